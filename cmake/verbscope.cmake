@@ -1,0 +1,62 @@
+# What every target of verbscope shares: language level, warnings, output folders, and the two ways to declare one.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+add_library(verbscope_flags INTERFACE)
+target_compile_options(verbscope_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+                                                 -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
+target_include_directories(verbscope_flags INTERFACE ${PROJECT_SOURCE_DIR})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
+  target_compile_definitions(verbscope_flags INTERFACE FMT_CONSTEVAL=)  # its consteval refuses good format strings
+endif()
+
+# verbscope_library(NAME SOURCES a.cpp ... LINK other ...): a static library with the project's flags.
+function(verbscope_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC verbscope_flags ${ARG_LINK})
+endfunction()
+
+# verbscope_binary(NAME SOURCES a.cpp ... LINK other ...): an executable in build/bin.
+function(verbscope_binary name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK})
+endfunction()
+
+# verbscope_test(NAME TIER unit|sim SOURCES a.cpp ... LINK lib ...): a GoogleTest binary in build/tests; every case is a
+# ctest test that carries the tier as its label, followed by -threads when tests/CMakeLists.txt names the binary.
+function(verbscope_test name)
+  cmake_parse_arguments(ARG "" "TIER" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE VERBSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                             VERBSCOPE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  set(label ${ARG_TIER})
+  if(name IN_LIST VERBSCOPE_THREADED_TESTS)
+    set(label ${ARG_TIER}-threads)  # one word: gtest_discover_tests passes no list; ctest -L matches a part of it
+    add_dependencies(threaded_tests ${name})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 300)
+endfunction()
+
+# verbscope_callgrind_test(NAME BUDGET 15 LOOP regex NOT_COUNTED regex OPERATIONS few many COMMAND program ... -n @N@): a
+# ctest test with the label `callgrind` that fails when the functions that match LOOP cost more than BUDGET instructions an
+# operation (tests/perf/callgrind_budget.py). @N@ stands for the number of operations.
+function(verbscope_callgrind_test name)
+  cmake_parse_arguments(ARG "" "BUDGET;LOOP;NOT_COUNTED" "OPERATIONS;COMMAND" ${ARGN})
+  add_test(NAME ${name}
+           COMMAND ${PROJECT_SOURCE_DIR}/tests/perf/callgrind_budget.py --budget ${ARG_BUDGET} --loop ${ARG_LOOP}
+                   --not-counted ${ARG_NOT_COUNTED} --operations ${ARG_OPERATIONS} -- ${ARG_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS callgrind SKIP_RETURN_CODE 77 TIMEOUT 300)
+endfunction()

@@ -1,0 +1,120 @@
+#include "common/cli.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+
+#include "common/clock.hpp"
+#include "common/environment.hpp"
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+int report(const char* program, std::string message, int exit_code) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  fmt::print(stderr, "{}: {}\n", program, message);
+  return exit_code;
+}
+
+// Output that could not be written (a full disk) is a failure of the program.
+void flush_output() {
+  if (std::fflush(stdout) != 0 || !std::cout.flush()) throw_errno("cannot write to standard output", errno);
+}
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+// The leading number of `text`, for which `type` says what it is; `text` becomes the rest.
+template <class T>
+T take_number(std::string_view& text, const std::string& option, const char* type) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool begins_well = !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'));
+  if (!begins_well || error != std::errc()) fail_usage("{}: expected {}, got \"{}\"", option, type, text);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+}  // namespace
+
+std::string normalise_option(std::string_view argument) {
+  std::string out(argument);
+  if (argument.size() < 3 || argument.substr(0, 2) != "--") return out;
+  const auto name_end = out.begin() + static_cast<std::ptrdiff_t>(std::min(argument.find('='), argument.size()));
+  std::replace(out.begin() + 2, name_end, '-', '_');
+  return out;
+}
+
+int run_main(const char* program, int argc, char** argv, const std::function<int(int, char**)>& body) {
+  try {
+    std::vector<std::string> arguments(argv, argv + argc);
+    for (std::size_t i = 1; i < arguments.size() && arguments[i] != "--"; ++i) {
+      arguments[i] = normalise_option(arguments[i]);
+    }
+    std::vector<char*> pointers;
+    pointers.reserve(arguments.size() + 1);
+    for (auto& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    TscClock::calibrate();
+    const int exit_code = body(argc, pointers.data());
+    flush_output();
+    return exit_code;
+  } catch (const CLI::Success&) {
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return report(program, error.what(), kWrongUsage);
+  } catch (const UsageError& error) {
+    return report(program, error.what(), kWrongUsage);
+  } catch (const std::exception& error) {
+    return report(program, error.what(), kFailed);
+  }
+}
+
+void parse_args(CLI::App& app, int argc, char** argv) {
+  const BuildInfo build = build_info();
+  app.set_version_flag("--version", fmt::format("verbscope {} ({})", build.version, build.git_revision));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    app.exit(asked);
+    flush_output();
+    throw;
+  }
+}
+
+Picos parse_duration(std::string_view text, const std::string& option) {
+  static constexpr Unit kUnits[] = {{"ps", 1},   {"ns", 1e3}, {"us", 1e6},   {"ms", 1e9},
+                                    {"s", 1e12}, {"", 1e12},  {"min", 60e12}};
+  std::string_view rest = text;
+  const auto number = take_number<double>(rest, option, "a time such as 2ms");
+  const auto* unit = std::ranges::find(kUnits, rest, &Unit::name);
+  if (unit == std::end(kUnits)) fail_usage("{}: \"{}\": the unit of a time is ps, ns, us, ms, s or min", option, text);
+  const double picos = number * unit->factor;
+  if (!(picos < 9.2e18)) fail_usage("{}: \"{}\": a time of more than 106 days", option, text);
+  return Picos(std::llround(picos));
+}
+
+Bytes parse_size(std::string_view text, const std::string& option) {
+  static constexpr Unit kUnits[] = {{"", 1},     {"B", 1},      {"kB", 1e3},      {"MB", 1e6},
+                                    {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
+  std::string_view rest = text;
+  const auto number = take_number<std::uint64_t>(rest, option, "a size such as 4096 or 4KiB");
+  const auto* unit = std::ranges::find(kUnits, rest, &Unit::name);
+  if (unit == std::end(kUnits)) {
+    fail_usage("{}: \"{}\": the unit of a size is KiB, MiB, GiB (powers of 1024) or kB, MB, GB (powers of 1000)",
+               option, text);
+  }
+  const auto factor = static_cast<std::uint64_t>(unit->factor);
+  if (number > UINT64_MAX / factor) fail_usage("{}: \"{}\" is too large", option, text);
+  return Bytes(number * factor);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,163 @@
+#include "common/json.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_set>
+
+#include "common/fd.hpp"
+
+namespace verbscope {
+namespace {
+
+// Iterates over a text and tells how far the parser has read: its callbacks do not.
+class TrackingIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  TrackingIterator(const char* at, const char** reached) : at_(at), reached_(reached) {}
+  reference operator*() const { return *at_; }
+  TrackingIterator& operator++() {
+    *reached_ = at_++;  // the character just read: a number ends one character after its line may have
+    return *this;
+  }
+  bool operator==(const TrackingIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const TrackingIterator& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  const char** reached_;
+};
+
+// nlohmann's text after "parse error at line 1, column 2: ", short and printable.
+std::string plain_reason(std::string text) {
+  const auto column = text.find("column ");
+  const auto start = column == std::string::npos ? text.find("] ") : text.find(": ", column);
+  if (start != std::string::npos) text.erase(0, start + 2);
+  constexpr std::size_t kLongest = 200;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+// Refuses what the parser itself lets pass: duplicate keys, deep nesting, huge objects.
+class StructureCheck {
+ public:
+  void operator()(int depth, Json::parse_event_t event, const Json& value) {
+    using Event = Json::parse_event_t;
+    if ((event == Event::object_start || event == Event::array_start) && depth >= kMaxJsonDepth) {
+      fail("nested deeper than {} levels", kMaxJsonDepth);
+    }
+    if (event == Event::object_start) keys_.emplace_back();
+    if (event == Event::object_end) keys_.pop_back();
+    if (event != Event::key) return;
+    if (!keys_.back().insert(value.get<std::string>()).second) fail("duplicate key {}", detail::got(value));
+    if (keys_.back().size() > kMaxJsonKeys) fail("more than {} keys in one object", kMaxJsonKeys);
+  }
+
+ private:
+  std::vector<std::unordered_set<std::string>> keys_;  // of each object that is open
+};
+
+std::string read_text(const std::filesystem::path& path) {
+  const Fd file(check(path.string(), ::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
+  std::string text;
+  char block[65536];
+  while (text.size() <= kMaxJsonBytes) {
+    const auto n = ::read(file.get(), block, sizeof block);
+    if (n < 0) throw_errno(path.string(), errno);
+    if (n == 0) break;
+    text.append(block, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+}  // namespace
+
+namespace detail {
+
+std::string got(const Json& value) {
+  if (value.is_structured() || value.is_null()) return value.type_name();
+  constexpr std::size_t kLongest = 60;
+  std::string text = dump_json(value);
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+  return fmt::format("{} {}", value.type_name(), text);
+}
+
+void fail_type(const std::string& where, const std::string& expected, const Json& value) {
+  fail("{}: expected {}, got {}", where, expected, got(value));
+}
+
+}  // namespace detail
+
+Json parse_json_text(std::string_view text, const std::string& where, std::size_t first_line) {
+  if (text.size() > kMaxJsonBytes) fail("{}:{}: longer than {} bytes", where, first_line, kMaxJsonBytes);
+  const char* reached = text.data();
+  const auto line = [&] { return first_line + static_cast<std::size_t>(std::count(text.data(), reached, '\n')); };
+  try {
+    StructureCheck structure;
+    const auto callback = [&structure](int depth, Json::parse_event_t event, const Json& value) {
+      structure(depth, event, value);
+      return true;
+    };
+    return Json::parse(TrackingIterator(text.data(), &reached), TrackingIterator(text.data() + text.size(), &reached),
+                       callback);
+  } catch (const Json::exception& error) {
+    fail("{}:{}: {}", where, line(), plain_reason(error.what()));
+  } catch (const Error& error) {
+    fail("{}:{}: {}", where, line(), error.what());
+  }
+}
+
+Json read_json_file(const std::filesystem::path& path) {
+  return parse_json_text(read_text(path), path.string());
+}
+
+std::string dump_json(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+JsonFields::JsonFields(const Json& object, std::string where) : object_(&object), where_(std::move(where)) {
+  if (!object.is_object()) detail::fail_type(where_, "object", object);
+}
+
+const Json& JsonFields::at(const std::string& key) {
+  if (!has(key)) fail("{}: key \"{}\" is missing", where_, key);
+  return *object_->find(key);
+}
+
+bool JsonFields::has(const std::string& key) {
+  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.push_back(key);
+  return object_->contains(key);
+}
+
+JsonFields JsonFields::object(const std::string& key) {
+  return {at(key), where_key(key)};
+}
+
+void JsonFields::reject_unknown() const {
+  std::vector<std::string> unknown;
+  for (const auto& [key, value] : object_->items()) {
+    if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) unknown.push_back(dump_json(key));
+  }
+  if (unknown.empty()) return;
+  fail("{}: unknown key{} {} (known: {})", where_, unknown.size() > 1 ? "s" : "", fmt::join(unknown, ", "),
+       fmt::join(asked_, ", "));
+}
+
+void JsonFields::fail_key(const std::string& key, const std::string& message) const {
+  fail("{}: {}", where_key(key), message);
+}
+
+std::string JsonFields::where_key(const std::string& key) const {
+  return fmt::format("{}: key \"{}\"", where_, key);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,65 @@
+#include "common/paths.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path program_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+// "clusters" -> "cluster", for messages.
+std::string singular(const std::string& kind) {
+  if (kind.empty()) return "configuration";
+  return kind.ends_with('s') ? kind.substr(0, kind.size() - 1) : kind;
+}
+
+}  // namespace
+
+std::vector<fs::path> config_roots() {
+  std::vector<fs::path> candidates;
+  if (const char* chosen = std::getenv("VERBSCOPE_CONFIGS"); chosen != nullptr && *chosen != '\0') {
+    if (!fs::is_directory(chosen)) fail("VERBSCOPE_CONFIGS: \"{}\" is not a folder", chosen);
+    candidates.emplace_back(chosen);
+  }
+  candidates.push_back(program_folder() / ".." / ".." / "configs");
+  candidates.emplace_back(VERBSCOPE_SOURCE_CONFIGS);
+  std::vector<fs::path> roots;
+  for (const auto& candidate : candidates) {
+    std::error_code error;
+    const fs::path root = fs::canonical(candidate, error);
+    if (!error && std::ranges::find(roots, root) == roots.end()) roots.push_back(root);
+  }
+  return roots;
+}
+
+fs::path find_config(const std::string& kind, const std::string& name) {
+  if (name.find('/') != std::string::npos || name.ends_with(".json")) return name;
+  for (const auto& root : config_roots()) {
+    fs::path path = root / kind / (name + ".json");
+    if (fs::is_regular_file(path)) return path;
+  }
+  fail_usage("unknown {} \"{}\": known are {}; the path of a .json file will do as well", singular(kind), name,
+             fmt::join(list_configs(kind), ", "));
+}
+
+std::vector<std::string> list_configs(const std::string& kind) {
+  std::set<std::string> names;
+  for (const auto& root : config_roots()) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(root / kind, error)) {
+      if (entry.path().extension() == ".json") names.insert(entry.path().stem());
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace verbscope

@@ -1,0 +1,21 @@
+// Where configuration files are.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace verbscope {
+
+// The folders that are searched, in order, those that exist: $VERBSCOPE_CONFIGS, ../../configs seen from the folder of
+// the program, configs in the source folder of the build.
+std::vector<std::filesystem::path> config_roots();
+
+// The path of configs/<kind>/<name>.json (kind "clusters", "sweeps", "hosts"; "" for configs itself), or `name` itself
+// when it contains '/' or ends in ".json". Throws Error with the names that exist.
+std::filesystem::path find_config(const std::string& kind, const std::string& name);
+
+// The names that find_config knows for `kind`, sorted.
+std::vector<std::string> list_configs(const std::string& kind);
+
+}  // namespace verbscope

@@ -1,0 +1,127 @@
+#include "common/record.hpp"
+
+#include <cmath>
+#include <map>
+
+#include "common/environment.hpp"
+
+namespace verbscope {
+namespace {
+
+// The rules that a record keeps beyond the types of its fields; the same for writing and reading.
+void check_record(const Record& record, const std::string& where) {
+  if (record.benchmark.empty()) fail("{}: key \"benchmark\" is empty", where);
+  const bool failed = record.status == RecordStatus::failed;
+  if (failed == record.reason.empty()) {
+    fail("{}: key \"reason\" {}", where,
+         failed ? "is empty in a failed record" : "is not empty in a record that is ok");
+  }
+  for (const auto& counter : record.counters) {
+    if (!std::isfinite(counter.window_s) || counter.window_s < 0) {
+      fail("{}: counters of {}: key \"window_s\" is not a length of time", where, dump_json(counter.source));
+    }
+  }
+  JsonFields environment(record.environment, where + ": key \"environment\"");
+  const auto fabric = environment.require<std::string>("fabric");
+  if (!is_fabric(fabric)) environment.fail_key("fabric", "expected verbs, sim:NAME or null, got " + dump_json(fabric));
+  if (environment.require<bool>("simulated") != is_simulated(fabric)) {
+    environment.fail_key("simulated", "does not fit the fabric " + dump_json(fabric));
+  }
+}
+
+Json counter_to_json(const CounterReport& counter) {
+  Json events = Json::object();
+  PcieCounts::each(counter.events, [&](const char* name, std::uint64_t value) { events[name] = value; });
+  return Json{{"source", counter.source},     {"node", counter.node}, {"blind", counter.blind},
+              {"window_s", counter.window_s}, {"events", events},     {"extra", counter.extra}};
+}
+
+CounterReport counter_from_json(const Json& json, const std::string& where) {
+  JsonFields fields(json, where);
+  CounterReport counter;
+  counter.source = fields.require<std::string>("source");
+  counter.node = fields.require<std::string>("node");
+  counter.blind = fields.require<std::string>("blind");
+  counter.window_s = fields.require<double>("window_s");
+  JsonFields events = fields.object("events");
+  PcieCounts::each(counter.events,
+                   [&](const char* name, std::uint64_t& value) { value = events.require<std::uint64_t>(name); });
+  events.reject_unknown();
+  fields.object("extra");
+  counter.extra = fields.at("extra");
+  fields.reject_unknown();
+  return counter;
+}
+
+RecordStatus status_from_string(const std::string& text, const JsonFields& fields) {
+  if (text == "ok") return RecordStatus::ok;
+  if (text != "failed") fields.fail_key("status", "expected ok or failed, got " + dump_json(text));
+  return RecordStatus::failed;
+}
+
+Json require_object(JsonFields& fields, const std::string& key) {
+  fields.object(key);
+  return fields.at(key);
+}
+
+Json sorted(const Json& value) {
+  Json out = value;
+  if (value.is_array()) {
+    for (auto& element : out) element = sorted(element);
+  } else if (value.is_object()) {
+    std::map<std::string, Json> keys;
+    for (const auto& [key, member] : value.items()) keys[key] = sorted(member);
+    out = keys;
+  }
+  return out;
+}
+
+}  // namespace
+
+Json to_json(const Record& record) {
+  check_record(record, "record");
+  Json counters = Json::array();
+  for (const auto& counter : record.counters) counters.push_back(counter_to_json(counter));
+  Json out = Json::object();
+  out["schema"] = kRecordSchema;
+  out["benchmark"] = record.benchmark;
+  out["status"] = record.status == RecordStatus::ok ? "ok" : "failed";
+  out["reason"] = record.reason;
+  out["config"] = record.config;
+  out["result"] = record.result;
+  out["counters"] = std::move(counters);
+  out["prediction"] = record.prediction;
+  out["environment"] = record.environment;
+  return out;
+}
+
+Record record_from_json(const Json& json, const std::string& where) {
+  JsonFields fields(json, where);
+  const auto schema = fields.require<std::string>("schema");
+  if (schema != kRecordSchema) {
+    throw UnknownSchema(fmt::format("{}: record schema {} is not known; this program reads \"{}\"", where,
+                                    dump_json(schema), kRecordSchema));
+  }
+  Record record;
+  record.benchmark = fields.require<std::string>("benchmark");
+  record.status = status_from_string(fields.require<std::string>("status"), fields);
+  record.reason = fields.require<std::string>("reason");
+  record.config = require_object(fields, "config");
+  record.result = require_object(fields, "result");
+  const auto counters = fields.require<std::vector<Json>>("counters");
+  for (std::size_t i = 0; i < counters.size(); ++i) {
+    record.counters.push_back(counter_from_json(counters[i], fmt::format("{}: counters[{}]", where, i)));
+  }
+  record.prediction = fields.at("prediction");
+  if (!record.prediction.is_null()) fields.object("prediction");
+  record.environment = require_object(fields, "environment");
+  fields.reject_unknown();
+  check_record(record, where);
+  return record;
+}
+
+std::string point_key(const Json& point) {
+  return dump_json(sorted(point));
+}
+
+}  // namespace verbscope

@@ -1,0 +1,86 @@
+// The result record: what every benchmark writes for every point, on every fabric (docs/records.md,
+// results/record.schema.json). This is its only writer and its only reader.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/fd.hpp"
+#include "common/json.hpp"
+#include "common/pcie_events.hpp"
+
+namespace verbscope {
+
+// Written into every record. A reader refuses every other value.
+inline constexpr const char* kRecordSchema = "verbscope.record/1";
+
+enum class RecordStatus { ok, failed };
+
+// What one source counted on one node during the steady window.
+struct CounterReport {
+  std::string source;           // who counted: "sim", "pcm-pcie", ...
+  std::string node;             // whose PCIe slot: "server", "client0", ...
+  std::string blind;            // what this source cannot see; empty: nothing
+  double window_s = 0;          // length of the window, seconds (simulated ones under sim:)
+  PcieCounts events;            // differences over the window
+  Json extra = Json::object();  // further counters of this source; keys carry units
+};
+
+struct Record {
+  std::string benchmark;
+  RecordStatus status = RecordStatus::ok;
+  std::string reason;            // one line; empty exactly when status is ok
+  Json config = Json::object();  // every parameter with its default
+  Json result = Json::object();  // keys carry units
+  std::vector<CounterReport> counters;
+  Json prediction;                    // object, or null when no model was asked
+  Json environment = Json::object();  // from make_environment; the only place for host facts and wall-clock time
+};
+
+// Throws Error when the record breaks the rules above (failed without a reason, an environment without its fabric ...).
+Json to_json(const Record& record);
+
+// A record of a version that this program does not read.
+class UnknownSchema : public Error {
+ public:
+  using Error::Error;
+};
+
+// Throws Error with `where: ...` when `json` is not a record, and UnknownSchema when its schema is not kRecordSchema.
+Record record_from_json(const Json& json, const std::string& where);
+
+// The identity of a point, for --resume: `point` with its keys sorted at every level, on one line. The harness stores
+// {benchmark, params, repetition, seed, fabric} under config.point.
+std::string point_key(const Json& point);
+
+// A results file has one record a line (JSON Lines), appended as points finish, so that an interrupted sweep keeps all.
+
+// Appends records to a file. A file that was cut in the middle of a line is continued on a fresh line.
+class ResultsWriter {
+ public:
+  // Opens or creates `path` at once, so that an unwritable file fails before the measurement. Throws Error.
+  explicit ResultsWriter(std::filesystem::path path);
+
+  // Writes the record as one line and flushes it to the device. Throws Error when any of it fails.
+  void append(const Record& record);
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  bool ends_within_line() const;
+
+  std::filesystem::path path_;
+  Fd file_;
+};
+
+struct Results {
+  std::vector<Record> records;
+  std::vector<std::string> warnings;  // one line "file:LINE: what" for each line that is not a record
+};
+
+// Every whole record of the file, in order. Throws Error when it cannot be read, UnknownSchema when a record is of
+// another version.
+Results read_results(const std::filesystem::path& path);
+
+}  // namespace verbscope

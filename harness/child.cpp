@@ -1,0 +1,263 @@
+#include "harness/child.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::pair<Fd, Fd> make_pipe() {
+  int ends[2];
+  check("pipe2", pipe2(ends, O_CLOEXEC | O_NONBLOCK));
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+// Output goes into records and onto terminals: everything but printable ASCII becomes '?'.
+std::string printable(std::string line) {
+  std::ranges::replace_if(
+      line, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return line;
+}
+
+struct SpawnAttributes {
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
+  SpawnAttributes() {
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_init(&actions);
+  }
+  SpawnAttributes(const SpawnAttributes&) = delete;
+  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+  ~SpawnAttributes() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+};
+
+// As execve wants them: a null at the end. The pointers last as long as the strings.
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (const std::string& each : strings) out.push_back(const_cast<char*>(each.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// A group of its own, no blocked signals, /dev/null as input, the two pipes as output. Returns the process id.
+int spawn(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, int stdout_fd,
+          int stderr_fd) {
+  SpawnAttributes spawn_with;
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&spawn_with.attributes, &none);
+  posix_spawnattr_setpgroup(&spawn_with.attributes, 0);
+  posix_spawnattr_setflags(&spawn_with.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  posix_spawn_file_actions_addopen(&spawn_with.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&spawn_with.actions, stdout_fd, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&spawn_with.actions, stderr_fd, STDERR_FILENO);
+  std::vector<char*> argv = c_strings(arguments);
+  std::vector<char*> variables = c_strings(environment);
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.insert(variables.end() - 1, *variable);
+  pid_t pid = -1;
+  const int error =
+      posix_spawn(&pid, argv[0], &spawn_with.actions, &spawn_with.attributes, argv.data(), variables.data());
+  if (error != 0) fail("cannot start {}: {}", arguments[0], errno_text(error));
+  return pid;
+}
+
+}  // namespace
+
+Interrupt::Interrupt() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  check("block SIGINT and SIGTERM", sigprocmask(SIG_BLOCK, &signals, nullptr));
+  fd_ = Fd(check("signalfd", signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)));
+}
+
+Interrupt::~Interrupt() {
+  pending();  // takes a signal that has come, so that it is not delivered late
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+bool Interrupt::pending() {
+  signalfd_siginfo info;
+  while (read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) seen_ = true;
+  return seen_;
+}
+
+Child::Child(const std::vector<std::string>& arguments, OutputHook on_stdout,
+             const std::vector<std::string>& environment)
+    : on_stdout_(std::move(on_stdout)) {
+  if (access(arguments[0].c_str(), X_OK) != 0) fail("cannot start {}: {}", arguments[0], errno_text(errno));
+  auto [stdout_read, stdout_write] = make_pipe();
+  auto [stderr_read, stderr_write] = make_pipe();
+  // The child writes as programs do: without O_NONBLOCK.
+  check("fcntl", fcntl(stdout_write.get(), F_SETFL, 0));
+  check("fcntl", fcntl(stderr_write.get(), F_SETFL, 0));
+  pid_ = spawn(arguments, environment, stdout_write.get(), stderr_write.get());
+  running_ = true;
+  stdout_ = std::move(stdout_read);
+  stderr_ = std::move(stderr_read);
+  pidfd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  if (pidfd_.get() < 0) {
+    const int error = errno;
+    kill(-pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    throw_errno("pidfd_open", error);
+  }
+}
+
+Child::~Child() {
+  if (running_) end(std::chrono::milliseconds(0));
+}
+
+bool Child::succeeded() const {
+  return !running_ && status_code_ == CLD_EXITED && status_ == 0;
+}
+
+std::string Child::end_text() const {
+  if (running_) return "still running";
+  if (status_code_ == CLD_EXITED) return fmt::format("exit status {}", status_);
+  return fmt::format("killed by signal {} ({})", status_, strsignal(status_));
+}
+
+std::vector<std::string> Child::tail() const {
+  std::vector<std::string> lines(tail_.begin(), tail_.end());
+  if (!stdout_partial_.empty()) lines.push_back(printable(stdout_partial_));
+  if (!stderr_partial_.empty()) lines.push_back(printable(stderr_partial_));
+  return lines;
+}
+
+void Child::signal(int number) {
+  if (running_) kill(-pid_, number);  // the child is not reaped yet: the number is still its own
+}
+
+void Child::end(std::chrono::milliseconds patience) {
+  if (!running_) return;
+  signal(SIGTERM);
+  std::vector<Child*> self{this};
+  const auto gone = [this] { return !running_; };
+  if (wait_children(self, Clock::now() + patience, nullptr, gone) == WaitEnd::satisfied) return;
+  signal(SIGKILL);
+  wait_children(self, Clock::time_point::max(), nullptr, gone);
+}
+
+void Child::add_tail_line(std::string line) {
+  tail_.push_back(printable(std::move(line)));
+  if (tail_.size() > kTailLines) tail_.pop_front();
+}
+
+void Child::read_stream(Fd& stream, std::string& partial, bool is_stdout) {
+  // Bounded, so that a child that never stops writing cannot keep the harness from its deadline.
+  for (int round = 0; round < 64; ++round) {
+    char buffer[4096];
+    const ssize_t got = read(stream.get(), buffer, sizeof buffer);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0) {
+      stream = Fd();
+      return;
+    }
+    const std::string_view chunk(buffer, static_cast<std::size_t>(got));
+    if (is_stdout && on_stdout_) on_stdout_(chunk);
+    for (const char c : chunk) {
+      if (c == '\n') {
+        add_tail_line(std::exchange(partial, {}));
+      } else if (partial.size() < kTailLineBytes) {
+        partial.push_back(c);
+      }
+    }
+  }
+}
+
+void Child::drain() {
+  if (stdout_.get() >= 0) read_stream(stdout_, stdout_partial_, true);
+  if (stderr_.get() >= 0) read_stream(stderr_, stderr_partial_, false);
+}
+
+void Child::reap() {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+  kill(-pid_, SIGKILL);  // whatever it left in its group; its number is not free before the wait below
+  check("waitid", waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED));
+  status_code_ = info.si_code;
+  status_ = info.si_status;
+  running_ = false;
+  drain();
+  stdout_ = Fd();
+  stderr_ = Fd();
+  pidfd_ = Fd();
+}
+
+// Polls the descriptors of all children: what it needs of Child's inside.
+class ChildWaiter {
+ public:
+  ChildWaiter(const std::vector<Child*>& children, Interrupt* interrupt) : children_(children), interrupt_(interrupt) {}
+
+  // Waits for one event, at most until `deadline`, and lets the children take theirs.
+  void wait_one(Clock::time_point deadline) {
+    std::vector<pollfd> polled;
+    const auto add = [&polled](int fd) {
+      if (fd >= 0) polled.push_back({fd, POLLIN, 0});
+    };
+    if (interrupt_ != nullptr) add(interrupt_->fd());
+    for (const Child* child : children_) {
+      add(child->stdout_.get());
+      add(child->stderr_.get());
+      add(child->pidfd_.get());
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const int timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+    if (poll(polled.data(), polled.size(), timeout_ms) < 0 && errno != EINTR) throw_errno("poll", errno);
+    for (Child* child : children_) {
+      if (!child->running_) continue;
+      child->drain();
+      child->reap();
+    }
+  }
+
+ private:
+  const std::vector<Child*>& children_;
+  Interrupt* interrupt_;
+};
+
+WaitEnd wait_children(const std::vector<Child*>& children, Clock::time_point deadline, Interrupt* interrupt,
+                      const std::function<bool()>& satisfied) {
+  ChildWaiter waiter(children, interrupt);
+  while (!satisfied()) {
+    if (interrupt != nullptr && interrupt->pending()) return WaitEnd::interrupted;
+    if (Clock::now() >= deadline) return WaitEnd::timeout;
+    waiter.wait_one(deadline);
+  }
+  return WaitEnd::satisfied;
+}
+
+TempFolder::TempFolder() {
+  path_ = (std::filesystem::temp_directory_path() / "verbscope-XXXXXX").string();
+  if (mkdtemp(path_.data()) == nullptr) throw_errno("make a temporary folder " + path_, errno);
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,96 @@
+// A child process, held by its pidfd and its process group: started from an argument array (never a shell), its output
+// kept within bounds, ended when the handle goes.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/fd.hpp"
+
+namespace verbscope {
+
+// While it lives, SIGINT and SIGTERM do not end this process but make fd() readable; children start with the default.
+class Interrupt {
+ public:
+  Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  ~Interrupt();
+  int fd() const { return fd_.get(); }
+  // True from the first signal on.
+  bool pending();
+
+ private:
+  Fd fd_;
+  bool seen_ = false;
+};
+
+class Child {
+ public:
+  using OutputHook = std::function<void(std::string_view)>;
+
+  // Starts arguments[0] (a path) with its own process group and /dev/null as input. `on_stdout` sees standard output as
+  // it comes; `environment` ("NAME=value") is added to this process's own. Throws "cannot start PATH: reason".
+  explicit Child(const std::vector<std::string>& arguments, OutputHook on_stdout = {},
+                 const std::vector<std::string>& environment = {});
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child();
+
+  bool running() const { return running_; }
+  // Exit status 0. Only after the end.
+  bool succeeded() const;
+  // "exit status 3", "killed by signal 9 (Killed)", "still running".
+  std::string end_text() const;
+  // The last lines of standard error and output, at most kTailLines of at most kTailLineBytes.
+  std::vector<std::string> tail() const;
+  // Sends the signal to the whole group, if the child still runs.
+  void signal(int number);
+  // Asks with SIGTERM, after `patience` insists with SIGKILL; returns when the child is gone.
+  void end(std::chrono::milliseconds patience);
+
+  static constexpr std::size_t kTailLines = 20;
+  static constexpr std::size_t kTailLineBytes = 400;
+
+ private:
+  friend class ChildWaiter;
+  void read_stream(Fd& stream, std::string& partial, bool is_stdout);
+  void add_tail_line(std::string line);
+  void drain();
+  void reap();
+
+  OutputHook on_stdout_;
+  int pid_ = -1;
+  Fd pidfd_, stdout_, stderr_;
+  std::string stdout_partial_, stderr_partial_;
+  std::deque<std::string> tail_;
+  bool running_ = false;
+  int status_code_ = 0;  // siginfo_t::si_code
+  int status_ = 0;       // siginfo_t::si_status
+};
+
+enum class WaitEnd { satisfied, timeout, interrupted };
+
+// Reads the children's output and notes their ends until `satisfied` says true (asked after every event), the deadline
+// passes, or the interrupt comes. `interrupt` may be null.
+WaitEnd wait_children(const std::vector<Child*>& children, std::chrono::steady_clock::time_point deadline,
+                      Interrupt* interrupt, const std::function<bool()>& satisfied);
+
+// A folder under the system's temporary folder, removed with all in it.
+class TempFolder {
+ public:
+  TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder();
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace verbscope

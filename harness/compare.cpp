@@ -1,0 +1,124 @@
+#include "harness/compare.hpp"
+
+#include <limits>
+#include <map>
+
+#include "common/environment.hpp"
+#include "pcie_model/render.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::array<const char*, kEventGroups> kGroupKeys = {"dma_read_lines", "dma_write_lines", "mmio_writes",
+                                                              "pcie_bytes"};
+
+template <class T>
+std::array<double, kEventGroups> group_events(const PcieEvents<T>& events) {
+  return {static_cast<double>(events.dma_read_lines),
+          static_cast<double>(events.dma_write_full_lines + events.dma_write_partial_lines),
+          static_cast<double>(events.mmio_wc_lines + events.mmio_doorbells),
+          static_cast<double>(events.bytes_to_nic + events.bytes_to_host)};
+}
+
+std::optional<double> number_at(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+// What was counted on the machine under test: the model speaks of no other.
+const CounterReport* server_counters(const Record& record) {
+  for (const CounterReport& report : record.counters) {
+    if (report.node == "server") return &report;
+  }
+  return nullptr;
+}
+
+void add_model(const Prediction& prediction, CompareRow& row) {
+  row.bound_mops = prediction.bound_mops;
+  row.binding = prediction.binding;
+  const auto grouped = group_events(prediction.pcie);
+  for (std::size_t i = 0; i < kEventGroups; ++i) row.events[i].modelled = grouped[i];
+}
+
+CompareRow compare_record(const Record& record, const std::vector<PublishedPoint>& published) {
+  CompareRow row;
+  row.record = &record;
+  row.fabric = record.environment.value("fabric", "?");
+  row.simulated = is_simulated(row.fabric);
+  if (record.prediction.is_object()) add_model(prediction_from_json(record.prediction, "a record's prediction"), row);
+  if (record.status == RecordStatus::failed) return row;
+  row.rate_mops = number_at(record.result, "rate_mops");
+  const CounterReport* counters = server_counters(record);
+  const std::optional<double> ops = number_at(record.result, "window_ops");
+  if (counters != nullptr && ops.value_or(0) > 0) {
+    const auto grouped = group_events(counters->events);
+    for (std::size_t i = 0; i < kEventGroups; ++i) row.events[i].measured = grouped[i] / *ops;
+  }
+  row.published = find_published(published, record);
+  if (row.published != nullptr) {
+    const auto value = number_at(record.result, row.published->result_key);
+    if (value) row.deviation_percent = deviation_percent(*value, row.published->value);
+  }
+  return row;
+}
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json row_json(const CompareRow& row) {
+  Json json{{"benchmark", row.record->benchmark}, {"fabric", row.fabric}, {"simulated", row.simulated}};
+  json["status"] = row.record->status == RecordStatus::ok ? "ok" : "failed";
+  if (row.record->status == RecordStatus::failed) json["reason"] = row.record->reason;
+  json["config"] = row.record->config;
+  json["rate_mops"] = optional_json(row.rate_mops);
+  json["bound_mops"] = optional_json(row.bound_mops);
+  json["binding"] = row.binding;
+  Json events = Json::object();
+  for (std::size_t i = 0; i < kEventGroups; ++i) {
+    events[kGroupKeys[i]] = Json{{"measured", optional_json(row.events[i].measured)},
+                                 {"modelled", optional_json(row.events[i].modelled)},
+                                 {"difference_percent", optional_json(row.events[i].difference_percent())}};
+  }
+  json["events_per_op"] = events;
+  if (row.published != nullptr) {
+    json["published"] = Json{{"id", row.published->id},
+                             {"value", row.published->value},
+                             {"use", row.published->calibration ? "calibration" : "prediction"},
+                             {"deviation_percent", optional_json(row.deviation_percent)}};
+  }
+  return json;
+}
+
+}  // namespace
+
+std::optional<double> EventPair::difference_percent() const {
+  if (!measured || !modelled) return std::nullopt;
+  if (*modelled == 0) return *measured == 0 ? 0 : std::numeric_limits<double>::infinity();
+  return deviation_percent(*measured, *modelled);
+}
+
+std::vector<CompareRow> compare_records(const std::vector<Record>& records,
+                                        const std::vector<PublishedPoint>& published, bool all) {
+  std::map<std::string, std::size_t> last;
+  const auto key = [](const Record& record) {
+    const auto point = record.config.find("point");
+    return point == record.config.end() ? "" : point_key(*point);
+  };
+  for (std::size_t i = 0; i < records.size(); ++i) last[key(records[i])] = i;
+  std::vector<CompareRow> rows;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::string own = key(records[i]);
+    if (all || own.empty() || last.at(own) == i) rows.push_back(compare_record(records[i], published));
+  }
+  return rows;
+}
+
+Json compare_json(const std::vector<CompareRow>& rows) {
+  Json out = Json::array();
+  for (const CompareRow& row : rows) out.push_back(row_json(row));
+  return out;
+}
+
+}  // namespace verbscope

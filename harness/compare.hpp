@@ -1,0 +1,46 @@
+// `verbscope compare`: what was measured beside what the model says and what was published, a row a record.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/record.hpp"
+#include "harness/published.hpp"
+
+namespace verbscope {
+
+// One quantity per operation, counted and modelled; absent when nobody counted or no model was asked.
+struct EventPair {
+  std::optional<double> measured, modelled;
+  // (measured / modelled - 1) in percent; 0 when both are 0, infinite when only the model's is. Absent without both.
+  std::optional<double> difference_percent() const;
+};
+
+enum EventGroup { kReads, kWrites, kMmios, kBytes, kEventGroups };
+
+struct CompareRow {
+  const Record* record = nullptr;
+  std::string fabric;
+  bool simulated = false;
+  std::optional<double> rate_mops;
+  std::optional<double> bound_mops;  // of the model
+  std::string binding;               // the resource that gives it
+  // DMA read cache lines; DMA written cache lines, full and partial; MMIO writes, lines and doorbells; bytes both ways
+  // with headers. Per operation.
+  std::array<EventPair, kEventGroups> events;
+  const PublishedPoint* published = nullptr;
+  std::optional<double> deviation_percent;  // of the measured value from the published
+};
+
+// One row a record, in their order. With `all` false only the last record of each point (config.point). The rows point
+// into `records` and `published`.
+std::vector<CompareRow> compare_records(const std::vector<Record>& records,
+                                        const std::vector<PublishedPoint>& published, bool all);
+
+// The table with its legend; ends with a newline.
+std::string compare_table(const std::vector<CompareRow>& rows);
+Json compare_json(const std::vector<CompareRow>& rows);
+
+}  // namespace verbscope

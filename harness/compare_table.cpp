@@ -1,0 +1,179 @@
+// The table of `verbscope compare`. Options that differ between the points have a column, the others stand once above
+// the points of their fabric.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "harness/compare.hpp"
+#include "harness/text_table.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr const char* kLegend =
+    "rate: all threads of the server, steady window only. bound: what the model allows, from the resource under \"by\" "
+    "alone; a NIC may be slower.\n"
+    "PCIe per operation, counted (meas.) and modelled, % is the difference: cache lines the NIC read (WQEs, payload) "
+    "and "
+    "wrote (CQEs, payload),\n"
+    "MMIO writes by the CPU (64 B lines and doorbells), bytes both ways with headers.\n"
+    "published: the paper's figure, our deviation from it in %, and whether a simulator parameter was fitted to that "
+    "figure (calibrated) or not (predicted).\n";
+
+// Where a record runs, not what it runs: never a column.
+constexpr std::array kSilentKeys = {"point",   "fabric",    "seed",  "port",      "ib_dev",
+                                    "ib_port", "gid_index", "cores", "timeout_s", "out_json_file"};
+
+// The options that say what a record is of: those its sweep set, else all.
+std::vector<std::string> option_keys(const Record& record) {
+  std::vector<std::string> keys;
+  const auto point = record.config.find("point");
+  const bool from_sweep = point != record.config.end() && point->contains("params");
+  for (const auto& [key, value] : (from_sweep ? point->at("params") : record.config).items()) {
+    if (std::ranges::find(kSilentKeys, key) == kSilentKeys.end()) keys.push_back(key);
+  }
+  return keys;
+}
+
+// The value of an option as a cell; times are kept with their unit in the key.
+std::string option_text(const Record& record, const std::string& key) {
+  for (const std::string& name : {key, key + "_s"}) {
+    const auto value = record.config.find(name);
+    if (value == record.config.end() || value->is_null()) continue;
+    if (value->is_boolean()) return value->get<bool>() ? "yes" : "no";
+    return value->is_string() ? value->get<std::string>() : dump_json(*value) + (name == key ? "" : " s");
+  }
+  return "-";
+}
+
+// The options of all rows of one benchmark, apart: those that differ, and those that do not, in order of appearance.
+struct OptionKeys {
+  std::vector<std::string> varying, common;
+
+  explicit OptionKeys(const std::vector<const CompareRow*>& rows) {
+    std::vector<std::string> keys;
+    for (const CompareRow* row : rows) {
+      for (const std::string& key : option_keys(*row->record)) {
+        if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+      }
+    }
+    for (const std::string& key : keys) {
+      const bool same = std::ranges::all_of(rows, [&](const CompareRow* row) {
+        return option_text(*row->record, key) == option_text(*rows.front()->record, key);
+      });
+      (same ? common : varying).push_back(key);
+    }
+  }
+};
+
+std::string number_text(const std::optional<double>& value) {
+  if (!value) return "-";
+  const double v = std::abs(*value);
+  if (v != 0 && v < 1) return fmt::format("{:.3f}", *value);
+  return fmt::format("{:.{}f}", *value, v < 100 ? 2 : 1);
+}
+
+std::string optional_percent(const std::optional<double>& value) {
+  return value ? percent_text(*value) : "-";
+}
+
+std::string short_mops(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : "-";
+}
+
+int repetition(const Record& record) {
+  const auto point = record.config.find("point");
+  return point == record.config.end() ? 0 : point->value("repetition", 0);
+}
+
+std::vector<std::string> option_cells(const CompareRow& row, const OptionKeys& keys, bool repeated) {
+  std::vector<std::string> cells;
+  for (const std::string& key : keys.varying) cells.push_back(option_text(*row.record, key));
+  if (repeated) cells.push_back(std::to_string(repetition(*row.record) + 1));
+  if (cells.empty()) cells.push_back("");
+  return cells;
+}
+
+void add_row(TextTable& table, const CompareRow& row, std::vector<std::string> cells) {
+  if (row.record->status == RecordStatus::failed) {
+    table.add_note(std::move(cells), "FAILED: " + row.record->reason);
+    return;
+  }
+  cells.push_back(short_mops(row.rate_mops));
+  cells.push_back(short_mops(row.bound_mops));
+  cells.push_back(row.binding.empty() ? "-" : row.binding);
+  for (const EventPair& pair : row.events) {
+    cells.push_back(number_text(pair.measured));
+    cells.push_back(number_text(pair.modelled));
+    cells.push_back(optional_percent(pair.difference_percent()));
+  }
+  if (row.published != nullptr) {
+    cells.push_back(fmt::format("{:g}", row.published->value));
+    cells.push_back(optional_percent(row.deviation_percent));
+    cells.push_back(row.published->calibration ? "calibrated" : "predicted");
+  } else {
+    cells.insert(cells.end(), {"-", "", row.simulated ? "predicted" : ""});
+  }
+  table.add_row(std::move(cells));
+}
+
+// "post_list" under two lines: "post" and "list".
+TableColumn option_column(const std::string& key) {
+  const std::size_t split = key.find('_');
+  if (split == std::string::npos) return {key};
+  return {.header = key.substr(split + 1), .top = key.substr(0, split)};
+}
+
+std::vector<TableGroup> table_groups(const OptionKeys& keys, bool repeated, bool simulated) {
+  TableGroup options;
+  for (const std::string& key : keys.varying) options.columns.push_back(option_column(key));
+  if (repeated) options.columns.push_back({"rep"});
+  if (options.columns.empty()) options.columns.push_back({""});
+  std::vector<TableGroup> groups{
+      options, {simulated ? "simul." : "rate", {{"Mops"}}}, {"model bound", {{"Mops"}, {"by", true}}}};
+  for (const char* name : {"reads/op", "writes/op", "MMIOs/op", "PCIe bytes/op"}) {
+    groups.push_back({name, {{"meas."}, {"model"}, {"%"}}});
+  }
+  groups.push_back({"published", {{"Mops"}, {"%"}, {"", true}}});
+  return groups;
+}
+
+std::string fabric_heading(const CompareRow& row, const OptionKeys& keys) {
+  std::string text = row.simulated ? fmt::format("{} (SIMULATED)", row.fabric) : row.fabric;
+  for (const std::string& key : keys.common) text += fmt::format(" {}={}", key, option_text(*row.record, key));
+  return text;
+}
+
+std::string benchmark_table(const std::vector<const CompareRow*>& rows) {
+  const OptionKeys keys(rows);
+  const bool repeated = std::ranges::any_of(rows, [](const CompareRow* row) { return repetition(*row->record) > 0; });
+  const bool simulated = std::ranges::all_of(rows, &CompareRow::simulated);
+  TextTable table(table_groups(keys, repeated, simulated));
+  std::set<std::string> fabrics;
+  for (const CompareRow* first : rows) {
+    if (!fabrics.insert(first->fabric).second) continue;
+    table.add_heading(fabric_heading(*first, keys));
+    for (const CompareRow* row : rows) {
+      if (row->fabric == first->fabric) add_row(table, *row, option_cells(*row, keys, repeated));
+    }
+  }
+  return table.text();
+}
+
+}  // namespace
+
+std::string compare_table(const std::vector<CompareRow>& rows) {
+  std::string out;
+  std::set<std::string> benchmarks;
+  for (const CompareRow& first : rows) {
+    if (!benchmarks.insert(first.record->benchmark).second) continue;
+    std::vector<const CompareRow*> own;
+    for (const CompareRow& row : rows) {
+      if (row.record->benchmark == first.record->benchmark) own.push_back(&row);
+    }
+    out += first.record->benchmark + "\n" + benchmark_table(own) + "\n";
+  }
+  return out + kLegend;
+}
+
+}  // namespace verbscope

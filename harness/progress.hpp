@@ -1,0 +1,33 @@
+// Tells the person where a sweep is: on a terminal one line that is rewritten while a point runs, elsewhere one plain
+// line for each point that has ended.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+namespace verbscope {
+
+class Progress {
+ public:
+  // `total` points will run; `terminal` says whether `out` is one.
+  Progress(std::size_t total, std::FILE* out, bool terminal);
+
+  void started(const std::string& point);
+  // `outcome` is what came of the point, as "101.60 Mops"; `took` its wall-clock time.
+  void finished(const std::string& point, const std::string& outcome, std::chrono::duration<double> took);
+
+ private:
+  std::string left_text() const;
+
+  std::size_t total_;
+  std::size_t done_ = 0;
+  std::chrono::duration<double> spent_{0};
+  std::FILE* out_;
+  bool terminal_;
+};
+
+// "0.4 s", "12 s", "3 min 20 s", "2 h 05 min".
+std::string duration_text(std::chrono::duration<double> duration);
+
+}  // namespace verbscope

@@ -1,0 +1,194 @@
+#include "harness/sweep.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "common/record.hpp"
+
+namespace verbscope {
+namespace {
+
+// What the harness sets by itself for every point.
+constexpr std::array kReservedKeys = {"fabric", "seed", "out_json_file", "port", "secret"};
+
+// An object of option values, its keys spelt with '_'. Values are scalars.
+Json parse_params(const Json& json, const std::string& where) {
+  if (!json.is_object()) fail("{}: expected an object of option values, got {}", where, json.type_name());
+  if (json.size() > kMaxOptions) fail("{}: more than {} options", where, kMaxOptions);
+  Json params = Json::object();
+  for (const auto& [key, value] : json.items()) {
+    const std::string name = option_name(key);
+    if (params.contains(name)) fail("{}: \"{}\" appears twice", where, name);
+    if (value.is_structured() || value.is_null()) {
+      fail("{}: \"{}\": expected one value, got {}", where, key, value.type_name());
+    }
+    params[name] = value;
+  }
+  return params;
+}
+
+std::vector<std::pair<std::string, std::vector<Json>>> parse_vary(const Json& json, const std::string& where) {
+  if (!json.is_object()) fail("{}: expected an object of lists, got {}", where, json.type_name());
+  if (json.size() > kMaxOptions) fail("{}: more than {} options", where, kMaxOptions);
+  std::vector<std::pair<std::string, std::vector<Json>>> vary;
+  for (const auto& [key, values] : json.items()) {
+    const std::string name = option_name(key);
+    if (std::ranges::find(vary, name, [](const auto& each) { return each.first; }) != vary.end()) {
+      fail("{}: \"{}\" appears twice", where, name);
+    }
+    if (!values.is_array() || values.empty()) fail("{}: \"{}\": expected a list of at least one value", where, key);
+    for (const Json& value : values) {
+      if (value.is_structured() || value.is_null()) {
+        fail("{}: \"{}\": expected single values in the list, got {}", where, key, value.type_name());
+      }
+    }
+    vary.emplace_back(name, std::vector<Json>(values.begin(), values.end()));
+  }
+  return vary;
+}
+
+std::string point_where(const Sweep& sweep, std::size_t index) {
+  return fmt::format("{}: points[{}]", sweep.where, index);
+}
+
+SweepPoint parse_point(Json json, const std::string& where) {
+  SweepPoint point;
+  if (json.is_object() && json.contains("fabrics")) {
+    point.fabrics = json_value<std::vector<std::string>>(json.at("fabrics"), where + ": fabrics");
+    json.erase("fabrics");
+  }
+  point.overrides = parse_params(json, where);
+  return point;
+}
+
+// A key has one meaning per point: `vary` excludes it elsewhere (points may override fixed).
+void check_no_overlap(const Sweep& sweep) {
+  for (const auto& [key, values] : sweep.vary) {
+    if (sweep.fixed.contains(key)) fail("{}: \"{}\" is in both fixed and vary", sweep.where, key);
+    for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+      if (sweep.points[i].overrides.contains(key)) fail("{}: \"{}\" is in vary as well", point_where(sweep, i), key);
+    }
+  }
+}
+
+void check_count(const Sweep& sweep) {
+  std::uint64_t count = std::max<std::uint64_t>(sweep.points.size(), 1) * static_cast<std::uint64_t>(sweep.repetitions);
+  for (const auto& [key, values] : sweep.vary) {
+    if (count > kMaxPoints) break;
+    count *= values.size();
+  }
+  if (count > kMaxPoints) fail("{}: makes more than {} points", sweep.where, kMaxPoints);
+}
+
+void check_params(const Json& params, const BenchmarkSpec& spec, const std::string& where) {
+  for (const auto& [key, value] : params.items()) {
+    if (std::ranges::find(kReservedKeys, key) != kReservedKeys.end()) {
+      fail("{}: \"{}\" is set by the harness: a sweep cannot set it", where, key);
+    }
+    check_option_value(spec.require(key, where), value, where);
+  }
+}
+
+Json sorted(const Json& params) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : params.items()) keys.push_back(key);
+  std::ranges::sort(keys);
+  Json out = Json::object();
+  for (const std::string& key : keys) out[key] = params.at(key);
+  return out;
+}
+
+// Sets the keys of vary, all combinations, the last key fastest.
+void cross_product(const Sweep& sweep, std::size_t depth, Json& params, std::vector<Json>& out) {
+  if (depth == sweep.vary.size()) {
+    out.push_back(sorted(params));
+    return;
+  }
+  const auto& [key, values] = sweep.vary[depth];
+  for (const Json& value : values) {
+    params[key] = value;
+    cross_product(sweep, depth + 1, params, out);
+  }
+}
+
+}  // namespace
+
+Sweep parse_sweep(std::string_view text, const std::string& where) {
+  const Json json = parse_json_text(text, where);
+  JsonFields fields(json, where);
+  const auto schema = fields.require<std::string>("schema");
+  if (schema != kSweepSchema)
+    fields.fail_key("schema", fmt::format("expected \"{}\", got \"{}\"", kSweepSchema, schema));
+  Sweep sweep;
+  sweep.where = where;
+  sweep.benchmark = fields.require<std::string>("benchmark");
+  sweep.description = fields.optional<std::string>("description", "");
+  sweep.fabrics = fields.optional<std::vector<std::string>>("fabrics", {});
+  sweep.repetitions = fields.optional<int>("repetitions", 1, 1, 10'000);
+  sweep.seed = fields.optional<std::uint64_t>("seed", 1);
+  if (fields.has("fixed")) sweep.fixed = parse_params(fields.at("fixed"), where + ": fixed");
+  if (fields.has("vary")) sweep.vary = parse_vary(fields.at("vary"), where + ": vary");
+  if (fields.has("points")) {
+    const auto points = fields.require<std::vector<Json>>("points");
+    if (points.empty()) fields.fail_key("points", "expected at least one point");
+    for (std::size_t i = 0; i < points.size(); ++i)
+      sweep.points.push_back(parse_point(points[i], point_where(sweep, i)));
+  }
+  fields.reject_unknown();
+  check_no_overlap(sweep);
+  check_count(sweep);
+  return sweep;
+}
+
+void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec) {
+  check_params(sweep.fixed, spec, sweep.where + ": fixed");
+  for (const auto& [key, values] : sweep.vary) {
+    for (const Json& value : values) check_params(Json{{key, value}}, spec, sweep.where + ": vary");
+  }
+  for (std::size_t i = 0; i < sweep.points.size(); ++i)
+    check_params(sweep.points[i].overrides, spec, point_where(sweep, i));
+}
+
+void override_key(Sweep& sweep, const std::string& key, const Json& value) {
+  std::erase_if(sweep.vary, [&key](const auto& each) { return each.first == key; });
+  for (SweepPoint& point : sweep.points) point.overrides.erase(key);
+  sweep.fixed[key] = value;
+}
+
+std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
+  check_count(sweep);  // the caller may have raised the repetitions
+  std::vector<Json> all;
+  if (fabric_allowed(sweep.fabrics, fabric)) {
+    for (const SweepPoint& each : sweep.points.empty() ? std::vector<SweepPoint>(1) : sweep.points) {
+      if (!fabric_allowed(each.fabrics, fabric)) continue;
+      Json params = sweep.fixed;
+      params.update(each.overrides);
+      cross_product(sweep, 0, params, all);
+    }
+  }
+  if (all.empty()) fail("{}: has no point for {}: see its \"fabrics\"", sweep.where, fabric);
+  std::vector<Point> points;
+  std::set<std::string> seen;
+  for (const Json& params : all) {
+    if (!seen.insert(point_key(params)).second) continue;
+    for (int r = 0; r < sweep.repetitions; ++r) {
+      points.push_back({.params = params, .repetition = r, .seed = sweep.seed + static_cast<std::uint64_t>(r)});
+    }
+  }
+  return points;
+}
+
+bool fabric_allowed(const std::vector<std::string>& fabrics, const std::string& fabric) {
+  const std::string kind = fabric.substr(0, fabric.find(':'));
+  std::string name = fabric;
+  if (kind == "sim" && fabric.ends_with(".json")) {
+    const std::size_t start = fabric.find_last_of("/:") + 1;
+    name = "sim:" + fabric.substr(start, fabric.size() - start - 5);
+  }
+  return fabrics.empty() || std::ranges::any_of(fabrics, [&](const std::string& allowed) {
+           return allowed == fabric || allowed == name || allowed == kind;
+         });
+}
+
+}  // namespace verbscope

@@ -1,0 +1,32 @@
+#include "harness/text_file.hpp"
+
+#include <fstream>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+
+std::string read_text_file(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) fail("cannot read {}: it is a folder", path.string());
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail("cannot read {}: {}", path.string(), errno_text(errno));
+  std::string text(kMaxTextBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) fail("cannot read {}: {}", path.string(), errno_text(errno));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kMaxTextBytes) fail("cannot read {}: more than {} bytes", path.string(), kMaxTextBytes);
+  return text;
+}
+
+void replace_text_file(const std::filesystem::path& path, const std::string& text) {
+  const std::filesystem::path next = path.string() + ".new";
+  std::ofstream out(next, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out) fail("cannot write {}: {}", next.string(), errno_text(errno));
+  std::error_code error;
+  std::filesystem::rename(next, path, error);
+  if (error) fail("cannot write {}: {}", path.string(), error.message());
+}
+
+}  // namespace verbscope

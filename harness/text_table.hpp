@@ -1,0 +1,47 @@
+// A table of text for a terminal: grouped columns under two header lines, as wide as its widest cells.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace verbscope {
+
+struct TableColumn {
+  std::string header;  // of this column, second line
+  bool left = false;   // aligned to the left
+  std::string top{};   // first line, where the group has no header
+};
+
+struct TableGroup {
+  std::string header;  // above its columns, first line; empty: each column has its own
+  std::vector<TableColumn> columns;
+};
+
+class TextTable {
+ public:
+  explicit TextTable(std::vector<TableGroup> groups) : groups_(std::move(groups)) {}
+
+  // A cell for each column, in order.
+  void add_row(std::vector<std::string> cells);
+  // A row whose first `cells` are given and the rest of which is free text.
+  void add_note(std::vector<std::string> cells, std::string text);
+  // A line across the table.
+  void add_heading(std::string text);
+
+  // All of it; groups are separated by " | ". Ends with a newline.
+  std::string text() const;
+
+ private:
+  struct Line {
+    std::vector<std::string> cells;
+    std::string rest;  // instead of the cells that are missing
+  };
+  std::vector<std::size_t> column_widths() const;
+  std::string line_text(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) const;
+  std::string group_header(const std::vector<std::size_t>& widths) const;
+
+  std::vector<TableGroup> groups_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,21 @@
+#include "microbench/benchmark.hpp"
+
+namespace verbscope {
+
+VerbShape verb_shape(const Operation& op, int ports) {
+  VerbShape shape;
+  shape.verb = Verb::send;
+  shape.transport = op.transport;
+  shape.payload = Bytes(op.payload);
+  shape.header_only = op.header_only;
+  shape.inlined = op.inlined;
+  shape.max_inline_cap = Bytes(op.inline_limit);
+  shape.post_list = static_cast<int>(op.post_list);
+  shape.signal_every = static_cast<int>(op.signal_every);
+  shape.send_queue_depth = static_cast<int>(op.tx_depth);
+  shape.recv_queue_depth = static_cast<int>(op.rx_depth);
+  shape.ports_used = ports;
+  return shape;
+}
+
+}  // namespace verbscope

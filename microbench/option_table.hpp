@@ -1,0 +1,96 @@
+// The one list of a benchmark's options: it feeds the command line, --describe for the harness, and the record's
+// config.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/cli.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
+
+namespace verbscope {
+
+namespace detail {
+template <class T>
+struct OptionalOf {
+  using type = T;
+};
+template <class T>
+struct OptionalOf<std::optional<T>> {
+  using type = T;
+};
+}  // namespace detail
+
+// Options register a name ("-s,--size", long names with `_`), the variable they set, what is allowed, and a help text.
+// The variable's value at that time is the default; an empty std::optional says that the program chooses. The variables
+// must outlive the table.
+class OptionTable {
+ public:
+  explicit OptionTable(CLI::App& app) : app_(app) {}
+
+  // A whole number from `low` to `high`. T is an integer or an optional of one.
+  template <class T, class V = typename detail::OptionalOf<T>::type>
+  void integer(const std::string& names, T& value, V low, V high, const std::string& help) {
+    app_.add_option(names, value, help)->check(CLI::Range(low, high));
+    add(names, "integer", fmt::format("{} to {}", low, high), help, [&value] { return Json(shown(value)); });
+  }
+
+  void flag(const std::string& names, bool& value, const std::string& help);
+  // `allowed` is a sentence about the text; `keep` false keeps the value out of the record.
+  void text(const std::string& names, std::string& value, const std::string& allowed, const std::string& help,
+            bool keep = true);
+  // A time with a unit; the record has it in seconds under NAME_s.
+  void duration(const std::string& names, std::optional<Picos>& value, const std::string& help);
+
+  // One of a list of words, each with its meaning.
+  template <class E>
+  void choice(const std::string& names, E& value, const std::vector<std::pair<std::string, E>>& words,
+              const std::string& help) {
+    app_.add_option(names, value, help)->transform(CLI::Transformer(words, CLI::ignore_case))->option_text("TEXT");
+    Json allowed = Json::array();
+    for (const auto& word : words) allowed.push_back(word.first);
+    add(names, "string", allowed, help, [&value, words] {
+      for (const auto& [name, meaning] : words) {
+        if (meaning == value) return Json(name);
+      }
+      return Json();
+    });
+  }
+
+  // {"benchmark", "options": [{"name", "type", "default", "allowed", "help"}]}.
+  Json describe(const std::string& benchmark) const;
+  // {"size": 64, ...}: the values now, in the order of registration; null where the program chooses.
+  Json values() const;
+
+ private:
+  struct Entry {
+    std::string name, type;
+    Json fallback, allowed;
+    std::string help;
+    std::function<Json()> value;
+    bool keep = true;
+  };
+
+  template <class T>
+  static Json shown(const std::optional<T>& value) {
+    return value ? Json(*value) : Json();
+  }
+  template <class T>
+  static Json shown(const T& value) {
+    return Json(value);
+  }
+  Entry& add(const std::string& names, const std::string& type, Json allowed, const std::string& help,
+             std::function<Json()> value);
+
+  CLI::App& app_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,20 @@
+// Which device and which of its ports a run uses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "verbs/provider.hpp"
+
+namespace verbscope {
+
+struct DevicePorts {
+  std::string device;
+  std::vector<int> ports;  // ascending
+};
+
+// `device` is "mlx5_0", "mlx5_0:2" (that port only) or "" (the first device); `port` 0 means every active one. Throws
+// Error: no device, no such port, port not active.
+DevicePorts choose_ports(Provider& provider, const std::string& device, int port);
+
+}  // namespace verbscope

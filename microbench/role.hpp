@@ -1,0 +1,108 @@
+// One side of a run on one node: its device, QPs and workloads, through the steps prepare, connect, run, finish.
+// It knows neither how endpoints cross nor what makes its threads run: that is the fabric's driver.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "microbench/benchmark.hpp"
+#include "verbs/endpoint.hpp"
+#include "verbs/gid.hpp"
+#include "verbs/resources.hpp"
+
+namespace verbscope {
+
+// Where a role lives.
+struct RolePlace {
+  Provider* provider = nullptr;
+  std::string device;                // its name
+  std::vector<int> ports;            // in use, in order
+  int gid_index = -1;                // -1 picks
+  std::optional<std::uint32_t> mtu;  // bytes; at most what the port has
+  bool huge_pages = true;
+};
+
+// What a thread of a role did.
+struct ThreadResult {
+  std::uint64_t window_ops = 0;
+  Picos window{0};
+  double rate_mops = 0;
+};
+
+class Role {
+ public:
+  // prepare: opens the ports in use, creates CQs and QPs. Throws Error.
+  Role(const Benchmark& benchmark, const Plan& plan, Side side, std::uint32_t client, const RolePlace& place);
+
+  // "server", "client0".
+  const std::string& name() const { return name_; }
+  // What the other side must know: ports and QPs.
+  Json endpoints() const;
+  // connect: `peers` are the endpoints of the other side's nodes in order. QPs go to RTS, workloads are built.
+  void connect(const std::vector<Json>& peers);
+  // The same without a peer: every partner is the QP itself (null device).
+  void connect_alone();
+
+  std::size_t threads() const { return cqs_.size(); }
+  Workload& workload(std::size_t thread) { return *workloads_[thread]; }
+  ThreadTally& tally(std::size_t thread) { return tallies_[thread]; }
+
+  // While threads run (conductor).
+  bool active_ended() const;  // every thread that drives traffic has ended
+  bool all_ended() const;
+  bool windows_closed() const;
+  std::uint64_t received() const;
+  std::uint64_t completed() const;  // operations of all threads so far: to see that something moves
+  // One line about the first thread that failed; empty while none has.
+  std::string failure() const;
+
+  // After the run.
+  bool sends() const;
+  std::uint64_t sent_to(std::uint32_t node) const;
+  std::uint64_t wrong() const;
+  ThreadResult thread_result(std::size_t thread) const;
+
+  // For the record: device, ports and their addresses, path MTU, memory of the buffers.
+  Json describe() const;
+  const Device& device() const { return ports_.front(); }
+  std::uint32_t mtu() const { return mtu_; }  // of the path, bytes
+
+ private:
+  struct PeerNode;
+
+  void open_ports(const RolePlace& place);
+  void create_queues();
+  void connect_nodes(const std::vector<PeerNode>& nodes);
+  void connect_qp(std::size_t index, const std::vector<PeerNode>& nodes);
+  ibv_ah* address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer);
+  void build_workloads();
+  void check_datagram_size(std::uint32_t mtu) const;
+  std::string describe_end(std::size_t thread, const RunEnd& end) const;
+
+  const Benchmark& benchmark_;
+  Plan plan_;
+  Side side_;
+  std::string name_;
+  bool huge_pages_;
+  std::uint32_t mtu_ = 0;  // bytes: of the ports in use, then of the path
+  std::vector<QpPlan> qp_plans_;
+
+  // In the order of dependence: destroyed from the last.
+  std::deque<Device> ports_;     // one context each; the first owns everything below
+  std::vector<GidChoice> gids_;  // by port
+  std::optional<Pd> pd_;
+  std::vector<Cq> cqs_;  // one a thread
+  std::vector<std::unique_ptr<Workload>> workloads_;
+  std::vector<std::vector<std::optional<Ah>>> handles_;  // by port, then node
+  std::vector<Qp> qps_;
+  std::vector<std::vector<LanePeer>> lane_peers_;     // by QP
+  std::vector<std::vector<std::size_t>> thread_qps_;  // by thread: its QPs in order
+  std::deque<ThreadTally> tallies_;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,55 @@
+// What a simulated NIC counts beside PCIe events: running totals, of which takers form differences.
+#pragma once
+
+#include <cstdint>
+
+namespace verbscope {
+
+struct NicCounts {
+  std::uint64_t messages_sent = 0;  // each first time only
+  std::uint64_t packets_sent = 0;   // requests, with those sent again
+  std::uint64_t packets_resent = 0;
+  std::uint64_t messages_received = 0;  // delivered into a RECV
+  std::uint64_t packets_received = 0;   // requests
+  std::uint64_t dropped_no_recv = 0;    // UC, UD: no RECV was posted
+  std::uint64_t dropped_refused = 0;    // no such QP, wrong state or transport, wrong Q_Key, out of sequence
+  std::uint64_t dropped_by_switch = 0;  // packets towards this node that the switch lost
+  std::uint64_t acks_sent = 0;
+  std::uint64_t naks_sent = 0;  // sequence errors and refusals
+  std::uint64_t rnr_naks_sent = 0;
+  std::uint64_t wqe_cache_hits = 0;
+  std::uint64_t wqe_cache_misses = 0;        // WQEs that were read again
+  std::uint64_t wqe_cache_reread_lines = 0;  // cache lines of them
+  std::uint64_t qp_context_hits = 0;
+  std::uint64_t qp_context_misses = 0;
+  std::uint64_t recv_waits = 0;         // packets that waited until their RECV was fetched
+  std::uint64_t credit_waits = 0;       // packets that waited at a port for room at their target
+  std::uint64_t requester_busy_ps = 0;  // summed over units
+  std::uint64_t responder_busy_ps = 0;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("messages_sent", self.messages_sent);
+    visit("packets_sent", self.packets_sent);
+    visit("packets_resent", self.packets_resent);
+    visit("messages_received", self.messages_received);
+    visit("packets_received", self.packets_received);
+    visit("dropped_no_recv", self.dropped_no_recv);
+    visit("dropped_refused", self.dropped_refused);
+    visit("dropped_by_switch", self.dropped_by_switch);
+    visit("acks_sent", self.acks_sent);
+    visit("naks_sent", self.naks_sent);
+    visit("rnr_naks_sent", self.rnr_naks_sent);
+    visit("wqe_cache_hits", self.wqe_cache_hits);
+    visit("wqe_cache_misses", self.wqe_cache_misses);
+    visit("wqe_cache_reread_lines", self.wqe_cache_reread_lines);
+    visit("qp_context_hits", self.qp_context_hits);
+    visit("qp_context_misses", self.qp_context_misses);
+    visit("recv_waits", self.recv_waits);
+    visit("credit_waits", self.credit_waits);
+    visit("requester_busy_ps", self.requester_busy_ps);
+    visit("responder_busy_ps", self.responder_busy_ps);
+  }
+};
+
+}  // namespace verbscope

@@ -1,0 +1,87 @@
+// The discrete-event engine: a clock in integer picoseconds and a queue of actions ordered by time, ties by the order
+// in which they were scheduled. Near events live in a wheel of short sorted lists, far ones in a heap until the wheel
+// reaches them: both give the same order, so the split is invisible. Memory is what is outstanding, never what has
+// passed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <queue>
+#include <vector>
+
+#include "common/units.hpp"
+
+namespace verbscope::sim {
+
+class Engine {
+ public:
+  // What happens at an event: a plain function of the object and a number, so that scheduling allocates nothing.
+  using Action = void (*)(void* object, std::uint64_t argument);
+
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  Picos now() const { return Picos(now_); }
+
+  // `when` in the past counts as now.
+  void schedule(Picos when, Action action, void* object, std::uint64_t argument = 0);
+
+  // The time of the next event, kNever when there is none.
+  std::int64_t next_time() const { return next_time_; }
+
+  // Runs the next event. There must be one.
+  void step();
+
+  // Moves the clock on to `when`; no event may be due before it.
+  void advance_to(Picos when) { now_ = when.count() > now_ ? when.count() : now_; }
+
+  std::uint64_t events_run() const { return events_run_; }
+  std::size_t nodes_allocated() const { return nodes_.size(); }
+
+ private:
+  static constexpr int kBucketShift = 12;  // 4.1 ns a bucket: one or two events in a busy simulation
+  static constexpr std::uint64_t kBuckets = 1024;
+  static constexpr std::uint64_t kWords = kBuckets / 64;
+
+  struct Event {
+    std::int64_t time;
+    std::uint64_t order;
+    Event* next;
+    Action action;
+    void* object;
+    std::uint64_t argument;
+  };
+  struct Bucket {
+    Event* first = nullptr;
+    Event* last = nullptr;
+  };
+  struct Later {
+    bool operator()(const Event* a, const Event* b) const { return before(b, a); }
+  };
+
+  static bool before(const Event* a, const Event* b) {
+    return a->time != b->time ? a->time < b->time : a->order < b->order;
+  }
+  static std::int64_t bucket_number(std::int64_t time) { return time >> kBucketShift; }
+
+  Event* allocate();
+  void insert_near(Event* event);
+  void turn_wheel();
+  std::int64_t earliest() const;
+  std::int64_t wheel_end() const { return wheel_start_ + static_cast<std::int64_t>(kBuckets); }
+
+  std::int64_t now_ = 0;
+  std::int64_t next_time_ = kNever;
+  std::int64_t wheel_start_ = 0;  // bucket number where the wheel's cover begins: never after now
+  std::uint64_t order_ = 0;
+  std::uint64_t events_run_ = 0;
+  std::uint64_t near_events_ = 0;
+  std::array<Bucket, kBuckets> wheel_{};
+  std::array<std::uint64_t, kWords> occupied_{};
+  std::priority_queue<Event*, std::vector<Event*>, Later> far_;
+  std::deque<Event> nodes_;
+  Event* free_ = nullptr;
+};
+
+}  // namespace verbscope::sim

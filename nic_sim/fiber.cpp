@@ -1,0 +1,89 @@
+#include "nic_sim/fiber.hpp"
+
+#include <boost/context/protected_fixedsize_stack.hpp>
+
+#include "common/error.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+constexpr std::size_t kStackBytes = 256 * 1024;  // benchmark threads are shallow; pages are touched only as used
+
+// Boost's guarded stack, remembering where it lies.
+class NotedStack {
+ public:
+  explicit NotedStack(StackBounds& bounds) : bounds_(bounds), stack_(kStackBytes) {}
+  boost::context::stack_context allocate() {
+    boost::context::stack_context context = stack_.allocate();
+    bounds_ = StackBounds{static_cast<char*>(context.sp) - context.size, context.size};
+    return context;
+  }
+  void deallocate(boost::context::stack_context& context) { stack_.deallocate(context); }
+
+ private:
+  StackBounds& bounds_;
+  boost::context::protected_fixedsize_stack stack_;
+};
+
+}  // namespace
+
+Fiber::Fiber(Engine& engine, std::function<void()> body)
+    : engine_(engine),
+      body_(std::move(body)),
+      context_(std::allocator_arg, NotedStack(stack_),
+               [this](boost::context::fiber&& caller) { return enter(std::move(caller)); }) {}
+
+boost::context::fiber Fiber::enter(boost::context::fiber&& caller) {
+  caller_stack_ = inside_.arrive();
+  caller_ = std::move(caller);
+  try {
+    body_();
+  } catch (const boost::context::detail::forced_unwind&) {
+    throw;  // the simulation was destroyed while this fiber slept
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+  finished_ = true;
+  inside_.leave(caller_stack_, true);
+  return std::move(caller_);
+}
+
+void Fiber::resume() {
+  StackSwitch outside;
+  outside.leave(stack_);
+  context_ = std::move(context_).resume();
+  outside.arrive();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void Fiber::suspend() {
+  inside_.leave(caller_stack_);
+  caller_ = std::move(caller_).resume();
+  caller_stack_ = inside_.arrive();
+}
+
+void Fiber::resume_event(void* fiber, std::uint64_t) {
+  static_cast<Fiber*>(fiber)->resume();
+}
+
+void Fiber::wait_until(Picos when) {
+  if (when.count() < engine_.next_time()) {  // nothing happens before: no need to leave the stack
+    engine_.advance_to(when);
+    return;
+  }
+  engine_.schedule(when, &resume_event, this);
+  suspend();
+}
+
+void Fiber::park() {
+  parked_ = true;
+  suspend();
+}
+
+void Fiber::wake_at(Picos when) {
+  if (!parked_) return;
+  parked_ = false;
+  engine_.schedule(when, &resume_event, this);
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,76 @@
+// One simulated NIC: its link to the host, its caches, the tables of its objects, and the two halves that do the work,
+// requester and responder.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "nic_sim/caches.hpp"
+#include "nic_sim/counts.hpp"
+#include "nic_sim/engine.hpp"
+#include "nic_sim/fabric.hpp"
+#include "nic_sim/objects.hpp"
+#include "nic_sim/pcie_bus.hpp"
+#include "nic_sim/profile.hpp"
+#include "nic_sim/requester.hpp"
+#include "nic_sim/responder.hpp"
+
+namespace verbscope::sim {
+
+class Nic {
+ public:
+  Nic(Engine& engine, Fabric& fabric, ThreadSlot& threads, const Profile& profile, std::uint32_t node,
+      std::uint64_t seed);
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+
+  Engine& engine() { return engine_; }
+  Fabric& fabric() { return fabric_; }
+  PcieBus& bus() { return bus_; }
+  const PcieBus& bus() const { return bus_; }
+  const Profile& profile() const { return profile_; }
+  NicCounts& counts() { return counts_; }
+  const NicCounts& counts() const { return counts_; }
+  WqeCache& wqe_cache() { return wqe_cache_; }
+  QpContextCache& qp_contexts() { return qp_contexts_; }
+  Requester& requester() { return requester_; }
+  Responder& responder() { return responder_; }
+  SimThread* running_thread() const { return threads_.current; }
+  std::uint32_t node() const { return node_; }
+
+  // Tables. A number that names nothing yields null.
+  std::uint32_t add_qp(SimQp& qp);
+  void remove_qp(SimQp& qp);
+  SimQp* find_qp(std::uint32_t number) const;
+  std::uint32_t add_mr(SimMr& mr);
+  void remove_mr(SimMr& mr);
+  // The region that `key` names if it holds [address, address + bytes) and grants `access`.
+  SimMr* find_mr(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const;
+
+  // A packet has arrived at a port.
+  void receive(Packet& packet);
+
+  // Writes a CQE over PCIe and wakes who polls for it. `completion.visible` is filled in.
+  void complete(SimCq& cq, Completion completion);
+
+  // Puts the QP into the error state: everything outstanding completes as flushed.
+  void fail_qp(SimQp& qp);
+
+ private:
+  Engine& engine_;
+  Fabric& fabric_;
+  ThreadSlot& threads_;
+  const Profile& profile_;
+  std::uint32_t node_;
+  PcieBus bus_;
+  NicCounts counts_;
+  WqeCache wqe_cache_;
+  QpContextCache qp_contexts_;
+  std::vector<SimQp*> qps_;
+  std::vector<SimMr*> mrs_;
+  std::uint32_t mr_registrations_ = 0;
+  Requester requester_;
+  Responder responder_;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,209 @@
+// The verbs objects of a simulated device. Each derives from its libibverbs structure, so that a program's pointers
+// lead straight to it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/units.hpp"
+#include "nic_sim/packet.hpp"
+#include "nic_sim/thread.hpp"
+#include "pcie_model/wire/wqe.hpp"
+
+namespace verbscope::sim {
+
+class Nic;
+struct SimQp;
+
+struct SimContext : ibv_context {
+  Nic* nic;
+  int open_objects;
+};
+
+struct SimPd : ibv_pd {
+  int users;
+};
+
+struct SimMr : ibv_mr {
+  int access;
+  // Whether [address, address + bytes) lies inside.
+  bool holds(std::uint64_t address, std::uint64_t bytes) const {
+    const auto begin = reinterpret_cast<std::uint64_t>(addr);
+    return address >= begin && bytes <= length && address - begin <= length - bytes;
+  }
+};
+
+struct SimAh : ibv_ah {
+  std::uint32_t node;
+  std::uint8_t port;  // index from 0
+  bool global;
+};
+
+// One entry of a completion queue, and when the program can see it.
+struct Completion {
+  Picos visible;
+  std::uint64_t wr_id;
+  SimQp* qp;
+  std::uint64_t index;  // of the work request in its queue: polling frees all up to it
+  ibv_wc_status status;
+  ibv_wc_opcode opcode;
+  std::uint32_t bytes;
+  std::uint32_t immediate;
+  std::uint32_t source_qp;
+  unsigned flags;
+  bool of_send;
+};
+
+struct SimCq : ibv_cq {
+  std::vector<Completion> ring;
+  std::uint64_t written = 0;
+  std::uint64_t polled = 0;
+  bool overrun = false;
+  int users = 0;  // QPs, counted once for each queue
+  SimThread* waiter = nullptr;
+
+  std::uint64_t waiting() const { return written - polled; }
+  Completion& at(std::uint64_t n) { return ring[n % ring.size()]; }
+};
+
+struct SendWqe {
+  std::uint64_t wr_id;
+  std::uint64_t index;
+  SimQp* qp;
+  SendWqe* newer;  // in the WQE cache, by age
+  SendWqe* older;
+  std::uint32_t length;  // of the message
+  std::uint32_t immediate;
+  std::uint32_t bytes;        // of the WQE, in whole 64-byte blocks
+  std::uint32_t ring_offset;  // of the WQE in the send queue
+  std::uint32_t sequence;     // PSN of the first packet
+  std::uint32_t packets;
+  std::uint32_t target_node;
+  std::uint32_t target_qp;
+  std::uint32_t qkey;
+  std::uint8_t sges;
+  bool signaled;
+  bool solicited;
+  bool has_immediate;
+  bool has_grh;
+  bool inlined;
+  bool by_blueflame;
+  bool cached;  // in the WQE cache
+  bool staged;  // read again after a miss, held for its use
+  bool ahead;   // counts as fetched ahead in its unit
+};
+
+// WQEs that one MMIO announced.
+struct Batch {
+  std::uint64_t first;
+  std::uint32_t count;
+  std::uint32_t reads_left;  // DMA reads that fetch it and are not back
+  bool by_blueflame;
+  bool at_nic;
+};
+
+struct SendQueue {
+  std::vector<SendWqe> ring;
+  std::vector<ibv_sge> sges;           // max_sge per slot
+  std::vector<std::byte> inline_data;  // max_inline per slot
+  std::vector<Batch> batches;
+  std::uint32_t depth = 0;
+  std::uint32_t max_sge = 0;
+  std::uint32_t max_inline = 0;
+  std::uint32_t slot_bytes = 0;  // fixed slots (mlx4); 0: packed blocks
+  std::uint64_t ring_bytes = 0;
+  std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
+
+  // Work requests, counted since the QP was reset.
+  std::uint64_t posted = 0;
+  std::uint64_t arrived = 0;  // at the NIC
+  std::uint64_t next = 0;     // the requester's unit will take it up
+  std::uint64_t done = 0;     // sent (unreliable) or acknowledged (reliable)
+  std::uint64_t freed = 0;    // the program has polled its completion, or a later one's
+  std::uint64_t batches_posted = 0;
+  std::uint64_t batches_arrived = 0;
+
+  SendWqe& at(std::uint64_t n) { return ring[n & (ring.size() - 1)]; }
+  Batch& batch(std::uint64_t n) { return batches[n & (batches.size() - 1)]; }
+};
+
+struct RecvWqe {
+  std::uint64_t wr_id;
+  std::uint32_t sges;
+  std::uint64_t length;
+};
+
+struct RecvQueue {
+  std::vector<RecvWqe> ring;
+  std::vector<ibv_sge> sges;
+  std::uint32_t depth = 0;
+  std::uint32_t max_sge = 0;
+  std::uint32_t slot_bytes = 0;
+  std::uint64_t posted = 0;
+  std::uint64_t fetched = 0;   // at the NIC
+  std::uint64_t fetching = 0;  // asked for
+  std::uint64_t used = 0;
+  std::uint64_t freed = 0;
+
+  RecvWqe& at(std::uint64_t n) { return ring[n & (ring.size() - 1)]; }
+  ibv_sge* sges_of(std::uint64_t n) { return &sges[(n & (ring.size() - 1)) * max_sge]; }
+};
+
+// What the requester's side of a QP remembers.
+struct RequesterState {
+  int unit = 0;
+  bool queued = false;                 // in its unit's line
+  bool waiting = false;                // for a WQE that is read again, or for an RNR timer
+  std::uint32_t packet_of_next = 0;    // packets of the WQE at `next` that are sent
+  std::uint32_t sequence_to_post = 0;  // PSN of the next work request that is posted
+  std::uint32_t sequence_unsent = 0;   // the first that was never sent
+  std::uint32_t acknowledged = 0;      // PSN that the peer has confirmed last
+  bool reading_for_ack = false;        // the WQE at `done` is read again to complete it
+  bool timer_runs = false;
+  Picos progress_at{0};  // the last time that something was sent first or acknowledged
+  int retries_left = 0;
+  int rnr_retries_left = 0;
+  SimQp* next_in_line = nullptr;
+  PacketQueue unsent;  // packets in order, those whose payload is still being read among them
+};
+
+// What the responder's side of a QP remembers.
+struct ResponderState {
+  int unit = 0;
+  std::uint32_t expected = 0;         // PSN
+  std::uint32_t offset = 0;           // bytes of the present message that have arrived
+  bool dropping = false;              // UC: the rest of a message that lost a packet
+  bool nak_sent = false;              // one NAK per gap
+  std::uint32_t waiting_packets = 0;  // of this QP in the unit's line
+  std::uint32_t unacknowledged = 0;   // messages since the last ACK
+};
+
+struct SimQp : ibv_qp {
+  Nic* nic;
+  Transport transport;
+  bool signal_all;
+  std::uint8_t port = 0;  // index from 0
+  std::uint32_t qkey = 0;
+  std::uint32_t path_mtu = 0;
+  std::uint32_t peer_node = 0;
+  std::uint32_t peer_qp = 0;
+  bool has_grh = false;
+  ibv_qp_cap caps;
+  ibv_qp_attr attributes;  // as modify_qp left them, for query_qp
+  SendQueue send;
+  RecvQueue recv;
+  RequesterState requester;
+  ResponderState responder;
+  SimQp* context_newer = nullptr;  // in the QP-context cache, by age
+  SimQp* context_older = nullptr;
+  bool context_cached = false;
+
+  SimCq& send_completions() const { return *static_cast<SimCq*>(send_cq); }
+  SimCq& recv_completions() const { return *static_cast<SimCq*>(recv_cq); }
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,136 @@
+#include "nic_sim/pcie_bus.hpp"
+
+#include <algorithm>
+
+namespace verbscope::sim {
+namespace {
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+// How many pieces [address, address + bytes) falls into when it is cut at multiples of `step`.
+std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, std::uint64_t step) {
+  return (address + bytes - 1) / step - address / step + 1;
+}
+
+}  // namespace
+
+PcieBus::PcieBus(Engine& engine, const Profile& profile, std::uint64_t seed)
+    : engine_(engine),
+      link_(profile.wire.pcie),
+      host_(profile.host),
+      picos_per_byte_(1e12 / (profile.wire.pcie.bandwidth().value * profile.link.tlp_share)),
+      propagation_(profile.link.propagation),
+      mmio_gap_(profile.link.mmio_gap),
+      credit_window_(duration(profile.link.posted_credits.value)),
+      tags_(profile.link.read_tags),
+      free_tags_(tags_),
+      random_(seed),
+      free_read_(kNone),
+      first_waiting_(kNone),
+      last_waiting_(kNone) {}
+
+Picos PcieBus::duration(std::uint64_t bytes) const {
+  return Picos(static_cast<std::int64_t>(static_cast<double>(bytes) * picos_per_byte_ + 0.5));
+}
+
+void PcieBus::count_to_nic(std::uint64_t header, std::uint64_t payload) {
+  counts_.bytes_to_nic += header + payload;
+  counts_.payload_bytes_to_nic += payload;
+}
+
+void PcieBus::count_to_host(std::uint64_t header, std::uint64_t payload) {
+  counts_.bytes_to_host += header + payload;
+  counts_.payload_bytes_to_host += payload;
+}
+
+void PcieBus::dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Action done, void* object,
+                       std::uint64_t argument) {
+  std::uint32_t index = free_read_;
+  if (index == kNone) {
+    index = static_cast<std::uint32_t>(reads_.size());
+    reads_.emplace_back();
+  } else {
+    free_read_ = reads_[index].next;
+  }
+  // A read that wants more tags than there are takes all of them: its requests follow one another.
+  const std::uint64_t tags = std::min(divide_up(bytes, link_.mrrs.value), tags_);
+  reads_[index] = Read{address, bytes, tags, done, object, argument, kNone};
+  if (first_waiting_ == kNone && tags <= free_tags_) {
+    start(index);
+  } else {
+    (first_waiting_ == kNone ? first_waiting_ : reads_[last_waiting_].next) = index;
+    last_waiting_ = index;
+  }
+}
+
+void PcieBus::start(std::uint32_t index) {
+  const Read& read = reads_[index];
+  free_tags_ -= read.tags;
+  const std::uint64_t requests = divide_up(read.bytes, link_.mrrs.value);
+  const std::uint64_t header = requests * link_.request_header.value;
+  counts_.tlps_to_host += requests;
+  counts_.dma_read_lines += pieces(read.address, read.bytes, kCacheLine.value);
+  count_to_host(header, 0);
+  const Picos sent = to_host_.take(engine_.now(), duration(header));
+  Picos latency = host_.memory_read;
+  if (host_.memory_read_jitter.count() > 0) {
+    latency +=
+        Picos(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(host_.memory_read_jitter.count()))));
+  }
+  if (host_.slow_read_probability > 0 && random_.uniform() < host_.slow_read_probability)
+    latency += host_.slow_read_extra;
+  engine_.schedule(sent + propagation_ + latency, &at_memory, this, index);
+}
+
+void PcieBus::at_memory(void* object, std::uint64_t index) {
+  PcieBus& bus = *static_cast<PcieBus*>(object);
+  const Read& read = bus.reads_[index];
+  const std::uint64_t completions = pieces(read.address, read.bytes, bus.link_.rcb.value);
+  const std::uint64_t header = completions * bus.link_.completion_header.value;
+  bus.counts_.tlps_to_nic += completions;
+  bus.count_to_nic(header, read.bytes);
+  const Picos sent = bus.to_nic_.take(bus.engine_.now(), bus.duration(header + read.bytes));
+  bus.engine_.schedule(sent + bus.propagation_, &completed, &bus, index);
+}
+
+void PcieBus::completed(void* object, std::uint64_t index) {
+  PcieBus& bus = *static_cast<PcieBus*>(object);
+  const Read read = bus.reads_[index];
+  bus.reads_[index].next = bus.free_read_;
+  bus.free_read_ = static_cast<std::uint32_t>(index);
+  bus.free_tags_ += read.tags;
+  while (bus.first_waiting_ != kNone && bus.reads_[bus.first_waiting_].tags <= bus.free_tags_) {
+    const std::uint32_t next = bus.first_waiting_;
+    bus.first_waiting_ = bus.reads_[next].next;
+    bus.start(next);
+  }
+  read.done(read.object, read.argument);
+}
+
+Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t requests = divide_up(bytes, link_.mps.value);
+  const std::uint64_t header = requests * link_.request_header.value;
+  const std::uint64_t line = kCacheLine.value;
+  const std::uint64_t touched = pieces(address, bytes, line);
+  const std::uint64_t first_whole = divide_up(address, line);
+  const std::uint64_t end_whole = (address + bytes) / line;
+  const std::uint64_t whole = end_whole > first_whole ? end_whole - first_whole : 0;
+  counts_.tlps_to_host += requests;
+  counts_.dma_write_full_lines += whole;
+  counts_.dma_write_partial_lines += touched - whole;
+  count_to_host(header, bytes);
+  return to_host_.take(engine_.now(), duration(header + bytes)) + propagation_ + host_.memory_write;
+}
+
+Picos PcieBus::posted_credit_at() const {
+  return std::max(engine_.now(), to_host_.free_at() - credit_window_);
+}
+
+Picos PcieBus::mmio_write(std::uint64_t bytes) {
+  (bytes == kCacheLine.value ? counts_.mmio_wc_lines : counts_.mmio_doorbells) += 1;
+  counts_.tlps_to_nic += 1;
+  count_to_nic(link_.request_header.value, bytes);
+  return to_nic_.take(engine_.now(), duration(link_.request_header.value + bytes) + mmio_gap_);
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,83 @@
+// A cluster profile (configs/clusters/NAME.json): the capacities, service times, sizes and latencies of the machines
+// that are simulated. No rate of any benchmark is in it. docs/simulator.md says what each parameter does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/units.hpp"
+#include "pcie_model/wire/cluster_wire.hpp"
+
+namespace verbscope {
+
+// CPU and memory of one machine. Times are CPU time of the calling thread unless they say otherwise.
+struct HostProfile {
+  int cores;
+  Picos post_call;           // one ibv_post_send
+  Picos post_wqe;            // each WQE in it
+  Picos wc_line;             // each 64-byte line written to the NIC with write combining
+  Picos doorbell;            // one doorbell MMIO with its fences
+  Picos poll_call;           // one ibv_poll_cq
+  Picos poll_cqe;            // each completion that it returns
+  Picos post_recv_call;      // one ibv_post_recv
+  Picos post_recv_wqe;       // each WQE in it
+  std::uint64_t wc_buffers;  // lines that a core may have on their way to the link before it stalls
+  Picos memory_read;         // latency: root complex and last-level cache, for a read by the NIC
+  Picos memory_read_jitter;  // uniform extra on top, 0 to this
+  double slow_read_probability;
+  Picos slow_read_extra;  // what a slow read (DRAM refresh, snoop) takes on top
+  Picos memory_write;     // latency from the link until a write by the NIC can be seen
+};
+
+// The PCIe link beyond its wire facts.
+struct LinkProfile {
+  double tlp_share;   // share of the raw bandwidth left to TLPs by link-layer packets and idle symbols
+  Picos mmio_gap;     // extra time on the link behind each MMIO write (drain of a write-combining buffer)
+  Picos propagation;  // one way, root complex to NIC
+  std::uint64_t read_tags;
+  Bytes posted_credits;  // posted writes that the NIC may have queued before its units wait
+};
+
+struct NicProfile {
+  int requester_units;
+  Picos front_end;      // from a doorbell's or a WQE's arrival until fetch or scheduling
+  Picos doorbell_wqe;   // requester unit, each WQE that was fetched by DMA
+  Picos blueflame_wqe;  // requester unit, each WQE that came by BlueFlame
+  Picos wqe_block;      // requester unit, each 64-byte block of the WQE
+  Picos next_packet;    // requester unit, each further packet of a message
+  Picos handle_ack;     // requester unit, each acknowledgement
+  int responder_units;
+  Picos receive_packet;  // responder unit, each request packet
+  Picos receive_dma;     // responder unit, each DMA that the packet causes (payload, CQE)
+  Picos transmit;        // latency from a unit to the port
+  Bytes wqe_cache;
+  Bytes wqe_fetch_ahead;  // per requester unit: WQEs fetched by DMA and not yet taken up
+  Bytes qp_context;       // state of one QP, read on a miss
+  Bytes qp_context_cache;
+  Bytes input_buffer;  // per port: packets that have arrived (or have credits to) and are not yet handled
+  int ack_coalescing;  // messages that one acknowledgement may cover while more are waiting
+};
+
+struct FabricProfile {
+  Picos cable;  // one way, port to switch
+  Picos switch_latency;
+  double loss_probability;  // share of packets that the switch drops
+};
+
+struct Profile {
+  std::string name;
+  ClusterWire wire;
+  HostProfile host;
+  LinkProfile link;
+  NicProfile nic;
+  FabricProfile fabric;
+};
+
+// `name` as find_config("clusters", name) takes it. Throws Error with one line for an unknown, absent or ill-typed key.
+Profile load_profile(const std::string& name);
+
+// How many nodes must receive so that together they take more than one sends, whatever its payload: the ratio of a
+// sender's and a receiver's unit capacities at their most unequal (a header-only request against one with payload).
+int receivers_needed(const Profile& profile);
+
+}  // namespace verbscope

@@ -1,0 +1,45 @@
+// The control path of a simulated node: Provider over its Nic. Calls take no virtual time. Objects check what the
+// kernel would: capabilities, state transitions, that children are gone before their parents.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nic_sim/nic.hpp"
+#include "verbs/provider.hpp"
+
+namespace verbscope::sim {
+
+class SimProvider : public Provider {
+ public:
+  explicit SimProvider(Nic& nic);
+
+  std::vector<std::string> device_names() override;
+  ibv_context* open(const std::string& name) override;
+  int close(ibv_context* context) override;
+  int query_device(ibv_context* context, ibv_device_attr* attr) override;
+  int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) override;
+  int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) override;
+  ibv_pd* alloc_pd(ibv_context* context) override;
+  int dealloc_pd(ibv_pd* pd) override;
+  ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
+  int dereg_mr(ibv_mr* mr) override;
+  ibv_cq* create_cq(ibv_context* context, int entries) override;
+  int destroy_cq(ibv_cq* cq) override;
+  ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) override;
+  int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) override;
+  int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) override;
+  int destroy_qp(ibv_qp* qp) override;
+  ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) override;
+  int destroy_ah(ibv_ah* ah) override;
+
+ private:
+  bool resolve(const ibv_ah_attr& attr, std::uint32_t* node) const;
+
+  Nic& nic_;
+  ibv_device device_{};
+  std::vector<std::unique_ptr<SimQp>> qps_;  // kept for the simulation's life: events may still name a destroyed QP
+};
+
+}  // namespace verbscope::sim

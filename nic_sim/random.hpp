@@ -1,0 +1,46 @@
+// The simulator's random numbers: xoshiro256** of Blackman and Vigna (2018), seeded by splitmix64. Own code because the
+// standard's distributions differ between libraries, and one seed must give the same bytes everywhere.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace verbscope::sim {
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) {
+    for (std::uint64_t& word : state_) {
+      seed += 0x9e3779b97f4a7c15;
+      std::uint64_t z = seed;
+      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+      z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+      word = z ^ (z >> 31);
+    }
+  }
+
+  std::uint64_t next() {
+    const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
+    const std::uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = std::rotl(state_[3], 45);
+    return result;
+  }
+
+  // Uniform in [0, 1).
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+  // Uniform in [0, bound), for bounds well below 2^53.
+  std::uint64_t below(std::uint64_t bound) {
+    return static_cast<std::uint64_t>(uniform() * static_cast<double>(bound));
+  }
+
+ private:
+  std::uint64_t state_[4];
+};
+
+}  // namespace verbscope::sim

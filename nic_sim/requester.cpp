@@ -1,0 +1,212 @@
+#include "nic_sim/requester.hpp"
+
+#include <algorithm>
+
+#include "nic_sim/nic.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// After a miss the WQEs behind it that are missing too are read with it, up to so many. Assumed.
+constexpr std::uint64_t kReadAgainRun = 8;
+
+SimQp& as_qp(void* object) {
+  return *static_cast<SimQp*>(object);
+}
+
+// A run of work requests in one event argument.
+std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
+  return first << 8 | count;
+}
+
+}  // namespace
+
+Requester::Requester(Nic& nic) : nic_(nic), units_(static_cast<std::size_t>(nic.profile().nic.requester_units)) {}
+
+void Requester::bind(SimQp& qp) {
+  qp.requester.unit = next_unit_;
+  next_unit_ = (next_unit_ + 1) % static_cast<int>(units_.size());
+}
+
+void Requester::announce(SimQp& qp, std::uint64_t batch, Picos when) {
+  nic_.engine().schedule(when + nic_.profile().nic.front_end, &batch_arrived, &qp, batch);
+}
+
+void Requester::batch_arrived(void* object, std::uint64_t number) {
+  SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS) return;  // flushed on the way
+  Requester& self = qp.nic->requester();
+  Batch& batch = qp.send.batch(number);
+  if (batch.by_blueflame) {
+    self.nic_.wqe_cache().insert(qp.send.at(batch.first));
+    self.batch_is_here(qp, number);
+  } else {
+    Unit& unit = self.unit_of(qp);
+    unit.fetches.push_back({&qp, number});
+    self.fetch_more(unit);
+  }
+}
+
+// Asks for the WQEs of doorbells as long as the unit's share of fetching ahead allows; for one batch at least.
+void Requester::fetch_more(Unit& unit) {
+  const std::uint64_t limit = nic_.profile().nic.wqe_fetch_ahead.value;
+  while (!unit.fetches.empty()) {
+    const auto [qp, number] = unit.fetches.front();
+    const Batch& batch = qp->send.batch(number);
+    std::uint64_t bytes = 0;
+    for (std::uint64_t i = 0; i < batch.count; ++i) bytes += qp->send.at(batch.first + i).bytes;
+    if (qp->state == IBV_QPS_RTS && unit.fetched_ahead > 0 && unit.fetched_ahead + bytes > limit) return;
+    unit.fetches.pop_front();
+    if (qp->state == IBV_QPS_RTS) fetch(*qp, number);
+  }
+}
+
+// One DMA read of all WQEs of the batch, or two where they cross the end of the ring.
+void Requester::fetch(SimQp& qp, std::uint64_t number) {
+  SendQueue& queue = qp.send;
+  Batch& batch = queue.batch(number);
+  for (std::uint64_t i = 0; i < batch.count; ++i) {
+    SendWqe& wqe = queue.at(batch.first + i);
+    wqe.ahead = true;
+    unit_of(qp).fetched_ahead += wqe.bytes;
+  }
+  const SendWqe& first = queue.at(batch.first);
+  const SendWqe& last = queue.at(batch.first + batch.count - 1);
+  const std::uint64_t begin = first.ring_offset;
+  std::uint64_t end = last.ring_offset + last.bytes;
+  if (end <= begin) end += queue.ring_bytes;
+  batch.reads_left = end > queue.ring_bytes ? 2 : 1;
+  const std::uint64_t in_one = std::min(end, queue.ring_bytes) - begin;
+  nic_.bus().dma_read(begin, in_one, &part_fetched, &qp, number);
+  if (batch.reads_left == 2) nic_.bus().dma_read(0, end - queue.ring_bytes, &part_fetched, &qp, number);
+}
+
+void Requester::part_fetched(void* object, std::uint64_t number) {
+  SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS) return;
+  Requester& self = qp.nic->requester();
+  Batch& batch = qp.send.batch(number);
+  if (--batch.reads_left > 0) return;
+  for (std::uint64_t i = 0; i < batch.count; ++i) self.nic_.wqe_cache().insert(qp.send.at(batch.first + i));
+  self.batch_is_here(qp, number);
+}
+
+// WQEs are taken up in the order of posting, whichever fetch is back first.
+void Requester::batch_is_here(SimQp& qp, std::uint64_t number) {
+  SendQueue& queue = qp.send;
+  queue.batch(number).at_nic = true;
+  while (queue.batches_arrived < queue.batches_posted && queue.batch(queue.batches_arrived).at_nic) {
+    const Batch& batch = queue.batch(queue.batches_arrived++);
+    queue.arrived = batch.first + batch.count;
+  }
+  activate(qp);
+}
+
+// Puts the QP in its unit's line when it has work and is not there.
+void Requester::activate(SimQp& qp) {
+  RequesterState& state = qp.requester;
+  Unit& unit = unit_of(qp);
+  if (state.queued || state.waiting || unit.serving == &qp || qp.state != IBV_QPS_RTS) return;
+  if (qp.send.next >= qp.send.arrived) return;
+  state.queued = true;
+  state.next_in_line = nullptr;
+  (unit.first == nullptr ? unit.first : unit.last->requester.next_in_line) = &qp;
+  unit.last = &qp;
+  if (unit.serving == nullptr) serve_next(unit);
+}
+
+void Requester::serve_next(Unit& unit) {
+  while (unit.serving == nullptr && unit.first != nullptr) {
+    SimQp& qp = *unit.first;
+    unit.first = qp.requester.next_in_line;
+    qp.requester.queued = false;
+    if (qp.state != IBV_QPS_RTS || qp.send.next >= qp.send.arrived || read_again_if_missing(qp)) continue;
+    unit.serving = &qp;
+    if (nic_.qp_contexts().use(qp)) {
+      ++nic_.counts().qp_context_hits;
+      begin_service(qp);
+    } else {
+      ++nic_.counts().qp_context_misses;
+      nic_.bus().dma_read(0, nic_.profile().nic.qp_context.value, &context_read, &qp, 0);
+    }
+  }
+}
+
+// If the WQE at `next` was evicted: reads it and the missing ones behind it, the QP waits, the unit goes on.
+bool Requester::read_again_if_missing(SimQp& qp) {
+  SendQueue& queue = qp.send;
+  const SendWqe& wanted = queue.at(queue.next);
+  if (qp.requester.packet_of_next > 0 || wanted.staged) return false;
+  if (wanted.cached) {
+    ++nic_.counts().wqe_cache_hits;
+    return false;
+  }
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = queue.next; i < queue.arrived && count < kReadAgainRun; ++i) {
+    const SendWqe& wqe = queue.at(i);
+    if (wqe.cached || wqe.staged || wqe.ring_offset < wanted.ring_offset) break;
+    bytes = wqe.ring_offset + wqe.bytes - wanted.ring_offset;
+    ++count;
+    nic_.counts().wqe_cache_reread_lines += wqe.bytes / kCacheLine.value;
+  }
+  nic_.counts().wqe_cache_misses += count;
+  qp.requester.waiting = true;
+  nic_.bus().dma_read(wanted.ring_offset, std::min(bytes, queue.ring_bytes - wanted.ring_offset), &wqes_read_again, &qp,
+                      pack_run(queue.next, count));
+  return true;
+}
+
+void Requester::wqes_read_again(void* object, std::uint64_t run) {
+  SimQp& qp = as_qp(object);
+  qp.requester.waiting = false;
+  if (qp.state != IBV_QPS_RTS) return;
+  for (std::uint64_t i = 0; i < (run & 0xff); ++i) qp.send.at((run >> 8) + i).staged = true;
+  qp.nic->requester().activate(qp);
+}
+
+void Requester::context_read(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
+  qp.nic->requester().begin_service(qp);
+}
+
+void Requester::begin_service(SimQp& qp) {
+  const NicProfile& profile = nic_.profile().nic;
+  Unit& unit = unit_of(qp);
+  SendWqe& wqe = qp.send.at(qp.send.next);
+  Picos time = profile.next_packet;
+  if (qp.requester.packet_of_next == 0) {
+    const auto blocks = static_cast<std::int64_t>(wqe.bytes / kWqeBlock.value);
+    time = (wqe.by_blueflame ? profile.blueflame_wqe : profile.doorbell_wqe) + profile.wqe_block * blocks;
+  }
+  time += unit.debt;
+  unit.debt = Picos(0);
+  if (wqe.ahead) {
+    wqe.ahead = false;
+    unit.fetched_ahead -= wqe.bytes;
+    fetch_more(unit);
+  }
+  nic_.counts().requester_busy_ps += static_cast<std::uint64_t>(time.count());
+  nic_.engine().schedule(nic_.engine().now() + time, &service_done, &qp);
+}
+
+void Requester::service_done(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
+  Requester& self = qp.nic->requester();
+  Unit& unit = self.unit_of(qp);
+  if (qp.state == IBV_QPS_RTS && !qp.requester.waiting && qp.send.next < qp.send.arrived) {
+    SendWqe& wqe = qp.send.at(qp.send.next);
+    Packet& packet = self.make_packet(qp, wqe);
+    const bool last = packet.last;
+    self.send_payload(qp, wqe, packet);
+    if (qp.state == IBV_QPS_RTS) {
+      ++qp.requester.packet_of_next;
+      if (last) self.wqe_sent(qp, wqe);
+    }
+  }
+  unit.serving = nullptr;
+  self.activate(qp);
+  self.serve_next(unit);
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,36 @@
+#include "nic_sim/send_layout.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace verbscope::sim {
+
+SendLayout& SendLayout::add_inline(std::uint64_t bytes) {
+  const std::uint64_t boundary = facts_.inline_boundary.value;
+  while (bytes > 0) {
+    size_ += kInlineHeader.value;
+    const std::uint64_t chunk = boundary == 0 ? bytes : std::min(bytes, boundary - size_ % boundary);
+    size_ += chunk;
+    bytes -= chunk;
+  }
+  return *this;
+}
+
+SendLayout begin_layout(NicFamily family, Verb verb, Transport transport) {
+  SendLayout layout(family);
+  const WqeLayout* segments = find_wqe_layout(family, verb, transport);
+  if (segments->control) layout.add(kControlSegment);
+  if (segments->datagram) layout.add(kDatagramSegment);
+  if (segments->remote_address) layout.add(kRemoteAddressSegment);
+  if (segments->atomic) layout.add(kAtomicSegment);
+  return layout;
+}
+
+SlotSize send_slot(NicFamily family, Transport transport, std::uint32_t max_inline, std::uint32_t max_sge) {
+  const std::uint64_t with_inline = begin_layout(family, Verb::send, transport).add_inline(max_inline).blocks_size();
+  const std::uint64_t with_sges = begin_layout(family, Verb::send, transport).add_sges(max_sge).blocks_size();
+  const auto largest = static_cast<std::uint32_t>(std::max(with_inline, with_sges));
+  return {family_facts(family).fixed_slots ? std::bit_ceil(largest) : 0, largest};
+}
+
+}  // namespace verbscope::sim

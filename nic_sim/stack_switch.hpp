@@ -1,0 +1,42 @@
+// Tells AddressSanitizer about a switch between stacks; nothing in other builds. Usage around a switch, as the
+// sanitizer's interface asks: leave() before it on the old stack, arrive() after it on the new one.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace verbscope::sim {
+
+struct StackBounds {
+  const void* bottom = nullptr;
+  std::size_t size = 0;
+};
+
+class StackSwitch {
+ public:
+  // `last`: this stack will never run again.
+  void leave([[maybe_unused]] const StackBounds& target, [[maybe_unused]] bool last = false) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack_, target.bottom, target.size);
+#endif
+  }
+
+  // Yields the bounds of the stack that was left.
+  StackBounds arrive() {
+    StackBounds from;
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fake_stack_, &from.bottom, &from.size);
+#endif
+    return from;
+  }
+
+ private:
+#if defined(__SANITIZE_ADDRESS__)
+  void* fake_stack_ = nullptr;
+#endif
+};
+
+}  // namespace verbscope::sim

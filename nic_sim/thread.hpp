@@ -1,0 +1,61 @@
+// A simulated thread: a fiber pinned to a core of a node, with a clock of its own. The clock may run ahead of the
+// engine while the thread only computes; sync() lets the rest of the world catch up before the two meet.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "nic_sim/fiber.hpp"
+#include "nic_sim/profile.hpp"
+
+namespace verbscope::sim {
+
+struct SimCq;
+
+// Which thread runs now; null while the control path runs outside of fibers. One per cluster.
+class SimThread;
+struct ThreadSlot {
+  SimThread* current = nullptr;
+};
+
+class SimThread {
+ public:
+  SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, int core, std::function<void(SimThread&)> body);
+  SimThread(const SimThread&) = delete;
+  SimThread& operator=(const SimThread&) = delete;
+
+  void start() { fiber_.resume(); }
+  bool finished() const { return fiber_.finished(); }
+  int core() const { return core_; }
+
+  // From inside the thread.
+  Picos clock() const { return clock_; }
+  void spend(Picos cost) { clock_ += cost; }
+  void stall_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
+  void sync();
+  // The thread found `cq` empty, which cost it `cost`; the queue's next completion ends a park.
+  void note_empty(SimCq& cq, Picos cost);
+  // The thread found nothing to do in a whole pass: time passes until one of the queues noted since has something,
+  // in whole passes of polling, as if it had spun.
+  void relax();
+
+  // When the write-combining buffer that the last of `lines` new lines needs is free, and: line departs at `when`.
+  Picos buffer_free_for(std::uint64_t lines) const;
+  void line_departs(Picos when);
+
+  // From outside: something that the thread polls can be seen at `when`.
+  void wake_at(Picos when) { fiber_.wake_at(when > clock_ ? when : clock_); }
+
+ private:
+  Engine& engine_;
+  ThreadSlot& slot_;
+  int core_;
+  Fiber fiber_;
+  Picos clock_{0};
+  Picos pass_{0};  // what a pass over the empty queues costs
+  std::vector<SimCq*> empty_queues_;
+  std::vector<Picos> departures_;  // of the last lines, a ring of as many as there are buffers
+  std::size_t next_departure_ = 0;
+};
+
+}  // namespace verbscope::sim

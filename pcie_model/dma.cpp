@@ -1,0 +1,93 @@
+#include "pcie_model/dma.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+
+namespace verbscope {
+namespace {
+
+// How many aligned pieces of `size` bytes the bytes from `address` on touch.
+std::uint64_t pieces_touched(std::uint64_t address, std::uint64_t length, std::uint64_t size) {
+  return (address + length - 1) / size - address / size + 1;
+}
+
+std::uint64_t completions(const PcieLink& link, std::uint64_t address, std::uint64_t length) {
+  std::uint64_t count = 0;
+  for (std::uint64_t done = 0; done < length; done += link.mrrs.value) {
+    count += pieces_touched(address + done, std::min(length - done, link.mrrs.value), link.rcb.value);
+  }
+  return count;
+}
+
+}  // namespace
+
+PciePerOp dma_read(const PcieLink& link, std::uint64_t address, Bytes length) {
+  PciePerOp cost;
+  if (length.value == 0) return cost;
+  const auto n = static_cast<double>(length.value);
+  const auto requests = static_cast<double>(divide_up(length.value, link.mrrs.value));
+  const auto replies = static_cast<double>(completions(link, address, length.value));
+  cost.dma_read_lines = static_cast<double>(pieces_touched(address, length.value, kCacheLine.value));
+  cost.tlps_to_host = requests;
+  cost.bytes_to_host = requests * static_cast<double>(link.request_header.value);
+  cost.tlps_to_nic = replies;
+  cost.bytes_to_nic = n + replies * static_cast<double>(link.completion_header.value);
+  cost.payload_bytes_to_nic = n;
+  return cost;
+}
+
+PciePerOp dma_write(const PcieLink& link, Bytes length) {
+  PciePerOp cost;
+  const auto n = static_cast<double>(length.value);
+  const auto requests = static_cast<double>(divide_up(length.value, link.mps.value));
+  const std::uint64_t full = length.value / kCacheLine.value;
+  cost.dma_write_full_lines = static_cast<double>(full);
+  cost.dma_write_partial_lines = length.value % kCacheLine.value == 0 ? 0 : 1;
+  cost.tlps_to_host = requests;
+  cost.bytes_to_host = n + requests * static_cast<double>(link.request_header.value);
+  cost.payload_bytes_to_host = n;
+  return cost;
+}
+
+PciePerOp mmio_lines(const PcieLink& link, int lines) {
+  PciePerOp cost;
+  cost.mmio_wc_lines = lines;
+  cost.tlps_to_nic = lines;
+  cost.payload_bytes_to_nic = lines * static_cast<double>(kCacheLine.value);
+  cost.bytes_to_nic = lines * static_cast<double>(kCacheLine.value + link.request_header.value);
+  return cost;
+}
+
+PciePerOp mmio_doorbell(const PcieLink& link, Bytes size) {
+  PciePerOp cost;
+  cost.mmio_doorbells = 1;
+  cost.tlps_to_nic = 1;
+  cost.payload_bytes_to_nic = static_cast<double>(size.value);
+  cost.bytes_to_nic = static_cast<double>(size.value + link.request_header.value);
+  return cost;
+}
+
+PciePerOp ring_read_mean(const PcieLink& link, Bytes ring, Bytes step, Bytes length) {
+  // Multiples of `step` modulo `ring` are exactly the multiples of their greatest common divisor, each as often.
+  const std::uint64_t spacing = std::gcd(ring.value, step.value);
+  const auto weight = static_cast<double>(spacing) / static_cast<double>(ring.value);
+  PciePerOp mean;
+  for (std::uint64_t start = 0; start < ring.value; start += spacing) {
+    const Bytes before_end(std::min(length.value, ring.value - start));
+    add_weighted(mean, dma_read(link, start, before_end), weight);
+    add_weighted(mean, dma_read(link, 0, length - before_end), weight);
+  }
+  return mean;
+}
+
+void add_weighted(PciePerOp& sum, const PciePerOp& part, double weight) {
+  std::array<const double*, sizeof(PciePerOp) / sizeof(double)> parts{};
+  std::size_t next = 0;
+  PciePerOp::each(part, [&](const char*, const double& value) { parts[next++] = &value; });
+  next = 0;
+  PciePerOp::each(sum, [&](const char*, double& value) { value += weight * *parts[next++]; });
+}
+
+}  // namespace verbscope

@@ -1,0 +1,169 @@
+#include "pcie_model/predict.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "common/error.hpp"
+#include "pcie_model/dma.hpp"
+#include "pcie_model/packet_bytes.hpp"
+#include "pcie_model/rates.hpp"
+#include "pcie_model/wqe_size.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr int kMaxQueueDepth = 1 << 16;
+constexpr std::uint64_t kMaxMessage = std::uint64_t{1}
+                                      << 31;  // the longest message, InfiniBand Architecture Specification 1.3
+
+bool is_atomic(Verb verb) {
+  return verb == Verb::compare_swap || verb == Verb::fetch_add;
+}
+
+void check_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {
+  if (value < low || value > high) fail("{} {} is not from {} to {}", what, value, low, high);
+}
+
+void check_message(const ClusterWire& cluster, const VerbShape& shape) {
+  if (find_wqe_layout(cluster.family, shape.verb, shape.transport) == nullptr) {
+    fail("{} is no verb of transport {}", to_string(shape.verb), to_string(shape.transport));
+  }
+  if (shape.header_only && shape.verb != Verb::send && shape.verb != Verb::recv) {
+    fail("header-only is an option of send, not of {}", to_string(shape.verb));
+  }
+  if (shape.header_only && shape.payload.value > 0) {
+    fail("header-only carries no payload, but the size is {} B", shape.payload.value);
+  }
+  if (shape.transport == Transport::ud && shape.payload > cluster.mtu) {
+    fail("payload of {} B is over the MTU of {} on UD: {} B", shape.payload.value, cluster.name, cluster.mtu.value);
+  }
+  if (is_atomic(shape.verb) && shape.payload != kAtomicOperand) {
+    fail("payload of {} is {} B, not {}", to_string(shape.verb), kAtomicOperand.value, shape.payload.value);
+  }
+  if (shape.payload.value > kMaxMessage) fail("payload of {} B is over {} B", shape.payload.value, kMaxMessage);
+  if (shape.ports_used) check_range("number of ports", *shape.ports_used, 1, cluster.ports);
+}
+
+void check_requester(const ClusterWire& cluster, const VerbShape& shape) {
+  if (shape.verb == Verb::recv) fail("recv has no requester: ask for the receiver");
+  check_message(cluster, shape);
+  const Bytes asked = std::max(shape.max_inline_cap, shape.inlined ? shape.payload : Bytes(0));
+  if (asked > cluster.max_inline) {
+    fail("inline size {} B is over what {} offers: {} B", asked.value, cluster.name, cluster.max_inline.value);
+  }
+  check_range("send queue depth", shape.send_queue_depth, 1, kMaxQueueDepth);
+  check_range("post list", shape.post_list, 1, shape.send_queue_depth);
+  check_range("signal-every", shape.signal_every, 1, shape.send_queue_depth);
+}
+
+// rdma-core 44: mlx5 post_send_db, mlx4_post_send. A WQE of one 16-byte unit never goes by BlueFlame.
+bool uses_blueflame(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe) {
+  if (shape.post_list != 1 || wqe.padded <= kWqeUnit || wqe.padded > cluster.blueflame_max) return false;
+  if (!family_facts(cluster.family).blueflame_needs_inline) return true;
+  const bool empty_write = shape.verb == Verb::write && shape.payload.value == 0;
+  return shape.verb == Verb::read || empty_write || (shape.inlined && shape.payload.value > 0);
+}
+
+// The payload reaches host memory packet by packet, from a line-aligned address on.
+PciePerOp payload_write(const ClusterWire& cluster, Bytes payload) {
+  PciePerOp cost;
+  const std::uint64_t full_packets = payload.value / cluster.mtu.value;
+  add_weighted(cost, dma_write(cluster.pcie, cluster.mtu), static_cast<double>(full_packets));
+  add_weighted(cost, dma_write(cluster.pcie, Bytes(payload.value % cluster.mtu.value)), 1);
+  return cost;
+}
+
+// All DMA reads of one operation: WQEs that came by doorbell, and the payload that is not in the WQE.
+PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe, PostMethod method) {
+  PciePerOp reads;
+  if (method == PostMethod::doorbell) {
+    const SendQueueLayout queue = send_queue_layout(
+        cluster.family, shape.transport, wqe, std::max(shape.max_inline_cap, shape.inlined ? shape.payload : Bytes(0)),
+        !shape.header_only, shape.send_queue_depth);
+    const auto list = static_cast<std::uint64_t>(shape.post_list);
+    const Bytes length = queue.stride * (list - 1) + kWqeBlock * static_cast<std::uint64_t>(wqe.lines());
+    add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride * list, length), 1.0 / shape.post_list);
+  }
+  const bool sends_payload = shape.verb == Verb::send || shape.verb == Verb::write;
+  if (sends_payload && !shape.inlined) add_weighted(reads, dma_read(cluster.pcie, 0, shape.payload), 1);
+  return reads;
+}
+
+CpuStores requester_stores(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe, PostMethod method) {
+  const double posts = 1.0 / shape.post_list;
+  const auto record = static_cast<double>(family_facts(cluster.family).send_doorbell_record.value);
+  CpuStores cpu;
+  cpu.ring_bytes = static_cast<double>(wqe.used.value);
+  cpu.record_bytes = record * posts;
+  cpu.stores = static_cast<double>(divide_up(wqe.used.value, 8)) + (record > 0 ? posts : 0);
+  if (method == PostMethod::blueflame) {
+    cpu.mmio_bytes = wqe.lines() * static_cast<double>(kCacheLine.value);
+    cpu.stores += cpu.mmio_bytes / 8;
+  } else {
+    cpu.mmio_bytes = static_cast<double>(cluster.doorbell_bytes.value) * posts;
+    cpu.stores += posts;
+  }
+  return cpu;
+}
+
+}  // namespace
+
+Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape) {
+  check_requester(cluster, shape);
+  const WqeSize wqe = wqe_size(cluster.family, shape.verb, shape.transport, shape.payload, shape.inlined);
+  Prediction out;
+  out.cluster = cluster.name;
+  out.role = "requester";
+  out.shape = shape;
+  out.wqe_bytes = wqe.used;
+  out.wqe_lines = wqe.lines();
+  out.method = uses_blueflame(cluster, shape, wqe) ? PostMethod::blueflame : PostMethod::doorbell;
+
+  const PciePerOp reads = requester_reads(cluster, shape, wqe, out.method);
+  add_weighted(out.pcie, reads, 1);
+  if (out.method == PostMethod::blueflame) {
+    add_weighted(out.pcie, mmio_lines(cluster.pcie, wqe.lines()), 1);
+  } else {
+    add_weighted(out.pcie, mmio_doorbell(cluster.pcie, cluster.doorbell_bytes), 1.0 / shape.post_list);
+  }
+  if (shape.verb == Verb::read || is_atomic(shape.verb))
+    add_weighted(out.pcie, payload_write(cluster, shape.payload), 1);
+  add_weighted(out.pcie, dma_write(cluster.pcie, cluster.cqe_bytes), 1.0 / shape.signal_every);
+  out.cpu = requester_stores(cluster, shape, wqe, out.method);
+
+  const Bytes sent = request_bytes(shape.verb, shape.transport, shape.payload, shape.header_only, cluster.mtu);
+  const Bytes received = response_bytes(shape.verb, shape.payload, cluster.mtu);
+  set_bounds(out, cluster, {reads.payload_bytes_to_nic, sent, received});
+  return out;
+}
+
+Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) {
+  if (shape.verb != Verb::send && shape.verb != Verb::recv) fail("{} needs no RECV", to_string(shape.verb));
+  check_message(cluster, shape);
+  check_range("receive queue depth", shape.recv_queue_depth, 1, kMaxQueueDepth);
+  check_range("post list", shape.post_list, 1, shape.recv_queue_depth);
+  Prediction out;
+  out.cluster = cluster.name;
+  out.role = "receiver";
+  out.shape = shape;
+  out.wqe_bytes = kRecvStride;
+  out.wqe_lines = 1;
+  out.method = PostMethod::doorbell_record;
+
+  const std::uint64_t slots = std::bit_ceil(static_cast<std::uint64_t>(shape.recv_queue_depth));
+  const std::uint64_t group = std::min<std::uint64_t>(slots, static_cast<std::uint64_t>(cluster.recv_prefetch));
+  const PciePerOp fetch = ring_read_mean(cluster.pcie, kRecvStride * slots, kRecvStride * group, kRecvStride * group);
+  add_weighted(out.pcie, fetch, 1.0 / static_cast<double>(group));
+  add_weighted(out.pcie, payload_write(cluster, shape.payload), 1);
+  add_weighted(out.pcie, dma_write(cluster.pcie, cluster.cqe_bytes), 1);
+
+  out.cpu.ring_bytes = static_cast<double>(kRecvStride.value);
+  out.cpu.record_bytes = static_cast<double>(family_facts(cluster.family).recv_doorbell_record.value) / shape.post_list;
+  out.cpu.stores = static_cast<double>(kRecvStride.value) / 8 + 1.0 / shape.post_list;
+
+  const Bytes received = request_bytes(Verb::send, shape.transport, shape.payload, shape.header_only, cluster.mtu);
+  set_bounds(out, cluster, {static_cast<double>(kRecvStride.value), Bytes(0), received});
+  return out;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,93 @@
+// The closed-form model: what one operation costs on PCIe in steady state, and how many a second each resource allows.
+// It knows the driver's and the adapter's interface (pcie_model/wire), not the inside of an adapter: see
+// docs/pcie-model.md for every rule, and for what it leaves out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/pcie_events.hpp"
+#include "common/units.hpp"
+#include "pcie_model/wire/cluster_wire.hpp"
+
+namespace verbscope {
+
+// What is posted, the same for each operation. The fields have the meaning of the benchmarks' options.
+struct VerbShape {
+  Verb verb = Verb::send;
+  Transport transport = Transport::ud;
+  Bytes payload{};           // 8 for atomics
+  bool header_only = false;  // SEND of no payload with a 4-byte immediate, on a QP made for nothing else (no SGE)
+  bool inlined = false;      // the payload travels in the WQE; without effect on an empty payload
+  Bytes max_inline_cap{};    // max_inline_data of the QP; the payload's size is taken when that is larger
+  int post_list = 1;         // WQEs per ibv_post_send (predict_receiver: RECVs per ibv_post_recv)
+  int signal_every = 1;      // one CQE per this many operations
+  int send_queue_depth = 128;
+  int recv_queue_depth = 512;
+  std::optional<int> ports_used{};  // all ports of the cluster when absent
+};
+
+// What the CPU writes per operation for the driver's sake (payload preparation and polling are not the driver's).
+struct CpuStores {
+  double ring_bytes = 0;    // WQE bytes written into the queue in host memory
+  double record_bytes = 0;  // doorbell record in host memory
+  double mmio_bytes = 0;    // doorbells and write-combined lines
+  double stores = 0;        // store instructions: 8 bytes each, one for a doorbell and one for a doorbell record
+};
+
+// How the adapter gets the WQE.
+enum class PostMethod {
+  blueflame,        // the CPU writes the WQE to the adapter (WQE-by-MMIO)
+  doorbell,         // the CPU rings, the adapter reads the WQEs
+  doorbell_record,  // RECV: the CPU stores a counter in host memory, the adapter reads the WQEs when it wants
+};
+
+// The rate that one resource allows by itself. Names: "mmio", "dma_read", "pcie_to_nic", "pcie_to_host", "wire_out",
+// "wire_in". A resource that the operation does not use has no bound.
+struct RateBound {
+  std::string resource;
+  double mops = 0;
+};
+
+struct Prediction {
+  std::string cluster;
+  std::string role;  // "requester" or "receiver"
+  VerbShape shape;
+  Bytes wqe_bytes;    // segments and inline payload, as in Table 1 of Kalia et al., ATC 2016
+  int wqe_lines = 0;  // cache lines that it covers in the queue
+  PostMethod method = PostMethod::doorbell;
+  PciePerOp pcie;
+  CpuStores cpu;
+  std::vector<RateBound> bounds;
+  std::string binding;    // the resource with the smallest bound; the first of equals
+  double bound_mops = 0;  // that bound
+};
+
+// The side that posts SEND, WRITE, READ or an atomic. Throws Error: a verb that the transport does not have, a payload
+// over the inline limit or over the MTU on UD, header-only with a payload or another verb, a post list over the queue
+// depth, a number out of range.
+Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape);
+
+// The side that receives the SENDs of `shape`. The verb is send or recv, which mean the same here. Same errors.
+Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape);
+
+// Ten 65-byte WQEs and the like, as Appendix A and section 5.2.1 of Kalia et al., ATC 2016, reckon them: each WQE in a
+// slot of whole cache lines, from an RCB-aligned address.
+struct WqePrediction {
+  std::string cluster;
+  Bytes wqe_bytes;
+  int wqes = 0;
+  int lines_per_wqe = 0;
+  Bytes mmio_bytes_to_nic;         // all WQEs as write-combined lines
+  Bytes doorbell_bytes_to_nic;     // one doorbell and the completions of one DMA read
+  double dma_read_mb_per_s = 0;    // useful bandwidth of completions of RCB bytes
+  double mmio_lines_per_us = 0;    // write-combined lines, millions a second
+  double dma_read_limit_mops = 0;  // WQEs at that bandwidth
+  double mmio_limit_mops = 0;      // WQEs at that line rate
+};
+
+// Throws Error when a WQE is empty or over 1024 bytes (16 blocks, the largest) or `wqes` is not from 1 to 32768.
+WqePrediction predict_wqes(const ClusterWire& cluster, Bytes wqe_bytes, int wqes);
+
+}  // namespace verbscope

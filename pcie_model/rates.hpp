@@ -1,0 +1,26 @@
+// Rates that a link or a wire allows.
+#pragma once
+
+#include "common/units.hpp"
+#include "pcie_model/predict.hpp"
+
+namespace verbscope {
+
+// Useful bandwidth of DMA reads: bandwidth * RCB / (RCB + completion header), as in section 5.2.1 of Kalia et al., ATC
+// 2016.
+BytesPerSecond dma_read_bandwidth(const PcieLink& link);
+
+// Write-combined lines a second: bandwidth / (64 + request header), same place.
+double mmio_lines_per_second(const PcieLink& link);
+
+// What an operation takes besides its PCIe events.
+struct ResourceUse {
+  double dma_read_bytes = 0;  // without headers
+  Bytes wire_out;
+  Bytes wire_in;
+};
+
+// Fills bounds, binding and bound_mops of a prediction whose pcie, wqe_lines, method and shape are set.
+void set_bounds(Prediction& prediction, const ClusterWire& cluster, const ResourceUse& use);
+
+}  // namespace verbscope

@@ -1,0 +1,29 @@
+// Packet headers on the wire, in bytes. InfiniBand Architecture Specification 1.3, volume 1, chapters 7 to 9 (sections
+// 7.7 LRH, 8.3 GRH, 9.2 BTH, 9.3 extended transport headers, 7.8 CRCs); RoCE v2: annex A17.
+#pragma once
+
+#include "common/units.hpp"
+
+namespace verbscope {
+
+inline constexpr Bytes kLrh{8};           // every InfiniBand packet
+inline constexpr Bytes kGrh{40};          // only where asked for (RoCE v1 always)
+inline constexpr Bytes kBth{12};          // every packet
+inline constexpr Bytes kReth{16};         // first or only WRITE packet, READ request
+inline constexpr Bytes kDeth{8};          // UD
+inline constexpr Bytes kAeth{4};          // acknowledgement; first, last and only READ response; atomic response
+inline constexpr Bytes kImmDt{4};         // last or only packet of an operation with immediate
+inline constexpr Bytes kAtomicEth{28};    // atomic request
+inline constexpr Bytes kAtomicAckEth{8};  // atomic response
+inline constexpr Bytes kIcrc{4};          // every packet
+inline constexpr Bytes kVcrc{2};          // every InfiniBand packet
+inline constexpr Bytes kPayloadPad{4};    // the payload of a packet is padded to this (BTH PadCnt, section 9.2)
+
+// RoCE v2 replaces LRH and VCRC by these.
+inline constexpr Bytes kEthernetHeader{14};
+inline constexpr Bytes kIpv4Header{20};
+inline constexpr Bytes kUdpHeader{8};
+inline constexpr Bytes kEthernetFcs{4};
+inline constexpr Bytes kEthernetPreambleAndGap{20};
+
+}  // namespace verbscope

@@ -1,0 +1,119 @@
+"""The dependency rules of docs/architecture.md, read from its table of folders, and the two checks that hold the tree to
+them: #include lines of the sources, and the libraries that CMake targets link. A check returns its complaints, a line each.
+"""
+
+import pathlib
+import re
+
+TARGET_COMMANDS = r"\b(verbscope_library|verbscope_binary|verbscope_test|add_library|add_executable|target_link_libraries)"
+
+
+def read_rules(document):
+    """folder -> the folders that it may include (None: everything), from the table in docs/architecture.md."""
+    rows = re.findall(r"^\| `([\w/]+)/` \|.*\| ([^|]*) \|$", document.read_text(), re.MULTILINE)
+    folders = [name for name, _ in rows]
+    rules = {}
+    for name, cell in rows:
+        cell = re.sub(r"\(.*?\)", "", cell).strip()
+        allowed = [word.strip() for word in cell.split(",") if word.strip() not in ("", "-")]
+        unknown = [word for word in allowed if word not in folders and word != "everything"]
+        if unknown:
+            raise ValueError(f"{document}: row {name}: no such folder: {' '.join(unknown)}")
+        rules[name] = None if "everything" in allowed else allowed
+    if "common" not in rules:
+        raise ValueError(f"{document}: no table of folders")
+    return rules
+
+
+def folder_of(path, rules):
+    """The folder of the table that `path` (from the root) is in: the longest one that fits; None when none does."""
+    fits = [name for name in rules if path == name or path.startswith(name + "/")]
+    return max(fits, key=len, default=None)
+
+
+def allowed(user, used, rules):
+    """Whether code in folder `user` may use folder `used`."""
+    if user == used or rules[user] is None:
+        return True
+    return any(used == name or used.startswith(name + "/") for name in rules[user])
+
+
+def source_files(root, rules):
+    top = sorted({name.split("/")[0] for name in rules})
+    for folder in top:
+        yield from sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".cpp", ".h"))
+
+
+def included_files(source):
+    """(line number, name) of each include of a project file; system headers are not."""
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s*"([^"]*)"', line)
+        if found:
+            yield number, found.group(1)
+
+
+def check_includes(root, rules):
+    complaints = []
+    for source in source_files(root, rules):
+        name = str(source.relative_to(root))
+        user = folder_of(name, rules)
+        for number, header in included_files(source):
+            used = folder_of(header, rules)
+            if used is None or not (root / header).is_file():
+                complaints.append(f'{name}:{number}: "{header}" is no file of this project, named from its root')
+            elif not allowed(user, used, rules):
+                complaints.append(f'{name}:{number}: {user} must not include "{header}" ({used})')
+    return complaints
+
+
+def read_targets(root):
+    """target -> (its CMakeLists.txt, its source files, what it links), from every CMakeLists.txt."""
+    targets = {}
+    for listing in sorted(root.glob("*/**/CMakeLists.txt")):
+        if listing.relative_to(root).parts[0].startswith("build"):
+            continue
+        text = re.sub(r"#.*", "", listing.read_text())
+        for command, body in re.findall(TARGET_COMMANDS + r"\s*\(([^)]*)\)", text):
+            words = body.split()
+            target = targets.setdefault(words[0], (listing, [], []))
+            target[1].extend(listing.parent / word for word in words[1:] if word.endswith(".cpp"))
+            linked = words[words.index("LINK") + 1:] if "LINK" in words else []
+            target[2].extend(words[1:] if command == "target_link_libraries" else linked)
+    return targets
+
+
+def reached_folders(root, sources, rules):
+    """The folders of every project file that `sources` include, directly or through one another."""
+    seen, todo = set(), [str(source.relative_to(root)) for source in sources]
+    while todo:
+        name = todo.pop()
+        if name not in seen and (root / name).is_file():
+            seen.add(name)
+            todo.extend(header for _, header in included_files(root / name))
+    return {folder_of(name, rules) for name in seen}
+
+
+def check_links(root, rules):
+    """A target links only libraries of folders that its own folder may include, and only those that it includes."""
+    complaints = []
+    targets = read_targets(root)
+
+    def home(name):
+        sources = targets[name][1]
+        return folder_of(str(sources[0].relative_to(root)), rules) if sources else None
+
+    for name, (listing, sources, linked) in targets.items():
+        user = home(name)
+        if user is None:
+            continue
+        reached = reached_folders(root, sources, rules)
+        for library in linked:
+            used = home(library) if library in targets else None
+            if used is None:
+                continue
+            where = listing.relative_to(root)
+            if not allowed(user, used, rules):
+                complaints.append(f"{where}: {name} ({user}) must not link {library} ({used})")
+            elif used not in reached and used != user:
+                complaints.append(f"{where}: {name} links {library} and includes nothing of {used}")
+    return complaints

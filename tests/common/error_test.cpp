@@ -1,0 +1,43 @@
+#include "common/error.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include "common/fd.hpp"
+#include "tests/common/temp_dir.hpp"
+
+namespace verbscope {
+namespace {
+
+TEST(Error, CheckPassesAGoodResultAndNamesABadOne) {
+  EXPECT_EQ(check("open", 7), 7);
+  EXPECT_EQ(message_of<Error>([] { check("opening /no/such", ::open("/no/such", O_RDONLY)); }),
+            "opening /no/such: No such file or directory");
+}
+
+TEST(Error, VerbsCallsReturnErrnoOrNull) {
+  EXPECT_NO_THROW(check_errno("ibv_modify_qp", 0));
+  EXPECT_EQ(message_of<Error>([] { check_errno("ibv_modify_qp", EINVAL); }), "ibv_modify_qp: Invalid argument");
+  int value = 0;
+  EXPECT_EQ(check_pointer("ibv_create_cq", &value), &value);
+  EXPECT_EQ(message_of<Error>([] {
+              errno = ENOMEM;
+              check_pointer<int>("ibv_create_cq", nullptr);
+            }),
+            "ibv_create_cq: Cannot allocate memory");
+}
+
+TEST(Fd, ClosesOnceAndMoves) {
+  int number = -1;
+  {
+    Fd first(::open("/dev/null", O_RDONLY));
+    number = first.get();
+    Fd second = std::move(first);
+    EXPECT_EQ(second.get(), number);
+    EXPECT_NE(::fcntl(number, F_GETFD), -1);
+  }
+  EXPECT_EQ(::fcntl(number, F_GETFD), -1);
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,58 @@
+#include "common/paths.hpp"
+
+#include <gmock/gmock.h>
+
+#include "common/error.hpp"
+#include "tests/common/temp_dir.hpp"
+
+namespace verbscope {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// A configs folder of its own, chosen by the environment variable for the length of a test.
+class Paths : public ::testing::Test {
+ protected:
+  Paths() {
+    std::filesystem::create_directories(dir / "clusters");
+    write_file(dir / "clusters/mine.json", "{}");
+    write_file(dir / "clusters/notes.txt", "");
+    ::setenv("VERBSCOPE_CONFIGS", dir.path().c_str(), 1);
+  }
+  ~Paths() override { ::unsetenv("VERBSCOPE_CONFIGS"); }
+  TempDir dir;
+};
+
+TEST_F(Paths, TheChosenFolderComesFirst) {
+  EXPECT_EQ(find_config("clusters", "mine"), std::filesystem::canonical(dir / "clusters/mine.json"));
+  EXPECT_EQ(config_roots().front(), std::filesystem::canonical(dir.path()));
+}
+
+TEST_F(Paths, TheFoldersOfTheSourceStayKnown) {
+  EXPECT_EQ(find_config("clusters", "cib"),
+            std::filesystem::canonical(VERBSCOPE_SOURCE_DIR "/configs/clusters/cib.json"));
+  EXPECT_THAT(list_configs("clusters"), Contains("cib"));
+  EXPECT_THAT(list_configs("clusters"), Contains("mine"));
+  EXPECT_THAT(list_configs("clusters"), ::testing::Not(Contains("notes")));
+}
+
+TEST_F(Paths, APathIsTakenAsItIs) {
+  EXPECT_EQ(find_config("clusters", "./x"), "./x");
+  EXPECT_EQ(find_config("clusters", "x.json"), "x.json");
+}
+
+TEST_F(Paths, AnUnknownNameListsTheKnownOnes) {
+  const std::string error = message_of<UsageError>([] { find_config("clusters", "nope"); });
+  EXPECT_THAT(error, ::testing::StartsWith("unknown cluster \"nope\": known are "));
+  EXPECT_THAT(error, HasSubstr("cib"));
+  EXPECT_THAT(error, HasSubstr("mine"));
+}
+
+TEST_F(Paths, AChosenFolderThatIsNotThereIsAnError) {
+  ::setenv("VERBSCOPE_CONFIGS", "/no/such/folder", 1);
+  EXPECT_EQ(message_of<Error>([] { config_roots(); }), "VERBSCOPE_CONFIGS: \"/no/such/folder\" is not a folder");
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,121 @@
+#include <gmock/gmock.h>
+
+#include "common/record.hpp"
+#include "tests/common/sample_records.hpp"
+#include "tests/common/temp_dir.hpp"
+
+namespace verbscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A record that can be told from others.
+Record numbered(int number) {
+  Record record = sample_record();
+  record.config["number"] = number;
+  return record;
+}
+
+std::vector<int> numbers_in(const Results& results) {
+  std::vector<int> numbers;
+  for (const auto& record : results.records) numbers.push_back(record.config["number"].get<int>());
+  return numbers;
+}
+
+void write_numbered(const std::filesystem::path& path, std::initializer_list<int> numbers) {
+  ResultsWriter writer(path);
+  for (const int number : numbers) writer.append(numbered(number));
+}
+
+TEST(ResultsFile, KeepsOneRecordALineAcrossWriters) {
+  TempDir dir;
+  write_numbered(dir / "r.jsonl", {1, 2});
+  write_numbered(dir / "r.jsonl", {3});
+  const std::string text = read_file(dir / "r.jsonl");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+  const Results results = read_results(dir / "r.jsonl");
+  EXPECT_THAT(numbers_in(results), ElementsAre(1, 2, 3));
+  EXPECT_THAT(results.warnings, ElementsAre());
+}
+
+TEST(ResultsFile, CutAnywhereInTheLastLineKeepsTheOthersAndTheNextIsOnAFreshLine) {
+  TempDir dir;
+  const auto path = dir / "r.jsonl";
+  write_numbered(path, {1, 2});
+  const std::string whole = read_file(path);
+  const std::size_t second = whole.find('\n') + 1;
+  for (std::size_t length = second + 1; length < whole.size() - 1; length += 13) {
+    write_file(path, whole.substr(0, length));
+    const Results cut = read_results(path);
+    ASSERT_THAT(numbers_in(cut), ElementsAre(1));
+    ASSERT_THAT(cut.warnings, ElementsAre(StartsWith(path.string() + ":2: ")));
+    write_numbered(path, {3, 4});
+    const Results continued = read_results(path);
+    ASSERT_THAT(numbers_in(continued), ElementsAre(1, 3, 4));
+    ASSERT_EQ(continued.warnings.size(), 1u);
+  }
+}
+
+TEST(ResultsFile, AMissingLastNewlineLosesNothing) {
+  TempDir dir;
+  const auto path = dir / "r.jsonl";
+  write_numbered(path, {1});
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(1));
+  write_numbered(path, {2});
+  EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(1, 2));
+  EXPECT_THAT(read_results(path).warnings, ElementsAre());
+}
+
+TEST(ResultsFile, ALineCutWhileAWriterIsOpenIsNotMergedEither) {
+  TempDir dir;
+  const auto path = dir / "r.jsonl";
+  ResultsWriter writer(path);
+  writer.append(numbered(1));
+  std::ofstream(path, std::ios::app) << "{\"half";
+  writer.append(numbered(2));
+  EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(1, 2));
+}
+
+TEST(ResultsFile, BrokenLinesAreWarnedAboutOneByOne) {
+  TempDir dir;
+  const auto path = dir / "r.jsonl";
+  write_file(path, "not json\n" + dump_json(to_json(numbered(7))) + "\n\n{\"schema\": \"verbscope.record/1\"}\n[1]\n");
+  const Results results = read_results(path);
+  EXPECT_THAT(numbers_in(results), ElementsAre(7));
+  EXPECT_THAT(results.warnings,
+              ElementsAre(StartsWith(path.string() + ":1: "), HasSubstr(":4: key \"benchmark\" is missing"),
+                          HasSubstr(":5: expected object, got array")));
+}
+
+TEST(ResultsFile, ARecordOfAnotherVersionStopsTheReader) {
+  TempDir dir;
+  const auto path = dir / "r.jsonl";
+  write_file(path, dump_json(to_json(numbered(1))) + "\n{\"schema\": \"verbscope.record/9\"}\n");
+  EXPECT_THAT(message_of<UnknownSchema>([&] { read_results(path); }),
+              HasSubstr(":2: record schema \"verbscope.record/9\" is not known"));
+}
+
+TEST(ResultsFile, UnwritableOrUnreadableIsOneClearLine) {
+  TempDir dir;
+  const auto missing = dir / "no/r.jsonl";
+  EXPECT_EQ(message_of<Error>([&] { ResultsWriter writer(missing); }),
+            "cannot write results to " + missing.string() + ": No such file or directory");
+  EXPECT_EQ(message_of<Error>([&] { ResultsWriter writer(dir.path()); }),
+            "cannot write results to " + dir.path().string() + ": Is a directory");
+  EXPECT_EQ(message_of<Error>([&] { ResultsWriter("/dev/full").append(sample_record()); }),
+            "cannot write results to /dev/full: No space left on device");
+  EXPECT_EQ(message_of<Error>([&] { read_results(missing); }),
+            "cannot read results from " + missing.string() + ": No such file or directory");
+  EXPECT_EQ(message_of<Error>([&] { read_results(dir.path()); }),
+            "cannot read results from " + dir.path().string() + ": Is a directory");
+}
+
+TEST(ResultsFile, APipeOrDeviceWillDo) {
+  EXPECT_NO_THROW(ResultsWriter("/dev/null").append(sample_record()));
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,39 @@
+#include "common/units.hpp"
+
+#include <gtest/gtest.h>
+
+#include <type_traits>
+
+namespace verbscope {
+namespace {
+
+static_assert(!std::is_convertible_v<Bytes, Ops> && !std::is_convertible_v<int, Bytes>, "units do not mix");
+
+TEST(Units, RoundUpReachesTheNextMultiple) {
+  EXPECT_EQ(round_up(0, 64), 0u);
+  EXPECT_EQ(round_up(1, 64), 64u);
+  EXPECT_EQ(round_up(64, 64), 64u);
+  EXPECT_EQ(round_up(65, 64), 128u);
+  EXPECT_EQ(divide_up(65, 64), 2u);
+}
+
+TEST(Units, QuantitiesAddAndScaleAndCompare) {
+  EXPECT_EQ(Bytes(60) + Bytes(4), Bytes(64));
+  EXPECT_EQ(Bytes(64) - Bytes(4), Bytes(60));
+  EXPECT_EQ(Bytes(16) * 4, Bytes(64));
+  EXPECT_LT(Ops(1), Ops(2));
+}
+
+TEST(Units, TransferTimeRoundsToTheNearestPicosecond) {
+  EXPECT_EQ(transfer_time(Bytes(64), BytesPerSecond{6.4e9}), Picos(10'000));  // 64 B at 6.4 GB/s: 10 ns
+  EXPECT_EQ(transfer_time(Bytes(1), BytesPerSecond{3e12}), Picos(0));         // 0.33 ps
+  EXPECT_EQ(transfer_time(Bytes(2), BytesPerSecond{3e12}), Picos(1));         // 0.67 ps
+}
+
+TEST(Units, RatesAreDecimal) {
+  EXPECT_DOUBLE_EQ(to_mops(Ops(1000), Picos(10'000'000)), 100.0);           // 1000 in 10 us
+  EXPECT_DOUBLE_EQ(to_gbit_per_s(Bytes(1'000'000), Nanos(80'000)), 100.0);  // 8 Mbit in 80 us
+}
+
+}  // namespace
+}  // namespace verbscope

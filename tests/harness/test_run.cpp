@@ -1,0 +1,144 @@
+// Whole sweeps over fake benchmarks: what is in the results file afterwards.
+#include "harness/run_command.hpp"
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+namespace {
+
+// Runs a point per size, and counts in $dir/runs. The size says what the fake does: 2 fails, 3 interrupts the harness.
+constexpr const char* kBody =
+    "echo x >> $dir/runs\n"
+    "case \"$all\" in\n"
+    "*--size=2*) [ -e $dir/repaired ] || { echo broken >&2; exit 1; } ;;\n"
+    "*--size=3*) [ -e $dir/repaired ] || { kill -INT $PPID; sleep 1000; } ;;\n"
+    "esac\n"
+    "cat $record > $out";
+
+class SweepRun {
+ public:
+  explicit SweepRun(const std::string& vary) : fake_(kBody) {
+    write_text(fake_.file("sweep.json"),
+               R"({"schema": "verbscope.sweep/1", "benchmark": "send_rate", "vary": )" + vary + "}");
+    options.sweep = fake_.file("sweep.json");
+    options.hosts = "null";
+    options.out = fake_.file("results.jsonl");
+  }
+
+  int run() {
+    std::FILE* out = std::fopen(fake_.file("output").c_str(), "w");
+    struct Closer {
+      std::FILE* file;
+      ~Closer() { std::fclose(file); }
+    } closer{out};
+    return run_sweep(options, fake_.folder(), out);
+  }
+  std::string output() const { return read_text(fake_.file("output")); }
+  std::size_t processes_started() const { return read_text(fake_.file("runs")).size() / 2; }
+  void repair() const { write_text(fake_.file("repaired"), ""); }
+  std::vector<Record> records() const { return read_results(options.out).records; }
+
+  RunOptions options;
+
+ private:
+  FakeBenchmark fake_;
+};
+
+TEST(Run, EveryPointIsARecord) {
+  SweepRun sweep(R"({"size": [10, 11], "connection": ["RC", "UD"]})");
+  EXPECT_EQ(sweep.run(), 0);
+  ASSERT_EQ(sweep.records().size(), 4u);
+  EXPECT_EQ(sweep.records()[3].config.at("point").at("params"), (Json{{"connection", "UD"}, {"size", 11}}));
+  EXPECT_THAT(sweep.output(),
+              testing::StartsWith("send_rate on null: 4 points\n[1/4] send_rate connection=RC size=10: 10.00 Mops ("));
+}
+
+TEST(Run, AFailedPointIsARecordAndTheSweepGoesOn) {
+  SweepRun sweep(R"({"size": [1, 2, 4]})");
+  EXPECT_EQ(sweep.run(), 1);
+  const auto records = sweep.records();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[1].reason, "exit status 1: broken");
+  EXPECT_EQ(records[2].status, RecordStatus::ok);
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("size=2: FAILED: exit status 1: broken"));
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("1 of 3 points failed\n"));
+}
+
+TEST(Run, ResumeRunsWhatIsNotOkYet) {
+  SweepRun sweep(R"({"size": [1, 2, 4]})");
+  EXPECT_EQ(sweep.run(), 1);
+  sweep.repair();
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.processes_started(), 4u);
+  ASSERT_EQ(sweep.records().size(), 4u);
+  EXPECT_EQ(sweep.records()[3].config.at("point").at("params").at("size"), 2);
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.processes_started(), 4u);
+}
+
+TEST(Run, WithoutResumeRecordsAreAddedToTheFile) {
+  SweepRun sweep(R"({"size": [1]})");
+  sweep.run();
+  sweep.run();
+  EXPECT_EQ(sweep.records().size(), 2u);
+}
+
+TEST(Run, AFileCutInTheMiddleOfALineLosesThatPointOnly) {
+  SweepRun sweep(R"({"size": [1, 4, 5]})");
+  EXPECT_EQ(sweep.run(), 0);
+  const std::string text = read_text(sweep.options.out);
+  write_text(sweep.options.out, text.substr(0, text.size() - 40));
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.processes_started(), 4u);
+  EXPECT_EQ(sweep.records().size(), 3u);
+  EXPECT_EQ(read_results(sweep.options.out).warnings.size(), 1u);
+}
+
+TEST(Run, AnInterruptKeepsWhatHasEnded) {
+  SweepRun sweep(R"({"size": [1, 3, 4]})");
+  EXPECT_EQ(sweep.run(), kExitInterrupted);
+  ASSERT_EQ(sweep.records().size(), 1u);
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("interrupted: the points that had ended are in "));
+  sweep.repair();
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.records().size(), 3u);
+}
+
+TEST(Run, TheCommandLineOverridesTheSweep) {
+  SweepRun sweep(R"({"size": [1, 4]})");
+  sweep.options.seed = 7;
+  sweep.options.repetitions = 2;
+  sweep.options.set = {"size=9", "post-list=3"};
+  EXPECT_EQ(sweep.run(), 0);
+  ASSERT_EQ(sweep.records().size(), 2u);
+  EXPECT_EQ(
+      sweep.records()[1].config.at("point"),
+      Json::parse(
+          R"({"benchmark":"send_rate","params":{"post_list":3,"size":9},"repetition":1,"seed":8,"fabric":"null"})"));
+}
+
+TEST(Run, WhatIsWrongBeforeTheFirstPointStartsNothing) {
+  SweepRun sweep(R"({"size": [1]})");
+  sweep.options.set = {"sise=9"};
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::StartsWith("--set: send_rate has no option \"sise\""));
+  sweep.options.set = {"size"};
+  EXPECT_EQ(error_of([&] { sweep.run(); }), R"(--set: expected key=value, got "size")");
+  sweep.options.set = {};
+  sweep.options.out = "/proc/nothing/results.jsonl";
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("/proc/nothing/results.jsonl"));
+  sweep.options.sweep = "no-such-sweep";
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("no-such-sweep"));
+  EXPECT_EQ(sweep.processes_started(), 0u);
+}
+
+TEST(Run, ABenchmarkThatDoesNotExistIsNamed) {
+  SweepRun sweep(R"({"size": [1]})");
+  write_text(sweep.options.sweep, R"({"schema": "verbscope.sweep/1", "benchmark": "../../bin/sh"})");
+  EXPECT_THAT(error_of([&] { sweep.run(); }),
+              testing::StartsWith("no benchmark is called \"../../bin/sh\"; there are send_rate"));
+}
+
+}  // namespace
+}  // namespace verbscope

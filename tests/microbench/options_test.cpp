@@ -1,0 +1,117 @@
+// What the command line takes, what it refuses, and what --describe says.
+#include "microbench/options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Line {
+  CLI::App app;
+  Options options;
+  OptionTable table{app};
+
+  explicit Line(const std::string& text) {
+    add_common_options(table, options);
+    app.parse(text);
+  }
+};
+
+std::string refusal(const std::string& text) {
+  try {
+    Line line(text);
+    check_options(line.options);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Options, TakePerftestsNamesAndDefaults) {
+  const Line line("");
+  EXPECT_EQ(line.options.tx_depth, 128u);
+  EXPECT_EQ(line.options.rx_depth, 512u);
+  EXPECT_EQ(line.options.port, 18515u);
+  EXPECT_EQ(line.options.gid_index, -1);
+  const Line given("-c UD -s 60 -l 16 -I 64 -Q 32 -q 2 -t 256 -r 1024 -D 2ms -d mlx5_0 -i 1 -x 3 -p 4000 -m 1024");
+  EXPECT_EQ(given.options.connection, Transport::ud);
+  EXPECT_EQ(given.options.size, 60u);
+  EXPECT_EQ(given.options.post_list, 16u);
+  EXPECT_EQ(given.options.inline_size, 64u);
+  EXPECT_EQ(given.options.cq_mod, 32u);
+  EXPECT_EQ(given.options.qp, 2u);
+  EXPECT_EQ(given.options.duration, std::chrono::milliseconds(2));
+  EXPECT_EQ(given.options.ib_dev, "mlx5_0");
+  EXPECT_EQ(given.options.gid_index, 3);
+  EXPECT_EQ(given.options.mtu, 1024u);
+}
+
+TEST(Options, RefuseWhatCannotBe) {
+  EXPECT_EQ(refusal("--header_only"), "accepted");
+  EXPECT_EQ(refusal("--header_only -s 0"), "accepted");
+  EXPECT_THAT(refusal("--header_only -s 8"), HasSubstr("--header_only sends no payload: leave out --size 8"));
+  EXPECT_THAT(refusal("-l 129"), HasSubstr("--post_list 129 is more than the send queue holds (--tx_depth 128)"));
+  EXPECT_EQ(refusal("-l 64 -Q 65"), "accepted");
+  EXPECT_THAT(refusal("-l 64 -Q 66"), HasSubstr("--cq_mod 66 with --post_list 64 can wait for ever"));
+  EXPECT_THAT(refusal("-n 100 -D 1"), HasSubstr("exclude each other"));
+  EXPECT_THAT(refusal("--fabric simulated"), HasSubstr("expected verbs, sim:NAME or null, got \"simulated\""));
+  EXPECT_THAT(refusal("-m 1000"), HasSubstr("expected 256, 512, 1024, 2048 or 4096, got 1000"));
+  EXPECT_THAT(refusal("-i some"), HasSubstr("expected a number from 1 to 255, got \"some\""));
+  EXPECT_THAT(refusal("-D 0"), HasSubstr("--duration: expected more than 0"));
+  EXPECT_THAT(refusal("-c XRC"), HasSubstr("XRC"));
+  EXPECT_THAT(refusal("-q 0"), HasSubstr("not in range"));
+}
+
+TEST(Options, RefuseAHostWhereOneProcessPlaysAllRoles) {
+  Options options;
+  options.fabric = "sim:cib";
+  options.host = "node1";
+  EXPECT_THROW(check_options(options), UsageError);
+}
+
+TEST(Cores, AreAListWithRanges) {
+  EXPECT_THAT(parse_cores("0-3,8"), ElementsAre(0, 1, 2, 3, 8));
+  EXPECT_THAT(parse_cores(""), IsEmpty());
+  EXPECT_THROW(parse_cores("3-1"), UsageError);
+  EXPECT_THROW(parse_cores("a"), UsageError);
+  EXPECT_THROW(parse_cores("1,,2"), UsageError);
+}
+
+TEST(Describe, NamesTypeDefaultAndAllowedOfEachOption) {
+  const Line line("");
+  const Json description = line.table.describe("send_rate");
+  EXPECT_EQ(description.at("benchmark"), "send_rate");
+  const auto option = [&](const std::string& name) {
+    for (const Json& each : description.at("options")) {
+      if (each.at("name") == name) return each;
+    }
+    return Json();
+  };
+  EXPECT_EQ(option("post_list").at("type"), "integer");
+  EXPECT_EQ(option("post_list").at("default"), 1);
+  EXPECT_EQ(option("connection").at("allowed"), Json::array({"RC", "UC", "UD"}));
+  EXPECT_EQ(option("connection").at("default"), "RC");
+  EXPECT_EQ(option("header_only").at("type"), "boolean");
+  EXPECT_EQ(option("duration").at("type"), "duration");
+  EXPECT_TRUE(option("size").at("default").is_null());
+}
+
+TEST(Values, AreTheOptionsWithTheirDefaultsButNoSecret) {
+  const Line line("-s 8 --secret hidden --warmup 2ms");
+  const Json values = line.table.values();
+  EXPECT_EQ(values.at("size"), 8);
+  EXPECT_EQ(values.at("connection"), "RC");
+  EXPECT_EQ(values.at("warmup_s"), 0.002);
+  EXPECT_TRUE(values.at("cq_mod").is_null());
+  EXPECT_FALSE(values.contains("secret"));
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,141 @@
+// Who is connected to whom, and what is chosen where the person leaves it open.
+#include "microbench/plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string refusal(const Options& options, const FabricFacts& facts, bool server_sends = true) {
+  try {
+    make_plan(options, facts, server_sends);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(DefaultSignalEvery, IsAtMost64AndHalfTheQueue) {
+  EXPECT_EQ(default_signal_every(1, 128, {}), 64u);
+  EXPECT_EQ(default_signal_every(1, 32, {}), 16u);
+  EXPECT_EQ(default_signal_every(1, 1, {}), 1u);
+}
+
+TEST(DefaultSignalEvery, FitsThePostListSoThatTheRingStaysShort) {
+  EXPECT_EQ(default_signal_every(16, 128, {}), 64u);
+  EXPECT_EQ(default_signal_every(3, 128, {}), 63u);    // 21 lists of 3
+  EXPECT_EQ(default_signal_every(100, 128, {}), 25u);  // at most 128 + 1 - 100 = 29, and 25 divides 100
+  EXPECT_EQ(default_signal_every(128, 128, {}), 1u);
+}
+
+TEST(DefaultSignalEvery, NeverLetsAQueueWaitForEver) {
+  for (std::uint32_t depth = 1; depth <= 130; ++depth) {
+    for (std::uint32_t list = 1; list <= depth; ++list) {
+      EXPECT_LE(default_signal_every(list, depth, {}) + list, depth + 1) << list << " of " << depth;
+    }
+  }
+}
+
+TEST(DefaultSignalEvery, DividesAnExactCount) {
+  EXPECT_EQ(default_signal_every(1, 128, 1000), 50u);
+  EXPECT_EQ(default_signal_every(16, 128, 1009), 1u);  // a prime
+}
+
+TEST(PlanQps, ConnectedQpsBelongToOneClientEach) {
+  const Topology t{.transport = Transport::rc, .threads = 2, .qps_per_thread = 3, .clients = 2, .client_threads = 2, .ports = 2};
+  const std::vector<QpPlan> server = plan_qps(t, Side::server, 0);
+  ASSERT_EQ(server.size(), 6u);
+  for (std::uint32_t k = 0; k < 6; ++k) {
+    EXPECT_EQ(server[k].port, k % 2);
+    EXPECT_EQ(server[k].thread, k / 3);
+    ASSERT_EQ(server[k].partners.size(), 1u);
+    EXPECT_EQ(server[k].partners[0].node, k % 2);
+    EXPECT_EQ(server[k].partners[0].qp, k / 2);
+  }
+  EXPECT_EQ(plan_qps(t, Side::client, 1).size(), 3u);
+}
+
+TEST(PlanQps, BothSidesAgreeOnEveryConnection) {
+  for (const Transport transport : {Transport::rc, Transport::ud}) {
+    const Topology t{.transport = transport, .threads = 3, .qps_per_thread = 2, .clients = 4, .client_threads = 3, .ports = 2};
+    const std::vector<QpPlan> server = plan_qps(t, Side::server, 0);
+    for (std::uint32_t c = 0; c < t.clients; ++c) {
+      const std::vector<QpPlan> client = plan_qps(t, Side::client, c);
+      for (std::uint32_t m = 0; m < client.size(); ++m) {
+        ASSERT_EQ(client[m].partners.size(), 1u);
+        const QpPlan& other = server[client[m].partners[0].qp];
+        EXPECT_EQ(other.port, client[m].port);
+        EXPECT_TRUE(std::ranges::any_of(other.partners, [&](const Partner& p) { return p.node == c && p.qp == m; }));
+        EXPECT_EQ(client[m].thread, m % 3);
+      }
+    }
+  }
+}
+
+TEST(PlanQps, ADatagramQpFacesEveryClient) {
+  const Topology t{.transport = Transport::ud, .threads = 1, .qps_per_thread = 2, .clients = 3, .client_threads = 8, .ports = 1};
+  EXPECT_EQ(plan_qps(t, Side::server, 0)[1].partners.size(), 3u);
+  const std::vector<QpPlan> client = plan_qps(t, Side::client, 2);
+  EXPECT_EQ(client.size(), 2u);
+  EXPECT_EQ(used_threads(client), 2u);  // not 8: a thread without a QP would do nothing
+}
+
+TEST(MakePlan, ChoosesDefaultsByFabric) {
+  const FabricFacts sim{.simulated = true, .server_cores = 14, .client_cores = 14, .ports = 2, .default_clients = 3};
+  Options options;
+  options.connection = Transport::ud;
+  const Plan plan = make_plan(options, sim, true);
+  EXPECT_EQ(plan.operation.payload, 64u);
+  EXPECT_FALSE(plan.operation.inlined);
+  EXPECT_EQ(plan.topology.clients, 3u);
+  EXPECT_EQ(plan.topology.client_threads, 14u);
+  EXPECT_EQ(plan.schedule.duration, std::chrono::milliseconds(1));
+  const Plan host = make_plan(options, {.server_cores = 2, .client_cores = 2}, true);
+  EXPECT_EQ(host.topology.client_threads, 1u);
+  EXPECT_EQ(host.schedule.duration, std::chrono::seconds(3));
+}
+
+TEST(MakePlan, InlinesPayloadsUpToTheInlineSizeOnly) {
+  Options options;
+  options.inline_size = 60;
+  options.size = 60;
+  EXPECT_TRUE(make_plan(options, {}, true).operation.inlined);
+  options.size = 61;
+  EXPECT_FALSE(make_plan(options, {}, true).operation.inlined);
+  options.size = 0;
+  EXPECT_FALSE(make_plan(options, {}, true).operation.inlined);
+}
+
+TEST(MakePlan, ConnectedQpsLimitTheDefaultClients) {
+  Options options;
+  EXPECT_EQ(make_plan(options, {.simulated = true, .default_clients = 4}, true).topology.clients, 1u);
+  options.clients = 4;
+  EXPECT_THAT(refusal(options, {.simulated = true}), HasSubstr("--clients 4: the server's 1 x 1 connected QPs"));
+}
+
+TEST(MakePlan, RefusesMoreThreadsThanCores) {
+  Options options;
+  options.threads = 3;
+  EXPECT_THAT(refusal(options, {.server_cores = 2, .client_cores = 2}), HasSubstr("--threads 3 is more than the 2 cores"));
+  options.threads = 2;
+  options.client_threads = 15;
+  EXPECT_THAT(refusal(options, {.simulated = true, .server_cores = 14, .client_cores = 14}),
+              HasSubstr("--client_threads 15 is more than the 14 cores"));
+}
+
+TEST(MakePlan, RefusesACountThatCompletionsCannotHit) {
+  Options options;
+  options.iters = 1000;
+  options.cq_mod = 64;
+  EXPECT_THAT(refusal(options, {}), HasSubstr("not a multiple of --cq_mod 64"));
+  EXPECT_EQ(refusal(options, {}, false), "accepted");  // a receiver counts one by one
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,73 @@
+// The prebuilt work requests, counted by hand.
+#include "microbench/send_ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include "microbench/payload.hpp"
+
+namespace verbscope {
+namespace {
+
+ibv_ah* fake_ah(std::uintptr_t n) { return reinterpret_cast<ibv_ah*>(n * 64); }
+
+TEST(RingShape, HoldsWholeListsAndEndsOnASignal) {
+  EXPECT_EQ(ring_shape({.post_list = 16, .signal_every = 64}, 1).length, 64u);
+  EXPECT_EQ(ring_shape({.post_list = 3, .signal_every = 4}, 1).length, 12u);
+  EXPECT_EQ(ring_shape({.post_list = 16, .signal_every = 64}, 3).length, 192u);
+  EXPECT_EQ(ring_shape({.post_list = 4, .signal_every = 2}, 2).length, 4u);
+}
+
+TEST(RingShape, StaysShortWithManyPartners) {
+  EXPECT_EQ(ring_shape({.post_list = 31, .signal_every = 32}, 61).length, 31u * 32u);
+}
+
+TEST(SendRing, ChainsListsAndSignalsEveryFew) {
+  const Operation op{.transport = Transport::rc, .payload = 32, .inlined = true, .post_list = 3, .signal_every = 2};
+  const RingShape shape = ring_shape(op, 1);
+  ASSERT_EQ(shape.length, 6u);
+  const SendRing ring(op, shape, {.address = 4096, .stride = 128, .slots = 4, .lkey = 9}, {}, 7);
+  for (std::uint32_t j = 0; j < 6; ++j) {
+    const ibv_send_wr& wr = ring.list()[j];
+    EXPECT_EQ(wr.wr_id, 7u);
+    EXPECT_EQ(wr.next, j == 2 || j == 5 ? nullptr : &ring.list()[j + 1]);
+    EXPECT_EQ(wr.send_flags, (j % 2 == 1 ? IBV_SEND_SIGNALED : 0u) | IBV_SEND_INLINE);
+    EXPECT_EQ(wr.opcode, IBV_WR_SEND);
+    ASSERT_EQ(wr.num_sge, 1);
+    EXPECT_EQ(wr.sg_list->addr, 4096u + 128 * (j % 4));
+    EXPECT_EQ(wr.sg_list->length, 32u);
+    EXPECT_EQ(wr.sg_list->lkey, 9u);
+  }
+}
+
+TEST(SendRing, SendsDatagramsToEachPartnerInTurn) {
+  const Operation op{.transport = Transport::ud, .payload = 8, .post_list = 2, .signal_every = 2};
+  const RingShape shape = ring_shape(op, 3);
+  ASSERT_EQ(shape.length, 6u);
+  const SendRing ring(op, shape, {}, {{fake_ah(1), 11, 5}, {fake_ah(2), 12, 5}, {fake_ah(3), 13, 5}}, 0);
+  for (std::uint32_t j = 0; j < 6; ++j) {
+    EXPECT_EQ(ring.list()[j].wr.ud.ah, fake_ah(j % 3 + 1));
+    EXPECT_EQ(ring.list()[j].wr.ud.remote_qpn, 11 + j % 3);
+    EXPECT_EQ(ring.list()[j].wr.ud.remote_qkey, 5u);
+  }
+}
+
+TEST(SendRing, HeaderOnlyCarriesTheSlotInTheImmediate) {
+  const Operation op{.transport = Transport::ud, .header_only = true, .post_list = 4, .signal_every = 4};
+  const SendRing ring(op, ring_shape(op, 1), {.slots = 16}, {{fake_ah(1), 11, 5}}, 0);
+  EXPECT_EQ(ring.list()[3].opcode, IBV_WR_SEND_WITH_IMM);
+  EXPECT_EQ(ring.list()[3].imm_data, immediate_of(3));
+  EXPECT_EQ(ring.list()[3].num_sge, 0);
+}
+
+TEST(PostedTo, CountsEachPartnersShare) {
+  // A ring of 7 over 3 partners: positions 0..6 go to 0 1 2 0 1 2 0.
+  EXPECT_EQ(posted_to(7, 7, 3, 0), 3u);
+  EXPECT_EQ(posted_to(7, 7, 3, 1), 2u);
+  EXPECT_EQ(posted_to(9, 7, 3, 0), 4u);
+  EXPECT_EQ(posted_to(9, 7, 3, 1), 3u);
+  EXPECT_EQ(posted_to(9, 7, 3, 2), 2u);
+  EXPECT_EQ(posted_to(0, 7, 3, 0), 0u);
+}
+
+}  // namespace
+}  // namespace verbscope

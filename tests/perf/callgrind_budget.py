@@ -1,0 +1,99 @@
+#!/usr/bin/env -S python3 -B
+"""Counts the instructions that a loop costs per operation, under callgrind, and fails when they are more than the budget.
+
+    callgrind_budget.py --budget 15 --loop 'post_loop' --not-counted 'null_post_send' --operations 10000 40000
+                        -- PROGRAM ARGUMENT... -n @N@
+
+The program runs once for each number of operations, which replaces @N@ in its arguments. What a run costs is what the
+functions named by --loop cost, with all that they call, without what the functions named by --not-counted cost (both
+are regular expressions on the demangled name). The cost of an operation is the difference between the two runs over the
+difference in operations, so that whatever happens once does not count. Exit 77: there is no valgrind (1 when CI=true).
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+class Profile:
+    """Instructions by function, from a callgrind output file."""
+
+    def __init__(self, text):
+        self.own = {}    # function -> instructions executed in it
+        self.calls = {}  # (caller, callee) -> instructions executed below the call
+        self.names = {}
+        self._read(text)
+
+    def _name(self, text):
+        number, name = re.match(r"(\(\d+\))?\s*(.*)", text).groups()
+        if number and name:
+            self.names[number] = name
+        return name or self.names[number]
+
+    def _read(self, text):
+        caller = callee = None
+        call_line = False
+        for line in text.splitlines():
+            if line.startswith("fn="):
+                caller = self._name(line[3:])
+            elif line.startswith("cfn="):
+                callee = self._name(line[4:])
+            elif line.startswith("calls="):
+                call_line = True
+            elif caller and re.match(r"[+*\d-]", line):
+                cost = int(line.split()[1]) if len(line.split()) > 1 else 0
+                key, costs = ((caller, callee), self.calls) if call_line else (caller, self.own)
+                costs[key] = costs.get(key, 0) + cost
+                call_line = False
+
+    def loop_cost(self, loop, not_counted):
+        """Instructions of the functions that match `loop` and of what they call, without calls to `not_counted`."""
+        roots = {name for name in self.own if re.search(loop, name) and not re.search(not_counted, name)}
+        if not roots:
+            raise SystemExit(f"no function matches {loop!r}; the most expensive are:\n  " + "\n  ".join(self.expensive()))
+        called = [cost for (caller, callee), cost in self.calls.items()
+                  if caller in roots and callee not in roots and not re.search(not_counted, callee)]
+        return sum(self.own[name] for name in roots) + sum(called)
+
+    def expensive(self):
+        return [f"{cost:12d} {name}" for name, cost in sorted(self.own.items(), key=lambda item: -item[1])[:12]]
+
+
+def profile(command, operations):
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder, "callgrind.out")
+        words = [word.replace("@N@", str(operations)) for word in command]
+        valgrind = ["valgrind", "--tool=callgrind", "--quiet", f"--callgrind-out-file={output}"]
+        done = subprocess.run(valgrind + words, check=False, capture_output=True, text=True, cwd=folder)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+        return Profile(output.read_text())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--budget", type=float, required=True, help="instructions per operation")
+    parser.add_argument("--loop", required=True, help="regular expression: the functions that count")
+    parser.add_argument("--not-counted", required=True, help="regular expression: the functions that do not")
+    parser.add_argument("--operations", type=int, nargs=2, required=True)
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    if shutil.which("valgrind") is None:
+        print("skipped: no valgrind (make -f Makefile.cluster deps-test installs it)")
+        return 1 if os.environ.get("CI") == "true" else 77
+    few, many = options.operations
+    runs = [profile(options.command, n) for n in (few, many)]
+    costs = [run.loop_cost(options.loop, options.not_counted) for run in runs]
+    each = (costs[1] - costs[0]) / (many - few)
+    print(f"{each:.2f} instructions per operation, at most {options.budget:g} allowed")
+    print("\n".join(runs[1].expensive()))
+    return 0 if 0 < each <= options.budget else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

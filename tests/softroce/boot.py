@@ -1,0 +1,51 @@
+#!/usr/bin/env -S python3 -B
+"""Boots the emulated machine and runs the checks in it (softroce.machine in ctest); check.py tells what came of each.
+
+    boot.py --bin FOLDER --out FOLDER --cache FOLDER --expect NAME...
+
+Exit 0: the machine ran every check of the list, and no other; 1: it did not; 77: this host cannot run it (1 when CI=true).
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+import machine
+
+HERE = pathlib.Path(__file__).resolve().parent
+BOOT_LIMIT_S = 120
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", required=True, help="the benchmarks")
+    parser.add_argument("--out", required=True, help="where results go; emptied first")
+    parser.add_argument("--cache", required=True, help="where the initramfs is kept")
+    parser.add_argument("--limit", type=int, default=900, help="seconds for all")
+    parser.add_argument("--expect", nargs="+", required=True, help="the names of the checks")
+    options = parser.parse_args()
+    variables = {"VERBSCOPE_SOFTROCE": HERE, "VERBSCOPE_SOURCE": HERE.parents[1], "VERBSCOPE_BIN": options.bin}
+    out = pathlib.Path(options.out)
+    try:
+        seconds = machine.run(HERE / "guest.sh", out, options.cache, variables, BOOT_LIMIT_S, options.limit)
+    except machine.Unavailable as missing:
+        ci = os.environ.get("CI") == "true"
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "skipped").write_text(f"{missing}\n")
+        print(f"{'cannot run' if ci else 'skipped'}: {missing}")
+        return 1 if ci else 77
+    except machine.Failed as failure:
+        print(failure)
+        return 1
+    results = json.loads((out / "checks.json").read_text())
+    unknown = sorted(set(results) ^ set(options.expect))
+    print(f"{len(results)} checks in {seconds:.0f} s")
+    if unknown:
+        print("run and listed in CMakeLists.txt are not the same checks:\n  " + "\n  ".join(unknown))
+    return 1 if unknown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

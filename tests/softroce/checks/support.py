@@ -1,0 +1,110 @@
+"""What the checks inside the machine share: programs with time limits, and reading the records that they write."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+import jsonschema
+
+SOURCE = pathlib.Path(os.environ["VERBSCOPE_SOURCE"])
+BIN = pathlib.Path(os.environ["VERBSCOPE_BIN"])
+SHARED = pathlib.Path("/run/verbscope")
+SCHEMA = json.loads((SOURCE / "results/record.schema.json").read_text())
+DEVICE = "rxe0"
+ADDRESS = "10.9.0.1"
+# No program here takes longer unless it hangs; emulation and sanitizers make it this long.
+LIMIT_S = 90
+
+
+class Program:
+    """A started program; its output is kept in files of the test's folder."""
+
+    def __init__(self, folder, name, command):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.name, self.folder = name, folder
+        self.command = [str(word) for word in command]
+        self.out, self.err = folder / f"{name}.out", folder / f"{name}.err"
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+
+    def finish(self, limit_s=LIMIT_S):
+        """The exit status; a program that is not done in time is killed, and that is a failure of the test."""
+        try:
+            return self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"not done within {limit_s} s: {self.describe()}") from None
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+
+    def describe(self):
+        texts = [f"{stream}: {path.read_text(errors='replace')[-2000:]}" for stream, path in
+                 [("standard output", self.out), ("standard error", self.err)]]
+        return "\n".join([" ".join(self.command), f"exit status {self.process.poll()}", *texts])
+
+
+def wait_for(what, condition, limit_s=LIMIT_S):
+    """Waits until condition() holds; fails, saying what it waited for, after limit_s."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {limit_s} s for {what}")
+        time.sleep(0.05)
+
+
+def listens(port):
+    """Whether some program listens on the TCP port (state 0A in the kernel's table)."""
+    wanted = f":{port:04X}"
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"]:
+        for line in pathlib.Path(table).read_text().splitlines()[1:]:
+            words = line.split()
+            if words[1].endswith(wanted) and words[3] == "0A":
+                return True
+    return False
+
+
+def packets_sent():
+    return int(pathlib.Path(f"/sys/class/infiniband/{DEVICE}/ports/1/hw_counters/sent_pkts").read_text())
+
+
+class BenchmarkTest(unittest.TestCase):
+    """Starts benchmarks; each test has a folder for their output and a port of its own."""
+
+    next_port = 20000
+
+    def setUp(self):
+        self.folder = SHARED / self.id()
+        self.programs = []
+        self.addCleanup(lambda: [program.kill() for program in self.programs])
+
+    def start(self, name, benchmark, *options):
+        command = [BIN / benchmark, *options, "--out_json_file", self.folder / f"{name}.json"]
+        self.programs.append(Program(self.folder, name, command))
+        return self.programs[-1]
+
+    def start_pair(self, benchmark, *options):
+        """Server and client on rxe0, each on a core of its own."""
+        BenchmarkTest.next_port += 1
+        port = BenchmarkTest.next_port
+        common = ["-d", DEVICE, "-x", "-1", "-p", port, *options]
+        server = self.start("server", benchmark, *common, "--cores", "0")
+        wait_for(f"the server to listen on port {port}: {server.describe()}",
+                 lambda: listens(port) or server.process.poll() is not None)
+        client = self.start("client", benchmark, *common, "--cores", "1", ADDRESS)
+        return server, client
+
+    def records(self, name):
+        """The records that a program wrote, each valid by the schema."""
+        path = self.folder / f"{name}.json"
+        lines = path.read_text().splitlines() if path.exists() else []
+        found = [json.loads(line) for line in lines]
+        for record in found:
+            jsonschema.validate(record, SCHEMA)
+        return found

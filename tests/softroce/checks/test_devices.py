@@ -1,0 +1,39 @@
+"""The machine has its device, and asking a benchmark for what the device has not is refused in one clear line."""
+
+import subprocess
+
+from support import ADDRESS, DEVICE, BenchmarkTest
+
+
+class Devices(BenchmarkTest):
+    def test_ibv_devinfo_shows_rxe0(self):
+        shown = subprocess.run(["ibv_devinfo", "-d", DEVICE], capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertRegex(shown, r"hca_id:\s+rxe0")
+        self.assertIn("PORT_ACTIVE", shown)
+
+    def refusal(self, *options):
+        """The one line on standard error with which send_rate refuses."""
+        program = self.start("refused", "send_rate", *options)
+        self.assertNotEqual(program.finish(), 0, program.describe())
+        lines = program.err.read_text().splitlines()
+        self.assertEqual(len(lines), 1, program.describe())
+        return lines[0]
+
+    def test_unknown_device_is_refused_with_those_there_are(self):
+        line = self.refusal("-d", "mlx5_7")
+        self.assertIn("mlx5_7", line)
+        self.assertIn(DEVICE, line)
+
+    def test_unknown_port_of_the_device_is_refused(self):
+        line = self.refusal("-d", f"{DEVICE}:9")
+        self.assertIn("9", line)
+        self.assertIn(DEVICE, line)
+
+    def test_inline_over_the_limit_is_refused_with_what_the_device_offers(self):
+        # rxe: RXE_MAX_INLINE_DATA is RXE_MAX_WQE_SIZE less a struct rxe_send_wqe with its gather list (kernel 6.1).
+        server, client = self.start_pair("send_rate", "-c", "RC", "-s", "20000", "-I", "20000", "-D", "1")
+        for program in (server, client):
+            self.assertNotEqual(program.finish(), 0, program.describe())
+        refusals = [p.err.read_text() for p in (server, client)]
+        self.assertTrue(any("inline" in r and "20000" in r and DEVICE in r for r in refusals), refusals)
+        self.assertNotIn(ADDRESS + ":0", refusals[0])

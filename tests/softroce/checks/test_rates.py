@@ -1,0 +1,33 @@
+"""Every benchmark runs between two processes over every transport, and checks each byte that arrives."""
+
+from support import DEVICE, BenchmarkTest
+
+
+class Rates(BenchmarkTest):
+    def run_pair(self, benchmark, transport, post_list):
+        server, client = self.start_pair(benchmark, "-c", transport, "-s", "64", "-l", str(post_list), "-D", "1",
+                                         "--warmup", "200ms", "--validate")
+        for program in (server, client):
+            self.assertEqual(program.finish(), 0, program.describe())
+        records = self.records("server") + self.records("client")
+        self.assertTrue(records, server.describe())
+        for record in records:
+            self.assertEqual((record["benchmark"], record["status"]), (benchmark, "ok"))
+            self.assertEqual(record["environment"]["fabric"], "verbs")
+            self.assertIs(record["environment"]["simulated"], False)
+            self.assertEqual(record["config"]["connection"], transport)
+            self.assertEqual(record["config"]["post_list"], post_list)
+            self.assertTrue(record["config"]["ib_dev"].startswith(DEVICE))
+            self.assertGreater(record["result"]["rate_mops"], 0)
+
+
+def add_tests():
+    for benchmark in ["send_rate", "recv_rate"]:
+        for transport in ["RC", "UC", "UD"]:
+            for post_list in [1, 16]:
+                def test(self, arguments=(benchmark, transport, post_list)):
+                    self.run_pair(*arguments)
+                setattr(Rates, f"test_{benchmark}_{transport}_post_list_{post_list}", test)
+
+
+add_tests()

@@ -1,0 +1,143 @@
+// Opening a device, its errors, and the order in which objects go away.
+#include <gtest/gtest.h>
+
+#include "tests/verbs/mock_provider.hpp"
+#include "verbs/resources.hpp"
+
+namespace verbscope {
+namespace {
+
+using testing::_;
+using testing::HasSubstr;
+using testing::InSequence;
+using testing::Return;
+using testing::SetErrnoAndReturn;
+
+TEST(Device, EmptyNameIsTheFirstDevice) {
+  MockDevice mock;
+  EXPECT_CALL(mock, device_names()).WillOnce(Return(std::vector<std::string>{"mock0", "mock1"}));
+  const Device device(mock, "");
+  EXPECT_EQ(device.name(), "mock0");
+  EXPECT_EQ(device.port(), 1);
+}
+
+TEST(Device, ColonNamesThePort) {
+  MockDevice mock;
+  EXPECT_CALL(mock, query_port(&mock.context, 2, _));
+  EXPECT_EQ(Device(mock, "mock0:2").port(), 2);
+}
+
+TEST(Device, UnknownNameListsWhatIsThere) {
+  MockDevice mock;
+  EXPECT_CALL(mock, device_names()).WillOnce(Return(std::vector<std::string>{"mlx5_0", "mlx5_1"}));
+  EXPECT_EQ(error_of([&] { Device(mock, "mlx4_0"); }), "no RDMA device \"mlx4_0\": found mlx5_0, mlx5_1");
+}
+
+TEST(Device, NoDeviceAtAll) {
+  MockDevice mock;
+  EXPECT_CALL(mock, device_names()).WillRepeatedly(Return(std::vector<std::string>{}));
+  EXPECT_EQ(error_of([&] { Device(mock, ""); }), "no RDMA device found");
+  EXPECT_EQ(error_of([&] { Device(mock, "x"); }), "no RDMA device found, asked for \"x\"");
+}
+
+TEST(Device, PortThatIsNoNumber) {
+  MockDevice mock;
+  for (const char* spec : {"mock0:", "mock0:x", "mock0:0", "mock0:256", "mock0:1x", "mock0:-1"}) {
+    EXPECT_THAT(error_of([&] { Device(mock, spec); }), HasSubstr("must be a number from 1 to 255")) << spec;
+  }
+}
+
+TEST(Device, PortThatItDoesNotHaveClosesItAgain) {
+  MockDevice mock;
+  EXPECT_CALL(mock, close(&mock.context));
+  EXPECT_EQ(error_of([&] { Device(mock, "mock0:3"); }), "device mock0 has no port 3: it has ports 1-2");
+}
+
+TEST(Device, PortThatIsDown) {
+  MockDevice mock;
+  mock.port.state = IBV_PORT_DOWN;
+  EXPECT_CALL(mock, close(&mock.context));
+  EXPECT_EQ(error_of([&] { Device(mock, "mock0"); }), "port 1 of device mock0 is not active: its state is PORT_DOWN");
+}
+
+TEST(Device, RefusalToOpenNamesDeviceAndReason) {
+  MockDevice mock;
+  EXPECT_CALL(mock, open("mock0")).WillOnce(SetErrnoAndReturn(EACCES, nullptr));
+  EXPECT_CALL(mock, close(_)).Times(0);
+  EXPECT_EQ(error_of([&] { Device(mock, "mock0"); }), "open RDMA device mock0: Permission denied");
+}
+
+TEST(Cq, MoreEntriesThanTheDeviceOffers) {
+  MockDevice mock;
+  const Device device(mock, "");
+  EXPECT_CALL(mock, create_cq(_, 5001)).WillOnce(SetErrnoAndReturn(EINVAL, nullptr));
+  EXPECT_EQ(error_of([&] { Cq(device, 5001); }), "create a completion queue of 5001 entries: mock0 offers 5000");
+}
+
+TEST(Cq, RefusalWithinWhatTheDeviceOffers) {
+  MockDevice mock;
+  const Device device(mock, "");
+  EXPECT_CALL(mock, create_cq(_, 10)).WillOnce(SetErrnoAndReturn(ENOMEM, nullptr));
+  EXPECT_EQ(error_of([&] { Cq(device, 10); }),
+            "create a completion queue of 10 entries on mock0: Cannot allocate memory");
+}
+
+TEST(Mr, RefusalNamesTheSize) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  EXPECT_CALL(mock, reg_mr(_, _, 4096, _)).WillOnce(SetErrnoAndReturn(ENOMEM, nullptr));
+  EXPECT_THAT(error_of([&] { Mr(pd, &mock, 4096); }),
+              testing::StartsWith("register 4096 bytes of memory: Cannot allocate memory"));
+}
+
+TEST(Ah, RefusalNamesThePath) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  EXPECT_CALL(mock, create_ah(_, _)).WillOnce(SetErrnoAndReturn(EINVAL, nullptr));
+  PathAddress path;
+  path.lid = 5;
+  EXPECT_EQ(error_of([&] { Ah(pd, path); }), "create an address handle for LID 5: Invalid argument");
+}
+
+TEST(Ownership, ChildrenGoBeforeParents) {
+  MockDevice mock;
+  const InSequence order;
+  EXPECT_CALL(mock, destroy_ah(&mock.ah));
+  EXPECT_CALL(mock, destroy_qp(&mock.qp));
+  EXPECT_CALL(mock, destroy_cq(&mock.cq));
+  EXPECT_CALL(mock, dereg_mr(&mock.mr));
+  EXPECT_CALL(mock, dealloc_pd(&mock.pd));
+  EXPECT_CALL(mock, close(&mock.context));
+  const Device device(mock, "");
+  const Pd pd(device);
+  const Mr mr(pd, &mock, 1);
+  const Cq cq(device, 1);
+  const Qp qp(pd, QpOptions{.send_cq = cq.get(), .recv_cq = cq.get()});
+  const Ah ah(pd, PathAddress{});
+}
+
+TEST(Ownership, AMovedObjectIsGivenBackOnce) {
+  MockDevice mock;
+  EXPECT_CALL(mock, destroy_cq(&mock.cq)).Times(1);
+  const Device device(mock, "");
+  Cq first(device, 1);
+  const Cq second = std::move(first);
+  EXPECT_EQ(second.get(), &mock.cq);
+}
+
+TEST(Ownership, AssignmentGivesBackBothInTheEnd) {
+  MockDevice mock;
+  ibv_cq other{};
+  const Device device(mock, "");
+  EXPECT_CALL(mock, create_cq(_, _)).WillOnce(Return(&mock.cq)).WillOnce(Return(&other));
+  EXPECT_CALL(mock, destroy_cq(&mock.cq)).Times(1);
+  EXPECT_CALL(mock, destroy_cq(&other)).Times(1);
+  Cq first(device, 1);
+  first = Cq(device, 1);
+  EXPECT_EQ(first.get(), &other);
+}
+
+}  // namespace
+}  // namespace verbscope

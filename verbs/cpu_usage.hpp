@@ -1,0 +1,15 @@
+// CPU time that this process used between two moments.
+#pragma once
+
+namespace verbscope {
+
+struct CpuSeconds {
+  double user_s = 0;
+  double system_s = 0;
+  friend CpuSeconds operator-(CpuSeconds a, CpuSeconds b) { return {a.user_s - b.user_s, a.system_s - b.system_s}; }
+};
+
+// Of all threads of this process, since it began (getrusage).
+CpuSeconds process_cpu();
+
+}  // namespace verbscope

@@ -1,0 +1,36 @@
+// Page-aligned, zeroed, resident memory for registered buffers, on 2 MB huge pages where the machine has some free.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "common/units.hpp"
+
+namespace verbscope {
+
+class Buffer {
+ public:
+  // At least `size` bytes (> 0), zeroed, every page touched. Asks for huge pages first when `huge_pages`; when there
+  // are none falls back to ordinary pages and describe() says so. Throws when there is no memory at all.
+  explicit Buffer(Bytes size, bool huge_pages = true);
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }  // bytes asked for
+  std::span<std::byte> bytes() const { return {data_, size_}; }
+  bool huge() const { return huge_; }
+  // One line for the person: "4194304 bytes on 2 MB huge pages", or on which pages instead and why.
+  const std::string& describe() const { return description_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t mapped_ = 0;
+  bool huge_ = false;
+  std::string description_;
+};
+
+}  // namespace verbscope

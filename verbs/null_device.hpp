@@ -1,0 +1,80 @@
+// The objects of the null device: what its control path (null_provider.cpp) makes and its data path
+// (null_data_path.cpp) works on. Private to the null provider.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace verbscope {
+
+struct NullQp;
+
+// Completion queues are shared by threads, and held for some nanoseconds.
+class SpinLock {
+ public:
+  void lock() {
+    while (flag_.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  void unlock() { flag_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag flag_;
+};
+
+struct NullCompletion {
+  NullQp* qp;
+  std::uint64_t wr_id;
+  ibv_wc_opcode opcode;
+  std::uint32_t byte_len;
+  std::uint32_t position;  // work requests of its queue posted up to and with this one
+};
+
+// A ring of completions that wait to be polled. The lock also guards the queues of the QPs that complete here.
+struct NullCq : ibv_cq {
+  SpinLock lock;
+  std::vector<NullCompletion> ring;
+  std::size_t head = 0;   // next to poll
+  std::size_t count = 0;  // waiting
+  int users = 0;          // QPs that name it, for sends and for receives counted apart
+
+  bool full() const { return count == ring.size(); }
+  void push(const NullCompletion& completion) {
+    const std::size_t tail = head + count;
+    ring[tail < ring.size() ? tail : tail - ring.size()] = completion;
+    ++count;
+  }
+  NullCompletion pop() {
+    const NullCompletion completion = ring[head];
+    head = head + 1 == ring.size() ? 0 : head + 1;
+    --count;
+    return completion;
+  }
+};
+
+// Work requests are counted modulo 2^32. As on a device, a slot is free again when a completion at or behind it in the
+// queue has been polled.
+struct NullQueue {
+  std::uint32_t depth = 0;
+  std::uint32_t max_sge = 0;
+  std::uint32_t posted = 0;
+  std::uint32_t freed = 0;
+  bool full() const { return posted - freed >= depth; }
+};
+
+struct NullQp : ibv_qp {
+  NullQueue send_queue;
+  NullQueue recv_queue;
+  std::uint32_t max_inline = 0;
+  bool signal_all = false;
+};
+
+int null_post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
+int null_post_recv(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
+int null_poll_cq(ibv_cq* cq, int entries, ibv_wc* completions);
+int null_req_notify_cq(ibv_cq* cq, int solicited_only);
+
+}  // namespace verbscope

@@ -1,0 +1,51 @@
+// The null device "null0": its queues accept everything at once, so that it measures the load generator itself.
+// It keeps the rules of a device that a program can break (QP states, queue depths, SGE and inline limits, CQ size,
+// children before parents) and nothing else: no byte moves, no packet leaves, every signaled SEND and every RECV is
+// complete when the post returns. Its data path allocates nothing. Threads may share it as they may share a real one.
+#pragma once
+
+#include <memory>
+
+#include "verbs/provider.hpp"
+
+namespace verbscope {
+
+// What the null device offers; create_* and post_* refuse more.
+struct NullLimits {
+  int max_qp_wr = 16384;
+  int max_sge = 16;
+  int max_cqe = 4 << 20;
+  int max_inline = 1024;  // bytes
+  int max_qp = 1 << 16;
+};
+
+class NullProvider final : public Provider {
+ public:
+  explicit NullProvider(const NullLimits& limits = {});
+  ~NullProvider() override;
+
+  std::vector<std::string> device_names() override;
+  ibv_context* open(const std::string& name) override;
+  int close(ibv_context* context) override;  // EBUSY while a PD or CQ lives
+  int query_device(ibv_context* context, ibv_device_attr* attr) override;
+  int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) override;
+  int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) override;
+  ibv_pd* alloc_pd(ibv_context* context) override;
+  int dealloc_pd(ibv_pd* pd) override;  // EBUSY while an MR, QP or AH lives
+  ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
+  int dereg_mr(ibv_mr* mr) override;
+  ibv_cq* create_cq(ibv_context* context, int entries) override;
+  int destroy_cq(ibv_cq* cq) override;  // EBUSY while a QP uses it
+  ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) override;
+  int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) override;
+  int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) override;
+  int destroy_qp(ibv_qp* qp) override;
+  ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) override;
+  int destroy_ah(ibv_ah* ah) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,46 @@
+// The control path of a verbs device, as one interface with three implementations: libibverbs (verbs/host_provider),
+// the null device (verbs/null_provider) and a node of the simulated cluster (nic_sim/provider). Each member has the
+// meaning, the arguments and the errors of the ibv_* function it is named after (pointer results: null and errno).
+// The data path does not pass here: ibv_post_send, ibv_post_recv, ibv_poll_cq and ibv_req_notify_cq go through
+// ibv_context::ops of the context that `open` returned, on every provider alike.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace verbscope {
+
+class Provider {
+ public:
+  Provider() = default;
+  Provider(const Provider&) = delete;
+  Provider& operator=(const Provider&) = delete;
+  virtual ~Provider() = default;
+
+  virtual std::vector<std::string> device_names() = 0;
+  // `name` is one of device_names(). Null and errno (ENODEV: no such device) on failure.
+  virtual ibv_context* open(const std::string& name) = 0;
+  virtual int close(ibv_context* context) = 0;
+  virtual int query_device(ibv_context* context, ibv_device_attr* attr) = 0;
+  virtual int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) = 0;
+  // One entry of the GID table with its type (ibv_query_gid_ex); ENODATA for an empty entry.
+  virtual int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) = 0;
+
+  virtual ibv_pd* alloc_pd(ibv_context* context) = 0;
+  virtual int dealloc_pd(ibv_pd* pd) = 0;
+  virtual ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) = 0;
+  virtual int dereg_mr(ibv_mr* mr) = 0;
+  virtual ibv_cq* create_cq(ibv_context* context, int entries) = 0;
+  virtual int destroy_cq(ibv_cq* cq) = 0;
+  virtual ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) = 0;
+  virtual int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) = 0;
+  virtual int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) = 0;
+  virtual int destroy_qp(ibv_qp* qp) = 0;
+  virtual ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) = 0;
+  virtual int destroy_ah(ibv_ah* ah) = 0;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,233 @@
+// Queue pairs: creation with a refusal that names the capability, and the state transitions.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <vector>
+
+#include "common/error.hpp"
+#include "verbs/path.hpp"
+#include "verbs/resources.hpp"
+
+namespace verbscope {
+
+namespace {
+
+// A capability that can be lowered by itself to learn whether it is the one that was refused.
+struct Capability {
+  const char* name;
+  const char* unit;
+  int QpOptions::*asked;
+  int smallest;
+};
+
+constexpr std::array kCapabilities = {
+    Capability{"inline data", " bytes", &QpOptions::max_inline, 0},
+    Capability{"send queue depth", "", &QpOptions::send_depth, 1},
+    Capability{"receive queue depth", "", &QpOptions::recv_depth, 1},
+    Capability{"send SGEs", "", &QpOptions::send_sge, 1},
+    Capability{"receive SGEs", "", &QpOptions::recv_sge, 1},
+};
+
+// The search for the inline limit ends here: far above what a WQE of 64 blocks of 64 bytes can carry.
+constexpr int kInlineSearchEnd = 1 << 16;
+
+std::string device_name(const Pd& pd) {
+  const ibv_device* device = pd.get()->context->device;
+  return device == nullptr ? "the device" : device->name;
+}
+
+ibv_qp_init_attr init_attributes(const QpOptions& options) {
+  ibv_qp_init_attr attr{};
+  attr.send_cq = options.send_cq;
+  attr.recv_cq = options.recv_cq;
+  attr.cap.max_send_wr = static_cast<std::uint32_t>(options.send_depth);
+  attr.cap.max_recv_wr = static_cast<std::uint32_t>(options.recv_depth);
+  attr.cap.max_send_sge = static_cast<std::uint32_t>(options.send_sge);
+  attr.cap.max_recv_sge = static_cast<std::uint32_t>(options.recv_sge);
+  attr.cap.max_inline_data = static_cast<std::uint32_t>(options.max_inline);
+  attr.qp_type = options.type;
+  attr.sq_sig_all = options.signal_all ? 1 : 0;
+  return attr;
+}
+
+bool device_accepts(const Pd& pd, const QpOptions& options) {
+  ibv_qp_init_attr attr = init_attributes(options);
+  ibv_qp* qp = pd.provider().create_qp(pd.get(), &attr);
+  if (qp == nullptr) return false;
+  check_errno("destroy a QP made to ask the device", pd.provider().destroy_qp(qp));
+  return true;
+}
+
+// The largest value of `field` that the device accepts with the rest as it is, given that it accepts `good` and
+// refuses `refused`.
+int bisect(const Pd& pd, QpOptions options, int QpOptions::*field, int good, int refused) {
+  while (refused - good > 1) {
+    const int middle = good + (refused - good) / 2;
+    options.*field = middle;
+    (device_accepts(pd, options) ? good : refused) = middle;
+  }
+  return good;
+}
+
+// What the device says by itself that it cannot do.
+std::vector<std::string> beyond_attributes(const ibv_device_attr& device, const QpOptions& options) {
+  std::vector<std::string> lines;
+  const auto compare = [&](const Capability& capability, int offered) {
+    const int asked = options.*capability.asked;
+    if (asked > offered) {
+      lines.push_back(fmt::format("{} {} asked, the device offers {}", capability.name, asked, offered));
+    }
+  };
+  compare(kCapabilities[1], device.max_qp_wr);
+  compare(kCapabilities[2], device.max_qp_wr);
+  compare(kCapabilities[3], device.max_sge);
+  compare(kCapabilities[4], device.max_sge);
+  return lines;
+}
+
+// The capability that makes the difference between refused and accepted, found by lowering one at a time.
+std::optional<std::string> refused_capability(const Pd& pd, const QpOptions& options) {
+  for (const Capability& capability : kCapabilities) {
+    const int asked = options.*capability.asked;
+    if (asked <= capability.smallest) continue;
+    QpOptions lowered = options;
+    lowered.*capability.asked = capability.smallest;
+    if (!device_accepts(pd, lowered)) continue;
+    const int offered = bisect(pd, options, capability.asked, capability.smallest, asked);
+    return fmt::format("{} {}{} asked, the device offers {} with the rest as asked", capability.name, asked,
+                       capability.unit, offered);
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void explain_refusal(const Pd& pd, const QpOptions& options, int error) {
+  const std::string what = fmt::format("create {} QP on {}", qp_type_name(options.type), device_name(pd));
+  ibv_device_attr device{};
+  if (pd.provider().query_device(pd.get()->context, &device) == 0) {
+    const auto beyond = beyond_attributes(device, options);
+    if (!beyond.empty()) fail("{}: {}", what, fmt::join(beyond, "; "));
+  }
+  if (const auto capability = refused_capability(pd, options)) fail("{}: {}", what, *capability);
+  fail("{}: {} (asked: inline data {} bytes, send queue depth {}, receive queue depth {}, SGEs {} and {})", what,
+       errno_text(error), options.max_inline, options.send_depth, options.recv_depth, options.send_sge,
+       options.recv_sge);
+}
+
+ibv_qp* create_qp(const Pd& pd, const QpOptions& options, ibv_qp_cap& granted) {
+  ibv_qp_init_attr attr = init_attributes(options);
+  ibv_qp* qp = pd.provider().create_qp(pd.get(), &attr);
+  if (qp == nullptr) explain_refusal(pd, options, errno);
+  granted = attr.cap;
+  return qp;
+}
+
+}  // namespace
+
+Qp::Qp(const Pd& pd, const QpOptions& options) : Qp(pd, options, ibv_qp_cap{}) {}
+
+Qp::Qp(const Pd& pd, const QpOptions& options, ibv_qp_cap granted)
+    : Owned(pd.provider(), create_qp(pd, options, granted)), type_(options.type), granted_(granted) {}
+
+void Qp::modify(ibv_qp_attr& attr, int mask, const char* transition) {
+  check_errno(fmt::format("move {} QP {} {}", qp_type_name(type_), number(), transition),
+              provider().modify_qp(get(), &attr, mask));
+}
+
+void Qp::to_init(const QpInit& options) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = options.port;
+  int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+  if (type_ == IBV_QPT_UD) {
+    attr.qkey = options.qkey;
+    mask |= IBV_QP_QKEY;
+  } else {
+    constexpr int kNotOnUc = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    attr.qp_access_flags = static_cast<unsigned>(type_ == IBV_QPT_UC ? options.access & ~kNotOnUc : options.access);
+    mask |= IBV_QP_ACCESS_FLAGS;
+  }
+  modify(attr, mask, "from RESET to INIT");
+}
+
+void Qp::to_rtr(const QpReceive& options) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_RTR;
+  int mask = IBV_QP_STATE;
+  std::string transition = "from INIT to RTR";
+  if (type_ != IBV_QPT_UD) {
+    attr.ah_attr = ah_attributes(options.path);
+    attr.path_mtu = options.mtu;
+    attr.dest_qp_num = options.peer_qpn;
+    attr.rq_psn = options.peer_psn;
+    mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+    transition += fmt::format(" (peer QP {}, {})", options.peer_qpn, describe_path(options.path));
+  }
+  if (type_ == IBV_QPT_RC) {
+    attr.max_dest_rd_atomic = options.max_dest_rd_atomic;
+    attr.min_rnr_timer = options.min_rnr_timer;
+    mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  }
+  modify(attr, mask, transition.c_str());
+}
+
+void Qp::to_rts(const QpSend& options) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_RTS;
+  attr.sq_psn = options.psn;
+  int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+  if (type_ == IBV_QPT_RC) {
+    attr.timeout = options.timeout;
+    attr.retry_cnt = options.retry_count;
+    attr.rnr_retry = options.rnr_retry;
+    attr.max_rd_atomic = options.max_rd_atomic;
+    mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  }
+  modify(attr, mask, "from RTR to RTS");
+}
+
+void Qp::to_error() {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_ERR;
+  modify(attr, IBV_QP_STATE, "to ERROR");
+}
+
+ibv_qp_state Qp::state() const {
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  check_errno(fmt::format("query {} QP {}", qp_type_name(type_), number()),
+              provider().query_qp(get(), &attr, IBV_QP_STATE, &init));
+  return attr.qp_state;
+}
+
+int largest_inline(const Pd& pd, const QpOptions& options) {
+  QpOptions probe = options;
+  probe.max_inline = 0;
+  ibv_qp_cap granted{};
+  check_errno("destroy a QP made to ask the device", pd.provider().destroy_qp(create_qp(pd, probe, granted)));
+  int good = 0;
+  int next = 64;
+  for (; next < kInlineSearchEnd; good = next, next *= 2) {
+    probe.max_inline = next;
+    if (!device_accepts(pd, probe)) break;
+  }
+  return bisect(pd, probe, &QpOptions::max_inline, good, next);
+}
+
+const char* qp_type_name(ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_RC:
+      return "RC";
+    case IBV_QPT_UC:
+      return "UC";
+    case IBV_QPT_UD:
+      return "UD";
+    default:
+      return "unsupported";
+  }
+}
+
+}  // namespace verbscope

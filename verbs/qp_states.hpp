@@ -1,0 +1,13 @@
+// Which changes of a QP's state are allowed, and with which attributes: for providers that check them themselves.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+namespace verbscope {
+
+// Whether ibv_modify_qp with `mask` may take a QP of `type` from `from` to `to`: as the kernel decides it
+// (drivers/infiniband/core/verbs.c, ib_modify_qp_is_ok and its table), for RC, UC and UD and for the states RESET,
+// INIT, RTR, RTS and ERR. RTS to RTS is allowed with any attributes.
+bool may_modify(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask);
+
+}  // namespace verbscope

@@ -1,0 +1,172 @@
+// Move-only RAII over the control path of a Provider. Every creation error is one line that names what was attempted,
+// what was asked and, where it can be known, what the device offers. Objects refer to their parents: declare (and so
+// create) Device, Pd, Mr, Cq, Qp, Ah in that order, and the compiler destroys them in the reverse one.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "verbs/provider.hpp"
+
+namespace verbscope {
+
+// Owns one verbs object and gives it back through `Release`. What Release returns is ignored: it can only fail when a
+// child is still alive, which is an error of the program.
+template <class T, int (Provider::*Release)(T*)>
+class Owned {
+ public:
+  Owned(Owned&& other) noexcept : provider_(other.provider_), object_(std::exchange(other.object_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(provider_, other.provider_);
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Owned() {
+    if (object_ != nullptr) (provider_->*Release)(object_);
+  }
+
+  T* get() const { return object_; }
+  T* operator->() const { return object_; }
+  Provider& provider() const { return *provider_; }
+
+ protected:
+  Owned(Provider& provider, T* object) : provider_(&provider), object_(object) {}
+
+ private:
+  Provider* provider_;
+  T* object_;
+};
+
+// An open device and the port in use.
+class Device : public Owned<ibv_context, &Provider::close> {
+ public:
+  // `spec` is "mlx5_0", "mlx5_0:2" (port 2) or "" (the first device, port 1). Throws when there is no such device
+  // (listing those found), no such port, or the port is not active.
+  Device(Provider& provider, const std::string& spec);
+
+  const std::string& name() const { return name_; }
+  std::uint8_t port() const { return port_; }
+  const ibv_device_attr& attributes() const { return attributes_; }
+  const ibv_port_attr& port_attributes() const { return port_attributes_; }
+
+ private:
+  struct Spec;
+  Device(Provider& provider, const Spec& spec);
+
+  std::string name_;
+  std::uint8_t port_ = 1;
+  ibv_device_attr attributes_{};
+  ibv_port_attr port_attributes_{};
+};
+
+class Pd : public Owned<ibv_pd, &Provider::dealloc_pd> {
+ public:
+  explicit Pd(const Device& device);
+};
+
+// Registered memory. `access` is a mask of IBV_ACCESS_*.
+class Mr : public Owned<ibv_mr, &Provider::dereg_mr> {
+ public:
+  Mr(const Pd& pd, void* address, std::size_t length, int access = IBV_ACCESS_LOCAL_WRITE);
+  std::uint32_t lkey() const { return get()->lkey; }
+  std::uint32_t rkey() const { return get()->rkey; }
+};
+
+// A completion queue with room for at least `entries` completions.
+class Cq : public Owned<ibv_cq, &Provider::destroy_cq> {
+ public:
+  Cq(const Device& device, int entries);
+};
+
+// Where packets to a peer go.
+struct PathAddress {
+  std::uint8_t port = 1;       // local port
+  bool global = false;         // a GRH (or RoCE's IP header) is needed: always on Ethernet
+  std::uint16_t lid = 0;       // peer's LID (InfiniBand)
+  ibv_gid gid{};               // peer's GID (when global)
+  std::uint8_t gid_index = 0;  // local GID (when global)
+  std::uint8_t service_level = 0;
+};
+
+class Ah : public Owned<ibv_ah, &Provider::destroy_ah> {
+ public:
+  Ah(const Pd& pd, const PathAddress& path);
+};
+
+// What to ask of create_qp.
+struct QpOptions {
+  ibv_qp_type type = IBV_QPT_RC;  // IBV_QPT_RC, IBV_QPT_UC or IBV_QPT_UD
+  ibv_cq* send_cq = nullptr;
+  ibv_cq* recv_cq = nullptr;
+  int send_depth = 128;  // work requests
+  int recv_depth = 512;  // work requests
+  int send_sge = 1;      // per work request
+  int recv_sge = 1;      // per work request
+  int max_inline = 0;    // bytes
+  bool signal_all = false;
+};
+
+constexpr std::uint32_t kDefaultQkey = 0x11111111;
+
+struct QpInit {
+  std::uint8_t port = 1;
+  std::uint32_t qkey = kDefaultQkey;                                                       // UD
+  int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;  // RC; UC loses READ
+};
+
+// RESET..RTR of the receiving side. UD uses none of it.
+struct QpReceive {
+  PathAddress path;
+  ibv_mtu mtu = IBV_MTU_1024;
+  std::uint32_t peer_qpn = 0;
+  std::uint32_t peer_psn = 0;
+  std::uint8_t max_dest_rd_atomic = 1;  // RC: READs and atomics the peer may have outstanding here
+  std::uint8_t min_rnr_timer = 12;      // RC: 0.64 ms (IBTA vol. 1, table "Encoding for RNR NAK Timer Field")
+};
+
+struct QpSend {
+  std::uint32_t psn = 0;
+  std::uint8_t timeout = 14;       // RC: 4.096 us * 2^timeout = 67 ms (IBTA vol. 1, "Local ACK Timeout")
+  std::uint8_t retry_count = 7;    // RC
+  std::uint8_t rnr_retry = 7;      // RC: 7 means for ever
+  std::uint8_t max_rd_atomic = 1;  // RC: own READs and atomics outstanding
+};
+
+class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {
+ public:
+  // On refusal the error says which capability was exceeded, what was asked and what the device offers.
+  Qp(const Pd& pd, const QpOptions& options);
+
+  std::uint32_t number() const { return get()->qp_num; }
+  ibv_qp_type type() const { return type_; }
+  // What the device granted (at least what was asked).
+  const ibv_qp_cap& granted() const { return granted_; }
+
+  // Transitions; errors name the QP, its transport and the transition.
+  void to_init(const QpInit& options);
+  void to_rtr(const QpReceive& options);
+  void to_rts(const QpSend& options);
+  void to_error();
+  // Asked of the device.
+  ibv_qp_state state() const;
+
+ private:
+  Qp(const Pd& pd, const QpOptions& options, ibv_qp_cap granted);
+  void modify(ibv_qp_attr& attr, int mask, const char* transition);
+
+  ibv_qp_type type_;
+  ibv_qp_cap granted_{};
+};
+
+// The largest max_inline with which the device accepts a QP like `options` (its own max_inline is ignored); asked of
+// the device by creating QPs. Throws when it accepts none even at 0.
+int largest_inline(const Pd& pd, const QpOptions& options);
+
+// "RC", "UC", "UD".
+const char* qp_type_name(ibv_qp_type type);
+
+}  // namespace verbscope

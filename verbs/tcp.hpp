@@ -1,0 +1,57 @@
+// TCP with deadlines, for the exchange: every wait ends, says what it waited for, and never raises SIGPIPE.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "common/fd.hpp"
+#include "common/units.hpp"
+
+namespace verbscope {
+
+// A moment that ends waiting, and how long that was from the start, for messages.
+class Deadline {
+ public:
+  explicit Deadline(Picos timeout);
+  // Milliseconds left for poll(), rounded up; 0 when it has passed.
+  int poll_ms() const;
+  // "2.5 s": the whole time allowed.
+  std::string text() const;
+
+ private:
+  std::chrono::steady_clock::time_point end_;
+  Picos timeout_;
+};
+
+// What is being done with whom, for the messages: "waited 2.5 s for `what` from `peer`".
+struct Wait {
+  std::string what;
+  std::string peer;
+  const Deadline& deadline;
+};
+
+// Listens on `port` (0: the system picks) of `address` ("": every address, IPv6 and IPv4).
+Fd tcp_listen(const std::string& address, int port);
+int local_port(const Fd& socket);
+// The next connection; nothing when the deadline passes first.
+std::optional<Fd> tcp_accept(const Fd& listener, const Deadline& deadline);
+// Connects, and tries again while nobody listens there. Throws at the deadline, or when the host has no address.
+Fd tcp_connect(const std::string& host, int port, const Deadline& deadline);
+
+// "10.0.0.1:18515", "[fe80::1]:18515".
+std::string peer_name(const Fd& socket);
+
+// All bytes or an Error: deadline, peer closed, system error.
+void send_all(const Fd& socket, std::span<const std::byte> bytes, const Wait& wait);
+void receive_all(const Fd& socket, std::span<std::byte> bytes, const Wait& wait);
+
+// Sends what fits without waiting; errors are dropped.
+void send_now(const Fd& socket, std::span<const std::byte> bytes) noexcept;
+
+// The peer has closed or reset its side; bytes that it sent before may still be there.
+bool has_hung_up(const Fd& socket);
+
+}  // namespace verbscope

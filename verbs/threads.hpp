@@ -1,0 +1,49 @@
+// Host threads that are pinned to a core and proven so.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace verbscope {
+
+// The cores that the calling thread may run on, ascending.
+std::vector<int> allowed_cores();
+// "0-3,8".
+std::string core_list(const std::vector<int>& cores);
+// Throws "core 7: this process may run on cores 0-1" unless allowed.
+void check_core(int core);
+
+// Pins the calling thread to `core` and verifies it (affinity mask and sched_getcpu). Throws when it cannot be.
+void pin_this_thread(int core);
+
+// A thread that runs `body` on `core` only. The constructor returns when the thread is pinned and verified, and throws
+// when it cannot be; `body` starts at once after that.
+class PinnedThread {
+ public:
+  PinnedThread(int core, std::function<void(std::stop_token)> body);
+  PinnedThread(PinnedThread&&) noexcept = default;
+  PinnedThread& operator=(PinnedThread&& other) noexcept {
+    std::swap(core_, other.core_);
+    std::swap(failure_, other.failure_);
+    thread_.swap(other.thread_);
+    return *this;
+  }
+  ~PinnedThread() = default;  // asks the body to stop and waits for it; what it threw is lost
+
+  int core() const { return core_; }
+  void request_stop() { thread_.request_stop(); }
+  // Waits for the end of the body and rethrows what it threw.
+  void join();
+
+ private:
+  int core_;
+  std::unique_ptr<std::exception_ptr> failure_;  // written by the thread before it ends; on the heap: *this moves
+  std::jthread thread_;
+};
+
+}  // namespace verbscope
