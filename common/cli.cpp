@@ -16,9 +16,8 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
-int report(const char* program, std::string message, int exit_code) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "{}: {}\n", program, message);
+int report(const char* program, const std::string& message, int exit_code) {
+  fmt::print(stderr, "{}: {}\n", program, on_one_line(message));
   return exit_code;
 }
 

@@ -19,12 +19,6 @@ namespace {
 constexpr std::array kLocalOptions = {"fabric",    "clients", "client_threads", "ib_dev", "ib_port",
                                       "gid_index", "port",    "timeout_s",      "cores"};
 
-Hello make_hello(const Benchmark& benchmark, const Options& options, const OptionTable& table) {
-  Hello hello{benchmark.describe().name, build_info().version, table.values(), exchange_secret(options.secret)};
-  for (const char* name : kLocalOptions) hello.parameters.erase(name);
-  return hello;
-}
-
 std::vector<int> usable_cores(const Options& options) {
   const std::vector<int> cores = parse_cores(options.cores);
   for (const int core : cores) check_core(core);
@@ -172,6 +166,14 @@ void telling_peers(std::vector<Channel>& peers, Body&& body) {
   }
 }
 
+}  // namespace
+
+Hello make_hello(const Benchmark& benchmark, const Options& options, const OptionTable& table) {
+  Hello hello{benchmark.describe().name, build_info().version, table.values(), exchange_secret(options.secret)};
+  for (const char* name : kLocalOptions) hello.parameters.erase(name);
+  return hello;
+}
+
 Outcome run_server(const Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider) {
   const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
   const std::vector<int> cores = usable_cores(options);
@@ -230,8 +232,6 @@ Outcome run_client(const Benchmark& benchmark, const Options& given, const Optio
   });
   return outcome;
 }
-
-}  // namespace
 
 Outcome run_on_host(const Benchmark& benchmark, const Options& options, const OptionTable& table) {
   if (options.fabric == "null") {

@@ -16,11 +16,19 @@
 #include "microbench/benchmark.hpp"
 #include "microbench/options.hpp"
 #include "microbench/outcome.hpp"
+#include "verbs/message.hpp"
 
 namespace verbscope {
 
-// Runs one point on the verbs device, as server or client, or on the null device. Prints "listening on port N" on
-// standard output before it waits for clients. Throws Error.
+// Runs one point on the verbs device, as server or client, or on the null device. Throws Error.
 Outcome run_on_host(const Benchmark& benchmark, const Options& options, const OptionTable& table);
+
+// What both sides must agree on: every option but those that are a side's own affair (device, cores, ...).
+Hello make_hello(const Benchmark& benchmark, const Options& options, const OptionTable& table);
+
+// The same on a device of `provider`. The server prints "listening on port N" on standard output before it waits for
+// its clients; on the null fabric it has none. A client connects to options.host.
+Outcome run_server(const Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider);
+Outcome run_client(const Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider);
 
 }  // namespace verbscope

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "common/cli.hpp"
+#include "common/error.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
 
@@ -53,9 +55,15 @@ class OptionTable {
   template <class E>
   void choice(const std::string& names, E& value, const std::vector<std::pair<std::string, E>>& words,
               const std::string& help) {
-    app_.add_option(names, value, help)->transform(CLI::Transformer(words, CLI::ignore_case))->option_text("TEXT");
     Json allowed = Json::array();
     for (const auto& word : words) allowed.push_back(word.first);
+    const std::string option = names.substr(names.find("--"));
+    const auto set = [&value, words, option, allowed](const std::string& text) {
+      const auto found = std::ranges::find(words, text, &std::pair<std::string, E>::first);
+      if (found == words.end()) fail_usage("{}: expected one of {}, got \"{}\"", option, allowed.dump(), text);
+      value = found->second;
+    };
+    app_.add_option_function<std::string>(names, set, help);
     add(names, "string", allowed, help, [&value, words] {
       for (const auto& [name, meaning] : words) {
         if (meaning == value) return Json(name);

@@ -21,7 +21,8 @@ SendRing::SendRing(const Operation& op, const RingShape& shape, const PayloadAre
     wr = ibv_send_wr{};
     wr.wr_id = queue;
     wr.next = (j + 1) % shape.post_list == 0 ? nullptr : &requests_[j + 1];
-    wr.send_flags = ((j + 1) % shape.signal_every == 0 ? IBV_SEND_SIGNALED : 0u) | (op.inlined ? IBV_SEND_INLINE : 0u);
+    if ((j + 1) % shape.signal_every == 0) wr.send_flags |= IBV_SEND_SIGNALED;
+    if (op.inlined) wr.send_flags |= IBV_SEND_INLINE;
     const std::uint32_t slot = j % area.slots;
     if (op.payload > 0) {
       segments_[j] = {area.address + slot * area.stride, op.payload, area.lkey};

@@ -37,7 +37,6 @@ void place(SendQueue& queue, SendWqe& wqe) {
 // Writes the work request into the send queue. Yields the size of its WQE in 16-byte units' bytes.
 std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) {
   SendQueue& queue = qp.send;
-  const NicFamily family = qp.nic->profile().wire.family;
   SendWqe& wqe = queue.at(queue.posted);
   const std::uint64_t slot = queue.posted & (queue.ring.size() - 1);
   const auto message = static_cast<std::uint32_t>(length);
@@ -65,7 +64,7 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) 
     wqe.has_grh = qp.has_grh;
     wqe.target_qp = qp.peer_qp;
   }
-  SendLayout layout = begin_layout(family, Verb::send, qp.transport);
+  SendLayout layout = queue.before_data;
   if (wqe.inlined) {
     std::byte* out = length == 0 ? nullptr : &queue.inline_data[slot * queue.max_inline];
     for (int i = 0; i < wr.num_sge; ++i) {
@@ -114,15 +113,15 @@ Picos ring_doorbell(Nic& nic, SimThread* thread) {
   return departed;
 }
 
-// rdma-core 44, mlx5_post_send and mlx4_post_send: BlueFlame for a lone WQE that is small enough, on mlx4 only with
-// inline data; otherwise a doorbell.
+// rdma-core 44, mlx5_post_send and mlx4_post_send: BlueFlame for a lone WQE of more than one 16-byte unit that is small
+// enough, on mlx4 only with inline data; otherwise a doorbell.
 bool goes_by_blueflame(const SimQp& qp, const SendWqe& wqe, std::uint64_t count, std::uint64_t size) {
   const ClusterWire& wire = qp.nic->profile().wire;
-  if (count != 1 || size > wire.blueflame_max.value) return false;
+  if (count != 1 || size <= kWqeUnit.value || size > wire.blueflame_max.value) return false;
   return !family_facts(wire.family).blueflame_needs_inline || (wqe.inlined && wqe.length > 0);
 }
 
-void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size) {
+void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint32_t bytes) {
   SendQueue& queue = qp.send;
   Nic& nic = *qp.nic;
   SimThread* thread = nic.running_thread();
@@ -135,7 +134,7 @@ void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size) {
   const bool blueflame = goes_by_blueflame(qp, wqe, count, last_size);
   wqe.by_blueflame = blueflame;
   const std::uint64_t number = queue.batches_posted++;
-  queue.batch(number) = Batch{first, static_cast<std::uint32_t>(count), 0, blueflame, false};
+  queue.batch(number) = Batch{first, static_cast<std::uint32_t>(count), bytes, 0, blueflame, false};
   const Picos departed =
       blueflame ? write_by_blueflame(nic, thread, divide_up(last_size, kCacheLine.value)) : ring_doorbell(nic, thread);
   nic.requester().announce(qp, number, departed + nic.bus().propagation());
@@ -147,6 +146,7 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   SimQp& qp = as_sim(verbs_qp);
   const std::uint64_t first = qp.send.posted;
   std::uint64_t size = 0;
+  std::uint32_t bytes = 0;
   int error = qp.state == IBV_QPS_RTS || qp.state == IBV_QPS_ERR ? 0 : EINVAL;
   for (; error == 0 && wr != nullptr; wr = wr->next) {
     std::uint64_t length = 0;
@@ -154,13 +154,14 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
     error = check_send(qp, *wr, length);
     if (error != 0) break;
     size = write_wqe(qp, *wr, length);
+    bytes += qp.send.at(qp.send.posted - 1).bytes;
   }
   if (error != 0) *bad_wr = wr;
   if (qp.send.posted == first) return error;
   if (qp.state == IBV_QPS_ERR) {
     qp.nic->requester().flush(qp);
   } else {
-    announce(qp, first, size);
+    announce(qp, first, size, bytes);
   }
   return error;
 }

@@ -71,7 +71,7 @@ std::int64_t Engine::earliest() const {
 void Engine::step() {
   assert(next_time_ != kNever);
   now_ = next_time_;
-  turn_wheel();
+  if (bucket_number(now_) != wheel_start_) turn_wheel();
   const std::uint64_t index = static_cast<std::uint64_t>(wheel_start_) % kBuckets;
   Bucket& bucket = wheel_[index];
   Event* event = bucket.first;

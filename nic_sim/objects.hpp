@@ -11,6 +11,7 @@
 
 #include "common/units.hpp"
 #include "nic_sim/packet.hpp"
+#include "nic_sim/send_layout.hpp"
 #include "nic_sim/thread.hpp"
 #include "pcie_model/wire/wqe.hpp"
 
@@ -101,6 +102,7 @@ struct SendWqe {
 struct Batch {
   std::uint64_t first;
   std::uint32_t count;
+  std::uint32_t bytes;       // of its WQEs together
   std::uint32_t reads_left;  // DMA reads that fetch it and are not back
   bool by_blueflame;
   bool at_nic;
@@ -114,6 +116,7 @@ struct SendQueue {
   std::uint32_t depth = 0;
   std::uint32_t max_sge = 0;
   std::uint32_t max_inline = 0;
+  SendLayout before_data{NicFamily::mlx5};  // the segments before the data of a SEND
   std::uint32_t slot_bytes = 0;  // fixed slots (mlx4); 0: packed blocks
   std::uint64_t ring_bytes = 0;
   std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped

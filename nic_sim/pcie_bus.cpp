@@ -85,7 +85,12 @@ void PcieBus::start(std::uint32_t index) {
 void PcieBus::at_memory(void* object, std::uint64_t index) {
   PcieBus& bus = *static_cast<PcieBus*>(object);
   const Read& read = bus.reads_[index];
-  const std::uint64_t completions = pieces(read.address, read.bytes, bus.link_.rcb.value);
+  // Each request is answered by itself.
+  std::uint64_t completions = 0;
+  for (std::uint64_t done = 0; done < read.bytes; done += bus.link_.mrrs.value) {
+    const std::uint64_t asked = std::min(read.bytes - done, bus.link_.mrrs.value);
+    completions += pieces(read.address + done, asked, bus.link_.rcb.value);
+  }
   const std::uint64_t header = completions * bus.link_.completion_header.value;
   bus.counts_.tlps_to_nic += completions;
   bus.count_to_nic(header, read.bytes);

@@ -73,6 +73,7 @@ void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
   queue.max_sge = cap.max_send_sge;
   queue.max_inline = cap.max_inline_data;
   const SlotSize slot = send_slot(family, qp.transport, queue.max_inline, queue.max_sge);
+  queue.before_data = begin_layout(family, Verb::send, qp.transport);
   queue.slot_bytes = slot.slot;
   const std::size_t places = std::bit_ceil(queue.depth);
   queue.ring_bytes = std::bit_ceil(std::uint64_t{queue.depth} * (slot.slot > 0 ? slot.slot : slot.largest));

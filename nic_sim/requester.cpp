@@ -52,9 +52,7 @@ void Requester::fetch_more(Unit& unit) {
   const std::uint64_t limit = nic_.profile().nic.wqe_fetch_ahead.value;
   while (!unit.fetches.empty()) {
     const auto [qp, number] = unit.fetches.front();
-    const Batch& batch = qp->send.batch(number);
-    std::uint64_t bytes = 0;
-    for (std::uint64_t i = 0; i < batch.count; ++i) bytes += qp->send.at(batch.first + i).bytes;
+    const std::uint64_t bytes = qp->send.batch(number).bytes;
     if (qp->state == IBV_QPS_RTS && unit.fetched_ahead > 0 && unit.fetched_ahead + bytes > limit) return;
     unit.fetches.pop_front();
     if (qp->state == IBV_QPS_RTS) fetch(*qp, number);

@@ -6,7 +6,7 @@
 namespace verbscope::sim {
 
 SendLayout& SendLayout::add_inline(std::uint64_t bytes) {
-  const std::uint64_t boundary = facts_.inline_boundary.value;
+  const std::uint64_t boundary = facts_->inline_boundary.value;
   while (bytes > 0) {
     size_ += kInlineHeader.value;
     const std::uint64_t chunk = boundary == 0 ? bytes : std::min(bytes, boundary - size_ % boundary);
@@ -27,8 +27,10 @@ SendLayout begin_layout(NicFamily family, Verb verb, Transport transport) {
 }
 
 SlotSize send_slot(NicFamily family, Transport transport, std::uint32_t max_inline, std::uint32_t max_sge) {
-  const std::uint64_t with_inline = begin_layout(family, Verb::send, transport).add_inline(max_inline).blocks_size();
-  const std::uint64_t with_sges = begin_layout(family, Verb::send, transport).add_sges(max_sge).blocks_size();
+  // A connected QP may also WRITE: its slots have room for a remote address segment.
+  const Verb verb = transport == Transport::ud ? Verb::send : Verb::write;
+  const std::uint64_t with_inline = begin_layout(family, verb, transport).add_inline(max_inline).blocks_size();
+  const std::uint64_t with_sges = begin_layout(family, verb, transport).add_sges(max_sge).blocks_size();
   const auto largest = static_cast<std::uint32_t>(std::max(with_inline, with_sges));
   return {family_facts(family).fixed_slots ? std::bit_ceil(largest) : 0, largest};
 }

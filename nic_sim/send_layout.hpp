@@ -9,7 +9,7 @@ namespace verbscope::sim {
 
 class SendLayout {
  public:
-  explicit SendLayout(NicFamily family) : facts_(family_facts(family)) {}
+  explicit SendLayout(NicFamily family) : facts_(&family_facts(family)) {}
 
   SendLayout& add(Bytes segment) {
     size_ += segment.value;
@@ -25,7 +25,7 @@ class SendLayout {
   std::uint64_t blocks_size() const { return round_up(size_, kWqeBlock.value); }
 
  private:
-  const FamilyFacts& facts_;
+  const FamilyFacts* facts_;
   std::uint64_t size_ = 0;
 };
 

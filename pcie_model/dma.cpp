@@ -74,8 +74,15 @@ PciePerOp ring_read_mean(const PcieLink& link, Bytes ring, Bytes step, Bytes len
   const std::uint64_t spacing = std::gcd(ring.value, step.value);
   const auto weight = static_cast<double>(spacing) / static_cast<double>(ring.value);
   PciePerOp mean;
-  for (std::uint64_t start = 0; start < ring.value; start += spacing) {
-    const Bytes before_end(std::min(length.value, ring.value - start));
+  // Reads that do not wrap cost the same when they start at the same place between two multiples of RCB.
+  const std::uint64_t whole = (ring.value - length.value) / spacing + 1;
+  const std::uint64_t period = link.rcb.value / std::gcd(spacing, link.rcb.value);
+  for (std::uint64_t i = 0; i < std::min(period, whole); ++i) {
+    const auto alike = static_cast<double>(divide_up(whole - i, period));
+    add_weighted(mean, dma_read(link, i * spacing, length), alike * weight);
+  }
+  for (std::uint64_t start = whole * spacing; start < ring.value; start += spacing) {
+    const Bytes before_end(ring.value - start);
     add_weighted(mean, dma_read(link, start, before_end), weight);
     add_weighted(mean, dma_read(link, 0, length - before_end), weight);
   }

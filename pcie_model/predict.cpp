@@ -12,7 +12,7 @@
 namespace verbscope {
 namespace {
 
-constexpr int kMaxQueueDepth = 1 << 16;
+constexpr int kMaxQueueDepth = 1 << 20;
 constexpr std::uint64_t kMaxMessage = std::uint64_t{1}
                                       << 31;  // the longest message, InfiniBand Architecture Specification 1.3
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxPrintedValue = 120;
 constexpr std::size_t kMaxPrintedText = 300;
+constexpr std::size_t kMaxPrintedDifferences = 20;
 
 // Cuts a value of a peer that is too long to print.
 std::string shown(const Json& value) {
@@ -110,6 +111,9 @@ std::string describe_mismatch(const Hello& here, const Hello& there) {
   for (const auto& [key, value] : there.parameters.items()) {
     if (!here.parameters.contains(key)) note_difference(differences, key, "absent", shown(value));
   }
+  const std::size_t more = differences.size() - std::min(differences.size(), kMaxPrintedDifferences);
+  differences.resize(differences.size() - more);
+  if (more > 0) differences.push_back(fmt::format("and {} more", more));
   return fmt::format("{}", fmt::join(differences, ", "));
 }
 
@@ -124,17 +128,8 @@ bool same_secret(std::string_view a, std::string_view b) {
 }
 
 std::string printable(std::string_view text) {
-  std::string line;
-  for (const char c : text.substr(0, kMaxPrintedText)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      line += fmt::format("\\x{:02x}", byte);
-    } else {
-      line += c;
-    }
-  }
-  if (text.size() > kMaxPrintedText) line += "...";
-  return line;
+  const bool whole = text.size() <= kMaxPrintedText;
+  return on_one_line(std::string(text.substr(0, kMaxPrintedText))) + (whole ? "" : "...");
 }
 
 }  // namespace verbscope

@@ -116,7 +116,7 @@ int Deadline::poll_ms() const {
 }
 
 std::string Deadline::text() const {
-  return fmt::format("{} s", to_seconds(timeout_));
+  return fmt::format("{:.6g} s", to_seconds(timeout_));
 }
 
 Fd tcp_listen(const std::string& address, int port) {

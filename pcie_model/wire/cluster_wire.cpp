@@ -83,6 +83,8 @@ Json read_parameter(JsonFields& section, const std::string& key, const std::stri
     parameter.fail_key("source", fmt::format("'{}' is not one of {}", source, fmt::join(kSources, ", ")));
   }
   if (parameter.require<std::string>("cite").empty()) parameter.fail_key("cite", "empty");
+  // What was fitted says to which published point.
+  if (source == "calibrated" && parameter.require<std::string>("row").empty()) parameter.fail_key("row", "empty");
   Json value = parameter.at("value");
   parameter.reject_unknown();
   return value;

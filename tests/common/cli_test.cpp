@@ -71,13 +71,13 @@ TEST(RunMain, WrongUsageIsOneLineAndExitCode2) {
 TEST(RunMain, ErrorsBecomeOneLineAndTheirExitCode) {
   const Outcome failed = run({"prog"}, [](int, char**) -> int { fail("no device\nnamed mlx5_7"); });
   EXPECT_EQ(failed.exit_code, 1);
-  EXPECT_EQ(failed.err, "prog: no device named mlx5_7\n");
+  EXPECT_EQ(failed.err, "prog: no device\\nnamed mlx5_7\n");
   const Outcome usage = run({"prog"}, [](int, char**) -> int { fail_usage("-s: 5000 is more than the MTU"); });
   EXPECT_EQ(usage.exit_code, 2);
   EXPECT_EQ(usage.err, "prog: -s: 5000 is more than the MTU\n");
-  const Outcome other = run({"prog"}, [](int, char**) -> int { throw std::bad_alloc(); });
+  const Outcome other = run({"prog"}, [](int, char**) -> int { throw std::runtime_error("two\nlines"); });
   EXPECT_EQ(other.exit_code, 1);
-  EXPECT_EQ(other.err, "prog: std::bad_alloc\n");
+  EXPECT_EQ(other.err, "prog: two\\nlines\n");
   EXPECT_EQ(run({"prog"}, [](int, char**) { return 1; }).exit_code, 1);
 }
 

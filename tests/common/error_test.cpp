@@ -15,6 +15,10 @@ TEST(Error, CheckPassesAGoodResultAndNamesABadOne) {
             "opening /no/such: No such file or directory");
 }
 
+TEST(Error, TextOfAFileOrAPeerStaysOneLine) {
+  EXPECT_EQ(message_of<Error>([] { fail("peer says \"{}\"", "a\nb\x1b[2J"); }), "peer says \"a\\nb\\x1b[2J\"");
+}
+
 TEST(Error, VerbsCallsReturnErrnoOrNull) {
   EXPECT_NO_THROW(check_errno("ibv_modify_qp", 0));
   EXPECT_EQ(message_of<Error>([] { check_errno("ibv_modify_qp", EINVAL); }), "ibv_modify_qp: Invalid argument");

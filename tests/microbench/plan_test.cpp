@@ -48,7 +48,8 @@ TEST(DefaultSignalEvery, DividesAnExactCount) {
 }
 
 TEST(PlanQps, ConnectedQpsBelongToOneClientEach) {
-  const Topology t{.transport = Transport::rc, .threads = 2, .qps_per_thread = 3, .clients = 2, .client_threads = 2, .ports = 2};
+  const Topology t{
+      .transport = Transport::rc, .threads = 2, .qps_per_thread = 3, .clients = 2, .client_threads = 2, .ports = 2};
   const std::vector<QpPlan> server = plan_qps(t, Side::server, 0);
   ASSERT_EQ(server.size(), 6u);
   for (std::uint32_t k = 0; k < 6; ++k) {
@@ -63,7 +64,8 @@ TEST(PlanQps, ConnectedQpsBelongToOneClientEach) {
 
 TEST(PlanQps, BothSidesAgreeOnEveryConnection) {
   for (const Transport transport : {Transport::rc, Transport::ud}) {
-    const Topology t{.transport = transport, .threads = 3, .qps_per_thread = 2, .clients = 4, .client_threads = 3, .ports = 2};
+    const Topology t{
+        .transport = transport, .threads = 3, .qps_per_thread = 2, .clients = 4, .client_threads = 3, .ports = 2};
     const std::vector<QpPlan> server = plan_qps(t, Side::server, 0);
     for (std::uint32_t c = 0; c < t.clients; ++c) {
       const std::vector<QpPlan> client = plan_qps(t, Side::client, c);
@@ -79,7 +81,8 @@ TEST(PlanQps, BothSidesAgreeOnEveryConnection) {
 }
 
 TEST(PlanQps, ADatagramQpFacesEveryClient) {
-  const Topology t{.transport = Transport::ud, .threads = 1, .qps_per_thread = 2, .clients = 3, .client_threads = 8, .ports = 1};
+  const Topology t{
+      .transport = Transport::ud, .threads = 1, .qps_per_thread = 2, .clients = 3, .client_threads = 8, .ports = 1};
   EXPECT_EQ(plan_qps(t, Side::server, 0)[1].partners.size(), 3u);
   const std::vector<QpPlan> client = plan_qps(t, Side::client, 2);
   EXPECT_EQ(client.size(), 2u);
@@ -122,7 +125,8 @@ TEST(MakePlan, ConnectedQpsLimitTheDefaultClients) {
 TEST(MakePlan, RefusesMoreThreadsThanCores) {
   Options options;
   options.threads = 3;
-  EXPECT_THAT(refusal(options, {.server_cores = 2, .client_cores = 2}), HasSubstr("--threads 3 is more than the 2 cores"));
+  EXPECT_THAT(refusal(options, {.server_cores = 2, .client_cores = 2}),
+              HasSubstr("--threads 3 is more than the 2 cores"));
   options.threads = 2;
   options.client_threads = 15;
   EXPECT_THAT(refusal(options, {.simulated = true, .server_cores = 14, .client_cores = 14}),

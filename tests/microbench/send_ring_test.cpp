@@ -8,7 +8,9 @@
 namespace verbscope {
 namespace {
 
-ibv_ah* fake_ah(std::uintptr_t n) { return reinterpret_cast<ibv_ah*>(n * 64); }
+ibv_ah* fake_ah(std::uintptr_t n) {
+  return reinterpret_cast<ibv_ah*>(n * 64);
+}
 
 TEST(RingShape, HoldsWholeListsAndEndsOnASignal) {
   EXPECT_EQ(ring_shape({.post_list = 16, .signal_every = 64}, 1).length, 64u);

@@ -101,7 +101,7 @@ TEST(RingRead, MeanAgreesWithAWalkOverEveryByte) {
   small_requests.mrrs = Bytes(128);
   for (const PcieLink& link : {kLink, small_requests}) {
     for (const std::uint64_t slots : {1u, 2u, 8u, 32u}) {
-      for (const std::uint64_t stride : {64u, 128u, 192u, 320u}) {
+      for (const std::uint64_t stride : {16u, 64u, 128u, 192u, 320u}) {
         std::uint64_t ring = 64;
         while (ring < slots * stride) ring *= 2;
         for (const std::uint64_t list : {1u, 2u, 3u, 5u, 7u, 16u, 31u, 32u}) {

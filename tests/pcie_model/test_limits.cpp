@@ -60,7 +60,7 @@ TEST(Limits, NumbersOutOfRange) {
   EXPECT_EQ(requester_error(shape), "signal-every 129 is not from 1 to 128");
   shape = inline_shape(send, ud, 8, 1);
   shape.send_queue_depth = 0;
-  EXPECT_EQ(requester_error(shape), "send queue depth 0 is not from 1 to 65536");
+  EXPECT_EQ(requester_error(shape), "send queue depth 0 is not from 1 to 1048576");
   shape = inline_shape(send, ud, 8, 1);
   shape.ports_used = 3;
   EXPECT_EQ(requester_error(shape), "number of ports 3 is not from 1 to 2");

@@ -57,7 +57,7 @@ TEST(Device, PortThatIsDown) {
   MockDevice mock;
   mock.port.state = IBV_PORT_DOWN;
   EXPECT_CALL(mock, close(&mock.context));
-  EXPECT_EQ(error_of([&] { Device(mock, "mock0"); }), "port 1 of device mock0 is not active: its state is PORT_DOWN");
+  EXPECT_EQ(error_of([&] { Device(mock, "mock0"); }), "port 1 of device mock0 is not active: its state is down");
 }
 
 TEST(Device, RefusalToOpenNamesDeviceAndReason) {

@@ -235,7 +235,7 @@ TEST(Exchange, AFailureTellsItsReasonOnOneLine) {
   pair.near[0].send_failure("create RC QP on mlx5_0: out of\nluck");
   pair.near.clear();
   EXPECT_THAT(error_of([&] { pair.far[0].receive("results", kLong); }),
-              EndsWith(" gave up: create RC QP on mlx5_0: out of\\x0aluck"));
+              EndsWith(" gave up: create RC QP on mlx5_0: out of\\nluck"));
 }
 
 TEST(Exchange, AMessageOverTheLimitIsNotSent) {

@@ -145,6 +145,13 @@ TEST(Mismatch, StaysOneShortPrintableLine) {
   EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
+TEST(Mismatch, ManyDifferencesAreCounted) {
+  Hello other = example();
+  for (int i = 0; i < 30; ++i) other.parameters[fmt::format("p{}", i)] = i;
+  const std::string line = describe_mismatch(example(), other);
+  EXPECT_THAT(line, HasSubstr("p19 (here absent, there 19), and 10 more"));
+}
+
 TEST(Secret, Comparison) {
   EXPECT_TRUE(same_secret("", ""));
   EXPECT_TRUE(same_secret("abc", "abc"));
@@ -155,7 +162,7 @@ TEST(Secret, Comparison) {
 }
 
 TEST(Printable, EscapesAndCuts) {
-  EXPECT_EQ(printable("a\nb\x1b"), "a\\x0ab\\x1b");
+  EXPECT_EQ(printable("a\nb\x1b"), "a\\nb\\x1b");
   EXPECT_EQ(printable(std::string(1000, 'a')).size(), 303u);
 }
 

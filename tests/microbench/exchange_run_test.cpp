@@ -1,0 +1,130 @@
+// Server and client of one point in two threads of this process, over TCP, on null devices: the messages between them,
+// and what happens when one of them goes away.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "common/environment.hpp"
+#include "common/error.hpp"
+#include "microbench/host_run.hpp"
+#include "tests/microbench/test_benchmarks.hpp"
+#include "verbs/exchange.hpp"
+#include "verbs/null_provider.hpp"
+#include "verbs/threads.hpp"
+
+namespace verbscope {
+namespace {
+
+using namespace std::chrono_literals;
+using test::OptionSet;
+using test::SendBenchmark;
+using testing::HasSubstr;
+
+int free_port() {
+  return ExchangeServer(0, Hello{}).port();
+}
+
+struct Pair {
+  SendBenchmark benchmark;
+  std::string port = std::to_string(free_port());
+  std::string cores[2] = {std::to_string(allowed_cores().front()), std::to_string(allowed_cores().back())};
+  NullProvider server_device, client_device;
+
+  explicit Pair(bool server_sends) : benchmark(server_sends) {}
+
+  std::future<Outcome> serve(const std::string& line) {
+    return std::async(std::launch::async, [this, line] {
+      const OptionSet set(line + " -p " + port + " --cores " + cores[0]);
+      return run_server(benchmark, set.options, set.table, server_device);
+    });
+  }
+  Outcome join(const std::string& line) {
+    const OptionSet set(line + " -p " + port + " --cores " + cores[1] + " 127.0.0.1");
+    return run_client(benchmark, set.options, set.table, client_device);
+  }
+};
+
+template <class Body>
+std::string failure_of(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no failure";
+}
+
+TEST(ExchangeRun, BothSidesAgreeOnWhatWasSent) {
+  for (const bool server_sends : {true, false}) {
+    Pair pair(server_sends);
+    auto server = pair.serve("-c UD -s 32 -D 20ms --warmup 5ms");
+    const Outcome client = pair.join("-c UD -s 32 -D 20ms --warmup 5ms");
+    const Outcome outcome = server.get();
+    EXPECT_EQ(outcome.failure, "");
+    EXPECT_EQ(client.failure, "");
+    EXPECT_GT(outcome.result.at("rate_mops").get<double>(), 0);
+    EXPECT_GT(outcome.result.at("messages_expected").get<std::uint64_t>(), 0u);
+    EXPECT_EQ(outcome.result.at("lost"), 0);
+    ASSERT_EQ(outcome.result.at("clients").size(), 1u);
+    EXPECT_EQ(outcome.result.at("clients")[0].at("node"), "client0");
+  }
+}
+
+TEST(ExchangeRun, DifferentOptionsEndBothSidesWithBothValues) {
+  Pair pair(true);
+  auto server = pair.serve("-l 16");
+  EXPECT_THAT(failure_of([&] { pair.join("-l 4"); }), HasSubstr("post_list"));
+  EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("post_list"));
+}
+
+// A client that plays its part until everybody runs, and then goes.
+class Deserter {
+ public:
+  Deserter(const std::string& port, const std::string& line)
+      : channel_(connect_exchange("127.0.0.1", std::stoi(port), hello(line), 10s)) {
+    NullProvider device;
+    const OptionSet set(line + " host");
+    const SendBenchmark benchmark(true);
+    const Plan plan = make_plan(set.options, FabricFacts{}, true);
+    Role role(benchmark, plan, Side::client, 0, {&device, "null0", {1}, -1, {}, false});
+    channel_.send("endpoints", role.endpoints(), 10s);
+    channel_.receive("endpoints", 10s);
+    channel_.send("ready", Json::object(), 10s);
+    channel_.receive("go", 10s);
+  }
+  Channel& channel() { return channel_; }
+
+ private:
+  static Hello hello(const std::string& line) {
+    const OptionSet set(line);
+    return make_hello(SendBenchmark(true), set.options, set.table);
+  }
+  Channel channel_;
+};
+
+TEST(ExchangeRun, AClientThatDiesEndsTheServerWithAMessage) {
+  Pair pair(true);
+  auto server = pair.serve("-c UD -D 60");
+  { Deserter client(pair.port, "-c UD -D 60"); }
+  ASSERT_EQ(server.wait_for(20s), std::future_status::ready) << "the server hangs";
+  EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("closed the connection"));
+}
+
+TEST(ExchangeRun, AClientThatGivesUpTellsTheServerWhy) {
+  Pair pair(true);
+  auto server = pair.serve("-c UD -D 60");
+  Deserter client(pair.port, "-c UD -D 60");
+  client.channel().send_failure("client0: the cat sat on the card");
+  ASSERT_EQ(server.wait_for(20s), std::future_status::ready) << "the server hangs";
+  EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("the cat sat on the card"));
+}
+
+TEST(ExchangeRun, AServerWithoutClientsGivesUp) {
+  Pair pair(true);
+  auto server = pair.serve("--timeout 200ms");
+  EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("client"));
+}
+
+}  // namespace
+}  // namespace verbscope

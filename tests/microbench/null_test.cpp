@@ -1,0 +1,138 @@
+// The whole frame on the null device, in this process: rates, counts, and a data path that allocates nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "common/error.hpp"
+#include "microbench/host_run.hpp"
+#include "microbench/role.hpp"
+#include "tests/microbench/test_benchmarks.hpp"
+#include "verbs/null_provider.hpp"
+
+namespace {
+std::atomic<bool> counting{false};
+std::atomic<std::uint64_t> allocations{0};
+}  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define VERBSCOPE_COUNT_ALLOCATIONS 1
+extern "C" void* __libc_malloc(std::size_t size);
+// Every allocation of the process passes here: operator new, libraries, and calls from C.
+extern "C" void* malloc(std::size_t size) {
+  if (counting.load(std::memory_order_relaxed)) allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_malloc(size);
+}
+#endif
+
+namespace verbscope {
+namespace {
+
+using test::OptionSet;
+using test::SendBenchmark;
+using testing::HasSubstr;
+
+TEST(Null, SendRateReportsEveryThreadAndExactCounts) {
+  const SendBenchmark benchmark(true);
+  const OptionSet set("--fabric null -c UD -s 60 -I 60 -l 16 -n 6400 --warmup 0");
+  const Outcome outcome = run_on_host(benchmark, set.options, set.table);
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_EQ(outcome.result.at("ops"), 6400);
+  EXPECT_GT(outcome.result.at("rate_mops").get<double>(), 0);
+  ASSERT_EQ(outcome.result.at("threads").size(), 1u);
+  EXPECT_EQ(outcome.result.at("threads")[0].at("ops"), 6400);
+  EXPECT_GE(outcome.result.at("cpu").at("user_s").get<double>(), 0);
+  EXPECT_TRUE(outcome.prediction.is_null());
+  EXPECT_NE(outcome.no_prediction, "");
+}
+
+TEST(Null, CountsItersPerQp) {
+  const SendBenchmark benchmark(true);
+  const OptionSet set("--fabric null -q 3 -n 640 --warmup 0");
+  EXPECT_EQ(run_on_host(benchmark, set.options, set.table).result.at("ops"), 1920);
+}
+
+TEST(Null, ReceivesToo) {
+  const SendBenchmark benchmark(false);
+  const OptionSet set("--fabric null -c UD -D 5ms --warmup 1ms");
+  const Outcome outcome = run_on_host(benchmark, set.options, set.table);
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_GT(outcome.result.at("ops").get<std::uint64_t>(), 0u);
+}
+
+TEST(Null, RatesComeFromTheSteadyWindow) {
+  const SendBenchmark benchmark(true);
+  const OptionSet set("--fabric null -D 20ms --warmup 5ms");
+  const Outcome outcome = run_on_host(benchmark, set.options, set.table);
+  const Json& result = outcome.result;
+  EXPECT_GE(result.at("window_s").get<double>(), 0.02);
+  const double rate = result.at("rate_mops");
+  const double expected = rate * 1e6 * result.at("window_s").get<double>();
+  EXPECT_NEAR(result.at("window_ops").get<double>(), expected, 1);
+}
+
+TEST(Null, RefusesToValidateWhatNeverMoves) {
+  const SendBenchmark benchmark(true);
+  const OptionSet set("--fabric null --validate");
+  EXPECT_THROW(run_on_host(benchmark, set.options, set.table), UsageError);
+}
+
+TEST(Null, SaysWhatTheDeviceOffersInline) {
+  const SendBenchmark benchmark(true);
+  const OptionSet set("--fabric null -I 4096");
+  try {
+    run_on_host(benchmark, set.options, set.table);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("4096"));
+    EXPECT_THAT(error.what(), HasSubstr("1024"));
+  }
+}
+
+TEST(Null, RefusesDatagramsOverTheMtu) {
+  const SendBenchmark benchmark(true);
+  const OptionSet set("--fabric null -c UD -s 5000");
+  try {
+    run_on_host(benchmark, set.options, set.table);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--size 5000 is over the MTU of 4096"));
+  }
+}
+
+#ifdef VERBSCOPE_COUNT_ALLOCATIONS
+TEST(Null, TheDataPathAllocatesNothing) {
+  for (const bool sends : {true, false}) {
+    const SendBenchmark benchmark(sends);
+    const OptionSet set("--fabric null -c UD -s 32 -l 4 -q 2");
+    NullProvider provider;
+    FabricFacts facts;
+    facts.alone = true;
+    const Plan plan = make_plan(set.options, facts, sends);
+    Role role(benchmark, plan, Side::server, 0, {&provider, "null0", {1}, -1, {}, false});
+    role.connect_alone();
+    HostNode node;
+    RunControl control;
+    control.phase = Phase::stop;  // one batch, then the drain: every statement of the loops
+    control.quit = !sends;
+    allocations = 0;
+    counting = true;
+    role.workload(0).run(node, control, role.tally(0));
+    counting = false;
+    EXPECT_EQ(allocations, 0u) << (sends ? "sender" : "receiver");
+    EXPECT_GT(role.completed(), 0u);
+  }
+}
+
+TEST(Null, TheAllocationCounterCounts) {
+  allocations = 0;
+  counting = true;
+  std::free(std::malloc(100));
+  counting = false;
+  EXPECT_EQ(allocations, 1u);
+}
+#endif
+
+}  // namespace
+}  // namespace verbscope

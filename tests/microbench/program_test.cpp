@@ -1,0 +1,95 @@
+// The programs as a person uses them: one clear line for each mistake, an exit code, a record.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/record.hpp"
+#include "tests/microbench/run_program.hpp"
+
+namespace verbscope {
+namespace {
+
+using test::Ran;
+using test::run_program;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Mistake {
+  std::string arguments;
+  std::string message;
+};
+
+class MistakeTest : public testing::TestWithParam<Mistake> {};
+
+TEST_P(MistakeTest, IsOneClearLineAndANonZeroExit) {
+  const Ran ran = run_program("send_rate " + GetParam().arguments);
+  EXPECT_NE(ran.exit_code, 0);
+  EXPECT_EQ(ran.error_lines(), 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("send_rate: "));
+  EXPECT_THAT(ran.err, HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , MistakeTest,
+    testing::Values(Mistake{"--fabric null --sizes 8", "--sizes"}, Mistake{"--fabric null -s eight", "eight"},
+                    Mistake{"--fabric null -c XRC", "XRC"}, Mistake{"--fabric nul", "got \"nul\""},
+                    Mistake{"--fabric null -l 200",
+                            "--post_list 200 is more than the send queue holds (--tx_depth 128)"},
+                    Mistake{"--fabric null --header_only -s 8", "leave out --size 8"},
+                    Mistake{"--fabric null --threads 4000", "--threads 4000 is more than the"},
+                    Mistake{"--fabric null -c UD -s 9000", "over the MTU"}, Mistake{"--fabric null -I 5000", "inline"},
+                    Mistake{"--fabric null -t 1000000", "1000000"},
+                    Mistake{"--fabric null --out_json_file /nonexistent/x.json", "/nonexistent/x.json"},
+                    Mistake{"--fabric null -D 5weeks", "5weeks"}, Mistake{"--fabric null --cores 99999", "99999"},
+                    Mistake{"--fabric sim:nowhere", "nowhere"}, Mistake{"--fabric sim:cib localhost", "localhost"}));
+
+TEST(Program, WritesARecordToStandardOutput) {
+  const Ran ran = run_program("send_rate --fabric null -D 2ms --warmup 1ms --out_json_file -");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, IsEmpty());
+  const Record record = record_from_json(parse_json_text(ran.out, "output"), "output");
+  EXPECT_EQ(record.benchmark, "send_rate");
+  EXPECT_EQ(record.status, RecordStatus::ok);
+  EXPECT_EQ(record.config.at("size"), 64);
+  EXPECT_EQ(record.config.at("cq_mod"), 64);
+  EXPECT_EQ(record.config.at("connection"), "RC");
+  EXPECT_FALSE(record.environment.at("simulated").get<bool>());
+  EXPECT_TRUE(record.environment.contains("server"));
+}
+
+TEST(Program, AppendsToAFileAndTellsThePerson) {
+  const test::TempFolder folder;
+  const std::string file = (folder / "r.jsonl").string();
+  for (const char* program : {"send_rate", "recv_rate"}) {
+    const Ran ran = run_program(std::string(program) + " --fabric null -D 2ms --warmup 1ms --out-json-file " + file);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("Mops"));
+    EXPECT_THAT(ran.out, HasSubstr(std::string(program) + " on null"));
+  }
+  EXPECT_EQ(read_results(file).records.size(), 2u);
+}
+
+TEST(Program, AFailedRunIsAFailedRecordToo) {
+  const Ran ran = run_program("send_rate --fabric null -c UD -s 9000 --out_json_file -");
+  EXPECT_NE(ran.exit_code, 0);
+  const Record record = record_from_json(parse_json_text(ran.out, "output"), "output");
+  EXPECT_EQ(record.status, RecordStatus::failed);
+  EXPECT_THAT(record.reason, HasSubstr("over the MTU"));
+  EXPECT_EQ(record.config.at("size"), 9000);
+}
+
+TEST(Program, DescribesItsOptions) {
+  const Ran ran = run_program("recv_rate --describe");
+  EXPECT_EQ(ran.exit_code, 0);
+  const Json description = parse_json_text(ran.out, "output");
+  EXPECT_EQ(description.at("benchmark"), "recv_rate");
+  EXPECT_GT(description.at("options").size(), 20u);
+}
+
+TEST(Program, HelpsAndKeepsQuietOtherwise) {
+  EXPECT_THAT(run_program("send_rate --help").out, HasSubstr("--post_list"));
+  EXPECT_EQ(run_program("send_rate --help").exit_code, 0);
+  EXPECT_THAT(run_program("send_rate --fabric null -D 1ms --warmup 1ms").err, IsEmpty());
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,132 @@
+// A device made for tests of the data path: it takes posts, keeps the books that the test asks about, and completes
+// when and how the test says.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "common/units.hpp"
+
+namespace verbscope::test {
+
+class ScriptedDevice {
+ public:
+  ScriptedDevice() {
+    context_.ops.post_send = post_send;
+    context_.ops.post_recv = post_recv;
+    context_.ops.poll_cq = poll_cq;
+    cq_.context = &context_;
+    cq_.cq_context = this;
+  }
+  ScriptedDevice(const ScriptedDevice&) = delete;
+  ScriptedDevice& operator=(const ScriptedDevice&) = delete;
+
+  ibv_qp* add_qp(std::uint32_t depth) {
+    ibv_qp& qp = qps_.emplace_back();
+    qp.context = &context_;
+    qp.qp_context = this;
+    qp.qp_num = static_cast<std::uint32_t>(qps_.size());
+    depth_[&qp] = depth;
+    return &qp;
+  }
+  ibv_cq* cq() { return &cq_; }
+
+  // The test's say in things.
+  int completions_per_poll = 1 << 20;
+  std::function<void(ibv_wc&)> edit = [](ibv_wc&) {};  // each completion passes here
+  int fail_post_after = -1;                            // lists; then ENOMEM
+
+  // The books.
+  std::vector<std::uint32_t> posts;         // queue (wr_id) of each list, in order
+  std::vector<std::uint32_t> list_lengths;  // requests in each
+  std::uint64_t requests = 0;
+  bool overflowed = false;             // more outstanding than a queue holds
+  std::deque<std::uint64_t> recv_ids;  // wr_id of each RECV that waits for a message
+  int polls = 0;
+
+  // A message for the RECV at the front.
+  void deliver(std::uint32_t length) {
+    ibv_wc wc{};
+    wc.wr_id = recv_ids.front();
+    wc.byte_len = length;
+    recv_ids.pop_front();
+    pending_.push_back({wc, nullptr, 0});
+  }
+
+ private:
+  struct Pending {
+    ibv_wc wc;
+    ibv_qp* qp;
+    std::uint32_t retires;
+  };
+
+  static ScriptedDevice& of(ibv_qp* qp) { return *static_cast<ScriptedDevice*>(qp->qp_context); }
+
+  static int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr**) {
+    ScriptedDevice& self = of(qp);
+    if (self.fail_post_after >= 0 && std::cmp_equal(self.posts.size(), self.fail_post_after)) return ENOMEM;
+    self.posts.push_back(static_cast<std::uint32_t>(wr->wr_id));
+    std::uint32_t length = 0;
+    for (; wr != nullptr; wr = wr->next) {
+      ++length;
+      ++self.unsignaled_[qp];
+      if ((wr->send_flags & IBV_SEND_SIGNALED) != 0) {
+        ibv_wc wc{};
+        wc.wr_id = wr->wr_id;
+        self.pending_.push_back({wc, qp, self.unsignaled_[qp]});
+        self.unsignaled_[qp] = 0;
+      }
+    }
+    self.list_lengths.push_back(length);
+    self.requests += length;
+    self.outstanding_[qp] += length;
+    self.overflowed = self.overflowed || self.outstanding_[qp] > self.depth_[qp];
+    return 0;
+  }
+
+  static int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr**) {
+    ScriptedDevice& self = of(qp);
+    for (; wr != nullptr; wr = wr->next) self.recv_ids.push_back(wr->wr_id);
+    self.overflowed = self.overflowed || self.recv_ids.size() > self.depth_[qp];
+    return 0;
+  }
+
+  static int poll_cq(ibv_cq* cq, int entries, ibv_wc* wcs) {
+    auto& self = *static_cast<ScriptedDevice*>(cq->cq_context);
+    ++self.polls;
+    int count = 0;
+    while (count < std::min(entries, self.completions_per_poll) && !self.pending_.empty()) {
+      wcs[count] = self.pending_.front().wc;
+      self.edit(wcs[count++]);
+      if (self.pending_.front().qp != nullptr)
+        self.outstanding_[self.pending_.front().qp] -= self.pending_.front().retires;
+      self.pending_.pop_front();
+    }
+    return count;
+  }
+
+  ibv_context context_{};
+  ibv_cq cq_{};
+  std::deque<ibv_qp> qps_;
+  std::map<ibv_qp*, std::uint32_t> depth_, outstanding_, unsignaled_;
+  std::deque<Pending> pending_;
+};
+
+// A clock that moves by itself, and an action when the thread finds nothing to do.
+struct ScriptedNode {
+  std::int64_t time = 0;
+  std::function<void()> on_idle = [] {};
+
+  Picos now() { return Picos(time += 1000); }
+  void relax() { on_idle(); }
+  void work(Nanos) {}
+};
+
+}  // namespace verbscope::test

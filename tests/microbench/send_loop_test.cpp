@@ -1,0 +1,152 @@
+// The posting loop against a scripted device: flow control, turns, accounting, failures.
+#include "microbench/send_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "microbench/send_ring.hpp"
+#include "tests/microbench/scripted_device.hpp"
+
+namespace verbscope {
+namespace {
+
+using test::ScriptedDevice;
+using test::ScriptedNode;
+
+// A thread with `queues` QPs, as sender.cpp sets one up.
+struct Thread {
+  ScriptedDevice device;
+  ScriptedNode node;
+  RunControl control;
+  ThreadTally tally;
+  std::deque<SendRing> rings;
+  std::vector<SendQueue> queues;
+  std::vector<SendQueue*> ready;
+  SendState state;
+
+  Thread(std::uint32_t count, std::uint32_t list, std::uint32_t every, std::uint32_t depth) : queues(count), ready(16) {
+    const Operation op{.post_list = list, .signal_every = every, .tx_depth = depth};
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const RingShape shape = ring_shape(op, 1);
+      rings.emplace_back(op, shape, PayloadArea{}, std::vector<Destination>{}, i);
+      queues[i] = {device.add_qp(depth), rings.back().requests(), 0, shape.length, depth, depth, 0};
+      ready[state.ready_tail++] = &queues[i];
+    }
+    state.cq = device.cq();
+    state.queues = queues;
+    state.ready = ready;
+    state.post_list = list;
+    state.signal_every = every;
+    control.phase = Phase::measure;
+  }
+
+  template <SendTraits traits = SendTraits{}>
+  void run(std::uint64_t goal) {
+    state.goal = goal;
+    send_loop<traits>(node, state, control, tally);
+  }
+};
+
+TEST(SendLoop, NeverPostsMoreThanTheQueueHolds) {
+  for (const std::uint32_t list : {1u, 3u, 16u}) {
+    for (const std::uint32_t every : {1u, 4u, 7u}) {
+      Thread thread(1, list, every, list + every - 1);  // the tightest queue that works
+      thread.run(every * 100);
+      EXPECT_FALSE(thread.device.overflowed) << list << " " << every;
+      EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
+    }
+  }
+}
+
+TEST(SendLoop, MeasuresExactlyTheGoal) {
+  Thread thread(2, 4, 8, 32);
+  thread.run(8 * 50);
+  EXPECT_TRUE(thread.tally.window_closed);
+  EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 400u);
+  EXPECT_GT(thread.tally.window.end, thread.tally.window.begin);
+}
+
+TEST(SendLoop, LeavesNothingOutstandingAndEndsEachRingOnASignal) {
+  Thread thread(3, 5, 4, 16);
+  thread.run(4 * 33);
+  std::uint64_t posted = 0;
+  for (const SendQueue& queue : thread.queues) {
+    EXPECT_EQ(queue.room, queue.depth);
+    EXPECT_EQ(queue.next, 0u);
+    posted += queue.posted();
+  }
+  EXPECT_EQ(posted, thread.device.requests);
+  EXPECT_EQ(thread.tally.done_ops, posted);
+}
+
+TEST(SendLoop, PostsWholeLists) {
+  Thread thread(1, 16, 64, 128);
+  thread.run(64 * 10);
+  for (const std::uint32_t length : thread.device.list_lengths) EXPECT_EQ(length, 16u);
+}
+
+TEST(SendLoop, TakesQueuesInTurnAndSkipsFullOnes) {
+  Thread thread(3, 1, 2, 4);
+  thread.device.completions_per_poll = 1;
+  thread.run(60);
+  const std::vector<std::uint32_t> first(thread.device.posts.begin(), thread.device.posts.begin() + 12);
+  EXPECT_EQ(first, (std::vector<std::uint32_t>{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}));
+  EXPECT_FALSE(thread.device.overflowed);
+}
+
+TEST(SendLoop, SpecialisationsDoTheSame) {
+  Thread plain(1, 1, 1, 8), special(1, 1, 1, 8);
+  plain.run(500);
+  special.run<SendTraits{true, true, true}>(500);
+  EXPECT_EQ(plain.device.posts, special.device.posts);
+  EXPECT_EQ(plain.tally.window.end_ops, special.tally.window.end_ops);
+  EXPECT_EQ(plain.device.polls, special.device.polls);
+}
+
+TEST(SendLoop, StopsOnAFailedCompletionAndSaysWhichQueue) {
+  Thread thread(2, 1, 1, 4);
+  int seen = 0;
+  thread.device.edit = [&](ibv_wc& wc) {
+    if (++seen == 6) wc.status = IBV_WC_RETRY_EXC_ERR, wc.vendor_err = 0x81;
+  };
+  thread.run(1000);
+  EXPECT_EQ(thread.tally.end.kind, EndKind::completion_failed);
+  EXPECT_EQ(thread.tally.end.code, IBV_WC_RETRY_EXC_ERR);
+  EXPECT_EQ(thread.tally.end.vendor_error, 0x81u);
+  EXPECT_EQ(thread.tally.end.queue, 1u);  // posts alternate 0 1 0 1 0 1: the sixth is of queue 1
+}
+
+TEST(SendLoop, StopsOnAFailedPost) {
+  Thread thread(1, 1, 1, 4);
+  thread.device.fail_post_after = 3;
+  thread.run(1000);
+  EXPECT_EQ(thread.tally.end.kind, EndKind::post_failed);
+  EXPECT_EQ(thread.tally.end.code, ENOMEM);
+}
+
+TEST(SendLoop, GivesUpWhenToldWhileNothingCompletes) {
+  Thread thread(1, 1, 1, 4);
+  thread.device.completions_per_poll = 0;
+  int idle = 0;
+  thread.node.on_idle = [&] {
+    if (++idle == 5) thread.control.quit = true;
+  };
+  thread.run(1000);
+  EXPECT_EQ(thread.tally.end.kind, EndKind::gave_up);
+  EXPECT_EQ(idle, 5);
+}
+
+TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
+  Thread thread(1, 1, 1, 4);
+  thread.device.edit = [&, seen = 0](ibv_wc&) mutable {
+    if (++seen == 100) thread.control.phase = Phase::stop;
+  };
+  thread.device.completions_per_poll = 1;
+  thread.run(Window::kNoGoal);
+  EXPECT_EQ(thread.tally.window.begin_ops, 1u);
+  EXPECT_EQ(thread.tally.window.end_ops, 100u);
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,112 @@
+// Both benchmarks on simulated clusters, whole: every message arrives intact, the books balance, a seed gives one record.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.hpp"
+#include "common/record.hpp"
+#include "microbench/sim_run.hpp"
+#include "tests/microbench/run_program.hpp"
+#include "tests/microbench/test_benchmarks.hpp"
+
+namespace verbscope {
+namespace {
+
+using test::OptionSet;
+using test::SendBenchmark;
+using testing::HasSubstr;
+
+Outcome simulate(bool server_sends, const std::string& line) {
+  const SendBenchmark benchmark(server_sends);
+  const OptionSet set("--fabric sim:cib --warmup 50us -D 100us " + line);
+  return run_on_simulator(benchmark, set.options);
+}
+
+struct Shape {
+  bool server_sends;
+  std::string line;
+};
+
+class ValidatedTest : public testing::TestWithParam<Shape> {};
+
+TEST_P(ValidatedTest, DeliversEveryMessageIntact) {
+  const Outcome outcome = simulate(GetParam().server_sends, GetParam().line + " --validate");
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_GT(outcome.result.at("rate_mops").get<double>(), 0.1);
+  EXPECT_GT(outcome.result.at("messages_received").get<std::uint64_t>(), 100u);
+  EXPECT_EQ(outcome.result.at("lost"), 0);
+  EXPECT_EQ(outcome.result.at("validation").at("wrong"), 0);
+  EXPECT_EQ(outcome.result.at("validation").at("checked"), outcome.result.at("messages_received"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , ValidatedTest,
+    testing::Values(Shape{true, "-c RC -s 32"}, Shape{true, "-c UC -s 32 -I 32"}, Shape{true, "-c UD -s 60 -I 60 -l 16"},
+                    Shape{true, "-c RC -s 0"}, Shape{true, "-c RC -s 9000 -q 2"}, Shape{true, "-c UC -s 4096 -q 4"},
+                    Shape{true, "-c UD --header_only -l 8 --threads 2 -q 2"}, Shape{true, "-c RC --header_only"},
+                    Shape{true, "-c UD -s 4096 --clients 3"}, Shape{true, "-c RC -s 8 -q 6 --clients 3 -l 4 -Q 2"},
+                    Shape{true, "-c UD -s 1 -i 2"}, Shape{true, "-c UD -s 8 -n 640"},
+                    Shape{false, "-c RC -s 32 -q 2 --client_threads 2"}));
+
+TEST(SimRun, CountsOnEveryNodeOverTheWindow) {
+  const Outcome outcome = simulate(true, "-c UD -s 60 -I 60 --clients 2");
+  ASSERT_EQ(outcome.counters.size(), 3u);
+  EXPECT_EQ(outcome.counters[0].node, "server");
+  EXPECT_EQ(outcome.counters[2].node, "client1");
+  EXPECT_DOUBLE_EQ(outcome.counters[0].window_s, 100e-6);
+  // A 60-byte inline UD SEND is a WQE of two lines, which a lone post writes to the adapter itself.
+  const double ops = outcome.result.at("window_ops");
+  EXPECT_NEAR(static_cast<double>(outcome.counters[0].events.mmio_wc_lines) / ops, 2, 0.02);
+  EXPECT_NEAR(outcome.counters[0].extra.at("messages_sent").get<double>() / ops, 1, 0.01);
+}
+
+TEST(SimRun, PredictsWithTheClustersFacts) {
+  const Outcome outcome = simulate(true, "-c UD -s 60 -I 60 -l 16");
+  ASSERT_TRUE(outcome.prediction.is_object()) << outcome.no_prediction;
+  EXPECT_EQ(outcome.no_prediction, "");
+}
+
+TEST(SimRun, CountsWhatAnOverrunReceiverLoses) {
+  // Eight machines of 14 threads send datagrams to one thread with a queue of 8: most find no RECV.
+  const Outcome outcome = simulate(false, "-c UD -s 32 -q 8 -r 8 --clients 4");
+  EXPECT_EQ(outcome.failure, "");
+  const auto expected = outcome.result.at("messages_expected").get<std::uint64_t>();
+  const auto received = outcome.result.at("messages_received").get<std::uint64_t>();
+  EXPECT_GT(expected, received);
+  EXPECT_EQ(outcome.result.at("lost"), expected - received);
+}
+
+TEST(SimRun, RefusesWhatTheClusterCannotDo) {
+  const auto refusal = [](const std::string& line) {
+    try {
+      simulate(true, line);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal("--threads 15"), HasSubstr("--threads 15 is more than the 14 cores"));
+  EXPECT_THAT(refusal("-c UD -s 4097"), HasSubstr("--size 4097 is over the MTU of 4096"));
+  EXPECT_THAT(refusal("-I 513"), HasSubstr("512"));
+  EXPECT_THAT(refusal("-i 3"), HasSubstr("3"));
+}
+
+TEST(SimProgram, OneSeedGivesTheSameRecordToTheByte) {
+  const std::string line = " --fabric sim:cib -c UD -s 60 -I 60 -l 4 --threads 2 --warmup 20us -D 50us --out_json_file -";
+  const auto record = [&](const std::string& seed) {
+    Json json = parse_json_text(test::run_program("send_rate --seed " + seed + line).out, "output");
+    json.erase("environment");
+    return dump_json(json);
+  };
+  EXPECT_EQ(record("7"), record("7"));
+  EXPECT_NE(record("7"), record("8"));
+}
+
+TEST(SimProgram, LabelsWhatIsSimulated) {
+  const test::Ran ran = test::run_program("send_rate --fabric sim:cib -c UD --warmup 20us -D 50us");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("simulated Mops"));
+  EXPECT_EQ(ran.err, "");
+}
+
+}  // namespace
+}  // namespace verbscope
