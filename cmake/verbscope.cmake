@@ -33,6 +33,9 @@ function(verbscope_binary name)
   target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK})
 endfunction()
 
+# The code of the tests themselves needs no optimisation under a sanitizer, and takes minutes with it.
+set(VERBSCOPE_TEST_OPTIONS "" CACHE STRING "Further compiler options for the sources of tests")
+
 # verbscope_test(NAME TIER unit|sim SOURCES a.cpp ... LINK lib ...): a GoogleTest binary in build/tests; every case is a
 # ctest test that carries the tier as its label, followed by -threads when tests/CMakeLists.txt names the binary.
 function(verbscope_test name)
@@ -42,6 +45,7 @@ function(verbscope_test name)
   target_compile_definitions(${name} PRIVATE VERBSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                              VERBSCOPE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_compile_options(${name} PRIVATE ${VERBSCOPE_TEST_OPTIONS})
   set(label ${ARG_TIER})
   if(name IN_LIST VERBSCOPE_THREADED_TESTS)
     set(label ${ARG_TIER}-threads)  # one word: gtest_discover_tests passes no list; ctest -L matches a part of it

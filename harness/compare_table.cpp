@@ -41,7 +41,9 @@ std::string option_text(const Record& record, const std::string& key) {
     const auto value = record.config.find(name);
     if (value == record.config.end() || value->is_null()) continue;
     if (value->is_boolean()) return value->get<bool>() ? "yes" : "no";
-    return value->is_string() ? value->get<std::string>() : dump_json(*value) + (name == key ? "" : " s");
+    if (value->is_string()) return value->get<std::string>();
+    const std::string text = value->is_number_float() ? fmt::format("{:g}", value->get<double>()) : dump_json(*value);
+    return name == key ? text : text + " s";
   }
   return "-";
 }
@@ -66,19 +68,15 @@ struct OptionKeys {
   }
 };
 
+// At least three digits that mean something, and no noise after them.
 std::string number_text(const std::optional<double>& value) {
   if (!value) return "-";
   const double v = std::abs(*value);
-  if (v != 0 && v < 1) return fmt::format("{:.3f}", *value);
-  return fmt::format("{:.{}f}", *value, v < 100 ? 2 : 1);
+  return fmt::format("{:.{}f}", *value, v == 0 || v >= 1 ? (v < 100 ? 2 : 1) : 4);
 }
 
 std::string optional_percent(const std::optional<double>& value) {
   return value ? percent_text(*value) : "-";
-}
-
-std::string short_mops(const std::optional<double>& value) {
-  return value ? fmt::format("{:.2f}", *value) : "-";
 }
 
 int repetition(const Record& record) {
@@ -99,8 +97,8 @@ void add_row(TextTable& table, const CompareRow& row, std::vector<std::string> c
     table.add_note(std::move(cells), "FAILED: " + row.record->reason);
     return;
   }
-  cells.push_back(short_mops(row.rate_mops));
-  cells.push_back(short_mops(row.bound_mops));
+  cells.push_back(number_text(row.rate_mops));
+  cells.push_back(number_text(row.bound_mops));
   cells.push_back(row.binding.empty() ? "-" : row.binding);
   for (const EventPair& pair : row.events) {
     cells.push_back(number_text(pair.measured));

@@ -18,6 +18,7 @@ void list_benchmark(const std::filesystem::path& folder, const std::string& name
   const BenchmarkSpec spec = describe_benchmark(benchmark_binary(folder, name));
   fmt::print(out, "  {}\n", name);
   for (const OptionSpec& option : spec.options) {
+    if (is_reserved_option(option.name)) continue;
     fmt::print(out, "    {:<16} {:<9} {}{}\n", option.name, to_string(option.type), option.help, default_text(option));
   }
 }

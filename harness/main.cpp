@@ -1,4 +1,5 @@
 // verbscope: sweeps of the benchmarks, and what their records say.
+#include <algorithm>
 #include <memory>
 
 #include "common/cli.hpp"
@@ -85,6 +86,10 @@ int body(int argc, char** argv) {
   add("compare", "records beside the model and the published figures", add_compare);
   add("predict", "the closed-form model by itself", add_predict_command);
   add("recalibrate", "fit a cluster profile to its published figures", add_recalibrate);
+  const auto named = [&](const auto& each) { return each.first->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {
+    fail_usage("no command is called \"{}\"; --help lists them", argv[1]);
+  }
   parse_args(app, argc, argv);
   for (const auto& [command, run] : commands) {
     if (command->parsed()) return run();

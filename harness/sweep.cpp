@@ -9,8 +9,7 @@
 namespace verbscope {
 namespace {
 
-// What the harness sets by itself for every point.
-constexpr std::array kReservedKeys = {"fabric", "seed", "out_json_file", "port", "secret"};
+constexpr std::array<std::string_view, 5> kReservedKeys = {"fabric", "seed", "out_json_file", "port", "secret"};
 
 // An object of option values, its keys spelt with '_'. Values are scalars.
 Json parse_params(const Json& json, const std::string& where) {
@@ -83,7 +82,7 @@ void check_count(const Sweep& sweep) {
 
 void check_params(const Json& params, const BenchmarkSpec& spec, const std::string& where) {
   for (const auto& [key, value] : params.items()) {
-    if (std::ranges::find(kReservedKeys, key) != kReservedKeys.end()) {
+    if (is_reserved_option(key)) {
       fail("{}: \"{}\" is set by the harness: a sweep cannot set it", where, key);
     }
     check_option_value(spec.require(key, where), value, where);
@@ -139,6 +138,10 @@ Sweep parse_sweep(std::string_view text, const std::string& where) {
   check_no_overlap(sweep);
   check_count(sweep);
   return sweep;
+}
+
+bool is_reserved_option(std::string_view option) {
+  return std::ranges::find(kReservedKeys, option) != kReservedKeys.end();
 }
 
 void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec) {

@@ -47,6 +47,9 @@ struct Point {
 // Throws one line "where: ..." (with the line of the file for malformed JSON, else with the key).
 Sweep parse_sweep(std::string_view text, const std::string& where);
 
+// Options that the harness sets by itself for every point: no sweep may.
+bool is_reserved_option(std::string_view option);
+
 // Throws one line for a key that the benchmark has not, or a value that it cannot take.
 void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec);
 

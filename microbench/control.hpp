@@ -41,6 +41,7 @@ struct WindowSample {
 // One thread's account. The atomics are read by the conductor while the thread runs, the rest after it has ended.
 struct alignas(64) ThreadTally {
   std::atomic<std::uint64_t> done_ops{0};  // operations completed (sender) or messages received (receiver)
+  std::atomic<bool> window_opened{false};
   std::atomic<bool> window_closed{false};
   std::atomic<bool> ended{false};
   WindowSample window;
@@ -75,6 +76,7 @@ class Window {
       tally_.window.begin_ops = ops;
       if (goal_ != kNoGoal) close_at_ = ops + goal_;
       seen_ = Phase::measure;
+      tally_.window_opened.store(true, std::memory_order_release);
     }
     if (!closed_ && seen_ == Phase::measure && (phase == Phase::stop || ops >= close_at_)) {
       tally_.window.end = now;

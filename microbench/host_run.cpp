@@ -71,6 +71,8 @@ class ServerRun {
     const CpuSeconds cpu = process_cpu();
     conductor_.turn(Phase::measure);
     tell_phase("measure");
+    // A thread that gets no core for a while must not miss the window.
+    conductor_.wait_until("the first completion in the window", true, [this] { return role_.windows_opened(); });
     if (plan_.schedule.iters) {
       conductor_.wait_until("--iters", true, [this] { return role_.windows_closed(); });
     } else {

@@ -37,7 +37,7 @@ void add_time_options(OptionTable& table, Options& o) {
   table.duration("-D,--duration", o.duration, "measured time (default 3 s; null 1 s; sim 1 ms, simulated)");
   table.integer("-n,--iters", o.iters, std::uint64_t{1}, kMaxIters,
                 "measure exactly this many operations per QP instead of a time");
-  table.duration("--warmup", o.warmup, "time before the measurement (default 500 ms; sim 200 us, simulated)");
+  table.duration("--warmup", o.warmup, "time before the measurement (default 500 ms; sim 1 ms, simulated)");
   table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 53, "seed of payloads and of the simulator");
 }
 

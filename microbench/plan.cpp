@@ -14,7 +14,7 @@ constexpr std::uint32_t kUsualSignalEvery = 64;
 constexpr Picos kWarmup = 500ms;
 constexpr Picos kDuration = 3s;
 constexpr Picos kNullDuration = 1s;
-constexpr Picos kSimWarmup = 200us;
+constexpr Picos kSimWarmup = 1ms;  // until buffers between a fast sender and a slow receiver are full
 constexpr Picos kSimDuration = 1ms;
 constexpr Picos kTimeout = 10s;
 

@@ -55,6 +55,7 @@ class Role {
   // While threads run (conductor).
   bool active_ended() const;  // every thread that drives traffic has ended
   bool all_ended() const;
+  bool windows_opened() const;  // every thread has noted where its window begins; ends
   bool windows_closed() const;
   std::uint64_t received() const;
   std::uint64_t completed() const;  // operations of all threads so far: to see that something moves

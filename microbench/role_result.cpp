@@ -19,6 +19,11 @@ bool Role::all_ended() const {
                              [](const ThreadTally& tally) { return tally.ended.load(std::memory_order_acquire); });
 }
 
+bool Role::windows_opened() const {
+  return std::ranges::all_of(
+      tallies_, [](const ThreadTally& tally) { return tally.window_opened.load(std::memory_order_acquire); });
+}
+
 bool Role::windows_closed() const {
   return std::ranges::all_of(
       tallies_, [](const ThreadTally& tally) { return tally.window_closed.load(std::memory_order_acquire); });

@@ -75,6 +75,8 @@ def read_targets(root):
         text = re.sub(r"#.*", "", listing.read_text())
         for command, body in re.findall(TARGET_COMMANDS + r"\s*\(([^)]*)\)", text):
             words = body.split()
+            if "$" in words[0]:  # the name is an argument of a function
+                continue
             target = targets.setdefault(words[0], (listing, [], []))
             target[1].extend(listing.parent / word for word in words[1:] if word.endswith(".cpp"))
             linked = words[words.index("LINK") + 1:] if "LINK" in words else []

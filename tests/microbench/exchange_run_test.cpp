@@ -58,8 +58,8 @@ std::string failure_of(Body&& body) {
 TEST(ExchangeRun, BothSidesAgreeOnWhatWasSent) {
   for (const bool server_sends : {true, false}) {
     Pair pair(server_sends);
-    auto server = pair.serve("-c UD -s 32 -D 20ms --warmup 5ms");
-    const Outcome client = pair.join("-c UD -s 32 -D 20ms --warmup 5ms");
+    auto server = pair.serve("-c UD -s 32 -n 6400 --warmup 5ms");
+    const Outcome client = pair.join("-c UD -s 32 -n 6400 --warmup 5ms");
     const Outcome outcome = server.get();
     EXPECT_EQ(outcome.failure, "");
     EXPECT_EQ(client.failure, "");

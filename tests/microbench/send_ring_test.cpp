@@ -32,7 +32,7 @@ TEST(SendRing, ChainsListsAndSignalsEveryFew) {
     const ibv_send_wr& wr = ring.list()[j];
     EXPECT_EQ(wr.wr_id, 7u);
     EXPECT_EQ(wr.next, j == 2 || j == 5 ? nullptr : &ring.list()[j + 1]);
-    EXPECT_EQ(wr.send_flags, (j % 2 == 1 ? IBV_SEND_SIGNALED : 0u) | IBV_SEND_INLINE);
+    EXPECT_EQ(wr.send_flags, unsigned{IBV_SEND_INLINE} | (j % 2 == 1 ? unsigned{IBV_SEND_SIGNALED} : 0u));
     EXPECT_EQ(wr.opcode, IBV_WR_SEND);
     ASSERT_EQ(wr.num_sge, 1);
     EXPECT_EQ(wr.sg_list->addr, 4096u + 128 * (j % 4));

@@ -1,0 +1,218 @@
+// The real programs together: verbscope, the benchmarks beside it, the simulated clusters, the configuration that
+// ships.
+#include <cmath>
+#include <csignal>
+
+#include "harness/run_command.hpp"
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+namespace {
+
+const std::string kProgram = VERBSCOPE_BINARY_DIR "/bin/verbscope";
+
+struct Ran {
+  std::string out, err, end;
+};
+
+Ran run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), kProgram);
+  Ran ran;
+  Child child(arguments, [&ran](std::string_view chunk) { ran.out += chunk; });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(240);
+  const auto ended = [&child] { return !child.running(); };
+  EXPECT_EQ(wait_children({&child}, deadline, nullptr, ended), WaitEnd::satisfied);
+  ran.end = child.end_text();
+  // Standard output comes first in the tail only when both were written; errors write nothing there.
+  if (ran.out.empty() && !child.tail().empty()) ran.err = child.tail().back();
+  return ran;
+}
+
+std::string sweep_file(const TempFolder& folder, const std::string& rest) {
+  const std::string path = folder.file("sweep.json");
+  write_text(path, R"({"schema": "verbscope.sweep/1", "benchmark": "send_rate", )" + rest + "}");
+  return path;
+}
+
+// Records without what differs from one run to the next: wall-clock and host.
+std::vector<std::string> timeless(const std::string& path) {
+  std::vector<std::string> out;
+  for (Record& record : read_results(path).records) {
+    record.environment = Json{{"fabric", record.environment.at("fabric")}, {"simulated", true}};
+    out.push_back(dump_json(to_json(record)));
+  }
+  return out;
+}
+
+TEST(EndToEnd, QuickstartReproducesThePublishedRatesAndTheModelsEvents) {
+  TempFolder folder;
+  const std::string results = folder.file("results.jsonl");
+  const auto start = std::chrono::steady_clock::now();
+  for (const char* hosts : {"sim:cib", "sim:cx3"}) {
+    const Ran ran = run({"run", "quickstart", "--hosts", hosts, "--out", results});
+    ASSERT_EQ(ran.end, "exit status 0") << ran.out << ran.err;
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  const Json rows = Json::parse(run({"compare", results, "--json"}).out);
+  ASSERT_EQ(rows.size(), 5u);
+  const std::vector<double> published{80, 101.6, 157, 26, 32.1};  // Tables 4 and 5 of Kalia et al., ATC 2016
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Json& row = rows[i];
+    ASSERT_TRUE(row.contains("published")) << row;
+    EXPECT_EQ(row.at("published").at("value"), published[i]);
+    EXPECT_NEAR(row.at("rate_mops").get<double>(), published[i], published[i] * 0.03);
+    EXPECT_LE(row.at("rate_mops").get<double>(), row.at("bound_mops").get<double>());
+    for (const auto& [name, pair] : row.at("events_per_op").items()) {
+      EXPECT_NEAR(pair.at("difference_percent").get<double>(), 0, 1) << name << " of row " << i;
+    }
+  }
+  const std::string table = run({"compare", results}).out;
+  EXPECT_THAT(table, testing::AllOf(testing::HasSubstr("sim:cib (SIMULATED)"), testing::HasSubstr("calibrated")));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 160u) << line;
+}
+
+TEST(EndToEnd, OneSeedGivesTheSameRecords) {
+  TempFolder folder;
+  const std::string sweep =
+      sweep_file(folder, R"("fixed": {"connection": "UD", "size": 32, "inline_size": 32, "duration": "50us"})");
+  for (const char* name : {"a", "b"}) {
+    ASSERT_EQ(run({"run", sweep, "--hosts", "sim:cib", "--out", folder.file(name), "--seed", "9"}).end,
+              "exit status 0");
+  }
+  EXPECT_EQ(timeless(folder.file("a")), timeless(folder.file("b")));
+}
+
+TEST(EndToEnd, APointThatCannotRunIsAFailedRecordWithTheBenchmarksReason) {
+  TempFolder folder;
+  const std::string sweep =
+      sweep_file(folder, R"("fixed": {"connection": "UD", "duration": "50us"}, "vary": {"size": [64, 100000]})");
+  const Ran ran = run({"run", sweep, "--hosts", "sim:cib", "--out", folder.file("results")});
+  EXPECT_EQ(ran.end, "exit status 1");
+  const auto records = read_results(folder.file("results")).records;
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].status, RecordStatus::ok);
+  EXPECT_EQ(records[1].status, RecordStatus::failed);
+  EXPECT_THAT(records[1].reason, testing::HasSubstr("100000"));
+  EXPECT_THAT(run({"compare", folder.file("results")}).out, testing::HasSubstr("FAILED: "));
+}
+
+TEST(EndToEnd, ResumeDoesOnlyWhatIsMissing) {
+  TempFolder folder;
+  const std::string sweep = sweep_file(folder, R"("fixed": {"duration": "50us"}, "vary": {"size": [8, 16, 32]})");
+  const std::vector<std::string> command{"run", sweep, "--hosts", "sim:cib", "--out", folder.file("r"), "--resume"};
+  ASSERT_EQ(run(command).end, "exit status 0");
+  const std::string text = read_text(folder.file("r"));
+  write_text(folder.file("r"), text.substr(0, text.size() - 100));
+  const Ran again = run(command);
+  EXPECT_EQ(again.end, "exit status 0");
+  EXPECT_THAT(again.out, testing::HasSubstr("1 points, 2 more are in "));
+  EXPECT_EQ(read_results(folder.file("r")).records.size(), 3u);
+}
+
+TEST(EndToEnd, TheNullDeviceRunsASweep) {
+  TempFolder folder;
+  const std::string sweep = sweep_file(folder, R"("fixed": {"duration": "20ms", "warmup": "1ms"})");
+  const Ran ran = run({"run", sweep, "--hosts", "null", "--out", folder.file("r")});
+  EXPECT_EQ(ran.end, "exit status 0") << ran.out << ran.err;
+  EXPECT_THAT(run({"compare", folder.file("r")}).out, testing::Not(testing::HasSubstr("SIMULATED")));
+}
+
+TEST(EndToEnd, CtrlCEndsTheBenchmarkAndKeepsTheRecords) {
+  TempFolder folder;
+  // The second point simulates for hours.
+  const std::string sweep = sweep_file(folder, R"("points": [{"duration": "50us"}, {"duration": "1000000"}])");
+  std::string out;
+  Child child({kProgram, "run", sweep, "--hosts", "sim:cib", "--out", folder.file("r")},
+              [&out](std::string_view chunk) { out += chunk; });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  const auto first_done = [&out] { return out.find("[1/2]") != std::string::npos; };
+  ASSERT_EQ(wait_children({&child}, deadline, nullptr, first_done), WaitEnd::satisfied);
+  child.signal(SIGINT);
+  ASSERT_EQ(wait_children({&child}, deadline, nullptr, [&child] { return !child.running(); }), WaitEnd::satisfied);
+  EXPECT_EQ(child.end_text(), "exit status 130");
+  EXPECT_EQ(read_results(folder.file("r")).records.size(), 1u);
+}
+
+TEST(EndToEnd, PredictReproducesTheFiguresOfThePaper) {
+  const Json json =
+      Json::parse(run({"predict", "--cluster", "cib", "--wqe-bytes", "65", "--wqes", "10", "--json"}).out);
+  // Kalia et al., ATC 2016, Appendix A and Section 5.2.1; the bandwidths from its PCIe figures.
+  EXPECT_EQ(json.at("mmio_bytes_to_nic"), 1800);
+  EXPECT_EQ(json.at("doorbell_bytes_to_nic"), 1534);
+  EXPECT_EQ(std::round(json.at("dma_read_mb_per_s").get<double>()), 13443);
+  EXPECT_EQ(std::round(json.at("mmio_lines_per_us").get<double>()), 175);
+  EXPECT_EQ(std::round(json.at("dma_read_limit_mops").get<double>()), 105);
+  EXPECT_NEAR(json.at("mmio_limit_mops").get<double>(), 87.5, 0.05);
+  const std::string table = run({"predict", "--cluster", "cib", "--wqe-bytes", "65", "--wqes", "10"}).out;
+  EXPECT_THAT(table, testing::HasSubstr("published: mmio_bytes_to_nic = 1800 (atc16 Appendix A), off by 0.0 %"));
+  EXPECT_THAT(table, testing::HasSubstr("published: mmio_limit_mops = 87.5"));
+}
+
+TEST(EndToEnd, ListShowsBenchmarksClustersAndSweeps) {
+  const std::string out = run({"list"}).out;
+  for (const char* part : {"send_rate", "post_list", "sim:cib", "sim:cx3", "sim:cx ", "quickstart"}) {
+    EXPECT_THAT(out, testing::HasSubstr(part));
+  }
+  EXPECT_THAT(out, testing::Not(testing::HasSubstr(".json:")));  // every sweep parses
+}
+
+TEST(EndToEnd, EverySweepThatShipsFitsItsBenchmark) {
+  TempFolder folder;
+  for (const char* sweep : {"quickstart", "send_grid", "loopback"}) {
+    const Ran ran = run({"run", sweep, "--hosts", "null", "--out", folder.file("r")});
+    EXPECT_THAT(ran.err, testing::HasSubstr("has no point for null")) << sweep;  // checked, and not for null
+  }
+}
+
+TEST(EndToEnd, BadInputIsOneLineThatSaysWhat) {
+  TempFolder folder;
+  const std::string sweep = sweep_file(folder, R"("fixed": {"duration": "50us"})");
+  write_text(folder.file("bad.json"), "{\n\"schema\": 1,,\n}");
+  write_text(folder.file("record"), R"({"schema": "verbscope.record/9"})"
+                                    "\n");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{}, "subcommand"},
+      {{"walk"}, "walk"},
+      {{"run", sweep}, "--hosts"},
+      {{"run", sweep, "--hosts", "sim:cib", "--outt", "x"}, "--outt"},
+      {{"run", sweep, "--hosts", "nowhere.txt"}, "nowhere.txt"},
+      {{"run", "no-such-sweep", "--hosts", "sim:cib"}, "no-such-sweep"},
+      {{"run", folder.file("bad.json"), "--hosts", "sim:cib"}, "bad.json:2:"},
+      {{"run", sweep, "--hosts", "sim:cib", "--out", "/proc/x/y"}, "/proc/x/y"},
+      {{"run", sweep, "--hosts", "sim:cib", "--set", "size=big"}, "size"},
+      {{"run", sweep, "--hosts", "sim:cib", "--timeout", "soon"}, "--timeout"},
+      {{"compare", folder.file("nothing")}, "nothing"},
+      {{"compare", folder.file("record")}, "verbscope.record/9"},
+      {{"predict", "--cluster", "cibb", "-s", "8"}, "cibb"},
+      {{"predict", "--cluster", "cib", "-s", "8", "--connection", "XRC"}, "XRC"},
+      {{"recalibrate", "cibb"}, "cibb"}};
+  for (const auto& [arguments, part] : cases) {
+    const Ran ran = run(arguments);
+    EXPECT_NE(ran.end, "exit status 0") << part;
+    EXPECT_THAT(ran.err, testing::AllOf(testing::StartsWith("verbscope: "), testing::HasSubstr(part)));
+  }
+}
+
+TEST(EndToEnd, AnUnknownClusterFailsThePointAndNamesTheKnownOnes) {
+  TempFolder folder;
+  const std::string sweep = sweep_file(folder, R"("fixed": {"duration": "50us"})");
+  EXPECT_EQ(run({"run", sweep, "--hosts", "sim:cibb", "--out", folder.file("r")}).end, "exit status 1");
+  EXPECT_THAT(read_results(folder.file("r")).records.at(0).reason,
+              testing::AllOf(testing::HasSubstr("cibb"), testing::HasSubstr("cx3")));
+}
+
+TEST(EndToEnd, RecalibrateShowsResidualsAndLeavesTheProfileAlone) {
+  TempFolder folder;
+  const std::string profile = folder.file("cx3.json");
+  const std::string before = read_text(VERBSCOPE_SOURCE_DIR "/configs/clusters/cx3.json");
+  write_text(profile, before);
+  const Ran ran = run({"recalibrate", profile});
+  EXPECT_EQ(ran.end, "exit status 0") << ran.err;
+  EXPECT_THAT(ran.out, testing::HasSubstr("atc16-t5-send-cx3"));
+  EXPECT_THAT(ran.out, testing::HasSubstr("not reproducible yet: atc16-s54-atomics-cx3: needs atomic_rate"));
+  EXPECT_EQ(read_text(profile), before);
+}
+
+}  // namespace
+}  // namespace verbscope

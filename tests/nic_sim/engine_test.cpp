@@ -1,0 +1,173 @@
+// The event engine runs events by time, ties by the order of scheduling, whether they are near or far.
+#include "nic_sim/engine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "nic_sim/random.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+using testing::ElementsAre;
+
+// Notes the argument of every event that runs, and when.
+struct Log {
+  Engine engine;
+  std::vector<std::uint64_t> arguments;
+  std::vector<std::int64_t> times;
+
+  static void note(void* log, std::uint64_t argument) {
+    Log& self = *static_cast<Log*>(log);
+    self.arguments.push_back(argument);
+    self.times.push_back(self.engine.now().count());
+  }
+  void schedule(std::int64_t when, std::uint64_t argument) { engine.schedule(Picos(when), &note, this, argument); }
+  void run() {
+    while (engine.next_time() != Engine::kNever) engine.step();
+  }
+};
+
+// The wheel covers 1024 buckets of 4096 ps: what is further away than 4.2 us waits elsewhere.
+constexpr std::int64_t kFar = 1024 * 4096;
+
+TEST(Engine, RunsEventsByTime) {
+  Log log;
+  log.schedule(300, 3);
+  log.schedule(100, 1);
+  log.schedule(200, 2);
+  log.run();
+  EXPECT_THAT(log.arguments, ElementsAre(1, 2, 3));
+  EXPECT_THAT(log.times, ElementsAre(100, 200, 300));
+  EXPECT_EQ(log.engine.events_run(), 3u);
+}
+
+TEST(Engine, RunsEventsOfOneMomentInTheOrderOfScheduling) {
+  Log log;
+  for (std::uint64_t i = 0; i < 5; ++i) log.schedule(700, i);
+  log.schedule(650, 9);
+  log.run();
+  EXPECT_THAT(log.arguments, ElementsAre(9, 0, 1, 2, 3, 4));
+}
+
+TEST(Engine, RunsFarEventsAmongNearOnesInOrder) {
+  Log log;
+  log.schedule(10 * kFar, 5);
+  log.schedule(kFar, 3);      // the first moment that the wheel does not cover
+  log.schedule(kFar - 1, 2);  // the last that it does
+  log.schedule(kFar + 1, 4);
+  log.schedule(0, 1);
+  log.run();
+  EXPECT_THAT(log.arguments, ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST(Engine, KeepsTheOrderOfATieBetweenAFarAndANearEvent) {
+  Log log;
+  log.schedule(kFar + 500, 1);  // far when it is scheduled
+  log.schedule(1000, 0);
+  log.engine.step();
+  log.schedule(kFar + 500, 2);  // the same moment, near by now
+  log.run();
+  EXPECT_THAT(log.arguments, ElementsAre(0, 1, 2));
+}
+
+TEST(Engine, RunsWhatAnEventSchedules) {
+  struct Chain {
+    Log log;
+    static void link(void* chain, std::uint64_t left) {
+      Chain& self = *static_cast<Chain*>(chain);
+      Log::note(&self.log, left);
+      if (left > 0) self.log.engine.schedule(self.log.engine.now() + Picos(kFar), &link, chain, left - 1);
+    }
+  } chain;
+  chain.log.engine.schedule(Picos(7), &Chain::link, &chain, 3);
+  chain.log.run();
+  EXPECT_THAT(chain.log.times, ElementsAre(7, 7 + kFar, 7 + 2 * kFar, 7 + 3 * kFar));
+}
+
+TEST(Engine, TakesAPastTimeAsNowBehindWhatIsDue) {
+  Log log;
+  log.schedule(500, 0);
+  log.schedule(500, 1);
+  log.engine.step();
+  log.schedule(100, 2);  // now is 500
+  log.run();
+  EXPECT_THAT(log.arguments, ElementsAre(0, 1, 2));
+  EXPECT_THAT(log.times, ElementsAre(500, 500, 500));
+}
+
+TEST(Engine, SaysTheTimeOfTheNextEvent) {
+  Log log;
+  EXPECT_EQ(log.engine.next_time(), Engine::kNever);
+  log.schedule(3 * kFar, 0);
+  EXPECT_EQ(log.engine.next_time(), 3 * kFar);
+  log.schedule(40, 0);
+  EXPECT_EQ(log.engine.next_time(), 40);
+  log.engine.step();
+  EXPECT_EQ(log.engine.next_time(), 3 * kFar);
+  log.engine.step();
+  EXPECT_EQ(log.engine.next_time(), Engine::kNever);
+}
+
+TEST(Engine, GoesOnCorrectlyAfterTheClockWasAdvancedPastTheWheel) {
+  Log log;
+  log.engine.advance_to(Picos(5 * kFar + 123));
+  log.schedule(5 * kFar + 200, 2);
+  log.schedule(5 * kFar + 150, 1);
+  log.schedule(9 * kFar, 3);
+  log.run();
+  EXPECT_THAT(log.arguments, ElementsAre(1, 2, 3));
+}
+
+// The reference: std::multimap keeps equal keys in the order of insertion. `spread` sets how far ahead events lie.
+class EngineAgainstMultimap : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(EngineAgainstMultimap, RunsARandomScheduleInTheSameOrder) {
+  Random random(GetParam());
+  Log log;
+  std::multimap<std::int64_t, std::uint64_t> reference;
+  std::uint64_t number = 0;
+  for (int round = 0; round < 100'000; ++round) {
+    const bool grow = reference.empty() || (reference.size() < 300 && random.below(2) == 0);
+    if (grow) {
+      const std::int64_t now = log.engine.now().count();
+      const auto ahead = static_cast<std::int64_t>(random.below(GetParam()));
+      const std::int64_t coarse = ahead / 64 * 64;  // many ties
+      log.schedule(now + coarse - 64, number);
+      reference.emplace(std::max(now, now + coarse - 64), number);
+      ++number;
+    } else {
+      ASSERT_EQ(log.engine.next_time(), reference.begin()->first);
+      log.engine.step();
+      ASSERT_EQ(log.arguments.back(), reference.begin()->second) << "event " << log.arguments.size();
+      ASSERT_EQ(log.times.back(), reference.begin()->first);
+      reference.erase(reference.begin());
+    }
+  }
+  EXPECT_GT(log.arguments.size(), 10'000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Spread, EngineAgainstMultimap, testing::Values(200, 20'000, kFar / 2, 2 * kFar, 50 * kFar));
+
+TEST(Engine, NeedsMemoryOnlyForWhatIsOutstanding) {
+  struct Nothing {
+    static void happens(void*, std::uint64_t) {}
+  };
+  Engine engine;
+  Random random(1);
+  for (int i = 0; i < 50; ++i) engine.schedule(Picos(i), &Nothing::happens, nullptr);
+  for (int i = 0; i < 1'000'000; ++i) {
+    engine.step();
+    engine.schedule(engine.now() + Picos(static_cast<std::int64_t>(random.below(2 * kFar))), &Nothing::happens,
+                    nullptr);
+  }
+  EXPECT_EQ(engine.nodes_allocated(), 50u);
+  EXPECT_EQ(engine.events_run(), 1'000'000u);
+}
+
+}  // namespace
+}  // namespace verbscope::sim

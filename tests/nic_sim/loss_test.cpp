@@ -1,0 +1,167 @@
+// A switch that loses packets: RC delivers everything once and in order, UC and UD lose whole messages and nothing
+// else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/nic_sim/two_nodes.hpp"
+
+namespace verbscope::test {
+namespace {
+
+using testing::SizeIs;
+
+constexpr std::uint64_t kIn = 512 * 1024;
+constexpr std::uint32_t kSlot = 2048;  // room for a message
+constexpr unsigned kBatch = 16;
+
+Profile lossy(double share) {
+  Profile profile = steady_profile();
+  profile.fabric.loss_probability = share;
+  return profile;
+}
+
+// Message number n: its number, then a pattern of it.
+std::uint32_t length_of(unsigned n) {
+  return 16 + n * 37 % 1500;
+}
+
+void write_message(std::uint8_t* memory, unsigned n) {
+  fill(memory, length_of(n), n);
+  std::memcpy(memory, &n, sizeof n);
+}
+
+testing::AssertionResult is_message(const std::uint8_t* memory, std::size_t bytes, unsigned n) {
+  std::vector<std::uint8_t> expected(kSlot);
+  write_message(expected.data(), n);
+  if (bytes != length_of(n)) return testing::AssertionFailure() << bytes << " bytes, not " << length_of(n);
+  if (std::memcmp(memory, expected.data(), bytes) != 0) return testing::AssertionFailure() << "corrupted";
+  return testing::AssertionSuccess();
+}
+
+struct Lossy {
+  ibv_qp_type type;
+  ibv_mtu mtu;
+  double share;
+  std::uint64_t seed;
+  std::uint8_t timeout;
+};
+
+class Loss : public testing::TestWithParam<Lossy> {};
+
+// Sends `messages` in batches, each when the one before has completed. Yields the numbers of those that arrived, each
+// checked for its bytes, and the numbers of the completions.
+struct Arrived {
+  std::vector<unsigned> received;
+  std::vector<std::uint64_t> completed;
+};
+
+Arrived send_through(Pair& pair, ibv_qp_type type, unsigned messages) {
+  Arrived arrived;
+  const std::uint32_t head = grh_room(type);
+  const auto take_received = [&](ibv_cq* cq) {
+    ibv_wc wc{};
+    while (ibv_poll_cq(cq, 1, &wc) == 1) {
+      EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+      const std::uint8_t* message = pair.b.memory(kIn + wc.wr_id * kSlot + head);
+      unsigned n = 0;
+      std::memcpy(&n, message, sizeof n);
+      EXPECT_TRUE(is_message(message, wc.byte_len - head, n)) << "message " << n;
+      arrived.received.push_back(n);
+      EXPECT_EQ(pair.b.post_recv(pair.qb, kIn + wc.wr_id * kSlot, kSlot, wc.wr_id), 0);
+    }
+  };
+  EXPECT_EQ(pair.b.post_recvs(pair.qb, kIn, kSlot, 64), 0);
+  for (unsigned n = 0; n < messages; n += kBatch) {
+    for (unsigned i = n; i < n + kBatch; ++i) {
+      const std::uint64_t place = i % 64 * kSlot;
+      write_message(pair.a.memory(place), i);
+      const unsigned flags = IBV_SEND_SIGNALED | (length_of(i) <= 256 && i % 2 == 0 ? IBV_SEND_INLINE : 0u);
+      EXPECT_EQ(pair.send({.offset = place, .length = length_of(i), .id = i, .flags = flags}), 0);
+    }
+    // On time, or after a few timeouts.
+    for (const ibv_wc& wc : pair.await(pair.a.send_cq(), kBatch, std::chrono::milliseconds(20))) {
+      EXPECT_EQ(wc.status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc.status);
+      arrived.completed.push_back(wc.wr_id);
+    }
+    if (type != IBV_QPT_RC) pair.pass(std::chrono::microseconds(20));
+    take_received(pair.b.recv_cq());
+  }
+  return arrived;
+}
+
+TEST_P(Loss, WhatArrivesIsWhole) {
+  const Lossy& lossy_case = GetParam();
+  constexpr unsigned kMessages = 480;
+  Pair pair(lossy_case.type, {.timeout = lossy_case.timeout, .mtu = lossy_case.mtu}, lossy(lossy_case.share),
+            lossy_case.seed);
+  const Arrived arrived = send_through(pair, lossy_case.type, kMessages);
+  std::vector<std::uint64_t> all(kMessages);
+  for (unsigned i = 0; i < kMessages; ++i) all[i] = i;
+  EXPECT_EQ(arrived.completed, all);
+  const NicCounts sender = pair.cluster.nic_counts(0);
+  const NicCounts receiver = pair.cluster.nic_counts(1);
+  EXPECT_GT(receiver.dropped_by_switch, 0u);
+  if (lossy_case.type == IBV_QPT_RC) {
+    EXPECT_EQ(std::vector<std::uint64_t>(arrived.received.begin(), arrived.received.end()), all);
+    EXPECT_EQ(sender.messages_sent, kMessages);
+    EXPECT_EQ(receiver.messages_received, kMessages);
+    EXPECT_GT(sender.packets_resent, 0u);
+  } else {
+    EXPECT_LT(arrived.received.size(), kMessages);
+    // In order and none twice: the numbers rise.
+    for (std::size_t i = 1; i < arrived.received.size(); ++i) {
+      ASSERT_LT(arrived.received[i - 1], arrived.received[i]);
+    }
+    EXPECT_EQ(sender.packets_resent, 0u);
+    EXPECT_EQ(sender.packets_sent, receiver.packets_received + receiver.dropped_by_switch);
+  }
+}
+
+std::vector<Lossy> cases() {
+  std::vector<Lossy> all;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (const ibv_mtu mtu : {IBV_MTU_4096, IBV_MTU_256}) {
+      all.push_back({IBV_QPT_RC, mtu, 0.05, seed, 4});
+      all.push_back({IBV_QPT_UC, mtu, 0.05, seed, 4});
+    }
+    all.push_back({IBV_QPT_UD, IBV_MTU_4096, 0.05, seed, 4});
+    // The shortest timeout there is, 8.2 us: some are over before the answer comes.
+    all.push_back({IBV_QPT_RC, IBV_MTU_256, 0.02, seed, 1});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Loss, testing::ValuesIn(cases()), [](const auto& c) {
+  return name_of(c.param.type) + "_" + std::to_string(128 << c.param.mtu) + "_timeout" +
+         std::to_string(c.param.timeout) + "_seed" + std::to_string(c.param.seed);
+});
+
+// One packet, so the share of messages is the share of packets: 5 % of 480 is 24, deviation 4.8.
+TEST(LossShare, IsTheOneAskedFor) {
+  Pair pair(IBV_QPT_UD, {}, lossy(0.05));
+  const Arrived arrived = send_through(pair, IBV_QPT_UD, 480);
+  EXPECT_NEAR(static_cast<double>(480 - arrived.received.size()), 24, 24);
+}
+
+TEST(LossOfEverything, FailsAnRcSender) {
+  Pair pair(IBV_QPT_RC, {.timeout = 1, .retries = 3}, lossy(1));
+  pair.b.post_recv(pair.qb, kIn, kSlot);
+  ASSERT_EQ(pair.send({.length = 64}), 0);
+  EXPECT_THAT(statuses(pair.await(pair.a.send_cq(), 1, std::chrono::milliseconds(1))),
+              testing::ElementsAre(IBV_WC_RETRY_EXC_ERR));
+}
+
+// Answers that are late, not lost: the sender repeats what has arrived, and takes the late answer while it does.
+TEST(LateAnswers, NeitherDoubleNorMixMessages) {
+  Profile profile = steady_profile();
+  profile.nic.responder_units = 1;
+  profile.nic.receive_packet = std::chrono::microseconds(3);  // 16 messages take 48 us, the timeout is 8.2 us
+  Pair pair(IBV_QPT_RC, {.timeout = 1, .retries = 7}, profile);
+  const Arrived arrived = send_through(pair, IBV_QPT_RC, 160);
+  ASSERT_THAT(arrived.received, SizeIs(160));
+  for (unsigned i = 0; i < 160; ++i) EXPECT_EQ(arrived.received[i], i);
+  EXPECT_GT(pair.cluster.nic_counts(0).packets_resent, 0u);
+}
+
+}  // namespace
+}  // namespace verbscope::test

@@ -1,0 +1,248 @@
+// Simulated threads: what calls cost, that an idle thread sees what a spinning one would see, and how runs end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.hpp"
+#include "tests/nic_sim/two_nodes.hpp"
+
+namespace verbscope::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr std::uint64_t kIn = 64 * 1024;
+
+TEST(ThreadClock, CallsCostWhatTheProfileSays) {
+  // cib: post_call 10, post_wqe 30, wc_line 25, doorbell 40, poll_call 15, poll_cqe 10, post_recv_call 10, _wqe 4 ns.
+  Pair pair(IBV_QPT_UD);
+  std::vector<Nanos> took;
+  pair.cluster.add_thread(0, 0, [&](SimNode& node) {
+    Picos last = node.now();
+    const auto lap = [&] {
+      took.push_back(std::chrono::duration_cast<Nanos>(node.now() - last));
+      last = node.now();
+    };
+    ibv_wc wc{};
+    ibv_poll_cq(pair.a.send_cq(), 1, &wc);
+    lap();
+    pair.a.post_recvs(pair.qa, kIn, 128, 3);
+    lap();
+    pair.send({.length = 60, .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE});  // two lines
+    lap();
+    pair.send_list({.length = 60, .flags = IBV_SEND_INLINE}, 3);
+    lap();
+    node.work(Nanos(1234));
+    lap();
+    ibv_poll_cq(pair.a.send_cq(), 1, &wc);
+    lap();
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  });
+  pair.cluster.run();
+  EXPECT_THAT(took, ElementsAre(Nanos(15), Nanos(10 + 3 * 4), Nanos(10 + 30 + 2 * 25), Nanos(10 + 3 * 30 + 40),
+                                Nanos(1234), Nanos(15 + 10)));
+}
+
+TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
+  // A link so slow that a line (90 bytes) takes 1 us; ten buffers. Twelve lines: the last two wait for the first two.
+  Profile profile = steady_profile();
+  profile.wire.pcie.lane_mb_per_s = 90.0 / 16;
+  profile.link.tlp_share = 1;
+  profile.link.mmio_gap = Picos(0);
+  Pair pair(IBV_QPT_UD, {}, profile);
+  Picos end{0};
+  pair.cluster.add_thread(0, 0, [&](SimNode& node) {
+    const Picos begin = node.now();
+    for (int i = 0; i < 6; ++i) pair.send({.length = 60, .flags = IBV_SEND_INLINE});
+    end = node.now() - begin;
+  });
+  pair.cluster.run();
+  // The sixth post needs two buffers: free when lines 1 and 2 have left, 40 ns (one call before its lines) + 2 us.
+  EXPECT_EQ(end, Picos(Nanos(40 + 2000 + 50)));
+}
+
+// A receiver that waits for `messages` on one or two queues, in one way or the other. Yields when it saw each.
+enum class Way { spin, relax, relax_after_other_polls };
+
+std::vector<Picos> times_seen(Way way, int queues) {
+  Pair pair(IBV_QPT_UD);
+  pair.b.post_recvs(pair.qb, kIn, 128, 5);
+  std::vector<Picos> seen;
+  pair.cluster.add_thread(0, 0, [&](SimNode& node) {
+    for (int i = 0; i < 5; ++i) {
+      node.work(Nanos(1777 * i));
+      pair.send({.length = 8, .flags = IBV_SEND_INLINE});
+    }
+  });
+  pair.cluster.add_thread(1, 0, [&](SimNode& node) {
+    node.work(Nanos(3));
+    ibv_wc wc{};
+    if (way == Way::relax_after_other_polls) {
+      // Polls in vain that are no part of a pass without result.
+      for (int i = 0; i < 20; ++i) ibv_poll_cq(pair.b.recv_cq(), 1, &wc);
+    }
+    while (seen.size() < 5) {
+      if (queues == 2) ibv_poll_cq(pair.b.send_cq(), 1, &wc);
+      if (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 1) {
+        seen.push_back(node.now());
+      } else if (way != Way::spin) {
+        node.relax();
+      }
+    }
+  });
+  pair.cluster.run();
+  return seen;
+}
+
+TEST(Relax, SeesCompletionsWhenASpinningThreadWould) {
+  EXPECT_EQ(times_seen(Way::relax, 1), times_seen(Way::spin, 1));
+}
+
+TEST(Relax, AccountsForEveryQueueOfThePass) {
+  EXPECT_EQ(times_seen(Way::relax, 2), times_seen(Way::spin, 2));
+}
+
+TEST(Relax, LandsOnWholePasses) {
+  for (const int queues : {1, 2}) {
+    Pair pair(IBV_QPT_UD);
+    pair.b.post_recvs(pair.qb, kIn, 128, 1);
+    pair.send({.length = 8, .flags = IBV_SEND_INLINE});
+    Picos waited{0};
+    pair.cluster.add_thread(1, 0, [&](SimNode& node) {
+      ibv_wc wc{};
+      const Picos begin = node.now();
+      for (;;) {
+        if (queues == 2) ibv_poll_cq(pair.b.send_cq(), 1, &wc);
+        const Picos before = node.now();
+        if (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 1) {
+          waited = before - begin;
+          return;
+        }
+        node.relax();
+      }
+    });
+    pair.cluster.run();
+    const std::int64_t extra = queues == 2 ? 15'000 : 0;  // the other queue, polled before in the last pass
+    EXPECT_GT(waited.count(), 1'000'000);
+    EXPECT_EQ((waited.count() - extra) % (queues * 15'000), 0) << queues;
+  }
+}
+
+TEST(Relax, APassIsWhatWasPolledSinceTheQueueWasLastPolled) {
+  // 20 more polls of 15 ns before: the same moments as a spinning thread, not multiples of 300 ns.
+  const auto seen = times_seen(Way::relax_after_other_polls, 1);
+  EXPECT_EQ(seen, times_seen(Way::spin, 1));
+}
+
+TEST(Relax, AThreadWithoutAnythingToPollSleepsUntilTheConductorActs) {
+  TwoNodes nodes;
+  bool stop = false;
+  Picos woken{0};
+  nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
+    while (!stop) node.relax();
+    woken = node.now();
+  });
+  nodes.cluster.at(std::chrono::microseconds(50), [&] { stop = true; });
+  nodes.cluster.run();
+  EXPECT_GE(woken, Picos(std::chrono::microseconds(50)));
+  EXPECT_LT(woken, Picos(std::chrono::microseconds(51)));
+}
+
+TEST(Relax, TheConductorIsNotMissedInTheMiddleOfAPass) {
+  // The conductor turns the word after the thread has read it and while it polls (15 ns).
+  TwoNodes nodes;
+  bool stop = false;
+  nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
+    ibv_wc wc{};
+    while (!stop) {
+      if (ibv_poll_cq(nodes.a.send_cq(), 1, &wc) == 0) node.relax();
+    }
+  });
+  nodes.cluster.at(Nanos(7), [&] { stop = true; });
+  EXPECT_NO_THROW(nodes.cluster.run());
+  EXPECT_TRUE(stop);
+}
+
+TEST(Relax, ThreadsThatShareAQueueAreBothWoken) {
+  Pair pair(IBV_QPT_UD);
+  pair.b.post_recvs(pair.qb, kIn, 128, 2);
+  int taken = 0;
+  for (int core = 0; core < 2; ++core) {
+    pair.cluster.add_thread(1, core, [&](SimNode& node) {
+      ibv_wc wc{};
+      while (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 0) node.relax();
+      ++taken;
+    });
+  }
+  pair.cluster.add_thread(0, 0, [&](SimNode& node) {
+    pair.send({.length = 8});
+    node.work(Nanos(10'000));
+    pair.send({.length = 8});
+  });
+  EXPECT_NO_THROW(pair.cluster.run());
+  EXPECT_EQ(taken, 2);
+}
+
+TEST(Run, FailsWhenAllThreadsWaitForEver) {
+  TwoNodes nodes;
+  nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
+    for (;;) node.relax();
+  });
+  try {
+    nodes.cluster.run();
+    FAIL() << "returned";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("all threads wait"));
+  }
+}
+
+TEST(Run, HandsOnWhatAThreadThrows) {
+  TwoNodes nodes;
+  nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
+    node.work(Nanos(500));
+    ibv_wc wc{};
+    ibv_poll_cq(nodes.a.send_cq(), 1, &wc);
+    throw Error("from a thread");
+  });
+  nodes.cluster.add_thread(1, 0, [&](SimNode& node) {
+    for (;;) node.relax();
+  });
+  EXPECT_THROW(nodes.cluster.run(), Error);
+}
+
+TEST(Run, TheDataPathWorksOutsideAfterAThreadThrew) {
+  Pair pair(IBV_QPT_UD);
+  pair.cluster.add_thread(0, 0, [&](SimNode&) { throw Error("from a thread"); });
+  EXPECT_THROW(pair.cluster.run(), Error);
+  EXPECT_EQ(pair.a.post_recv(pair.qa, kIn, 128), 0);
+  EXPECT_EQ(pair.send({.length = 8}), 0);
+  EXPECT_THAT(pair.a.poll_sends(), SizeIs(0));
+}
+
+TEST(Run, AClusterCanBeDestroyedWhileThreadsSleep) {
+  int ended = 0;
+  {
+    TwoNodes nodes;
+    nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
+      const std::shared_ptr<int> count(&ended, [](int* n) { ++*n; });
+      const std::vector<int> heap(100);
+      for (;;) node.relax();
+    });
+    nodes.cluster.add_thread(1, 0, [](SimNode&) { throw Error("ends the run"); });
+    EXPECT_THROW(nodes.cluster.run(), Error);
+    EXPECT_EQ(ended, 0);
+  }
+  EXPECT_EQ(ended, 1);
+}
+
+TEST(Run, CanGoOnWithNewThreads) {
+  TwoNodes nodes;
+  nodes.pass(std::chrono::microseconds(10));
+  const Picos after_first = nodes.cluster.now();
+  nodes.pass(std::chrono::microseconds(10));
+  EXPECT_GE(nodes.cluster.now() - after_first, Picos(std::chrono::microseconds(10)));
+}
+
+}  // namespace
+}  // namespace verbscope::test

@@ -1,0 +1,146 @@
+// A simulated cluster with what the tests need on each node: a device, memory that the NIC may use, completion queues
+// and QPs. Calls outside of threads take no virtual time; pass() lets it go on.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nic_sim/cluster.hpp"
+
+namespace verbscope::test {
+
+// cib without anything random: reads always take the same time.
+Profile steady_profile(const std::string& name = "cib");
+
+// All fields of both, for comparing runs.
+std::vector<std::uint64_t> values(const PcieCounts& counts);
+std::vector<std::uint64_t> values(const NicCounts& counts);
+
+struct QpOptions {
+  ibv_qp_cap cap{.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = 256};
+  bool signal_all = false;
+  std::uint8_t port = 1;
+  std::uint32_t qkey = 0x1111;
+  std::uint8_t timeout = 14;  // 4.096 us * 2^14 = 67 ms
+  std::uint8_t retries = 7;
+  std::uint8_t rnr_retries = 7;    // no limit
+  std::uint8_t min_rnr_timer = 1;  // 10 us
+  ibv_mtu mtu = IBV_MTU_4096;
+  bool global = false;  // address with a GRH
+};
+
+// What a work request is to be; the address is an offset in the node's memory.
+struct Send {
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  std::uint64_t id = 0;
+  unsigned flags = IBV_SEND_SIGNALED;
+  bool with_immediate = false;
+  std::uint32_t immediate = 0;
+};
+
+class TestNode {
+ public:
+  static constexpr std::size_t kMemory = 1 << 20;
+
+  TestNode(SimCluster& cluster, int number, int cq_entries = 4096);
+  ~TestNode();
+  TestNode(const TestNode&) = delete;
+  TestNode& operator=(const TestNode&) = delete;
+
+  Provider& provider() { return *provider_; }
+  ibv_context* context() { return context_; }
+  ibv_pd* pd() { return pd_; }
+  ibv_mr* mr() { return mr_; }
+  ibv_cq* send_cq() { return send_cq_; }
+  ibv_cq* recv_cq() { return recv_cq_; }
+  std::uint8_t* memory(std::uint64_t offset = 0) { return memory_.data() + offset; }
+  ibv_sge sge(std::uint64_t offset, std::uint32_t length);
+
+  ibv_qp* make_qp(ibv_qp_type type, const QpOptions& options = {});
+  void destroy(ibv_qp* qp);
+  ibv_ah* make_ah(int to, const QpOptions& options = {});
+
+  // Posts one request; 0 or the error.
+  int post(ibv_qp* qp, const Send& send, ibv_ah* ah = nullptr, std::uint32_t remote_qp = 0,
+           std::uint32_t remote_qkey = 0x1111);
+  // The same for `count` requests in one list, ids from send.id up.
+  int post_list(ibv_qp* qp, Send send, int count, ibv_ah* ah = nullptr, std::uint32_t remote_qp = 0);
+  int post_recv(ibv_qp* qp, std::uint64_t offset, std::uint32_t length, std::uint64_t id = 0);
+  // One list of `count` RECVs, each of `length` bytes behind the one before, ids from 0 up.
+  int post_recvs(ibv_qp* qp, std::uint64_t offset, std::uint32_t length, int count);
+
+  std::vector<ibv_wc> poll_sends() { return poll(send_cq_); }
+  std::vector<ibv_wc> poll_recvs() { return poll(recv_cq_); }
+
+ private:
+  std::vector<ibv_wc> poll(ibv_cq* cq);
+
+  Provider* provider_;
+  std::vector<std::uint8_t> memory_;
+  ibv_context* context_;
+  ibv_pd* pd_;
+  ibv_mr* mr_;
+  ibv_cq* send_cq_;
+  ibv_cq* recv_cq_;
+  std::vector<ibv_qp*> qps_;
+  std::vector<ibv_ah*> ahs_;
+};
+
+// RESET, or ERR behind a RESET, to RTS towards `peer` on node number `to` (ignored on UD). 0, or the first error.
+int bring_up(TestNode& node, ibv_qp* qp, const QpOptions& options, int to, std::uint32_t peer);
+
+struct TwoNodes {
+  explicit TwoNodes(const Profile& profile = steady_profile(), std::uint64_t seed = 1, int cq_entries = 4096);
+
+  // Virtual time goes on by `time`.
+  void pass(Picos time);
+  // Lets time pass until `cq` of `node` has yielded `count` completions, `limit` at most; yields what came, and in
+  // `when`, to a nanosecond, when the last could be seen.
+  std::vector<ibv_wc> await(ibv_cq* cq, std::size_t count, Picos limit = std::chrono::milliseconds(10),
+                            Picos* when = nullptr);
+
+  Profile profile;
+  SimCluster cluster;
+  TestNode a;
+  TestNode b;
+
+ private:
+  int cores_used_ = 0;
+};
+
+// One QP on each node, connected, or with an address handle on UD.
+struct Pair : TwoNodes {
+  explicit Pair(ibv_qp_type type, const QpOptions& options = {}, const Profile& profile = steady_profile(),
+                std::uint64_t seed = 1, int cq_entries = 4096);
+
+  // From a's QP to b's.
+  int send(const Send& what) { return a.post(qa, what, ah, qb->qp_num); }
+  int send_list(const Send& what, int count) { return a.post_list(qa, what, count, ah, qb->qp_num); }
+
+  QpOptions options;
+  ibv_qp* qa;
+  ibv_qp* qb;
+  ibv_ah* ah = nullptr;
+};
+
+// Fills memory with a pattern that depends on the place and on `seed`.
+void fill(std::uint8_t* memory, std::size_t bytes, unsigned seed);
+// Whether memory has the pattern.
+testing::AssertionResult has_pattern(const std::uint8_t* memory, std::size_t bytes, unsigned seed);
+
+// UD's room for a GRH in front of the payload; 0 on connected transports.
+constexpr std::uint32_t grh_room(ibv_qp_type type) {
+  return type == IBV_QPT_UD ? 40 : 0;
+}
+std::string name_of(ibv_qp_type type);
+
+std::vector<ibv_wc_status> statuses(const std::vector<ibv_wc>& completions);
+std::vector<std::uint64_t> ids(const std::vector<ibv_wc>& completions);
+
+}  // namespace verbscope::test
