@@ -68,11 +68,12 @@ struct OptionKeys {
   }
 };
 
-// At least three digits that mean something, and no noise after them.
+// Three or four digits: more would be noise.
 std::string number_text(const std::optional<double>& value) {
   if (!value) return "-";
   const double v = std::abs(*value);
-  return fmt::format("{:.{}f}", *value, v == 0 || v >= 1 ? (v < 100 ? 2 : 1) : 4);
+  const int decimals = v >= 100 ? 1 : v >= 1 || v == 0 ? 2 : v >= 0.1 ? 3 : 4;
+  return fmt::format("{:.{}f}", *value, decimals);
 }
 
 std::string optional_percent(const std::optional<double>& value) {
@@ -128,7 +129,7 @@ std::vector<TableGroup> table_groups(const OptionKeys& keys, bool repeated, bool
   if (repeated) options.columns.push_back({"rep"});
   if (options.columns.empty()) options.columns.push_back({""});
   std::vector<TableGroup> groups{
-      options, {simulated ? "simul." : "rate", {{"Mops"}}}, {"model bound", {{"Mops"}, {"by", true}}}};
+      options, {simulated ? "sim." : "rate", {{"Mops"}}}, {"model bound", {{"Mops"}, {"by", true}}}};
   for (const char* name : {"reads/op", "writes/op", "MMIOs/op", "PCIe bytes/op"}) {
     groups.push_back({name, {{"meas."}, {"model"}, {"%"}}});
   }

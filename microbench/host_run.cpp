@@ -40,14 +40,8 @@ FabricFacts host_facts(const Options& options, const DevicePorts& ports, std::si
 // The steps of the side under test, from "everybody is connected" on.
 class ServerRun {
  public:
-  ServerRun(const Benchmark& benchmark, Role& role, const Plan& plan, std::vector<Channel>& peers,
-            const std::vector<int>& cores)
-      : benchmark_(benchmark),
-        role_(role),
-        plan_(plan),
-        peers_(peers),
-        cores_(cores),
-        conductor_(role, peers, cores, plan.schedule.timeout) {}
+  ServerRun(Role& role, const Plan& plan, std::vector<Channel>& peers, const std::vector<int>& cores)
+      : role_(role), plan_(plan), peers_(peers), cores_(cores), conductor_(role, peers, cores, plan.schedule.timeout) {}
 
   void run(Outcome& outcome) {
     for (Channel& peer : peers_) conductor_.await(peer, "ready");
@@ -114,7 +108,6 @@ class ServerRun {
     judge_delivery(delivery, plan_.operation, outcome.failure);
   }
 
-  const Benchmark& benchmark_;
   Role& role_;
   const Plan& plan_;
   std::vector<Channel>& peers_;
@@ -200,7 +193,7 @@ Outcome run_server(const Benchmark& benchmark, const Options& options, const Opt
       for (Channel& peer : peers) peer.send("endpoints", role.endpoints(), plan.schedule.timeout);
       role.connect(theirs);
     }
-    ServerRun(benchmark, role, plan, peers, cores).run(outcome);
+    ServerRun(role, plan, peers, cores).run(outcome);
   });
   outcome.environment["server"] = role.describe();
   outcome.config["mtu"] = role.mtu();

@@ -57,7 +57,7 @@ struct FabricFacts {
   bool simulated = false;
   bool alone = false;                 // null: there are no clients
   std::uint32_t server_cores = 1;     // threads that fit
-  std::uint32_t client_cores = 1;     // likewise; also the default of --client_threads when simulated
+  std::uint32_t client_cores = 1;     // likewise
   std::uint32_t ports = 1;            // that --ib_port selects
   std::uint32_t default_clients = 1;  // enough not to be the limit
 };

@@ -34,6 +34,7 @@ class Receiver final : public WorkloadOn<Receiver> {
     state_.queues = queues_;
     state_.checker = &checker_;
     state_.goal = setup.goal;
+    state_.close_when_idle = setup.side == Side::client;
     validate_ = setup.operation.validate;
   }
 

@@ -31,6 +31,7 @@ struct RecvState {
   ibv_cq* cq = nullptr;
   std::span<RecvQueue> queues;
   PayloadChecker* checker = nullptr;
+  bool close_when_idle = false;          // the stop may come after the last message: then the window ends there
   std::uint64_t wrong = 0;               // messages that the checker refused
   std::uint64_t goal = Window::kNoGoal;  // messages to measure
 };
@@ -91,6 +92,9 @@ void recv_loop(N& node, RecvState& s, const RunControl& control, ThreadTally& ta
         return;
       }
       if (control.quit.load(std::memory_order_relaxed)) return;
+      if (s.close_when_idle && control.phase.load(std::memory_order_relaxed) == Phase::stop) {
+        window.see(node, Phase::stop, received);
+      }
       node.relax();
       continue;
     }

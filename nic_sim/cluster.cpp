@@ -17,19 +17,19 @@ constexpr std::uint64_t seed_of(std::uint64_t seed, std::uint64_t part) {
   return seed * 0x9e3779b97f4a7c15 + part;
 }
 
-struct Machine {
-  Machine(sim::Engine& engine, sim::Fabric& fabric, sim::ThreadSlot& threads, const Profile& profile,
-          std::uint32_t node, std::uint64_t seed)
-      : nic(engine, fabric, threads, profile, node, seed), provider(nic) {}
-
-  sim::Nic nic;
-  sim::SimProvider provider;
-  std::vector<bool> core_used;
-};
-
 }  // namespace
 
 struct SimCluster::Impl {
+  struct Machine {
+    Machine(sim::Engine& engine, sim::Fabric& fabric, sim::ThreadSlot& threads, const Profile& profile,
+            std::uint32_t node, std::uint64_t seed)
+        : nic(engine, fabric, threads, profile, node, seed), provider(nic) {}
+
+    sim::Nic nic;
+    sim::SimProvider provider;
+    std::vector<bool> core_used;
+  };
+
   Impl(const Profile& p, int nodes, std::uint64_t seed) : profile(p), fabric(engine, profile, seed_of(seed, 0)) {
     for (int i = 0; i < nodes; ++i) {
       const auto node = static_cast<std::uint32_t>(i);
@@ -75,7 +75,7 @@ int SimCluster::cores() const {
 }
 
 void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> body) {
-  Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
+  Impl::Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
   if (core < 0 || core >= cores()) fail("core {}: a node of {} has cores 0-{}", core, impl_->profile.name, cores() - 1);
   if (machine.core_used[static_cast<std::size_t>(core)]) fail("core {} of node {}: has a thread already", core, node);
   machine.core_used[static_cast<std::size_t>(core)] = true;

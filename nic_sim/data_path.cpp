@@ -10,10 +10,6 @@
 namespace verbscope::sim {
 namespace {
 
-SimQp& as_sim(ibv_qp* qp) {
-  return *static_cast<SimQp*>(qp);
-}
-
 int check_send(const SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) {
   if (wr.opcode != IBV_WR_SEND && wr.opcode != IBV_WR_SEND_WITH_IMM) return EINVAL;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > std::max(qp.send.max_sge, 1u)) return EINVAL;

@@ -3,17 +3,6 @@
 #include "nic_sim/nic.hpp"
 
 namespace verbscope::sim {
-namespace {
-
-std::uint64_t as_argument(Packet& packet) {
-  return reinterpret_cast<std::uint64_t>(&packet);
-}
-Packet& as_packet(std::uint64_t argument) {
-  return *reinterpret_cast<Packet*>(argument);
-}
-
-}  // namespace
-
 Fabric::Fabric(Engine& engine, const Profile& profile, std::uint64_t seed)
     : engine_(engine),
       ports_per_node_(static_cast<std::size_t>(profile.wire.ports)),

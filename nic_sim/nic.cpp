@@ -79,13 +79,14 @@ void Nic::receive(Packet& packet) {
 }
 
 void Nic::complete(SimCq& cq, Completion completion) {
-  if (cq.waiting() == cq.ring.size()) {
+  const auto places = static_cast<std::uint64_t>(cq.cqe);
+  if (cq.waiting() == places) {
     cq.overrun = true;  // the program sees it at its next poll; what came before stays readable
     return;
   }
   const std::uint64_t bytes = profile_.wire.cqe_bytes.value;
-  completion.visible = bus_.dma_write(cq.written % cq.ring.size() * bytes, bytes);
-  cq.at(cq.written++) = completion;
+  completion.visible = bus_.dma_write(cq.written % places * bytes, bytes);
+  cq.push(completion);
   if (cq.waiter != nullptr) cq.waiter->wake_at(completion.visible);
 }
 

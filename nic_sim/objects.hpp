@@ -45,7 +45,7 @@ struct SimAh : ibv_ah {
 };
 
 // One entry of a completion queue, and when the program can see it.
-struct Completion {
+struct alignas(64) Completion {
   Picos visible;
   std::uint64_t wr_id;
   SimQp* qp;
@@ -59,8 +59,9 @@ struct Completion {
   bool of_send;
 };
 
+// Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
 struct SimCq : ibv_cq {
-  std::vector<Completion> ring;
+  std::vector<Completion> places = std::vector<Completion>(64);
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
   bool overrun = false;
@@ -68,7 +69,17 @@ struct SimCq : ibv_cq {
   SimThread* waiter = nullptr;
 
   std::uint64_t waiting() const { return written - polled; }
-  Completion& at(std::uint64_t n) { return ring[n % ring.size()]; }
+  Completion& at(std::uint64_t n) { return places[n & (places.size() - 1)]; }
+
+  // There must be room.
+  void push(const Completion& completion) {
+    if (waiting() == places.size()) {
+      std::vector<Completion> more(places.size() * 2);
+      for (std::uint64_t n = polled; n < written; ++n) more[n & (more.size() - 1)] = at(n);
+      places.swap(more);
+    }
+    at(written++) = completion;
+  }
 };
 
 struct SendWqe {
@@ -117,7 +128,7 @@ struct SendQueue {
   std::uint32_t max_sge = 0;
   std::uint32_t max_inline = 0;
   SendLayout before_data{NicFamily::mlx5};  // the segments before the data of a SEND
-  std::uint32_t slot_bytes = 0;  // fixed slots (mlx4); 0: packed blocks
+  std::uint32_t slot_bytes = 0;             // fixed slots (mlx4); 0: packed blocks
   std::uint64_t ring_bytes = 0;
   std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
 
@@ -208,5 +219,26 @@ struct SimQp : ibv_qp {
   SimCq& send_completions() const { return *static_cast<SimCq*>(send_cq); }
   SimCq& recv_completions() const { return *static_cast<SimCq*>(recv_cq); }
 };
+
+inline SimContext& as_sim(ibv_context* context) {
+  return *static_cast<SimContext*>(context);
+}
+inline SimPd& as_sim(ibv_pd* pd) {
+  return *static_cast<SimPd*>(pd);
+}
+inline SimQp& as_sim(ibv_qp* qp) {
+  return *static_cast<SimQp*>(qp);
+}
+
+// What events carry: a QP as their object, a packet as their argument.
+inline SimQp& as_qp(void* object) {
+  return *static_cast<SimQp*>(object);
+}
+inline Packet& as_packet(std::uint64_t argument) {
+  return *reinterpret_cast<Packet*>(argument);
+}
+inline std::uint64_t as_argument(Packet& packet) {
+  return reinterpret_cast<std::uint64_t>(&packet);
+}
 
 }  // namespace verbscope::sim

@@ -29,16 +29,6 @@ int no_events(ibv_cq*, int) {
   return EOPNOTSUPP;
 }
 
-SimContext& as_sim(ibv_context* context) {
-  return *static_cast<SimContext*>(context);
-}
-SimPd& as_sim(ibv_pd* pd) {
-  return *static_cast<SimPd*>(pd);
-}
-SimQp& as_sim(ibv_qp* qp) {
-  return *static_cast<SimQp*>(qp);
-}
-
 // Subnets are per port, so that the LID of a node is the same on each: its number and one.
 std::uint16_t lid_of(std::uint32_t node) {
   return static_cast<std::uint16_t>(node + 1);
@@ -228,8 +218,7 @@ ibv_cq* SimProvider::create_cq(ibv_context* context, int entries) {
   if (entries < 1 || entries > kMaxCqEntries) return fail_with<ibv_cq>(EINVAL);
   auto* cq = new SimCq{};
   cq->context = context;
-  cq->ring.resize(std::bit_ceil(static_cast<std::size_t>(entries)));
-  cq->cqe = static_cast<int>(cq->ring.size());
+  cq->cqe = static_cast<int>(std::bit_ceil(static_cast<unsigned>(entries)));
   ++as_sim(context).open_objects;
   return cq;
 }

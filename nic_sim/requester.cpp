@@ -10,10 +10,6 @@ namespace {
 // After a miss the WQEs behind it that are missing too are read with it, up to so many. Assumed.
 constexpr std::uint64_t kReadAgainRun = 8;
 
-SimQp& as_qp(void* object) {
-  return *static_cast<SimQp*>(object);
-}
-
 // A run of work requests in one event argument.
 std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
   return first << 8 | count;

@@ -7,14 +7,6 @@
 #include "pcie_model/wire/packet.hpp"
 
 namespace verbscope::sim {
-namespace {
-
-SimQp& as_qp(void* object) {
-  return *static_cast<SimQp*>(object);
-}
-
-}  // namespace
-
 Packet& Requester::make_packet(SimQp& qp, SendWqe& wqe) {
   const bool datagram = qp.transport == Transport::ud;
   const std::uint32_t offset = qp.requester.packet_of_next * qp.path_mtu;
@@ -82,7 +74,7 @@ void Requester::send_payload(SimQp& qp, SendWqe& wqe, Packet& packet) {
     }
     packet.reads_left = static_cast<std::uint32_t>(pending_reads_.size());
     for (const Piece& piece : pending_reads_) {
-      nic_.bus().dma_read(piece.address, piece.bytes, &payload_read, &qp, reinterpret_cast<std::uint64_t>(&packet));
+      nic_.bus().dma_read(piece.address, piece.bytes, &payload_read, &qp, as_argument(packet));
     }
     pending_reads_.clear();
   }
@@ -92,7 +84,7 @@ void Requester::send_payload(SimQp& qp, SendWqe& wqe, Packet& packet) {
 
 void Requester::payload_read(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  Packet& packet = *reinterpret_cast<Packet*>(argument);
+  Packet& packet = as_packet(argument);
   if (--packet.reads_left > 0) return;
   const SendQueue& queue = qp.send;
   const std::uint64_t slot = packet.wqe & (queue.ring.size() - 1);

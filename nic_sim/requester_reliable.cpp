@@ -9,10 +9,6 @@
 namespace verbscope::sim {
 namespace {
 
-SimQp& as_qp(void* object) {
-  return *static_cast<SimQp*>(object);
-}
-
 // InfiniBand Architecture Specification 1.3, volume 1, section 9.7.5.2.8, "Encoding for RNR NAK Timer Field":
 // hundredths of a millisecond.
 constexpr std::array<int, 32> kRnrTimer{65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,

@@ -10,13 +10,6 @@
 namespace verbscope::sim {
 namespace {
 
-SimQp& as_qp(void* object) {
-  return *static_cast<SimQp*>(object);
-}
-Packet& as_packet(std::uint64_t argument) {
-  return *reinterpret_cast<Packet*>(argument);
-}
-
 std::uint32_t grh_room(const SimQp& qp) {
   return qp.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;
 }
@@ -86,7 +79,7 @@ void Responder::begin_service(SimQp& qp, Packet& packet) {
     time += profile.receive_dma * dmas;
   }
   nic_.counts().responder_busy_ps += static_cast<std::uint64_t>(time.count());
-  nic_.engine().schedule(nic_.engine().now() + time, &service_done, &qp, reinterpret_cast<std::uint64_t>(&packet));
+  nic_.engine().schedule(nic_.engine().now() + time, &service_done, &qp, as_argument(packet));
 }
 
 void Responder::service_done(void* object, std::uint64_t argument) {

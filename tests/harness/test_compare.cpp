@@ -115,17 +115,17 @@ TEST(Compare, TheTableShowsAPointALine) {
   const auto lines = lines_of(compare_table(compare_records(records, published, false)));
   EXPECT_EQ(lines[0], "send_rate");
   EXPECT_EQ(lines[1],
-            "post | simul. | model bound | reads/op        | writes/op           | MMIOs/op        | PCIe bytes/op     "
+            "post | sim.  | model bound | reads/op        | writes/op         | MMIOs/op        | PCIe bytes/op     "
             "| published");
   EXPECT_EQ(lines[2],
-            "list |   Mops |  Mops by    | meas. model   % |  meas.  model     % | meas. model   % | meas. model     % "
+            "list |  Mops |  Mops by    | meas. model   % | meas. model     % | meas. model   % | meas. model     % "
             "| Mops    %");
   EXPECT_THAT(lines[4], testing::StartsWith("sim:cib (SIMULATED) connection=UD size=60 duration=0.001 s"));
   EXPECT_EQ(lines[5],
-            "   1 |  82.00 | 87.50 mmio  |  2.00  2.00 0.0 | 0.2500 0.2000 +25.0 |  1.00  1.00 0.0 | 300.0 240.0 +25.0 "
+            "   1 | 82.00 | 87.50 mmio  |  2.00  2.00 0.0 | 0.250 0.200 +25.0 |  1.00  1.00 0.0 | 300.0 240.0 +25.0 "
             "|   80 +2.5 calibrated");
   EXPECT_EQ(lines[6],
-            "  16 |  101.6 | 87.50 mmio  |  2.00  2.00 0.0 | 0.2500 0.2000 +25.0 |  1.00  1.00 0.0 | 300.0 240.0 +25.0 "
+            "  16 | 101.6 | 87.50 mmio  |  2.00  2.00 0.0 | 0.250 0.200 +25.0 |  1.00  1.00 0.0 | 300.0 240.0 +25.0 "
             "|    -      predicted");
   EXPECT_EQ(lines[7], "  32 | FAILED: no end after 3 s");
   for (const std::string& line : lines) EXPECT_LE(line.size(), 160u) << line;

@@ -122,6 +122,20 @@ TEST(RecvLoop, EndsAfterTheStopEvenWhileMessagesGoOn) {
   EXPECT_EQ(thread.tally.window.end_ops, 50u);
 }
 
+TEST(RecvLoop, OfAClientClosesItsWindowWhenTheStopComesAfterTheLastMessage) {
+  for (const bool client : {false, true}) {
+    Thread thread;
+    thread.state.close_when_idle = client;
+    for (int i = 0; i < 4; ++i) thread.message(0);
+    thread.node.on_idle = [&, idle = 0]() mutable {
+      if (++idle == 2) thread.control.phase = Phase::stop;
+      if (idle == 4) thread.control.quit = true;
+    };
+    recv_loop<true>(thread.node, thread.state, thread.control, thread.tally);
+    EXPECT_EQ(thread.tally.window_closed, client);
+  }
+}
+
 TEST(RecvLayout, PutsPayloadsOnCacheLinesBehindTheGrh) {
   const RecvLayout datagram = recv_layout({.transport = Transport::ud, .payload = 60}, 512);
   EXPECT_EQ(datagram.payload_offset % 64, 0u);

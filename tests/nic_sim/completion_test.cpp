@@ -29,7 +29,7 @@ TEST_P(Completions, UnsignaledRequestsGiveNone) {
   Pair pair(GetParam());
   pair.b.post_recvs(pair.qb, kIn, 128, 8);
   for (std::uint64_t i = 0; i < 8; ++i) {
-    ASSERT_EQ(pair.send({.length = 32, .id = i, .flags = i % 4 == 3 ? IBV_SEND_SIGNALED : 0u}), 0);
+    ASSERT_EQ(pair.send({.length = 32, .id = i, .flags = i % 4 == 3 ? kSignaled : 0}), 0);
   }
   pair.pass(kLong);
   EXPECT_THAT(ids(pair.a.poll_sends()), ElementsAre(3, 7));
@@ -61,7 +61,7 @@ TEST_P(Completions, APolledCompletionFreesTheUnsignaledOnesBefore) {
   Pair pair(GetParam(), depth(4, 16));
   pair.b.post_recvs(pair.qb, kIn, 128, 16);
   for (std::uint64_t i = 0; i < 4; ++i) {
-    ASSERT_EQ(pair.send({.length = 8, .id = i, .flags = i == 2 ? IBV_SEND_SIGNALED : 0u}), 0);
+    ASSERT_EQ(pair.send({.length = 8, .id = i, .flags = i == 2 ? kSignaled : 0}), 0);
   }
   pair.pass(kLong);
   EXPECT_THAT(ids(pair.a.poll_sends()), ElementsAre(2));

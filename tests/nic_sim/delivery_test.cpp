@@ -30,7 +30,7 @@ TEST_P(Delivery, TheBytesOfAMessageArrive) {
   fill(pair.a.memory(kOut), shape.length, 5);
   const std::uint32_t head = grh_room(shape.type);
   ASSERT_EQ(pair.b.post_recv(pair.qb, kIn, kRoom, 77), 0);
-  const unsigned flags = IBV_SEND_SIGNALED | (shape.inlined ? IBV_SEND_INLINE : 0u);
+  const unsigned flags = kSignaled | (shape.inlined ? kInline : 0);
   ASSERT_EQ(pair.send({.offset = kOut, .length = shape.length, .id = 33, .flags = flags}), 0);
   if (shape.inlined) std::memset(pair.a.memory(kOut), 0, shape.length);  // the buffer is free after the post
   const auto received = pair.await(pair.b.recv_cq(), 1);
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(, EveryTransport, testing::Values(IBV_QPT_RC, IBV_QPT_U
 
 // Gathers from three pieces and scatters into four.
 TEST_P(EveryTransport, PiecesAreGatheredAndScattered) {
-  for (const unsigned flags : {0u, static_cast<unsigned>(IBV_SEND_INLINE)}) {
+  for (const unsigned flags : {0u, kInline}) {
     Pair pair(GetParam());
     const std::uint32_t head = grh_room(GetParam());
     std::vector<std::uint8_t> message(100 + 7 + 43);
@@ -146,7 +146,7 @@ TEST_P(EveryTransport, AHeaderOnlySendWorksOnAQpWithoutInlineRoom) {
   Pair pair(GetParam(),
             {.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}});
   pair.b.post_recv(pair.qb, kIn, 64, 1);
-  ASSERT_EQ(pair.send({.length = 0, .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE}), 0);
+  ASSERT_EQ(pair.send({.length = 0, .flags = kSignaled | kInline}), 0);
   EXPECT_THAT(statuses(pair.await(pair.b.recv_cq(), 1)), ElementsAre(IBV_WC_SUCCESS));
 }
 
@@ -157,7 +157,7 @@ TEST_P(EveryTransport, MessagesArriveInTheOrderOfPosting) {
   for (std::uint32_t i = 0; i < 48; ++i) {
     // Inline and read payload take turns: the inline ones may not overtake.
     fill(pair.a.memory(i * 400), 200 + i, i);
-    const unsigned flags = IBV_SEND_SIGNALED | (i % 2 == 0 ? IBV_SEND_INLINE : 0u);
+    const unsigned flags = kSignaled | (i % 2 == 0 ? kInline : 0);
     ASSERT_EQ(pair.send({.offset = i * 400, .length = 200 + i, .id = i, .flags = flags}), 0);
   }
   const auto received = pair.await(pair.b.recv_cq(), 48);

@@ -34,8 +34,11 @@ TEST(Fiber, FibersThatWaitRunInTheOrderOfTheirTimes) {
       note("b");
     }
   });
-  a.resume();
-  b.resume();
+  // Each starts by an event: nobody may run ahead of the other.
+  for (Fiber* fiber : {&a, &b}) {
+    engine.schedule(
+        Picos(0), [](void* self, std::uint64_t) { static_cast<Fiber*>(self)->resume(); }, fiber);
+  }
   run(engine);
   // b came last to its wait for 500, from 300; a from 400.
   EXPECT_THAT(log, ElementsAre("b50", "a100", "b300", "a400", "b500", "a500"));

@@ -75,7 +75,7 @@ Arrived send_through(Pair& pair, ibv_qp_type type, unsigned messages) {
     for (unsigned i = n; i < n + kBatch; ++i) {
       const std::uint64_t place = i % 64 * kSlot;
       write_message(pair.a.memory(place), i);
-      const unsigned flags = IBV_SEND_SIGNALED | (length_of(i) <= 256 && i % 2 == 0 ? IBV_SEND_INLINE : 0u);
+      const unsigned flags = kSignaled | (length_of(i) <= 256 && i % 2 == 0 ? kInline : 0);
       EXPECT_EQ(pair.send({.offset = place, .length = length_of(i), .id = i, .flags = flags}), 0);
     }
     // On time, or after a few timeouts.

@@ -24,8 +24,8 @@ INSTANTIATE_TEST_SUITE_P(, PostErrors, testing::Values(IBV_QPT_RC, IBV_QPT_UC, I
 TEST_P(PostErrors, InlineDataOverTheLimitIsRefused) {
   Pair pair(GetParam());  // 256 bytes of inline data
   pair.b.post_recv(pair.qb, kIn, 512);
-  EXPECT_EQ(pair.send({.length = 257, .flags = IBV_SEND_INLINE}), ENOMEM);
-  EXPECT_EQ(pair.send({.length = 256, .flags = IBV_SEND_INLINE}), 0);
+  EXPECT_EQ(pair.send({.length = 257, .flags = kInline}), ENOMEM);
+  EXPECT_EQ(pair.send({.length = 256, .flags = kInline}), 0);
 }
 
 TEST_P(PostErrors, MorePiecesThanTheQpHasAreRefused) {
@@ -139,7 +139,7 @@ TEST_P(PostErrors, ARegionThatIsGoneIsAWrongKey) {
   wr.sg_list = &piece;
   wr.num_sge = 1;
   wr.opcode = IBV_WR_SEND;
-  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.send_flags = kSignaled;
   wr.wr.ud = {.ah = pair.ah, .remote_qpn = pair.qb->qp_num, .remote_qkey = 0x1111};
   ibv_send_wr* bad = nullptr;
   ASSERT_EQ(ibv_post_send(pair.qa, &wr, &bad), 0);

@@ -52,7 +52,7 @@ TEST_P(Reset, ErrFlushesWhatIsOutstandingInOrder) {
   Pair pair(GetParam());
   for (std::uint64_t i = 0; i < 5; ++i) pair.a.post_recv(pair.qa, kIn, 64, i);
   for (std::uint64_t i = 0; i < 5; ++i) {
-    ASSERT_EQ(pair.send({.length = 8, .id = 10 + i, .flags = i % 2 == 0 ? IBV_SEND_SIGNALED : 0u}), 0);
+    ASSERT_EQ(pair.send({.length = 8, .id = 10 + i, .flags = i % 2 == 0 ? kSignaled : 0}), 0);
   }
   go(pair.a, pair.qa, IBV_QPS_ERR);  // nothing has happened yet
   pair.pass(kLong);
@@ -103,7 +103,7 @@ TEST_P(Reset, AQpWorksAgainAfterAResetInAnyMoment) {
     for (unsigned round = 0; round < 3; ++round) {
       pair.b.post_recvs(pair.qb, kIn, 4200, 5);
       ASSERT_EQ(pair.send_list({.length = 4096, .id = 1}, 2), 0);
-      ASSERT_EQ(pair.send({.length = 64, .id = 2, .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE}), 0);
+      ASSERT_EQ(pair.send({.length = 64, .id = 2, .flags = kSignaled | kInline}), 0);
       pair.pass(Nanos(moment));
       reconnect(pair);
       // What the old connection had under way may still come to nothing, or, on an equal PSN, be taken.
@@ -170,8 +170,8 @@ TEST(Recovery, AFailedQpWorksAgainManyTimes) {
   profile.nic.wqe_cache = Bytes(256);
   Pair pair(IBV_QPT_RC, {.rnr_retries = 0}, profile);
   for (unsigned round = 0; round < 50; ++round) {
-    ASSERT_EQ(pair.send({.length = 8, .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE}), 0);  // no RECV
-    ASSERT_EQ(pair.send({.length = 8, .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE}), 0);
+    ASSERT_EQ(pair.send({.length = 8, .flags = kSignaled | kInline}), 0);  // no RECV
+    ASSERT_EQ(pair.send({.length = 8, .flags = kSignaled | kInline}), 0);
     pair.pass(std::chrono::microseconds(20));
     EXPECT_THAT(statuses(pair.a.poll_sends()), ElementsAre(IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_WR_FLUSH_ERR));
     reconnect(pair);
@@ -212,7 +212,7 @@ TEST(LocalError, RequestsThatWereSentBeforeItSucceed) {
   // UD: the first three are on the wire long before the fourth, which names no memory, is taken up.
   Pair pair(IBV_QPT_UD);
   pair.b.post_recvs(pair.qb, kIn, 128, 8);
-  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(pair.send({.length = 8, .id = i, .flags = IBV_SEND_INLINE}), 0);
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(pair.send({.length = 8, .id = i, .flags = kInline}), 0);
   pair.pass(std::chrono::microseconds(20));
   ASSERT_EQ(pair.send({.offset = TestNode::kMemory, .length = 8, .id = 3}), 0);
   pair.pass(kLong);

@@ -29,9 +29,9 @@ TEST(ThreadClock, CallsCostWhatTheProfileSays) {
     lap();
     pair.a.post_recvs(pair.qa, kIn, 128, 3);
     lap();
-    pair.send({.length = 60, .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE});  // two lines
+    pair.send({.length = 60, .flags = kSignaled | kInline});  // two lines
     lap();
-    pair.send_list({.length = 60, .flags = IBV_SEND_INLINE}, 3);
+    pair.send_list({.length = 60, .flags = kInline}, 3);
     lap();
     node.work(Nanos(1234));
     lap();
@@ -54,7 +54,7 @@ TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
   Picos end{0};
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     const Picos begin = node.now();
-    for (int i = 0; i < 6; ++i) pair.send({.length = 60, .flags = IBV_SEND_INLINE});
+    for (int i = 0; i < 6; ++i) pair.send({.length = 60, .flags = kInline});
     end = node.now() - begin;
   });
   pair.cluster.run();
@@ -72,7 +72,7 @@ std::vector<Picos> times_seen(Way way, int queues) {
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     for (int i = 0; i < 5; ++i) {
       node.work(Nanos(1777 * i));
-      pair.send({.length = 8, .flags = IBV_SEND_INLINE});
+      pair.send({.length = 8, .flags = kInline});
     }
   });
   pair.cluster.add_thread(1, 0, [&](SimNode& node) {
@@ -107,7 +107,7 @@ TEST(Relax, LandsOnWholePasses) {
   for (const int queues : {1, 2}) {
     Pair pair(IBV_QPT_UD);
     pair.b.post_recvs(pair.qb, kIn, 128, 1);
-    pair.send({.length = 8, .flags = IBV_SEND_INLINE});
+    pair.send({.length = 8, .flags = kInline});
     Picos waited{0};
     pair.cluster.add_thread(1, 0, [&](SimNode& node) {
       ibv_wc wc{};

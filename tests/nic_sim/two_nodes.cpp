@@ -22,10 +22,12 @@ std::vector<std::uint64_t> values(const NicCounts& counts) {
 }
 
 TestNode::TestNode(SimCluster& cluster, int number, int cq_entries)
-    : provider_(&cluster.provider(number)), memory_(kMemory) {
+    : provider_(&cluster.provider(number)),
+      memory_(static_cast<std::uint8_t*>(std::aligned_alloc(4096, kMemory)), &std::free) {
+  std::memset(memory_.get(), 0, kMemory);
   context_ = provider_->open("sim0");
   pd_ = provider_->alloc_pd(context_);
-  mr_ = provider_->reg_mr(pd_, memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE);
+  mr_ = provider_->reg_mr(pd_, memory_.get(), kMemory, IBV_ACCESS_LOCAL_WRITE);
   send_cq_ = provider_->create_cq(context_, cq_entries);
   recv_cq_ = provider_->create_cq(context_, cq_entries);
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -34,12 +35,16 @@ struct QpOptions {
   bool global = false;  // address with a GRH
 };
 
+// Flags of a request, as numbers.
+constexpr unsigned kSignaled = IBV_SEND_SIGNALED;
+constexpr unsigned kInline = IBV_SEND_INLINE;
+
 // What a work request is to be; the address is an offset in the node's memory.
 struct Send {
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
   std::uint64_t id = 0;
-  unsigned flags = IBV_SEND_SIGNALED;
+  unsigned flags = kSignaled;
   bool with_immediate = false;
   std::uint32_t immediate = 0;
 };
@@ -59,7 +64,7 @@ class TestNode {
   ibv_mr* mr() { return mr_; }
   ibv_cq* send_cq() { return send_cq_; }
   ibv_cq* recv_cq() { return recv_cq_; }
-  std::uint8_t* memory(std::uint64_t offset = 0) { return memory_.data() + offset; }
+  std::uint8_t* memory(std::uint64_t offset = 0) { return memory_.get() + offset; }
   ibv_sge sge(std::uint64_t offset, std::uint32_t length);
 
   ibv_qp* make_qp(ibv_qp_type type, const QpOptions& options = {});
@@ -82,7 +87,8 @@ class TestNode {
   std::vector<ibv_wc> poll(ibv_cq* cq);
 
   Provider* provider_;
-  std::vector<std::uint8_t> memory_;
+  // At a page: what crosses a line or not must not depend on the allocator.
+  std::unique_ptr<std::uint8_t[], void (*)(void*)> memory_;
   ibv_context* context_;
   ibv_pd* pd_;
   ibv_mr* mr_;

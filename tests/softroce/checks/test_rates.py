@@ -10,7 +10,7 @@ class Rates(BenchmarkTest):
         for program in (server, client):
             self.assertEqual(program.finish(), 0, program.describe())
         records = self.records("server") + self.records("client")
-        self.assertTrue(records, server.describe())
+        self.assertEqual(len(records), 2, server.describe())
         for record in records:
             self.assertEqual((record["benchmark"], record["status"]), (benchmark, "ok"))
             self.assertEqual(record["environment"]["fabric"], "verbs")
@@ -19,6 +19,9 @@ class Rates(BenchmarkTest):
             self.assertEqual(record["config"]["post_list"], post_list)
             self.assertTrue(record["config"]["ib_dev"].startswith(DEVICE))
             self.assertGreater(record["result"]["rate_mops"], 0)
+            self.assertGreater(record["result"]["window_s"], 0)
+            self.assertEqual(record["result"]["validation"]["wrong"], 0)
+            self.assertGreater(record["result"]["validation"]["checked"], 0)
 
 
 def add_tests():

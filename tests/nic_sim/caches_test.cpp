@@ -1,0 +1,259 @@
+// The adapter's caches: WQEs between arrival and last use, QP contexts, and RECVs that are fetched in groups.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/nic_sim/two_nodes.hpp"
+
+namespace verbscope::test {
+namespace {
+
+using testing::SizeIs;
+
+constexpr std::uint64_t kIn = 64 * 1024;
+constexpr Picos kLong = std::chrono::microseconds(200);
+
+struct Seen {
+  PcieCounts pcie;
+  NicCounts nic;
+};
+
+// Sixteen header-only requests by one doorbell, on a cache of so many bytes.
+Seen send_sixteen(const std::string& cluster, ibv_qp_type type, unsigned flags, std::uint64_t cache_bytes,
+                  std::uint32_t length = 0, std::uint32_t max_inline = 0) {
+  Profile profile = steady_profile(cluster);
+  profile.nic.wqe_cache = Bytes(cache_bytes);
+  const QpOptions options{.cap = {.max_send_wr = 64,
+                                  .max_recv_wr = 64,
+                                  .max_send_sge = 1,
+                                  .max_recv_sge = 1,
+                                  .max_inline_data = max_inline},
+                          .mtu = IBV_MTU_2048};
+  Pair pair(type, options, profile);
+  pair.b.post_recvs(pair.qb, kIn, 256, 16);
+  pair.pass(kLong);
+  EXPECT_EQ(pair.send_list({.length = length, .flags = flags}, 16), 0);
+  pair.pass(kLong);
+  EXPECT_THAT(pair.b.poll_recvs(), SizeIs(16));
+  return {pair.cluster.pcie_counts(0), pair.cluster.nic_counts(0)};
+}
+
+TEST(WqeCache, HoldsABatchThatFits) {
+  const Seen seen = send_sixteen("cib", IBV_QPT_UD, 0, 16 * 64);
+  EXPECT_EQ(seen.nic.wqe_cache_misses, 0u);
+  EXPECT_EQ(seen.nic.wqe_cache_hits, 16u);
+  EXPECT_EQ(seen.nic.wqe_cache_reread_lines, 0u);
+}
+
+TEST(WqeCache, ReadsAgainWhatItCouldNotHold) {
+  // Two places: of sixteen WQEs that arrive together the last two stay. The other fourteen are read again.
+  const Seen seen = send_sixteen("cib", IBV_QPT_UD, 0, 2 * 64);
+  EXPECT_EQ(seen.nic.wqe_cache_misses, 14u);
+  EXPECT_EQ(seen.nic.wqe_cache_hits, 2u);
+  EXPECT_EQ(seen.nic.wqe_cache_reread_lines, 14u);
+}
+
+TEST(WqeCache, ReliableRequestsNeedTheirWqeOnceMoreToComplete) {
+  // To send: 14 misses as above. To complete, signaled: the same 14 are still not there.
+  const Seen seen = send_sixteen("cib", IBV_QPT_RC, kSignaled, 2 * 64);
+  EXPECT_EQ(seen.nic.wqe_cache_misses, 28u);
+  EXPECT_EQ(seen.nic.wqe_cache_hits, 4u);
+  // Unsignaled ones complete without a look.
+  const Seen unsignaled = send_sixteen("cib", IBV_QPT_RC, 0, 2 * 64);
+  EXPECT_EQ(unsignaled.nic.wqe_cache_misses, 14u);
+}
+
+struct RereadCase {
+  std::string cluster;
+  ibv_qp_type type;
+  unsigned flags;
+  std::uint32_t length, max_inline;
+};
+
+class Reread : public testing::TestWithParam<RereadCase> {};
+
+TEST_P(Reread, TheExtraReadsAreExactlyTheRereadLines) {
+  const RereadCase& c = GetParam();
+  const Seen enough = send_sixteen(c.cluster, c.type, c.flags, 1 << 20, c.length, c.max_inline);
+  const Seen small = send_sixteen(c.cluster, c.type, c.flags, 256, c.length, c.max_inline);
+  EXPECT_EQ(enough.nic.wqe_cache_misses, 0u);
+  EXPECT_GT(small.nic.wqe_cache_misses, 0u);
+  EXPECT_EQ(small.pcie.dma_read_lines - enough.pcie.dma_read_lines, small.nic.wqe_cache_reread_lines);
+}
+
+std::vector<RereadCase> reread_cases() {
+  std::vector<RereadCase> all;
+  for (const std::string cluster : {"cib", "cx3", "cx"}) {
+    for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
+      for (const unsigned signaled : {0u, kSignaled}) {
+        all.push_back({cluster, type, signaled, 0, 0});
+        all.push_back({cluster, type, signaled, 0, 188});  // slots that are larger than their WQEs
+        all.push_back({cluster, type, signaled | kInline, 60, 60});
+        all.push_back({cluster, type, signaled | kInline, 100, 188});
+        all.push_back({cluster, type, signaled, 64, 0});
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Reread, testing::ValuesIn(reread_cases()), [](const auto& c) {
+  return c.param.cluster + "_" + name_of(c.param.type) + "_flags" + std::to_string(c.param.flags) + "_" +
+         std::to_string(c.param.length) + "_of_" + std::to_string(c.param.max_inline);
+});
+
+TEST(WqeCache, WqesOfSeveralSizesGoRoundARingCorrectly) {
+  // WQEs of one to four blocks in a ring that they do not divide; those that cross its end are read in two parts.
+  Profile profile = steady_profile();
+  profile.nic.wqe_cache = Bytes(256);
+  const QpOptions options{
+      .cap = {.max_send_wr = 7, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 188}};
+  Pair small(IBV_QPT_UD, options, profile);
+  Pair enough(IBV_QPT_UD, options);
+  for (unsigned round = 0; round < 40; ++round) {
+    for (Pair* pair : {&small, &enough}) {
+      ASSERT_EQ(pair->b.post_recvs(pair->qb, kIn, 256, 7), 0);
+      for (unsigned first = 0; first < 6; first += 3) {
+        const std::uint32_t length = (round * 61 + first * 50) % 189;
+        fill(pair->a.memory(first * 256), length, round);
+        ASSERT_EQ(pair->send_list({.offset = first * 256, .length = length, .flags = kInline | kSignaled}, 3), 0);
+      }
+      pair->pass(std::chrono::microseconds(30));
+      ASSERT_THAT(pair->a.poll_sends(), SizeIs(6)) << round;
+      const auto received = pair->b.poll_recvs();
+      ASSERT_THAT(received, SizeIs(6)) << round;
+      for (unsigned i = 0; i < 6; ++i) {
+        const std::uint32_t length = (round * 61 + i / 3 * 150) % 189;
+        ASSERT_EQ(received[i].byte_len, length + 40);
+        ASSERT_TRUE(has_pattern(pair->b.memory(kIn + received[i].wr_id * 256 + 40), length, round));
+      }
+      ASSERT_EQ(pair->send({.length = 0, .flags = kSignaled}), 0);
+      pair->pass(std::chrono::microseconds(30));
+      pair->a.poll_sends();
+      pair->b.poll_recvs();
+    }
+  }
+  EXPECT_GT(small.cluster.nic_counts(0).wqe_cache_misses, 0u);
+  EXPECT_EQ(small.cluster.pcie_counts(0).dma_read_lines - enough.cluster.pcie_counts(0).dma_read_lines,
+            small.cluster.nic_counts(0).wqe_cache_reread_lines);
+}
+
+// One header-only SEND by BlueFlame from each of `qps` QPs in turn, three times over, with room for four contexts of
+// 375 bytes. The only reads of the sender are contexts.
+Seen take_turns(int qps) {
+  Profile profile = steady_profile();
+  profile.nic.qp_context = Bytes(375);
+  profile.nic.qp_context_cache = Bytes(4 * 375);
+  Pair pair(IBV_QPT_UD, {}, profile);
+  std::vector<ibv_qp*> all{pair.qa};
+  for (int i = 1; i < qps; ++i) {
+    all.push_back(pair.a.make_qp(IBV_QPT_UD));
+    EXPECT_EQ(bring_up(pair.a, all.back(), {}, 0, 0), 0);
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (ibv_qp* qp : all) {
+      EXPECT_EQ(pair.a.post(qp, {.flags = 0}, pair.ah, pair.qb->qp_num), 0);
+      pair.pass(std::chrono::microseconds(5));
+    }
+  }
+  return {pair.cluster.pcie_counts(0), pair.cluster.nic_counts(0)};
+}
+
+TEST(QpContextCache, MissesEachQpOnceWhenAllFit) {
+  const Seen seen = take_turns(4);
+  EXPECT_EQ(seen.nic.qp_context_misses, 4u);
+  EXPECT_EQ(seen.nic.qp_context_hits, 8u);
+  EXPECT_EQ(seen.pcie.dma_read_lines, 4u * 6);  // 375 bytes are 6 lines
+}
+
+TEST(QpContextCache, MissesEveryTimeWhenOneMoreTakesTurns) {
+  // Least recently used: the one that comes next has just been thrown out.
+  const Seen seen = take_turns(5);
+  EXPECT_EQ(seen.nic.qp_context_misses, 15u);
+  EXPECT_EQ(seen.nic.qp_context_hits, 0u);
+  EXPECT_EQ(seen.pcie.dma_read_lines, 15u * 6);
+}
+
+TEST(QpContextCache, AMissDelaysTheUnitByTheRead) {
+  Profile profile = steady_profile();
+  Profile never = profile;
+  never.nic.qp_context_cache = Bytes(1);  // holds none
+  const auto time = [](const Profile& p) {
+    Pair pair(IBV_QPT_UD, {}, p);
+    EXPECT_EQ(pair.send({.flags = kSignaled}), 0);
+    pair.pass(std::chrono::microseconds(20));
+    EXPECT_THAT(pair.a.poll_sends(), SizeIs(1));
+    const Picos begin = pair.cluster.now();
+    EXPECT_EQ(pair.send({.flags = kSignaled}), 0);
+    Picos when{0};
+    pair.await(pair.a.send_cq(), 1, std::chrono::milliseconds(1), &when);
+    return static_cast<double>((when - begin).count()) * 1e-3;
+  };
+  // 375 bytes: request 26 B, three completions 375 + 66 B at 64.7 ps, 2 * 120 ns of way, 150 ns of memory: 420 ns. A
+  // poll takes 16.
+  EXPECT_NEAR(time(never) - time(profile), 420, 17);
+}
+
+// Lines that the receiver's adapter has read for RECVs of one SGE, 16 bytes each.
+struct Receiver : Pair {
+  Receiver()
+      : Pair(IBV_QPT_UD, {.cap = {.max_send_wr = 256,
+                                  .max_recv_wr = 256,
+                                  .max_send_sge = 1,
+                                  .max_recv_sge = 1,
+                                  .max_inline_data = 64}}) {
+    // A first packet is dropped, and brings the QP's context.
+    send({.flags = 0});
+    pass(kLong);
+    context_lines_ = cluster.pcie_counts(1).dma_read_lines;
+  }
+  std::uint64_t recv_lines() {
+    pass(std::chrono::microseconds(5));
+    return cluster.pcie_counts(1).dma_read_lines - context_lines_;
+  }
+
+ private:
+  std::uint64_t context_lines_ = 0;
+};
+
+TEST(RecvFetch, ReadsGroupsOfSixteenAsFourLines) {
+  Receiver receiver;
+  ASSERT_EQ(receiver.b.post_recvs(receiver.qb, kIn, 64, 16), 0);
+  EXPECT_EQ(receiver.recv_lines(), 4u);
+}
+
+TEST(RecvFetch, StaysTwoGroupsAhead) {
+  Receiver receiver;
+  ASSERT_EQ(receiver.b.post_recvs(receiver.qb, kIn, 64, 128), 0);
+  EXPECT_EQ(receiver.recv_lines(), 8u);
+  // One RECV used makes room for a part of a group only, which is not read: groups are aligned... until there are
+  // fewer than two groups ahead, which is at once.
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(receiver.send({.length = 8, .flags = kInline}), 0);
+  EXPECT_EQ(receiver.recv_lines(), 12u);
+  for (int i = 0; i < 96; ++i) ASSERT_EQ(receiver.send({.length = 8, .flags = kInline}), 0);
+  EXPECT_EQ(receiver.recv_lines(), 32u);  // all 128
+  EXPECT_EQ(receiver.cluster.nic_counts(1).messages_received, 112u);
+}
+
+TEST(RecvFetch, ReadsALoneRecvAtOnceAndTheRestOfItsGroupTogether) {
+  Receiver receiver;
+  ASSERT_EQ(receiver.b.post_recv(receiver.qb, kIn, 64), 0);
+  EXPECT_EQ(receiver.recv_lines(), 1u);  // there was none: 16 bytes
+  for (int i = 1; i < 15; ++i) ASSERT_EQ(receiver.b.post_recv(receiver.qb, kIn, 64), 0);
+  EXPECT_EQ(receiver.recv_lines(), 1u);
+  ASSERT_EQ(receiver.b.post_recv(receiver.qb, kIn, 64), 0);
+  EXPECT_EQ(receiver.recv_lines(), 1u + 4);  // the other fifteen: 240 bytes from 16 to 256
+}
+
+TEST(RecvFetch, APacketThatComesBeforeItsRecvIsFetchedWaits) {
+  Receiver receiver;
+  ASSERT_EQ(receiver.send({.length = 8, .flags = kInline}), 0);
+  // It takes about 530 ns to the responder, and the RECV's fetch 400 ns.
+  receiver.pass(Nanos(300));
+  ASSERT_EQ(receiver.b.post_recv(receiver.qb, kIn, 64, 3), 0);
+  receiver.pass(kLong);
+  EXPECT_THAT(ids(receiver.b.poll_recvs()), testing::ElementsAre(3));
+  EXPECT_EQ(receiver.cluster.nic_counts(1).recv_waits, 1u);
+}
+
+}  // namespace
+}  // namespace verbscope::test
