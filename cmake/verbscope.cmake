@@ -26,11 +26,15 @@ function(verbscope_library name)
   target_link_libraries(${name} PUBLIC verbscope_flags ${ARG_LINK})
 endfunction()
 
-# verbscope_binary(NAME SOURCES a.cpp ... LINK other ...): an executable in build/bin.
+# What a user runs, without the tests: what `quickstart` builds.
+add_custom_target(programs)
+
+# verbscope_binary(NAME SOURCES a.cpp ... LINK other ...): an executable in build/bin, one of the programs.
 function(verbscope_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK})
+  add_dependencies(programs ${name})
 endfunction()
 
 # The code of the tests themselves needs no optimisation under a sanitizer, and takes minutes with it.
@@ -45,6 +49,7 @@ function(verbscope_test name)
   target_compile_definitions(${name} PRIVATE VERBSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                              VERBSCOPE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM test_headers)
   target_compile_options(${name} PRIVATE ${VERBSCOPE_TEST_OPTIONS})
   set(label ${ARG_TIER})
   if(name IN_LIST VERBSCOPE_THREADED_TESTS)

@@ -180,8 +180,13 @@ std::vector<FittedRow> recalibrate(Json& profile, const std::vector<CalibratedPa
       };
       fits[i].note.clear();
       const double start = profile.at(parameter.pointer).get<double>();
-      fits[i].new_value = rounded(
-          Solver(rate, fits[i].row->value, parameter.integer, options).solve(start, fits[i].note), parameter.integer);
+      try {
+        Solver solver(rate, fits[i].row->value, parameter.integer, options);
+        fits[i].new_value = rounded(solver.solve(start, fits[i].note), parameter.integer);
+      } catch (const Error& error) {  // a value that the profile may not have: the old one worked
+        fits[i].new_value = start;
+        fits[i].note = error.what();
+      }
       profile[parameter.pointer] = parameter_json(fits[i].new_value, parameter.integer);
     }
     for (FittedRow& fit : fits) fit.after = measure(profile, *fit.row);

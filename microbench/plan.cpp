@@ -33,7 +33,7 @@ Operation plan_operation(const Options& o, std::optional<std::uint64_t> goal) {
   op.header_only = o.header_only;
   op.payload = o.header_only ? 0 : o.size.value_or(kDefaultSize);
   op.inlined = op.payload > 0 && op.payload <= o.inline_size;
-  op.inline_limit = o.inline_size;
+  op.inline_limit = o.header_only ? 0 : o.inline_size;
   op.post_list = o.post_list;
   op.signal_every = o.cq_mod ? *o.cq_mod : default_signal_every(o.post_list, o.tx_depth, goal);
   op.tx_depth = o.tx_depth;

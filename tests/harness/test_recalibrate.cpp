@@ -62,7 +62,8 @@ TEST(Recalibrate, AParameterWithoutARowIsAnError) {
 TEST(Recalibrate, SolvesCoupledParametersByRepetition) {
   Json profile = Json::parse(kProfile);
   const auto parameters = calibrated_parameters(profile, "toy.json");
-  const auto fits = recalibrate(profile, parameters, rows(80, 40), toy_rate, FitOptions{});
+  const auto table = rows(80, 40);
+  const auto fits = recalibrate(profile, parameters, table, toy_rate, FitOptions{});
   // 4000/80 = 50 ns; 4000/40 = 100 ns, of which a tenth of 50 belongs to sending.
   EXPECT_EQ(value(profile, "/nic/send_ns/value"), 50);
   EXPECT_NEAR(value(profile, "/nic/recv/recv_ns/value"), 95, 95 * 0.003);
@@ -99,7 +100,8 @@ TEST(Recalibrate, CrossesAPlateauWhereAnotherLimitBinds) {
 TEST(Recalibrate, SaysWhenTheRateDoesNotDependOnTheParameter) {
   Json profile = Json::parse(kProfile);
   const auto constant = [](const Json&, const PublishedPoint&) { return 7.0; };
-  const auto fits = recalibrate(profile, calibrated_parameters(profile, "t"), rows(80, 40), constant, FitOptions{});
+  const auto table = rows(80, 40);
+  const auto fits = recalibrate(profile, calibrated_parameters(profile, "t"), table, constant, FitOptions{});
   EXPECT_EQ(fits[0].note, "the rate does not depend on the parameter here");
   EXPECT_EQ(fits[0].new_value, fits[0].old_value);
 }

@@ -207,7 +207,7 @@ struct Receiver : Pair {
     context_lines_ = cluster.pcie_counts(1).dma_read_lines;
   }
   std::uint64_t recv_lines() {
-    pass(std::chrono::microseconds(5));
+    pass(kLong);
     return cluster.pcie_counts(1).dma_read_lines - context_lines_;
   }
 

@@ -171,6 +171,7 @@ TEST(UdPost, AMessageOverTheMtuFails) {
   Pair pair(IBV_QPT_UD);
   pair.b.post_recv(pair.qb, kIn, 16 * 1024);
   ASSERT_EQ(pair.send({.length = 4096, .id = 1}), 0);
+  pair.pass(kLong);
   const int error = pair.send({.length = 4097, .id = 2});
   pair.pass(kLong);
   if (error == 0) {

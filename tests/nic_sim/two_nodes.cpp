@@ -175,7 +175,7 @@ int bring_up(TestNode& node, ibv_qp* qp, const QpOptions& options, int to, std::
     attr.ah_attr = address_of(node.provider(), node.context(), to, options);
     attr.path_mtu = options.mtu;
     attr.dest_qp_num = peer;
-    attr.rq_psn = 0x1234;
+    attr.rq_psn = options.psn;
     attr.max_dest_rd_atomic = 1;
     attr.min_rnr_timer = options.min_rnr_timer;
     mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
@@ -184,7 +184,7 @@ int bring_up(TestNode& node, ibv_qp* qp, const QpOptions& options, int to, std::
   error = node.provider().modify_qp(qp, &attr, mask);
   if (error != 0) return error;
   attr.qp_state = IBV_QPS_RTS;
-  attr.sq_psn = 0x1234;
+  attr.sq_psn = options.psn;
   attr.timeout = options.timeout;
   attr.retry_cnt = options.retries;
   attr.rnr_retry = options.rnr_retries;

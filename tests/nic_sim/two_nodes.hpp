@@ -33,6 +33,7 @@ struct QpOptions {
   std::uint8_t min_rnr_timer = 1;  // 10 us
   ibv_mtu mtu = IBV_MTU_4096;
   bool global = false;  // address with a GRH
+  std::uint32_t psn = 0x1234;
 };
 
 // Flags of a request, as numbers.
