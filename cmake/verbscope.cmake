@@ -37,7 +37,7 @@ function(verbscope_binary name)
   add_dependencies(programs ${name})
 endfunction()
 
-# The code of the tests themselves needs no optimisation under a sanitizer, and takes minutes with it.
+# The code of the tests themselves needs no optimisation, and takes minutes longer to build with it.
 set(VERBSCOPE_TEST_OPTIONS "" CACHE STRING "Further compiler options for the sources of tests")
 
 # verbscope_test(NAME TIER unit|sim SOURCES a.cpp ... LINK lib ...): a GoogleTest binary in build/tests; every case is a

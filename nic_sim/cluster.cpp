@@ -46,7 +46,7 @@ struct SimCluster::Impl {
   static void keep_appointment(void* object, std::uint64_t) {
     const Appointment& appointment = *static_cast<Appointment*>(object);
     appointment.action();
-    for (sim::SimThread& thread : appointment.impl->threads) thread.wake_at(appointment.impl->engine.now());
+    for (sim::SimThread& thread : appointment.impl->threads) thread.nudge();
   }
 
   static void start_thread(void* thread, std::uint64_t) { static_cast<sim::SimThread*>(thread)->start(); }
@@ -84,6 +84,7 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
                                                          SimNode sim_node(self);
                                                          body(sim_node);
                                                        });
+  ++impl_->running.unfinished;
   impl_->engine.schedule(impl_->engine.now(), &Impl::start_thread, &thread);
 }
 
@@ -93,22 +94,11 @@ void SimCluster::at(Picos when, std::function<void()> action) {
 }
 
 void SimCluster::run() {
-  const auto finished = [this] {
-    for (const sim::SimThread& thread : impl_->threads) {
-      if (!thread.finished()) return false;
+  while (impl_->running.unfinished > 0) {
+    if (impl_->engine.next_time() == sim::Engine::kNever) {
+      fail("simulation at {:.3f} us: all threads wait and nothing can happen any more", to_seconds(now()) * 1e6);
     }
-    return true;
-  };
-  // Asking every thread after every event would cost more than the events: ask after a good many.
-  constexpr int kEventsBetweenLooks = 256;
-  while (!finished()) {
-    for (int i = 0; i < kEventsBetweenLooks; ++i) {
-      if (impl_->engine.next_time() == sim::Engine::kNever) {
-        if (finished()) return;
-        fail("simulation at {:.3f} us: all threads wait and nothing can happen any more", to_seconds(now()) * 1e6);
-      }
-      impl_->engine.step();
-    }
+    impl_->engine.step();
   }
 }
 

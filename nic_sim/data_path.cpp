@@ -12,7 +12,7 @@ namespace {
 
 int check_send(const SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) {
   if (wr.opcode != IBV_WR_SEND && wr.opcode != IBV_WR_SEND_WITH_IMM) return EINVAL;
-  if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > std::max(qp.send.max_sge, 1u)) return EINVAL;
+  if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send.max_sge) return EINVAL;
   if ((wr.send_flags & IBV_SEND_INLINE) != 0 && length > qp.send.max_inline) return ENOMEM;
   if (qp.transport == Transport::ud && wr.wr.ud.ah == nullptr) return EINVAL;
   if (length > 1u << 31) return EINVAL;
@@ -204,9 +204,9 @@ int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
   if (thread != nullptr) {
     thread->spend(host.poll_call);
     // When enough can be seen already, what happens up to the thread's time cannot change what it gets.
-    if (cq.waiting() < wanted || cq.at(cq.polled + wanted - 1).visible > nic.engine().now()) thread->sync();
+    if (cq.waiting() < wanted || cq.at(cq.polled + wanted - 1).visible > thread->clock()) thread->sync();
   }
-  const Picos now = nic.engine().now();
+  const Picos now = thread != nullptr ? thread->clock() : nic.engine().now();
   int taken = 0;
   while (taken < entries && cq.waiting() > 0 && cq.at(cq.polled).visible <= now) {
     const Completion& done = cq.at(cq.polled++);

@@ -37,9 +37,8 @@ boost::context::fiber Fiber::enter(boost::context::fiber&& caller) {
   caller_stack_ = inside_.arrive();
   caller_ = std::move(caller);
   try {
-    body_();
-  } catch (const boost::context::detail::forced_unwind&) {
-    throw;  // the simulation was destroyed while this fiber slept
+    if (!abandoned_) body_();
+  } catch (const Abandoned&) {  // the simulation was destroyed while this fiber slept
   } catch (...) {
     error_ = std::current_exception();
   }
@@ -48,11 +47,20 @@ boost::context::fiber Fiber::enter(boost::context::fiber&& caller) {
   return std::move(caller_);
 }
 
-void Fiber::resume() {
+Fiber::~Fiber() {
+  abandoned_ = true;
+  if (!finished_) switch_to();
+}
+
+void Fiber::switch_to() {
   StackSwitch outside;
   outside.leave(stack_);
   context_ = std::move(context_).resume();
   outside.arrive();
+}
+
+void Fiber::resume() {
+  switch_to();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
@@ -60,6 +68,7 @@ void Fiber::suspend() {
   inside_.leave(caller_stack_);
   caller_ = std::move(caller_).resume();
   caller_stack_ = inside_.arrive();
+  if (abandoned_) throw Abandoned{};
 }
 
 void Fiber::resume_event(void* fiber, std::uint64_t) {

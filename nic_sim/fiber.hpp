@@ -19,6 +19,8 @@ class Fiber {
   Fiber(Engine& engine, std::function<void()> body);
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
+  // A fiber that has not finished leaves its body by an exception, so that what is on its stack is destroyed.
+  ~Fiber();
 
   // From inside the fiber: everything due up to `when` happens first; on return the engine's clock is `when`.
   void wait_until(Picos when);
@@ -35,8 +37,11 @@ class Fiber {
   bool finished() const { return finished_; }
 
  private:
+  struct Abandoned {};  // thrown out of suspend() when the fiber is destroyed
+
   static void resume_event(void* fiber, std::uint64_t);
   boost::context::fiber enter(boost::context::fiber&& caller);
+  void switch_to();
   void suspend();
 
   Engine& engine_;
@@ -49,6 +54,7 @@ class Fiber {
   std::exception_ptr error_;
   bool parked_ = false;
   bool finished_ = false;
+  bool abandoned_ = false;
 };
 
 }  // namespace verbscope::sim

@@ -87,7 +87,7 @@ void Nic::complete(SimCq& cq, Completion completion) {
   const std::uint64_t bytes = profile_.wire.cqe_bytes.value;
   completion.visible = bus_.dma_write(cq.written % places * bytes, bytes);
   cq.push(completion);
-  if (cq.waiter != nullptr) cq.waiter->wake_at(completion.visible);
+  for (SimThread* waiter : cq.waiters) waiter->wake_at(completion.visible);
 }
 
 void Nic::fail_qp(SimQp& qp) {

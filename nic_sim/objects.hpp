@@ -65,8 +65,8 @@ struct SimCq : ibv_cq {
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
   bool overrun = false;
-  int users = 0;  // QPs, counted once for each queue
-  SimThread* waiter = nullptr;
+  int users = 0;                    // QPs, counted once for each queue
+  std::vector<SimThread*> waiters;  // threads that poll it
 
   std::uint64_t waiting() const { return written - polled; }
   Completion& at(std::uint64_t n) { return places[n & (places.size() - 1)]; }
@@ -200,7 +200,8 @@ struct SimQp : ibv_qp {
   Nic* nic;
   Transport transport;
   bool signal_all;
-  std::uint8_t port = 0;  // index from 0
+  std::uint16_t life = 0;  // counts resets: what was under way before one comes to nothing
+  std::uint8_t port = 0;   // index from 0
   std::uint32_t qkey = 0;
   std::uint32_t path_mtu = 0;
   std::uint32_t peer_node = 0;
@@ -239,6 +240,17 @@ inline Packet& as_packet(std::uint64_t argument) {
 }
 inline std::uint64_t as_argument(Packet& packet) {
   return reinterpret_cast<std::uint64_t>(&packet);
+}
+
+// Arguments of events that only matter in the life of the QP in which they were scheduled.
+inline std::uint64_t in_life(std::uint16_t life, std::uint64_t value) {
+  return value << 16 | life;
+}
+inline bool in_this_life(const SimQp& qp, std::uint64_t argument) {
+  return static_cast<std::uint16_t>(argument) == qp.life;
+}
+inline std::uint64_t without_life(std::uint64_t argument) {
+  return argument >> 16;
 }
 
 }  // namespace verbscope::sim

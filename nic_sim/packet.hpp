@@ -37,6 +37,7 @@ struct Packet {
   std::uint32_t reads_left = 0;  // payload reads of the sender's NIC that are not back
   std::uint32_t offset = 0;      // of the payload in its message
   std::uint64_t wqe = 0;         // the sender's work request
+  std::uint16_t life = 0;        // SimQp::life of the sender's QP
   std::byte* data = nullptr;     // `payload` bytes
 
  private:

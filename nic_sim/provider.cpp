@@ -60,7 +60,7 @@ Transport transport_of(ibv_qp_type type) {
 void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
   SendQueue& queue = qp.send;
   queue.depth = std::max(cap.max_send_wr, 1u);
-  queue.max_sge = cap.max_send_sge;
+  queue.max_sge = std::max(cap.max_send_sge, 1u);
   queue.max_inline = cap.max_inline_data;
   const SlotSize slot = send_slot(family, qp.transport, queue.max_inline, queue.max_sge);
   queue.before_data = begin_layout(family, Verb::send, qp.transport);
@@ -69,7 +69,7 @@ void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
   queue.ring_bytes = std::bit_ceil(std::uint64_t{queue.depth} * (slot.slot > 0 ? slot.slot : slot.largest));
   queue.ring.resize(places);
   queue.batches.resize(places);
-  queue.sges.resize(places * std::max(queue.max_sge, 1u));
+  queue.sges.resize(places * queue.max_sge);
   queue.inline_data.resize(places * queue.max_inline);
 }
 
@@ -102,6 +102,10 @@ void reset(SimQp& qp) {
   send.posted_bytes = send.batches_posted = send.batches_arrived = 0;
   RecvQueue& recv = qp.recv;
   recv.posted = recv.fetched = recv.fetching = recv.used = recv.freed = 0;
+  ++qp.life;
+  qp.requester.reading_for_ack = qp.requester.timer_runs = false;
+  const std::uint32_t waiting_packets = qp.responder.waiting_packets;  // are still in line
+  qp.responder = ResponderState{.unit = qp.responder.unit, .waiting_packets = waiting_packets};
 }
 
 }  // namespace
@@ -279,6 +283,7 @@ int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp.state;
   if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != qp.state) return EINVAL;
   if (!transition_allowed(qp.qp_type, qp.state, to, mask)) return EINVAL;
+  if ((mask & IBV_QP_TIMEOUT) != 0 && attr->timeout >= 32) return EINVAL;  // five bits
   if ((mask & IBV_QP_PORT) != 0) {
     if (attr->port_num < 1 || attr->port_num > nic_.profile().wire.ports) return EINVAL;
     qp.port = static_cast<std::uint8_t>(attr->port_num - 1);

@@ -25,12 +25,13 @@ void Requester::bind(SimQp& qp) {
 }
 
 void Requester::announce(SimQp& qp, std::uint64_t batch, Picos when) {
-  nic_.engine().schedule(when + nic_.profile().nic.front_end, &batch_arrived, &qp, batch);
+  nic_.engine().schedule(when + nic_.profile().nic.front_end, &batch_arrived, &qp, in_life(qp.life, batch));
 }
 
-void Requester::batch_arrived(void* object, std::uint64_t number) {
+void Requester::batch_arrived(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS) return;  // flushed on the way
+  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;  // flushed on the way
+  const std::uint64_t number = without_life(argument);
   Requester& self = qp.nic->requester();
   Batch& batch = qp.send.batch(number);
   if (batch.by_blueflame) {
@@ -38,7 +39,7 @@ void Requester::batch_arrived(void* object, std::uint64_t number) {
     self.batch_is_here(qp, number);
   } else {
     Unit& unit = self.unit_of(qp);
-    unit.fetches.push_back({&qp, number});
+    unit.fetches.push_back({&qp, qp.life, number});
     self.fetch_more(unit);
   }
 }
@@ -47,11 +48,12 @@ void Requester::batch_arrived(void* object, std::uint64_t number) {
 void Requester::fetch_more(Unit& unit) {
   const std::uint64_t limit = nic_.profile().nic.wqe_fetch_ahead.value;
   while (!unit.fetches.empty()) {
-    const auto [qp, number] = unit.fetches.front();
+    const auto [qp, life, number] = unit.fetches.front();
     const std::uint64_t bytes = qp->send.batch(number).bytes;
-    if (qp->state == IBV_QPS_RTS && unit.fetched_ahead > 0 && unit.fetched_ahead + bytes > limit) return;
+    const bool wanted = qp->state == IBV_QPS_RTS && qp->life == life;
+    if (wanted && unit.fetched_ahead > 0 && unit.fetched_ahead + bytes > limit) return;
     unit.fetches.pop_front();
-    if (qp->state == IBV_QPS_RTS) fetch(*qp, number);
+    if (wanted) fetch(*qp, number);
   }
 }
 
@@ -71,13 +73,15 @@ void Requester::fetch(SimQp& qp, std::uint64_t number) {
   if (end <= begin) end += queue.ring_bytes;
   batch.reads_left = end > queue.ring_bytes ? 2 : 1;
   const std::uint64_t in_one = std::min(end, queue.ring_bytes) - begin;
-  nic_.bus().dma_read(begin, in_one, &part_fetched, &qp, number);
-  if (batch.reads_left == 2) nic_.bus().dma_read(0, end - queue.ring_bytes, &part_fetched, &qp, number);
+  const std::uint64_t argument = in_life(qp.life, number);
+  nic_.bus().dma_read(begin, in_one, &part_fetched, &qp, argument);
+  if (batch.reads_left == 2) nic_.bus().dma_read(0, end - queue.ring_bytes, &part_fetched, &qp, argument);
 }
 
-void Requester::part_fetched(void* object, std::uint64_t number) {
+void Requester::part_fetched(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS) return;
+  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
+  const std::uint64_t number = without_life(argument);
   Requester& self = qp.nic->requester();
   Batch& batch = qp.send.batch(number);
   if (--batch.reads_left > 0) return;
@@ -142,19 +146,19 @@ bool Requester::read_again_if_missing(SimQp& qp) {
     if (wqe.cached || wqe.staged || wqe.ring_offset < wanted.ring_offset) break;
     bytes = wqe.ring_offset + wqe.bytes - wanted.ring_offset;
     ++count;
-    nic_.counts().wqe_cache_reread_lines += wqe.bytes / kCacheLine.value;
   }
   nic_.counts().wqe_cache_misses += count;
+  nic_.counts().wqe_cache_reread_lines += bytes / kCacheLine.value;  // with what lies between slots
   qp.requester.waiting = true;
-  nic_.bus().dma_read(wanted.ring_offset, std::min(bytes, queue.ring_bytes - wanted.ring_offset), &wqes_read_again, &qp,
-                      pack_run(queue.next, count));
+  nic_.bus().dma_read(wanted.ring_offset, bytes, &wqes_read_again, &qp, in_life(qp.life, pack_run(queue.next, count)));
   return true;
 }
 
-void Requester::wqes_read_again(void* object, std::uint64_t run) {
+void Requester::wqes_read_again(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
+  const std::uint64_t run = without_life(argument);
   qp.requester.waiting = false;
-  if (qp.state != IBV_QPS_RTS) return;
   for (std::uint64_t i = 0; i < (run & 0xff); ++i) qp.send.at((run >> 8) + i).staged = true;
   qp.nic->requester().activate(qp);
 }
@@ -190,12 +194,16 @@ void Requester::service_done(void* object, std::uint64_t) {
   Unit& unit = self.unit_of(qp);
   if (qp.state == IBV_QPS_RTS && !qp.requester.waiting && qp.send.next < qp.send.arrived) {
     SendWqe& wqe = qp.send.at(qp.send.next);
-    Packet& packet = self.make_packet(qp, wqe);
-    const bool last = packet.last;
-    self.send_payload(qp, wqe, packet);
-    if (qp.state == IBV_QPS_RTS) {
-      ++qp.requester.packet_of_next;
-      if (last) self.wqe_sent(qp, wqe);
+    if (qp.transport == Transport::ud && wqe.packets > 1) {
+      self.fail_at(qp, wqe, IBV_WC_LOC_LEN_ERR);  // a datagram is one packet
+    } else {
+      Packet& packet = self.make_packet(qp, wqe);
+      const bool last = packet.last;
+      self.send_payload(qp, wqe, packet);
+      if (qp.state == IBV_QPS_RTS) {
+        ++qp.requester.packet_of_next;
+        if (last) self.wqe_sent(qp, wqe);
+      }
     }
   }
   unit.serving = nullptr;

@@ -35,6 +35,7 @@ class Requester {
  private:
   struct Fetch {
     SimQp* qp;
+    std::uint16_t life;
     std::uint64_t batch;
   };
   struct Unit {
@@ -75,6 +76,7 @@ class Requester {
   void go_back(SimQp& qp, std::uint32_t sequence);
   void fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
   void start_timer(SimQp& qp);
+  void give_up_share(SimQp& qp);
 
   struct Piece {
     std::uint64_t address;

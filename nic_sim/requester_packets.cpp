@@ -31,6 +31,7 @@ Packet& Requester::make_packet(SimQp& qp, SendWqe& wqe) {
   packet.reads_left = 0;
   packet.offset = offset;
   packet.wqe = wqe.index;
+  packet.life = qp.life;
   Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(payload, kPayloadPad.value));
   if (packet.has_grh) bytes += kGrh;
   if (datagram) bytes += kDeth;
@@ -53,7 +54,9 @@ void Requester::send_payload(SimQp& qp, SendWqe& wqe, Packet& packet) {
   SendQueue& queue = qp.send;
   const std::uint64_t slot = wqe.index & (queue.ring.size() - 1);
   if (wqe.inlined) {
-    std::memcpy(packet.data, &queue.inline_data[slot * queue.max_inline] + packet.offset, packet.payload);
+    if (packet.payload > 0) {
+      std::memcpy(packet.data, &queue.inline_data[slot * queue.max_inline] + packet.offset, packet.payload);
+    }
   } else if (packet.payload > 0) {
     std::uint64_t begin = packet.offset;
     std::uint64_t left = packet.payload;
@@ -88,9 +91,12 @@ void Requester::payload_read(void* object, std::uint64_t argument) {
   if (--packet.reads_left > 0) return;
   const SendQueue& queue = qp.send;
   const std::uint64_t slot = packet.wqe & (queue.ring.size() - 1);
+  // A repeated packet whose first copy was acknowledged meanwhile: the work request is done and its place may have
+  // another one. The receiver drops the copy whatever is in it.
+  const bool stale = qp.state != IBV_QPS_RTS || packet.life != qp.life || packet.wqe < queue.done;
   std::uint64_t begin = packet.offset;
   std::uint32_t copied = 0;
-  for (std::size_t i = slot * queue.max_sge; qp.state == IBV_QPS_RTS && copied < packet.payload; ++i) {
+  for (std::size_t i = slot * queue.max_sge; !stale && copied < packet.payload; ++i) {
     const ibv_sge& sge = queue.sges[i];
     if (begin >= sge.length) {
       begin -= sge.length;
@@ -108,7 +114,7 @@ void Requester::send_ready_packets(SimQp& qp) {
   PacketQueue& unsent = qp.requester.unsent;
   while (!unsent.empty() && unsent.front().reads_left == 0) {
     Packet& packet = unsent.pop();
-    if (qp.state == IBV_QPS_RTS) {
+    if (qp.state == IBV_QPS_RTS && packet.life == qp.life) {
       nic_.fabric().send(packet);
     } else {
       nic_.fabric().packets().give_back(packet);
@@ -132,12 +138,13 @@ void Requester::wqe_sent(SimQp& qp, SendWqe& wqe) {
 
 void Requester::left_port(const Packet& packet, Picos when) {
   SimQp* qp = nic_.find_qp(packet.source_qp);
-  if (qp != nullptr) nic_.engine().schedule(when, &completed_by_port, qp, packet.wqe);
+  if (qp != nullptr) nic_.engine().schedule(when, &completed_by_port, qp, in_life(packet.life, packet.wqe));
 }
 
-void Requester::completed_by_port(void* object, std::uint64_t index) {
+void Requester::completed_by_port(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS) return;
+  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
+  const std::uint64_t index = without_life(argument);
   qp.send.done = index + 1;
   qp.nic->requester().complete_wqe(qp, qp.send.at(index), IBV_WC_SUCCESS);
 }

@@ -41,9 +41,10 @@ void Requester::handle_ack(Packet& packet) {
         return fail_at(*qp, queue.at(queue.done), IBV_WC_RNR_RETRY_EXC_ERR);
       }
       go_back(*qp, packet.sequence);
+      give_up_share(*qp);
       qp->requester.waiting = true;
       qp->requester.progress_at = nic_.engine().now() + Picos(kRnrTimer[packet.immediate % 32] * 10'000'000LL);
-      return nic_.engine().schedule(qp->requester.progress_at, &rnr_timer, qp);
+      return nic_.engine().schedule(qp->requester.progress_at, &rnr_timer, qp, in_life(qp->life, 0));
     case Packet::Kind::nak_invalid:
       return fail_at(*qp, queue.at(queue.done), IBV_WC_REM_INV_REQ_ERR);
     default:
@@ -51,8 +52,20 @@ void Requester::handle_ack(Packet& packet) {
   }
 }
 
-void Requester::rnr_timer(void* object, std::uint64_t) {
+// The QP will not take up what was fetched for it for a long time: others may fetch ahead meanwhile.
+void Requester::give_up_share(SimQp& qp) {
+  Unit& unit = unit_of(qp);
+  for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) {
+    SendWqe& wqe = qp.send.at(i);
+    if (wqe.ahead) unit.fetched_ahead -= wqe.bytes;
+    wqe.ahead = false;
+  }
+  fetch_more(unit);
+}
+
+void Requester::rnr_timer(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
+  if (!in_this_life(qp, argument)) return;
   qp.requester.waiting = false;
   qp.nic->requester().activate(qp);
 }
@@ -87,15 +100,15 @@ bool Requester::read_again_for_ack(SimQp& qp, SendWqe& wqe) {
   ++nic_.counts().wqe_cache_misses;
   nic_.counts().wqe_cache_reread_lines += wqe.bytes / kCacheLine.value;
   qp.requester.reading_for_ack = true;
-  nic_.bus().dma_read(wqe.ring_offset, wqe.bytes, &read_for_ack, &qp, wqe.index);
+  nic_.bus().dma_read(wqe.ring_offset, wqe.bytes, &read_for_ack, &qp, in_life(qp.life, wqe.index));
   return true;
 }
 
-void Requester::read_for_ack(void* object, std::uint64_t index) {
+void Requester::read_for_ack(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
   qp.requester.reading_for_ack = false;
-  if (qp.state != IBV_QPS_RTS) return;
-  qp.send.at(index).staged = true;
+  qp.send.at(without_life(argument)).staged = true;
   qp.nic->requester().acknowledge_up_to(qp, qp.requester.acknowledged);
 }
 
@@ -114,12 +127,14 @@ void Requester::go_back(SimQp& qp, std::uint32_t sequence) {
 void Requester::start_timer(SimQp& qp) {
   if (qp.requester.timer_runs || qp.attributes.timeout == 0) return;
   qp.requester.timer_runs = true;
-  nic_.engine().schedule(nic_.engine().now() + ack_timeout(qp.attributes.timeout), &retry_timer, &qp);
+  nic_.engine().schedule(nic_.engine().now() + ack_timeout(qp.attributes.timeout), &retry_timer, &qp,
+                         in_life(qp.life, 0));
 }
 
 // One timer per QP: it looks whether there was progress within the timeout, and if so runs on from there.
-void Requester::retry_timer(void* object, std::uint64_t) {
+void Requester::retry_timer(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
+  if (!in_this_life(qp, argument)) return;
   Requester& self = qp.nic->requester();
   qp.requester.timer_runs = false;
   if (qp.state != IBV_QPS_RTS || qp.send.done >= qp.send.next) return;
@@ -135,37 +150,39 @@ void Requester::retry_timer(void* object, std::uint64_t) {
     return self.start_timer(qp);
   }
   qp.requester.timer_runs = true;
-  self.nic_.engine().schedule(due, &retry_timer, &qp);
+  self.nic_.engine().schedule(due, &retry_timer, &qp, argument);
 }
 
 // `wqe` completes with `status`, what is before it as flushed too (it had no other end), and the QP fails.
 void Requester::fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {
   SendQueue& queue = qp.send;
-  for (; queue.done < wqe.index; ++queue.done) {
-    if (queue.at(queue.done).signaled) complete_wqe(qp, queue.at(queue.done), IBV_WC_WR_FLUSH_ERR);
+  for (; queue.done <= wqe.index; ++queue.done) {
+    SendWqe& ended = queue.at(queue.done);
+    nic_.wqe_cache().release(ended);
+    if (&ended == &wqe) {
+      complete_wqe(qp, ended, status);
+    } else if (ended.signaled) {
+      complete_wqe(qp, ended, IBV_WC_WR_FLUSH_ERR);
+    }
   }
-  complete_wqe(qp, wqe, status);
-  queue.done = wqe.index + 1;
   nic_.fail_qp(qp);
 }
 
 void Requester::flush(SimQp& qp) {
   SendQueue& queue = qp.send;
   forget(qp);
-  for (; queue.done < queue.posted; ++queue.done) complete_wqe(qp, queue.at(queue.done), IBV_WC_WR_FLUSH_ERR);
+  for (; queue.done < queue.posted; ++queue.done) {
+    // Unreliable and unsignaled: it was done when it was sent.
+    const bool sent = qp.transport != Transport::rc && queue.done < queue.next;
+    if (!sent || queue.at(queue.done).signaled) complete_wqe(qp, queue.at(queue.done), IBV_WC_WR_FLUSH_ERR);
+  }
   queue.next = queue.arrived = queue.posted;
   queue.batches_arrived = queue.batches_posted;
 }
 
 void Requester::forget(SimQp& qp) {
-  SendQueue& queue = qp.send;
-  Unit& unit = unit_of(qp);
-  for (std::uint64_t i = queue.done; i < queue.posted; ++i) {
-    SendWqe& wqe = queue.at(i);
-    nic_.wqe_cache().release(wqe);
-    if (wqe.ahead) unit.fetched_ahead -= wqe.bytes;
-    wqe.ahead = false;
-  }
+  for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) nic_.wqe_cache().release(qp.send.at(i));
+  give_up_share(qp);
   qp.requester.packet_of_next = 0;
   qp.requester.waiting = false;
 }

@@ -44,6 +44,7 @@ void Responder::serve_next(Unit& unit) {
     SimQp* qp = nic_.find_qp(packet.target_qp);
     if (qp == nullptr || (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS)) {
       unit.line.pop();
+      if (qp != nullptr) --qp->responder.waiting_packets;
       ++nic_.counts().dropped_refused;
       nic_.fabric().done_with(packet);
       continue;
@@ -119,6 +120,7 @@ void Responder::unit_free(void* object, std::uint64_t) {
 // What the transport and the receive queue say to a packet; changes nothing.
 Responder::Verdict Responder::judge(SimQp& qp, const Packet& packet) {
   const ResponderState& state = qp.responder;
+  if (qp.state != IBV_QPS_RTR && qp.state != IBV_QPS_RTS) return Verdict::drop;
   if (qp.transport == Transport::rc) {
     if (sequence_before(packet.sequence, state.expected)) return Verdict::duplicate;
     if (packet.sequence != state.expected) return Verdict::gap;
@@ -257,14 +259,14 @@ void Responder::prefetch(SimQp& qp) {
     if (count < rest && queue.fetching > queue.used) return;
     const std::uint64_t begin = (queue.fetching & (queue.ring.size() - 1)) * queue.slot_bytes;
     queue.fetching += count;
-    nic_.bus().dma_read(begin, count * queue.slot_bytes, &recvs_fetched, &qp, count);
+    nic_.bus().dma_read(begin, count * queue.slot_bytes, &recvs_fetched, &qp, in_life(qp.life, count));
   }
 }
 
-void Responder::recvs_fetched(void* object, std::uint64_t count) {
+void Responder::recvs_fetched(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state == IBV_QPS_ERR || qp.state == IBV_QPS_RESET) return;
-  qp.recv.fetched += count;
+  if (qp.state == IBV_QPS_ERR || qp.state == IBV_QPS_RESET || !in_this_life(qp, argument)) return;
+  qp.recv.fetched += without_life(argument);
   Responder& self = qp.nic->responder();
   Unit& unit = self.unit_of(qp);
   if (!unit.waits_for_recv || self.nic_.find_qp(unit.line.front().target_qp) != &qp) return;

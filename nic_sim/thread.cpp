@@ -13,10 +13,9 @@ SimThread::SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, 
       core_(core),
       fiber_(engine,
              [this, body = std::move(body)] {
-               slot_.current = this;
+               const Running running(*this);
                clock_ = engine_.now();
                body(*this);
-               slot_.current = nullptr;
              }),
       departures_(host.wc_buffers, Picos(0)) {}
 
@@ -27,9 +26,13 @@ void SimThread::sync() {
 }
 
 void SimThread::note_empty(SimCq& cq, Picos cost) {
+  if (std::find(cq.waiters.begin(), cq.waiters.end(), this) == cq.waiters.end()) cq.waiters.push_back(this);
+  if (std::find(empty_queues_.begin(), empty_queues_.end(), &cq) != empty_queues_.end()) {
+    empty_queues_.clear();  // a new pass: the one before had a result elsewhere
+    pass_ = Picos(0);
+  }
+  empty_queues_.push_back(&cq);
   pass_ += cost;
-  cq.waiter = this;
-  if (std::find(empty_queues_.begin(), empty_queues_.end(), &cq) == empty_queues_.end()) empty_queues_.push_back(&cq);
 }
 
 void SimThread::relax() {
@@ -39,15 +42,16 @@ void SimThread::relax() {
   }
   slot_.current = nullptr;
   if (seen == Picos::max()) {
-    fiber_.park();
+    if (!nudged_) fiber_.park();
     seen = engine_.now();
   }
+  nudged_ = false;
   slot_.current = this;
   empty_queues_.clear();
-  if (seen > clock_) {
-    const std::int64_t pass = std::max<std::int64_t>(pass_.count(), 1000);
-    const std::int64_t behind = (seen - clock_).count();
-    clock_ += Picos((behind + pass - 1) / pass * pass);
+  if (pass_.count() == 0) {
+    stall_until(seen);
+  } else if (seen > clock_) {
+    clock_ += ((seen - clock_).count() - 1) / pass_.count() * pass_;
   }
   pass_ = Picos(0);
 }

@@ -16,6 +16,7 @@ struct SimCq;
 class SimThread;
 struct ThreadSlot {
   SimThread* current = nullptr;
+  int unfinished = 0;
 };
 
 class SimThread {
@@ -25,7 +26,6 @@ class SimThread {
   SimThread& operator=(const SimThread&) = delete;
 
   void start() { fiber_.resume(); }
-  bool finished() const { return fiber_.finished(); }
   int core() const { return core_; }
 
   // From inside the thread.
@@ -36,7 +36,7 @@ class SimThread {
   // The thread found `cq` empty, which cost it `cost`; the queue's next completion ends a park.
   void note_empty(SimCq& cq, Picos cost);
   // The thread found nothing to do in a whole pass: time passes until one of the queues noted since has something,
-  // in whole passes of polling, as if it had spun.
+  // in whole passes of polling, as if it had spun: up to the start of the pass at whose end the first can be seen.
   void relax();
 
   // When the write-combining buffer that the last of `lines` new lines needs is free, and: line departs at `when`.
@@ -45,14 +45,32 @@ class SimThread {
 
   // From outside: something that the thread polls can be seen at `when`.
   void wake_at(Picos when) { fiber_.wake_at(when > clock_ ? when : clock_); }
+  // From outside: something changed that is no completion; the thread is not to sleep before it has looked.
+  void nudge() {
+    nudged_ = true;
+    wake_at(engine_.now());
+  }
 
  private:
+  // The thread runs its body; ends with it, however it ends.
+  struct Running {
+    explicit Running(SimThread& thread) : slot(thread.slot_) { slot.current = &thread; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() {
+      slot.current = nullptr;
+      --slot.unfinished;
+    }
+    ThreadSlot& slot;
+  };
+
   Engine& engine_;
   ThreadSlot& slot_;
   int core_;
   Fiber fiber_;
   Picos clock_{0};
   Picos pass_{0};  // what a pass over the empty queues costs
+  bool nudged_ = false;
   std::vector<SimCq*> empty_queues_;
   std::vector<Picos> departures_;  // of the last lines, a ring of as many as there are buffers
   std::size_t next_departure_ = 0;

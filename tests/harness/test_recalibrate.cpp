@@ -59,6 +59,21 @@ TEST(Recalibrate, AParameterWithoutARowIsAnError) {
   EXPECT_THAT(error_of([&] { calibrated_parameters(profile, "toy.json"); }), testing::HasSubstr("toy.json: a: "));
 }
 
+TEST(Recalibrate, KeepsAParameterWhoseFitLeavesWhatAProfileMayHave) {
+  Json profile = Json::parse(kProfile);
+  const auto parameters = calibrated_parameters(profile, "toy.json");
+  const auto table = rows(80, 40);
+  const auto measure = [](const Json& changed, const PublishedPoint& row) {
+    if (value(changed, "/nic/send_ns/value") < 60) fail("send_ns below 60");  // 80 Mops would need 50 ns
+    return toy_rate(changed, row);
+  };
+  const auto fits = recalibrate(profile, parameters, table, measure, FitOptions{});
+  EXPECT_EQ(value(profile, "/nic/send_ns/value"), 100);
+  EXPECT_EQ(fits[0].note, "send_ns below 60");
+  // The other one is fitted all the same: 4000/40 = 100 ns, of which a tenth of 100 belongs to sending.
+  EXPECT_NEAR(value(profile, "/nic/recv/recv_ns/value"), 90, 90 * 0.003);
+}
+
 TEST(Recalibrate, SolvesCoupledParametersByRepetition) {
   Json profile = Json::parse(kProfile);
   const auto parameters = calibrated_parameters(profile, "toy.json");

@@ -148,6 +148,25 @@ TEST_P(Completions, ACompletionQueueThatIsFilledExactlyDoesNotOverrun) {
   }
 }
 
+TEST_P(Completions, ManyMayWaitInOrderWhileSomeAreTaken) {
+  Pair pair(GetParam(), depth(1024, 1024));
+  pair.b.post_recvs(pair.qb, kIn, 128, 900);
+  std::uint64_t next = 0;
+  for (int round = 0; round < 9; ++round) {
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      ASSERT_EQ(pair.send({.length = 8, .id = 100u * static_cast<unsigned>(round) + i, .flags = kSignaled | kInline}),
+                0);
+    }
+    pair.pass(kLong);
+    // 30 of every 100: ever more wait.
+    std::vector<ibv_wc> wc(30);
+    ASSERT_EQ(ibv_poll_cq(pair.a.send_cq(), 30, wc.data()), 30);
+    for (const ibv_wc& completion : wc) ASSERT_EQ(completion.wr_id, next++);
+  }
+  for (const ibv_wc& completion : pair.a.poll_sends()) ASSERT_EQ(completion.wr_id, next++);
+  EXPECT_EQ(next, 900u);
+}
+
 TEST(SharedCompletionQueue, HoldsSendsAndReceivesOfSeveralQps) {
   TwoNodes nodes;
   ibv_qp_init_attr init{};
