@@ -18,7 +18,10 @@ class NotedStack {
     bounds_ = StackBounds{static_cast<char*>(context.sp) - context.size, context.size};
     return context;
   }
-  void deallocate(boost::context::stack_context& context) { stack_.deallocate(context); }
+  void deallocate(boost::context::stack_context& context) {
+    forget_stack({static_cast<char*>(context.sp) - context.size, context.size});
+    stack_.deallocate(context);
+  }
 
  private:
   StackBounds& bounds_;

@@ -62,7 +62,7 @@ void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
   queue.depth = std::max(cap.max_send_wr, 1u);
   queue.max_sge = std::max(cap.max_send_sge, 1u);
   queue.max_inline = cap.max_inline_data;
-  const SlotSize slot = send_slot(family, qp.transport, queue.max_inline, queue.max_sge);
+  const SlotSize slot = send_slot(family, qp.transport, cap.max_inline_data, cap.max_send_sge);
   queue.before_data = begin_layout(family, Verb::send, qp.transport);
   queue.slot_bytes = slot.slot;
   const std::size_t places = std::bit_ceil(queue.depth);

@@ -27,6 +27,9 @@ constexpr int kForEver = 7;  // RNR retry count: no limit
 void Requester::handle_ack(Packet& packet) {
   SimQp* qp = nic_.find_qp(packet.target_qp);
   if (qp == nullptr || qp->state != IBV_QPS_RTS || qp->transport != Transport::rc) return;
+  // Answers to nothing that is open: those of a connection before a reset.
+  if (!sequence_before(packet.sequence, qp->requester.sequence_unsent)) return;
+  if (packet.kind != Packet::Kind::ack && !sequence_before(qp->requester.acknowledged, packet.sequence)) return;
   unit_of(*qp).debt += nic_.profile().nic.handle_ack;
   if (packet.kind == Packet::Kind::ack) return acknowledge_up_to(*qp, packet.sequence);
   acknowledge_up_to(*qp, packet.sequence - 1);

@@ -1,10 +1,11 @@
-// Tells AddressSanitizer about a switch between stacks; nothing in other builds. Usage around a switch, as the
-// sanitizer's interface asks: leave() before it on the old stack, arrive() after it on the new one.
+// Tells AddressSanitizer about stacks and the switches between them; nothing in other builds. Usage around a switch, as
+// the sanitizer's interface asks: leave() before it on the old stack, arrive() after it on the new one.
 #pragma once
 
 #include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -14,6 +15,14 @@ struct StackBounds {
   const void* bottom = nullptr;
   std::size_t size = 0;
 };
+
+// The memory of a stack is given back: what the frames that never returned left forbidden there is allowed again, for
+// whoever gets these addresses next.
+inline void forget_stack([[maybe_unused]] const StackBounds& stack) {
+#if defined(__SANITIZE_ADDRESS__)
+  ASAN_UNPOISON_MEMORY_REGION(stack.bottom, stack.size);
+#endif
+}
 
 class StackSwitch {
  public:

@@ -194,7 +194,7 @@ class Chaos : public testing::TestWithParam<std::uint64_t> {
 
 TEST_P(Chaos, EveryRequestCompletesOnceAndEveryQpWorksAfterwards) {
   for (int step = 0; step < 6000 && !HasFailure(); ++step) something();
-  EXPECT_GT(received_, 300u);
+  EXPECT_GT(received_, 150u);
   nodes_.pass(std::chrono::milliseconds(1));
   poll();
   ASSERT_FALSE(HasFailure());
@@ -229,7 +229,7 @@ TEST_P(Chaos, EveryRequestCompletesOnceAndEveryQpWorksAfterwards) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, Chaos, testing::Range(std::uint64_t{1}, std::uint64_t{13}));
+INSTANTIATE_TEST_SUITE_P(, Chaos, testing::Range(std::uint64_t{100}, std::uint64_t{120}));
 
 }  // namespace
 }  // namespace verbscope::test
