@@ -46,7 +46,7 @@ void add_place_options(OptionTable& table, Options& o) {
   table.integer("--clients", o.clients, 1u, kMaxThreads,
                 "machines facing the server (default 1; sim: so many that they are not the limit)");
   table.integer("--client_threads", o.client_threads, 1u, kMaxThreads,
-                "threads of each client (default 1; sim: two that receive, every core that sends)");
+                "threads of each client (default 1; sim: one that receives, every core that sends)");
   table.text("-d,--ib_dev", o.ib_dev, "a device, or nothing for the first", "device, as mlx5_0 or mlx5_0:1");
   table.text("-i,--ib_port", o.ib_port, "a port number, or all", "port of the device; all: every active port in turn");
   table.integer("-x,--gid_index", o.gid_index, -1, 255, "entry of the GID table; -1 picks one and says which");

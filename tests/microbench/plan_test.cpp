@@ -97,7 +97,7 @@ TEST(MakePlan, ChoosesDefaultsByFabric) {
   EXPECT_EQ(plan.operation.payload, 64u);
   EXPECT_FALSE(plan.operation.inlined);
   EXPECT_EQ(plan.topology.clients, 3u);
-  EXPECT_EQ(plan.topology.client_threads, 2u);                             // they receive
+  EXPECT_EQ(plan.topology.client_threads, 1u);                             // they receive
   EXPECT_EQ(make_plan(options, sim, false).topology.client_threads, 14u);  // they send
   EXPECT_EQ(plan.schedule.duration, std::chrono::milliseconds(1));
   const Plan host = make_plan(options, {.server_cores = 2, .client_cores = 2}, true);

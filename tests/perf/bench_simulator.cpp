@@ -21,7 +21,7 @@ void simulated_sends(benchmark::State& state, const std::string& line) {
   state.counters["SENDs"] = benchmark::Counter(static_cast<double>(messages), benchmark::Counter::kIsRate);
 }
 
-BENCHMARK_CAPTURE(simulated_sends, ud_post_list_16, "-c UD -s 60 -I 60 -l 16 --threads 8 -q 4")
+BENCHMARK_CAPTURE(simulated_sends, ud_post_list_16, "-c UD -s 60 -I 60 -l 16 -r 128 --clients 2 --threads 8 -q 4")
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulated_sends, ud_header_only, "-c UD --header_only -l 16 --threads 8 -q 4")
     ->Unit(benchmark::kMillisecond);
