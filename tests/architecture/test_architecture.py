@@ -114,5 +114,12 @@ class Links(unittest.TestCase):
                              ["verbs/CMakeLists.txt: vs_verbs links vs_common and includes nothing of common"])
 
 
+class ContinuousIntegration(unittest.TestCase):
+    def test_it_runs_the_command_that_the_readme_gives(self):
+        command = "make -f Makefile.cluster test"
+        self.assertIn(f"exec {command}\n", (ROOT / ".ci/run").read_text())
+        self.assertIn(command, (ROOT / "README.md").read_text())
+
+
 if __name__ == "__main__":
     unittest.main()
