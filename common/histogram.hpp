@@ -45,6 +45,14 @@ class Histogram {
   // Percent 0 is the exact minimum, 100 the exact maximum; 0 of an empty histogram.
   Picos percentile(double percent) const;
 
+  // Calls visit(Picos, count) for each bucket that holds samples, in order of time; the time is its middle.
+  template <class Visit>
+  void each_bucket(Visit&& visit) const {
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+      if (buckets_[bucket] > 0) visit(Picos(middle_of(bucket)), buckets_[bucket]);
+    }
+  }
+
   // {"lat_samples", "lat_min_ns", "lat_mean_ns", "lat_p50_ns", "lat_p90_ns", "lat_p99_ns", "lat_p99_9_ns",
   // "lat_p99_99_ns", "lat_max_ns"}; times are null when there are no samples.
   Json to_json(const std::string& prefix = "lat") const;

@@ -42,11 +42,12 @@ std::vector<fs::path> config_roots() {
 }
 
 fs::path find_config(const std::string& kind, const std::string& name) {
-  if (name.find('/') != std::string::npos || name.ends_with(".json")) return name;
-  for (const auto& root : config_roots()) {
+  const bool may_be_known = !name.starts_with('/') && !name.starts_with('.') && !name.ends_with(".json");
+  for (const auto& root : may_be_known ? config_roots() : std::vector<fs::path>()) {
     fs::path path = root / kind / (name + ".json");
     if (fs::is_regular_file(path)) return path;
   }
+  if (!may_be_known || name.find('/') != std::string::npos) return name;
   fail_usage("unknown {} \"{}\": known are {}; the path of a .json file will do as well", singular(kind), name,
              fmt::join(list_configs(kind), ", "));
 }
@@ -55,8 +56,10 @@ std::vector<std::string> list_configs(const std::string& kind) {
   std::set<std::string> names;
   for (const auto& root : config_roots()) {
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(root / kind, error)) {
-      if (entry.path().extension() == ".json") names.insert(entry.path().stem());
+    const fs::path folder = root / kind;
+    for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
+      if (entry.path().extension() != ".json") continue;
+      names.insert(entry.path().lexically_relative(folder).replace_extension().string());
     }
   }
   return {names.begin(), names.end()};

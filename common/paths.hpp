@@ -11,11 +11,12 @@ namespace verbscope {
 // the program, configs in the source folder of the build.
 std::vector<std::filesystem::path> config_roots();
 
-// The path of configs/<kind>/<name>.json (kind "clusters", "sweeps", "hosts"; "" for configs itself), or `name` itself
-// when it contains '/' or ends in ".json". Throws Error with the names that exist.
+// The path of configs/<kind>/<name>.json (kind "clusters", "sweeps", "hosts"; "" for configs itself; a name in a folder
+// below is "folder/name"), or else `name` itself when it contains '/' or ends in ".json". Throws Error with the names
+// that exist.
 std::filesystem::path find_config(const std::string& kind, const std::string& name);
 
-// The names that find_config knows for `kind`, sorted.
+// The names that find_config knows for `kind`, folders below it included, sorted.
 std::vector<std::string> list_configs(const std::string& kind);
 
 }  // namespace verbscope

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,21 +33,6 @@ std::string printable(std::string line) {
   return line;
 }
 
-struct SpawnAttributes {
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_t actions;
-  SpawnAttributes() {
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_init(&actions);
-  }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
-  ~SpawnAttributes() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-};
-
 // As execve wants them: a null at the end. The pointers last as long as the strings.
 std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   std::vector<char*> out;
@@ -56,26 +41,49 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   return out;
 }
 
-// A group of its own, no blocked signals, /dev/null as input, the two pipes as output. Returns the process id.
-int spawn(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, int stdout_fd,
-          int stderr_fd) {
-  SpawnAttributes spawn_with;
+// What the child becomes, made before the fork: after it, only async-signal-safe calls.
+struct Image {
+  std::vector<char*> arguments, variables;
+  int stdout_fd, stderr_fd;
+  int errors_fd;  // closed by the start of the program; an errno when it cannot start
+};
+
+// In the child: a group of its own, no blocked signals, /dev/null as input, the two pipes as output; it dies with the
+// thread that started it, however that ends.
+[[noreturn]] void become(const Image& image, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
-  posix_spawnattr_setsigmask(&spawn_with.attributes, &none);
-  posix_spawnattr_setpgroup(&spawn_with.attributes, 0);
-  posix_spawnattr_setflags(&spawn_with.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  posix_spawn_file_actions_addopen(&spawn_with.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&spawn_with.actions, stdout_fd, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&spawn_with.actions, stderr_fd, STDERR_FILENO);
-  std::vector<char*> argv = c_strings(arguments);
-  std::vector<char*> variables = c_strings(environment);
-  for (char** variable = environ; *variable != nullptr; ++variable) variables.insert(variables.end() - 1, *variable);
-  pid_t pid = -1;
-  const int error =
-      posix_spawn(&pid, argv[0], &spawn_with.actions, &spawn_with.attributes, argv.data(), variables.data());
-  if (error != 0) fail("cannot start {}: {}", arguments[0], errno_text(error));
-  return pid;
+  const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const bool ready = setpgid(0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && null_fd >= 0 &&
+                     dup2(null_fd, STDIN_FILENO) >= 0 && dup2(image.stdout_fd, STDOUT_FILENO) >= 0 &&
+                     dup2(image.stderr_fd, STDERR_FILENO) >= 0 && sigprocmask(SIG_SETMASK, &none, nullptr) == 0;
+  if (getppid() != parent) _exit(EXIT_FAILURE);  // it ended before prctl
+  if (ready) execve(image.arguments[0], image.arguments.data(), image.variables.data());
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = write(image.errors_fd, &error, sizeof error);
+  _exit(EXIT_FAILURE);
+}
+
+// Returns the process id.
+int spawn(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, int stdout_fd,
+          int stderr_fd) {
+  auto [errors_read, errors_write] = make_pipe();
+  check("fcntl", fcntl(errors_read.get(), F_SETFL, 0));
+  Image image{c_strings(arguments), c_strings(environment), stdout_fd, stderr_fd, errors_write.get()};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    image.variables.insert(image.variables.end() - 1, *variable);
+  }
+  const pid_t parent = getpid();
+  const pid_t pid = check("fork", fork());
+  if (pid == 0) become(image, parent);
+  errors_write = Fd();
+  int error = 0;
+  ssize_t got = 0;
+  while ((got = read(errors_read.get(), &error, sizeof error)) < 0 && errno == EINTR) {
+  }
+  if (got <= 0) return pid;
+  waitpid(pid, nullptr, 0);
+  fail("cannot start {}: {}", arguments[0], errno_text(error));
 }
 
 }  // namespace
@@ -90,7 +98,9 @@ Interrupt::Interrupt() {
 }
 
 Interrupt::~Interrupt() {
-  pending();  // takes a signal that has come, so that it is not delivered late
+  signalfd_siginfo info;  // takes a signal that has come, so that it is not delivered late
+  while (read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+  }
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
@@ -98,10 +108,9 @@ Interrupt::~Interrupt() {
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-bool Interrupt::pending() {
-  signalfd_siginfo info;
-  while (read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) seen_ = true;
-  return seen_;
+bool Interrupt::pending() const {
+  pollfd polled{fd_.get(), POLLIN, 0};
+  return poll(&polled, 1, 0) > 0;
 }
 
 Child::Child(const std::vector<std::string>& arguments, OutputHook on_stdout,

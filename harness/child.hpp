@@ -13,7 +13,8 @@
 
 namespace verbscope {
 
-// While it lives, SIGINT and SIGTERM do not end this process but make fd() readable; children start with the default.
+// While it lives, SIGINT and SIGTERM do not end this process but make fd() readable, for good and for every thread
+// started after it; children start with the default.
 class Interrupt {
  public:
   Interrupt();
@@ -22,18 +23,18 @@ class Interrupt {
   ~Interrupt();
   int fd() const { return fd_.get(); }
   // True from the first signal on.
-  bool pending();
+  bool pending() const;
 
  private:
   Fd fd_;
-  bool seen_ = false;
 };
 
 class Child {
  public:
   using OutputHook = std::function<void(std::string_view)>;
 
-  // Starts arguments[0] (a path) with its own process group and /dev/null as input. `on_stdout` sees standard output as
+  // Starts arguments[0] (a path) with its own process group and /dev/null as input. It is killed when the thread that
+  // started it ends, even by SIGKILL. `on_stdout` sees standard output as
   // it comes; `environment` ("NAME=value") is added to this process's own. Throws "cannot start PATH: reason".
   explicit Child(const std::vector<std::string>& arguments, OutputHook on_stdout = {},
                  const std::vector<std::string>& environment = {});

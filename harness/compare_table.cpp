@@ -1,7 +1,6 @@
 // The table of `verbscope compare`. Options that differ between the points have a column, the others stand once above
 // the points of their fabric.
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "harness/compare.hpp"
@@ -67,14 +66,6 @@ struct OptionKeys {
     }
   }
 };
-
-// Three or four digits: more would be noise.
-std::string number_text(const std::optional<double>& value) {
-  if (!value) return "-";
-  const double v = std::abs(*value);
-  const int decimals = v >= 100 ? 1 : v >= 1 || v == 0 ? 2 : v >= 0.1 ? 3 : 4;
-  return fmt::format("{:.{}f}", *value, decimals);
-}
 
 std::string optional_percent(const std::optional<double>& value) {
   return value ? percent_text(*value) : "-";

@@ -8,6 +8,7 @@
 #include "harness/list_command.hpp"
 #include "harness/predict_command.hpp"
 #include "harness/recalibrate_command.hpp"
+#include "harness/reproduce_command.hpp"
 #include "harness/run_command.hpp"
 
 namespace verbscope {
@@ -85,6 +86,7 @@ int body(int argc, char** argv) {
   add("list", "benchmarks, clusters, sweeps", add_list);
   add("compare", "records beside the model and the published figures", add_compare);
   add("predict", "the closed-form model by itself", add_predict_command);
+  add("reproduce", "the published figures of a paper on the simulated clusters", add_reproduce_command);
   add("recalibrate", "fit a cluster profile to its published figures", add_recalibrate);
   const auto named = [&](const auto& each) { return each.first->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {

@@ -3,6 +3,8 @@
 #include <random>
 
 #include "common/environment.hpp"
+#include "common/paths.hpp"
+#include "pcie_model/wire/cluster_wire.hpp"
 
 namespace verbscope {
 namespace {
@@ -24,7 +26,12 @@ bool set_by_hosts(const std::string& key, const Host& host) {
 }  // namespace
 
 RunTarget parse_target(const std::string& hosts) {
-  if (hosts == "null" || hosts.starts_with("sim:")) return {.fabric = hosts, .cast = {}};
+  if (hosts == "null") return {.fabric = hosts, .cast = {}};
+  if (hosts.starts_with("sim:")) {
+    const std::filesystem::path profile = find_config("clusters", hosts.substr(4));
+    read_cluster_wire(read_json_file(profile), profile.string());
+    return {.fabric = hosts, .cast = {}};
+  }
   const std::filesystem::path path = hosts;
   if (!std::filesystem::is_regular_file(path)) {
     fail("--hosts: expected sim:NAME, null or a hosts file, got \"{}\", which is no file", hosts);

@@ -23,8 +23,9 @@ struct RunTarget {
   std::optional<Cast> cast;  // for "verbs"
 };
 
-// `--hosts` of the command line: a fabric, or the path of a hosts file. Throws for a file that is not there, and for
-// hosts that are not this machine, which nothing can start a process on yet.
+// `--hosts` of the command line: a fabric, or the path of a hosts file. Throws for a file that is not there, a cluster
+// that is not (with the names of those that are), a profile without a readable `wire` section, and for hosts that are
+// not this machine, which nothing can start a process on yet.
 RunTarget parse_target(const std::string& hosts);
 
 // Runs `binary --describe`. Throws when it fails, takes more than ten seconds, or prints something else.

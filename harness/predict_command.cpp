@@ -18,8 +18,8 @@ struct PredictOptions {
   std::optional<int> pcie_gen, pcie_lanes;
   std::string verb = "send", connection = "UD";
   std::optional<std::uint64_t> size;
-  std::uint64_t inline_size = 0;
-  bool header_only = false, receiver = false, json = false;
+  std::uint64_t inline_size = 0, inline_recv = 0;
+  bool header_only = false, immediate = false, srq = false, receiver = false, responder = false, json = false;
   int post_list = 1, signal_every = 1, tx_depth = 128, rx_depth = 512;
 };
 
@@ -32,7 +32,10 @@ VerbShape shape_of(const PredictOptions& options) {
   Json json{{"verb", CLI::detail::to_lower(options.verb)},
             {"connection", options.connection},
             {"header_only", options.header_only},
+            {"immediate", options.immediate},
             {"inline_size", options.inline_size},
+            {"inline_recv", options.inline_recv},
+            {"srq", options.srq},
             {"post_list", options.post_list},
             {"signal_every", options.signal_every},
             {"tx_depth", options.tx_depth},
@@ -68,7 +71,9 @@ int predict(const PredictOptions& options) {
   const ClusterWire cluster = load_cluster(options);
   if (options.wqe_bytes) return predict_wqe_list(options, cluster);
   const VerbShape shape = shape_of(options);
-  const Prediction prediction = options.receiver ? predict_receiver(cluster, shape) : predict_requester(cluster, shape);
+  const Prediction prediction = options.receiver    ? predict_receiver(cluster, shape)
+                                : options.responder ? predict_responder(cluster, shape)
+                                                    : predict_requester(cluster, shape);
   fmt::print("{}", options.json ? to_json(prediction).dump(2) + "\n" : format_table(prediction));
   return 0;
 }
@@ -90,7 +95,12 @@ std::function<int()> add_predict_command(CLI::App& command) {
   command.add_option("-Q,--cq_mod,--signal_every", o.signal_every, "signal every this many")->capture_default_str();
   command.add_option("-t,--tx_depth", o.tx_depth, "depth of the send queue")->capture_default_str();
   command.add_option("-r,--rx_depth", o.rx_depth, "depth of the receive queue")->capture_default_str();
-  command.add_flag("--receiver", o.receiver, "the side that receives, instead of the one that posts");
+  command.add_flag("--immediate", o.immediate, "a SEND or WRITE with a 4-byte immediate");
+  command.add_option("--inline_recv", o.inline_recv, "payloads up to this size arrive in the CQE");
+  command.add_flag("--srq", o.srq, "RECVs in a shared receive queue");
+  auto* receiver = command.add_flag("--receiver", o.receiver, "the side that receives SENDs, instead of the requester");
+  command.add_flag("--responder", o.responder, "the side whose memory WRITE, READ and atomics work on")
+      ->excludes(receiver);
   command.add_option("--pcie_gen", o.pcie_gen, "another PCIe generation than the cluster's");
   command.add_option("--pcie_lanes", o.pcie_lanes, "another width");
   command.add_flag("--json", o.json, "print JSON");

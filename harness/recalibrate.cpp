@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace verbscope {
 namespace {
@@ -150,6 +151,11 @@ std::vector<CalibratedParameter> calibrated_parameters(const Json& profile, cons
 std::vector<FittedRow> recalibrate(Json& profile, const std::vector<CalibratedParameter>& parameters,
                                    const std::vector<PublishedPoint>& rows, const MeasureRow& measure,
                                    const FitOptions& options) {
+  std::set<std::string> named;
+  for (const CalibratedParameter& parameter : parameters) {
+    if (!named.insert(parameter.row).second)
+      fail("{}: another parameter is fitted to {} already", parameter.name, parameter.row);
+  }
   std::vector<FittedRow> fits;
   std::vector<const CalibratedParameter*> fitted_by;
   for (const PublishedPoint& row : rows) {

@@ -43,7 +43,7 @@ struct FitOptions {
 // Changes `profile`. Fits one parameter after the other by the secant method on logarithms, kept inside the bracket
 // once there is one, and starts again until no row is off by more than the tolerance. Rows that no parameter names are
 // measured before and after. `rows` are the cluster's, those that nothing reproduces yet are left out; the result
-// points into them.
+// points into them. Throws when two parameters name one row, or one names a prediction.
 std::vector<FittedRow> recalibrate(Json& profile, const std::vector<CalibratedParameter>& parameters,
                                    const std::vector<PublishedPoint>& rows, const MeasureRow& measure,
                                    const FitOptions& options);

@@ -3,16 +3,13 @@
 #include <algorithm>
 
 #include "common/paths.hpp"
-#include "harness/benchmarks.hpp"
-#include "harness/point_runner.hpp"
 #include "harness/recalibrate.hpp"
+#include "harness/row_runner.hpp"
 #include "harness/text_file.hpp"
 #include "harness/text_table.hpp"
 
 namespace verbscope {
 namespace {
-
-constexpr std::chrono::seconds kPointTimeout{120};
 
 // Measures rows with the real benchmarks, on a copy of the profile that carries its name.
 class RowMeasurer {
@@ -22,16 +19,11 @@ class RowMeasurer {
 
   double operator()(const Json& profile, const PublishedPoint& row) {
     replace_text_file(profile_, profile.dump(2) + "\n");
-    const PointRunner runner(benchmark_binary(folder_, row.benchmark),
-                             BenchmarkSpec{.name = row.benchmark, .options = {}},
-                             {.fabric = "sim:" + profile_, .cast = {}}, kPointTimeout, &interrupt_);
-    const std::optional<Record> record = runner.run(Point{.params = row.run_params()});
+    const std::optional<Record> record = run_row(row, "sim:" + profile_, folder_, &interrupt_);
     if (!record) fail("interrupted: nothing was written");
-    if (record->status == RecordStatus::failed) fail("{}: {}", row.id, record->reason);
-    const Json& value = record->result.value(row.result_key, Json());
-    if (!value.is_number() || !(value.get<double>() > 0)) fail("{}: the record has no {}", row.id, row.result_key);
-    fmt::print(stderr, "  {}: {:.2f} (published {:g})\n", row.id, value.get<double>(), row.value);
-    return value.get<double>();
+    const double value = row_value(row, *record);
+    fmt::print(stderr, "  {}: {:.2f} (published {:g})\n", row.id, value, row.value);
+    return value;
   }
 
  private:

@@ -35,15 +35,6 @@ Sweep load_sweep(const RunOptions& options, const std::filesystem::path& folder,
   return sweep;
 }
 
-std::filesystem::path results_path(const RunOptions& options) {
-  if (!options.out.empty()) return options.out;
-  const std::filesystem::path folder = "results/local";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail("cannot make the folder {}: {}", folder.string(), error.message());
-  return folder / (std::filesystem::path(options.sweep).stem().string() + ".jsonl");
-}
-
 // The keys of the points that are ok in the file; none when there is no file.
 std::set<std::string> finished_points(const std::filesystem::path& path) {
   std::set<std::string> keys;
@@ -87,14 +78,23 @@ class PointNames {
   bool repeated_ = false;
 };
 
+}  // namespace
+
+std::filesystem::path results_path(const std::string& out, const std::string& name) {
+  if (!out.empty()) return out;
+  const std::filesystem::path folder = "results/local";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail("cannot make the folder {}: {}", folder.string(), error.message());
+  return folder / (name + ".jsonl");
+}
+
 std::string outcome_text(const Record& record) {
   if (record.status == RecordStatus::failed) return "FAILED: " + record.reason;
   const auto rate = record.result.find("rate_mops");
   if (rate == record.result.end() || !rate->is_number()) return "ok";
   return fmt::format("{:.2f} Mops", rate->get<double>());
 }
-
-}  // namespace
 
 int run_sweep(const RunOptions& options, const std::filesystem::path& folder, std::FILE* out) {
   Interrupt interrupt;
@@ -103,7 +103,7 @@ int run_sweep(const RunOptions& options, const std::filesystem::path& folder, st
   const RunTarget target = parse_target(options.hosts);
   std::vector<Point> points = expand_sweep(sweep, target.fabric);
   const PointNames names(points);
-  const std::filesystem::path path = results_path(options);
+  const std::filesystem::path path = results_path(options.out, std::filesystem::path(options.sweep).stem().string());
   const PointRunner runner(benchmark_binary(folder, sweep.benchmark), spec, target, options.timeout, &interrupt);
   std::size_t skipped = 0;
   if (options.resume) {

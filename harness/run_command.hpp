@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "common/record.hpp"
+
 namespace verbscope {
 
 struct RunOptions {
@@ -28,5 +30,11 @@ inline constexpr int kExitInterrupted = 130;  // 128 + SIGINT, as shells have it
 // failed, kExitInterrupted after SIGINT or SIGTERM: the records of the points that had ended are in the file. Throws
 // for what is wrong before the first point.
 int run_sweep(const RunOptions& options, const std::filesystem::path& folder, std::FILE* out);
+
+// Where records go: `out`, or results/local/NAME.jsonl, whose folder is made. Throws when it cannot be.
+std::filesystem::path results_path(const std::string& out, const std::string& name);
+
+// What came of a point, in a few words: its rate, or why it failed.
+std::string outcome_text(const Record& record);
 
 }  // namespace verbscope

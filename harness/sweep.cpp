@@ -57,6 +57,10 @@ SweepPoint parse_point(Json json, const std::string& where) {
     point.fabrics = json_value<std::vector<std::string>>(json.at("fabrics"), where + ": fabrics");
     json.erase("fabrics");
   }
+  if (json.is_object() && json.contains("label")) {
+    point.label = json_value<std::string>(json.at("label"), where + ": label");
+    json.erase("label");
+  }
   point.overrides = parse_params(json, where);
   return point;
 }
@@ -126,6 +130,8 @@ Sweep parse_sweep(std::string_view text, const std::string& where) {
   sweep.fabrics = fields.optional<std::vector<std::string>>("fabrics", {});
   sweep.repetitions = fields.optional<int>("repetitions", 1, 1, 10'000);
   sweep.seed = fields.optional<std::uint64_t>("seed", 1);
+  sweep.show = fields.optional<std::vector<std::string>>("show", sweep.show);
+  if (sweep.show.empty()) fields.fail_key("show", "expected at least one key of a result");
   if (fields.has("fixed")) sweep.fixed = parse_params(fields.at("fixed"), where + ": fixed");
   if (fields.has("vary")) sweep.vary = parse_vary(fields.at("vary"), where + ": vary");
   if (fields.has("points")) {
@@ -160,23 +166,25 @@ void override_key(Sweep& sweep, const std::string& key, const Json& value) {
 }
 
 std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
-  check_count(sweep);  // the caller may have raised the repetitions
-  std::vector<Json> all;
-  if (fabric_allowed(sweep.fabrics, fabric)) {
-    for (const SweepPoint& each : sweep.points.empty() ? std::vector<SweepPoint>(1) : sweep.points) {
-      if (!fabric_allowed(each.fabrics, fabric)) continue;
-      Json params = sweep.fixed;
-      params.update(each.overrides);
-      cross_product(sweep, 0, params, all);
-    }
+  check_count(sweep);                             // the caller may have raised the repetitions
+  std::vector<std::pair<std::size_t, Json>> all;  // with the entry of `points`
+  const std::vector<SweepPoint> entries = sweep.points.empty() ? std::vector<SweepPoint>(1) : sweep.points;
+  for (std::size_t entry = 0; fabric_allowed(sweep.fabrics, fabric) && entry < entries.size(); ++entry) {
+    if (!fabric_allowed(entries[entry].fabrics, fabric)) continue;
+    Json params = sweep.fixed;
+    params.update(entries[entry].overrides);
+    std::vector<Json> crossed;
+    cross_product(sweep, 0, params, crossed);
+    for (Json& each : crossed) all.emplace_back(entry, std::move(each));
   }
   if (all.empty()) fail("{}: has no point for {}: see its \"fabrics\"", sweep.where, fabric);
   std::vector<Point> points;
   std::set<std::string> seen;
-  for (const Json& params : all) {
+  for (const auto& [entry, params] : all) {
     if (!seen.insert(point_key(params)).second) continue;
     for (int r = 0; r < sweep.repetitions; ++r) {
-      points.push_back({.params = params, .repetition = r, .seed = sweep.seed + static_cast<std::uint64_t>(r)});
+      const std::uint64_t seed = sweep.seed + static_cast<std::uint64_t>(r);
+      points.push_back({.params = params, .repetition = r, .seed = seed, .entry = entry});
     }
   }
   return points;

@@ -2,6 +2,7 @@
 // check_sweep compares keys and values with what the benchmark says of itself.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@ inline constexpr std::size_t kMaxOptions = 64;
 struct SweepPoint {
   Json overrides = Json::object();
   std::vector<std::string> fabrics;  // empty: any
+  std::string label;                 // names its curve in a table of curves; empty: its overrides do
 };
 
 struct Sweep {
@@ -33,6 +35,7 @@ struct Sweep {
   Json fixed = Json::object();
   std::vector<std::pair<std::string, std::vector<Json>>> vary;  // in the file's order; the last turns fastest
   std::vector<SweepPoint> points;                               // empty: one without overrides
+  std::vector<std::string> show{"rate_mops"};                   // result keys that a table of curves has
   int repetitions = 1;
   std::uint64_t seed = 1;
 };
@@ -42,6 +45,7 @@ struct Point {
   Json params = Json::object();  // options given, sorted by name
   int repetition = 0;
   std::uint64_t seed = 1;  // the sweep's seed plus the repetition
+  std::size_t entry = 0;   // of the sweep's `points`; 0 when there are none
 };
 
 // Throws one line "where: ..." (with the line of the file for malformed JSON, else with the key).

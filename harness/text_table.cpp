@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace verbscope {
 
@@ -65,13 +66,13 @@ std::string TextTable::group_header(const std::vector<std::size_t>& widths) cons
   std::string out;
   std::size_t i = 0;
   for (const TableGroup& group : groups_) {
+    if (i > 0) out += kGroupSeparator;
     std::size_t width = group.columns.size() - 1;
     std::string tops;
     for (const TableColumn& column : group.columns) {
       width += widths[i];
       tops += fmt::format("{}{:>{}}", tops.empty() ? "" : " ", column.top, widths[i++]);
     }
-    if (!out.empty()) out += kGroupSeparator;
     out += group.header.empty() ? tops : fmt::format("{:<{}}", group.header, width);
   }
   return out;
@@ -92,6 +93,13 @@ std::string TextTable::text() const {
     out += without_trailing_blanks(text) + '\n';
   }
   return out;
+}
+
+std::string number_text(const std::optional<double>& value) {
+  if (!value) return "-";
+  const double v = std::abs(*value);
+  const int decimals = v >= 100 ? 1 : v >= 1 || v == 0 ? 2 : v >= 0.1 ? 3 : 4;
+  return fmt::format("{:.{}f}", *value, decimals);
 }
 
 }  // namespace verbscope

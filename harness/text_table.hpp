@@ -1,6 +1,7 @@
 // A table of text for a terminal: grouped columns under two header lines, as wide as its widest cells.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,5 +44,8 @@ class TextTable {
   std::vector<TableGroup> groups_;
   std::vector<Line> lines_;
 };
+
+// Three or four digits, more would be noise; "-" for nothing.
+std::string number_text(const std::optional<double>& value);
 
 }  // namespace verbscope

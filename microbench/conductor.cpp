@@ -13,7 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kTickMs = 1;       // how often threads and peers are looked at
+constexpr int kTickMs = 1;  // how often threads and peers are looked at
+constexpr Picos kSignOfLife = 1s;
 constexpr Picos kQuiet = 500ms;  // when nothing has arrived for so long, what is missing is lost
 
 // Waits a tick, or until `fd` (-1: none) can be read; true when it can.
@@ -47,6 +48,7 @@ void Conductor::start() {
 void Conductor::end_threads() {
   turn(Phase::stop);
   control_.quit.store(true, std::memory_order_relaxed);
+  control_.quit.notify_all();
   threads_.clear();
 }
 
@@ -63,15 +65,20 @@ void Conductor::check_all(const Channel* awaited, bool silent) {
 
 void Conductor::wait_until(const std::string& what, bool silent, const std::function<bool()>& done) {
   Picos moved_at = TscClock::now();
+  Picos told_at = moved_at;
   std::uint64_t seen = role_.completed();
   while (!done()) {
     check_all(nullptr, silent);
     tick(-1);
+    if (each_second_ && TscClock::now() - told_at >= kSignOfLife) {
+      told_at = TscClock::now();
+      each_second_();
+    }
     const std::uint64_t completed = role_.completed();
     if (completed != seen) {
       seen = completed;
       moved_at = TscClock::now();
-    } else if (TscClock::now() - moved_at > timeout_) {
+    } else if (role_.counts() && TscClock::now() - moved_at > timeout_) {
       fail("no operation completed for {} s while waiting for {}", to_seconds(timeout_), what);
     }
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "microbench/role.hpp"
@@ -25,8 +26,12 @@ class Conductor {
   void turn(Phase phase) { control_.phase.store(phase, std::memory_order_relaxed); }
 
   // Waits until `done`. `silent`: peers have nothing to say meanwhile, so that a message is a failure. Throws Error
-  // when a thread fails, a peer closes, or no operation completes for the timeout.
+  // when a thread fails, a peer closes, or no operation completes for the timeout; threads that count nothing are not
+  // expected to.
   void wait_until(const std::string& what, bool silent, const std::function<bool()>& done);
+  // What else is to be done each second of these waits: a sign of life for a peer that sees nothing move. Null:
+  // nothing.
+  void each_second(std::function<void()> action) { each_second_ = std::move(action); }
   void wait_for(Picos time, const std::string& what);
   // The body of the next message of a peer.
   Json await(Channel& peer, const char* type);
@@ -44,6 +49,7 @@ class Conductor {
   std::vector<int> cores_;
   Picos timeout_;
   RunControl control_;
+  std::function<void()> each_second_;
   std::list<PinnedThread> threads_;
 };
 

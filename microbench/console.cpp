@@ -6,15 +6,15 @@ namespace verbscope {
 
 namespace {
 
-std::string point_line(const Description& description, const Record& record) {
+std::string point_line(const Traffic& traffic, const Record& record) {
   const Json& c = record.config;
   const std::string what = c.value("header_only", false)
                                ? "header-only"
                                : fmt::format("{} B{}", c.value("size", 0), c.value("inlined", false) ? " inline" : "");
   return fmt::format("{} on {}: {} {}, {}, post list {}, signal every {}, {} threads x {} QPs, {} clients\n",
-                     record.benchmark, record.environment.value("fabric", ""), c.value("connection", ""),
-                     description.operation, what, c.value("post_list", 0), c.value("cq_mod", 0), c.value("threads", 0),
-                     c.value("qp", 0), c.value("clients", 0));
+                     record.benchmark, record.environment.value("fabric", ""), c.value("connection", ""), traffic.label,
+                     what, c.value("post_list", 0), c.value("cq_mod", 0), c.value("threads", 0), c.value("qp", 0),
+                     c.value("clients", 0));
 }
 
 std::string thread_range(const Json& threads) {
@@ -28,10 +28,10 @@ std::string thread_range(const Json& threads) {
 
 }  // namespace
 
-std::string summary(const Description& description, const Record& record) {
+std::string summary(const Traffic& traffic, const Record& record) {
   const bool simulated = record.environment.value("simulated", false);
   const char* label = simulated ? "simulated " : "";
-  std::string text = point_line(description, record);
+  std::string text = point_line(traffic, record);
   text += fmt::format("  {:.3f} {}Mops{} over {:g} {}s\n", record.result.at("rate_mops").get<double>(), label,
                       thread_range(record.result.at("threads")), record.result.at("window_s").get<double>(), label);
   if (record.prediction.is_object()) {
@@ -40,10 +40,14 @@ std::string summary(const Description& description, const Record& record) {
   } else if (record.result.contains("no_prediction")) {
     text += fmt::format("  model: none: {}\n", record.result.value("no_prediction", ""));
   }
-  if (record.result.contains("lost")) {
-    text += fmt::format("  {} messages sent, {} received, {} lost{}\n", record.result.value("messages_expected", 0ull),
-                        record.result.value("messages_received", 0ull), record.result.value("lost", 0ull),
-                        record.result.at("validation").is_object() ? ", all received ones validated" : "");
+  if (record.result.value("messages_expected", 0ull) > 0) {
+    text += fmt::format("  {} messages sent, {} received, {} lost\n", record.result.value("messages_expected", 0ull),
+                        record.result.value("messages_received", 0ull), record.result.value("lost", 0ull));
+  }
+  if (record.result.contains("validation") && record.result.at("validation").is_object()) {
+    text += fmt::format("  validated: {} {}, {} wrong\n", record.result.at("validation").value("checked", 0ull),
+                        traffic.verb == Verb::write ? "places written to" : "messages",
+                        record.result.at("validation").value("wrong", 0ull));
   }
   return text;
 }

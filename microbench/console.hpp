@@ -9,6 +9,6 @@
 namespace verbscope {
 
 // A few lines: the point, the rate (labelled when simulated), the model's bound, what was lost.
-std::string summary(const Description& description, const Record& record);
+std::string summary(const Traffic& traffic, const Record& record);
 
 }  // namespace verbscope

@@ -17,7 +17,8 @@ namespace verbscope {
 // Written by the conductor, read by every thread.
 struct RunControl {
   alignas(64) PhaseWord phase{Phase::warmup};
-  std::atomic<bool> quit{false};  // nothing more will come: a thread that finds no completion returns
+  // Nothing more will come: a thread that finds no completion returns. Some wait on it: notify.
+  std::atomic<bool> quit{false};
 };
 
 // How a thread's loop ended.

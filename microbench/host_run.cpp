@@ -26,7 +26,7 @@ std::vector<int> usable_cores(const Options& options) {
 }
 
 RolePlace make_place(Provider& provider, const DevicePorts& ports, const Options& options) {
-  return {&provider, ports.device, ports.ports, options.gid_index, options.mtu, true};
+  return {&provider, ports.device, ports.ports, options.gid_index, options.mtu, true, options.fabric == "null"};
 }
 
 FabricFacts host_facts(const Options& options, const DevicePorts& ports, std::size_t cores) {
@@ -60,27 +60,49 @@ class ServerRun {
     const bool no_warmup = plan_.schedule.warmup == Picos(0);
     if (no_warmup) conductor_.turn(Phase::measure);
     conductor_.start();
+    conductor_.each_second([this] { tell_phase("warmup"); });
     if (!no_warmup) conductor_.wait_for(plan_.schedule.warmup, "the end of the warm-up");
     const Picos begin = TscClock::now();
     const CpuSeconds cpu = process_cpu();
     conductor_.turn(Phase::measure);
     tell_phase("measure");
-    // A thread that gets no core for a while must not miss the window.
-    conductor_.wait_until("the first completion in the window", true, [this] { return role_.windows_opened(); });
-    if (plan_.schedule.iters) {
-      conductor_.wait_until("--iters", true, [this] { return role_.windows_closed(); });
-    } else {
-      conductor_.wait_for(plan_.schedule.duration, "the end of the measurement");
-    }
+    conductor_.each_second([this] { tell_phase("measure"); });
+    wait_for_window();
     const Picos window = TscClock::now() - begin;
     const CpuSeconds used = process_cpu() - cpu;
+    conductor_.each_second(nullptr);
+    // Receivers see their window's end in traffic that still flows, so those that send to them are stopped afterwards.
+    const bool receives = role_.counted() && !role_.sends();
     conductor_.turn(Phase::stop);
-    if (role_.sends()) tell_phase("stop");
+    if (!receives) tell_phase("stop");
     conductor_.wait_until("the first completion after the window", false, [this] { return role_.windows_closed(); });
-    if (!role_.sends()) tell_phase("stop");
+    if (receives) tell_phase("stop");
     conductor_.wait_until("the last completions", false, [this] { return role_.active_ended(); });
     outcome.result = role_result(role_, window, cores_, outcome.failure);
     outcome.result["cpu"] = cpu_json(used, window);
+  }
+
+  void wait_for_window() {
+    // A thread that gets no core for a while must not miss the window.
+    if (role_.counted()) {
+      conductor_.wait_until("the first completion in the window", true, [this] { return role_.windows_opened(); });
+    } else {
+      for (Channel& peer : peers_) await_progress(peer, "opened");
+    }
+    if (!plan_.schedule.iters) {
+      conductor_.wait_for(plan_.schedule.duration, "the end of the measurement");
+    } else if (role_.counted()) {
+      conductor_.wait_until("--iters", true, [this] { return role_.windows_closed(); });
+    } else {
+      for (Channel& peer : peers_) await_progress(peer, "closed");
+    }
+  }
+
+  void await_progress(Channel& peer, const std::string& what) {
+    for (bool reached = false; !reached;) {
+      const Json progress = conductor_.await(peer, "progress");
+      reached = JsonFields(progress, "message progress").require<bool>(what);
+    }
   }
 
   void drain(Outcome& outcome) {
@@ -91,19 +113,20 @@ class ServerRun {
       delivery.expected += JsonFields(sent, "message sent").require<std::uint64_t>("messages");
     }
     conductor_.finish(delivery.expected);
-    delivery.received = role_.received();
-    delivery.wrong = role_.wrong();
+    delivery = role_.delivery(delivery.expected);
     Json clients = Json::array();
     for (Channel& peer : peers_) {
       const Json result = conductor_.await(peer, "result");
       JsonFields fields(result, "message result");
-      delivery += {fields.require<std::uint64_t>("messages_expected"),
-                   fields.require<std::uint64_t>("messages_received"), fields.require<std::uint64_t>("wrong")};
+      delivery +=
+          {fields.require<std::uint64_t>("messages_expected"), fields.require<std::uint64_t>("messages_received"),
+           fields.require<std::uint64_t>("checked"), fields.require<std::uint64_t>("wrong")};
       clients.push_back(Json{{"node", fmt::format("client{}", peer.index())}, {"result", result}});
     }
     if (!peers_.empty()) {
       outcome.result.update(delivery_json(delivery, plan_.operation.validate));
       outcome.result["clients"] = clients;
+      if (!role_.counted()) take_rate_of_clients(outcome.result);
     }
     judge_delivery(delivery, plan_.operation, outcome.failure);
   }
@@ -114,6 +137,20 @@ class ServerRun {
   const std::vector<int>& cores_;
   Conductor conductor_;
 };
+
+// A client whose windows make the rate says how far they are.
+void tell_progress(Conductor& conductor, Channel& server, const Role& role, bool exact) {
+  const auto tell = [&] {
+    conductor.tell(server, "progress", Json{{"opened", role.windows_opened()}, {"closed", role.windows_closed()}});
+  };
+  conductor.wait_until("the first completion in the window", false, [&role] { return role.windows_opened(); });
+  tell();
+  if (!exact) return;
+  conductor.each_second(tell);
+  conductor.wait_until("--iters", false, [&role] { return role.windows_closed(); });
+  conductor.each_second(nullptr);
+  tell();
+}
 
 // The steps of a client, from "connected" on.
 void run_client_steps(Role& role, const Plan& plan, std::vector<Channel>& peers, const std::vector<int>& cores,
@@ -127,9 +164,14 @@ void run_client_steps(Role& role, const Plan& plan, std::vector<Channel>& peers,
   for (Phase phase = Phase::warmup; phase != Phase::stop;) {
     const Json body = conductor.await(server, "phase");
     const auto name = JsonFields(body, "message phase").require<std::string>("phase");
-    phase = name == "measure" ? Phase::measure : Phase::stop;
+    const Phase said = name == "warmup" ? Phase::warmup : name == "measure" ? Phase::measure : Phase::stop;
+    if (said == phase) continue;
+    phase = said;
     if (phase == Phase::measure) begin = TscClock::now();
     conductor.turn(phase);
+    if (phase == Phase::measure && role.counted()) {
+      tell_progress(conductor, server, role, plan.schedule.iters.has_value());
+    }
   }
   const Picos window = TscClock::now() - begin;
   conductor.wait_until("the last completions", false, [&role] { return role.active_ended(); });
@@ -138,12 +180,11 @@ void run_client_steps(Role& role, const Plan& plan, std::vector<Channel>& peers,
   Delivery delivery;
   delivery.expected = JsonFields(sent, "message sent").require<std::uint64_t>("messages");
   conductor.finish(delivery.expected);
-  delivery.received = role.received();
-  delivery.wrong = role.wrong();
-  std::string ignored;  // a client's thread may well see nothing in the server's window
-  outcome.result = role_result(role, window, cores, ignored);
+  delivery = role.delivery(delivery.expected);
+  outcome.result = role_result(role, window, cores, outcome.failure);
   outcome.result.update(delivery_json(delivery, plan.operation.validate));
   Json report = outcome.result;
+  report["checked"] = delivery.checked;
   report["wrong"] = delivery.wrong;
   conductor.tell(server, "result", report);
   conductor.await(server, "bye");
@@ -172,7 +213,7 @@ Hello make_hello(const Benchmark& benchmark, const Options& options, const Optio
 Outcome run_server(const Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider) {
   const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
   const std::vector<int> cores = usable_cores(options);
-  const Plan plan = make_plan(options, host_facts(options, ports, cores.size()), benchmark.describe().server_sends);
+  const Plan plan = make_plan(options, host_facts(options, ports, cores.size()), benchmark.traffic());
   Outcome outcome;
   outcome.config = plan_json(plan);
   const bool alone = options.fabric == "null";
@@ -198,6 +239,7 @@ Outcome run_server(const Benchmark& benchmark, const Options& options, const Opt
   outcome.environment["server"] = role.describe();
   outcome.config["mtu"] = role.mtu();
   outcome.prediction = predict_for_device(benchmark, plan, role, outcome.no_prediction);
+  benchmark.finish(outcome);
   return outcome;
 }
 
@@ -207,7 +249,7 @@ Outcome run_client(const Benchmark& benchmark, const Options& given, const Optio
   Options options = given;
   FabricFacts facts = host_facts(options, ports, cores.size());
   // Refuses before anybody is troubled; the number of clients is the server's to say.
-  const Picos timeout = make_plan(options, facts, benchmark.describe().server_sends).schedule.timeout;
+  const Picos timeout = make_plan(options, facts, benchmark.traffic()).schedule.timeout;
   std::vector<Channel> peers;
   peers.push_back(
       connect_exchange(options.host, static_cast<int>(options.port), make_hello(benchmark, options, table), timeout));
@@ -215,7 +257,7 @@ Outcome run_client(const Benchmark& benchmark, const Options& given, const Optio
   options.clients = static_cast<std::uint32_t>(server.clients());
   Outcome outcome;
   telling_peers(peers, [&] {
-    const Plan plan = make_plan(options, facts, benchmark.describe().server_sends);
+    const Plan plan = make_plan(options, facts, benchmark.traffic());
     outcome.config = plan_json(plan);
     Role role(benchmark, plan, Side::client, static_cast<std::uint32_t>(server.index()),
               make_place(provider, ports, options));

@@ -7,7 +7,9 @@
 //      | <-------------- ready ---------------- |
 //      | --------------- go ------------------> |   both start their threads
 //      | --------- phase {measure} -----------> |
-//      | ---------- phase {stop} -------------> |   who sends drains
+//      | <----- progress {opened, closed} ----- |   only when the clients' windows make the rate: when all threads
+//      |                                        |   have begun to measure, with --iters each second until they end
+//      | ---------- phase {stop} -------------> |   who sends drains; said each second until then
 //      | <-- sent {messages} -- and -- sent --> |   who receives waits for so many
 //      | <------------- result ---------------- |
 //      | --------------- bye -----------------> |

@@ -30,6 +30,10 @@ void add_operation_options(OptionTable& table, Options& o) {
   table.integer("-t,--tx_depth", o.tx_depth, 1u, kMaxDepth, "depth of a send queue");
   table.integer("-r,--rx_depth", o.rx_depth, 1u, kMaxDepth, "depth of a receive queue");
   table.integer("--threads", o.threads, 1u, kMaxThreads, "threads of the server, each pinned to a core");
+  table.integer("--inline_recv", o.inline_recv, 0u, 1u << 12,
+                "let received payloads of up to so many bytes come in the completion, where the device can");
+  table.flag("--wr_api", o.wr_api, "post with the ibv_wr_* builder instead of ibv_post_send");
+  table.flag("-e,--events", o.events, "sleep until a completion event instead of polling");
   table.flag("--validate", o.validate, "check every byte, length and immediate that arrives");
 }
 

@@ -25,7 +25,10 @@ struct Options {
   std::uint32_t qp = 1;                 // per thread
   std::uint32_t tx_depth = 128;
   std::uint32_t rx_depth = 512;
-  std::uint32_t threads = 1;  // of the machine under test
+  std::uint32_t threads = 1;      // of the machine under test
+  std::uint32_t inline_recv = 0;  // bytes
+  bool wr_api = false;
+  bool events = false;
   bool validate = false;
   // How long.
   std::optional<Picos> duration;

@@ -13,21 +13,6 @@
 
 namespace verbscope {
 
-// How many messages should have come to a side, and what became of them.
-struct Delivery {
-  std::uint64_t expected = 0;
-  std::uint64_t received = 0;
-  std::uint64_t wrong = 0;  // refused by --validate
-
-  std::uint64_t lost() const { return expected > received ? expected - received : 0; }
-  Delivery& operator+=(const Delivery& other) {
-    expected += other.expected;
-    received += other.received;
-    wrong += other.wrong;
-    return *this;
-  }
-};
-
 struct Outcome {
   Json config = Json::object();  // overrides of the options: what was chosen
   Json result = Json::object();
@@ -38,10 +23,14 @@ struct Outcome {
   std::string failure;                // one line; empty: the point is good
 };
 
-// The result of one role: rate, threads with their cores, operations. `window` is the conductor's time from measure to
-// stop. window_ops is rate times window: the operations of that window, as counters of the same window want them.
-// `cores` has one entry a thread. Appends to `failure` when a thread measured nothing.
+// The result of one role: rate, threads with their cores, operations, and what the benchmark adds. `window` is the
+// conductor's time from measure to stop. window_ops is rate times window: the operations of that window, as counters of
+// the same window want them. `cores` has one entry a thread. Sets `failure`, when it is empty, if this role's windows
+// make the rate and a thread measured nothing.
 Json role_result(const Role& role, Picos window, const std::vector<int>& cores, std::string& failure);
+
+// Makes rate, operations and threads of the server's result those of its clients[], which drive the traffic.
+void take_rate_of_clients(Json& result);
 
 // messages_expected, messages_received, lost, and what validation found (null without it).
 Json delivery_json(const Delivery& delivery, bool validated);

@@ -11,6 +11,7 @@ namespace verbscope {
 
 namespace {
 
+constexpr std::size_t kCacheLine = 64;
 constexpr int kUnwritten = 0xff;  // no slot has this number
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every output bit depends on every input bit.
@@ -61,10 +62,36 @@ bool PayloadChecker::good(const ibv_wc& wc, std::byte* payload) {
   const bool with_immediate = (wc.wc_flags & IBV_WC_WITH_IMM) != 0;
   if (with_immediate != header_only_) return false;
   if (header_only_) return (ntohl(wc.imm_data) & ~0xffu) == kImmediateMagic && (ntohl(wc.imm_data) & 0xff) < slots_;
+  return bytes_good(payload);
+}
+
+bool PayloadChecker::bytes_good(std::byte* payload) {
   if (payload_ == 0) return true;
   const bool same = payload_good(payload);
   std::memset(payload, kUnwritten, payload_);
   return same;
+}
+
+PayloadChecker::Lines PayloadChecker::lines(std::span<const std::byte> place) const {
+  const auto zero = [](std::span<const std::byte> bytes) {
+    return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+  };
+  Lines found = Lines::untouched;
+  for (std::size_t offset = 0; offset < place.size(); offset += kCacheLine) {
+    const std::size_t bytes = offset < payload_ ? std::min<std::size_t>(kCacheLine, payload_ - offset) : 0;
+    const auto line = place.subspan(offset, kCacheLine);
+    if (zero(line)) continue;
+    if (bytes == 0 || !zero(line.subspan(bytes)) || !line_good(line.data(), offset, bytes)) return Lines::wrong;
+    found = Lines::good;
+  }
+  return found;
+}
+
+bool PayloadChecker::line_good(const std::byte* line, std::size_t offset, std::size_t bytes) const {
+  for (std::uint32_t slot = 0; slot < slots_; ++slot) {
+    if (std::memcmp(line, expected_.data() + std::size_t{slot} * payload_ + offset, bytes) == 0) return true;
+  }
+  return false;
 }
 
 bool PayloadChecker::payload_good(const std::byte* payload) const {

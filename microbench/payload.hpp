@@ -37,9 +37,16 @@ class PayloadChecker {
   // Whether the completion and the payload it stands for (behind the GRH on UD) are what a sender sends. Overwrites the
   // payload, so that a message that writes nothing is not taken for the one before it.
   bool good(const ibv_wc& wc, std::byte* payload);
+  // The same of bytes alone: what a READ brought. They may be any slot's message.
+  bool bytes_good(std::byte* payload);
+
+  // What lies in a place that any number of WRITEs may have gone to, a whole multiple of a cache line, zeroed before.
+  enum class Lines { untouched, good, wrong };
+  Lines lines(std::span<const std::byte> place) const;
 
  private:
   bool payload_good(const std::byte* payload) const;
+  bool line_good(const std::byte* line, std::size_t offset, std::size_t bytes) const;
 
   std::uint32_t payload_;
   std::uint32_t expected_length_;

@@ -28,27 +28,55 @@ std::uint32_t largest_divisor(std::uint64_t of, std::uint32_t at_most) {
   return 1;
 }
 
-Operation plan_operation(const Options& o, std::optional<std::uint64_t> goal) {
+// What the options alone do not show: they depend on the benchmark's verb and window.
+void check_operation(const Operation& op) {
+  if (find_wqe_layout(NicFamily::mlx5, op.verb, op.transport) == nullptr) {
+    fail_usage("--connection {}: it has no {}", to_string(op.transport), to_string(op.verb));
+  }
+  if (op.header_only && op.verb != Verb::send) {
+    fail_usage("--header_only: a {} has no receiver for the immediate", to_string(op.verb));
+  }
+  if (op.post_list > op.outstanding()) {
+    fail_usage("--post_list {} is more than --window {} lets be outstanding", op.post_list, op.window);
+  }
+  if (op.signal_every + op.post_list > op.outstanding() + 1) {
+    fail_usage(
+        "--cq_mod {} with --post_list {} can wait for ever on a --window of {}: cq_mod + post_list may be at most "
+        "window + 1",
+        op.signal_every, op.post_list, op.window);
+  }
+  if (op.inlined && op.verb == Verb::read) fail_usage("--inline_size {}: a READ sends no payload", op.inline_limit);
+}
+
+Operation plan_operation(const Options& o, const Traffic& traffic, std::optional<std::uint64_t> goal) {
   Operation op;
+  op.verb = traffic.verb;
   op.transport = o.connection;
   op.header_only = o.header_only;
   op.payload = o.header_only ? 0 : o.size.value_or(kDefaultSize);
   op.inlined = op.payload > 0 && op.payload <= o.inline_size;
   op.inline_limit = o.header_only ? 0 : o.inline_size;
   op.post_list = o.post_list;
-  op.signal_every = o.cq_mod ? *o.cq_mod : default_signal_every(o.post_list, o.tx_depth, goal);
   op.tx_depth = o.tx_depth;
+  op.window = traffic.window;
+  op.signal_every = o.cq_mod ? *o.cq_mod : default_signal_every(o.post_list, op.outstanding(), goal);
   op.rx_depth = o.rx_depth;
+  op.recv_list = traffic.recv_list;
+  op.shared_recv_queue = traffic.shared_recv_queue;
+  op.inline_recv = o.inline_recv;
+  op.builder = o.wr_api;
+  op.events = o.events;
   op.validate = o.validate;
   op.seed = o.seed;
   if (goal && *goal % op.signal_every != 0) {
     fail_usage("--iters {} with --qp {} is not a multiple of --cq_mod {}: completions come in steps of cq_mod",
                *o.iters, o.qp, op.signal_every);
   }
+  check_operation(op);
   return op;
 }
 
-Topology plan_topology(const Options& o, const FabricFacts& facts, bool server_sends) {
+Topology plan_topology(const Options& o, const FabricFacts& facts, const Traffic& traffic) {
   Topology t;
   t.transport = o.connection;
   t.threads = o.threads;
@@ -63,7 +91,7 @@ Topology plan_topology(const Options& o, const FabricFacts& facts, bool server_s
                facts.client_cores);
   }
   const std::uint32_t simulated_threads =
-      server_sends ? std::min(kSimReceivingThreads, facts.client_cores) : facts.client_cores;
+      traffic.driver == Side::server ? std::min(kSimReceivingThreads, facts.client_cores) : facts.client_cores;
   t.client_threads = o.client_threads.value_or(facts.simulated ? simulated_threads : 1);
   if (facts.alone) {
     t.clients = 1;
@@ -89,12 +117,16 @@ std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth,
   return post_list <= cap ? cap / post_list * post_list : largest_divisor(post_list, cap);
 }
 
-Plan make_plan(const Options& o, const FabricFacts& facts, bool server_sends) {
+Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffic) {
+  if (facts.alone && traffic.counted == Side::client) {
+    fail_usage("--fabric null: it has no clients, and they would be the ones to post");
+  }
   Plan plan;
   std::optional<std::uint64_t> goal;
-  if (o.iters && server_sends) goal = *o.iters * o.qp;
-  plan.operation = plan_operation(o, goal);
-  plan.topology = plan_topology(o, facts, server_sends);
+  // Senders count in steps of cq_mod, receivers one by one.
+  if (o.iters && traffic.driver == traffic.counted) goal = traffic.counted == Side::server ? *o.iters * o.qp : *o.iters;
+  plan.operation = plan_operation(o, traffic, goal);
+  plan.topology = plan_topology(o, facts, traffic);
   plan.schedule.iters = o.iters;
   plan.schedule.warmup = o.warmup.value_or(facts.simulated ? kSimWarmup : kWarmup);
   plan.schedule.duration = o.duration.value_or(facts.simulated ? kSimDuration

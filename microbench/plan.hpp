@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/units.hpp"
@@ -15,6 +16,7 @@ namespace verbscope {
 enum class Side { server, client };
 
 struct Operation {
+  Verb verb = Verb::send;
   Transport transport = Transport::rc;
   std::uint32_t payload = 0;  // bytes
   bool header_only = false;   // 4-byte immediate
@@ -23,9 +25,28 @@ struct Operation {
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
   std::uint32_t tx_depth = 128;
+  std::uint32_t window = 0;  // operations outstanding per QP; 0: as many as the queue holds
   std::uint32_t rx_depth = 512;
+  std::uint32_t recv_list = 0;     // RECVs per post; 0: recv_list(rx_depth)
+  bool shared_recv_queue = false;  // one a thread
+  std::uint32_t inline_recv = 0;   // bytes; 0: off
+  bool builder = false;            // ibv_wr_* instead of ibv_post_send
+  bool events = false;             // sleep on completion events instead of polling
   bool validate = false;
   std::uint64_t seed = 1;
+
+  std::uint32_t outstanding() const { return window == 0 || window > tx_depth ? tx_depth : window; }
+};
+
+// What a benchmark does with the two sides, decided by its options.
+struct Traffic {
+  Verb verb = Verb::send;
+  Side driver = Side::server;       // posts the operations
+  Side counted = Side::server;      // whose threads' windows make the rate
+  std::uint32_t window = 0;         // as in Operation
+  std::uint32_t recv_list = 0;      // as in Operation
+  bool shared_recv_queue = false;   // as in Operation
+  std::string label = "SENDs out";  // for the console
 };
 
 struct Topology {
@@ -62,8 +83,8 @@ struct FabricFacts {
   std::uint32_t default_clients = 1;  // enough not to be the limit
 };
 
-// Throws UsageError: more threads than cores, clients that would have no QP.
-Plan make_plan(const Options& options, const FabricFacts& facts, bool server_sends);
+// Throws UsageError: more threads than cores, clients that would have no QP, a verb that the transport does not have.
+Plan make_plan(const Options& options, const FabricFacts& facts, const Traffic& traffic);
 
 // The --cq_mod that is chosen: at most 64 and half the queue, never one that can wait for ever; a multiple or a divisor
 // of the post list, so that the ring stays short. With `goal` (operations to measure exactly), a divisor of it.

@@ -14,37 +14,41 @@ namespace {
 constexpr std::uint64_t kPlacesPool = std::uint64_t{4} << 20;  // bytes of a QP's buffers, unless each must be its own
 constexpr std::uint64_t kGrhRoom = 64;  // the GRH's 40 bytes, and room to begin the payload on a line
 
-std::uint32_t ring_length(std::uint32_t depth) {
-  return depth / recv_list(depth) * recv_list(depth);
+std::uint32_t ring_length(const Operation& op) {
+  return op.rx_depth / recv_list(op) * recv_list(op);
+}
+
+std::size_t queue_count(const ThreadSetup& setup) {
+  return setup.srq != nullptr ? 1 : setup.lanes.size();
 }
 
 class Receiver final : public WorkloadOn<Receiver> {
  public:
   explicit Receiver(const ThreadSetup& setup)
-      : layout_(recv_layout(setup.operation, ring_length(setup.operation.rx_depth))),
-        length_(ring_length(setup.operation.rx_depth)),
-        buffer_(Bytes(layout_.stride * layout_.places * setup.lanes.size()), setup.huge_pages),
+      : layout_(recv_layout(setup.operation, ring_length(setup.operation))),
+        length_(ring_length(setup.operation)),
+        buffer_(Bytes(layout_.stride * layout_.places * queue_count(setup)), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         checker_(setup.operation),
-        requests_(setup.lanes.size() * length_),
+        requests_(queue_count(setup) * length_),
         segments_(requests_.size()),
-        queues_(setup.lanes.size()) {
+        queues_(queue_count(setup)) {
     for (std::size_t i = 0; i < queues_.size(); ++i) add_queue(setup, static_cast<std::uint32_t>(i));
     state_.cq = setup.cq;
     state_.queues = queues_;
     state_.checker = &checker_;
     state_.goal = setup.goal;
     state_.close_when_idle = setup.side == Side::client;
-    validate_ = setup.operation.validate;
+    state_.channel = setup.channel;
+    index_ = (setup.operation.validate ? 1u : 0u) | (setup.srq != nullptr ? 2u : 0u);
   }
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    if (validate_) {
-      recv_loop<true>(node, state_, control, tally);
-    } else {
-      recv_loop<false>(node, state_, control, tally);
-    }
+    using Loop = void (*)(N&, RecvState&, const RunControl&, ThreadTally&);
+    static constexpr Loop kLoops[] = {recv_loop<false, false, N>, recv_loop<true, false, N>, recv_loop<false, true, N>,
+                                      recv_loop<true, true, N>};
+    kLoops[index_](node, state_, control, tally);
   }
 
   bool active() const override { return false; }
@@ -59,7 +63,7 @@ class Receiver final : public WorkloadOn<Receiver> {
 
  private:
   void add_queue(const ThreadSetup& setup, std::uint32_t index) {
-    const std::uint32_t list = recv_list(setup.operation.rx_depth);
+    const std::uint32_t list = recv_list(setup.operation);
     std::byte* const area = buffer_.data() + index * layout_.stride * layout_.places;
     ibv_recv_wr* const ring = requests_.data() + std::size_t{index} * length_;
     ibv_sge* const segments = segments_.data() + std::size_t{index} * length_;
@@ -75,6 +79,7 @@ class Receiver final : public WorkloadOn<Receiver> {
     }
     RecvQueue& queue = queues_[index];
     queue = {.qp = setup.lanes[index].qp,
+             .srq = setup.srq,
              .ring = ring,
              .next = 0,
              .length = length_,
@@ -82,10 +87,14 @@ class Receiver final : public WorkloadOn<Receiver> {
              .consumed = 0,
              .payloads = area + layout_.payload_offset,
              .stride = layout_.stride,
-             .received = 0};
+             .received = 0,
+             .chain = nullptr};
     for (std::uint32_t posted = 0; posted < length_; posted += list) {
-      check_errno(fmt::format("post {} RECVs", list), post_next_recvs(queue));
+      queue.chain = ring + posted;
+      check_errno(fmt::format("post {} RECVs", list),
+                  setup.srq != nullptr ? post_chain(queue) : post_next_recvs(queue));
     }
+    queue.chain = nullptr;
   }
 
   RecvLayout layout_;
@@ -97,7 +106,7 @@ class Receiver final : public WorkloadOn<Receiver> {
   std::vector<ibv_sge> segments_;
   std::vector<RecvQueue> queues_;
   RecvState state_;
-  bool validate_ = false;
+  std::size_t index_ = 0;  // of the loop
 };
 
 }  // namespace
@@ -112,7 +121,7 @@ RecvLayout recv_layout(const Operation& op, std::uint32_t ring) {
     layout.stride = payload_stride(op.payload);
   }
   const auto fitting = static_cast<std::uint32_t>(std::min<std::uint64_t>(kPlacesPool / layout.stride, ring));
-  layout.places = op.validate ? ring : std::max(1u, fitting);
+  layout.places = op.validate || op.shared_recv_queue ? ring : std::max(1u, fitting);
   return layout;
 }
 

@@ -8,10 +8,13 @@
 
 namespace verbscope {
 
-// RECVs are posted in lists: 32, or half of a shallow queue. The queue holds whole lists.
+// RECVs are posted in lists, unless asked otherwise of 32, or of half of a shallow queue. The queue holds whole lists.
 inline constexpr std::uint32_t kRecvList = 32;
 constexpr std::uint32_t recv_list(std::uint32_t depth) {
   return depth / 2 >= kRecvList ? kRecvList : depth < 2 ? 1 : depth / 2;
+}
+constexpr std::uint32_t recv_list(const Operation& operation) {
+  return operation.recv_list != 0 ? operation.recv_list : recv_list(operation.rx_depth);
 }
 
 // How receive buffers lie: a payload begins on a cache line, on UD with its GRH right before it.

@@ -20,13 +20,21 @@ bool Role::all_ended() const {
 }
 
 bool Role::windows_opened() const {
-  return std::ranges::all_of(
-      tallies_, [](const ThreadTally& tally) { return tally.window_opened.load(std::memory_order_acquire); });
+  for (std::size_t t = 0; t < workloads_.size(); ++t) {
+    if (workloads_[t]->counts() && !tallies_[t].window_opened.load(std::memory_order_acquire)) return false;
+  }
+  return true;
 }
 
 bool Role::windows_closed() const {
-  return std::ranges::all_of(
-      tallies_, [](const ThreadTally& tally) { return tally.window_closed.load(std::memory_order_acquire); });
+  for (std::size_t t = 0; t < workloads_.size(); ++t) {
+    if (workloads_[t]->counts() && !tallies_[t].window_closed.load(std::memory_order_acquire)) return false;
+  }
+  return true;
+}
+
+bool Role::counts() const {
+  return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->counts(); });
 }
 
 std::uint64_t Role::received() const {
@@ -53,10 +61,18 @@ std::uint64_t Role::sent_to(std::uint32_t node) const {
   return sum;
 }
 
-std::uint64_t Role::wrong() const {
-  std::uint64_t sum = 0;
-  for (const auto& workload : workloads_) sum += workload->wrong();
+Delivery Role::delivery(std::uint64_t expected) const {
+  Delivery sum{expected, 0, 0, 0};
+  for (const auto& workload : workloads_) {
+    sum += {0, workload->received(), workload->checked(), workload->wrong()};
+  }
   return sum;
+}
+
+Json Role::results() const {
+  std::vector<const Workload*> threads;
+  for (const auto& workload : workloads_) threads.push_back(workload.get());
+  return benchmark_.results(threads);
 }
 
 std::string Role::failure() const {
@@ -74,7 +90,7 @@ std::string Role::describe_end(std::size_t thread, const RunEnd& end) const {
   if (lane_peers_[qp].size() == 1) {
     const LanePeer& lane = lane_peers_[qp].front();
     const std::string node = side_ == Side::server ? fmt::format("client{}", lane.node) : "server";
-    peer = fmt::format(", peer {} QP 0x{:x}", node, lane.qpn);
+    peer = fmt::format(", peer {} QP 0x{:x}", node, lane.qp.qpn);
   }
   const std::string where = fmt::format("{}: thread {}, {} QP 0x{:x}{}", name_, thread,
                                         to_string(plan_.operation.transport), qps_[qp].number(), peer);
@@ -110,9 +126,12 @@ Json Role::describe() const {
   }
   Json memory = Json::array();
   for (const auto& workload : workloads_) {
-    if (memory.empty() || memory.back() != workload->memory()) memory.push_back(workload->memory());
+    const std::string line = workload->memory();
+    if (!line.empty() && (memory.empty() || memory.back() != line)) memory.push_back(line);
   }
-  return Json{{"device", ports_.front().name()}, {"ports", ports}, {"path_mtu_bytes", mtu_}, {"buffers", memory}};
+  Json json{{"device", ports_.front().name()}, {"ports", ports}, {"path_mtu_bytes", mtu_}, {"buffers", memory}};
+  if (region_) json["region"] = region_->describe();
+  return json;
 }
 
 }  // namespace verbscope

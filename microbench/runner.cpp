@@ -52,12 +52,13 @@ Record make_record(const std::string& benchmark, const Options& options, const O
   return record;
 }
 
-int run_point(Benchmark& benchmark, const Options& options, const OptionTable& table,
+int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
               const std::vector<std::string>& command_line) {
   RecordSink sink(options.out_json_file);
   const std::string name = benchmark.describe().name;
   Outcome outcome;
   try {
+    benchmark.adjust(options);
     check_options(options);
     outcome =
         is_simulated(options.fabric) ? run_on_simulator(benchmark, options) : run_on_host(benchmark, options, table);
@@ -70,7 +71,7 @@ int run_point(Benchmark& benchmark, const Options& options, const OptionTable& t
   const Record record = make_record(name, options, table, command_line, outcome);
   sink.write(record);
   if (!outcome.failure.empty()) throw Error(outcome.failure);
-  if (!sink.to_stdout()) fmt::print("{}", summary(benchmark.describe(), record));
+  if (!sink.to_stdout()) fmt::print("{}{}", summary(benchmark.traffic(), record), benchmark.report(record.result));
   return 0;
 }
 

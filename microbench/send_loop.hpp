@@ -1,6 +1,6 @@
 // The data path of a thread that sends: post while a queue has room, reap completions when none has. Prebuilt requests,
 // no allocation, no virtual call; specialised on what is constant for a point. Inlining, opcode and addressing are in
-// the prebuilt requests and cost the loop nothing.
+// the prebuilt requests and cost the loop nothing; remote addresses move on when a ring begins again.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,8 +9,13 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "microbench/control.hpp"
+#include "microbench/idle_wait.hpp"
+#include "microbench/payload.hpp"
+#include "microbench/post.hpp"
+#include "microbench/region.hpp"
 
 namespace verbscope {
 
@@ -23,6 +28,9 @@ struct SendQueue {
   std::uint32_t room = 0;  // requests that may still be posted
   std::uint32_t depth = 0;
   std::uint64_t laps = 0;  // times around the ring
+  ibv_qp_ex* builder = nullptr;
+  RemoteWalk* walk = nullptr;  // of WRITE and READ
+  std::uint32_t checked = 0;   // ring position of the next READ to validate
 
   std::uint64_t posted() const { return laps * length + next; }
 };
@@ -36,28 +44,53 @@ struct SendState {
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
   std::uint64_t goal = Window::kNoGoal;  // operations to measure
+  ibv_comp_channel* channel = nullptr;   // sleep there when nothing completes
+  std::uint64_t random_turn = 0;         // not 0: queues are taken at random instead of in turn; the generator's state
+  PayloadChecker* checker = nullptr;
+  std::uint64_t checked = 0;  // READs
+  std::uint64_t wrong = 0;    // those that the checker refused
 };
 
 struct SendTraits {
   bool single_post = false;  // post lists of one
   bool each_signaled = false;
   bool one_queue = false;
+  bool builder = false;    // ibv_wr_* instead of ibv_post_send
+  bool validated = false;  // READs, by the bytes that they bring
 };
 
 inline constexpr int kSendPollBatch = 32;
 
 // Posts the next list of `q`, which has room for it. Returns 0 or an errno value.
-inline int post_next_list(SendQueue& q, std::uint32_t post_list) {
-  ibv_send_wr* bad;
-  if (const int error = ibv_post_send(q.qp, q.ring + q.next, &bad); error != 0) [[unlikely]]
+template <SendTraits traits>
+inline int post_next_list(SendQueue& q, std::uint32_t list) {
+  int error;
+  if constexpr (traits.builder) {
+    error = post_list(q.builder, q.ring + q.next);
+  } else {
+    error = post_list(q.qp, q.ring + q.next);
+  }
+  if (error != 0) [[unlikely]]
     return error;
-  q.room -= post_list;
-  q.next += post_list;
+  q.room -= list;
+  q.next += list;
   if (q.next == q.length) {
     q.next = 0;
     ++q.laps;
+    if (q.walk != nullptr) q.walk->point(q.ring, q.length);
   }
   return 0;
+}
+
+// Brings a queue at random to the front of those that are ready (xorshift64, Marsaglia 2003).
+inline void pick_at_random(SendState& s) {
+  s.random_turn ^= s.random_turn << 13;
+  s.random_turn ^= s.random_turn >> 7;
+  s.random_turn ^= s.random_turn << 17;
+  const std::uint64_t waiting = s.ready_tail - s.ready_head;
+  const auto chosen = s.ready_head + static_cast<std::uint32_t>((s.random_turn >> 32) * waiting >> 32);
+  const std::size_t mask = s.ready.size() - 1;
+  std::swap(s.ready[s.ready_head & mask], s.ready[chosen & mask]);
 }
 
 // Posts until no queue has room for a list. False: a post failed, and `end` says how.
@@ -67,7 +100,7 @@ inline bool post_while_room(SendState& s, RunEnd& end) {
   if constexpr (traits.one_queue) {
     SendQueue& q = s.queues.front();
     while (q.room >= list) {
-      if (const int error = post_next_list(q, list); error != 0) [[unlikely]] {
+      if (const int error = post_next_list<traits>(q, list); error != 0) [[unlikely]] {
         end = {.kind = EndKind::post_failed, .code = error};
         return false;
       }
@@ -75,8 +108,9 @@ inline bool post_while_room(SendState& s, RunEnd& end) {
   } else {
     const auto mask = static_cast<std::uint32_t>(s.ready.size() - 1);
     while (s.ready_head != s.ready_tail) {
+      if (s.random_turn != 0) pick_at_random(s);
       SendQueue& q = *s.ready[s.ready_head++ & mask];
-      if (const int error = post_next_list(q, list); error != 0) [[unlikely]] {
+      if (const int error = post_next_list<traits>(q, list); error != 0) [[unlikely]] {
         end = {.kind = EndKind::post_failed, .code = error, .queue = static_cast<std::uint32_t>(&q - &s.queues[0])};
         return false;
       }
@@ -84,6 +118,16 @@ inline bool post_while_room(SendState& s, RunEnd& end) {
     }
   }
   return true;
+}
+
+// Checks the bytes of the `count` READs that are complete next.
+inline void check_reads(SendState& s, SendQueue& q, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const ibv_send_wr& wr = q.ring[q.checked];
+    if (wr.num_sge != 0 && !s.checker->bytes_good(reinterpret_cast<std::byte*>(wr.sg_list->addr))) ++s.wrong;
+    if (++q.checked == q.length) q.checked = 0;
+  }
+  s.checked += count;
 }
 
 // Accounts for `count` completions: each retires signal_every requests of its queue. False: one of them is an error.
@@ -96,6 +140,7 @@ inline bool retire(SendState& s, const ibv_wc* wcs, int count, RunEnd& end) {
       end = {EndKind::completion_failed, wc->status, wc->vendor_err, static_cast<std::uint32_t>(wc->wr_id)};
       return false;
     }
+    if constexpr (traits.validated) check_reads(s, s.queues[wc->wr_id], step);
     if constexpr (traits.one_queue) {
       s.queues.front().room += step;
     } else {
@@ -108,23 +153,24 @@ inline bool retire(SendState& s, const ibv_wc* wcs, int count, RunEnd& end) {
   return true;
 }
 
-// After the window: goes on to the end of each ring, whose last request is signaled, and reaps everything.
-template <Node N>
+// After the window: goes on until the last request of each queue is a signaled one, and reaps everything.
+template <SendTraits traits, Node N>
 void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
-  constexpr SendTraits kPlain{.one_queue = false};
+  constexpr SendTraits kPlain{.builder = traits.builder, .validated = traits.validated};
+  IdleWait wait(s.cq, s.channel);
   std::array<ibv_wc, kSendPollBatch> wcs;
   std::uint64_t ops = tally.done_ops.load(std::memory_order_relaxed);
   for (;;) {
     bool open = false;
     for (SendQueue& q : s.queues) {
-      while (q.next != 0 && q.room >= s.post_list) {
-        if (const int error = post_next_list(q, s.post_list); error != 0) {
+      while (q.next % s.signal_every != 0 && q.room >= s.post_list) {
+        if (const int error = post_next_list<kPlain>(q, s.post_list); error != 0) {
           tally.end = {
               .kind = EndKind::post_failed, .code = error, .queue = static_cast<std::uint32_t>(&q - &s.queues[0])};
           return;
         }
       }
-      open = open || q.next != 0 || q.room != q.depth;
+      open = open || q.next % s.signal_every != 0 || q.room != q.depth;
     }
     if (!open) return;
     const int count = ibv_poll_cq(s.cq, kSendPollBatch, wcs.data());
@@ -133,7 +179,7 @@ void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& 
         tally.end = {.kind = EndKind::gave_up};
         return;
       }
-      node.relax();
+      wait.idle(node);
     } else if (count < 0) {
       tally.end = {.kind = EndKind::poll_failed, .code = -count};
       return;
@@ -151,6 +197,7 @@ template <SendTraits traits, Node N>
 void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
   const std::uint64_t step = traits.each_signaled ? 1 : s.signal_every;
   Window window(tally, s.goal);
+  IdleWait wait(s.cq, s.channel);
   std::array<ibv_wc, kSendPollBatch> wcs;
   std::uint64_t ops = 0;
   for (;;) {
@@ -168,7 +215,7 @@ void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& ta
         tally.end = {.kind = EndKind::gave_up};
         return;
       }
-      node.relax();
+      wait.idle(node);
       continue;
     }
     if (!retire<traits>(s, wcs.data(), count, tally.end)) [[unlikely]]
@@ -177,7 +224,7 @@ void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& ta
     tally.done_ops.store(ops, std::memory_order_relaxed);
     if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) break;
   }
-  drain_sends(node, s, control, tally);
+  drain_sends<traits>(node, s, control, tally);
 }
 
 }  // namespace verbscope

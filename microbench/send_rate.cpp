@@ -10,7 +10,14 @@ namespace {
 class SendRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"send_rate", "Rate of outbound SENDs over RC, UC or UD, measured where they are posted.", true, "SEND out"};
+    return {"send_rate", "Rate of outbound SENDs over RC, UC or UD, measured where they are posted."};
+  }
+
+  Traffic traffic() const override {
+    Traffic traffic;
+    traffic.driver = Side::server;
+    traffic.label = "SEND out";
+    return traffic;
   }
 
   QueueNeeds needs(const Operation& operation, Side side) const override {

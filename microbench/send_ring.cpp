@@ -8,13 +8,32 @@
 namespace verbscope {
 
 RingShape ring_shape(const Operation& op, std::uint32_t partners) {
-  const std::uint32_t base = std::lcm(op.post_list, op.signal_every);
+  std::uint32_t base = std::lcm(op.post_list, op.signal_every);
+  if (op.verb != Verb::send) base *= (kShortestWalk + base - 1) / base;
+  if (op.validate && op.verb == Verb::read) base *= (op.outstanding() + base - 1) / base;
   const std::uint32_t even = base / std::gcd(base, partners) * partners;
   return {even <= kLongestRing ? even : base, op.post_list, op.signal_every};
 }
 
+ibv_wr_opcode opcode_of(const Operation& op) {
+  switch (op.verb) {
+    case Verb::write:
+      return IBV_WR_RDMA_WRITE;
+    case Verb::read:
+      return IBV_WR_RDMA_READ;
+    case Verb::compare_swap:
+      return IBV_WR_ATOMIC_CMP_AND_SWP;
+    case Verb::fetch_add:
+      return IBV_WR_ATOMIC_FETCH_AND_ADD;
+    case Verb::send:
+    case Verb::recv:
+      break;
+  }
+  return op.header_only ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+}
+
 SendRing::SendRing(const Operation& op, const RingShape& shape, const PayloadArea& area,
-                   const std::vector<Destination>& destinations, std::uint32_t queue)
+                   const std::vector<Destination>& destinations, std::uint32_t queue, const RemoteRegion& remote)
     : segments_(shape.length), requests_(shape.length) {
   for (std::uint32_t j = 0; j < shape.length; ++j) {
     ibv_send_wr& wr = requests_[j];
@@ -29,8 +48,12 @@ SendRing::SendRing(const Operation& op, const RingShape& shape, const PayloadAre
       wr.sg_list = &segments_[j];
       wr.num_sge = 1;
     }
-    wr.opcode = op.header_only ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+    wr.opcode = opcode_of(op);
     if (op.header_only) wr.imm_data = immediate_of(slot);
+    if (remote.bytes > 0) {
+      wr.wr.rdma.remote_addr = remote.address;
+      wr.wr.rdma.rkey = remote.rkey;
+    }
     if (!destinations.empty()) {
       const Destination& to = destinations[j % destinations.size()];
       wr.wr.ud.ah = to.ah;

@@ -7,18 +7,24 @@
 #include <vector>
 
 #include "microbench/plan.hpp"
+#include "microbench/region.hpp"
 
 namespace verbscope {
 
 // A ring holds whole post lists and ends on a signaled request; on UD it is, where it stays short, a multiple of the
-// number of partners too, so that each gets the same share.
+// number of partners too, so that each gets the same share. Validated READs have a ring of all that can be outstanding,
+// so that each request has bytes of its own.
 struct RingShape {
   std::uint32_t length = 1;
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
 };
 inline constexpr std::uint32_t kLongestRing = 8192;  // work requests
+inline constexpr std::uint32_t kShortestWalk = 32;   // of one whose remote addresses move on with each lap
 RingShape ring_shape(const Operation& operation, std::uint32_t partners);
+
+// The opcode that the operation posts.
+ibv_wr_opcode opcode_of(const Operation& operation);
 
 // Where a UD message goes.
 struct Destination {
@@ -38,9 +44,10 @@ struct PayloadArea {
 class SendRing {
  public:
   // Request j goes to destination j % n on UD (none are given otherwise), carries slot j % slots, and is signaled when
-  // j + 1 is a multiple of signal_every. wr_id is `queue`. Requests are chained in lists of post_list.
+  // j + 1 is a multiple of signal_every. wr_id is `queue`. Requests are chained in lists of post_list. A WRITE or READ
+  // goes to the beginning of `remote`.
   SendRing(const Operation& operation, const RingShape& shape, const PayloadArea& area,
-           const std::vector<Destination>& destinations, std::uint32_t queue);
+           const std::vector<Destination>& destinations, std::uint32_t queue, const RemoteRegion& remote = {});
 
   ibv_send_wr* requests() { return requests_.data(); }
   const std::vector<ibv_send_wr>& list() const { return requests_; }

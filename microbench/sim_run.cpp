@@ -1,5 +1,6 @@
 #include "microbench/sim_run.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <numeric>
 
@@ -18,11 +19,13 @@ using namespace std::chrono_literals;
 
 constexpr Picos kTick = 5us;     // virtual: how often the conductor looks
 constexpr Picos kQuiet = 100us;  // virtual: when nothing has arrived for so long, what is missing is lost
+constexpr Picos kStuck = 50ms;   // virtual: when nothing has completed for so long, nothing will
 constexpr std::string_view kPrefix = "sim:";
 
 struct NodeCounts {
   PcieCounts pcie;
   NicCounts nic;
+  Picos busy{0};  // its threads
 };
 
 // Turns the phases and decides when all is over, as actions of the simulated cluster.
@@ -40,6 +43,7 @@ class SimConductor {
 
   Picos window() const { return end_ - begin_; }
   const std::string& failure() const { return failure_; }
+  Picos busy(std::size_t node) const { return counts_at_end_[node].busy - counts_at_begin_[node].busy; }
   const NodeCounts& at_begin(std::size_t node) const { return counts_at_begin_[node]; }
   const NodeCounts& at_end(std::size_t node) const { return counts_at_end_[node]; }
 
@@ -62,7 +66,8 @@ class SimConductor {
   std::vector<NodeCounts> counts() const {
     std::vector<NodeCounts> all;
     for (std::size_t node = 0; node < roles_.size(); ++node) {
-      all.push_back({cluster_.pcie_counts(static_cast<int>(node)), cluster_.nic_counts(static_cast<int>(node))});
+      all.push_back({cluster_.pcie_counts(static_cast<int>(node)), cluster_.nic_counts(static_cast<int>(node)),
+                     cluster_.busy_time(static_cast<int>(node))});
     }
     return all;
   }
@@ -79,28 +84,29 @@ class SimConductor {
   }
 
   void wait_for_goal() {
-    if (roles_.front().windows_closed() || failed() || stalled(roles_.front().completed())) {
+    if (windows_closed() || failed() || stalled(completed(), kStuck)) {
       end_measure();
     } else {
       again(&SimConductor::wait_for_goal);
     }
   }
 
-  // Receivers see their window's end in traffic that still flows, so clients that send are stopped afterwards.
+  // Receivers see their window's end in traffic that still flows, so those that send to them are stopped afterwards.
   void end_measure() {
     end_ = cluster_.now();
     counts_at_end_ = counts();
-    server_.phase = Phase::stop;
-    if (roles_.front().sends()) clients_.phase = Phase::stop;
+    const bool server_counts = roles_.front().counted();
+    (server_counts ? server_ : clients_).phase = Phase::stop;
+    if (roles_[server_counts ? 0 : 1].sends()) server_.phase = clients_.phase = Phase::stop;
     moved_at_ = end_;
     again(&SimConductor::wait_for_windows);
   }
 
   void wait_for_windows() {
-    if (!roles_.front().windows_closed() && !failed() && !stalled(roles_.front().completed())) {
+    if (!windows_closed() && !failed() && !stalled(completed(), kStuck)) {
       return again(&SimConductor::wait_for_windows);
     }
-    clients_.phase = Phase::stop;
+    server_.phase = clients_.phase = Phase::stop;
     moved_at_ = cluster_.now();
     drain();
   }
@@ -113,11 +119,21 @@ class SimConductor {
       received += role.received();
     }
     if (!sending) expected = messages_sent();
-    if (failed() || stalled(received) || (!sending && received >= expected)) {
+    if (failed() || stalled(completed() + received, sending ? kStuck : kQuiet) || (!sending && received >= expected)) {
       server_.quit = clients_.quit = true;
     } else {
       again(&SimConductor::drain);
     }
+  }
+
+  // Of the side whose windows make the rate.
+  bool windows_closed() const {
+    return std::ranges::all_of(roles_, [](const Role& role) { return !role.counted() || role.windows_closed(); });
+  }
+  std::uint64_t completed() const {
+    std::uint64_t sum = 0;
+    for (const Role& role : roles_) sum += role.completed();
+    return sum;
   }
 
   std::uint64_t messages_sent() const {
@@ -135,13 +151,13 @@ class SimConductor {
     return !failure_.empty();
   }
 
-  // Whether `progress` has not changed for a while.
-  bool stalled(std::uint64_t progress) {
+  // Whether `progress` has not changed for longer than `limit`.
+  bool stalled(std::uint64_t progress, Picos limit) {
     if (progress != seen_) {
       seen_ = progress;
       moved_at_ = cluster_.now();
     }
-    return cluster_.now() - moved_at_ > kQuiet;
+    return cluster_.now() - moved_at_ > limit;
   }
 
   SimCluster& cluster_;
@@ -197,23 +213,25 @@ void collect(std::deque<Role>& roles, const Plan& plan, const SimConductor& cond
   const Picos window = conductor.window();
   outcome.failure = conductor.failure();
   outcome.result = role_result(server, window, first_cores(server.threads()), outcome.failure);
+  outcome.result["cpu"] = cpu_json({to_seconds(conductor.busy(0)), 0}, window);
   Delivery total;
   Json clients = Json::array();
-  Delivery inbound{0, server.received(), server.wrong()};
+  Delivery inbound = server.delivery(0);
   for (std::size_t c = 1; c < roles.size(); ++c) {
     Role& client = roles[c];
     const auto index = static_cast<std::uint32_t>(c - 1);
-    const Delivery outbound{server.sent_to(index), client.received(), client.wrong()};
+    const Delivery outbound = client.delivery(server.sent_to(index));
     inbound.expected += client.sent_to(0);
-    std::string ignored;  // a client's thread may well see nothing in the server's window
-    Json result = role_result(client, window, first_cores(client.threads()), ignored);
+    Json result = role_result(client, window, first_cores(client.threads()), outcome.failure);
     result.update(delivery_json(outbound, plan.operation.validate));
+    result["cpu"] = cpu_json({to_seconds(conductor.busy(c)), 0}, window);
     clients.push_back(Json{{"node", client.name()}, {"result", result}});
     total += outbound;
   }
   total += inbound;
   outcome.result.update(delivery_json(total, plan.operation.validate));
   outcome.result["clients"] = clients;
+  if (!server.counted()) take_rate_of_clients(outcome.result);
   judge_delivery(total, plan.operation, outcome.failure);
   for (std::size_t node = 0; node < roles.size(); ++node) {
     outcome.counters.push_back(
@@ -225,7 +243,7 @@ void collect(std::deque<Role>& roles, const Plan& plan, const SimConductor& cond
 
 Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   const Profile profile = load_profile(options.fabric.substr(kPrefix.size()));
-  const Plan plan = make_plan(options, sim_facts(options, profile), benchmark.describe().server_sends);
+  const Plan plan = make_plan(options, sim_facts(options, profile), benchmark.traffic());
   Outcome outcome;
   outcome.config = plan_json(plan);
   const int nodes = 1 + static_cast<int>(plan.topology.clients);
@@ -245,6 +263,7 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   outcome.config["mtu"] = roles.front().mtu();
   outcome.prediction =
       predict_json(benchmark, plan, profile.wire, static_cast<int>(plan.topology.ports), outcome.no_prediction);
+  benchmark.finish(outcome);
   return outcome;
 }
 

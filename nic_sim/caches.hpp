@@ -1,70 +1,55 @@
-// The NIC's caches of host memory: WQEs between arrival and last use, and the state of QPs. Both hold so many bytes and
-// evict the oldest; who misses reads over PCIe.
+// The NIC's caches of host memory: WQEs between arrival and last use, the state of QPs, address translations. Each
+// holds so many bytes; to make room it throws out entries at random: what adapters do is not public, and unlike the
+// least recently used one, a random victim lets a working set that grows past the cache miss more and more, not at
+// once.
 #pragma once
 
-#include "nic_sim/age_list.hpp"
+#include <vector>
+
 #include "nic_sim/objects.hpp"
+#include "nic_sim/random.hpp"
 
 namespace verbscope::sim {
 
-class WqeCache {
+// `Entry` has a member `CachePlace place` and a member or constant `bytes`.
+template <class Entry>
+class Cache {
  public:
-  explicit WqeCache(Bytes capacity) : capacity_(capacity.value) {}
+  Cache(Bytes capacity, std::uint64_t seed) : capacity_(capacity.value), random_(seed) {}
 
-  // Holds `wqe`, throwing out the oldest ones until it fits.
-  void insert(SendWqe& wqe) {
-    list_.insert(wqe);
-    wqe.cached = true;
-    used_ += wqe.bytes;
-    while (used_ > capacity_) remove(list_.oldest());
-  }
-  // The WQE had its last use, wherever it is.
-  void release(SendWqe& wqe) {
-    if (wqe.cached) remove(wqe);
-    wqe.staged = false;
-  }
-
- private:
-  void remove(SendWqe& wqe) {
-    list_.remove(wqe);
-    wqe.cached = false;
-    used_ -= wqe.bytes;
-  }
-
-  std::uint64_t capacity_;
-  std::uint64_t used_ = 0;
-  AgeList<SendWqe, &SendWqe::newer, &SendWqe::older> list_;
-};
-
-class QpContextCache {
- public:
-  QpContextCache(Bytes capacity, Bytes context) : places_(capacity.value / context.value) {}
-
-  // Whether the state of `qp` is here. After a miss it is, and the one unused for longest may have left.
-  bool use(SimQp& qp) {
-    if (qp.context_cached) {
-      list_.touch(qp);
-      return true;
-    }
-    if (held_ == places_ && held_ > 0) drop(list_.oldest());
-    if (held_ < places_) {
-      list_.insert(qp);
-      qp.context_cached = true;
-      ++held_;
-    }
+  // Whether `entry` is here. After a miss it is, if it fits at all, and others may have left.
+  bool use(Entry& entry) {
+    if (entry.place.cached()) return true;
+    insert(entry);
     return false;
   }
-  void drop(SimQp& qp) {
-    if (!qp.context_cached) return;
-    list_.remove(qp);
-    qp.context_cached = false;
-    --held_;
+
+  void insert(Entry& entry) {
+    if (entry.bytes > capacity_) return;
+    while (used_ + entry.bytes > capacity_) drop(*held_[random_.below(held_.size())]);
+    held_.push_back(&entry);
+    entry.place.number = static_cast<std::uint32_t>(held_.size());
+    used_ += entry.bytes;
+  }
+
+  void drop(Entry& entry) {
+    if (!entry.place.cached()) return;
+    held_.back()->place.number = entry.place.number;
+    held_[entry.place.number - 1] = held_.back();
+    held_.pop_back();
+    entry.place.number = 0;
+    used_ -= entry.bytes;
   }
 
  private:
-  std::uint64_t places_;
-  std::uint64_t held_ = 0;
-  AgeList<SimQp, &SimQp::context_newer, &SimQp::context_older> list_;
+  std::uint64_t capacity_;
+  std::uint64_t used_ = 0;
+  std::vector<Entry*> held_;
+  Random random_;
 };
+
+using WqeCache = Cache<SendWqe>;
+using QpContextCache = Cache<QpContext>;
+using TranslationCache = Cache<Translation>;
 
 }  // namespace verbscope::sim

@@ -28,6 +28,7 @@ struct SimCluster::Impl {
     sim::Nic nic;
     sim::SimProvider provider;
     std::vector<bool> core_used;
+    std::vector<const sim::SimThread*> own_threads;
   };
 
   Impl(const Profile& p, int nodes, std::uint64_t seed) : profile(p), fabric(engine, profile, seed_of(seed, 0)) {
@@ -79,11 +80,13 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
   if (core < 0 || core >= cores()) fail("core {}: a node of {} has cores 0-{}", core, impl_->profile.name, cores() - 1);
   if (machine.core_used[static_cast<std::size_t>(core)]) fail("core {} of node {}: has a thread already", core, node);
   machine.core_used[static_cast<std::size_t>(core)] = true;
-  sim::SimThread& thread = impl_->threads.emplace_back(impl_->engine, impl_->running, impl_->profile.host, core,
-                                                       [body = std::move(body)](sim::SimThread& self) {
-                                                         SimNode sim_node(self);
-                                                         body(sim_node);
-                                                       });
+  sim::SimThread& thread = impl_->threads.emplace_back(
+      impl_->engine, impl_->running, impl_->profile.host, core,
+      [&machine, look_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
+        SimNode sim_node(self, machine.nic.memory_watch(), look_cost);
+        body(sim_node);
+      });
+  machine.own_threads.push_back(&thread);
   ++impl_->running.unfinished;
   impl_->engine.schedule(impl_->engine.now(), &Impl::start_thread, &thread);
 }
@@ -120,6 +123,13 @@ PcieCounts SimCluster::pcie_counts(int node) const {
 }
 NicCounts SimCluster::nic_counts(int node) const {
   return impl_->machines.at(static_cast<std::size_t>(node)).nic.counts();
+}
+
+Picos SimCluster::busy_time(int node) const {
+  Picos busy{0};
+  for (const sim::SimThread* thread : impl_->machines.at(static_cast<std::size_t>(node)).own_threads)
+    busy += thread->busy();
+  return busy;
 }
 
 }  // namespace verbscope

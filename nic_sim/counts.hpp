@@ -10,6 +10,9 @@ struct NicCounts {
   std::uint64_t packets_sent = 0;   // requests, with those sent again
   std::uint64_t packets_resent = 0;
   std::uint64_t messages_received = 0;  // delivered into a RECV
+  std::uint64_t writes_received = 0;    // WRITEs of peers, done
+  std::uint64_t reads_served = 0;       // READs of peers
+  std::uint64_t atomics_served = 0;     // atomics of peers
   std::uint64_t packets_received = 0;   // requests
   std::uint64_t dropped_no_recv = 0;    // UC, UD: no RECV was posted
   std::uint64_t dropped_refused = 0;    // no such QP, wrong state or transport, wrong Q_Key, out of sequence
@@ -22,6 +25,12 @@ struct NicCounts {
   std::uint64_t wqe_cache_reread_lines = 0;  // cache lines of them
   std::uint64_t qp_context_hits = 0;
   std::uint64_t qp_context_misses = 0;
+  std::uint64_t qp_context_read_lines = 0;  // cache lines that misses read
+  std::uint64_t translation_hits = 0;
+  std::uint64_t translation_misses = 0;  // each reads one cache line
+  std::uint64_t inline_receives = 0;     // payloads that came in a CQE
+  std::uint64_t atomic_slot_waits = 0;   // atomics that found their slot taken
+  std::uint64_t atomic_slot_wait_ps = 0;
   std::uint64_t recv_waits = 0;         // packets that waited until their RECV was fetched
   std::uint64_t credit_waits = 0;       // packets that waited at a port for room at their target
   std::uint64_t requester_busy_ps = 0;  // summed over units
@@ -33,6 +42,9 @@ struct NicCounts {
     visit("packets_sent", self.packets_sent);
     visit("packets_resent", self.packets_resent);
     visit("messages_received", self.messages_received);
+    visit("writes_received", self.writes_received);
+    visit("reads_served", self.reads_served);
+    visit("atomics_served", self.atomics_served);
     visit("packets_received", self.packets_received);
     visit("dropped_no_recv", self.dropped_no_recv);
     visit("dropped_refused", self.dropped_refused);
@@ -45,6 +57,12 @@ struct NicCounts {
     visit("wqe_cache_reread_lines", self.wqe_cache_reread_lines);
     visit("qp_context_hits", self.qp_context_hits);
     visit("qp_context_misses", self.qp_context_misses);
+    visit("qp_context_read_lines", self.qp_context_read_lines);
+    visit("translation_hits", self.translation_hits);
+    visit("translation_misses", self.translation_misses);
+    visit("inline_receives", self.inline_receives);
+    visit("atomic_slot_waits", self.atomic_slot_waits);
+    visit("atomic_slot_wait_ps", self.atomic_slot_wait_ps);
     visit("recv_waits", self.recv_waits);
     visit("credit_waits", self.credit_waits);
     visit("requester_busy_ps", self.requester_busy_ps);

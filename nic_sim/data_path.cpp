@@ -10,14 +10,63 @@
 namespace verbscope::sim {
 namespace {
 
-int check_send(const SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) {
-  if (wr.opcode != IBV_WR_SEND && wr.opcode != IBV_WR_SEND_WITH_IMM) return EINVAL;
+// The verb of a work request; recv for those that the device does not have.
+Verb verb_of(ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+      return Verb::send;
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return Verb::write;
+    case IBV_WR_RDMA_READ:
+      return Verb::read;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return Verb::fetch_add;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return Verb::compare_swap;
+    default:
+      return Verb::recv;
+  }
+}
+
+bool is_atomic(Verb verb) {
+  return verb == Verb::fetch_add || verb == Verb::compare_swap;
+}
+
+std::uint64_t length_of(const ibv_send_wr& wr) {
+  std::uint64_t length = 0;
+  for (int i = 0; i < wr.num_sge; ++i) length += wr.sg_list[i].length;
+  return length;
+}
+
+// `ahead`: work requests that are to be posted before it.
+int check_send(const SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length, std::uint64_t ahead) {
+  const WqeLayout* layout = find_wqe_layout(qp.nic->profile().wire.family, verb, qp.transport);
+  if (layout == nullptr || verb == Verb::recv) return EINVAL;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send.max_sge) return EINVAL;
-  if ((wr.send_flags & IBV_SEND_INLINE) != 0 && length > qp.send.max_inline) return ENOMEM;
+  if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
+    if (!layout->may_inline) return EINVAL;
+    if (length > qp.send.max_inline) return ENOMEM;
+  }
+  if (is_atomic(verb) && length != kAtomicOperand.value) return EINVAL;
   if (qp.transport == Transport::ud && wr.wr.ud.ah == nullptr) return EINVAL;
   if (length > 1u << 31) return EINVAL;
-  if (qp.send.posted - qp.send.freed >= qp.send.depth) return ENOMEM;
+  if (qp.send.posted - qp.send.freed + ahead >= qp.send.depth) return ENOMEM;
   return 0;
+}
+
+void write_remote(SendWqe& wqe, const ibv_send_wr& wr) {
+  if (is_atomic(wqe.verb)) {
+    wqe.remote_address = wr.wr.atomic.remote_addr;
+    wqe.rkey = wr.wr.atomic.rkey;
+    const bool adds = wqe.verb == Verb::fetch_add;
+    wqe.operand = adds ? wr.wr.atomic.compare_add : wr.wr.atomic.swap;
+    wqe.compare = wr.wr.atomic.compare_add;
+  } else if (wqe.verb != Verb::send) {
+    wqe.remote_address = wr.wr.rdma.remote_addr;
+    wqe.rkey = wr.wr.rdma.rkey;
+  }
 }
 
 // Where the WQE lies in the send queue.
@@ -31,7 +80,7 @@ void place(SendQueue& queue, SendWqe& wqe) {
 }
 
 // Writes the work request into the send queue. Yields the size of its WQE in 16-byte units' bytes.
-std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) {
+std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length) {
   SendQueue& queue = qp.send;
   SendWqe& wqe = queue.at(queue.posted);
   const std::uint64_t slot = queue.posted & (queue.ring.size() - 1);
@@ -42,25 +91,30 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) 
   wqe.qp = &qp;
   wqe.length = message;
   wqe.immediate = wr.imm_data;
-  wqe.packets = message == 0 ? 1 : (message + qp.path_mtu - 1) / qp.path_mtu;
+  wqe.verb = verb;
+  wqe.sequences = message == 0 ? 1 : (message + qp.path_mtu - 1) / qp.path_mtu;
+  wqe.packets = verb == Verb::read ? 1 : wqe.sequences;
   wqe.sequence = qp.requester.sequence_to_post;
-  qp.requester.sequence_to_post += wqe.packets;
+  qp.requester.sequence_to_post += wqe.sequences;
   wqe.signaled = qp.signal_all || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
   wqe.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
-  wqe.has_immediate = wr.opcode == IBV_WR_SEND_WITH_IMM;
+  wqe.fenced = (wr.send_flags & IBV_SEND_FENCE) != 0;
+  wqe.has_immediate = wr.opcode == IBV_WR_SEND_WITH_IMM || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
   wqe.inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
   if (qp.transport == Transport::ud) {
     const SimAh& ah = *static_cast<const SimAh*>(wr.wr.ud.ah);
     wqe.target_node = ah.node;
     wqe.has_grh = ah.global;
     wqe.target_qp = wr.wr.ud.remote_qpn;
-    wqe.qkey = wr.wr.ud.remote_qkey;
+    // A controlled Q_Key stands for the QP's own: InfiniBand Architecture Specification 1.3, volume 1, section 10.2.4.
+    wqe.qkey = (wr.wr.ud.remote_qkey >> 31) != 0 ? qp.qkey : wr.wr.ud.remote_qkey;
   } else {
     wqe.target_node = qp.peer_node;
     wqe.has_grh = qp.has_grh;
     wqe.target_qp = qp.peer_qp;
+    write_remote(wqe, wr);
   }
-  SendLayout layout = queue.before_data;
+  SendLayout layout = queue.before_data[static_cast<std::size_t>(verb)];
   if (wqe.inlined) {
     std::byte* out = length == 0 ? nullptr : &queue.inline_data[slot * queue.max_inline];
     for (int i = 0; i < wr.num_sge; ++i) {
@@ -80,6 +134,23 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, std::uint64_t length) 
   return layout.size();
 }
 
+}  // namespace
+
+Picos ring_doorbell(Nic& nic, SimThread* thread) {
+  if (thread != nullptr) {
+    thread->stall_until(thread->buffer_free_for(1));
+    thread->sync();
+  }
+  const Picos departed = nic.bus().mmio_write(nic.profile().wire.doorbell_bytes.value);
+  if (thread != nullptr) {
+    thread->line_departs(departed);
+    thread->spend(nic.profile().host.doorbell);
+  }
+  return departed;
+}
+
+namespace {
+
 // BlueFlame: the CPU writes the WQE itself, line by line, as write-combining buffers are free.
 Picos write_by_blueflame(Nic& nic, SimThread* thread, std::uint64_t lines) {
   const HostProfile& host = nic.profile().host;
@@ -96,25 +167,13 @@ Picos write_by_blueflame(Nic& nic, SimThread* thread, std::uint64_t lines) {
   return departed;
 }
 
-Picos ring_doorbell(Nic& nic, SimThread* thread) {
-  if (thread != nullptr) {
-    thread->stall_until(thread->buffer_free_for(1));
-    thread->sync();
-  }
-  const Picos departed = nic.bus().mmio_write(nic.profile().wire.doorbell_bytes.value);
-  if (thread != nullptr) {
-    thread->line_departs(departed);
-    thread->spend(nic.profile().host.doorbell);
-  }
-  return departed;
-}
-
 // rdma-core 44, mlx5_post_send and mlx4_post_send: BlueFlame for a lone WQE of more than one 16-byte unit that is small
-// enough, on mlx4 only with inline data; otherwise a doorbell.
+// enough, on mlx4 only with inline data, for which it takes a READ and a WRITE without data too; otherwise a doorbell.
 bool goes_by_blueflame(const SimQp& qp, const SendWqe& wqe, std::uint64_t count, std::uint64_t size) {
   const ClusterWire& wire = qp.nic->profile().wire;
   if (count != 1 || size <= kWqeUnit.value || size > wire.blueflame_max.value) return false;
-  return !family_facts(wire.family).blueflame_needs_inline || (wqe.inlined && wqe.length > 0);
+  const bool like_inline = wqe.verb == Verb::read || (wqe.verb == Verb::write && wqe.length == 0);
+  return !family_facts(wire.family).blueflame_needs_inline || like_inline || (wqe.inlined && wqe.length > 0);
 }
 
 void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint32_t bytes) {
@@ -145,11 +204,11 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   std::uint32_t bytes = 0;
   int error = qp.state == IBV_QPS_RTS || qp.state == IBV_QPS_ERR ? 0 : EINVAL;
   for (; error == 0 && wr != nullptr; wr = wr->next) {
-    std::uint64_t length = 0;
-    for (int i = 0; i < wr->num_sge; ++i) length += wr->sg_list[i].length;
-    error = check_send(qp, *wr, length);
+    const std::uint64_t length = length_of(*wr);
+    const Verb verb = verb_of(wr->opcode);
+    error = check_send(qp, *wr, verb, length, 0);
     if (error != 0) break;
-    size = write_wqe(qp, *wr, length);
+    size = write_wqe(qp, *wr, verb, length);
     bytes += qp.send.at(qp.send.posted - 1).bytes;
   }
   if (error != 0) *bad_wr = wr;
@@ -162,36 +221,77 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   return error;
 }
 
-int post_recv(ibv_qp* verbs_qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
-  SimQp& qp = as_sim(verbs_qp);
-  RecvQueue& queue = qp.recv;
-  const std::uint64_t first = queue.posted;
-  int error = qp.state == IBV_QPS_RESET ? EINVAL : 0;
-  for (; error == 0 && wr != nullptr; wr = wr->next) {
-    if (wr->num_sge < 0 || static_cast<std::uint32_t>(wr->num_sge) > queue.max_sge) {
-      error = EINVAL;
-    } else if (queue.posted - queue.freed >= queue.depth) {
-      error = ENOMEM;
+int post_send_all(ibv_qp* verbs_qp, ibv_send_wr* list) {
+  const SimQp& qp = as_sim(verbs_qp);
+  std::uint64_t ahead = 0;
+  for (const ibv_send_wr* wr = list; wr != nullptr; wr = wr->next) {
+    const int error = check_send(qp, *wr, verb_of(wr->opcode), length_of(*wr), ahead++);
+    if (error != 0) return error;
+  }
+  ibv_send_wr* bad = nullptr;
+  return post_send(verbs_qp, list, &bad);
+}
+
+namespace {
+
+// Appends a list to a receive queue in which `in_use` says how many places are not free. 0, or the error, with the
+// request that has it.
+template <class InUse>
+int append_recvs(RecvQueue& queue, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, InUse&& in_use) {
+  for (; wr != nullptr; wr = wr->next) {
+    const bool too_many = wr->num_sge < 0 || static_cast<std::uint32_t>(wr->num_sge) > queue.max_sge;
+    if (too_many || in_use() >= queue.depth) {
+      *bad_wr = wr;
+      return too_many ? EINVAL : ENOMEM;
     }
-    if (error != 0) break;
     RecvWqe& wqe = queue.at(queue.posted);
     wqe = RecvWqe{wr->wr_id, static_cast<std::uint32_t>(wr->num_sge), 0};
     std::copy_n(wr->sg_list, wr->num_sge, queue.sges_of(queue.posted));
     for (int i = 0; i < wr->num_sge; ++i) wqe.length += wr->sg_list[i].length;
     ++queue.posted;
   }
-  if (error != 0) *bad_wr = wr;
-  if (queue.posted == first) return error;
-  if (SimThread* thread = qp.nic->running_thread()) {
-    const HostProfile& host = qp.nic->profile().host;
-    thread->spend(host.post_recv_call + host.post_recv_wqe * static_cast<std::int64_t>(queue.posted - first));
+  return 0;
+}
+
+// What posting `count` RECVs takes of the thread.
+void spend_on_recvs(const Nic& nic, std::uint64_t count) {
+  if (SimThread* thread = nic.running_thread()) {
+    const HostProfile& host = nic.profile().host;
+    thread->spend(host.post_recv_call + host.post_recv_wqe * static_cast<std::int64_t>(count));
     thread->sync();
   }
+}
+
+}  // namespace
+
+int post_recv(ibv_qp* verbs_qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+  SimQp& qp = as_sim(verbs_qp);
+  RecvQueue& queue = qp.recv;
+  if (qp.state == IBV_QPS_RESET || qp.srq != nullptr) {
+    *bad_wr = wr;
+    return EINVAL;
+  }
+  const std::uint64_t first = queue.posted;
+  const int error = append_recvs(queue, wr, bad_wr, [&queue] { return queue.posted - queue.freed; });
+  if (queue.posted == first) return error;
+  spend_on_recvs(*qp.nic, queue.posted - first);
   if (qp.state == IBV_QPS_ERR) {
     qp.nic->responder().flush(qp);
   } else {
     qp.nic->responder().prefetch(qp);
   }
+  return error;
+}
+
+int post_srq_recv(ibv_srq* verbs_srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+  SimSrq& srq = *static_cast<SimSrq*>(verbs_srq);
+  RecvQueue& queue = srq.queue;
+  const std::uint64_t first = queue.posted;
+  // A place is free again as soon as a message has taken its RECV.
+  const int error = append_recvs(queue, wr, bad_wr, [&queue] { return queue.posted - queue.used; });
+  if (queue.posted == first) return error;
+  spend_on_recvs(*srq.nic, queue.posted - first);
+  srq.nic->responder().prefetch(srq);
   return error;
 }
 
@@ -220,6 +320,7 @@ int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
     out.qp_num = done.qp->qp_num;
     out.src_qp = done.source_qp;
     out.wc_flags = done.flags;
+    if (!done.of_send && done.qp->srq != nullptr) continue;
     std::uint64_t& freed = done.of_send ? done.qp->send.freed : done.qp->recv.freed;
     freed = std::max(freed, done.index + 1);
   }

@@ -1,14 +1,26 @@
-// The data path of the simulated device: the functions behind ibv_post_send, ibv_post_recv and ibv_poll_cq. They charge
-// the calling thread what the call costs a CPU, and hand the work to the NIC at the thread's time.
+// The data path of the simulated device: the functions behind ibv_post_send, ibv_post_recv, ibv_post_srq_recv and
+// ibv_poll_cq. They charge the calling thread what the call costs a CPU, and hand the work to the NIC at the thread's
+// time.
 #pragma once
 
 #include <infiniband/verbs.h>
 
+#include "common/units.hpp"
+
 namespace verbscope::sim {
+
+class Nic;
+class SimThread;
+
+// Writes a doorbell to the NIC, which costs `thread` (null: nobody) its time. Yields when it has left for the link.
+Picos ring_doorbell(Nic& nic, SimThread* thread);
 
 // Errors as the manual pages have them: EINVAL (state, opcode, SGE count), ENOMEM (queue full, inline too long).
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
+// The same for the whole list or, on an error, for none of it.
+int post_send_all(ibv_qp* qp, ibv_send_wr* list);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 // -1 when the completion queue has overrun.
 int poll_cq(ibv_cq* cq, int entries, ibv_wc* wc);
 

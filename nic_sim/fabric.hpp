@@ -32,6 +32,8 @@ class Fabric {
   // told when it has left.
   void send(Packet& packet);
 
+  // The target has taken the packet in: its room is free again; the packet is the caller's to give back.
+  void taken_in(const Packet& packet) { free_room(target(packet), packet.wire_bytes); }
   // The target has handled the packet: its room is free again, and so is the packet.
   void done_with(Packet& packet);
 
@@ -56,8 +58,8 @@ class Fabric {
   Engine& engine_;
   std::size_t ports_per_node_;
   std::uint64_t input_buffer_;
-  BytesPerSecond rate_;
-  Picos to_switch_;  // from a port's first bit to the switch's output: pipeline of the sender, cable, switch
+  BytesPerSecond rate_;  // that packets can have
+  Picos to_switch_;      // from a port's first bit to the switch's output: pipeline of the sender, cable, switch
   Picos cable_;
   double loss_probability_;
   Random random_;

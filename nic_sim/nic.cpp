@@ -1,6 +1,7 @@
 #include "nic_sim/nic.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace verbscope::sim {
 namespace {
@@ -20,8 +21,10 @@ Nic::Nic(Engine& engine, Fabric& fabric, ThreadSlot& threads, const Profile& pro
       profile_(profile),
       node_(node),
       bus_(engine, profile, seed),
-      wqe_cache_(profile.nic.wqe_cache),
-      qp_contexts_(profile.nic.qp_context_cache, profile.nic.qp_context),
+      wqe_cache_(profile.nic.wqe_cache, seed ^ 1),
+      qp_contexts_(profile.nic.qp_context_cache, seed ^ 2),
+      translations_(profile.nic.translation_cache, seed ^ 3),
+      atomic_slots_(profile.nic),
       requester_(*this),
       responder_(*this) {
   fabric_.attach(*this);
@@ -29,6 +32,8 @@ Nic::Nic(Engine& engine, Fabric& fabric, ThreadSlot& threads, const Profile& pro
 
 std::uint32_t Nic::add_qp(SimQp& qp) {
   qps_.push_back(&qp);
+  qp.requester_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_context.value);
+  qp.responder_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_responder_context.value);
   requester_.bind(qp);
   responder_.bind(qp);
   return kFirstQpNumber + static_cast<std::uint32_t>(qps_.size() - 1);
@@ -37,7 +42,8 @@ std::uint32_t Nic::add_qp(SimQp& qp) {
 void Nic::remove_qp(SimQp& qp) {
   requester_.forget(qp);
   responder_.forget(qp);
-  qp_contexts_.drop(qp);
+  qp_contexts_.drop(qp.requester_context);
+  qp_contexts_.drop(qp.responder_context);
   qps_[qp.qp_num - kFirstQpNumber] = nullptr;
 }
 
@@ -60,22 +66,61 @@ std::uint32_t Nic::add_mr(SimMr& mr) {
 
 void Nic::remove_mr(SimMr& mr) {
   mrs_[(mr.lkey >> kKeyTagBits) - 1] = nullptr;
+  for (Translation& page : mr.pages) translations_.drop(page);
 }
 
-SimMr* Nic::find_mr(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const {
+SimMr* Nic::find_mr(const ibv_pd& pd, std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const {
   const std::uint32_t index = (key >> kKeyTagBits) - 1;
   SimMr* mr = index < mrs_.size() ? mrs_[index] : nullptr;
-  if (mr == nullptr || mr->lkey != key || (mr->access & access) != access || !mr->holds(address, bytes)) return nullptr;
-  return mr;
+  if (mr == nullptr || mr->lkey != key || mr->pd != &pd || (mr->access & access) != access) return nullptr;
+  return mr->holds(address, bytes) ? mr : nullptr;
+}
+
+bool Nic::has_context(QpContext& context) {
+  if (qp_contexts_.use(context)) {
+    ++counts_.qp_context_hits;
+    return true;
+  }
+  ++counts_.qp_context_misses;
+  counts_.qp_context_read_lines += divide_up(context.bytes, kCacheLine.value);
+  return false;
+}
+
+std::uint64_t Nic::missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) {
+  const std::uint32_t index = (key >> kKeyTagBits) - 1;
+  SimMr* mr = index < mrs_.size() ? mrs_[index] : nullptr;
+  if (mr == nullptr || mr->lkey != key || bytes == 0 || !mr->holds(address, bytes)) return 0;
+  const std::uint64_t first_page = reinterpret_cast<std::uint64_t>(mr->addr) >> mr->page_bits;
+  const std::uint64_t begin = (address >> mr->page_bits) - first_page;
+  const std::uint64_t end = ((address + bytes - 1) >> mr->page_bits) - first_page + 1;
+  std::uint64_t missing = 0;
+  for (std::uint64_t page = begin; page < end; ++page) missing += translations_.use(mr->pages[page]) ? 0 : 1;
+  counts_.translation_hits += end - begin - missing;
+  counts_.translation_misses += missing;
+  return missing;
 }
 
 void Nic::receive(Packet& packet) {
   if (packet.kind == Packet::Kind::request) {
     responder_.receive(packet);
   } else {
-    requester_.handle_ack(packet);
-    fabric_.done_with(packet);
+    requester_.receive(packet);
   }
+}
+
+void Nic::write_memory(std::uint64_t address, Packet& packet) {
+  packet.remote_address = address;
+  packet.kept = true;
+  const Picos visible = bus_.dma_write(address, packet.payload);
+  engine_.schedule(visible, &memory_written, this, as_argument(packet));
+}
+
+void Nic::memory_written(void* object, std::uint64_t argument) {
+  Nic& nic = *static_cast<Nic*>(object);
+  Packet& packet = as_packet(argument);
+  std::memcpy(reinterpret_cast<std::byte*>(packet.remote_address), packet.data, packet.payload);
+  nic.memory_watch_.written(packet.remote_address, packet.payload, [](SimThread& thread) { thread.memory_written(); });
+  nic.fabric_.packets().give_back(packet);
 }
 
 void Nic::complete(SimCq& cq, Completion completion) {
@@ -88,6 +133,7 @@ void Nic::complete(SimCq& cq, Completion completion) {
   completion.visible = bus_.dma_write(cq.written % places * bytes, bytes);
   cq.push(completion);
   for (SimThread* waiter : cq.waiters) waiter->wake_at(completion.visible);
+  if (cq.arming.asked != Notify::none) meet(*this, cq, completion);
 }
 
 void Nic::fail_qp(SimQp& qp) {

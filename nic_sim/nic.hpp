@@ -5,10 +5,12 @@
 #include <memory>
 #include <vector>
 
+#include "nic_sim/atomic_slots.hpp"
 #include "nic_sim/caches.hpp"
 #include "nic_sim/counts.hpp"
 #include "nic_sim/engine.hpp"
 #include "nic_sim/fabric.hpp"
+#include "nic_sim/memory_watch.hpp"
 #include "nic_sim/objects.hpp"
 #include "nic_sim/pcie_bus.hpp"
 #include "nic_sim/profile.hpp"
@@ -32,7 +34,8 @@ class Nic {
   NicCounts& counts() { return counts_; }
   const NicCounts& counts() const { return counts_; }
   WqeCache& wqe_cache() { return wqe_cache_; }
-  QpContextCache& qp_contexts() { return qp_contexts_; }
+  AtomicSlots& atomic_slots() { return atomic_slots_; }
+  MemoryWatch& memory_watch() { return memory_watch_; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
   SimThread* running_thread() const { return threads_.current; }
@@ -44,11 +47,21 @@ class Nic {
   SimQp* find_qp(std::uint32_t number) const;
   std::uint32_t add_mr(SimMr& mr);
   void remove_mr(SimMr& mr);
-  // The region that `key` names if it holds [address, address + bytes) and grants `access`.
-  SimMr* find_mr(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const;
+  // The region of `pd` that `key` names if it holds [address, address + bytes) and grants `access`.
+  SimMr* find_mr(const ibv_pd& pd, std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const;
+
+  // Whether the state of a QP is in its cache; if not it will be, once the caller has read it.
+  bool has_context(QpContext& context);
+  // How many translations of [address, address + bytes) are not in their cache, each one cache line to read; they will
+  // be there then. None where `key` names no region.
+  std::uint64_t missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes);
 
   // A packet has arrived at a port.
   void receive(Packet& packet);
+
+  // Writes `packet`'s payload to host memory at `address` over PCIe and gives the packet back when the bytes are there;
+  // threads that poll that memory wake.
+  void write_memory(std::uint64_t address, Packet& packet);
 
   // Writes a CQE over PCIe and wakes who polls for it. `completion.visible` is filled in.
   void complete(SimCq& cq, Completion completion);
@@ -57,6 +70,8 @@ class Nic {
   void fail_qp(SimQp& qp);
 
  private:
+  static void memory_written(void* nic, std::uint64_t packet);
+
   Engine& engine_;
   Fabric& fabric_;
   ThreadSlot& threads_;
@@ -66,6 +81,9 @@ class Nic {
   NicCounts counts_;
   WqeCache wqe_cache_;
   QpContextCache qp_contexts_;
+  TranslationCache translations_;
+  AtomicSlots atomic_slots_;
+  MemoryWatch memory_watch_;
   std::vector<SimQp*> qps_;
   std::vector<SimMr*> mrs_;
   std::uint32_t mr_registrations_ = 0;

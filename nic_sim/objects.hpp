@@ -4,12 +4,17 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "common/units.hpp"
+#include "nic_sim/builder.hpp"
+#include "nic_sim/events.hpp"
 #include "nic_sim/packet.hpp"
 #include "nic_sim/send_layout.hpp"
 #include "nic_sim/thread.hpp"
@@ -22,6 +27,7 @@ struct SimQp;
 
 struct SimContext : ibv_context {
   Nic* nic;
+  std::uint32_t inline_recv;  // bytes, for QPs that are made from now on
   int open_objects;
 };
 
@@ -29,8 +35,22 @@ struct SimPd : ibv_pd {
   int users;
 };
 
+// Where a cache has an entry.
+struct CachePlace {
+  std::uint32_t number = 0;  // from 1; 0: it has not
+  bool cached() const { return number > 0; }
+};
+
+// Where one page of a registered region is: an entry of the NIC's translation cache, when it is there.
+struct Translation {
+  CachePlace place;
+  static constexpr std::uint32_t bytes = 8;  // MTT entry: rdma-core 44 and the mlx4, mlx5 kernel drivers
+};
+
 struct SimMr : ibv_mr {
   int access;
+  int page_bits = 12;
+  std::vector<Translation> pages;
   // Whether [address, address + bytes) lies inside.
   bool holds(std::uint64_t address, std::uint64_t bytes) const {
     const auto begin = reinterpret_cast<std::uint64_t>(addr);
@@ -57,6 +77,7 @@ struct alignas(64) Completion {
   std::uint32_t source_qp;
   unsigned flags;
   bool of_send;
+  bool solicited = false;  // the sender asked for an event
 };
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
@@ -65,6 +86,7 @@ struct SimCq : ibv_cq {
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
   bool overrun = false;
+  Arming arming;
   int users = 0;                    // QPs, counted once for each queue
   std::vector<SimThread*> waiters;  // threads that poll it
 
@@ -86,27 +108,37 @@ struct SendWqe {
   std::uint64_t wr_id;
   std::uint64_t index;
   SimQp* qp;
-  SendWqe* newer;  // in the WQE cache, by age
-  SendWqe* older;
-  std::uint32_t length;  // of the message
+  CachePlace place;  // in the WQE cache
+  std::uint64_t remote_address;
+  std::uint64_t operand;  // of an atomic: what is added or swapped in
+  std::uint64_t compare;
+  std::uint32_t rkey;
+  std::uint32_t responses;  // packets of the response that have come in order
+  std::uint32_t length;     // of the message
   std::uint32_t immediate;
   std::uint32_t bytes;        // of the WQE, in whole 64-byte blocks
   std::uint32_t ring_offset;  // of the WQE in the send queue
   std::uint32_t sequence;     // PSN of the first packet
-  std::uint32_t packets;
+  std::uint32_t sequences;    // PSNs that it takes: its packets, or those of the response to a READ
+  std::uint32_t packets;      // of the request
   std::uint32_t target_node;
   std::uint32_t target_qp;
   std::uint32_t qkey;
+  Verb verb;
   std::uint8_t sges;
   bool signaled;
+  bool fenced;  // waits for the READs and atomics before it
   bool solicited;
   bool has_immediate;
   bool has_grh;
   bool inlined;
   bool by_blueflame;
-  bool cached;  // in the WQE cache
   bool staged;  // read again after a miss, held for its use
   bool ahead;   // counts as fetched ahead in its unit
+
+  // A READ or an atomic: a response brings something.
+  bool wants_response() const { return verb != Verb::send && verb != Verb::write; }
+  bool answered() const { return !wants_response() || responses == sequences; }
 };
 
 // WQEs that one MMIO announced.
@@ -127,8 +159,8 @@ struct SendQueue {
   std::uint32_t depth = 0;
   std::uint32_t max_sge = 0;
   std::uint32_t max_inline = 0;
-  SendLayout before_data{NicFamily::mlx5};  // the segments before the data of a SEND
-  std::uint32_t slot_bytes = 0;             // fixed slots (mlx4); 0: packed blocks
+  std::vector<SendLayout> before_data;  // by verb: the segments before the data
+  std::uint32_t slot_bytes = 0;         // fixed slots (mlx4); 0: packed blocks
   std::uint64_t ring_bytes = 0;
   std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
 
@@ -163,8 +195,34 @@ struct RecvQueue {
   std::uint64_t used = 0;
   std::uint64_t freed = 0;
 
+  // `places`: a power of two. `before_sges`: bytes of a WQE in front of its data segments.
+  void resize(std::uint32_t wrs, std::uint32_t sges_each, std::size_t places, Bytes before_sges) {
+    depth = wrs;
+    max_sge = std::max(sges_each, 1u);
+    slot_bytes = static_cast<std::uint32_t>(std::bit_ceil(before_sges.value + max_sge * kDataSegment.value));
+    ring.resize(places);
+    sges.resize(places * max_sge);
+  }
+
   RecvWqe& at(std::uint64_t n) { return ring[n & (ring.size() - 1)]; }
   ibv_sge* sges_of(std::uint64_t n) { return &sges[(n & (ring.size() - 1)) * max_sge]; }
+};
+
+// READs and atomics under way, by work request, in order. Adapters allow 16 of a QP at once.
+inline constexpr std::uint32_t kMostReads = 16;
+struct ReadsUnderWay {
+  std::array<std::uint64_t, kMostReads> wqes{};
+  std::uint64_t begun = 0;
+  std::uint64_t ended = 0;
+
+  std::uint64_t count() const { return begun - ended; }
+  std::uint64_t oldest() const { return wqes[ended % kMostReads]; }
+  std::uint64_t newest() const { return wqes[(begun - 1) % kMostReads]; }
+  void begin(std::uint64_t wqe) { wqes[begun++ % kMostReads] = wqe; }
+  // Those from work request `wqe` on will be asked for again.
+  void forget_from(std::uint64_t wqe) {
+    while (count() > 0 && newest() >= wqe) --begun;
+  }
 };
 
 // What the requester's side of a QP remembers.
@@ -176,13 +234,23 @@ struct RequesterState {
   std::uint32_t sequence_to_post = 0;  // PSN of the next work request that is posted
   std::uint32_t sequence_unsent = 0;   // the first that was never sent
   std::uint32_t acknowledged = 0;      // PSN that the peer has confirmed last
-  bool reading_for_ack = false;        // the WQE at `done` is read again to complete it
+  bool reading_for_ack = false;        // a WQE is read again to complete it; answers wait
   bool timer_runs = false;
   Picos progress_at{0};  // the last time that something was sent first or acknowledged
   int retries_left = 0;
   int rnr_retries_left = 0;
   SimQp* next_in_line = nullptr;
   PacketQueue unsent;  // packets in order, those whose payload is still being read among them
+  ReadsUnderWay reads;
+  PacketQueue answers;              // responses that are not handled yet, and acknowledgements behind them
+  std::uint32_t answers_ready = 0;  // the unit has had its time for so many of them
+  bool asked_again = false;         // for a response that was lost; nothing has come since
+};
+
+// The last result of an atomic, kept for a repeated request.
+struct AtomicResult {
+  std::uint32_t sequence;
+  std::uint64_t value;
 };
 
 // What the responder's side of a QP remembers.
@@ -194,6 +262,28 @@ struct ResponderState {
   bool nak_sent = false;              // one NAK per gap
   std::uint32_t waiting_packets = 0;  // of this QP in the unit's line
   std::uint32_t unacknowledged = 0;   // messages since the last ACK
+  PacketQueue answers;                // in order, those whose data are still being read among them
+  std::uint32_t reads = 0;            // READs and atomics that are not answered yet
+  std::uint32_t atomics = 0;          // that have not written yet
+  std::array<AtomicResult, kMostReads> results{};
+  std::uint64_t results_kept = 0;
+  // The RECV of the present message.
+  bool has_recv = false;
+  RecvWqe recv{};
+  std::uint64_t recv_index = 0;
+  const ibv_sge* recv_sges = nullptr;
+};
+
+// What the QP-context cache holds: one side's state of a QP.
+struct QpContext {
+  CachePlace place;
+  std::uint32_t bytes = 0;
+};
+
+struct SimSrq : ibv_srq {
+  Nic* nic;
+  RecvQueue queue;
+  int users = 0;
 };
 
 struct SimQp : ibv_qp {
@@ -213,13 +303,22 @@ struct SimQp : ibv_qp {
   RecvQueue recv;
   RequesterState requester;
   ResponderState responder;
-  SimQp* context_newer = nullptr;  // in the QP-context cache, by age
-  SimQp* context_older = nullptr;
-  bool context_cached = false;
+  QpContext requester_context;
+  QpContext responder_context;
+  std::uint32_t inline_recv = 0;     // bytes that a CQE may carry in the place of a payload write
+  std::vector<ibv_sge> srq_sges;     // of the RECV that was taken from the shared queue
+  std::unique_ptr<Builder> builder;  // of a QP that was made for ibv_wr_*
 
+  SimSrq* shared_queue() const { return static_cast<SimSrq*>(srq); }
+  RecvQueue& recv_queue() { return srq == nullptr ? recv : shared_queue()->queue; }
   SimCq& send_completions() const { return *static_cast<SimCq*>(send_cq); }
   SimCq& recv_completions() const { return *static_cast<SimCq*>(recv_cq); }
 };
+
+// Bytes in front of the payload in a RECV.
+inline std::uint32_t grh_room(const SimQp& qp) {
+  return qp.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;
+}
 
 inline SimContext& as_sim(ibv_context* context) {
   return *static_cast<SimContext*>(context);

@@ -13,16 +13,29 @@
 namespace verbscope::sim {
 
 struct Packet {
-  enum class Kind : std::uint8_t { request, ack, nak_sequence, nak_receiver_not_ready, nak_invalid, nak_operation };
+  enum class Kind : std::uint8_t {
+    request,
+    ack,
+    nak_sequence,
+    nak_receiver_not_ready,
+    nak_invalid,
+    nak_access,
+    nak_operation,
+    read_response,
+    atomic_response
+  };
 
   Packet* next = nullptr;  // in whichever queue holds it
   Kind kind = Kind::request;
+  Verb verb = Verb::send;  // of a request
   Transport transport = Transport::rc;
   bool first = true;  // of its message
   bool last = true;
   bool has_immediate = false;
   bool has_grh = false;
   bool solicited = false;
+  bool kept = false;       // a request whose payload is on its way to memory: given back when it is there
+  bool counted = false;    // a response that ends one of the responder's reads
   bool completes = false;  // its work request is done, and signaled, when it has left the port
   std::uint8_t port = 0;   // index from 0; the same on both sides
   std::uint32_t source_node = 0;
@@ -37,8 +50,14 @@ struct Packet {
   std::uint32_t reads_left = 0;  // payload reads of the sender's NIC that are not back
   std::uint32_t offset = 0;      // of the payload in its message
   std::uint64_t wqe = 0;         // the sender's work request
-  std::uint16_t life = 0;        // SimQp::life of the sender's QP
-  std::byte* data = nullptr;     // `payload` bytes
+  // Of WRITE, READ and atomics: RETH and AtomicETH. The simulator repeats them in each packet of a WRITE.
+  std::uint64_t remote_address = 0;  // of the whole message
+  std::uint32_t rkey = 0;
+  std::uint32_t length = 0;   // of the whole message, bytes
+  std::uint64_t operand = 0;  // what is added or swapped in; in an atomic response, what was there before
+  std::uint64_t compare = 0;
+  std::uint16_t life = 0;     // SimQp::life of the sender's QP
+  std::byte* data = nullptr;  // `payload` bytes
 
  private:
   friend class PacketPool;
@@ -61,6 +80,7 @@ class PacketPool {
       packet = &all_.emplace_back();
     }
     packet->next = nullptr;
+    packet->kept = false;
     packet->payload = payload;
     if (payload <= Packet::kOwnBytes) {
       packet->data = packet->own_;

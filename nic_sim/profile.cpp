@@ -1,6 +1,7 @@
 #include "nic_sim/profile.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "common/json.hpp"
@@ -25,14 +26,19 @@ class Section {
     return Picos(std::llround(number(key, 0, 1e9) * 1e3));  // a key in ns
   }
   Bytes bytes(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count(key, 1 << 30))); }
-  int count(const std::string& key, int most) {
-    const int value = json_value<int>(read_parameter(fields_, key, where_), where_ + ": " + key);
-    if (value < 1 || value > most) fields_.fail_key(key, fmt::format("{} is not from 1 to {}", value, most));
-    return value;
-  }
+  int count(const std::string& key, int most) { return whole(key, 1, most); }
+  int small_number(const std::string& key, int most) { return whole(key, 0, most); }
   void done() const { fields_.reject_unknown(); }
 
  private:
+  int whole(const std::string& key, int least, int most) {
+    const int value = json_value<int>(read_parameter(fields_, key, where_), where_ + ": " + key);
+    if (value < least || value > most) {
+      fields_.fail_key(key, fmt::format("{} is not from {} to {}", value, least, most));
+    }
+    return value;
+  }
+
   std::string where_;
   JsonFields fields_;
 };
@@ -46,6 +52,8 @@ HostProfile read_host(JsonFields& file) {
                    .doorbell = s.time("doorbell_ns"),
                    .poll_call = s.time("poll_call_ns"),
                    .poll_cqe = s.time("poll_cqe_ns"),
+                   .poll_memory = s.time("poll_memory_ns"),
+                   .event_wakeup = s.time("event_wakeup_ns"),
                    .post_recv_call = s.time("post_recv_call_ns"),
                    .post_recv_wqe = s.time("post_recv_wqe_ns"),
                    .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", 64)),
@@ -78,14 +86,21 @@ NicProfile read_nic(JsonFields& file) {
                  .wqe_block = s.time("wqe_block_ns"),
                  .next_packet = s.time("next_packet_ns"),
                  .handle_ack = s.time("handle_ack_ns"),
+                 .handle_response = s.time("handle_response_ns"),
                  .responder_units = s.count("responder_units", 1024),
                  .receive_packet = s.time("receive_packet_ns"),
                  .receive_dma = s.time("receive_dma_ns"),
+                 .atomic_packet = s.time("atomic_packet_ns"),
+                 .atomic_operation = s.time("atomic_operation_ns"),
+                 .atomic_slots = static_cast<std::uint64_t>(s.count("atomic_slots", 1 << 20)),
+                 .atomic_slot_lowest_bit = s.small_number("atomic_slot_lowest_bit", 32),
                  .transmit = s.time("transmit_ns"),
                  .wqe_cache = s.bytes("wqe_cache_bytes"),
                  .wqe_fetch_ahead = s.bytes("wqe_fetch_ahead_bytes"),
                  .qp_context = s.bytes("qp_context_bytes"),
+                 .qp_responder_context = s.bytes("qp_responder_context_bytes"),
                  .qp_context_cache = s.bytes("qp_context_cache_bytes"),
+                 .translation_cache = s.bytes("translation_cache_bytes"),
                  .input_buffer = s.bytes("input_buffer_bytes"),
                  .ack_coalescing = s.count("ack_coalescing_messages", 1024)};
   s.done();
@@ -96,6 +111,7 @@ FabricProfile read_fabric(JsonFields& file) {
   Section s(file, "fabric");
   FabricProfile fabric{.cable = s.time("cable_ns"),
                        .switch_latency = s.time("switch_ns"),
+                       .port_share = s.number("port_share", 0.01, 1),
                        .loss_probability = s.number("loss_probability", 0, 1)};
   s.done();
   return fabric;
@@ -116,6 +132,9 @@ Profile load_profile(const std::string& name) {
                   .fabric = read_fabric(file)};
   if (profile.nic.input_buffer < profile.wire.mtu + Bytes(256)) {
     fail("{}: nic: key \"input_buffer_bytes\": must hold a packet of the MTU and its headers", path.string());
+  }
+  if (!std::has_single_bit(profile.nic.atomic_slots)) {
+    fail("{}: nic: key \"atomic_slots\": {} is not a power of two", path.string(), profile.nic.atomic_slots);
   }
   return profile;
 }

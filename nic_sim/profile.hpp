@@ -19,6 +19,8 @@ struct HostProfile {
   Picos doorbell;            // one doorbell MMIO with its fences
   Picos poll_call;           // one ibv_poll_cq
   Picos poll_cqe;            // each completion that it returns
+  Picos poll_memory;         // one look at memory that peers write to
+  Picos event_wakeup;        // latency from an interrupt until the thread that slept runs
   Picos post_recv_call;      // one ibv_post_recv
   Picos post_recv_wqe;       // each WQE in it
   std::uint64_t wc_buffers;  // lines that a core may have on their way to the link before it stalls
@@ -40,20 +42,27 @@ struct LinkProfile {
 
 struct NicProfile {
   int requester_units;
-  Picos front_end;      // from a doorbell's or a WQE's arrival until fetch or scheduling
-  Picos doorbell_wqe;   // requester unit, each WQE that was fetched by DMA
-  Picos blueflame_wqe;  // requester unit, each WQE that came by BlueFlame
-  Picos wqe_block;      // requester unit, each 64-byte block of the WQE
-  Picos next_packet;    // requester unit, each further packet of a message
-  Picos handle_ack;     // requester unit, each acknowledgement
+  Picos front_end;        // from a doorbell's or a WQE's arrival until fetch or scheduling
+  Picos doorbell_wqe;     // requester unit, each WQE that was fetched by DMA
+  Picos blueflame_wqe;    // requester unit, each WQE that came by BlueFlame
+  Picos wqe_block;        // requester unit, each 64-byte block of the WQE
+  Picos next_packet;      // requester unit, each further packet of a message
+  Picos handle_ack;       // requester unit, each acknowledgement
+  Picos handle_response;  // requester unit, each packet of a response to a READ or an atomic
   int responder_units;
-  Picos receive_packet;  // responder unit, each request packet
-  Picos receive_dma;     // responder unit, each DMA that the packet causes (payload, CQE)
-  Picos transmit;        // latency from a unit to the port
+  Picos receive_packet;        // responder unit, each request packet
+  Picos receive_dma;           // responder unit, each DMA that the packet causes (payload, CQE)
+  Picos atomic_packet;         // responder unit, what an atomic takes beyond a packet with two DMAs
+  Picos atomic_operation;      // an atomic's slot, beyond the PCIe read that it waits for
+  std::uint64_t atomic_slots;  // a power of two
+  int atomic_slot_lowest_bit;  // of the address: the slot is its bits from this one up
+  Picos transmit;              // latency from a unit to the port
   Bytes wqe_cache;
-  Bytes wqe_fetch_ahead;  // per requester unit: WQEs fetched by DMA and not yet taken up
-  Bytes qp_context;       // state of one QP, read on a miss
-  Bytes qp_context_cache;
+  Bytes wqe_fetch_ahead;       // per requester unit: WQEs fetched by DMA and not yet taken up
+  Bytes qp_context;            // a requester's state of one QP, read on a miss
+  Bytes qp_responder_context;  // a responder's
+  Bytes qp_context_cache;      // holds both
+  Bytes translation_cache;
   Bytes input_buffer;  // per port: packets that have arrived (or have credits to) and are not yet handled
   int ack_coalescing;  // messages that one acknowledgement may cover while more are waiting
 };
@@ -61,6 +70,7 @@ struct NicProfile {
 struct FabricProfile {
   Picos cable;  // one way, port to switch
   Picos switch_latency;
+  double port_share;        // share of a port's data rate left to packets by flow control, idle symbols and gaps
   double loss_probability;  // share of packets that the switch drops
 };
 

@@ -5,107 +5,21 @@
 #include <cerrno>
 #include <cstring>
 
+#include "nic_sim/addresses.hpp"
 #include "nic_sim/data_path.hpp"
-#include "nic_sim/qp_state.hpp"
-#include "nic_sim/send_layout.hpp"
+#include "nic_sim/provider_limits.hpp"
 
 namespace verbscope::sim {
 namespace {
 
 // What the simulated adapter offers where the profile does not say. Generous, as adapters are.
-constexpr int kMaxQueueDepth = 16384;
-constexpr int kMaxSge = 16;
 constexpr int kMaxCqEntries = 1 << 22;
 constexpr int kMaxQps = 1 << 16;
-constexpr std::uint64_t kGidPrefix = 0xfe80'0000'0000'0000;
-
-template <class T>
-T* fail_with(int error) {
-  errno = error;
-  return nullptr;
-}
-
-int no_events(ibv_cq*, int) {
-  return EOPNOTSUPP;
-}
-
-// Subnets are per port, so that the LID of a node is the same on each: its number and one.
-std::uint16_t lid_of(std::uint32_t node) {
-  return static_cast<std::uint16_t>(node + 1);
-}
-
-std::uint64_t big_endian(std::uint64_t value) {
-  return std::endian::native == std::endian::little ? __builtin_bswap64(value) : value;
-}
-
-ibv_gid gid_of(std::uint32_t node, std::uint8_t port) {
-  ibv_gid gid{};
-  gid.global.subnet_prefix = big_endian(kGidPrefix);
-  gid.global.interface_id = big_endian(std::uint64_t{node + 1} << 8 | port);
-  return gid;
-}
+constexpr int kPageBits = 12;      // 4 KB
+constexpr int kHugePageBits = 21;  // 2 MB
 
 ibv_mtu mtu_code(std::uint64_t bytes) {
   return static_cast<ibv_mtu>(std::countr_zero(std::bit_floor(bytes)) - 7);  // 256 B is code 1
-}
-
-std::uint32_t mtu_bytes(ibv_mtu code) {
-  return 128u << code;
-}
-
-Transport transport_of(ibv_qp_type type) {
-  return type == IBV_QPT_RC ? Transport::rc : type == IBV_QPT_UC ? Transport::uc : Transport::ud;
-}
-
-void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
-  SendQueue& queue = qp.send;
-  queue.depth = std::max(cap.max_send_wr, 1u);
-  queue.max_sge = std::max(cap.max_send_sge, 1u);
-  queue.max_inline = cap.max_inline_data;
-  const SlotSize slot = send_slot(family, qp.transport, cap.max_inline_data, cap.max_send_sge);
-  queue.before_data = begin_layout(family, Verb::send, qp.transport);
-  queue.slot_bytes = slot.slot;
-  const std::size_t places = std::bit_ceil(queue.depth);
-  queue.ring_bytes = std::bit_ceil(std::uint64_t{queue.depth} * (slot.slot > 0 ? slot.slot : slot.largest));
-  queue.ring.resize(places);
-  queue.batches.resize(places);
-  queue.sges.resize(places * queue.max_sge);
-  queue.inline_data.resize(places * queue.max_inline);
-}
-
-void size_recv_queue(SimQp& qp, const ibv_qp_cap& cap) {
-  RecvQueue& queue = qp.recv;
-  queue.depth = cap.max_recv_wr;
-  queue.max_sge = std::max(cap.max_recv_sge, 1u);
-  queue.slot_bytes = static_cast<std::uint32_t>(std::bit_ceil(queue.max_sge * kRecvStride.value));
-  const std::size_t places = std::bit_ceil(std::max(queue.depth, 1u));
-  queue.ring.resize(places);
-  queue.sges.resize(places * queue.max_sge);
-}
-
-// Removes the completions of `qp` that nobody has polled, as the drivers do when a QP is destroyed or reset.
-void clean(SimCq& cq, const SimQp& qp) {
-  std::uint64_t kept = cq.polled;
-  for (std::uint64_t i = cq.polled; i < cq.written; ++i) {
-    if (cq.at(i).qp != &qp) cq.at(kept++) = cq.at(i);
-  }
-  cq.written = kept;
-}
-
-void reset(SimQp& qp) {
-  qp.nic->requester().forget(qp);
-  qp.nic->responder().forget(qp);
-  clean(qp.send_completions(), qp);
-  clean(qp.recv_completions(), qp);
-  SendQueue& send = qp.send;
-  send.posted = send.arrived = send.next = send.done = send.freed = 0;
-  send.posted_bytes = send.batches_posted = send.batches_arrived = 0;
-  RecvQueue& recv = qp.recv;
-  recv.posted = recv.fetched = recv.fetching = recv.used = recv.freed = 0;
-  ++qp.life;
-  qp.requester.reading_for_ack = qp.requester.timer_runs = false;
-  const std::uint32_t waiting_packets = qp.responder.waiting_packets;  // are still in line
-  qp.responder = ResponderState{.unit = qp.responder.unit, .waiting_packets = waiting_packets};
 }
 
 }  // namespace
@@ -126,12 +40,22 @@ ibv_context* SimProvider::open(const std::string& name) {
   context->device = &device_;
   context->ops.post_send = &post_send;
   context->ops.post_recv = &post_recv;
+  context->ops.post_srq_recv = &post_srq_recv;
   context->ops.poll_cq = &poll_cq;
-  context->ops.req_notify_cq = &no_events;
+  context->ops.req_notify_cq = &req_notify_cq;
   context->cmd_fd = context->async_fd = -1;
   context->num_comp_vectors = 1;
   context->nic = &nic_;
   return context;
+}
+
+int SimProvider::set_inline_recv(ibv_context* context, std::uint32_t bytes) {
+  const ClusterWire& wire = nic_.profile().wire;
+  const Bytes room = inline_receive_room(wire.family, wire.cqe_bytes);
+  if (room.value == 0) return bytes == 0 ? 0 : EOPNOTSUPP;
+  if (bytes > room.value) return EINVAL;
+  as_sim(context).inline_recv = bytes;
+  return 0;
 }
 
 int SimProvider::close(ibv_context* context) {
@@ -152,7 +76,11 @@ int SimProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   attr->max_mr = 1 << 20;
   attr->max_pd = 1 << 16;
   attr->max_ah = 1 << 20;
-  attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 16;
+  attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = kMostReads;
+  attr->atomic_cap = IBV_ATOMIC_HCA;
+  attr->max_srq = kMaxQps;
+  attr->max_srq_wr = kMaxQueueDepth;
+  attr->max_srq_sge = kMaxSge;
   attr->phys_port_cnt = static_cast<std::uint8_t>(nic_.profile().wire.ports);
   return 0;
 }
@@ -206,6 +134,9 @@ ibv_mr* SimProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int a
   mr->addr = address;
   mr->length = length;
   mr->access = access;
+  mr->page_bits = (access & IBV_ACCESS_HUGETLB) != 0 ? kHugePageBits : kPageBits;
+  const auto begin = reinterpret_cast<std::uint64_t>(address);
+  mr->pages.resize(length == 0 ? 0 : ((begin + length - 1) >> mr->page_bits) - (begin >> mr->page_bits) + 1);
   mr->lkey = mr->rkey = nic_.add_mr(*mr);
   ++as_sim(pd).users;
   return mr;
@@ -218,11 +149,13 @@ int SimProvider::dereg_mr(ibv_mr* mr) {
   return 0;
 }
 
-ibv_cq* SimProvider::create_cq(ibv_context* context, int entries) {
+ibv_cq* SimProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
   if (entries < 1 || entries > kMaxCqEntries) return fail_with<ibv_cq>(EINVAL);
   auto* cq = new SimCq{};
   cq->context = context;
   cq->cqe = static_cast<int>(std::bit_ceil(static_cast<unsigned>(entries)));
+  cq->channel = channel;
+  if (channel != nullptr) ++channel->refcnt;
   ++as_sim(context).open_objects;
   return cq;
 }
@@ -230,39 +163,42 @@ ibv_cq* SimProvider::create_cq(ibv_context* context, int entries) {
 int SimProvider::destroy_cq(ibv_cq* cq) {
   auto* sim = static_cast<SimCq*>(cq);
   if (sim->users > 0) return EBUSY;
+  if (cq->channel != nullptr) {
+    std::erase_if(static_cast<SimChannel*>(cq->channel)->pending, [sim](const auto& event) { return event.cq == sim; });
+    --cq->channel->refcnt;
+    cq->channel = nullptr;
+  }
   --as_sim(cq->context).open_objects;
-  delete sim;
+  sim->arming = Arming{};
+  sim->places = std::vector<Completion>();
+  retired_cqs_.emplace_back(sim);
   return 0;
 }
 
-ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
-  const ibv_qp_cap& cap = attr->cap;
-  const bool known = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_UC || attr->qp_type == IBV_QPT_UD;
-  if (!known || attr->srq != nullptr) return fail_with<ibv_qp>(EOPNOTSUPP);
-  if (attr->send_cq == nullptr || attr->recv_cq == nullptr || cap.max_send_wr > kMaxQueueDepth ||
-      cap.max_recv_wr > kMaxQueueDepth || cap.max_send_sge > kMaxSge || cap.max_recv_sge > kMaxSge ||
-      cap.max_inline_data > nic_.profile().wire.max_inline.value) {
-    return fail_with<ibv_qp>(EINVAL);
-  }
-  SimQp& qp = *qps_.emplace_back(std::make_unique<SimQp>());
-  qp.context = pd->context;
-  qp.pd = pd;
-  qp.send_cq = attr->send_cq;
-  qp.recv_cq = attr->recv_cq;
-  qp.qp_type = attr->qp_type;
-  qp.state = IBV_QPS_RESET;
-  qp.nic = &nic_;
-  qp.transport = transport_of(attr->qp_type);
-  qp.signal_all = attr->sq_sig_all != 0;
-  qp.path_mtu = static_cast<std::uint32_t>(nic_.profile().wire.mtu.value);
-  qp.caps = cap;
-  size_send_queue(qp, cap, nic_.profile().wire.family);
-  size_recv_queue(qp, cap);
-  qp.qp_num = nic_.add_qp(qp);
+ibv_srq* SimProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
+  const ibv_srq_attr& asked = attr->attr;
+  if (asked.max_wr < 1 || asked.max_wr > kMaxQueueDepth || asked.max_sge > kMaxSge) return fail_with<ibv_srq>(EINVAL);
+  SimSrq* srq = srqs_.emplace_back(std::make_unique<SimSrq>()).get();
+  srq->context = pd->context;
+  srq->pd = pd;
+  srq->srq_context = attr->srq_context;
+  srq->nic = &nic_;
+  srq->queue.resize(asked.max_wr, asked.max_sge, std::bit_ceil(asked.max_wr + 1), kSrqNextSegment);
   ++as_sim(pd).users;
-  ++qp.send_completions().users;
-  ++qp.recv_completions().users;
-  return &qp;
+  return srq;
+}
+
+int SimProvider::query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
+  const RecvQueue& queue = static_cast<SimSrq*>(srq)->queue;
+  *attr = ibv_srq_attr{.max_wr = queue.depth, .max_sge = queue.max_sge, .srq_limit = 0};
+  return 0;
+}
+
+int SimProvider::destroy_srq(ibv_srq* srq) {
+  auto* sim = static_cast<SimSrq*>(srq);
+  if (sim->users > 0) return EBUSY;
+  --as_sim(srq->pd).users;
+  return 0;
 }
 
 bool SimProvider::resolve(const ibv_ah_attr& attr, std::uint32_t* node) const {
@@ -276,78 +212,6 @@ bool SimProvider::resolve(const ibv_ah_attr& attr, std::uint32_t* node) const {
     *node = attr.dlid - 1u;
   }
   return *node < nic_.fabric().nodes();
-}
-
-int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
-  SimQp& qp = as_sim(verbs_qp);
-  const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp.state;
-  if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != qp.state) return EINVAL;
-  if (!transition_allowed(qp.qp_type, qp.state, to, mask)) return EINVAL;
-  if ((mask & IBV_QP_TIMEOUT) != 0 && attr->timeout >= 32) return EINVAL;  // five bits
-  if ((mask & IBV_QP_PORT) != 0) {
-    if (attr->port_num < 1 || attr->port_num > nic_.profile().wire.ports) return EINVAL;
-    qp.port = static_cast<std::uint8_t>(attr->port_num - 1);
-    qp.attributes.port_num = attr->port_num;
-  }
-  if ((mask & IBV_QP_AV) != 0) {
-    if (!resolve(attr->ah_attr, &qp.peer_node)) return EINVAL;
-    qp.has_grh = attr->ah_attr.is_global != 0;
-    qp.attributes.ah_attr = attr->ah_attr;
-  }
-  if ((mask & IBV_QP_PATH_MTU) != 0) {
-    const std::uint32_t bytes = mtu_bytes(attr->path_mtu);
-    if (bytes < 256 || bytes > nic_.profile().wire.mtu.value) return EINVAL;
-    qp.path_mtu = bytes;
-    qp.attributes.path_mtu = attr->path_mtu;
-  }
-  if ((mask & IBV_QP_QKEY) != 0) qp.attributes.qkey = qp.qkey = attr->qkey;
-  if ((mask & IBV_QP_DEST_QPN) != 0) qp.attributes.dest_qp_num = qp.peer_qp = attr->dest_qp_num;
-  if ((mask & IBV_QP_RQ_PSN) != 0) qp.attributes.rq_psn = qp.responder.expected = attr->rq_psn;
-  if ((mask & IBV_QP_SQ_PSN) != 0) {
-    qp.attributes.sq_psn = attr->sq_psn;
-    qp.requester.sequence_to_post = qp.requester.sequence_unsent = attr->sq_psn;
-    qp.requester.acknowledged = attr->sq_psn - 1;
-  }
-  if ((mask & IBV_QP_ACCESS_FLAGS) != 0) qp.attributes.qp_access_flags = attr->qp_access_flags;
-  if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) qp.attributes.min_rnr_timer = attr->min_rnr_timer;
-  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) qp.attributes.max_dest_rd_atomic = attr->max_dest_rd_atomic;
-  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) qp.attributes.max_rd_atomic = attr->max_rd_atomic;
-  if ((mask & IBV_QP_TIMEOUT) != 0) qp.attributes.timeout = attr->timeout;
-  if ((mask & IBV_QP_RETRY_CNT) != 0) qp.requester.retries_left = qp.attributes.retry_cnt = attr->retry_cnt;
-  if ((mask & IBV_QP_RNR_RETRY) != 0) qp.requester.rnr_retries_left = qp.attributes.rnr_retry = attr->rnr_retry;
-  if (to == IBV_QPS_ERR) {
-    nic_.fail_qp(qp);
-  } else if (to == IBV_QPS_RESET) {
-    reset(qp);
-  }
-  qp.state = to;
-  return 0;
-}
-
-int SimProvider::query_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
-  const SimQp& qp = as_sim(verbs_qp);
-  *attr = qp.attributes;
-  attr->qp_state = attr->cur_qp_state = qp.state;
-  attr->cap = qp.caps;
-  *init = ibv_qp_init_attr{};
-  init->send_cq = qp.send_cq;
-  init->recv_cq = qp.recv_cq;
-  init->cap = qp.caps;
-  init->qp_type = qp.qp_type;
-  init->sq_sig_all = qp.signal_all ? 1 : 0;
-  return 0;
-}
-
-int SimProvider::destroy_qp(ibv_qp* verbs_qp) {
-  SimQp& qp = as_sim(verbs_qp);
-  clean(qp.send_completions(), qp);
-  clean(qp.recv_completions(), qp);
-  nic_.remove_qp(qp);
-  qp.state = IBV_QPS_RESET;
-  --as_sim(qp.pd).users;
-  --qp.send_completions().users;
-  --qp.recv_completions().users;
-  return 0;
 }
 
 ibv_ah* SimProvider::create_ah(ibv_pd* pd, ibv_ah_attr* attr) {

@@ -10,6 +10,15 @@ namespace {
 // After a miss the WQEs behind it that are missing too are read with it, up to so many. Assumed.
 constexpr std::uint64_t kReadAgainRun = 8;
 
+// Whether the WQE that comes next must wait until a READ or an atomic before it has ended.
+bool waits_for_reads(SimQp& qp) {
+  if (qp.requester.packet_of_next > 0) return false;
+  const SendWqe& wqe = qp.send.at(qp.send.next);
+  const std::uint64_t under_way = qp.requester.reads.count();
+  const std::uint32_t limit = std::clamp<std::uint32_t>(qp.attributes.max_rd_atomic, 1, kMostReads);
+  return (wqe.fenced && under_way > 0) || (wqe.wants_response() && under_way >= limit);
+}
+
 // A run of work requests in one event argument.
 std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
   return first << 8 | count;
@@ -105,7 +114,7 @@ void Requester::activate(SimQp& qp) {
   RequesterState& state = qp.requester;
   Unit& unit = unit_of(qp);
   if (state.queued || state.waiting || unit.serving == &qp || qp.state != IBV_QPS_RTS) return;
-  if (qp.send.next >= qp.send.arrived) return;
+  if (qp.send.next >= qp.send.arrived || waits_for_reads(qp)) return;
   state.queued = true;
   state.next_in_line = nullptr;
   (unit.first == nullptr ? unit.first : unit.last->requester.next_in_line) = &qp;
@@ -120,12 +129,10 @@ void Requester::serve_next(Unit& unit) {
     qp.requester.queued = false;
     if (qp.state != IBV_QPS_RTS || qp.send.next >= qp.send.arrived || read_again_if_missing(qp)) continue;
     unit.serving = &qp;
-    if (nic_.qp_contexts().use(qp)) {
-      ++nic_.counts().qp_context_hits;
-      begin_service(qp);
+    if (nic_.has_context(qp.requester_context)) {
+      translate(qp);
     } else {
-      ++nic_.counts().qp_context_misses;
-      nic_.bus().dma_read(0, nic_.profile().nic.qp_context.value, &context_read, &qp, 0);
+      nic_.bus().dma_read(0, qp.requester_context.bytes, &context_read, &qp, 0);
     }
   }
 }
@@ -135,7 +142,7 @@ bool Requester::read_again_if_missing(SimQp& qp) {
   SendQueue& queue = qp.send;
   const SendWqe& wanted = queue.at(queue.next);
   if (qp.requester.packet_of_next > 0 || wanted.staged) return false;
-  if (wanted.cached) {
+  if (wanted.place.cached()) {
     ++nic_.counts().wqe_cache_hits;
     return false;
   }
@@ -143,7 +150,7 @@ bool Requester::read_again_if_missing(SimQp& qp) {
   std::uint64_t bytes = 0;
   for (std::uint64_t i = queue.next; i < queue.arrived && count < kReadAgainRun; ++i) {
     const SendWqe& wqe = queue.at(i);
-    if (wqe.cached || wqe.staged || wqe.ring_offset < wanted.ring_offset) break;
+    if (wqe.place.cached() || wqe.staged || wqe.ring_offset < wanted.ring_offset) break;
     bytes = wqe.ring_offset + wqe.bytes - wanted.ring_offset;
     ++count;
   }
@@ -165,7 +172,43 @@ void Requester::wqes_read_again(void* object, std::uint64_t argument) {
 
 void Requester::context_read(void* object, std::uint64_t) {
   SimQp& qp = as_qp(object);
+  qp.nic->requester().translate(qp);
+}
+
+// The addresses of the packet that comes next, or of all that a READ will bring.
+void Requester::translate(SimQp& qp) {
+  const SendWqe& wqe = qp.send.at(qp.send.next);
+  std::uint64_t missing = 0;
+  if (!wqe.inlined && wqe.length > 0 && qp.state == IBV_QPS_RTS && qp.send.next < qp.send.arrived) {
+    const std::uint64_t mtu = wqe.wants_response() ? wqe.length : qp.path_mtu;
+    std::uint64_t begin = qp.requester.packet_of_next * std::uint64_t{qp.path_mtu};
+    std::uint64_t left = std::min(wqe.length - begin, mtu);
+    const ibv_sge* sge = &qp.send.sges[(wqe.index & (qp.send.ring.size() - 1)) * qp.send.max_sge];
+    for (; left > 0; ++sge) {
+      if (begin < sge->length) {
+        const std::uint64_t bytes = std::min<std::uint64_t>(left, sge->length - begin);
+        missing += nic_.missing_translations(sge->lkey, sge->addr + begin, bytes);
+        left -= bytes;
+        begin = 0;
+      } else {
+        begin -= sge->length;
+      }
+    }
+  }
+  if (missing == 0) return begin_service(qp);
+  nic_.bus().dma_read(0, missing * kCacheLine.value, &translations_read, &qp, 0);
+}
+
+void Requester::translations_read(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
   qp.nic->requester().begin_service(qp);
+}
+
+// The unit works for `time` as soon as it is free; yields when that ends.
+Picos Requester::occupy(Unit& unit, Picos time) {
+  unit.free_at = std::max(unit.free_at, nic_.engine().now()) + time;
+  nic_.counts().requester_busy_ps += static_cast<std::uint64_t>(time.count());
+  return unit.free_at;
 }
 
 void Requester::begin_service(SimQp& qp) {
@@ -177,15 +220,12 @@ void Requester::begin_service(SimQp& qp) {
     const auto blocks = static_cast<std::int64_t>(wqe.bytes / kWqeBlock.value);
     time = (wqe.by_blueflame ? profile.blueflame_wqe : profile.doorbell_wqe) + profile.wqe_block * blocks;
   }
-  time += unit.debt;
-  unit.debt = Picos(0);
   if (wqe.ahead) {
     wqe.ahead = false;
     unit.fetched_ahead -= wqe.bytes;
     fetch_more(unit);
   }
-  nic_.counts().requester_busy_ps += static_cast<std::uint64_t>(time.count());
-  nic_.engine().schedule(nic_.engine().now() + time, &service_done, &qp);
+  nic_.engine().schedule(occupy(unit, time), &service_done, &qp);
 }
 
 void Requester::service_done(void* object, std::uint64_t) {
@@ -201,6 +241,7 @@ void Requester::service_done(void* object, std::uint64_t) {
       const bool last = packet.last;
       self.send_payload(qp, wqe, packet);
       if (qp.state == IBV_QPS_RTS) {
+        if (wqe.wants_response()) qp.requester.reads.begin(wqe.index);
         ++qp.requester.packet_of_next;
         if (last) self.wqe_sent(qp, wqe);
       }

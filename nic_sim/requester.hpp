@@ -1,5 +1,6 @@
-// The half of a NIC that sends: takes doorbells and BlueFlame WQEs, fetches WQEs, has them processed by the unit of
-// their QP, reads payload, and completes them when sent (unreliable) or acknowledged (reliable).
+// The half of a NIC that asks: takes doorbells and BlueFlame WQEs, fetches WQEs, has them processed by the unit of
+// their QP, reads payload, takes the responses to READs and atomics, and completes WQEs when sent (unreliable),
+// acknowledged or answered (reliable).
 #pragma once
 
 #include <deque>
@@ -24,8 +25,8 @@ class Requester {
   // A packet that completes its work request has left the port at `when`.
   void left_port(const Packet& packet, Picos when);
 
-  // An acknowledgement of either kind has arrived.
-  void handle_ack(Packet& packet);
+  // An acknowledgement of either kind or a response has arrived; gives the packet back when it is done with it.
+  void receive(Packet& packet);
 
   // Completes everything from `done` on as flushed.
   void flush(SimQp& qp);
@@ -42,7 +43,7 @@ class Requester {
     SimQp* first = nullptr;  // QPs with work, a line linked through RequesterState::next_in_line
     SimQp* last = nullptr;
     SimQp* serving = nullptr;
-    Picos debt{0};  // acknowledgements handled since the last WQE was taken up
+    Picos free_at{0};  // WQEs, acknowledgements and responses take their times one after the other
     std::uint64_t fetched_ahead = 0;
     std::deque<Fetch> fetches;  // doorbells whose WQEs are not asked for yet
   };
@@ -50,10 +51,12 @@ class Requester {
   static void batch_arrived(void* qp, std::uint64_t batch);
   static void part_fetched(void* qp, std::uint64_t batch);
   static void context_read(void* qp, std::uint64_t);
+  static void translations_read(void* qp, std::uint64_t);
   static void wqes_read_again(void* qp, std::uint64_t range);
   static void service_done(void* qp, std::uint64_t);
   static void payload_read(void* qp, std::uint64_t packet);
   static void completed_by_port(void* qp, std::uint64_t wqe);
+  static void answer_handled(void* qp, std::uint64_t life);
   static void read_for_ack(void* qp, std::uint64_t wqe);
   static void retry_timer(void* qp, std::uint64_t);
   static void rnr_timer(void* qp, std::uint64_t);
@@ -65,12 +68,22 @@ class Requester {
   void activate(SimQp& qp);
   void serve_next(Unit& unit);
   bool read_again_if_missing(SimQp& qp);
+  Picos occupy(Unit& unit, Picos time);
+  void translate(SimQp& qp);
   void begin_service(SimQp& qp);
   Packet& make_packet(SimQp& qp, SendWqe& wqe);
   void send_payload(SimQp& qp, SendWqe& wqe, Packet& packet);
   void send_ready_packets(SimQp& qp);
   void wqe_sent(SimQp& qp, SendWqe& wqe);
+  void release(SendWqe& wqe);
   void complete_wqe(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
+  void handle_answers(SimQp& qp);
+  void handle_ack(SimQp& qp, const Packet& packet);
+  void handle_nak(SimQp& qp, const Packet& packet);
+  void handle_response(SimQp& qp, SendWqe& wqe, const Packet& packet);
+  ibv_wc_status scatter(SimQp& qp, const SendWqe& wqe, const Packet& packet);
+  std::uint32_t confirmed_by(SimQp& qp, std::uint32_t sequence);
+  void ask_again(SimQp& qp);
   void acknowledge_up_to(SimQp& qp, std::uint32_t sequence);
   bool read_again_for_ack(SimQp& qp, SendWqe& wqe);
   void go_back(SimQp& qp, std::uint32_t sequence);

@@ -7,12 +7,33 @@
 #include "pcie_model/wire/packet.hpp"
 
 namespace verbscope::sim {
+namespace {
+
+ibv_wc_opcode completion_opcode(Verb verb) {
+  switch (verb) {
+    case Verb::write:
+      return IBV_WC_RDMA_WRITE;
+    case Verb::read:
+      return IBV_WC_RDMA_READ;
+    case Verb::fetch_add:
+      return IBV_WC_FETCH_ADD;
+    case Verb::compare_swap:
+      return IBV_WC_COMP_SWAP;
+    default:
+      return IBV_WC_SEND;
+  }
+}
+
+}  // namespace
+
 Packet& Requester::make_packet(SimQp& qp, SendWqe& wqe) {
   const bool datagram = qp.transport == Transport::ud;
   const std::uint32_t offset = qp.requester.packet_of_next * qp.path_mtu;
-  const std::uint32_t payload = std::min(wqe.length - offset, qp.path_mtu);
+  const bool carries = wqe.verb == Verb::send || wqe.verb == Verb::write;
+  const std::uint32_t payload = carries ? std::min(wqe.length - offset, qp.path_mtu) : 0;
   Packet& packet = nic_.fabric().packets().take(payload);
   packet.kind = Packet::Kind::request;
+  packet.verb = wqe.verb;
   packet.transport = qp.transport;
   packet.first = qp.requester.packet_of_next == 0;
   packet.last = qp.requester.packet_of_next + 1 == wqe.packets;
@@ -32,10 +53,17 @@ Packet& Requester::make_packet(SimQp& qp, SendWqe& wqe) {
   packet.offset = offset;
   packet.wqe = wqe.index;
   packet.life = qp.life;
+  packet.remote_address = wqe.remote_address;
+  packet.rkey = wqe.rkey;
+  packet.length = wqe.length;
+  packet.operand = wqe.operand;
+  packet.compare = wqe.compare;
   Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(payload, kPayloadPad.value));
   if (packet.has_grh) bytes += kGrh;
   if (datagram) bytes += kDeth;
   if (packet.has_immediate) bytes += kImmDt;
+  if (wqe.verb == Verb::read || (wqe.verb == Verb::write && packet.first)) bytes += kReth;
+  if (wqe.verb == Verb::fetch_add || wqe.verb == Verb::compare_swap) bytes += kAtomicEth;
   packet.wire_bytes = static_cast<std::uint32_t>(bytes.value);
 
   NicCounts& counts = nic_.counts();
@@ -43,7 +71,7 @@ Packet& Requester::make_packet(SimQp& qp, SendWqe& wqe) {
   if (sequence_before(packet.sequence, qp.requester.sequence_unsent)) {
     ++counts.packets_resent;
   } else {
-    qp.requester.sequence_unsent = packet.sequence + 1;
+    qp.requester.sequence_unsent = packet.sequence + (carries ? 1 : wqe.sequences);
     if (packet.last) ++counts.messages_sent;
   }
   return packet;
@@ -67,7 +95,7 @@ void Requester::send_payload(SimQp& qp, SendWqe& wqe, Packet& packet) {
         continue;
       }
       const std::uint64_t bytes = std::min<std::uint64_t>(left, sge.length - begin);
-      if (nic_.find_mr(sge.lkey, sge.addr + begin, bytes, 0) == nullptr) {
+      if (nic_.find_mr(*qp.pd, sge.lkey, sge.addr + begin, bytes, 0) == nullptr) {
         nic_.fabric().packets().give_back(packet);
         return fail_at(qp, wqe, IBV_WC_LOC_PROT_ERR);
       }
@@ -132,8 +160,14 @@ void Requester::wqe_sent(SimQp& qp, SendWqe& wqe) {
     if (queue.done + 1 == queue.next) qp.requester.progress_at = nic_.engine().now();
     start_timer(qp);
   } else {
-    nic_.wqe_cache().release(wqe);
+    release(wqe);
   }
+}
+
+// The WQE had its last use, wherever it is.
+void Requester::release(SendWqe& wqe) {
+  nic_.wqe_cache().drop(wqe);
+  wqe.staged = false;
 }
 
 void Requester::left_port(const Packet& packet, Picos when) {
@@ -155,7 +189,7 @@ void Requester::complete_wqe(SimQp& qp, const SendWqe& wqe, ibv_wc_status status
                                                   .qp = &qp,
                                                   .index = wqe.index,
                                                   .status = status,
-                                                  .opcode = IBV_WC_SEND,
+                                                  .opcode = completion_opcode(wqe.verb),
                                                   .bytes = wqe.length,
                                                   .immediate = 0,
                                                   .source_qp = 0,

@@ -1,5 +1,5 @@
-// The requester's work on reliable connections: acknowledgements, retransmission (go back to what is missing), timers,
-// and how a QP fails.
+// The requester's work on reliable connections when something goes wrong: refusals, retransmission (go back to what is
+// missing), timers, and how a QP fails.
 #include <algorithm>
 #include <array>
 
@@ -24,34 +24,30 @@ constexpr int kForEver = 7;  // RNR retry count: no limit
 
 }  // namespace
 
-void Requester::handle_ack(Packet& packet) {
-  SimQp* qp = nic_.find_qp(packet.target_qp);
-  if (qp == nullptr || qp->state != IBV_QPS_RTS || qp->transport != Transport::rc) return;
-  // Answers to nothing that is open: those of a connection before a reset.
-  if (!sequence_before(packet.sequence, qp->requester.sequence_unsent)) return;
-  if (packet.kind != Packet::Kind::ack && !sequence_before(qp->requester.acknowledged, packet.sequence)) return;
-  unit_of(*qp).debt += nic_.profile().nic.handle_ack;
-  if (packet.kind == Packet::Kind::ack) return acknowledge_up_to(*qp, packet.sequence);
-  acknowledge_up_to(*qp, packet.sequence - 1);
-  SendQueue& queue = qp->send;
-  if (queue.done == queue.posted) return;
+void Requester::handle_nak(SimQp& qp, const Packet& packet) {
+  const std::uint32_t confirmed = confirmed_by(qp, packet.sequence - 1);
+  acknowledge_up_to(qp, confirmed);
+  SendQueue& queue = qp.send;
+  if (queue.done == queue.posted || confirmed != packet.sequence - 1) return;
   switch (packet.kind) {
     case Packet::Kind::nak_sequence:
-      go_back(*qp, packet.sequence);
-      return activate(*qp);
+      go_back(qp, packet.sequence);
+      return activate(qp);
     case Packet::Kind::nak_receiver_not_ready:
-      if (qp->attributes.rnr_retry != kForEver && qp->requester.rnr_retries_left-- == 0) {
-        return fail_at(*qp, queue.at(queue.done), IBV_WC_RNR_RETRY_EXC_ERR);
+      if (qp.attributes.rnr_retry != kForEver && qp.requester.rnr_retries_left-- == 0) {
+        return fail_at(qp, queue.at(queue.done), IBV_WC_RNR_RETRY_EXC_ERR);
       }
-      go_back(*qp, packet.sequence);
-      give_up_share(*qp);
-      qp->requester.waiting = true;
-      qp->requester.progress_at = nic_.engine().now() + Picos(kRnrTimer[packet.immediate % 32] * 10'000'000LL);
-      return nic_.engine().schedule(qp->requester.progress_at, &rnr_timer, qp, in_life(qp->life, 0));
+      go_back(qp, packet.sequence);
+      give_up_share(qp);
+      qp.requester.waiting = true;
+      qp.requester.progress_at = nic_.engine().now() + Picos(kRnrTimer[packet.immediate % 32] * 10'000'000LL);
+      return nic_.engine().schedule(qp.requester.progress_at, &rnr_timer, &qp, in_life(qp.life, 0));
     case Packet::Kind::nak_invalid:
-      return fail_at(*qp, queue.at(queue.done), IBV_WC_REM_INV_REQ_ERR);
+      return fail_at(qp, queue.at(queue.done), IBV_WC_REM_INV_REQ_ERR);
+    case Packet::Kind::nak_access:
+      return fail_at(qp, queue.at(queue.done), IBV_WC_REM_ACCESS_ERR);
     default:
-      return fail_at(*qp, queue.at(queue.done), IBV_WC_REM_OP_ERR);
+      return fail_at(qp, queue.at(queue.done), IBV_WC_REM_OP_ERR);
   }
 }
 
@@ -73,56 +69,15 @@ void Requester::rnr_timer(void* object, std::uint64_t argument) {
   qp.nic->requester().activate(qp);
 }
 
-// Completes the work requests whose last packet is `sequence` or before.
-void Requester::acknowledge_up_to(SimQp& qp, std::uint32_t sequence) {
-  RequesterState& state = qp.requester;
-  SendQueue& queue = qp.send;
-  if (sequence_before(state.acknowledged, sequence)) {
-    state.acknowledged = sequence;
-    state.progress_at = nic_.engine().now();
-    state.retries_left = qp.attributes.retry_cnt;
-    state.rnr_retries_left = qp.attributes.rnr_retry;
-  }
-  while (!state.reading_for_ack && queue.done < queue.next) {
-    SendWqe& wqe = queue.at(queue.done);
-    if (sequence_before(state.acknowledged, wqe.sequence + wqe.packets - 1)) return;
-    if (wqe.signaled && read_again_for_ack(qp, wqe)) return;
-    nic_.wqe_cache().release(wqe);
-    ++queue.done;
-    if (wqe.signaled) complete_wqe(qp, wqe, IBV_WC_SUCCESS);
-  }
-}
-
-// A completion needs its WQE once more. False when it is at hand.
-bool Requester::read_again_for_ack(SimQp& qp, SendWqe& wqe) {
-  if (wqe.staged) return false;
-  if (wqe.cached) {
-    ++nic_.counts().wqe_cache_hits;
-    return false;
-  }
-  ++nic_.counts().wqe_cache_misses;
-  nic_.counts().wqe_cache_reread_lines += wqe.bytes / kCacheLine.value;
-  qp.requester.reading_for_ack = true;
-  nic_.bus().dma_read(wqe.ring_offset, wqe.bytes, &read_for_ack, &qp, in_life(qp.life, wqe.index));
-  return true;
-}
-
-void Requester::read_for_ack(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
-  qp.requester.reading_for_ack = false;
-  qp.send.at(without_life(argument)).staged = true;
-  qp.nic->requester().acknowledge_up_to(qp, qp.requester.acknowledged);
-}
-
-// Sends again from the packet `sequence` on.
+// Sends again from the packet `sequence` on; a READ or an atomic is asked for as a whole.
 void Requester::go_back(SimQp& qp, std::uint32_t sequence) {
   SendQueue& queue = qp.send;
   for (std::uint64_t i = queue.done; i < queue.arrived; ++i) {
     const SendWqe& wqe = queue.at(i);
-    if (!sequence_before(sequence, wqe.sequence + wqe.packets)) continue;
+    if (!sequence_before(sequence, wqe.sequence + wqe.sequences)) continue;
     queue.next = i;
-    qp.requester.packet_of_next = sequence - wqe.sequence;
+    qp.requester.packet_of_next = wqe.packets == wqe.sequences ? sequence - wqe.sequence : 0;
+    qp.requester.reads.forget_from(i);
     return;
   }
 }
@@ -148,6 +103,7 @@ void Requester::retry_timer(void* object, std::uint64_t argument) {
       return self.fail_at(qp, qp.send.at(qp.send.done), IBV_WC_RETRY_EXC_ERR);
     }
     qp.requester.progress_at = now;
+    qp.requester.asked_again = false;
     self.go_back(qp, qp.send.at(qp.send.done).sequence);
     self.activate(qp);
     return self.start_timer(qp);
@@ -161,7 +117,7 @@ void Requester::fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {
   SendQueue& queue = qp.send;
   for (; queue.done <= wqe.index; ++queue.done) {
     SendWqe& ended = queue.at(queue.done);
-    nic_.wqe_cache().release(ended);
+    release(ended);
     if (&ended == &wqe) {
       complete_wqe(qp, ended, status);
     } else if (ended.signaled) {
@@ -184,10 +140,15 @@ void Requester::flush(SimQp& qp) {
 }
 
 void Requester::forget(SimQp& qp) {
-  for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) nic_.wqe_cache().release(qp.send.at(i));
+  for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) release(qp.send.at(i));
   give_up_share(qp);
-  qp.requester.packet_of_next = 0;
-  qp.requester.waiting = false;
+  RequesterState& state = qp.requester;
+  state.packet_of_next = 0;
+  state.waiting = false;
+  state.reads.ended = state.reads.begun;
+  state.asked_again = false;
+  while (!state.answers.empty()) nic_.fabric().done_with(state.answers.pop());
+  state.answers_ready = 0;
 }
 
 }  // namespace verbscope::sim

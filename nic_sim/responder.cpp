@@ -1,7 +1,6 @@
 #include "nic_sim/responder.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "nic_sim/nic.hpp"
 #include "nic_sim/sequence.hpp"
@@ -10,8 +9,17 @@
 namespace verbscope::sim {
 namespace {
 
-std::uint32_t grh_room(const SimQp& qp) {
-  return qp.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;
+bool receiving(const SimQp& qp) {
+  return qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS;
+}
+
+bool is_atomic(const Packet& packet) {
+  return packet.verb == Verb::fetch_add || packet.verb == Verb::compare_swap;
+}
+
+// Whether the packet begins to use a RECV. One whose message broke off (UC) serves the next.
+bool takes_recv(const SimQp& qp, const Packet& packet) {
+  return !qp.responder.has_recv && (packet.verb == Verb::send ? packet.first : packet.has_immediate);
 }
 
 }  // namespace
@@ -26,8 +34,8 @@ void Responder::bind(SimQp& qp) {
 void Responder::receive(Packet& packet) {
   SimQp* qp = nic_.find_qp(packet.target_qp);
   const bool connected = packet.transport != Transport::ud;
-  if (qp == nullptr || (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS) || qp->transport != packet.transport ||
-      qp->port != packet.port || (!connected && qp->qkey != packet.qkey) ||
+  if (qp == nullptr || !receiving(*qp) || qp->transport != packet.transport || qp->port != packet.port ||
+      (!connected && qp->qkey != packet.qkey) ||
       (connected && (qp->peer_qp != packet.source_qp || qp->peer_node != packet.source_node))) {
     ++nic_.counts().dropped_refused;
     return nic_.fabric().done_with(packet);
@@ -42,7 +50,7 @@ void Responder::serve_next(Unit& unit) {
   while (!unit.busy && !unit.line.empty()) {
     Packet& packet = unit.line.front();
     SimQp* qp = nic_.find_qp(packet.target_qp);
-    if (qp == nullptr || (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS)) {
+    if (qp == nullptr || !receiving(*qp)) {
       unit.line.pop();
       if (qp != nullptr) --qp->responder.waiting_packets;
       ++nic_.counts().dropped_refused;
@@ -50,12 +58,12 @@ void Responder::serve_next(Unit& unit) {
       continue;
     }
     unit.busy = true;
-    if (nic_.qp_contexts().use(*qp)) {
-      ++nic_.counts().qp_context_hits;
+    unit.translated = false;
+    unit.responses = 0;
+    if (nic_.has_context(qp->responder_context)) {
       begin_service(*qp, packet);
     } else {
-      ++nic_.counts().qp_context_misses;
-      nic_.bus().dma_read(0, nic_.profile().nic.qp_context.value, &context_read, qp, 0);
+      nic_.bus().dma_read(0, qp->responder_context.bytes, &context_read, qp, 0);
     }
   }
 }
@@ -67,20 +75,68 @@ void Responder::context_read(void* object, std::uint64_t) {
 }
 
 void Responder::begin_service(SimQp& qp, Packet& packet) {
-  const NicProfile& profile = nic_.profile().nic;
+  Unit& unit = unit_of(qp);
   const Verdict verdict = judge(qp, packet);
   if (verdict == Verdict::wait_for_recv) {
-    unit_of(qp).waits_for_recv = true;
+    unit.waits_for_recv = true;
     ++nic_.counts().recv_waits;
     return;
   }
-  Picos time = profile.receive_packet;
-  if (verdict == Verdict::take) {
-    const int dmas = (packet.payload > 0 ? 1 : 0) + (packet.last ? 1 : 0);
-    time += profile.receive_dma * dmas;
+  if ((verdict == Verdict::take || verdict == Verdict::repeat) && !unit.translated) {
+    unit.translated = true;
+    if (const std::uint64_t missing = missing_translations(qp, packet); missing > 0) {
+      return nic_.bus().dma_read(0, missing * kCacheLine.value, &translations_read, &qp, 0);
+    }
   }
+  // Requests of a QP take effect in order; only its atomics overlap, which their slots keep apart.
+  if (verdict == Verdict::take && qp.responder.atomics > 0 && !is_atomic(packet)) {
+    unit.waits_for_atomic = true;
+    return;
+  }
+  const Picos time = service_time(qp, packet, verdict);
   nic_.counts().responder_busy_ps += static_cast<std::uint64_t>(time.count());
   nic_.engine().schedule(nic_.engine().now() + time, &service_done, &qp, as_argument(packet));
+}
+
+void Responder::translations_read(void* object, std::uint64_t) {
+  context_read(object, 0);
+}
+
+// Those that the packet's payload needs, or all that the response to a READ will.
+std::uint64_t Responder::missing_translations(SimQp& qp, const Packet& packet) {
+  if (packet.verb != Verb::send) {
+    const bool whole = packet.verb != Verb::write;
+    return nic_.missing_translations(packet.rkey, packet.remote_address + packet.offset,
+                                     whole ? packet.length : packet.payload);
+  }
+  RecvQueue& queue = qp.recv_queue();
+  const ResponderState& state = qp.responder;
+  const ibv_sge* sge = state.has_recv ? state.recv_sges : queue.sges_of(queue.used);
+  const std::uint64_t room = state.has_recv ? state.recv.length : queue.at(queue.used).length;
+  std::uint64_t begin = (packet.first ? 0 : state.offset) + grh_room(qp);
+  std::uint64_t left = begin + packet.payload > room ? 0 : packet.payload;
+  std::uint64_t missing = 0;
+  for (; left > 0; ++sge) {
+    if (begin >= sge->length) {
+      begin -= sge->length;
+      continue;
+    }
+    const std::uint64_t bytes = std::min<std::uint64_t>(left, sge->length - begin);
+    missing += nic_.missing_translations(sge->lkey, sge->addr + begin, bytes);
+    left -= bytes;
+    begin = 0;
+  }
+  return missing;
+}
+
+Picos Responder::service_time(SimQp& qp, const Packet& packet, Verdict verdict) const {
+  const NicProfile& profile = nic_.profile().nic;
+  if (verdict != Verdict::take && verdict != Verdict::repeat) return profile.receive_packet;
+  if (is_atomic(packet)) return profile.receive_packet + profile.receive_dma * 2 + profile.atomic_packet;
+  const bool reads = packet.verb == Verb::read && packet.length > 0;
+  const bool writes = packet.payload > 0 && !inline_receive(qp, packet);
+  const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
+  return profile.receive_packet + profile.receive_dma * ((reads || writes ? 1 : 0) + (completes ? 1 : 0));
 }
 
 void Responder::service_done(void* object, std::uint64_t argument) {
@@ -88,127 +144,156 @@ void Responder::service_done(void* object, std::uint64_t argument) {
   Responder& self = qp.nic->responder();
   Packet& packet = as_packet(argument);
   Unit& unit = self.unit_of(qp);
-  unit.line.pop();
-  --qp.responder.waiting_packets;
-  ++self.nic_.counts().packets_received;
-  if (qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS) {
-    const Verdict verdict = self.judge(qp, packet);
-    if (verdict == Verdict::take) {
-      self.take(qp, packet);
+  if (receiving(qp)) {
+    const Verdict verdict = unit.responses > 0 ? Verdict::repeat : self.judge(qp, packet);
+    if (unit.responses == 0) unit.repeats = verdict == Verdict::repeat;
+    if (verdict == Verdict::wait_for_recv) {  // another QP took the shared queue's last RECV meanwhile
+      unit.waits_for_recv = true;
+      return;
+    }
+    if (verdict == Verdict::repeat) {
+      if (!self.respond(qp, packet)) return;
+    } else if (verdict == Verdict::take) {
+      if (!self.take(qp, packet)) return;
     } else {
       self.refuse(qp, packet, verdict);
     }
   }
-  self.nic_.fabric().done_with(packet);
-  const Picos free_at = self.nic_.bus().posted_credit_at();
-  if (free_at > self.nic_.engine().now()) {
-    self.nic_.engine().schedule(free_at, &unit_free, &qp);
-  } else {
-    unit.busy = false;
-    self.serve_next(unit);
-  }
+  self.front_is_done(unit);
 }
 
-void Responder::unit_free(void* object, std::uint64_t) {
-  SimQp& qp = as_qp(object);
-  Responder& self = qp.nic->responder();
-  Unit& unit = self.unit_of(qp);
+// The unit is done with the packet in front and goes on as soon as its posted writes have credits.
+void Responder::front_is_done(Unit& unit) {
+  Packet& packet = unit.line.pop();
+  if (SimQp* qp = nic_.find_qp(packet.target_qp)) --qp->responder.waiting_packets;
+  ++nic_.counts().packets_received;
+  if (packet.kept) {
+    nic_.fabric().taken_in(packet);
+  } else {
+    nic_.fabric().done_with(packet);
+  }
+  const Picos free_at = nic_.bus().posted_credit_at();
+  if (free_at > nic_.engine().now()) return free_later(unit, free_at);
+  unit.busy = false;
+  serve_next(unit);
+}
+
+void Responder::free_later(Unit& unit, Picos when) {
+  nic_.engine().schedule(when, &unit_free, this, static_cast<std::uint64_t>(&unit - units_.data()));
+}
+
+void Responder::unit_free(void* object, std::uint64_t number) {
+  Responder& self = *static_cast<Responder*>(object);
+  Unit& unit = self.units_[number];
   unit.busy = false;
   self.serve_next(unit);
 }
 
-// What the transport and the receive queue say to a packet; changes nothing.
+// What the transport, the region and the receive queue say to a packet; changes nothing.
 Responder::Verdict Responder::judge(SimQp& qp, const Packet& packet) {
+  if (!receiving(qp)) return Verdict::drop;
+  if (const Verdict order = judge_order(qp, packet); order != Verdict::take) return order;
+  if (packet.verb != Verb::send && packet.first) {
+    const Verdict access = judge_access(qp, packet);
+    if (access != Verdict::take) return qp.transport == Transport::rc ? access : Verdict::drop;
+  }
+  RecvQueue& queue = qp.recv_queue();
+  if (!takes_recv(qp, packet) || queue.used < queue.fetched) return Verdict::take;
+  return queue.used < queue.posted ? Verdict::wait_for_recv : Verdict::no_recv;
+}
+
+Responder::Verdict Responder::judge_order(SimQp& qp, const Packet& packet) {
   const ResponderState& state = qp.responder;
-  if (qp.state != IBV_QPS_RTR && qp.state != IBV_QPS_RTS) return Verdict::drop;
   if (qp.transport == Transport::rc) {
-    if (sequence_before(packet.sequence, state.expected)) return Verdict::duplicate;
+    if (sequence_before(packet.sequence, state.expected)) {
+      return packet.verb == Verb::read ? Verdict::repeat : Verdict::duplicate;
+    }
     if (packet.sequence != state.expected) return Verdict::gap;
   }
   if (qp.transport == Transport::uc && !packet.first && (state.dropping || packet.sequence != state.expected)) {
     return Verdict::drop;
   }
-  if (!packet.first || qp.recv.used < qp.recv.fetched) return Verdict::take;
-  return qp.recv.used < qp.recv.posted ? Verdict::wait_for_recv : Verdict::no_recv;
+  return Verdict::take;
 }
 
-void Responder::take(SimQp& qp, Packet& packet) {
+// InfiniBand Architecture Specification 1.3, volume 1, section 9.7.4.1 (responder's checks): a message of no bytes
+// names no region.
+Responder::Verdict Responder::judge_access(SimQp& qp, const Packet& packet) {
+  int access = IBV_ACCESS_REMOTE_WRITE;
+  if (packet.verb != Verb::write) {
+    const std::uint32_t most = std::max<std::uint32_t>(qp.attributes.max_dest_rd_atomic, 1);
+    access = is_atomic(packet) ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_READ;
+    if (qp.responder.reads >= most) return Verdict::invalid;
+  }
+  if ((qp.attributes.qp_access_flags & static_cast<unsigned>(access)) == 0) return Verdict::invalid;
+  if (is_atomic(packet) && packet.remote_address % kAtomicOperand.value != 0) return Verdict::invalid;
+  if (packet.length == 0) return Verdict::take;
+  const bool granted = nic_.find_mr(*qp.pd, packet.rkey, packet.remote_address, packet.length, access) != nullptr;
+  return granted ? Verdict::take : Verdict::no_access;
+}
+
+// False: the packet stays in front, for more responses or for a slot.
+bool Responder::take(SimQp& qp, Packet& packet) {
   ResponderState& state = qp.responder;
-  state.expected = packet.sequence + 1;
+  const std::uint64_t spans =
+      packet.verb == Verb::read && packet.length > 0 ? divide_up(packet.length, qp.path_mtu) : 1;
+  state.expected = packet.sequence + static_cast<std::uint32_t>(spans);
   state.nak_sent = false;
   state.dropping = false;
-  if (packet.first) state.offset = 0;
-  const ibv_wc_status status = deliver(qp, packet);
-  state.offset += packet.payload;
-  if (packet.last || status != IBV_WC_SUCCESS) finish_message(qp, packet, status);
-}
-
-// Scatters the payload into the RECV in use.
-ibv_wc_status Responder::deliver(SimQp& qp, const Packet& packet) {
-  const RecvWqe& wqe = qp.recv.at(qp.recv.used);
-  const ibv_sge* sges = qp.recv.sges_of(qp.recv.used);
-  std::uint64_t begin = qp.responder.offset + grh_room(qp);
-  if (begin + packet.payload > wqe.length) return IBV_WC_LOC_LEN_ERR;
-  std::uint32_t copied = 0;
-  for (std::uint32_t i = 0; copied < packet.payload; ++i) {
-    const ibv_sge& sge = sges[i];
-    if (begin >= sge.length) {
-      begin -= sge.length;
-      continue;
-    }
-    const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(packet.payload - copied, sge.length - begin));
-    const std::uint64_t address = sge.addr + begin;
-    if (nic_.find_mr(sge.lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE) == nullptr) return IBV_WC_LOC_PROT_ERR;
-    std::memcpy(reinterpret_cast<std::byte*>(address), packet.data + copied, bytes);
-    nic_.bus().dma_write(address, bytes);
-    copied += bytes;
-    begin = 0;
+  if (packet.verb == Verb::read || is_atomic(packet)) {
+    ++state.reads;
+    state.unacknowledged = 0;  // the response acknowledges what came before
+    return packet.verb == Verb::read ? respond(qp, packet) : begin_atomic(qp, packet);
   }
-  return IBV_WC_SUCCESS;
-}
-
-void Responder::finish_message(SimQp& qp, const Packet& packet, ibv_wc_status status) {
-  RecvQueue& queue = qp.recv;
-  unsigned flags = packet.has_immediate ? IBV_WC_WITH_IMM : 0;
-  if (qp.transport == Transport::ud && packet.has_grh) flags |= IBV_WC_GRH;
-  nic_.complete(qp.recv_completions(), Completion{.visible = {},
-                                                  .wr_id = queue.at(queue.used).wr_id,
-                                                  .qp = &qp,
-                                                  .index = queue.used,
-                                                  .status = status,
-                                                  .opcode = IBV_WC_RECV,
-                                                  .bytes = qp.responder.offset + grh_room(qp),
-                                                  .immediate = packet.immediate,
-                                                  .source_qp = packet.source_qp,
-                                                  .flags = flags,
-                                                  .of_send = false});
-  ++queue.used;
+  if (packet.first) state.offset = 0;
+  if (takes_recv(qp, packet)) take_recv(qp);
+  ibv_wc_status status = IBV_WC_SUCCESS;
+  if (packet.verb == Verb::send) {
+    status = deliver(qp, packet);
+  } else if (packet.payload > 0) {
+    nic_.write_memory(packet.remote_address + packet.offset, packet);
+  }
+  state.offset += packet.payload;
   if (status != IBV_WC_SUCCESS) {
+    complete_recv(qp, packet, status);
     const bool too_long = status == IBV_WC_LOC_LEN_ERR;
     if (qp.transport == Transport::rc) {
       acknowledge(qp, too_long ? Packet::Kind::nak_invalid : Packet::Kind::nak_operation, packet.sequence);
     }
-    return nic_.fail_qp(qp);
+    nic_.fail_qp(qp);
+  } else if (packet.last) {
+    finish_message(qp, packet);
   }
-  ++nic_.counts().messages_received;
-  if (qp.transport == Transport::rc) {
-    ++qp.responder.unacknowledged;
-    if (qp.responder.waiting_packets == 0 ||
-        qp.responder.unacknowledged >= static_cast<std::uint32_t>(nic_.profile().nic.ack_coalescing)) {
-      acknowledge(qp, Packet::Kind::ack, packet.sequence);
-    }
+  return true;
+}
+
+void Responder::finish_message(SimQp& qp, const Packet& packet) {
+  if (packet.verb == Verb::write) ++nic_.counts().writes_received;
+  if (packet.verb == Verb::send || packet.has_immediate) {
+    complete_recv(qp, packet, IBV_WC_SUCCESS);
+    ++nic_.counts().messages_received;
   }
-  prefetch(qp);
+  if (qp.transport != Transport::rc) return;
+  ++qp.responder.unacknowledged;
+  if (qp.responder.waiting_packets == 1 ||  // this one
+      qp.responder.unacknowledged >= static_cast<std::uint32_t>(nic_.profile().nic.ack_coalescing)) {
+    acknowledge(qp, Packet::Kind::ack, packet.sequence);
+  }
 }
 
 void Responder::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
   ResponderState& state = qp.responder;
   NicCounts& counts = nic_.counts();
   if (verdict == Verdict::duplicate) {
+    if (is_atomic(packet)) return repeat_atomic(qp, packet);
     if (packet.last) acknowledge(qp, Packet::Kind::ack, state.expected - 1);
   } else if (verdict == Verdict::gap) {
     if (!state.nak_sent) acknowledge(qp, Packet::Kind::nak_sequence, state.expected);
     state.nak_sent = true;
+  } else if (verdict == Verdict::invalid || verdict == Verdict::no_access) {
+    const bool invalid = verdict == Verdict::invalid;
+    acknowledge(qp, invalid ? Packet::Kind::nak_invalid : Packet::Kind::nak_access, packet.sequence);
+    nic_.fail_qp(qp);
   } else if (verdict == Verdict::no_recv && qp.transport == Transport::rc) {
     acknowledge(qp, Packet::Kind::nak_receiver_not_ready, state.expected);
     state.nak_sent = true;  // what follows this packet is out of sequence until the sender goes back
@@ -222,83 +307,24 @@ void Responder::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
   }
 }
 
-void Responder::acknowledge(SimQp& qp, Packet::Kind kind, std::uint32_t sequence) {
-  Packet& packet = nic_.fabric().packets().take(0);
-  packet.kind = kind;
-  packet.transport = qp.transport;
-  packet.completes = false;
-  packet.port = qp.port;
-  packet.source_node = nic_.node();
-  packet.target_node = qp.peer_node;
-  packet.source_qp = qp.qp_num;
-  packet.target_qp = qp.peer_qp;
-  packet.sequence = sequence;
-  packet.immediate = qp.attributes.min_rnr_timer;
-  Bytes bytes = kLrh + kBth + kAeth + kIcrc + kVcrc;
-  if (qp.has_grh) bytes += kGrh;
-  packet.wire_bytes = static_cast<std::uint32_t>(bytes.value);
-  if (kind == Packet::Kind::ack) {
-    qp.responder.unacknowledged = 0;
-    ++nic_.counts().acks_sent;
-  } else if (kind == Packet::Kind::nak_receiver_not_ready) {
-    ++nic_.counts().rnr_naks_sent;
-  } else {
-    ++nic_.counts().naks_sent;
-  }
-  nic_.fabric().send(packet);
+bool Responder::in_front(const Unit& unit, const SimQp& qp) const {
+  return nic_.find_qp(unit.line.front().target_qp) == &qp;
 }
 
-// Aligned groups, so that a group is one DMA read; two groups ahead of use; less than a group only when there is
-// nothing else at hand.
-void Responder::prefetch(SimQp& qp) {
-  RecvQueue& queue = qp.recv;
-  const auto group = static_cast<std::uint64_t>(nic_.profile().wire.recv_prefetch);
-  while (queue.fetching < queue.posted && queue.fetching - queue.used < 2 * group) {
-    const std::uint64_t rest = group - queue.fetching % group;
-    const std::uint64_t count = std::min(rest, queue.posted - queue.fetching);
-    if (count < rest && queue.fetching > queue.used) return;
-    const std::uint64_t begin = (queue.fetching & (queue.ring.size() - 1)) * queue.slot_bytes;
-    queue.fetching += count;
-    nic_.bus().dma_read(begin, count * queue.slot_bytes, &recvs_fetched, &qp, in_life(qp.life, count));
-  }
+// What the packet in front waited for is there.
+void Responder::resume(Unit& unit) {
+  unit.waits_for_recv = unit.waits_for_atomic = false;
+  Packet& packet = unit.line.front();
+  begin_service(*nic_.find_qp(packet.target_qp), packet);
 }
 
-void Responder::recvs_fetched(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (qp.state == IBV_QPS_ERR || qp.state == IBV_QPS_RESET || !in_this_life(qp, argument)) return;
-  qp.recv.fetched += without_life(argument);
-  Responder& self = qp.nic->responder();
-  Unit& unit = self.unit_of(qp);
-  if (!unit.waits_for_recv || self.nic_.find_qp(unit.line.front().target_qp) != &qp) return;
-  unit.waits_for_recv = false;
-  self.begin_service(qp, unit.line.front());
-}
-
-void Responder::flush(SimQp& qp) {
-  RecvQueue& queue = qp.recv;
-  for (; queue.used < queue.posted; ++queue.used) {
-    nic_.complete(qp.recv_completions(), Completion{.visible = {},
-                                                    .wr_id = queue.at(queue.used).wr_id,
-                                                    .qp = &qp,
-                                                    .index = queue.used,
-                                                    .status = IBV_WC_WR_FLUSH_ERR,
-                                                    .opcode = IBV_WC_RECV,
-                                                    .bytes = 0,
-                                                    .immediate = 0,
-                                                    .source_qp = 0,
-                                                    .flags = 0,
-                                                    .of_send = false});
-  }
-  queue.fetched = queue.fetching = queue.posted;
-  forget(qp);
-}
-
-// A unit that waits for a RECV of this QP goes on: the packet in front finds the QP gone.
+// A unit that waits for a RECV or an atomic of this QP goes on: the packet in front finds the QP gone. (One that waits
+// for a slot finds that when it has the slot.)
 void Responder::forget(SimQp& qp) {
   Unit& unit = unit_of(qp);
-  if (!unit.waits_for_recv || nic_.find_qp(unit.line.front().target_qp) != &qp) return;
-  unit.waits_for_recv = false;
-  nic_.engine().schedule(nic_.engine().now(), &unit_free, &qp);
+  if ((!unit.waits_for_recv && !unit.waits_for_atomic) || !in_front(unit, qp)) return;
+  unit.waits_for_recv = unit.waits_for_atomic = false;
+  free_later(unit, nic_.engine().now());
 }
 
 }  // namespace verbscope::sim

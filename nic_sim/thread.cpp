@@ -14,7 +14,8 @@ SimThread::SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, 
       fiber_(engine,
              [this, body = std::move(body)] {
                const Running running(*this);
-               clock_ = engine_.now();
+               clock_ = started_ = engine_.now();
+               running_ = true;
                body(*this);
              }),
       departures_(host.wc_buffers, Picos(0)) {}
@@ -35,25 +36,75 @@ void SimThread::note_empty(SimCq& cq, Picos cost) {
   pass_ += cost;
 }
 
+void SimThread::look(Picos cost) {
+  spend(cost);
+  pass_ += cost;
+  sync();
+  looked_ = true;
+  memory_written_ = false;
+}
+
 void SimThread::relax() {
   Picos seen = Picos::max();
   for (SimCq* cq : empty_queues_) {
     if (cq->waiting() > 0) seen = std::min(seen, cq->at(cq->polled).visible);
   }
+  if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // memory may come first: pass by pass
   slot_.current = nullptr;
   if (seen == Picos::max()) {
-    if (!nudged_) fiber_.park();
+    if (!nudged_ && !memory_written_) {
+      resting_ = pass_.count() == 0;
+      fell_asleep_ = clock_;
+      fiber_.park();
+      resting_ = false;
+    }
     seen = engine_.now();
   }
-  nudged_ = false;
+  nudged_ = looked_ = false;
   slot_.current = this;
   empty_queues_.clear();
   if (pass_.count() == 0) {
-    stall_until(seen);
+    idle_until(seen);
   } else if (seen > clock_) {
     clock_ += ((seen - clock_).count() - 1) / pass_.count() * pass_;
   }
   pass_ = Picos(0);
+}
+
+void SimThread::sleep(Picos deadline) {
+  engine_.schedule(deadline, &end_sleep, this, ++sleeps_);
+  fell_asleep_ = clock_;
+  asleep_ = true;
+  slot_.current = nullptr;
+  fiber_.park();
+  slot_.current = this;
+  asleep_ = false;
+  idle_until(engine_.now());
+  empty_queues_.clear();
+  pass_ = Picos(0);
+  looked_ = false;
+}
+
+void SimThread::end_sleep(void* object, std::uint64_t sleep) {
+  SimThread& thread = *static_cast<SimThread*>(object);
+  if (thread.sleeps_ == sleep) thread.rouse_at(thread.engine_.now());
+}
+
+void SimThread::idle_until(Picos when) {
+  if (when <= clock_) return;
+  slept_ += when - clock_;
+  clock_ = when;
+}
+
+Picos SimThread::busy() const {
+  if (!running_) return Picos(0);
+  Picos until = clock_;
+  if (asleep_ || resting_) {
+    until = fell_asleep_;
+  } else if (!fiber_.finished()) {
+    until = std::max(clock_, engine_.now());
+  }
+  return until - started_ - slept_;
 }
 
 Picos SimThread::buffer_free_for(std::uint64_t lines) const {

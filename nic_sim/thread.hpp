@@ -35,16 +35,37 @@ class SimThread {
   void sync();
   // The thread found `cq` empty, which cost it `cost`; the queue's next completion ends a park.
   void note_empty(SimCq& cq, Picos cost);
-  // The thread found nothing to do in a whole pass: time passes until one of the queues noted since has something,
-  // in whole passes of polling, as if it had spun: up to the start of the pass at whose end the first can be seen.
+  // The thread looks at memory that peers write to, which costs it `cost`: what has arrived by now is there.
+  void look(Picos cost);
+  // The thread found nothing to do in a whole pass: time passes until one of the queues noted since has something or
+  // watched memory is written, in whole passes of polling, as if it had spun: up to the start of the pass at whose end
+  // the first can be seen. A thread that polled nothing in the pass costs its core nothing meanwhile.
   void relax();
+
+  // The thread, which is in step with the engine (sync), sleeps until rouse_at or until `deadline` and costs its core
+  // nothing meanwhile. idle_until: neither does it up to `when`.
+  void sleep(Picos deadline);
+  void idle_until(Picos when);
 
   // When the write-combining buffer that the last of `lines` new lines needs is free, and: line departs at `when`.
   Picos buffer_free_for(std::uint64_t lines) const;
   void line_departs(Picos when);
 
   // From outside: something that the thread polls can be seen at `when`.
-  void wake_at(Picos when) { fiber_.wake_at(when > clock_ ? when : clock_); }
+  void wake_at(Picos when) {
+    if (!asleep_) fiber_.wake_at(when > clock_ ? when : clock_);
+  }
+  // From outside: what the thread sleeps for is there at `when`.
+  void rouse_at(Picos when) {
+    if (asleep_) fiber_.wake_at(when);
+  }
+  // From outside: what the thread's core has worked for it so far, polling included.
+  Picos busy() const;
+  // From outside: memory that the thread watches was written.
+  void memory_written() {
+    memory_written_ = true;
+    wake_at(engine_.now());
+  }
   // From outside: something changed that is no completion; the thread is not to sleep before it has looked.
   void nudge() {
     nudged_ = true;
@@ -64,13 +85,24 @@ class SimThread {
     ThreadSlot& slot;
   };
 
+  static void end_sleep(void* thread, std::uint64_t sleep);
+
   Engine& engine_;
   ThreadSlot& slot_;
   int core_;
   Fiber fiber_;
   Picos clock_{0};
-  Picos pass_{0};  // what a pass over the empty queues costs
+  Picos started_{0};
+  Picos slept_{0};
+  Picos fell_asleep_{0};
+  std::uint64_t sleeps_ = 0;
+  bool running_ = false;
+  bool asleep_ = false;   // until rouse_at
+  bool resting_ = false;  // in relax, without polling
+  Picos pass_{0};         // what a pass over the empty queues costs
   bool nudged_ = false;
+  bool looked_ = false;          // at memory, in this pass
+  bool memory_written_ = false;  // since the last look
   std::vector<SimCq*> empty_queues_;
   std::vector<Picos> departures_;  // of the last lines, a ring of as many as there are buffers
   std::size_t next_departure_ = 0;

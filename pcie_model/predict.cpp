@@ -34,6 +34,12 @@ void check_message(const ClusterWire& cluster, const VerbShape& shape) {
   if (shape.header_only && shape.payload.value > 0) {
     fail("header-only carries no payload, but the size is {} B", shape.payload.value);
   }
+  const bool takes_immediate = shape.verb == Verb::send || shape.verb == Verb::recv || shape.verb == Verb::write;
+  if (shape.immediate && !takes_immediate) fail("{} has no immediate", to_string(shape.verb));
+  if (shape.inline_recv && inline_receive_room(cluster.family, cluster.cqe_bytes).value == 0) {
+    fail("{} ({}) has no inline receive", cluster.name, to_string(cluster.family));
+  }
+  if (shape.inline_recv && shape.transport == Transport::ud) fail("UD has no inline receive: only RC and UC");
   if (shape.transport == Transport::ud && shape.payload > cluster.mtu) {
     fail("payload of {} B is over the MTU of {} on UD: {} B", shape.payload.value, cluster.name, cluster.mtu.value);
   }
@@ -73,6 +79,45 @@ PciePerOp payload_write(const ClusterWire& cluster, Bytes payload) {
   return cost;
 }
 
+// The payload leaves host memory packet by packet, from an RCB-aligned address on.
+PciePerOp payload_read(const ClusterWire& cluster, Bytes payload) {
+  PciePerOp cost;
+  const std::uint64_t full_packets = payload.value / cluster.mtu.value;
+  add_weighted(cost, dma_read(cluster.pcie, 0, cluster.mtu), static_cast<double>(full_packets));
+  add_weighted(cost, dma_read(cluster.pcie, 0, Bytes(payload.value % cluster.mtu.value)), 1);
+  return cost;
+}
+
+// What arrives lies in the CQE: the QP has inline receive, and it fits.
+bool comes_in_cqe(const ClusterWire& cluster, const VerbShape& shape) {
+  return shape.inline_recv && shape.payload <= inline_receive_room(cluster.family, cluster.cqe_bytes);
+}
+
+bool has_immediate(const VerbShape& shape) {
+  return shape.header_only || shape.immediate;
+}
+
+// One RECV: its WQE is read with others of its group, a CQE says that it was used.
+void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& out) {
+  check_range("receive queue depth", shape.recv_queue_depth, 1, kMaxQueueDepth);
+  check_range("post list", shape.post_list, 1, shape.recv_queue_depth);
+  // A shared queue keeps one slot free: rdma-core 44 mlx5_alloc_srq_buf, mlx4_create_srq.
+  const Bytes stride = shape.shared_recv_queue ? kSrqNextSegment + kRecvStride : kRecvStride;
+  const std::uint64_t slots =
+      std::bit_ceil(static_cast<std::uint64_t>(shape.recv_queue_depth) + (shape.shared_recv_queue ? 1 : 0));
+  const std::uint64_t group = std::min<std::uint64_t>(slots, static_cast<std::uint64_t>(cluster.recv_prefetch));
+  out.wqe_bytes = stride;
+  out.wqe_lines = 1;
+  out.method = PostMethod::doorbell_record;
+  const PciePerOp fetch = ring_read_mean(cluster.pcie, stride * slots, stride * group, stride * group);
+  add_weighted(out.pcie, fetch, 1.0 / static_cast<double>(group));
+  add_weighted(out.pcie, dma_write(cluster.pcie, cluster.cqe_bytes), 1);
+
+  out.cpu.ring_bytes = static_cast<double>(kRecvStride.value);
+  out.cpu.record_bytes = static_cast<double>(family_facts(cluster.family).recv_doorbell_record.value) / shape.post_list;
+  out.cpu.stores = static_cast<double>(kRecvStride.value) / 8 + 1.0 / shape.post_list;
+}
+
 // All DMA reads of one operation: WQEs that came by doorbell, and the payload that is not in the WQE.
 PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe, PostMethod method) {
   PciePerOp reads;
@@ -85,7 +130,7 @@ PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, co
     add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride * list, length), 1.0 / shape.post_list);
   }
   const bool sends_payload = shape.verb == Verb::send || shape.verb == Verb::write;
-  if (sends_payload && !shape.inlined) add_weighted(reads, dma_read(cluster.pcie, 0, shape.payload), 1);
+  if (sends_payload && !shape.inlined) add_weighted(reads, payload_read(cluster, shape.payload), 1);
   return reads;
 }
 
@@ -126,12 +171,14 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
   } else {
     add_weighted(out.pcie, mmio_doorbell(cluster.pcie, cluster.doorbell_bytes), 1.0 / shape.post_list);
   }
-  if (shape.verb == Verb::read || is_atomic(shape.verb))
-    add_weighted(out.pcie, payload_write(cluster, shape.payload), 1);
+  if (shape.verb == Verb::read || is_atomic(shape.verb)) {
+    const double written = comes_in_cqe(cluster, shape) ? 1 - 1.0 / shape.signal_every : 1;
+    add_weighted(out.pcie, payload_write(cluster, shape.payload), written);
+  }
   add_weighted(out.pcie, dma_write(cluster.pcie, cluster.cqe_bytes), 1.0 / shape.signal_every);
   out.cpu = requester_stores(cluster, shape, wqe, out.method);
 
-  const Bytes sent = request_bytes(shape.verb, shape.transport, shape.payload, shape.header_only, cluster.mtu);
+  const Bytes sent = request_bytes(shape.verb, shape.transport, shape.payload, has_immediate(shape), cluster.mtu);
   const Bytes received = response_bytes(shape.verb, shape.payload, cluster.mtu);
   set_bounds(out, cluster, {reads.payload_bytes_to_nic, sent, received});
   return out;
@@ -140,29 +187,38 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
 Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) {
   if (shape.verb != Verb::send && shape.verb != Verb::recv) fail("{} needs no RECV", to_string(shape.verb));
   check_message(cluster, shape);
-  check_range("receive queue depth", shape.recv_queue_depth, 1, kMaxQueueDepth);
-  check_range("post list", shape.post_list, 1, shape.recv_queue_depth);
   Prediction out;
   out.cluster = cluster.name;
   out.role = "receiver";
   out.shape = shape;
-  out.wqe_bytes = kRecvStride;
-  out.wqe_lines = 1;
-  out.method = PostMethod::doorbell_record;
+  add_recv(cluster, shape, out);
+  if (!comes_in_cqe(cluster, shape)) add_weighted(out.pcie, payload_write(cluster, shape.payload), 1);
 
-  const std::uint64_t slots = std::bit_ceil(static_cast<std::uint64_t>(shape.recv_queue_depth));
-  const std::uint64_t group = std::min<std::uint64_t>(slots, static_cast<std::uint64_t>(cluster.recv_prefetch));
-  const PciePerOp fetch = ring_read_mean(cluster.pcie, kRecvStride * slots, kRecvStride * group, kRecvStride * group);
-  add_weighted(out.pcie, fetch, 1.0 / static_cast<double>(group));
-  add_weighted(out.pcie, payload_write(cluster, shape.payload), 1);
-  add_weighted(out.pcie, dma_write(cluster.pcie, cluster.cqe_bytes), 1);
+  const Bytes received = request_bytes(Verb::send, shape.transport, shape.payload, has_immediate(shape), cluster.mtu);
+  set_bounds(out, cluster, {static_cast<double>(out.wqe_bytes.value), Bytes(0), received});
+  return out;
+}
 
-  out.cpu.ring_bytes = static_cast<double>(kRecvStride.value);
-  out.cpu.record_bytes = static_cast<double>(family_facts(cluster.family).recv_doorbell_record.value) / shape.post_list;
-  out.cpu.stores = static_cast<double>(kRecvStride.value) / 8 + 1.0 / shape.post_list;
+Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape) {
+  if (shape.verb == Verb::send || shape.verb == Verb::recv) {
+    fail("{} is not one-sided: ask for the receiver", to_string(shape.verb));
+  }
+  check_message(cluster, shape);
+  Prediction out;
+  out.cluster = cluster.name;
+  out.role = "responder";
+  out.shape = shape;
+  out.method = PostMethod::none;
+  if (shape.immediate) add_recv(cluster, shape, out);
 
-  const Bytes received = request_bytes(Verb::send, shape.transport, shape.payload, shape.header_only, cluster.mtu);
-  set_bounds(out, cluster, {static_cast<double>(kRecvStride.value), Bytes(0), received});
+  PciePerOp reads;
+  if (shape.verb != Verb::write) add_weighted(reads, payload_read(cluster, shape.payload), 1);
+  add_weighted(out.pcie, reads, 1);
+  if (shape.verb != Verb::read) add_weighted(out.pcie, payload_write(cluster, shape.payload), 1);
+
+  const Bytes received = request_bytes(shape.verb, shape.transport, shape.payload, shape.immediate, cluster.mtu);
+  const Bytes sent = response_bytes(shape.verb, shape.payload, cluster.mtu);
+  set_bounds(out, cluster, {reads.payload_bytes_to_nic + static_cast<double>(out.wqe_bytes.value), sent, received});
   return out;
 }
 

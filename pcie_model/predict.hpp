@@ -19,12 +19,18 @@ struct VerbShape {
   Transport transport = Transport::ud;
   Bytes payload{};           // 8 for atomics
   bool header_only = false;  // SEND of no payload with a 4-byte immediate, on a QP made for nothing else (no SGE)
-  bool inlined = false;      // the payload travels in the WQE; without effect on an empty payload
-  Bytes max_inline_cap{};    // max_inline_data of the QP; the payload's size is taken when that is larger
-  int post_list = 1;         // WQEs per ibv_post_send (predict_receiver: RECVs per ibv_post_recv)
-  int signal_every = 1;      // one CQE per this many operations
+  bool immediate =
+      false;             // SEND or WRITE with a 4-byte immediate (header-only has one anyhow); a WRITE then uses a RECV
+  bool inlined = false;  // the payload travels in the WQE; without effect on an empty payload
+  Bytes max_inline_cap{};  // max_inline_data of the QP; the payload's size is taken when that is larger
+  int post_list = 1;       // WQEs per ibv_post_send (predict_receiver: RECVs per ibv_post_recv)
+  int signal_every = 1;    // one CQE per this many operations
   int send_queue_depth = 128;
   int recv_queue_depth = 512;
+  // The QP was made with inline receive: what arrives and fits (inline_receive_room) comes in the CQE instead of a
+  // write of its own. At the receiver a SEND on RC or UC, at the requester the result of a signaled READ or atomic.
+  bool inline_recv = false;
+  bool shared_recv_queue = false;   // RECVs are posted to a shared receive queue
   std::optional<int> ports_used{};  // all ports of the cluster when absent
 };
 
@@ -41,6 +47,7 @@ enum class PostMethod {
   blueflame,        // the CPU writes the WQE to the adapter (WQE-by-MMIO)
   doorbell,         // the CPU rings, the adapter reads the WQEs
   doorbell_record,  // RECV: the CPU stores a counter in host memory, the adapter reads the WQEs when it wants
+  none,             // nothing is posted here: the passive side of WRITE, READ and atomics
 };
 
 // The rate that one resource allows by itself. Names: "mmio", "dma_read", "pcie_to_nic", "pcie_to_host", "wire_out",
@@ -52,9 +59,9 @@ struct RateBound {
 
 struct Prediction {
   std::string cluster;
-  std::string role;  // "requester" or "receiver"
+  std::string role;  // "requester", "receiver" or "responder"
   VerbShape shape;
-  Bytes wqe_bytes;    // segments and inline payload, as in Table 1 of Kalia et al., ATC 2016
+  Bytes wqe_bytes;    // segments and inline payload, as in Table 1 of Kalia et al., ATC 2016; 0 without a WQE
   int wqe_lines = 0;  // cache lines that it covers in the queue
   PostMethod method = PostMethod::doorbell;
   PciePerOp pcie;
@@ -65,12 +72,17 @@ struct Prediction {
 };
 
 // The side that posts SEND, WRITE, READ or an atomic. Throws Error: a verb that the transport does not have, a payload
-// over the inline limit or over the MTU on UD, header-only with a payload or another verb, a post list over the queue
-// depth, a number out of range.
+// over the inline limit or over the MTU on UD, header-only with a payload or another verb, an immediate where there is
+// none, inline receive where the adapter or the transport has none, a post list over the queue depth, a number out of
+// range.
 Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape);
 
 // The side that receives the SENDs of `shape`. The verb is send or recv, which mean the same here. Same errors.
 Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape);
+
+// The machine whose memory the WRITEs, READs or atomics of `shape` work on. Its CPU does nothing, unless the WRITEs
+// carry an immediate: then it posts RECVs. Same errors.
+Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape);
 
 // Ten 65-byte WQEs and the like, as Appendix A and section 5.2.1 of Kalia et al., ATC 2016, reckon them: each WQE in a
 // slot of whole cache lines, from an RCB-aligned address.

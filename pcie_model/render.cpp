@@ -10,10 +10,11 @@
 namespace verbscope {
 namespace {
 
-constexpr std::array<std::pair<PostMethod, std::string_view>, 3> kMethodNames{{
+constexpr std::array<std::pair<PostMethod, std::string_view>, 4> kMethodNames{{
     {PostMethod::blueflame, "blueflame"},
     {PostMethod::doorbell, "doorbell"},
     {PostMethod::doorbell_record, "doorbell_record"},
+    {PostMethod::none, "none"},
 }};
 
 std::string_view method_name(PostMethod method) {
@@ -53,22 +54,22 @@ std::string describe(const VerbShape& shape) {
   } else {
     text += fmt::format(", {} B{}", shape.payload.value, shape.inlined && shape.payload.value > 0 ? " inline" : "");
   }
+  if (shape.immediate) text += ", immediate";
+  if (shape.inline_recv) text += ", inline receive";
+  if (shape.shared_recv_queue) text += ", shared receive queue";
   return text + fmt::format(", post list {}", shape.post_list);
 }
 
 }  // namespace
 
 Json to_json(const VerbShape& shape) {
-  Json json = {{"verb", to_string(shape.verb)},
-               {"connection", to_string(shape.transport)},
-               {"size", shape.payload.value},
-               {"header_only", shape.header_only},
-               {"inline_size", shape.max_inline_cap.value},
-               {"inlined", shape.inlined},
-               {"post_list", shape.post_list},
-               {"signal_every", shape.signal_every},
-               {"tx_depth", shape.send_queue_depth},
-               {"rx_depth", shape.recv_queue_depth}};
+  Json json = {{"verb", to_string(shape.verb)},      {"connection", to_string(shape.transport)},
+               {"size", shape.payload.value},        {"header_only", shape.header_only},
+               {"immediate", shape.immediate},       {"inline_size", shape.max_inline_cap.value},
+               {"inlined", shape.inlined},           {"post_list", shape.post_list},
+               {"signal_every", shape.signal_every}, {"tx_depth", shape.send_queue_depth},
+               {"rx_depth", shape.recv_queue_depth}, {"recv_inlined", shape.inline_recv},
+               {"srq", shape.shared_recv_queue}};
   if (shape.ports_used) json["ports_used"] = *shape.ports_used;
   return json;
 }
@@ -79,6 +80,7 @@ VerbShape shape_from_json(const Json& config, const std::string& where) {
   if (fields.has("verb")) shape.verb = parsed(fields, "verb", verb_from);
   if (fields.has("connection")) shape.transport = parsed(fields, "connection", transport_from);
   shape.header_only = fields.optional<bool>("header_only", false);
+  shape.immediate = fields.optional<bool>("immediate", false);
   const bool atomic = shape.verb == Verb::compare_swap || shape.verb == Verb::fetch_add;
   if (atomic || shape.header_only) {
     shape.payload = Bytes(fields.optional<std::uint64_t>("size", atomic ? kAtomicOperand.value : 0));
@@ -93,6 +95,10 @@ VerbShape shape_from_json(const Json& config, const std::string& where) {
   shape.signal_every = fields.optional<int>("signal_every", shape.signal_every);
   shape.send_queue_depth = fields.optional<int>("tx_depth", shape.send_queue_depth);
   shape.recv_queue_depth = fields.optional<int>("rx_depth", shape.recv_queue_depth);
+  const auto recv_inline_bytes = fields.optional<std::uint64_t>("inline_recv", 0);
+  const bool arrives_inline = shape.payload.value > 0 && shape.payload.value <= recv_inline_bytes;
+  shape.inline_recv = fields.optional<bool>("recv_inlined", arrives_inline);
+  shape.shared_recv_queue = fields.optional<bool>("srq", false);
   if (fields.has("ports_used")) shape.ports_used = fields.require<int>("ports_used");
   return shape;
 }
@@ -157,8 +163,12 @@ Json to_json(const WqePrediction& prediction) {
 
 std::string format_table(const Prediction& prediction) {
   std::string text = fmt::format("{}, {}: {}\n", prediction.cluster, prediction.role, describe(prediction.shape));
-  text += fmt::format("WQE {} B, {} cache line{}, by {}\n", prediction.wqe_bytes.value, prediction.wqe_lines,
-                      prediction.wqe_lines == 1 ? "" : "s", method_name(prediction.method));
+  if (prediction.method == PostMethod::none) {
+    text += "no WQE\n";
+  } else {
+    text += fmt::format("WQE {} B, {} cache line{}, by {}\n", prediction.wqe_bytes.value, prediction.wqe_lines,
+                        prediction.wqe_lines == 1 ? "" : "s", method_name(prediction.method));
+  }
   const auto row = [&](std::string_view name, double value) {
     text += fmt::format("  {:<26}{:>11.4f}\n", name, value);
   };

@@ -1,8 +1,11 @@
 #include "verbs/host_provider.hpp"
 
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <span>
+#include <system_error>
 
 namespace verbscope {
 
@@ -21,6 +24,21 @@ class DeviceList {
   int count_ = 0;
   std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list_;
 };
+
+constexpr std::uint32_t kMellanox = 0x02c9;  // vendor_id of its adapters
+
+// Whether the mlx5 drivers run the device. The driver of the bus device does not tell it alone: an emulated device
+// (rxe) on the Ethernet port of an adapter has the same bus device.
+bool is_mlx5(ibv_context* context) {
+  ibv_device_attr attr{};
+  if (ibv_query_device(context, &attr) != 0 || attr.vendor_id != kMellanox) return false;
+  std::error_code error;
+  const auto link = std::filesystem::path(context->device->ibdev_path) / "device/driver";
+  return std::filesystem::read_symlink(link, error).filename() == "mlx5_core";
+}
+
+// A CQE of 64 bytes has room for 32 of payload (rdma-core 44, providers/mlx5: copy_to_scat of the CQE's first half).
+constexpr std::uint32_t kMlx5InlineRecv = 32;
 
 }  // namespace
 
@@ -44,6 +62,14 @@ int HostProvider::close(ibv_context* context) {
   return ibv_close_device(context);
 }
 
+// mlx5 calls it scatter to CQE, and reads the switch whenever it creates a QP (rdma-core 44, providers/mlx5/verbs.c,
+// use_scatter_to_cqe). Other drivers have none that libibverbs can reach.
+int HostProvider::set_inline_recv(ibv_context* context, std::uint32_t bytes) {
+  if (!is_mlx5(context)) return bytes == 0 ? 0 : EOPNOTSUPP;
+  if (bytes > kMlx5InlineRecv) return EINVAL;
+  return setenv("MLX5_SCATTER_TO_CQE", bytes > 0 ? "1" : "0", 1) == 0 ? 0 : errno;
+}
+
 int HostProvider::query_device(ibv_context* context, ibv_device_attr* attr) {
   return ibv_query_device(context, attr);
 }
@@ -65,23 +91,52 @@ int HostProvider::dealloc_pd(ibv_pd* pd) {
 }
 
 ibv_mr* HostProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
-  return ibv_reg_mr(pd, address, length, static_cast<unsigned>(access));
+  // Whether pages are huge is the memory's own matter: libibverbs finds it out.
+  return ibv_reg_mr(pd, address, length, static_cast<unsigned>(access & ~IBV_ACCESS_HUGETLB));
 }
 
 int HostProvider::dereg_mr(ibv_mr* mr) {
   return ibv_dereg_mr(mr);
 }
 
-ibv_cq* HostProvider::create_cq(ibv_context* context, int entries) {
-  return ibv_create_cq(context, entries, nullptr, nullptr, 0);
+ibv_comp_channel* HostProvider::create_comp_channel(ibv_context* context) {
+  return ibv_create_comp_channel(context);
+}
+
+int HostProvider::destroy_comp_channel(ibv_comp_channel* channel) {
+  return ibv_destroy_comp_channel(channel);
+}
+
+ibv_cq* HostProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
+  return ibv_create_cq(context, entries, nullptr, channel, 0);
 }
 
 int HostProvider::destroy_cq(ibv_cq* cq) {
   return ibv_destroy_cq(cq);
 }
 
+ibv_srq* HostProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
+  return ibv_create_srq(pd, attr);
+}
+
+int HostProvider::query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
+  return ibv_query_srq(srq, attr);
+}
+
+int HostProvider::destroy_srq(ibv_srq* srq) {
+  return ibv_destroy_srq(srq);
+}
+
 ibv_qp* HostProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   return ibv_create_qp(pd, attr);
+}
+
+ibv_qp* HostProvider::create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+  return ibv_create_qp_ex(context, attr);
+}
+
+ibv_qp_ex* HostProvider::qp_to_qp_ex(ibv_qp* qp) {
+  return ibv_qp_to_qp_ex(qp);
 }
 
 int HostProvider::modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {

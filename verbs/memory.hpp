@@ -1,4 +1,4 @@
-// Page-aligned, zeroed, resident memory for registered buffers, on 2 MB huge pages where the machine has some free.
+// Page-aligned, zeroed, resident memory for registered buffers.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,15 @@
 
 namespace verbscope {
 
+enum class PageSize { kb4, mb2 };
+
 class Buffer {
  public:
   // At least `size` bytes (> 0), zeroed, every page touched. Asks for huge pages first when `huge_pages`; when there
   // are none falls back to ordinary pages and describe() says so. Throws when there is no memory at all.
   explicit Buffer(Bytes size, bool huge_pages = true);
+  // The same on pages of exactly this size; throws when the machine has none of it.
+  Buffer(Bytes size, PageSize pages);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
@@ -26,6 +30,9 @@ class Buffer {
   const std::string& describe() const { return description_; }
 
  private:
+  bool map_huge();
+  void map_ordinary(bool may_grow);
+
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t mapped_ = 0;

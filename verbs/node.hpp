@@ -3,7 +3,11 @@
 // nic_sim/sim_node.hpp has the simulated counterpart with the same members.
 #pragma once
 
+#include <infiniband/verbs.h>
+
+#include <atomic>
 #include <concepts>
+#include <cstddef>
 
 #include "common/clock.hpp"
 #include "common/units.hpp"
@@ -11,17 +15,31 @@
 namespace verbscope {
 
 template <class N>
-concept Node = requires(N node, Nanos cost) {
+concept Node = requires(N node, Nanos cost, const void* memory, std::size_t bytes, ibv_comp_channel* channel) {
   { node.now() } -> std::same_as<Picos>;  // this thread's clock
   {node.relax()};                         // the thread found nothing to do: spin hint, or let simulated time pass
   {node.work(cost)};                      // the thread computed for `cost`: nothing on a host, which really computes
+  // Memory that peers write to by WRITE or atomics and that this thread polls: say so once, before the first look.
+  {node.watch(memory, bytes)};
+  // Call before each pass of loads from watched memory: what has arrived by now is what the loads see. A pass that
+  // finds nothing ends with relax().
+  {node.look()};
+  // Sleeps until a CQ of `channel` has a completion event, which it acknowledges; yields the CQ, or null after
+  // `timeout` (errno ETIMEDOUT) or on failure (errno). Arm the CQ with ibv_req_notify_cq, then poll once more, first.
+  { node.await_event(channel, cost) } -> std::same_as<ibv_cq*>;
 };
+
+// Null and errno as above (verbs/host_event.cpp).
+ibv_cq* await_host_event(ibv_comp_channel* channel, Nanos timeout);
 
 // A thread on this machine. The null device uses it as well.
 struct HostNode {
   Picos now() const { return TscClock::now(); }
   void relax() const { cpu_relax(); }
   void work(Nanos) const {}
+  void watch(const void*, std::size_t) const {}
+  void look() const { std::atomic_thread_fence(std::memory_order_acquire); }
+  ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const { return await_host_event(channel, timeout); }
 };
 
 static_assert(Node<HostNode>);

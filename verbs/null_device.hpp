@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace verbscope {
@@ -65,11 +66,22 @@ struct NullQueue {
   bool full() const { return posted - freed >= depth; }
 };
 
+// A post by ibv_wr_* under way. `qp_base` is a copy: what is posted through it would miss the QP.
+struct NullBuilder : ibv_qp_ex {
+  NullBuilder() : ibv_qp_ex{} {}
+  NullQp* qp = nullptr;
+  int error = 0;
+  std::uint32_t requests = 0;
+  std::uint32_t completions = 0;       // of the signaled ones
+  std::vector<NullCompletion> staged;  // their positions are counted from the start of the post
+};
+
 struct NullQp : ibv_qp {
   NullQueue send_queue;
   NullQueue recv_queue;
   std::uint32_t max_inline = 0;
   bool signal_all = false;
+  std::unique_ptr<NullBuilder> builder;  // of a QP that was made for ibv_wr_*
 };
 
 int null_post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);

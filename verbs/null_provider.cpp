@@ -116,6 +116,10 @@ int NullProvider::close(ibv_context* context) {
   return 0;
 }
 
+int NullProvider::set_inline_recv(ibv_context*, std::uint32_t bytes) {
+  return bytes == 0 ? 0 : EOPNOTSUPP;
+}
+
 int NullProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   const NullLimits& limits = state_->limits;
   *attr = {};
@@ -129,6 +133,7 @@ int NullProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   attr->max_mr = limits.max_qp;
   attr->max_pd = limits.max_qp;
   attr->max_ah = limits.max_qp;
+  attr->atomic_cap = IBV_ATOMIC_HCA;
   attr->max_qp_rd_atom = 16;
   attr->max_qp_init_rd_atom = 16;
   attr->max_pkeys = 1;
@@ -195,8 +200,17 @@ int NullProvider::dereg_mr(ibv_mr* mr) {
   return 0;
 }
 
-ibv_cq* NullProvider::create_cq(ibv_context* context, int entries) {
-  if (entries < 1 || entries > state_->limits.max_cqe) return no_object(EINVAL);
+// There is nothing to wait for on a device on which everything is complete at once.
+ibv_comp_channel* NullProvider::create_comp_channel(ibv_context*) {
+  return no_object(EOPNOTSUPP);
+}
+
+int NullProvider::destroy_comp_channel(ibv_comp_channel*) {
+  return EINVAL;
+}
+
+ibv_cq* NullProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
+  if (channel != nullptr || entries < 1 || entries > state_->limits.max_cqe) return no_object(EINVAL);
   auto cq = std::make_unique<NullCq>();
   cq->context = context;
   cq->cqe = entries;
@@ -212,6 +226,18 @@ int NullProvider::destroy_cq(ibv_cq* cq) {
   --static_cast<NullContext*>(cq->context)->children;
   state_->cqs.erase(cq);
   return 0;
+}
+
+ibv_srq* NullProvider::create_srq(ibv_pd*, ibv_srq_init_attr*) {
+  return no_object(EOPNOTSUPP);
+}
+
+int NullProvider::query_srq(ibv_srq*, ibv_srq_attr*) {
+  return EINVAL;
+}
+
+int NullProvider::destroy_srq(ibv_srq*) {
+  return EINVAL;
 }
 
 ibv_qp* NullProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {

@@ -1,7 +1,8 @@
 // The null device "null0": its queues accept everything at once, so that it measures the load generator itself.
 // It keeps the rules of a device that a program can break (QP states, queue depths, SGE and inline limits, CQ size,
-// children before parents) and nothing else: no byte moves, no packet leaves, every signaled SEND and every RECV is
-// complete when the post returns. Its data path allocates nothing. Threads may share it as they may share a real one.
+// children before parents) and nothing else: no byte moves, no packet leaves, every signaled request and every RECV is
+// complete when the post returns. It has no completion events, shared receive queues and inline receive. Its data path
+// allocates nothing. Threads may share it as they may share a real one.
 #pragma once
 
 #include <memory>
@@ -27,6 +28,7 @@ class NullProvider final : public Provider {
   std::vector<std::string> device_names() override;
   ibv_context* open(const std::string& name) override;
   int close(ibv_context* context) override;  // EBUSY while a PD or CQ lives
+  int set_inline_recv(ibv_context* context, std::uint32_t bytes) override;
   int query_device(ibv_context* context, ibv_device_attr* attr) override;
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) override;
   int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) override;
@@ -34,9 +36,16 @@ class NullProvider final : public Provider {
   int dealloc_pd(ibv_pd* pd) override;  // EBUSY while an MR, QP or AH lives
   ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
   int dereg_mr(ibv_mr* mr) override;
-  ibv_cq* create_cq(ibv_context* context, int entries) override;
+  ibv_comp_channel* create_comp_channel(ibv_context* context) override;
+  int destroy_comp_channel(ibv_comp_channel* channel) override;
+  ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) override;
   int destroy_cq(ibv_cq* cq) override;  // EBUSY while a QP uses it
+  ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) override;
+  int query_srq(ibv_srq* srq, ibv_srq_attr* attr) override;
+  int destroy_srq(ibv_srq* srq) override;
   ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) override;
+  ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) override;
+  ibv_qp_ex* qp_to_qp_ex(ibv_qp* qp) override;
   int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) override;
   int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) override;
   int destroy_qp(ibv_qp* qp) override;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/error.hpp"
+#include "verbs/extended_qp.hpp"
 #include "verbs/path.hpp"
 #include "verbs/resources.hpp"
 
@@ -40,23 +41,44 @@ std::string device_name(const Pd& pd) {
   return device == nullptr ? "the device" : device->name;
 }
 
-ibv_qp_init_attr init_attributes(const QpOptions& options) {
-  ibv_qp_init_attr attr{};
+// Fields that ibv_qp_init_attr and ibv_qp_init_attr_ex share.
+template <class Attr>
+Attr init_attributes(const QpOptions& options) {
+  const bool own_recv_queue = options.srq == nullptr;
+  Attr attr{};
   attr.send_cq = options.send_cq;
   attr.recv_cq = options.recv_cq;
+  attr.srq = options.srq;
   attr.cap.max_send_wr = static_cast<std::uint32_t>(options.send_depth);
-  attr.cap.max_recv_wr = static_cast<std::uint32_t>(options.recv_depth);
+  attr.cap.max_recv_wr = own_recv_queue ? static_cast<std::uint32_t>(options.recv_depth) : 0;
   attr.cap.max_send_sge = static_cast<std::uint32_t>(options.send_sge);
-  attr.cap.max_recv_sge = static_cast<std::uint32_t>(options.recv_sge);
+  attr.cap.max_recv_sge = own_recv_queue ? static_cast<std::uint32_t>(options.recv_sge) : 0;
   attr.cap.max_inline_data = static_cast<std::uint32_t>(options.max_inline);
   attr.qp_type = options.type;
   attr.sq_sig_all = options.signal_all ? 1 : 0;
   return attr;
 }
 
+// Null and errno when the device refuses; otherwise `granted` says what it made.
+ibv_qp* ask_for(const Pd& pd, const QpOptions& options, ibv_qp_cap& granted) {
+  if (!options.builder) {
+    auto attr = init_attributes<ibv_qp_init_attr>(options);
+    ibv_qp* const qp = pd.provider().create_qp(pd.get(), &attr);
+    granted = attr.cap;
+    return qp;
+  }
+  auto attr = init_attributes<ibv_qp_init_attr_ex>(options);
+  attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  attr.pd = pd.get();
+  attr.send_ops_flags = send_operations(options.type);
+  ibv_qp* const qp = pd.provider().create_qp_ex(pd.get()->context, &attr);
+  granted = attr.cap;
+  return qp;
+}
+
 bool device_accepts(const Pd& pd, const QpOptions& options) {
-  ibv_qp_init_attr attr = init_attributes(options);
-  ibv_qp* qp = pd.provider().create_qp(pd.get(), &attr);
+  ibv_qp_cap granted{};
+  ibv_qp* qp = ask_for(pd, options, granted);
   if (qp == nullptr) return false;
   check_errno("destroy a QP made to ask the device", pd.provider().destroy_qp(qp));
   return true;
@@ -105,6 +127,11 @@ std::optional<std::string> refused_capability(const Pd& pd, const QpOptions& opt
 }
 
 [[noreturn]] void explain_refusal(const Pd& pd, const QpOptions& options, int error) {
+  if (options.builder) {
+    QpOptions plain = options;
+    plain.builder = false;
+    if (device_accepts(pd, plain)) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));
+  }
   const std::string what = fmt::format("create {} QP on {}", qp_type_name(options.type), device_name(pd));
   ibv_device_attr device{};
   if (pd.provider().query_device(pd.get()->context, &device) == 0) {
@@ -118,10 +145,8 @@ std::optional<std::string> refused_capability(const Pd& pd, const QpOptions& opt
 }
 
 ibv_qp* create_qp(const Pd& pd, const QpOptions& options, ibv_qp_cap& granted) {
-  ibv_qp_init_attr attr = init_attributes(options);
-  ibv_qp* qp = pd.provider().create_qp(pd.get(), &attr);
+  ibv_qp* qp = ask_for(pd, options, granted);
   if (qp == nullptr) explain_refusal(pd, options, errno);
-  granted = attr.cap;
   return qp;
 }
 
@@ -130,7 +155,11 @@ ibv_qp* create_qp(const Pd& pd, const QpOptions& options, ibv_qp_cap& granted) {
 Qp::Qp(const Pd& pd, const QpOptions& options) : Qp(pd, options, ibv_qp_cap{}) {}
 
 Qp::Qp(const Pd& pd, const QpOptions& options, ibv_qp_cap granted)
-    : Owned(pd.provider(), create_qp(pd, options, granted)), type_(options.type), granted_(granted) {}
+    : Owned(pd.provider(), create_qp(pd, options, granted)), type_(options.type), granted_(granted) {
+  if (!options.builder) return;
+  builder_ = provider().qp_to_qp_ex(get());
+  if (builder_ == nullptr) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));
+}
 
 void Qp::modify(ibv_qp_attr& attr, int mask, const char* transition) {
   check_errno(fmt::format("move {} QP {} {}", qp_type_name(type_), number(), transition),

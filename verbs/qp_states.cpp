@@ -35,6 +35,9 @@ constexpr std::array kRules = {
     Rule{IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY},
     Rule{IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, kMigration},
     Rule{IBV_QPT_RC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN | kRetries, kMigration | IBV_QP_MIN_RNR_TIMER},
+    Rule{IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    Rule{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_RTS, 0, kMigration},
+    Rule{IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_RTS, 0, kMigration | IBV_QP_MIN_RNR_TIMER},
 };
 
 }  // namespace
@@ -42,7 +45,6 @@ constexpr std::array kRules = {
 bool may_modify(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
   const int attributes = mask & ~IBV_QP_STATE;
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return attributes == 0;
-  if (from == IBV_QPS_RTS && to == IBV_QPS_RTS) return true;
   const auto rule = std::ranges::find_if(
       kRules, [&](const Rule& entry) { return entry.type == type && entry.from == from && entry.to == to; });
   if (rule == kRules.end()) return false;

@@ -50,8 +50,43 @@ ibv_mr* register_memory(const Pd& pd, void* address, std::size_t length, int acc
   return mr;
 }
 
-ibv_cq* create_cq(const Device& device, int entries) {
-  ibv_cq* cq = device.provider().create_cq(device.get(), entries);
+// The errors by which libibverbs and drivers say that they lack a verb.
+bool is_unsupported(int error) {
+  return error == EOPNOTSUPP || error == ENOSYS;
+}
+
+ibv_comp_channel* create_comp_channel(const Device& device) {
+  ibv_comp_channel* channel = device.provider().create_comp_channel(device.get());
+  if (channel == nullptr) {
+    const int error = errno;
+    if (is_unsupported(error)) fail("not supported by {}: completion events", device.name());
+    fail("create a completion channel on {}: {}", device.name(), errno_text(error));
+  }
+  return channel;
+}
+
+ibv_srq* create_srq(const Pd& pd, int depth, int sge) {
+  ibv_srq_init_attr attr{};
+  attr.attr.max_wr = static_cast<std::uint32_t>(depth);
+  attr.attr.max_sge = static_cast<std::uint32_t>(sge);
+  ibv_srq* srq = pd.provider().create_srq(pd.get(), &attr);
+  if (srq != nullptr) return srq;
+  const int error = errno;
+  const char* const name = pd.get()->context->device->name;
+  if (is_unsupported(error)) fail("not supported by {}: shared receive queues", name);
+  const std::string what = fmt::format("create a shared receive queue of depth {} with {} SGEs", depth, sge);
+  ibv_device_attr device{};
+  if (pd.provider().query_device(pd.get()->context, &device) == 0) {
+    if (device.max_srq == 0) fail("not supported by {}: shared receive queues", name);
+    if (depth > device.max_srq_wr || sge > device.max_srq_sge) {
+      fail("{}: {} offers depth {} and {} SGEs", what, name, device.max_srq_wr, device.max_srq_sge);
+    }
+  }
+  fail("{} on {}: {}", what, name, errno_text(error));
+}
+
+ibv_cq* create_cq(const Device& device, int entries, ibv_comp_channel* channel) {
+  ibv_cq* cq = device.provider().create_cq(device.get(), entries, channel);
   if (cq == nullptr) {
     const int error = errno;
     const int offered = device.attributes().max_cqe;
@@ -106,7 +141,20 @@ Pd::Pd(const Device& device)
 Mr::Mr(const Pd& pd, void* address, std::size_t length, int access)
     : Owned(pd.provider(), register_memory(pd, address, length, access)) {}
 
-Cq::Cq(const Device& device, int entries) : Owned(device.provider(), create_cq(device, entries)) {}
+CompChannel::CompChannel(const Device& device) : Owned(device.provider(), create_comp_channel(device)) {}
+
+Cq::Cq(const Device& device, int entries, ibv_comp_channel* channel)
+    : Owned(device.provider(), create_cq(device, entries, channel)) {}
+
+Srq::Srq(const Pd& pd, int depth, int sge) : Owned(pd.provider(), create_srq(pd, depth, sge)) {}
+
+void set_inline_recv(const Device& device, std::uint32_t bytes) {
+  const int error = device.provider().set_inline_recv(device.get(), bytes);
+  if (error == 0) return;
+  if (is_unsupported(error)) fail("not supported by {}: inline receive", device.name());
+  if (error == EINVAL) fail("not supported by {}: inline receive of {} bytes, that is too many", device.name(), bytes);
+  fail("inline receive of {} bytes on {}: {}", bytes, device.name(), errno_text(error));
+}
 
 Ah::Ah(const Pd& pd, const PathAddress& path) : Owned(pd.provider(), create_ah(pd, path)) {}
 

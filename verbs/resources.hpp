@@ -1,6 +1,7 @@
 // Move-only RAII over the control path of a Provider. Every creation error is one line that names what was attempted,
 // what was asked and, where it can be known, what the device offers. Objects refer to their parents: declare (and so
-// create) Device, Pd, Mr, Cq, Qp, Ah in that order, and the compiler destroys them in the reverse one.
+// create) Device, Pd, Mr, CompChannel, Cq, Srq, Qp, Ah in that order, and the compiler destroys them in the reverse
+// one.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -76,11 +77,27 @@ class Mr : public Owned<ibv_mr, &Provider::dereg_mr> {
   std::uint32_t rkey() const { return get()->rkey; }
 };
 
-// A completion queue with room for at least `entries` completions.
+// Where completion queues announce completion events.
+class CompChannel : public Owned<ibv_comp_channel, &Provider::destroy_comp_channel> {
+ public:
+  explicit CompChannel(const Device& device);
+};
+
+// A completion queue with room for at least `entries` completions; with a channel, it can announce events there.
 class Cq : public Owned<ibv_cq, &Provider::destroy_cq> {
  public:
-  Cq(const Device& device, int entries);
+  Cq(const Device& device, int entries, ibv_comp_channel* channel = nullptr);
 };
+
+// A receive queue that QPs share, of `depth` work requests with `sge` SGEs each.
+class Srq : public Owned<ibv_srq, &Provider::destroy_srq> {
+ public:
+  Srq(const Pd& pd, int depth, int sge);
+};
+
+// Inline receive for the QPs that are made from now on (Provider::set_inline_recv); 0 bytes: none. Throws when the
+// device has none or not for so many bytes.
+void set_inline_recv(const Device& device, std::uint32_t bytes);
 
 // Where packets to a peer go.
 struct PathAddress {
@@ -108,6 +125,8 @@ struct QpOptions {
   int recv_sge = 1;      // per work request
   int max_inline = 0;    // bytes
   bool signal_all = false;
+  ibv_srq* srq = nullptr;  // takes the place of the QP's own receive queue: recv_depth and recv_sge do not count then
+  bool builder = false;    // with the ibv_wr_* interface, for every operation of the transport
 };
 
 constexpr std::uint32_t kDefaultQkey = 0x11111111;
@@ -145,6 +164,8 @@ class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {
   ibv_qp_type type() const { return type_; }
   // What the device granted (at least what was asked).
   const ibv_qp_cap& granted() const { return granted_; }
+  // The ibv_wr_* interface; null unless QpOptions::builder asked for it.
+  ibv_qp_ex* builder() const { return builder_; }
 
   // Transitions; errors name the QP, its transport and the transition.
   void to_init(const QpInit& options);
@@ -160,6 +181,7 @@ class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {
 
   ibv_qp_type type_;
   ibv_qp_cap granted_{};
+  ibv_qp_ex* builder_ = nullptr;
 };
 
 // The largest max_inline with which the device accepts a QP like `options` (its own max_inline is ignored); asked of

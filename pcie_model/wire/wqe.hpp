@@ -29,11 +29,14 @@ inline constexpr Bytes kRemoteAddressSegment{16};  // mlx5_wqe_raddr_seg, mlx4_w
 inline constexpr Bytes kAtomicSegment{16};         // mlx5_wqe_atomic_seg, mlx4_wqe_atomic_seg
 inline constexpr Bytes kDatagramSegment{48};       // mlx5_wqe_datagram_seg, mlx4_wqe_datagram_seg
 inline constexpr Bytes kDataSegment{16};           // mlx5_wqe_data_seg, mlx4_wqe_data_seg: one SGE
-inline constexpr Bytes kInlineHeader{4};       // mlx5_wqe_inline_seg, mlx4_wqe_inline_seg: byte count before the data
-inline constexpr Bytes kWqeUnit{16};           // sizes in a control segment count these
-inline constexpr Bytes kWqeBlock{64};          // MLX5_SEND_WQE_BB; smallest slot of an mlx4 send queue
-inline constexpr Bytes kInlineBoundary{64};    // mlx4: an inline chunk never crosses it (MLX4_INLINE_ALIGN)
-inline constexpr Bytes kRecvStride{16};        // a RECV with one SGE: one data segment
+inline constexpr Bytes kInlineHeader{4};     // mlx5_wqe_inline_seg, mlx4_wqe_inline_seg: byte count before the data
+inline constexpr Bytes kWqeUnit{16};         // sizes in a control segment count these
+inline constexpr Bytes kWqeBlock{64};        // MLX5_SEND_WQE_BB; smallest slot of an mlx4 send queue
+inline constexpr Bytes kInlineBoundary{64};  // mlx4: an inline chunk never crosses it (MLX4_INLINE_ALIGN)
+inline constexpr Bytes kRecvStride{16};      // a RECV with one SGE: one data segment
+// mlx5_wqe_srq_next_seg, mlx4_wqe_srq_next_seg: before the data segments of a RECV in a shared receive queue. The
+// driver links the free RECVs with it when a completion is polled; posting does not write it.
+inline constexpr Bytes kSrqNextSegment{16};
 inline constexpr Bytes kQueueAlignment{4096};  // queue buffers start on a page
 inline constexpr Bytes kAtomicOperand{8};      // compare-and-swap and fetch-and-add work on 8 bytes
 inline constexpr Bytes kUdGrhRoom{40};         // every UD receive buffer starts with room for a GRH
@@ -63,6 +66,13 @@ inline constexpr std::array<FamilyFacts, 2> kFamilies{{
 
 constexpr const FamilyFacts& family_facts(NicFamily family) {
   return kFamilies[static_cast<std::size_t>(family)];
+}
+
+// The longest payload that a CQE of this size holds beside its fields ("scatter to CQE", inline receive): on RC and UC
+// what a SEND brings, at the requester on RC what a READ or an atomic brings. rdma-core 44 providers/mlx5/cq.c:
+// MLX5_INLINE_SCATTER_32 (in the CQE) and MLX5_INLINE_SCATTER_64 (in the first half of a CQE of 128 B); mlx4 has none.
+constexpr Bytes inline_receive_room(NicFamily family, Bytes cqe) {
+  return family == NicFamily::mlx4 ? Bytes(0) : Bytes(cqe >= Bytes(128) ? 64 : 32);
 }
 
 // The segments of a WQE, in this order: control, then datagram, then remote address, then atomic, then the data (inline

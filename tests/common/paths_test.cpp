@@ -37,6 +37,15 @@ TEST_F(Paths, TheFoldersOfTheSourceStayKnown) {
   EXPECT_THAT(list_configs("clusters"), ::testing::Not(Contains("notes")));
 }
 
+TEST_F(Paths, AFolderBelowIsPartOfTheName) {
+  std::filesystem::create_directories(dir / "sweeps/paper");
+  write_file(dir / "sweeps/paper/rates.json", "{}");
+  EXPECT_EQ(find_config("sweeps", "paper/rates"), std::filesystem::canonical(dir / "sweeps/paper/rates.json"));
+  EXPECT_EQ(find_config("sweeps/paper", "rates"), find_config("sweeps", "paper/rates"));
+  EXPECT_THAT(list_configs("sweeps"), Contains("paper/rates"));
+  EXPECT_EQ(find_config("sweeps", "paper/other"), "paper/other");
+}
+
 TEST_F(Paths, APathIsTakenAsItIs) {
   EXPECT_EQ(find_config("clusters", "./x"), "./x");
   EXPECT_EQ(find_config("clusters", "x.json"), "x.json");

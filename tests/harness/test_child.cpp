@@ -1,4 +1,5 @@
 // Child processes: started from arguments, watched within bounds, ended with all they started.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -72,6 +73,31 @@ TEST(Child, EndTakesTheWholeGroupAlongEvenOneThatIgnoresSigterm) {
   child.end(milliseconds(100));
   EXPECT_FALSE(child.running());
   EXPECT_TRUE(is_gone_soon(std::stoi(read_text(folder.file("pid")))));
+}
+
+TEST(Child, DiesWithTheProcessThatStartedItHoweverThatEnds) {
+  TempFolder folder;
+  const pid_t starter = fork();
+  ASSERT_GE(starter, 0);
+  if (starter == 0) {
+    Child child(shell("trap '' TERM INT HUP; echo $$; exec sleep 1000"),
+                [&folder](std::string_view pid) { write_text(folder.file("pid"), std::string(pid)); });
+    wait_children({&child}, Clock::now() + milliseconds(20'000), nullptr,
+                  [&folder] { return std::filesystem::exists(folder.file("pid")); });
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(starter, &status, 0), starter);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(is_gone_soon(std::stoi(read_text(folder.file("pid")))));
+}
+
+TEST(Child, AProgramThatCannotRunIsOneLine) {
+  TempFolder folder;
+  write_text(folder.file("tool"), "no program");
+  std::filesystem::permissions(folder.file("tool"), std::filesystem::perms::owner_all);
+  EXPECT_EQ(error_of([&] { Child({folder.file("tool")}); }),
+            "cannot start " + folder.file("tool") + ": Exec format error");
 }
 
 TEST(Child, WhatItLeavesOpenDoesNotDelayItsEnd) {

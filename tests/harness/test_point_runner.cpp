@@ -162,5 +162,14 @@ TEST(PointRunner, TargetsAreFabricsOrHostsFilesOfThisMachine) {
             R"(--hosts: expected sim:NAME, null or a hosts file, got "sin:cib", which is no file)");
 }
 
+TEST(PointRunner, AClusterThatIsNotThereIsRefusedWithThoseThatAre) {
+  EXPECT_EQ(error_of([] { parse_target("sim:cibb"); }),
+            "unknown cluster \"cibb\": known are cib, cx, cx3; the path of a .json file will do as well");
+  TempFolder folder;
+  EXPECT_THAT(error_of([&] { parse_target("sim:" + folder.file("no.json")); }), testing::HasSubstr("no.json"));
+  write_text(folder.file("bad.json"), R"({"name": "bad"})");
+  EXPECT_THAT(error_of([&] { parse_target("sim:" + folder.file("bad.json")); }), testing::HasSubstr("bad.json"));
+}
+
 }  // namespace
 }  // namespace verbscope

@@ -140,6 +140,14 @@ TEST(Recalibrate, APredictionIsNeverFitted) {
             "nic.send_ns is fitted to send, which is a prediction");
 }
 
+TEST(Recalibrate, TwoParametersCannotHaveOneRow) {
+  Json profile = Json::parse(kProfile);
+  profile["nic"]["recv"]["recv_ns"]["row"] = "send";
+  const auto table = rows(80, 40);
+  EXPECT_EQ(error_of([&] { recalibrate(profile, calibrated_parameters(profile, "t"), table, toy_rate, FitOptions{}); }),
+            "nic.recv.recv_ns: another parameter is fitted to send already");
+}
+
 TEST(Recalibrate, WritesTheNewValuesAndNothingElse) {
   Json profile = Json::parse(kProfile);
   const auto parameters = calibrated_parameters(profile, "t");

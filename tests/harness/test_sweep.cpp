@@ -55,6 +55,28 @@ TEST(Sweep, RepetitionsFollowEachOtherWithSeedsOfTheirOwn) {
   EXPECT_EQ(points[3].seed, 40u);
 }
 
+TEST(Sweep, PointsKnowTheirEntryWhichMayHaveALabel) {
+  const Sweep sweep = parse_sweep(sweep_text(R"("vary": {"size": [1, 2]}, "points": [{"label": "one", "load": 1},
+    {"fabrics": ["null"]}, {"load": 2}], "show": ["rate_mops", "extra"])"),
+                                  "s.json");
+  EXPECT_EQ(sweep.points[0].label, "one");
+  EXPECT_EQ(sweep.points[1].label, "");
+  EXPECT_EQ(sweep.show, (std::vector<std::string>{"rate_mops", "extra"}));
+  std::vector<std::size_t> entries;
+  for (const Point& point : expand_sweep(sweep, "sim:cib")) {
+    entries.push_back(point.entry);
+    EXPECT_FALSE(point.params.contains("label"));
+  }
+  EXPECT_EQ(entries, (std::vector<std::size_t>{0, 0, 2, 2}));
+}
+
+TEST(Sweep, LabelsAndShownKeysAreChecked) {
+  EXPECT_THAT(parse_error(sweep_text(R"("points": [{"label": 1}])")), testing::HasSubstr("points[0]: label"));
+  EXPECT_THAT(parse_error(sweep_text(R"("show": [])")), testing::HasSubstr("at least one key"));
+  EXPECT_THAT(parse_error(sweep_text(R"("show": "rate_mops")")), testing::HasSubstr("show"));
+  EXPECT_THAT(parse_error(sweep_text(R"("fixed": {"a": 1}, "label": "x")")), testing::HasSubstr("label"));
+}
+
 TEST(Sweep, NothingButABenchmarkIsOnePointWithoutOptions) {
   EXPECT_EQ(params_of(R"({"schema": "verbscope.sweep/1", "benchmark": "send_rate"})"),
             (std::vector<std::string>{"{}"}));

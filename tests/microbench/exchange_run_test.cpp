@@ -71,6 +71,52 @@ TEST(ExchangeRun, BothSidesAgreeOnWhatWasSent) {
   }
 }
 
+// Both sides of a run of WRITEs over TCP, each on a null device.
+struct OneSidedRun {
+  Outcome server, client;
+
+  explicit OneSidedRun(const std::string& line) {
+    const std::string port = " -p " + std::to_string(free_port());
+    auto serving = std::async(std::launch::async, [&] {
+      test::OneSidedBenchmark benchmark;
+      NullProvider device;
+      const OptionSet set(line + port + " --cores " + std::to_string(allowed_cores().front()), &benchmark);
+      return run_server(benchmark, set.options, set.table, device);
+    });
+    test::OneSidedBenchmark benchmark;
+    NullProvider device;
+    const OptionSet set(line + port + " --cores " + std::to_string(allowed_cores().back()) + " 127.0.0.1", &benchmark);
+    client = run_client(benchmark, set.options, set.table, device);
+    server = serving.get();
+  }
+};
+
+TEST(ExchangeRun, AServerThatOnlyServesReportsTheRateOfItsClients) {
+  const OneSidedRun run("--direction in -q 2 -D 30ms --warmup 5ms");
+  EXPECT_EQ(run.server.failure, "");
+  EXPECT_EQ(run.client.failure, "");
+  const double rate = run.server.result.at("rate_mops");
+  EXPECT_GT(rate, 0);
+  EXPECT_EQ(run.server.result.at("clients")[0].at("result").at("rate_mops"), rate);
+  EXPECT_EQ(run.server.result.at("threads")[0].at("node"), "client0");
+  EXPECT_NEAR(run.server.result.at("window_ops").get<double>(),
+              rate * 1e6 * run.server.result.at("window_s").get<double>(), 1);
+}
+
+TEST(ExchangeRun, ClientsThatCountMeasureExactlyTheirIters) {
+  const OneSidedRun run("--direction in -q 3 -n 6400 --warmup 5ms");
+  EXPECT_EQ(run.server.failure, "");
+  EXPECT_EQ(run.server.result.at("ops"), 3 * 6400);
+}
+
+TEST(ExchangeRun, AClientThatOnlyServesOutlastsItsTimeout) {
+  // Nothing completes at the client; the server's signs of life keep it from giving up.
+  const OneSidedRun run("--direction out -D 2500ms --timeout 1500ms --warmup 0");
+  EXPECT_EQ(run.server.failure, "");
+  EXPECT_EQ(run.client.failure, "");
+  EXPECT_EQ(run.client.result.at("ops"), 0);
+}
+
 TEST(ExchangeRun, DifferentOptionsEndBothSidesWithBothValues) {
   Pair pair(true);
   auto server = pair.serve("-l 16");
@@ -86,7 +132,7 @@ class Deserter {
     NullProvider device;
     const OptionSet set(line + " host");
     const SendBenchmark benchmark(true);
-    const Plan plan = make_plan(set.options, FabricFacts{}, true);
+    const Plan plan = make_plan(set.options, FabricFacts{}, benchmark.traffic());
     Role role(benchmark, plan, Side::client, 0, {&device, "null0", {1}, -1, {}, false});
     channel_.send("endpoints", role.endpoints(), 10s);
     channel_.receive("endpoints", 10s);

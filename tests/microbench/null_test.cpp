@@ -72,6 +72,38 @@ TEST(Null, RatesComeFromTheSteadyWindow) {
   EXPECT_NEAR(result.at("window_ops").get<double>(), expected, 1);
 }
 
+TEST(Null, WritesAndReadsCountExactly) {
+  for (const char* line :
+       {"--verb write -s 32 -I 32 -l 16", "--verb read -q 2 -l 4", "--verb write --wr_api -c UC",
+        "--verb read --window 8 --addresses random --region_size 100000", "--verb write -q 4 --random_turns"}) {
+    test::OneSidedBenchmark benchmark;
+    const OptionSet set(std::string("--fabric null -n 6400 --warmup 0 ") + line, &benchmark);
+    const Outcome outcome = run_on_host(benchmark, set.options, set.table);
+    EXPECT_EQ(outcome.failure, "") << line;
+    EXPECT_EQ(outcome.result.at("ops"), 6400 * set.options.qp) << line;
+  }
+}
+
+TEST(Null, HasNoClientsThatCouldPost) {
+  test::OneSidedBenchmark benchmark;
+  const OptionSet set("--fabric null --direction in", &benchmark);
+  EXPECT_THROW(run_on_host(benchmark, set.options, set.table), UsageError);
+}
+
+TEST(Null, SaysWhatItDoesNotSupport) {
+  for (const auto& [line, feature] :
+       {std::pair{"-e", "completion events"}, std::pair{"--inline_recv 32", "inline receive"}}) {
+    const SendBenchmark benchmark(true);
+    const OptionSet set(std::string("--fabric null ") + line);
+    try {
+      run_on_host(benchmark, set.options, set.table);
+      FAIL() << "accepted " << line;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(), std::string("not supported by null0: ") + feature);
+    }
+  }
+}
+
 TEST(Null, RefusesToValidateWhatNeverMoves) {
   const SendBenchmark benchmark(true);
   const OptionSet set("--fabric null --validate");
@@ -102,26 +134,36 @@ TEST(Null, RefusesDatagramsOverTheMtu) {
 }
 
 #ifdef VERBSCOPE_COUNT_ALLOCATIONS
+// What every statement of a thread's loop allocates: one batch, then the drain.
+std::uint64_t allocations_of(const Benchmark& benchmark, const OptionSet& set) {
+  NullProvider provider;
+  FabricFacts facts;
+  facts.alone = true;
+  const Plan plan = make_plan(set.options, facts, benchmark.traffic());
+  Role role(benchmark, plan, Side::server, 0, {&provider, "null0", {1}, -1, {}, false, true});
+  role.connect_alone();
+  HostNode node;
+  RunControl control;
+  control.phase = Phase::stop;
+  control.quit = benchmark.traffic().driver == Side::client;
+  allocations = 0;
+  counting = true;
+  role.workload(0).run(node, control, role.tally(0));
+  counting = false;
+  EXPECT_GT(role.completed(), 0u);
+  return allocations;
+}
+
 TEST(Null, TheDataPathAllocatesNothing) {
   for (const bool sends : {true, false}) {
     const SendBenchmark benchmark(sends);
     const OptionSet set("--fabric null -c UD -s 32 -l 4 -q 2");
-    NullProvider provider;
-    FabricFacts facts;
-    facts.alone = true;
-    const Plan plan = make_plan(set.options, facts, sends);
-    Role role(benchmark, plan, Side::server, 0, {&provider, "null0", {1}, -1, {}, false});
-    role.connect_alone();
-    HostNode node;
-    RunControl control;
-    control.phase = Phase::stop;  // one batch, then the drain: every statement of the loops
-    control.quit = !sends;
-    allocations = 0;
-    counting = true;
-    role.workload(0).run(node, control, role.tally(0));
-    counting = false;
-    EXPECT_EQ(allocations, 0u) << (sends ? "sender" : "receiver");
-    EXPECT_GT(role.completed(), 0u);
+    EXPECT_EQ(allocations_of(benchmark, set), 0u) << (sends ? "sender" : "receiver");
+  }
+  for (const char* line : {"--verb write -l 4 -q 2", "--verb read --wr_api", "--verb write --addresses random"}) {
+    test::OneSidedBenchmark benchmark;
+    const OptionSet set(std::string("--fabric null ") + line, &benchmark);
+    EXPECT_EQ(allocations_of(benchmark, set), 0u) << line;
   }
 }
 

@@ -87,5 +87,23 @@ TEST(PayloadSlots, FitThePoolAndAreAtMostSixteen) {
   EXPECT_EQ(payload_stride(129), 256u);
 }
 
+TEST(PayloadChecker, JudgesAPlaceThatManyWroteToLineByLine) {
+  const Operation op{.payload = 100, .seed = 5};
+  const PayloadChecker checker(op);
+  std::vector<std::byte> place(128);
+  EXPECT_EQ(checker.lines(place), PayloadChecker::Lines::untouched);
+  fill_payload(op.seed, 3, std::span(place).first(100));
+  EXPECT_EQ(checker.lines(place), PayloadChecker::Lines::good);
+  std::vector<std::byte> other(100);
+  fill_payload(op.seed, 7, other);
+  std::copy(other.begin() + 64, other.end(), place.begin() + 64);  // the second line is another WRITE's
+  EXPECT_EQ(checker.lines(place), PayloadChecker::Lines::good);
+  place[70] ^= std::byte{1};
+  EXPECT_EQ(checker.lines(place), PayloadChecker::Lines::wrong);
+  place[70] ^= std::byte{1};
+  place[100] = std::byte{1};  // behind the payload
+  EXPECT_EQ(checker.lines(place), PayloadChecker::Lines::wrong);
+}
+
 }  // namespace
 }  // namespace verbscope

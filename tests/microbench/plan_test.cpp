@@ -12,9 +12,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string refusal(const Options& options, const FabricFacts& facts, bool server_sends = true) {
+const Traffic kOut;
+const Traffic kIn{.driver = Side::client};
+
+std::string refusal(const Options& options, const FabricFacts& facts, const Traffic& traffic = kOut) {
   try {
-    make_plan(options, facts, server_sends);
+    make_plan(options, facts, traffic);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -93,14 +96,14 @@ TEST(MakePlan, ChoosesDefaultsByFabric) {
   const FabricFacts sim{.simulated = true, .server_cores = 14, .client_cores = 14, .ports = 2, .default_clients = 3};
   Options options;
   options.connection = Transport::ud;
-  const Plan plan = make_plan(options, sim, true);
+  const Plan plan = make_plan(options, sim, kOut);
   EXPECT_EQ(plan.operation.payload, 64u);
   EXPECT_FALSE(plan.operation.inlined);
   EXPECT_EQ(plan.topology.clients, 3u);
-  EXPECT_EQ(plan.topology.client_threads, 1u);                             // they receive
-  EXPECT_EQ(make_plan(options, sim, false).topology.client_threads, 14u);  // they send
+  EXPECT_EQ(plan.topology.client_threads, 1u);                           // they receive
+  EXPECT_EQ(make_plan(options, sim, kIn).topology.client_threads, 14u);  // they send
   EXPECT_EQ(plan.schedule.duration, std::chrono::milliseconds(1));
-  const Plan host = make_plan(options, {.server_cores = 2, .client_cores = 2}, true);
+  const Plan host = make_plan(options, {.server_cores = 2, .client_cores = 2}, kOut);
   EXPECT_EQ(host.topology.client_threads, 1u);
   EXPECT_EQ(host.schedule.duration, std::chrono::seconds(3));
 }
@@ -109,16 +112,16 @@ TEST(MakePlan, InlinesPayloadsUpToTheInlineSizeOnly) {
   Options options;
   options.inline_size = 60;
   options.size = 60;
-  EXPECT_TRUE(make_plan(options, {}, true).operation.inlined);
+  EXPECT_TRUE(make_plan(options, {}, kOut).operation.inlined);
   options.size = 61;
-  EXPECT_FALSE(make_plan(options, {}, true).operation.inlined);
+  EXPECT_FALSE(make_plan(options, {}, kOut).operation.inlined);
   options.size = 0;
-  EXPECT_FALSE(make_plan(options, {}, true).operation.inlined);
+  EXPECT_FALSE(make_plan(options, {}, kOut).operation.inlined);
 }
 
 TEST(MakePlan, ConnectedQpsLimitTheDefaultClients) {
   Options options;
-  EXPECT_EQ(make_plan(options, {.simulated = true, .default_clients = 4}, true).topology.clients, 1u);
+  EXPECT_EQ(make_plan(options, {.simulated = true, .default_clients = 4}, kOut).topology.clients, 1u);
   options.clients = 4;
   EXPECT_THAT(refusal(options, {.simulated = true}), HasSubstr("--clients 4: the server's 1 x 1 connected QPs"));
 }
@@ -139,7 +142,46 @@ TEST(MakePlan, RefusesACountThatCompletionsCannotHit) {
   options.iters = 1000;
   options.cq_mod = 64;
   EXPECT_THAT(refusal(options, {}), HasSubstr("not a multiple of --cq_mod 64"));
-  EXPECT_EQ(refusal(options, {}, false), "accepted");  // a receiver counts one by one
+  EXPECT_EQ(refusal(options, {}, kIn), "accepted");  // a receiver counts one by one
+}
+
+TEST(MakePlan, RefusesAVerbThatTheTransportHasNot) {
+  Options options;
+  options.connection = Transport::uc;
+  EXPECT_EQ(refusal(options, {}, {.verb = Verb::read}), "--connection UC: it has no read");
+  EXPECT_EQ(refusal(options, {}, {.verb = Verb::write}), "accepted");
+  options.connection = Transport::ud;
+  EXPECT_EQ(refusal(options, {}, {.verb = Verb::write}), "--connection UD: it has no write");
+}
+
+TEST(MakePlan, AWindowTakesThePlaceOfTheQueueDepth) {
+  Options options;
+  EXPECT_EQ(make_plan(options, {}, {.window = 8}).operation.outstanding(), 8u);
+  EXPECT_EQ(make_plan(options, {}, {.window = 8}).operation.signal_every, 4u);  // half of what may be outstanding
+  EXPECT_EQ(make_plan(options, {}, {.window = 1000}).operation.outstanding(), 128u);
+  options.post_list = 16;
+  EXPECT_THAT(refusal(options, {}, {.window = 8}), HasSubstr("--post_list 16 is more than --window 8"));
+  options.post_list = 4;
+  options.cq_mod = 8;
+  EXPECT_THAT(refusal(options, {}, {.window = 8}), HasSubstr("--cq_mod 8 with --post_list 4 can wait for ever"));
+}
+
+TEST(MakePlan, RefusesWhatHasNoMeaningOneSided) {
+  Options options;
+  options.header_only = true;
+  EXPECT_THAT(refusal(options, {}, {.verb = Verb::write}), HasSubstr("--header_only"));
+  Options inlined;
+  inlined.inline_size = 64;
+  EXPECT_THAT(refusal(inlined, {}, {.verb = Verb::read}), HasSubstr("a READ sends no payload"));
+  EXPECT_THAT(refusal({}, {.alone = true}, {.driver = Side::client, .counted = Side::client}), HasSubstr("no clients"));
+}
+
+TEST(MakePlan, ClientsThatCountMeasureWholeStepsOnEachQp) {
+  const Traffic traffic{.verb = Verb::write, .driver = Side::client, .counted = Side::client};
+  Options options;
+  options.iters = 100;
+  options.qp = 3;
+  EXPECT_EQ(100 % make_plan(options, {}, traffic).operation.signal_every, 0u);  // not only 300: QPs are dealt out
 }
 
 }  // namespace

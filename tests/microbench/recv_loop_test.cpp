@@ -66,7 +66,7 @@ TEST(RecvLoop, CountsRepostsAndEndsWhenTold) {
       thread.message(static_cast<std::uint32_t>(sent++ % 16));
     }
   };
-  recv_loop<true>(thread.node, thread.state, thread.control, thread.tally);
+  recv_loop<true, false>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
   EXPECT_EQ(thread.queues[0].received, 100u);
   EXPECT_EQ(thread.state.wrong, 0u);
@@ -80,7 +80,7 @@ TEST(RecvLoop, NoticesAFlippedByte) {
   thread.message(2, [](std::byte* place) { place[kSize - 1] ^= std::byte{1}; });
   thread.message(3);
   thread.node.on_idle = [&] { thread.control.quit = true; };
-  recv_loop<true>(thread.node, thread.state, thread.control, thread.tally);
+  recv_loop<true, false>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.queues[0].received, 3u);
   EXPECT_EQ(thread.state.wrong, 1u);
 }
@@ -95,7 +95,7 @@ TEST(RecvLoop, MeasuresExactlyTheGoal) {
     thread.message(0);
     thread.message(0);
   };
-  recv_loop<true>(thread.node, thread.state, thread.control, thread.tally);
+  recv_loop<true, false>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 10u);
 }
 
@@ -103,7 +103,7 @@ TEST(RecvLoop, StopsOnAFailedCompletion) {
   Thread thread;
   thread.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_WR_FLUSH_ERR; };
   thread.message(0);
-  recv_loop<false>(thread.node, thread.state, thread.control, thread.tally);
+  recv_loop<false, false>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::completion_failed);
   EXPECT_EQ(thread.tally.end.code, IBV_WC_WR_FLUSH_ERR);
 }
@@ -117,7 +117,7 @@ TEST(RecvLoop, EndsAfterTheStopEvenWhileMessagesGoOn) {
     if (++seen == 50) thread.control.phase = Phase::stop;
     if (seen == 60) thread.control.quit = true;
   };
-  recv_loop<false>(thread.node, thread.state, thread.control, thread.tally);
+  recv_loop<false, false>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.queues[0].received, 60u);
   EXPECT_EQ(thread.tally.window.end_ops, 50u);
 }
@@ -131,7 +131,7 @@ TEST(RecvLoop, OfAClientClosesItsWindowWhenTheStopComesAfterTheLastMessage) {
       if (++idle == 2) thread.control.phase = Phase::stop;
       if (idle == 4) thread.control.quit = true;
     };
-    recv_loop<true>(thread.node, thread.state, thread.control, thread.tally);
+    recv_loop<true, false>(thread.node, thread.state, thread.control, thread.tally);
     EXPECT_EQ(thread.tally.window_closed, client);
   }
 }
@@ -155,6 +155,27 @@ TEST(RecvList, IsThirtyTwoOrHalfOfAShallowQueue) {
   EXPECT_EQ(recv_list(512), 32u);
   EXPECT_EQ(recv_list(10), 5u);
   EXPECT_EQ(recv_list(1), 1u);
+}
+
+TEST(RecvLoop, ASharedQueueGetsBackWhatHasCompletedInAnyOrder) {
+  Thread thread;
+  thread.queues[0].srq = thread.device.srq();
+  std::swap(thread.device.recv_ids[0], thread.device.recv_ids[5]);  // another QP's message completes first
+  int sent = 0;
+  thread.node.on_idle = [&] {
+    if (sent == 4) {
+      thread.control.quit = true;
+    } else {
+      thread.message(static_cast<std::uint32_t>(sent++));
+    }
+  };
+  recv_loop<true, true>(thread.node, thread.state, thread.control, thread.tally);
+  EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
+  EXPECT_EQ(thread.state.wrong, 0u);
+  EXPECT_EQ(thread.device.srq_posts, 1);
+  // The four that completed, 5 1 2 3, are posted again, and none of those that still wait.
+  const std::vector<std::uint64_t> waiting(thread.device.recv_ids.begin(), thread.device.recv_ids.end());
+  EXPECT_EQ(waiting, (std::vector<std::uint64_t>{4, 0, 6, 7, 3, 2, 1, 5}));
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ class ScriptedDevice {
     context_.ops.post_send = post_send;
     context_.ops.post_recv = post_recv;
     context_.ops.poll_cq = poll_cq;
+    context_.ops.post_srq_recv = post_srq_recv;
+    context_.ops.req_notify_cq = req_notify_cq;
     cq_.context = &context_;
     cq_.cq_context = this;
   }
@@ -37,6 +39,11 @@ class ScriptedDevice {
     return &qp;
   }
   ibv_cq* cq() { return &cq_; }
+  ibv_srq* srq() {
+    srq_.context = &context_;
+    srq_.srq_context = this;
+    return &srq_;
+  }
 
   // The test's say in things.
   int completions_per_poll = 1 << 20;
@@ -50,6 +57,8 @@ class ScriptedDevice {
   bool overflowed = false;             // more outstanding than a queue holds
   std::deque<std::uint64_t> recv_ids;  // wr_id of each RECV that waits for a message
   int polls = 0;
+  int srq_posts = 0;  // lists
+  int armed = 0;      // times that an event was asked for
 
   // A message for the RECV at the front.
   void deliver(std::uint32_t length) {
@@ -98,6 +107,18 @@ class ScriptedDevice {
     return 0;
   }
 
+  static int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr**) {
+    auto& self = *static_cast<ScriptedDevice*>(srq->srq_context);
+    for (; wr != nullptr; wr = wr->next) self.recv_ids.push_back(wr->wr_id);
+    ++self.srq_posts;
+    return 0;
+  }
+
+  static int req_notify_cq(ibv_cq* cq, int) {
+    ++static_cast<ScriptedDevice*>(cq->cq_context)->armed;
+    return 0;
+  }
+
   static int poll_cq(ibv_cq* cq, int entries, ibv_wc* wcs) {
     auto& self = *static_cast<ScriptedDevice*>(cq->cq_context);
     ++self.polls;
@@ -114,6 +135,7 @@ class ScriptedDevice {
 
   ibv_context context_{};
   ibv_cq cq_{};
+  ibv_srq srq_{};
   std::deque<ibv_qp> qps_;
   std::map<ibv_qp*, std::uint32_t> depth_, outstanding_, unsignaled_;
   std::deque<Pending> pending_;
@@ -127,6 +149,16 @@ struct ScriptedNode {
   Picos now() { return Picos(time += 1000); }
   void relax() { on_idle(); }
   void work(Nanos) {}
+  void watch(const void*, std::size_t) {}
+  void look() {}
+  ibv_cq* await_event(ibv_comp_channel*, Nanos) {
+    ++sleeps;
+    on_idle();
+    return cq;
+  }
+
+  int sleeps = 0;
+  ibv_cq* cq = nullptr;  // what a sleep yields
 };
 
 }  // namespace verbscope::test

@@ -61,6 +61,33 @@ TEST(SendRing, HeaderOnlyCarriesTheSlotInTheImmediate) {
   EXPECT_EQ(ring.list()[3].num_sge, 0);
 }
 
+TEST(SendRing, WritesAndReadsNameThePeersRegion) {
+  for (const auto& [verb, opcode] :
+       {std::pair{Verb::write, IBV_WR_RDMA_WRITE}, std::pair{Verb::read, IBV_WR_RDMA_READ}}) {
+    const Operation op{.verb = verb, .payload = 32, .post_list = 2, .signal_every = 2};
+    const SendRing ring(op, ring_shape(op, 1), {.address = 4096, .stride = 128, .slots = 2, .lkey = 9}, {}, 0,
+                        {.address = 1 << 16, .bytes = 1 << 12, .rkey = 77});
+    for (const ibv_send_wr& wr : ring.list()) {
+      EXPECT_EQ(wr.opcode, opcode);
+      EXPECT_EQ(wr.wr.rdma.remote_addr, 1u << 16);
+      EXPECT_EQ(wr.wr.rdma.rkey, 77u);
+      EXPECT_EQ(wr.sg_list->length, 32u);
+    }
+  }
+}
+
+TEST(RingShape, OfMovingAddressesIsLongEnoughThatALapCostsLittle) {
+  EXPECT_EQ(ring_shape({.verb = Verb::write}, 1).length, 32u);
+  EXPECT_EQ(ring_shape({.verb = Verb::read, .post_list = 3, .signal_every = 4}, 1).length, 36u);
+  EXPECT_EQ(ring_shape({.verb = Verb::write, .post_list = 16, .signal_every = 64}, 1).length, 64u);
+}
+
+TEST(RingShape, ValidatedReadsHaveBytesOfTheirOwn) {
+  // 100 may be outstanding: the next multiple of a ring of 32.
+  const Operation op{.verb = Verb::read, .post_list = 16, .signal_every = 8, .tx_depth = 100, .validate = true};
+  EXPECT_EQ(ring_shape(op, 1).length, 128u);
+}
+
 TEST(PostedTo, CountsEachPartnersShare) {
   // A ring of 7 over 3 partners: positions 0..6 go to 0 1 2 0 1 2 0.
   EXPECT_EQ(posted_to(7, 7, 3, 0), 3u);

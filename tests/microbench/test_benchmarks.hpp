@@ -2,6 +2,7 @@
 #pragma once
 
 #include "microbench/benchmark.hpp"
+#include "microbench/one_sided.hpp"
 #include "microbench/options.hpp"
 #include "microbench/receiver.hpp"
 #include "microbench/sender.hpp"
@@ -11,7 +12,12 @@ namespace verbscope::test {
 class SendBenchmark final : public Benchmark {
  public:
   explicit SendBenchmark(bool server_sends) : server_sends_(server_sends) {}
-  Description describe() const override { return {"test_rate", "For tests.", server_sends_, "SEND"}; }
+  Description describe() const override { return {"test_rate", "For tests."}; }
+  Traffic traffic() const override {
+    Traffic traffic;
+    traffic.driver = server_sends_ ? Side::server : Side::client;
+    return traffic;
+  }
   QueueNeeds needs(const Operation& operation, Side side) const override {
     return sends(side) ? sender_needs(operation) : receiver_needs(operation);
   }
@@ -21,7 +27,7 @@ class SendBenchmark final : public Benchmark {
   Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const override {
     VerbShape shape = verb_shape(operation, ports);
     if (server_sends_) return predict_requester(cluster, shape);
-    shape.post_list = static_cast<int>(recv_list(operation.rx_depth));
+    shape.post_list = static_cast<int>(recv_list(operation));
     return predict_receiver(cluster, shape);
   }
 
@@ -30,15 +36,33 @@ class SendBenchmark final : public Benchmark {
   bool server_sends_;
 };
 
+// WRITEs or READs with every option that there is for them.
+class OneSidedBenchmark final : public OneSided {
+ public:
+  OneSidedBenchmark() : OneSided(Verb::write) {}
+  Description describe() const override { return {"test_one_sided", "For tests."}; }
+  void options(OptionTable& table) override {
+    add_verb(table, true);
+    add_direction(table);
+    add_window(table);
+    add_region(table);
+    table.flag("--random_turns", random_turns_, "");
+    table.flag("--everybody", everybody_, "");
+  }
+};
+
 // Options with the table that they stand in.
 struct OptionSet {
   CLI::App app;
   Options options;
   OptionTable table{app};
-  explicit OptionSet(const std::string& line) {
+  // Also with the options of `benchmark`, which must outlive the set.
+  explicit OptionSet(const std::string& line, Benchmark* benchmark = nullptr) {
     add_common_options(table, options);
+    if (benchmark != nullptr) benchmark->options(table);
     app.add_option("host", options.host);
     app.parse(line);
+    if (benchmark != nullptr) benchmark->adjust(options);
     check_options(options);
   }
 };

@@ -56,11 +56,10 @@ TEST(UcNotReady, PacketsOfAMessageWhoseStartWasNeverSeenAreDropped) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RESET;
   ASSERT_EQ(pair.a.provider().modify_qp(pair.qa, &attr, IBV_QP_STATE), 0);
-  ASSERT_EQ(bring_up(pair.a, pair.qa, pair.options, 1, pair.qb->qp_num), 0);
+  QpOptions one_before = pair.options;
+  one_before.psn = 0x1233;
+  ASSERT_EQ(bring_up(pair.a, pair.qa, one_before, 1, pair.qb->qp_num), 0);
   pair.b.post_recv(pair.qb, kIn, 2000, 1);
-  attr.sq_psn = 0x1233;
-  attr.qp_state = IBV_QPS_RTS;
-  ASSERT_EQ(pair.a.provider().modify_qp(pair.qa, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
   ASSERT_EQ(pair.send({.length = 600}), 0);
   pair.pass(kLong);
   for (const ibv_wc& wc : pair.b.poll_recvs()) {
@@ -281,6 +280,7 @@ TEST(Ports, EachHasARateOfItsOwn) {
   // 54.54 Gb/s 604.6 ns each: 36.3 us for 60 and 72.6 us for 120.
   const auto time = [](std::uint8_t port_of_second) {
     Profile profile = steady_profile();
+    profile.fabric.port_share = 1;
     profile.wire.pcie.lane_mb_per_s *= 10;  // or PCIe would be the limit of both together
     TwoNodes nodes(profile);
     for (const std::uint8_t port : {std::uint8_t{1}, port_of_second}) {

@@ -12,12 +12,13 @@ using testing::SizeIs;
 constexpr std::uint64_t kIn = 64 * 1024;
 constexpr Picos kLong = std::chrono::microseconds(200);
 
-// What the sender's link saw of one post of `count` requests (no QP-context miss: one request went before).
+// What the sender's link saw of one post of `count` requests (neither the QP's state nor the translation is missing:
+// one request from the same memory went before).
 PcieCounts counts_of_post(const Profile& profile, ibv_qp_type type, const Send& send, int count,
                           QpOptions options = {}) {
   Pair pair(type, options, profile);
   pair.b.post_recvs(pair.qb, kIn, 1024, 64);
-  pair.send({.length = 0, .flags = kInline});
+  pair.send({.offset = send.offset, .length = 1, .flags = 0});
   pair.pass(kLong);
   const PcieCounts before = pair.cluster.pcie_counts(0);
   EXPECT_EQ(pair.send_list(send, count), 0);

@@ -1,5 +1,7 @@
 #include "tests/nic_sim/two_nodes.hpp"
 
+#include "verbs/extended_qp.hpp"
+
 namespace verbscope::test {
 
 Profile steady_profile(const std::string& name) {
@@ -27,9 +29,9 @@ TestNode::TestNode(SimCluster& cluster, int number, int cq_entries)
   std::memset(memory_.get(), 0, kMemory);
   context_ = provider_->open("sim0");
   pd_ = provider_->alloc_pd(context_);
-  mr_ = provider_->reg_mr(pd_, memory_.get(), kMemory, IBV_ACCESS_LOCAL_WRITE);
-  send_cq_ = provider_->create_cq(context_, cq_entries);
-  recv_cq_ = provider_->create_cq(context_, cq_entries);
+  mr_ = provider_->reg_mr(pd_, memory_.get(), kMemory, kAllAccess);
+  send_cq_ = provider_->create_cq(context_, cq_entries, nullptr);
+  recv_cq_ = provider_->create_cq(context_, cq_entries, nullptr);
 }
 
 TestNode::~TestNode() {
@@ -47,13 +49,19 @@ ibv_sge TestNode::sge(std::uint64_t offset, std::uint32_t length) {
 }
 
 ibv_qp* TestNode::make_qp(ibv_qp_type type, const QpOptions& options) {
-  ibv_qp_init_attr init{};
+  ibv_qp_init_attr_ex init{};
   init.send_cq = send_cq_;
   init.recv_cq = recv_cq_;
   init.cap = options.cap;
   init.qp_type = type;
   init.sq_sig_all = options.signal_all ? 1 : 0;
-  qps_.push_back(provider_->create_qp(pd_, &init));
+  init.comp_mask = IBV_QP_INIT_ATTR_PD;
+  init.pd = pd_;
+  if (options.builder) {
+    init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    init.send_ops_flags = send_operations(type);
+  }
+  qps_.push_back(provider_->create_qp_ex(context_, &init));
   EXPECT_NE(qps_.back(), nullptr);
   return qps_.back();
 }
@@ -165,6 +173,7 @@ int bring_up(TestNode& node, ibv_qp* qp, const QpOptions& options, int to, std::
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = options.port;
   attr.qkey = options.qkey;
+  attr.qp_access_flags = kAllAccess;
   int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
   mask |= datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
   int error = node.provider().modify_qp(qp, &attr, mask);
@@ -176,7 +185,7 @@ int bring_up(TestNode& node, ibv_qp* qp, const QpOptions& options, int to, std::
     attr.path_mtu = options.mtu;
     attr.dest_qp_num = peer;
     attr.rq_psn = options.psn;
-    attr.max_dest_rd_atomic = 1;
+    attr.max_dest_rd_atomic = options.reads;
     attr.min_rnr_timer = options.min_rnr_timer;
     mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     if (reliable) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -188,7 +197,7 @@ int bring_up(TestNode& node, ibv_qp* qp, const QpOptions& options, int to, std::
   attr.timeout = options.timeout;
   attr.retry_cnt = options.retries;
   attr.rnr_retry = options.rnr_retries;
-  attr.max_rd_atomic = 1;
+  attr.max_rd_atomic = options.reads;
   mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
   if (reliable) mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   return node.provider().modify_qp(qp, &attr, mask);
@@ -199,7 +208,7 @@ TwoNodes::TwoNodes(const Profile& p, std::uint64_t seed, int cq_entries)
 
 void TwoNodes::pass(Picos time) {
   Provider& provider = a.provider();
-  ibv_cq* idle = provider.create_cq(a.context(), 1);
+  ibv_cq* idle = provider.create_cq(a.context(), 1, nullptr);
   cluster.add_thread(0, cores_used_++, [&](SimNode& node) {
     node.work(std::chrono::duration_cast<Nanos>(time));
     ibv_wc wc{};

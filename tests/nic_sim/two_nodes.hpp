@@ -22,9 +22,14 @@ Profile steady_profile(const std::string& name = "cib");
 std::vector<std::uint64_t> values(const PcieCounts& counts);
 std::vector<std::uint64_t> values(const NicCounts& counts);
 
+// Everything that memory and connections can allow.
+constexpr int kAllAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
 struct QpOptions {
   ibv_qp_cap cap{.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = 256};
   bool signal_all = false;
+  bool builder = false;  // with the ibv_wr_* interface, for all operations of the transport
   std::uint8_t port = 1;
   std::uint32_t qkey = 0x1111;
   std::uint8_t timeout = 14;  // 4.096 us * 2^14 = 67 ms
@@ -34,6 +39,7 @@ struct QpOptions {
   ibv_mtu mtu = IBV_MTU_4096;
   bool global = false;  // address with a GRH
   std::uint32_t psn = 0x1234;
+  std::uint8_t reads = 16;  // and atomics of a connection at once
 };
 
 // Flags of a request, as numbers.

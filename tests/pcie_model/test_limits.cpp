@@ -74,5 +74,23 @@ TEST(Limits, ReceiverTakesSendsOnly) {
   EXPECT_EQ(error(gather_shape(recv, ud, 8, 1)), "");
 }
 
+TEST(Limits, ResponderTakesOneSidedVerbsOnly) {
+  const auto error = [](const VerbShape& shape) { return message_of([&] { predict_responder(wide_mlx5(), shape); }); };
+  EXPECT_EQ(error(gather_shape(send, rc, 8, 1)), "send is not one-sided: ask for the receiver");
+  EXPECT_EQ(error(gather_shape(read, uc, 8, 1)), "read is no verb of transport UC");
+  EXPECT_EQ(error(gather_shape(fetch_add, rc, 4, 1)), "payload of fetch_add is 8 B, not 4");
+  VerbShape shape = gather_shape(read, rc, 8, 1);
+  shape.immediate = true;
+  EXPECT_EQ(error(shape), "read has no immediate");
+}
+
+TEST(Limits, InlineReceiveWhereThereIsNone) {
+  VerbShape shape = inline_shape(send, ud, 8, 1);
+  shape.inline_recv = true;
+  EXPECT_EQ(message_of([&] { predict_receiver(wide_mlx5(), shape); }), "UD has no inline receive: only RC and UC");
+  shape.transport = rc;
+  EXPECT_EQ(message_of([&] { predict_receiver(narrow_mlx4(), shape); }), "narrow (mlx4) has no inline receive");
+}
+
 }  // namespace
 }  // namespace verbscope

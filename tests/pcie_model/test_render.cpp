@@ -22,6 +22,16 @@ TEST(Render, JsonComesBackTheSame) {
   EXPECT_EQ(to_json(prediction_from_json(json, "record")), json);
   const Json receiver = to_json(predict_receiver(wide_mlx5(), header_only_shape(Transport::ud, 1)));
   EXPECT_EQ(to_json(prediction_from_json(receiver, "record")), receiver);
+  VerbShape shape = inline_shape(Verb::write, Transport::rc, 8, 1);
+  shape.immediate = shape.inline_recv = shape.shared_recv_queue = true;
+  const Json responder = to_json(predict_responder(wide_mlx5(), shape));
+  EXPECT_EQ(to_json(prediction_from_json(responder, "record")), responder);
+  EXPECT_EQ(responder["role"], "responder");
+}
+
+TEST(Render, TableOfAPassiveSideHasNoWqe) {
+  const std::string table = format_table(predict_responder(wide_mlx5(), gather_shape(Verb::read, Transport::rc, 8, 1)));
+  EXPECT_THAT(table, testing::StartsWith("wide, responder: RC read, 8 B, post list 1\nno WQE\n"));
 }
 
 TEST(Render, JsonHasEventsAndBoundsByName) {
@@ -91,6 +101,16 @@ TEST(ShapeFromJson, PayloadOverTheInlineSizeIsNotInline) {
   EXPECT_TRUE(shape_from_json({{"size", 64}, {"inline_size", 64}}, "x").inlined);
   EXPECT_FALSE(
       shape_from_json({{"verb", "read"}, {"connection", "RC"}, {"size", 8}, {"inline_size", 64}}, "x").inlined);
+}
+
+TEST(ShapeFromJson, ReceiveOptions) {
+  const Json config = {{"connection", "RC"}, {"size", 32}, {"inline_recv", 32}, {"srq", true}};
+  EXPECT_TRUE(shape_from_json(config, "x").inline_recv);
+  EXPECT_TRUE(shape_from_json(config, "x").shared_recv_queue);
+  EXPECT_FALSE(shape_from_json({{"size", 33}, {"inline_recv", 32}}, "x").inline_recv);
+  EXPECT_FALSE(shape_from_json({{"size", 0}, {"inline_recv", 32}}, "x").inline_recv);
+  EXPECT_TRUE(
+      shape_from_json({{"verb", "write"}, {"connection", "RC"}, {"size", 8}, {"immediate", true}}, "x").immediate);
 }
 
 TEST(ShapeFromJson, SizeIsNeededUnlessItFollows) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 """Boots the emulated machine and runs the checks in it (softroce.machine in ctest); check.py tells what came of each.
 
-    boot.py --bin FOLDER --out FOLDER --cache FOLDER --expect NAME...
+    boot.py --bin FOLDER --tests FOLDER --out FOLDER --cache FOLDER --expect NAME...
 
 Exit 0: the machine ran every check of the list, and no other; 1: it did not; 77: this host cannot run it (1 when CI=true).
 """
@@ -21,12 +21,14 @@ BOOT_LIMIT_S = 120
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", required=True, help="the benchmarks")
+    parser.add_argument("--tests", required=True, help="the test programs")
     parser.add_argument("--out", required=True, help="where results go; emptied first")
     parser.add_argument("--cache", required=True, help="where the initramfs is kept")
-    parser.add_argument("--limit", type=int, default=900, help="seconds for all")
+    parser.add_argument("--limit", type=int, default=1300, help="seconds for all")
     parser.add_argument("--expect", nargs="+", required=True, help="the names of the checks")
     options = parser.parse_args()
-    variables = {"VERBSCOPE_SOFTROCE": HERE, "VERBSCOPE_SOURCE": HERE.parents[1], "VERBSCOPE_BIN": options.bin}
+    variables = {"VERBSCOPE_SOFTROCE": HERE, "VERBSCOPE_SOURCE": HERE.parents[1], "VERBSCOPE_BIN": options.bin,
+                 "VERBSCOPE_TESTS": options.tests}
     out = pathlib.Path(options.out)
     try:
         seconds = machine.run(HERE / "guest.sh", out, options.cache, variables, BOOT_LIMIT_S, options.limit)

@@ -16,6 +16,7 @@ class MockProvider : public Provider {
   MOCK_METHOD(std::vector<std::string>, device_names, (), (override));
   MOCK_METHOD(ibv_context*, open, (const std::string&), (override));
   MOCK_METHOD(int, close, (ibv_context*), (override));
+  MOCK_METHOD(int, set_inline_recv, (ibv_context*, std::uint32_t), (override));
   MOCK_METHOD(int, query_device, (ibv_context*, ibv_device_attr*), (override));
   MOCK_METHOD(int, query_port, (ibv_context*, std::uint8_t, ibv_port_attr*), (override));
   MOCK_METHOD(int, query_gid, (ibv_context*, std::uint8_t, std::uint32_t, ibv_gid_entry*), (override));
@@ -23,9 +24,16 @@ class MockProvider : public Provider {
   MOCK_METHOD(int, dealloc_pd, (ibv_pd*), (override));
   MOCK_METHOD(ibv_mr*, reg_mr, (ibv_pd*, void*, std::size_t, int), (override));
   MOCK_METHOD(int, dereg_mr, (ibv_mr*), (override));
-  MOCK_METHOD(ibv_cq*, create_cq, (ibv_context*, int), (override));
+  MOCK_METHOD(ibv_comp_channel*, create_comp_channel, (ibv_context*), (override));
+  MOCK_METHOD(int, destroy_comp_channel, (ibv_comp_channel*), (override));
+  MOCK_METHOD(ibv_cq*, create_cq, (ibv_context*, int, ibv_comp_channel*), (override));
   MOCK_METHOD(int, destroy_cq, (ibv_cq*), (override));
+  MOCK_METHOD(ibv_srq*, create_srq, (ibv_pd*, ibv_srq_init_attr*), (override));
+  MOCK_METHOD(int, query_srq, (ibv_srq*, ibv_srq_attr*), (override));
+  MOCK_METHOD(int, destroy_srq, (ibv_srq*), (override));
   MOCK_METHOD(ibv_qp*, create_qp, (ibv_pd*, ibv_qp_init_attr*), (override));
+  MOCK_METHOD(ibv_qp*, create_qp_ex, (ibv_context*, ibv_qp_init_attr_ex*), (override));
+  MOCK_METHOD(ibv_qp_ex*, qp_to_qp_ex, (ibv_qp*), (override));
   MOCK_METHOD(int, modify_qp, (ibv_qp*, ibv_qp_attr*, int), (override));
   MOCK_METHOD(int, query_qp, (ibv_qp*, ibv_qp_attr*, int, ibv_qp_init_attr*), (override));
   MOCK_METHOD(int, destroy_qp, (ibv_qp*), (override));
@@ -75,7 +83,8 @@ class MockDevice : public testing::NiceMock<MockProvider> {
     });
     ON_CALL(*this, alloc_pd(_)).WillByDefault(Return(&pd));
     ON_CALL(*this, reg_mr(_, _, _, _)).WillByDefault(Return(&mr));
-    ON_CALL(*this, create_cq(_, _)).WillByDefault(Return(&cq));
+    ON_CALL(*this, create_comp_channel(_)).WillByDefault(Return(&channel));
+    ON_CALL(*this, create_cq(_, _, _)).WillByDefault(Return(&cq));
     ON_CALL(*this, create_qp(_, _)).WillByDefault(Return(&qp));
     ON_CALL(*this, create_ah(_, _)).WillByDefault(Return(&ah));
   }
@@ -86,8 +95,11 @@ class MockDevice : public testing::NiceMock<MockProvider> {
   ibv_port_attr port{};
   ibv_pd pd{};
   ibv_mr mr{};
+  ibv_comp_channel channel{};
   ibv_cq cq{};
+  ibv_srq srq{};
   ibv_qp qp{};
+  ibv_qp_ex qp_ex{};
   ibv_ah ah{};
 };
 

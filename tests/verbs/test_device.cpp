@@ -70,16 +70,74 @@ TEST(Device, RefusalToOpenNamesDeviceAndReason) {
 TEST(Cq, MoreEntriesThanTheDeviceOffers) {
   MockDevice mock;
   const Device device(mock, "");
-  EXPECT_CALL(mock, create_cq(_, 5001)).WillOnce(SetErrnoAndReturn(EINVAL, nullptr));
+  EXPECT_CALL(mock, create_cq(_, 5001, _)).WillOnce(SetErrnoAndReturn(EINVAL, nullptr));
   EXPECT_EQ(error_of([&] { Cq(device, 5001); }), "create a completion queue of 5001 entries: mock0 offers 5000");
 }
 
 TEST(Cq, RefusalWithinWhatTheDeviceOffers) {
   MockDevice mock;
   const Device device(mock, "");
-  EXPECT_CALL(mock, create_cq(_, 10)).WillOnce(SetErrnoAndReturn(ENOMEM, nullptr));
+  EXPECT_CALL(mock, create_cq(_, 10, _)).WillOnce(SetErrnoAndReturn(ENOMEM, nullptr));
   EXPECT_EQ(error_of([&] { Cq(device, 10); }),
             "create a completion queue of 10 entries on mock0: Cannot allocate memory");
+}
+
+TEST(Cq, TellsTheDeviceItsChannel) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const CompChannel channel(device);
+  EXPECT_CALL(mock, create_cq(_, 10, &mock.channel)).WillOnce(Return(&mock.cq));
+  Cq(device, 10, channel.get());
+}
+
+TEST(CompChannel, RefusalSaysWhetherTheDeviceHasThem) {
+  MockDevice mock;
+  const Device device(mock, "");
+  EXPECT_CALL(mock, create_comp_channel(_))
+      .WillOnce(SetErrnoAndReturn(ENOSYS, nullptr))
+      .WillOnce(SetErrnoAndReturn(EMFILE, nullptr));
+  EXPECT_EQ(error_of([&] { CompChannel channel(device); }), "not supported by mock0: completion events");
+  EXPECT_EQ(error_of([&] { CompChannel channel(device); }),
+            "create a completion channel on mock0: Too many open files");
+}
+
+TEST(Srq, AsksForWhatItIsTold) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  ibv_srq_init_attr asked{};
+  EXPECT_CALL(mock, create_srq(&mock.pd, _)).WillOnce([&](ibv_pd*, ibv_srq_init_attr* attr) {
+    asked = *attr;
+    return &mock.srq;
+  });
+  const Srq srq(pd, 100, 2);
+  EXPECT_EQ(asked.attr.max_wr, 100u);
+  EXPECT_EQ(asked.attr.max_sge, 2u);
+}
+
+TEST(Srq, RefusalSaysWhatTheDeviceOffers) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  EXPECT_CALL(mock, create_srq(_, _)).WillRepeatedly(SetErrnoAndReturn(EINVAL, nullptr));
+  EXPECT_EQ(error_of([&] { Srq(pd, 16, 1); }), "not supported by mock0: shared receive queues");  // it says max_srq 0
+  mock.attributes.max_srq = 10;
+  mock.attributes.max_srq_wr = 500;
+  mock.attributes.max_srq_sge = 3;
+  EXPECT_EQ(error_of([&] { Srq(pd, 501, 1); }),
+            "create a shared receive queue of depth 501 with 1 SGEs: mock0 offers depth 500 and 3 SGEs");
+  EXPECT_EQ(error_of([&] { Srq(pd, 16, 1); }),
+            "create a shared receive queue of depth 16 with 1 SGEs on mock0: Invalid argument");
+}
+
+TEST(InlineRecv, BeyondTheDevice) {
+  MockDevice mock;
+  const Device device(mock, "");
+  EXPECT_CALL(mock, set_inline_recv(_, 32)).WillOnce(Return(0)).WillOnce(Return(EOPNOTSUPP)).WillOnce(Return(EINVAL));
+  EXPECT_EQ(error_of([&] { set_inline_recv(device, 32); }), "(nothing thrown)");
+  EXPECT_EQ(error_of([&] { set_inline_recv(device, 32); }), "not supported by mock0: inline receive");
+  EXPECT_EQ(error_of([&] { set_inline_recv(device, 32); }),
+            "not supported by mock0: inline receive of 32 bytes, that is too many");
 }
 
 TEST(Mr, RefusalNamesTheSize) {
@@ -131,7 +189,7 @@ TEST(Ownership, AssignmentGivesBackBothInTheEnd) {
   MockDevice mock;
   ibv_cq other{};
   const Device device(mock, "");
-  EXPECT_CALL(mock, create_cq(_, _)).WillOnce(Return(&mock.cq)).WillOnce(Return(&other));
+  EXPECT_CALL(mock, create_cq(_, _, _)).WillOnce(Return(&mock.cq)).WillOnce(Return(&other));
   EXPECT_CALL(mock, destroy_cq(&mock.cq)).Times(1);
   EXPECT_CALL(mock, destroy_cq(&other)).Times(1);
   Cq first(device, 1);

@@ -43,6 +43,18 @@ TEST(Buffer, SaysWhichPagesItGot) {
                                                          : "100 bytes on ordinary pages of 4 KiB; huge pages: "));
 }
 
+TEST(Buffer, OnPagesOfThisSizeOrNotAtAll) {
+  const Buffer small(Bytes(5000), PageSize::kb4);
+  EXPECT_EQ(small.describe(), "5000 bytes on ordinary pages of 4 KiB");
+  EXPECT_TRUE(std::ranges::all_of(small.bytes(), [](std::byte byte) { return byte == std::byte{0}; }));
+  try {
+    EXPECT_TRUE(Buffer(Bytes(5000), PageSize::mb2).huge());
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AnyOf(testing::StartsWith("allocate 5000 bytes on huge pages of 2 MiB: ")));
+    EXPECT_THAT(error.what(), HasSubstr("/proc/sys/vm/nr_hugepages"));
+  }
+}
+
 TEST(Buffer, OfNothingOrOfTooMuch) {
   EXPECT_EQ(error_of([] { Buffer(Bytes(0)); }), "allocate a buffer of 0 bytes");
   EXPECT_THAT(error_of([] { Buffer(Bytes(std::uint64_t{1} << 60)); }),
@@ -58,6 +70,25 @@ TEST(Buffer, MovesWithItsMemory) {
   std::swap(first, second);
   EXPECT_EQ(first.data(), memory);
   EXPECT_EQ(second.size(), 20u);
+}
+
+TEST(HostEvent, ThatDoesNotComeIsATimeout) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);  // in the place of a channel on which nothing ever happens
+  ibv_comp_channel channel{.context = nullptr, .fd = ends[0], .refcnt = 0};
+  const HostNode node;
+  const Picos before = node.now();
+  EXPECT_EQ(node.await_event(&channel, std::chrono::milliseconds(2)), nullptr);
+  EXPECT_EQ(errno, ETIMEDOUT);
+  EXPECT_GE(node.now() - before, Picos(std::chrono::milliseconds(2)) * 99 / 100);  // two clocks
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(HostEvent, OnAClosedChannelIsAnError) {
+  ibv_comp_channel channel{.context = nullptr, .fd = 1'000'000, .refcnt = 0};
+  EXPECT_EQ(HostNode{}.await_event(&channel, std::chrono::seconds(10)), nullptr);
+  EXPECT_EQ(errno, EBADF);
 }
 
 TEST(HostNode, ClockGoesForwardAndTheRestIsFree) {

@@ -175,6 +175,34 @@ TEST(NullDevice, OnlyWhatTheTransportCanDo) {
   }
 }
 
+TEST(NullDevice, CompletionsSayWhichOperation) {
+  Rig rig(IBV_QPT_RC);
+  // ibv_poll_cq(3): the opcodes of completions.
+  const std::vector<std::pair<ibv_wr_opcode, ibv_wc_opcode>> opcodes = {
+      {IBV_WR_SEND_WITH_IMM, IBV_WC_SEND},
+      {IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE},
+      {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE},
+      {IBV_WR_RDMA_READ, IBV_WC_RDMA_READ},
+      {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP},
+      {IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD}};
+  for (const auto& [posted, completed] : opcodes) {
+    ibv_send_wr wr = rig.send(1);
+    wr.opcode = posted;
+    ASSERT_EQ(rig.post(wr), 0);
+    const auto done = rig.poll();
+    ASSERT_EQ(done.size(), 1u);
+    EXPECT_EQ(done[0].opcode, completed);
+  }
+}
+
+TEST(NullDevice, SaysWhatItLacks) {
+  Rig rig(IBV_QPT_RC);
+  EXPECT_EQ(error_of([&] { CompChannel channel(rig.device); }), "not supported by null0: completion events");
+  EXPECT_EQ(error_of([&] { Srq srq(rig.pd, 16, 1); }), "not supported by null0: shared receive queues");
+  EXPECT_EQ(error_of([&] { set_inline_recv(rig.device, 32); }), "not supported by null0: inline receive");
+  set_inline_recv(rig.device, 0);
+}
+
 TEST(NullDevice, UdNeedsAnAddressHandle) {
   Rig rig(IBV_QPT_UD);
   ibv_send_wr wr = rig.send(1);

@@ -99,6 +99,66 @@ TEST(LargestInline, OfAnyDevice) {
   }
 }
 
+TEST(QpCreation, ASharedReceiveQueueTakesThePlaceOfTheQpsOwn) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  ibv_qp_init_attr asked{};
+  EXPECT_CALL(mock, create_qp(_, _)).WillOnce([&](ibv_pd*, ibv_qp_init_attr* attr) {
+    asked = *attr;
+    return &mock.qp;
+  });
+  const Qp qp(pd, QpOptions{.recv_depth = 10, .recv_sge = 2, .srq = &mock.srq});
+  EXPECT_EQ(asked.srq, &mock.srq);
+  EXPECT_EQ(asked.cap.max_recv_wr, 0u);
+  EXPECT_EQ(asked.cap.max_recv_sge, 0u);
+  EXPECT_EQ(qp.builder(), nullptr);
+}
+
+TEST(QpCreation, ABuilderIsForEveryOperationOfTheTransport) {
+  // IBTA vol. 1, table "Service types and operations".
+  constexpr std::uint64_t kUd = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  constexpr std::uint64_t kUc = kUd | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  constexpr std::uint64_t kRc =
+      kUc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  for (const auto& [type, operations] : {std::pair{IBV_QPT_RC, kRc}, {IBV_QPT_UC, kUc}, {IBV_QPT_UD, kUd}}) {
+    MockDevice mock;
+    const Device device(mock, "");
+    const Pd pd(device);
+    ibv_qp_init_attr_ex asked{};
+    EXPECT_CALL(mock, create_qp_ex(&mock.context, _)).WillOnce([&](ibv_context*, ibv_qp_init_attr_ex* attr) {
+      asked = *attr;
+      return &mock.qp;
+    });
+    EXPECT_CALL(mock, qp_to_qp_ex(&mock.qp)).WillOnce(Return(&mock.qp_ex));
+    const Qp qp(pd, QpOptions{.type = type, .send_depth = 7, .max_inline = 40, .builder = true});
+    EXPECT_EQ(qp.builder(), &mock.qp_ex);
+    EXPECT_EQ(asked.comp_mask, unsigned{IBV_QP_INIT_ATTR_PD} | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
+    EXPECT_EQ(asked.pd, &mock.pd);
+    EXPECT_EQ(asked.qp_type, type);
+    EXPECT_EQ(asked.cap.max_send_wr, 7u);
+    EXPECT_EQ(asked.cap.max_inline_data, 40u);
+    EXPECT_EQ(asked.send_ops_flags, operations);
+  }
+}
+
+TEST(QpCreation, ADeviceWithoutTheBuilderInterfaceIsNamed) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  EXPECT_CALL(mock, create_qp_ex(_, _)).WillRepeatedly(SetErrnoAndReturn(ENOSYS, nullptr));
+  EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.builder = true}); }), "not supported by mock0: the ibv_wr_* interface");
+}
+
+TEST(QpCreation, ARefusalThatIsNotTheBuildersNamesItsReason) {
+  Small null;
+  QpOptions options = null.options();
+  options.builder = true;
+  options.send_depth = 101;
+  EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
+            "create RC QP on null0: send queue depth 101 asked, the device offers 100");
+}
+
 // What the three transitions of a QP of `type` pass to modify_qp.
 struct Transition {
   ibv_qp_attr attr;
@@ -234,6 +294,27 @@ TEST_P(NullStates, MissingAndForeignAttributesAreRefused) {
       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (GetParam() == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
   EXPECT_EQ(null.provider.modify_qp(qp.get(), &attr, complete | IBV_QP_SQ_PSN), EINVAL);
   EXPECT_EQ(null.provider.modify_qp(qp.get(), &attr, complete), 0);
+}
+
+TEST_P(NullStates, AWorkingQpKeepsItsConnection) {
+  Small null;
+  const ibv_qp_type type = GetParam();
+  Qp qp(null.pd, null.options(type));
+  qp.to_init({});
+  qp.to_rtr({});
+  qp.to_rts({});
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_RTS;
+  const auto accepts = [&](int mask) { return null.provider.modify_qp(qp.get(), &attr, IBV_QP_STATE | mask) == 0; };
+  // drivers/infiniband/core/verbs.c, qp_state_table, RTS to RTS.
+  EXPECT_TRUE(accepts(0));
+  EXPECT_TRUE(accepts(IBV_QP_CUR_STATE));
+  EXPECT_EQ(accepts(IBV_QP_QKEY), type == IBV_QPT_UD);
+  EXPECT_EQ(accepts(IBV_QP_ACCESS_FLAGS), type != IBV_QPT_UD);
+  EXPECT_EQ(accepts(IBV_QP_MIN_RNR_TIMER), type == IBV_QPT_RC);
+  for (const int mask : {int{IBV_QP_SQ_PSN}, int{IBV_QP_DEST_QPN}, int{IBV_QP_TIMEOUT}, int{IBV_QP_PORT}}) {
+    EXPECT_FALSE(accepts(mask)) << mask;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, NullStates, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),

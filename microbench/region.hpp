@@ -1,0 +1,82 @@
+// Memory that one-sided operations work on: what a node knows of its own and of a peer's, and how a QP walks over it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace verbscope {
+
+// Registered memory of a peer; no bytes when the peer has none.
+struct RemoteRegion {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t rkey = 0;
+};
+
+// Registered memory of this node, shared by its threads; empty when the benchmark asked for none.
+struct LocalRegion {
+  std::span<std::byte> bytes;
+  std::uint32_t lkey = 0;
+};
+
+// The part of a region that belongs to one of a node's QPs. Both sides compute the same slice.
+struct Slice {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+// An equal share for QP `index` of `qps`, on a boundary of `alignment` bytes.
+constexpr Slice slice_of(std::uint64_t region_bytes, std::uint32_t qps, std::uint32_t index,
+                         std::uint64_t alignment = 64) {
+  const std::uint64_t share = region_bytes / qps / alignment * alignment;
+  return {index * share, share};
+}
+
+enum class Addresses { sequential, random };
+
+// Where the requests of a ring go: to the places of a region, `stride` bytes each, one after the other or at random.
+class RemoteWalk {
+ public:
+  // `seed` also says where a sequential walk begins. At least one place and fewer than 2^32.
+  RemoteWalk(const RemoteRegion& region, std::uint64_t stride, Addresses addresses, std::uint64_t seed)
+      : base_(region.address),
+        stride_(stride),
+        places_(region.bytes / stride),
+        random_(addresses == Addresses::random),
+        state_(random_ ? seed * kMultiplier + kIncrement : seed % places_) {}
+
+  // Points the next `count` requests at the places that follow. Data path.
+  void point(ibv_send_wr* requests, std::uint32_t count) {
+    std::uint64_t state = state_;
+    if (random_) {
+      for (std::uint32_t j = 0; j < count; ++j) {
+        state = state * kMultiplier + kIncrement;
+        requests[j].wr.rdma.remote_addr = base_ + ((state >> 32) * places_ >> 32) * stride_;
+      }
+    } else {
+      for (std::uint32_t j = 0; j < count; ++j) {
+        requests[j].wr.rdma.remote_addr = base_ + state * stride_;
+        if (++state == places_) state = 0;
+      }
+    }
+    state_ = state;
+  }
+
+  std::uint64_t places() const { return places_; }
+
+ private:
+  // Knuth's MMIX: a full period of 2^64, of which the high half is used.
+  static constexpr std::uint64_t kMultiplier = 6364136223846793005u;
+  static constexpr std::uint64_t kIncrement = 1442695040888963407u;
+
+  std::uint64_t base_;
+  std::uint64_t stride_;
+  std::uint64_t places_;
+  bool random_;
+  std::uint64_t state_;
+};
+
+}  // namespace verbscope

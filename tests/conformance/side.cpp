@@ -1,0 +1,161 @@
+#include "tests/conformance/side.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace verbscope::conformance {
+
+Side::Side(int number)
+    : provider_(fabric().provider(number)),
+      device_(provider_, fabric().device()),
+      gid_(choose_gid(device_, -1)),
+      buffer_(Bytes(kMemory), false) {
+  pd_ = make_pd();
+  mr_ = make_mr(0, kMemory, kAllAccess);
+  send_cq_ = make_cq(256);
+  recv_cq_ = make_cq(256);
+}
+
+Side::~Side() {
+  destroy_all();
+}
+
+void Side::destroy_all() {
+  while (!kept_.empty()) {
+    const Kept last = kept_.back();
+    kept_.pop_back();
+    EXPECT_EQ(last.destroy(), 0) << "destroying what the test left";
+  }
+}
+
+template <class T>
+T* Side::keep(T* object, const char* what) {
+  if (object == nullptr) {
+    ADD_FAILURE() << "cannot make a " << what << ": " << std::strerror(errno);
+    throw Error(std::string("no ") + what);
+  }
+  return object;
+}
+
+int Side::give_back(void* object) {
+  const auto found = std::ranges::find(kept_, object, &Kept::object);
+  if (found == kept_.end()) return ENOENT;
+  const int error = found->destroy();
+  if (error == 0) kept_.erase(found);
+  return error;
+}
+
+ibv_pd* Side::make_pd() {
+  ibv_pd* pd = keep(provider_.alloc_pd(context()), "PD");
+  kept_.push_back({pd, [this, pd] { return provider_.dealloc_pd(pd); }});
+  return pd;
+}
+
+ibv_mr* Side::make_mr(std::size_t offset, std::size_t length, int access, ibv_pd* pd) {
+  ibv_mr* mr = keep(provider_.reg_mr(pd == nullptr ? pd_ : pd, memory(offset), length, access), "memory region");
+  kept_.push_back({mr, [this, mr] { return provider_.dereg_mr(mr); }});
+  return mr;
+}
+
+ibv_comp_channel* Side::make_channel() {
+  ibv_comp_channel* channel = keep(provider_.create_comp_channel(context()), "completion channel");
+  kept_.push_back({channel, [this, channel] { return provider_.destroy_comp_channel(channel); }});
+  return channel;
+}
+
+ibv_cq* Side::make_cq(int entries, ibv_comp_channel* channel) {
+  ibv_cq* cq = keep(provider_.create_cq(context(), entries, channel), "CQ");
+  kept_.push_back({cq, [this, cq] { return provider_.destroy_cq(cq); }});
+  return cq;
+}
+
+ibv_srq* Side::make_srq(std::uint32_t depth, std::uint32_t sges) {
+  ibv_srq_init_attr attr{};
+  attr.attr.max_wr = depth;
+  attr.attr.max_sge = sges;
+  ibv_srq* srq = keep(provider_.create_srq(pd_, &attr), "SRQ");
+  kept_.push_back({srq, [this, srq] { return provider_.destroy_srq(srq); }});
+  return srq;
+}
+
+ibv_qp* Side::make_qp(ibv_qp_type type, const QpAsk& ask) {
+  ibv_qp_init_attr attr = init_attributes(*this, type, ask);
+  ibv_qp* qp = keep(provider_.create_qp(ask.pd == nullptr ? pd_ : ask.pd, &attr), "QP");
+  kept_.push_back({qp, [this, qp] { return provider_.destroy_qp(qp); }});
+  return qp;
+}
+
+ibv_qp* Side::make_qp_ex(ibv_qp_type type, std::uint64_t operations, const QpAsk& ask) {
+  const ibv_qp_init_attr plain = init_attributes(*this, type, ask);
+  ibv_qp_init_attr_ex attr{};
+  attr.send_cq = plain.send_cq;
+  attr.recv_cq = plain.recv_cq;
+  attr.srq = plain.srq;
+  attr.cap = plain.cap;
+  attr.qp_type = type;
+  attr.sq_sig_all = plain.sq_sig_all;
+  attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  attr.pd = ask.pd == nullptr ? pd_ : ask.pd;
+  attr.send_ops_flags = operations;
+  ibv_qp* qp = keep(provider_.create_qp_ex(context(), &attr), "QP with the builder interface");
+  kept_.push_back({qp, [this, qp] { return provider_.destroy_qp(qp); }});
+  return qp;
+}
+
+ibv_ah* Side::make_ah(const Side& to, bool global) {
+  ibv_ah_attr attr = path_between(*this, to, global);
+  ibv_ah* ah = keep(provider_.create_ah(pd_, &attr), "address handle");
+  kept_.push_back({ah, [this, ah] { return provider_.destroy_ah(ah); }});
+  return ah;
+}
+
+int Side::destroy(ibv_pd* pd) {
+  return give_back(pd);
+}
+int Side::destroy(ibv_mr* mr) {
+  return give_back(mr);
+}
+int Side::destroy(ibv_comp_channel* channel) {
+  return give_back(channel);
+}
+int Side::destroy(ibv_cq* cq) {
+  return give_back(cq);
+}
+int Side::destroy(ibv_srq* srq) {
+  return give_back(srq);
+}
+int Side::destroy(ibv_qp* qp) {
+  return give_back(qp);
+}
+int Side::destroy(ibv_ah* ah) {
+  return give_back(ah);
+}
+
+ibv_qp_init_attr init_attributes(const Side& side, ibv_qp_type type, const QpAsk& ask) {
+  ibv_qp_init_attr attr{};
+  attr.send_cq = ask.send_cq == nullptr ? side.send_cq() : ask.send_cq;
+  attr.recv_cq = ask.recv_cq == nullptr ? side.recv_cq() : ask.recv_cq;
+  attr.srq = ask.srq;
+  attr.cap = ask.cap;
+  attr.qp_type = type;
+  attr.sq_sig_all = ask.signal_all ? 1 : 0;
+  return attr;
+}
+
+ibv_ah_attr path_between(const Side& from, const Side& to, bool global) {
+  ibv_ah_attr attr{};
+  attr.port_num = from.device().port();
+  attr.dlid = to.device().port_attributes().lid;
+  if (global || from.gid().global) {
+    attr.is_global = 1;
+    attr.grh.dgid = to.gid().gid;
+    attr.grh.sgid_index = static_cast<std::uint8_t>(from.gid().index);
+    attr.grh.hop_limit = 64;
+  }
+  return attr;
+}
+
+}  // namespace verbscope::conformance

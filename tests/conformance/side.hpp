@@ -1,0 +1,109 @@
+// One end of a conformance test: an open device with a PD, completion queues, registered memory, and whatever else the
+// test makes there. The side gives back what the test left, children first, and expects each to go without an error.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tests/conformance/fabric.hpp"
+#include "verbs/gid.hpp"
+#include "verbs/memory.hpp"
+#include "verbs/resources.hpp"
+
+namespace verbscope::conformance {
+
+constexpr int kAllAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr int kRemoteAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+constexpr ibv_qp_cap kUsualCap{
+    .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = 64};
+
+// What to ask of create_qp; a null CQ is the side's own.
+struct QpAsk {
+  ibv_qp_cap cap = kUsualCap;
+  bool signal_all = false;
+  ibv_cq* send_cq = nullptr;
+  ibv_cq* recv_cq = nullptr;
+  ibv_srq* srq = nullptr;
+  ibv_pd* pd = nullptr;
+};
+
+class Side {
+ public:
+  static constexpr std::size_t kMemory = 2 << 20;
+
+  explicit Side(int number);
+  ~Side();
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  Provider& verbs() const { return provider_; }
+  const Device& device() const { return device_; }
+  ibv_context* context() const { return device_.get(); }
+  ibv_pd* pd() const { return pd_; }
+  ibv_mr* mr() const { return mr_; }  // all of memory(), every access
+  ibv_cq* send_cq() const { return send_cq_; }
+  ibv_cq* recv_cq() const { return recv_cq_; }
+  const GidChoice& gid() const { return gid_; }
+
+  std::uint8_t* memory(std::size_t offset = 0) const {
+    return reinterpret_cast<std::uint8_t*>(buffer_.data()) + offset;
+  }
+  // As a work request names it.
+  std::uint64_t address(std::size_t offset = 0) const { return reinterpret_cast<std::uint64_t>(memory(offset)); }
+  std::uint64_t& word(std::size_t offset) const { return *reinterpret_cast<std::uint64_t*>(memory(offset)); }
+  ibv_sge sge(std::size_t offset, std::uint32_t length) const { return {address(offset), length, mr_->lkey}; }
+
+  // Each makes an object that the test expects to get; destroyed with the side unless the test does so before.
+  ibv_pd* make_pd();
+  ibv_mr* make_mr(std::size_t offset, std::size_t length, int access, ibv_pd* pd = nullptr);
+  ibv_comp_channel* make_channel();
+  ibv_cq* make_cq(int entries, ibv_comp_channel* channel = nullptr);
+  ibv_srq* make_srq(std::uint32_t depth, std::uint32_t sges = 1);
+  ibv_qp* make_qp(ibv_qp_type type, const QpAsk& ask = {});
+  // With the builder interface for `operations` (IBV_QP_EX_WITH_*).
+  ibv_qp* make_qp_ex(ibv_qp_type type, std::uint64_t operations, const QpAsk& ask = {});
+  ibv_ah* make_ah(const Side& to, bool global = false);
+
+  // 0 or the errno of the call. An object that could not be destroyed is still the side's.
+  int destroy(ibv_pd* pd);
+  int destroy(ibv_mr* mr);
+  int destroy(ibv_comp_channel* channel);
+  int destroy(ibv_cq* cq);
+  int destroy(ibv_srq* srq);
+  int destroy(ibv_qp* qp);
+  int destroy(ibv_ah* ah);
+  // Everything of the side but the device and the memory, at once, as when a process dies.
+  void destroy_all();
+
+ private:
+  struct Kept {
+    void* object;
+    std::function<int()> destroy;
+  };
+  template <class T>
+  T* keep(T* object, const char* what);
+  int give_back(void* object);
+
+  Provider& provider_;
+  Device device_;
+  GidChoice gid_;
+  Buffer buffer_;
+  std::vector<Kept> kept_;
+  ibv_pd* pd_;
+  ibv_mr* mr_;
+  ibv_cq* send_cq_;
+  ibv_cq* recv_cq_;
+};
+
+// The attributes of create_qp for `ask` on `side`.
+ibv_qp_init_attr init_attributes(const Side& side, ibv_qp_type type, const QpAsk& ask);
+
+// Where packets from one side to the other go; `global` asks for a GRH where it can be left out (InfiniBand).
+ibv_ah_attr path_between(const Side& from, const Side& to, bool global = false);
+
+}  // namespace verbscope::conformance

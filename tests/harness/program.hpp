@@ -1,0 +1,30 @@
+// The real program: run to its end, and what it said.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+
+inline const std::string kProgram = VERBSCOPE_BINARY_DIR "/bin/verbscope";
+
+struct Ran {
+  std::string out, err, end;
+};
+
+inline Ran run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), kProgram);
+  Ran ran;
+  Child child(arguments, [&ran](std::string_view chunk) { ran.out += chunk; });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(240);
+  const auto ended = [&child] { return !child.running(); };
+  EXPECT_EQ(wait_children({&child}, deadline, nullptr, ended), WaitEnd::satisfied);
+  ran.end = child.end_text();
+  // Standard output comes first in the tail only when both were written; errors write nothing there.
+  if (ran.out.empty() && !child.tail().empty()) ran.err = child.tail().back();
+  return ran;
+}
+
+}  // namespace verbscope

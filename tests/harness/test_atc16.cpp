@@ -1,0 +1,119 @@
+// What the simulated clusters make of Kalia et al., ATC 2016: its figures, and the shape of its curves. Expectations
+// are the paper's statements, not figures of ours.
+#include <map>
+
+#include "tests/harness/program.hpp"
+
+namespace verbscope {
+namespace {
+
+// Runs a sweep of configs/sweeps/atc16 and gives its records.
+std::vector<Record> sweep(const std::string& name, const std::string& hosts) {
+  TempFolder folder;
+  const Ran ran = run({"run", "atc16/" + name, "--hosts", hosts, "--out", folder.file("r")});
+  EXPECT_EQ(ran.end, "exit status 0") << ran.out << ran.err;
+  return read_results(folder.file("r")).records;
+}
+
+double number(const Record& record, const char* key) {
+  return record.result.at(key).get<double>();
+}
+
+// The rates of the records whose option `key` is `value`, by the option `x`.
+std::map<int, double> curve(const std::vector<Record>& records, const char* key, const Json& value, const char* x) {
+  std::map<int, double> out;
+  for (const Record& record : records) {
+    if (record.config.at(key) == value) out[record.config.at(x).get<int>()] = number(record, "rate_mops");
+  }
+  return out;
+}
+
+TEST(Atc16, EveryPublishedFigureOfAComponentIsWithinItsLimit) {
+  TempFolder folder;
+  const Ran ran = run({"reproduce", "atc16", "--rows_only", "--out", folder.file("r")});
+  EXPECT_EQ(ran.end, "exit status 0") << ran.out << ran.err;
+  EXPECT_THAT(ran.out,
+              testing::ContainsRegex("\nall within limits: 18 calibrated .*; 5 predicted .*; 5 not reproduced"));
+  EXPECT_THAT(ran.out, testing::HasSubstr("atc16-s42-seq-6core-cib: needs the HERD-RPC sequencer"));
+  EXPECT_EQ(read_results(folder.file("r")).records.size(), 19u);
+  for (const Json& row : Json::parse(run({"compare", folder.file("r"), "--json"}).out)) {
+    EXPECT_TRUE(row.contains("published")) << row;
+  }
+}
+
+// Section 4.2: with one QP a batch waits for that QP's processing unit; several QPs use several units.
+TEST(Atc16, BatchingHelpsACoreOnlyWithSeveralQps) {
+  const auto records = sweep("one_core", "sim:cib");
+  const auto single = curve(records, "post_list", 1, "qp"), batched = curve(records, "post_list", 16, "qp");
+  EXPECT_LT(batched.at(1), single.at(1));
+  EXPECT_GT(batched.at(2), single.at(2));
+  EXPECT_GT(batched.at(4), 2 * single.at(4));
+  EXPECT_NEAR(single.at(12) / single.at(2), 1, 0.02);  // posts are the CPU's limit, whatever the number of QPs
+}
+
+// Figure 11a: a rate by WQE-by-MMIO depends on the cache lines of the WQE alone: 128 bytes hold a payload of 60.
+TEST(Atc16, TheRateFallsWhereAWqeGrowsByACacheLine) {
+  const auto single = curve(sweep("send_payload", "sim:cib"), "post_list", 1, "size");
+  EXPECT_NEAR(single.at(4) / single.at(60), 1, 0.01);
+  EXPECT_NEAR(single.at(61) / single.at(60), 2.0 / 3, 0.02);
+  EXPECT_NEAR(single.at(124) / single.at(61), 1, 0.01);
+  EXPECT_NEAR(single.at(125) / single.at(60), 2.0 / 4, 0.02);
+}
+
+// Figure 12: the adapter is the limit of small ones, the wire of large ones.
+TEST(Atc16, InboundReadsAndWritesAreFlatUntilTheWireIsFull) {
+  for (const char* name : {"read_in", "write_in"}) {
+    const auto rates = curve(sweep(name, "sim:cib"), "direction", "in", "size");
+    EXPECT_NEAR(rates.at(32) / rates.at(8), 1, 0.02) << name;
+    EXPECT_NEAR(rates.at(1024) / rates.at(512), 0.5, 0.05) << name;
+  }
+}
+
+// Section 5.4: the slots are chosen by 12 bits of the address; one counter goes from slot to memory and back.
+TEST(Atc16, AtomicsRiseWithTheNumberOfCountersOnTheAdapterWithSlotsOnly) {
+  const auto cib = curve(sweep("atomics", "sim:cib"), "verb", "fetch_add", "counters");
+  for (auto next = std::next(cib.begin()); next != cib.end(); ++next) {
+    EXPECT_GT(next->second, std::prev(next)->second * 0.98) << next->first;
+  }
+  EXPECT_NEAR(cib.at(2) / cib.at(1), 2, 0.2);
+  EXPECT_GT(cib.at(4096), cib.at(1) * 20);
+  const auto cx3 = curve(sweep("atomics", "sim:cx3"), "verb", "fetch_add", "counters");
+  EXPECT_NEAR(cx3.at(65536) / cx3.at(1), 1, 0.02);
+}
+
+// Section 5.3.2: what the model without misses does not have is what the cache counted, each miss a line.
+TEST(Atc16, ExtraReadsAreTheMissesOfTheWqeCache) {
+  int missing = 0;
+  for (const Record& record : sweep("wqe_cache", "sim:cib")) {
+    const double extra = number(record, "extra_reads_per_op");
+    EXPECT_NEAR(extra, number(record, "wqe_cache_misses_per_op"), 0.01);
+    if (extra > 0.1) ++missing;
+    if (record.config.at("window") == 1) {
+      EXPECT_NEAR(extra, 0, 0.001);
+    }
+  }
+  EXPECT_GT(missing, 0);
+}
+
+// Outbound connected QPs collapse with hundreds of them, inbound ones with thousands.
+TEST(Atc16, OutboundConnectionsCollapseBeforeInboundOnes) {
+  const auto records = sweep("qp_scaling", "sim:cib");
+  for (const char* verb : {"read", "write"}) {
+    std::vector<Record> own;
+    for (const Record& record : records) {
+      if (record.config.at("verb") == verb) own.push_back(record);
+    }
+    const auto out = curve(own, "direction", "out", "connections"), in = curve(own, "direction", "in", "connections");
+    EXPECT_LT(out.at(1000), out.at(400) / 2) << verb;
+    EXPECT_GT(in.at(1000), in.at(400) * 0.9) << verb;
+    EXPECT_GT(in.at(5000), out.at(5000) * 2) << verb;
+  }
+}
+
+TEST(Atc16, UdDoesNotSlowDownWithTheNumberOfMachines) {
+  const auto rates = curve(sweep("ud_scaling", "sim:cib"), "verb", "send", "clients");
+  EXPECT_NEAR(rates.at(100) / rates.at(4), 1, 0.02);
+}
+
+}  // namespace
+}  // namespace verbscope

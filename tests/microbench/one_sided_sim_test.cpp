@@ -1,0 +1,91 @@
+// WRITEs and READs on simulated clusters, whole: every byte arrives, what the threads count is what the adapters count.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.hpp"
+#include "microbench/sim_run.hpp"
+#include "tests/microbench/test_benchmarks.hpp"
+
+namespace verbscope {
+namespace {
+
+using test::OneSidedBenchmark;
+using test::OptionSet;
+using testing::HasSubstr;
+
+Outcome simulate(const std::string& line) {
+  OneSidedBenchmark benchmark;
+  const OptionSet set("--fabric sim:cib --warmup 50us -D 100us " + line, &benchmark);
+  return run_on_simulator(benchmark, set.options);
+}
+
+class OneSidedTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(OneSidedTest, MovesEveryByteIntact) {
+  const Outcome outcome = simulate(GetParam() + " --validate");
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_GT(outcome.result.at("rate_mops").get<double>(), 0.1);
+  EXPECT_GT(outcome.result.at("validation").at("checked").get<std::uint64_t>(), 10u);
+  EXPECT_EQ(outcome.result.at("validation").at("wrong"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , OneSidedTest,
+    testing::Values("--verb write -s 32", "--verb write -c UC -s 28 -I 28 -l 16", "--verb write -s 9000 -q 2",
+                    "--verb write --direction in -q 4 --clients 2 --addresses random", "--verb write --wr_api -l 4",
+                    "--verb read -s 8", "--verb read -s 5000 -q 2 --window 4", "--verb read -l 8 -Q 4 -q 3",
+                    "--verb read --direction in -q 4 --clients 2 --addresses random --region_size 1000000",
+                    "--verb read --wr_api -q 2 --random_turns", "--verb read -e --window 4",
+                    "--verb read --pages 2m --region_size 4000000 --addresses random",
+                    "--verb read -s 32 --inline_recv 32 -Q 1", "--verb write -i 2 --threads 2"));
+
+double per_op(const Outcome& outcome, const char* count, std::size_t node) {
+  return outcome.counters.at(node).extra.at(count).get<double>() / outcome.result.at("window_ops").get<double>();
+}
+
+TEST(OneSided, TheRateIsThatOfTheTargetsAdapter) {
+  EXPECT_NEAR(per_op(simulate("--verb write"), "writes_received", 1), 1, 0.02);
+  EXPECT_NEAR(per_op(simulate("--verb read"), "reads_served", 1), 1, 0.02);
+  EXPECT_NEAR(per_op(simulate("--verb write --direction in -q 4 --clients 2"), "writes_received", 0), 1, 0.02);
+  EXPECT_NEAR(per_op(simulate("--verb read --direction in -q 4 --clients 2"), "reads_served", 0), 1, 0.02);
+}
+
+TEST(OneSided, AServerThatOnlyServesSpendsNoCpu) {
+  const Outcome outcome = simulate("--verb write --direction in -q 2");
+  EXPECT_LT(outcome.result.at("cpu").at("cores").get<double>(), 0.05);
+  EXPECT_GT(outcome.result.at("clients")[0].at("result").at("cpu").at("cores").get<double>(), 0.5);
+}
+
+TEST(OneSided, ClientsThatCountMeasureExactlyTheirIters) {
+  OneSidedBenchmark benchmark;
+  const OptionSet set("--fabric sim:cib --warmup 50us --direction in -q 6 --clients 3 -n 640", &benchmark);
+  const Outcome outcome = run_on_simulator(benchmark, set.options);
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_EQ(outcome.result.at("ops"), 640 * 6);
+}
+
+TEST(OneSided, AWindowBoundsWhatIsOutstanding) {
+  // One operation outstanding: the rate is one per round trip, and four take four times as many.
+  const double one = simulate("--verb read --window 1 -Q 1").result.at("rate_mops");
+  const double four = simulate("--verb read --window 4 -Q 1").result.at("rate_mops");
+  EXPECT_NEAR(four / one, 4, 0.2);
+}
+
+TEST(OneSided, BothSidesCanPost) {
+  const Outcome outcome = simulate("--verb write --everybody -q 2");
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_GT(per_op(outcome, "writes_received", 0), 0.1);
+  EXPECT_TRUE(outcome.prediction.is_null());
+  EXPECT_THAT(outcome.no_prediction, HasSubstr("one side"));
+}
+
+TEST(OneSided, RandomAddressesOverManyPagesMissTheTranslationCacheAndLargePagesDoNot) {
+  const std::string line = "--verb read --addresses random --region_size 100000000";
+  const Outcome small = simulate(line), large = simulate(line + " --pages 2m");
+  EXPECT_GT(per_op(small, "translation_misses", 1), 0.5);
+  EXPECT_LT(per_op(large, "translation_misses", 1), 0.05);
+  EXPECT_LT(small.result.at("rate_mops").get<double>(), large.result.at("rate_mops").get<double>());
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,79 @@
+"""Every benchmark beside send_rate and recv_rate runs between two processes and checks what it moved, or says in one line what
+the device has not."""
+
+from support import DEVICE, BenchmarkTest
+
+# Name of the check: benchmark and options. A few hundred operations each: rates under emulation mean nothing.
+RUNS = {
+    "write_rate_RC": ["write_rate", "-c", "RC"],
+    "write_rate_UC": ["write_rate", "-c", "UC"],
+    "write_rate_inbound": ["write_rate", "-c", "RC", "--direction", "in"],
+    "read_rate": ["read_rate", "-c", "RC"],
+    "read_rate_inbound": ["read_rate", "-c", "RC", "--direction", "in"],
+    "wqe_cache_read": ["wqe_cache", "--verb", "read", "--window", "16"],
+    "wqe_cache_write": ["wqe_cache", "--verb", "write", "--window", "16"],
+    "qp_scaling_read": ["qp_scaling", "-c", "RC", "--verb", "read", "--connections", "8"],
+    "qp_scaling_write": ["qp_scaling", "-c", "RC", "--verb", "write", "--connections", "8"],
+    "qp_scaling_send": ["qp_scaling", "-c", "UD", "--verb", "send", "--connections", "8"],
+    "atomic_rate_fetch_add": ["atomic_rate", "--verb", "fetch_add", "-Z", "64"],
+    "atomic_rate_compare_swap": ["atomic_rate", "--verb", "compare_swap", "-Z", "64"],
+    "echo_rate_write_write": ["echo_rate", "--mode", "write_write"],
+    "echo_rate_write_send": ["echo_rate", "--mode", "write_send"],
+    "echo_rate_send_send": ["echo_rate", "--mode", "send_send"],
+    "verb_latency_read": ["verb_latency", "--verb", "read"],
+    "verb_latency_write": ["verb_latency", "--verb", "write"],
+    "verb_latency_write_inline": ["verb_latency", "--verb", "write_inline"],
+    "verb_latency_send": ["verb_latency", "--verb", "send"],
+    "verb_latency_fetch_add": ["verb_latency", "--verb", "fetch_add"],
+    "verb_latency_compare_swap": ["verb_latency", "--verb", "compare_swap"],
+    "verb_latency_echo": ["verb_latency", "--verb", "echo"],
+    "write_visibility": ["write_visibility"],
+    "builder_send_rate": ["send_rate", "-c", "UD", "--wr_api"],
+    "builder_read_rate": ["read_rate", "-c", "RC", "--wr_api"],
+    "events_send_rate": ["send_rate", "-c", "RC", "-e"],
+    "events_read_rate": ["read_rate", "-c", "RC", "-e"],
+    "shared_queue_recv_rate": ["recv_rate", "-c", "RC", "--srq"],
+}
+# What rxe0 has not.
+REFUSED = {
+    "inline_receive": ["recv_rate", "-c", "RC", "--inline_recv", "32"],
+}
+ITERATIONS = "200"
+
+
+class Benchmarks(BenchmarkTest):
+    def check_run(self, benchmark, *options):
+        server, client = self.start_pair(benchmark, *options, "-n", ITERATIONS, "--warmup", "50ms", "--validate")
+        for program in (server, client):
+            self.assertEqual(program.finish(), 0, program.describe())
+        records = [*self.records("server"), *self.records("client")]
+        self.assertEqual(len(records), 2, server.describe())
+        for record in records:
+            self.assertEqual((record["benchmark"], record["status"]), (benchmark, "ok"))
+            self.assertEqual(record["environment"]["fabric"], "verbs")
+            self.assertTrue(record["config"]["ib_dev"].startswith(DEVICE))
+        validation = records[0]["result"]["validation"]  # the server knows what either side received
+        self.assertEqual(validation["wrong"], 0)
+        self.assertGreater(validation["checked"], 0)
+        print(f"{validation['checked']} checked")
+
+    def check_refusal(self, benchmark, *options):
+        server, client = self.start_pair(benchmark, *options, "-n", ITERATIONS)
+        self.assertNotEqual(server.finish(), 0, server.describe())
+        client.finish()
+        lines = server.err.read_text().splitlines()
+        self.assertEqual(len(lines), 1, server.describe())
+        self.assertIn(f"not supported by {DEVICE}: ", lines[0])
+        print(lines[0])
+
+
+def add_tests():
+    for runs, check in [(RUNS, Benchmarks.check_run), (REFUSED, Benchmarks.check_refusal)]:
+        for name, words in runs.items():
+            def test(self, check=check, words=tuple(words)):
+                check(self, *words)
+            suffix = "" if runs is RUNS else "_is_refused"
+            setattr(Benchmarks, f"test_{name}{suffix}", test)
+
+
+add_tests()

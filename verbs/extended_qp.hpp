@@ -1,0 +1,53 @@
+// What making a QP for the ibv_wr_* interface takes on the devices that are not libibverbs's, and which operations to
+// ask for.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace verbscope {
+
+// The send operations of RC, UC and UD as a mask of IBV_QP_EX_WITH_* (IBTA vol. 1, chapter 9).
+constexpr std::uint64_t send_operations(ibv_qp_type type) {
+  std::uint64_t operations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  if (type != IBV_QPT_UD) operations |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  if (type == IBV_QPT_RC) {
+    operations |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  }
+  return operations;
+}
+
+constexpr bool wants_builder(const ibv_qp_init_attr_ex& attr) {
+  return (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+}
+
+// Why ibv_create_qp_ex refuses what goes beyond ibv_create_qp: 0, EINVAL (no PD) or EOPNOTSUPP (an attribute that the
+// device does not know, an operation that the transport does not have).
+constexpr int refusal_of_extensions(const ibv_qp_init_attr_ex& attr) {
+  if ((attr.comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return EINVAL;
+  if ((attr.comp_mask & ~std::uint32_t{IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS}) != 0) return EOPNOTSUPP;
+  return wants_builder(attr) && (attr.send_ops_flags & ~send_operations(attr.qp_type)) != 0 ? EOPNOTSUPP : 0;
+}
+
+inline ibv_qp_init_attr without_extensions(const ibv_qp_init_attr_ex& attr) {
+  return {attr.qp_context, attr.send_cq, attr.recv_cq, attr.srq, attr.cap, attr.qp_type, attr.sq_sig_all};
+}
+
+// Removes the operations that were not asked for, as rdma-core does, and the address of datagrams where there are none.
+inline void keep_operations(ibv_qp_ex& qp, std::uint64_t operations, ibv_qp_type type) {
+  const auto keep = [operations](std::uint64_t operation, auto& function) {
+    if ((operations & operation) == 0) function = nullptr;
+  };
+  keep(IBV_QP_EX_WITH_SEND, qp.wr_send);
+  keep(IBV_QP_EX_WITH_SEND_WITH_IMM, qp.wr_send_imm);
+  keep(IBV_QP_EX_WITH_RDMA_WRITE, qp.wr_rdma_write);
+  keep(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, qp.wr_rdma_write_imm);
+  keep(IBV_QP_EX_WITH_RDMA_READ, qp.wr_rdma_read);
+  keep(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, qp.wr_atomic_cmp_swp);
+  keep(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, qp.wr_atomic_fetch_add);
+  if (type != IBV_QPT_UD) qp.wr_set_ud_addr = nullptr;
+}
+
+}  // namespace verbscope
