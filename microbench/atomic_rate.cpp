@@ -1,8 +1,8 @@
 // Rate of atomics on the server's memory: the clients post them, the server's adapter executes them.
-#include "microbench/atomic_client.hpp"
-#include "microbench/lock_slots.hpp"
-#include "microbench/outcome.hpp"
-#include "microbench/runner.hpp"
+#include "microbench/exchanges/atomic_client.hpp"
+#include "microbench/exchanges/lock_slots.hpp"
+#include "microbench/frame/outcome.hpp"
+#include "microbench/frame/runner.hpp"
 
 namespace verbscope {
 

@@ -2,8 +2,8 @@
 // responses that the clients have.
 #include <algorithm>
 
-#include "microbench/echo_ends.hpp"
-#include "microbench/runner.hpp"
+#include "microbench/exchanges/echo_ends.hpp"
+#include "microbench/frame/runner.hpp"
 
 namespace verbscope {
 

@@ -1,10 +1,10 @@
 // Rate against the number of connected QPs: a thread takes its QPs in turn or at random, with a window on each. Beside
 // READs and WRITEs, SENDs over UD, which need no QP a peer. One side posts, or every machine does.
 #include "common/error.hpp"
-#include "microbench/one_sided.hpp"
-#include "microbench/options.hpp"
-#include "microbench/outcome.hpp"
-#include "microbench/runner.hpp"
+#include "microbench/frame/options.hpp"
+#include "microbench/frame/outcome.hpp"
+#include "microbench/frame/runner.hpp"
+#include "microbench/paths/one_sided.hpp"
 
 namespace verbscope {
 

@@ -1,9 +1,9 @@
 // Inbound SEND and RECV: the clients send, the server's threads receive. The rate is that of the messages that arrive.
 #include "common/error.hpp"
-#include "microbench/options.hpp"
-#include "microbench/receiver.hpp"
-#include "microbench/runner.hpp"
-#include "microbench/sender.hpp"
+#include "microbench/frame/options.hpp"
+#include "microbench/frame/runner.hpp"
+#include "microbench/paths/receiver.hpp"
+#include "microbench/paths/sender.hpp"
 
 namespace verbscope {
 

@@ -1,7 +1,7 @@
 // Outbound SEND: the server's threads send, the clients receive. The rate is that of the server's completions.
-#include "microbench/receiver.hpp"
-#include "microbench/runner.hpp"
-#include "microbench/sender.hpp"
+#include "microbench/frame/runner.hpp"
+#include "microbench/paths/receiver.hpp"
+#include "microbench/paths/sender.hpp"
 
 namespace verbscope {
 

@@ -3,9 +3,9 @@
 #include <bit>
 
 #include "common/environment.hpp"
-#include "microbench/idle.hpp"
-#include "microbench/latency_end.hpp"
-#include "microbench/runner.hpp"
+#include "microbench/exchanges/latency_end.hpp"
+#include "microbench/frame/idle.hpp"
+#include "microbench/frame/runner.hpp"
 
 namespace verbscope {
 

@@ -1,10 +1,10 @@
 // How many outstanding WQEs an adapter keeps: each thread has a window of signaled READs or WRITEs outstanding on each
 // of its QPs, and the server's PCIe reads per operation beyond the model's tell how many WQEs had to be read again.
 #include "common/pcie_events.hpp"
-#include "microbench/one_sided.hpp"
-#include "microbench/options.hpp"
-#include "microbench/outcome.hpp"
-#include "microbench/runner.hpp"
+#include "microbench/frame/options.hpp"
+#include "microbench/frame/outcome.hpp"
+#include "microbench/frame/runner.hpp"
+#include "microbench/paths/one_sided.hpp"
 
 namespace verbscope {
 
@@ -48,7 +48,7 @@ class WqeCache final : public OneSided {
   }
 
   std::string report(const Json& result) const override {
-    if (result.at("extra_reads_per_op").is_null()) return "";
+    if (result.value("extra_reads_per_op", Json()).is_null()) return "";  // null, or at a client: the server knows
     return fmt::format("  PCIe reads per operation: {:.3f}, the model's {:.3f}: {:.3f} extra\n",
                        result.at("reads_per_op").get<double>(), result.at("model_reads_per_op").get<double>(),
                        result.at("extra_reads_per_op").get<double>());

@@ -1,7 +1,7 @@
 // WRITEs, outbound (the server posts, the clients' memory is worked on) or inbound (the other way round). The rate is
 // that of the completions where they are posted.
-#include "microbench/one_sided.hpp"
-#include "microbench/runner.hpp"
+#include "microbench/frame/runner.hpp"
+#include "microbench/paths/one_sided.hpp"
 
 namespace verbscope {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "common/environment.hpp"
-#include "microbench/outcome.hpp"
-#include "microbench/runner.hpp"
-#include "microbench/visibility_ends.hpp"
+#include "microbench/exchanges/visibility_ends.hpp"
+#include "microbench/frame/outcome.hpp"
+#include "microbench/frame/runner.hpp"
 
 namespace verbscope {
 

@@ -1,5 +1,5 @@
 // The two loops of echo_rate against a device that executes at once; the test plays the other side.
-#include "microbench/echo_loop.hpp"
+#include "microbench/exchanges/echo_loop.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

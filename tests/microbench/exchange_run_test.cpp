@@ -7,7 +7,7 @@
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
-#include "microbench/host_run.hpp"
+#include "microbench/frame/host_run.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "verbs/exchange.hpp"
 #include "verbs/null_provider.hpp"

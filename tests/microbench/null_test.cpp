@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "common/error.hpp"
-#include "microbench/host_run.hpp"
-#include "microbench/role.hpp"
+#include "microbench/frame/host_run.hpp"
+#include "microbench/frame/role.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "verbs/null_provider.hpp"
 

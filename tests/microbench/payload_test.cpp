@@ -1,5 +1,5 @@
 // Validation tells a good message from one with anything wrong.
-#include "microbench/payload.hpp"
+#include "microbench/paths/payload.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // The receiving loop against a scripted device: reposting, validation, the window.
-#include "microbench/recv_loop.hpp"
+#include "microbench/paths/recv_loop.hpp"
 
 #include <gtest/gtest.h>
 
-#include "microbench/receiver.hpp"
+#include "microbench/paths/receiver.hpp"
 #include "tests/microbench/scripted_device.hpp"
 
 namespace verbscope {

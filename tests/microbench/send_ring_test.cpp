@@ -1,9 +1,9 @@
 // The prebuilt work requests, counted by hand.
-#include "microbench/send_ring.hpp"
+#include "microbench/paths/send_ring.hpp"
 
 #include <gtest/gtest.h>
 
-#include "microbench/payload.hpp"
+#include "microbench/paths/payload.hpp"
 
 namespace verbscope {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "common/error.hpp"
 #include "common/record.hpp"
-#include "microbench/sim_run.hpp"
+#include "microbench/frame/sim_run.hpp"
 #include "tests/microbench/run_program.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 

@@ -1,11 +1,11 @@
 // The two SEND benchmarks as objects, for tests that do not start a program.
 #pragma once
 
-#include "microbench/benchmark.hpp"
-#include "microbench/one_sided.hpp"
-#include "microbench/options.hpp"
-#include "microbench/receiver.hpp"
-#include "microbench/sender.hpp"
+#include "microbench/frame/benchmark.hpp"
+#include "microbench/frame/options.hpp"
+#include "microbench/paths/one_sided.hpp"
+#include "microbench/paths/receiver.hpp"
+#include "microbench/paths/sender.hpp"
 
 namespace verbscope::test {
 

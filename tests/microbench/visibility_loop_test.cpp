@@ -1,5 +1,5 @@
 // What write_visibility makes of memory that the test sets by hand.
-#include "microbench/visibility_loop.hpp"
+#include "microbench/exchanges/visibility_loop.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

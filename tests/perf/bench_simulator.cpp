@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "common/error.hpp"
-#include "microbench/sim_run.hpp"
+#include "microbench/frame/sim_run.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 
 namespace verbscope {

@@ -1,0 +1,23 @@
+#include "microbench/frame/benchmark.hpp"
+
+namespace verbscope {
+
+VerbShape verb_shape(const Operation& op, int ports) {
+  VerbShape shape;
+  shape.verb = op.verb;
+  shape.transport = op.transport;
+  shape.payload = Bytes(op.payload);
+  shape.header_only = op.header_only;
+  shape.inlined = op.inlined;
+  shape.max_inline_cap = Bytes(op.inline_limit);
+  shape.post_list = static_cast<int>(op.post_list);
+  shape.signal_every = static_cast<int>(op.signal_every);
+  shape.send_queue_depth = static_cast<int>(op.tx_depth);
+  shape.recv_queue_depth = static_cast<int>(op.rx_depth);
+  shape.inline_recv = op.inline_recv > 0 && op.payload <= op.inline_recv;
+  shape.shared_recv_queue = op.shared_recv_queue;
+  shape.ports_used = ports;
+  return shape;
+}
+
+}  // namespace verbscope

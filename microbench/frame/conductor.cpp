@@ -1,0 +1,121 @@
+#include "microbench/frame/conductor.hpp"
+
+#include <poll.h>
+
+#include <cerrno>
+
+#include "common/clock.hpp"
+#include "common/error.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kTickMs = 1;  // how often threads and peers are looked at
+constexpr Picos kSignOfLife = 1s;
+constexpr Picos kQuiet = 500ms;  // when nothing has arrived for so long, what is missing is lost
+
+// Waits a tick, or until `fd` (-1: none) can be read; true when it can.
+bool tick(int fd) {
+  pollfd entry{fd, POLLIN, 0};
+  const int ready = ::poll(&entry, 1, kTickMs);
+  if (ready < 0 && errno != EINTR) throw_errno("poll", errno);
+  return ready > 0;
+}
+
+}  // namespace
+
+Conductor::Conductor(Role& role, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout)
+    : role_(role), peers_(peers), cores_(std::move(cores)), timeout_(timeout) {}
+
+Conductor::~Conductor() {
+  end_threads();
+}
+
+void Conductor::start() {
+  for (std::size_t t = 0; t < role_.threads(); ++t) {
+    threads_.emplace_back(cores_.at(t), [this, t](std::stop_token) {
+      HostNode node;
+      ThreadTally& tally = role_.tally(t);
+      role_.workload(t).run(node, control_, tally);
+      tally.ended.store(true, std::memory_order_release);
+    });
+  }
+}
+
+void Conductor::end_threads() {
+  turn(Phase::stop);
+  control_.quit.store(true, std::memory_order_relaxed);
+  control_.quit.notify_all();
+  threads_.clear();
+}
+
+void Conductor::check_all(const Channel* awaited, bool silent) {
+  if (const std::string failure = role_.failure(); !failure.empty()) throw Error(failure);
+  for (Channel& peer : peers_) {
+    if (&peer == awaited) continue;
+    if (peer.peer_gone()) fail("peer {} has closed the connection in the middle of the run", peer.peer());
+    if (!silent) continue;
+    pollfd entry{peer.fd(), POLLIN, 0};
+    if (::poll(&entry, 1, 0) > 0) peer.receive("nothing", timeout_);  // throws with the peer's reason
+  }
+}
+
+void Conductor::wait_until(const std::string& what, bool silent, const std::function<bool()>& done) {
+  Picos moved_at = TscClock::now();
+  Picos told_at = moved_at;
+  std::uint64_t seen = role_.completed();
+  while (!done()) {
+    check_all(nullptr, silent);
+    tick(-1);
+    if (each_second_ && TscClock::now() - told_at >= kSignOfLife) {
+      told_at = TscClock::now();
+      each_second_();
+    }
+    const std::uint64_t completed = role_.completed();
+    if (completed != seen) {
+      seen = completed;
+      moved_at = TscClock::now();
+    } else if (role_.counts() && TscClock::now() - moved_at > timeout_) {
+      fail("no operation completed for {} s while waiting for {}", to_seconds(timeout_), what);
+    }
+  }
+}
+
+void Conductor::wait_for(Picos time, const std::string& what) {
+  const Picos end = TscClock::now() + time;
+  wait_until(what, true, [end] { return TscClock::now() >= end; });
+}
+
+Json Conductor::await(Channel& peer, const char* type) {
+  Picos moved_at = TscClock::now();
+  std::uint64_t seen = role_.completed();
+  while (!tick(peer.fd())) {
+    check_all(&peer, false);
+    const std::uint64_t completed = role_.completed();
+    if (completed != seen) {
+      seen = completed;
+      moved_at = TscClock::now();
+    } else if (TscClock::now() - moved_at > timeout_) {
+      fail("no message \"{}\" from peer {} after {} s", type, peer.peer(), to_seconds(timeout_));
+    }
+  }
+  return peer.receive(type, timeout_);
+}
+
+void Conductor::finish(std::uint64_t expected) {
+  Picos moved_at = TscClock::now();
+  std::uint64_t seen = role_.received();
+  while (seen < expected && TscClock::now() - moved_at < kQuiet) {
+    check_all(nullptr, false);
+    tick(-1);
+    if (role_.received() == seen) continue;
+    seen = role_.received();
+    moved_at = TscClock::now();
+  }
+  end_threads();
+}
+
+}  // namespace verbscope

@@ -1,0 +1,56 @@
+// Runs the threads of one role on this machine and waits, watching threads and peers, so that no wait outlasts a
+// failure.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "microbench/frame/role.hpp"
+#include "verbs/exchange.hpp"
+#include "verbs/threads.hpp"
+
+namespace verbscope {
+
+class Conductor {
+ public:
+  // Thread i of the role will be pinned to cores[i]. `peers` and `role` must outlive the conductor.
+  Conductor(Role& role, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout);
+  Conductor(const Conductor&) = delete;
+  Conductor& operator=(const Conductor&) = delete;
+  ~Conductor();  // ends the threads
+
+  void start();
+  void turn(Phase phase) { control_.phase.store(phase, std::memory_order_relaxed); }
+
+  // Waits until `done`. `silent`: peers have nothing to say meanwhile, so that a message is a failure. Throws Error
+  // when a thread fails, a peer closes, or no operation completes for the timeout; threads that count nothing are not
+  // expected to.
+  void wait_until(const std::string& what, bool silent, const std::function<bool()>& done);
+  // What else is to be done each second of these waits: a sign of life for a peer that sees nothing move. Null:
+  // nothing.
+  void each_second(std::function<void()> action) { each_second_ = std::move(action); }
+  void wait_for(Picos time, const std::string& what);
+  // The body of the next message of a peer.
+  Json await(Channel& peer, const char* type);
+  void tell(Channel& peer, const char* type, const Json& body) { peer.send(type, body, timeout_); }
+
+  // Waits until `expected` messages have come, or none has come for a while; then ends the threads.
+  void finish(std::uint64_t expected);
+
+ private:
+  void check_all(const Channel* awaited, bool silent);
+  void end_threads();
+
+  Role& role_;
+  std::vector<Channel>& peers_;
+  std::vector<int> cores_;
+  Picos timeout_;
+  RunControl control_;
+  std::function<void()> each_second_;
+  std::list<PinnedThread> threads_;
+};
+
+}  // namespace verbscope
