@@ -1,0 +1,82 @@
+// Every benchmark that has a model, as a program on a simulated cluster: its record's PCIe events against the record's
+// prediction, at the machine under test.
+#include <gtest/gtest.h>
+
+#include "common/json.hpp"
+#include "common/pcie_events.hpp"
+#include "tests/microbench/run_program.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr double kTolerance = 0.01;
+// Of an event that the model excludes, so many per operation may be seen at the window's edges.
+constexpr double kStray = 1e-3;
+
+Json record_of(const std::string& command) {
+  const test::Ran ran = test::run_program(command + " --out_json_file -");
+  EXPECT_EQ(ran.exit_code, 0) << command << ": " << ran.err;
+  return ran.exit_code == 0 ? parse_json_text(ran.out, command) : Json();
+}
+
+double window_ops(const Json& record) {
+  return record.at("result").at("window_ops").get<double>();
+}
+
+double counted_per_op(const Json& record, const std::string& event) {
+  return record.at("counters").at(0).at("events").at(event).get<double>() / window_ops(record);
+}
+
+double modelled_per_op(const Json& record, const std::string& event) {
+  return record.at("prediction").at("pcie_per_op").at(event).get<double>();
+}
+
+double extra_per_op(const Json& record, const std::string& count) {
+  return record.at("counters").at(0).at("extra").at(count).get<double>() / window_ops(record);
+}
+
+class EveryBenchmark : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryBenchmark, CountsWhatTheModelForesees) {
+  for (const std::string cluster : {"cib", "cx3"}) {
+    const std::string command = GetParam() + (" --fabric sim:" + cluster);
+    const Json record = record_of(command);
+    ASSERT_TRUE(record.is_object());
+    ASSERT_TRUE(record.at("prediction").is_object()) << command << ": no model";
+    PciePerOp names;
+    PciePerOp::each(names, [&](const char* event, double&) {
+      const double expected = modelled_per_op(record, event);
+      EXPECT_NEAR(counted_per_op(record, event), expected, expected == 0 ? kStray : kTolerance * expected)
+          << event << " per operation, " << command;
+    });
+  }
+}
+
+// Steady from the start and long enough for its edges to be worth less than the tolerance.
+INSTANTIATE_TEST_SUITE_P(
+    , EveryBenchmark,
+    testing::Values("send_rate -c UD -s 60 -I 60 -l 16 -q 4 -D 2ms", "send_rate -c RC -s 200 -D 2ms",
+                    "recv_rate -c UD -s 32 -q 4 -D 4ms", "recv_rate -c RC -s 32 -q 4 -D 4ms",
+                    "recv_rate -c UC -s 32 -q 4 --srq -D 4ms", "write_rate -c UC -s 60 -I 60 -D 2ms",
+                    "write_rate -c RC --direction in -s 60 -q 4 -D 2ms", "read_rate -s 60 -q 4 -D 2ms",
+                    "read_rate --direction in -s 60 -q 8 -D 2ms", "wqe_cache --window 8 --threads 4 -D 2ms",
+                    "wqe_cache --verb write --window 8 --threads 4 -D 2ms",
+                    "qp_scaling --verb read --connections 32 --threads 4 -D 2ms",
+                    "qp_scaling --verb write --connections 32 --threads 4 --direction in -D 2ms",
+                    "qp_scaling --verb send -c UD --connections 4 --threads 4 -D 2ms",
+                    "atomic_rate -Z 10000 -q 8 -D 4ms", "atomic_rate --verb compare_swap -Z 10000 -q 8 -D 4ms",
+                    "verb_latency --verb read -s 32", "verb_latency --verb fetch_add"));
+
+TEST(CacheMisses, OfManyConnectionsAreExactlyWhatTheModelDoesNotForesee) {
+  const Json record =
+      record_of("qp_scaling --verb write --connections 1400 --threads 14 --clients 4 -D 1ms --fabric sim:cib");
+  ASSERT_TRUE(record.is_object());
+  EXPECT_GT(extra_per_op(record, "qp_context_read_lines"), 0.1);
+  const double misses = extra_per_op(record, "qp_context_read_lines") + extra_per_op(record, "translation_misses") +
+                        extra_per_op(record, "wqe_cache_reread_lines");
+  const double reads = counted_per_op(record, "dma_read_lines");
+  EXPECT_NEAR(reads - modelled_per_op(record, "dma_read_lines"), misses, 0.01 * reads);
+}
+
+}  // namespace
+}  // namespace verbscope
