@@ -4,6 +4,7 @@
 
 #include "microbench/exchanges/echo_ends.hpp"
 #include "microbench/frame/runner.hpp"
+#include "pcie_model/together.hpp"
 
 namespace verbscope {
 
@@ -76,8 +77,15 @@ class EchoRate final : public Benchmark {
     return setup.side == Side::client ? make_echo_client(setup, echo_) : make_echo_server(setup, echo_);
   }
 
-  Prediction predict(const ClusterWire&, const Operation&, int) const override {
-    fail("there is no model of requests and responses together");
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    VerbShape response = verb_shape(op, ports);
+    const Prediction request =
+        echo_.requests_written() ? predict_responder(cluster, response) : predict_receiver(cluster, response);
+    if (echo_.mode == EchoMode::write_send) {
+      response.verb = Verb::send;
+      response.transport = Transport::ud;
+    }
+    return predict_together("echo server", {{predict_requester(cluster, response)}, {request}});
   }
 
  private:

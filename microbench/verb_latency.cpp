@@ -6,6 +6,7 @@
 #include "microbench/exchanges/latency_end.hpp"
 #include "microbench/frame/idle.hpp"
 #include "microbench/frame/runner.hpp"
+#include "pcie_model/together.hpp"
 
 namespace verbscope {
 
@@ -104,8 +105,12 @@ class VerbLatency final : public Benchmark {
 
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
     if (sizes_.size() > 1) fail("one size at a time has a model");
-    if (is_ping_pong(verb_)) fail("there is no model of requests and answers together");
-    return predict_requester(cluster, verb_shape(op, ports));
+    const VerbShape shape = verb_shape(op, ports);
+    const Prediction request = predict_requester(cluster, shape);
+    if (!is_ping_pong(verb_)) return request;
+    const bool sent = verb_ == LatencyVerb::send;
+    const Prediction answer = sent ? predict_receiver(cluster, shape) : predict_responder(cluster, shape);
+    return predict_together("requester, answered", {{request}, {answer}});
   }
 
  private:

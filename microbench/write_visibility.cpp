@@ -6,6 +6,7 @@
 #include "microbench/exchanges/visibility_ends.hpp"
 #include "microbench/frame/outcome.hpp"
 #include "microbench/frame/runner.hpp"
+#include "pcie_model/together.hpp"
 
 namespace verbscope {
 
@@ -14,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kWordBytes = 8;
+constexpr std::uint32_t kMessagesAtOnce = 2;    // RECVs of an end
 constexpr std::uint32_t kDefaultWrite = 16384;  // bytes: several packets
 constexpr Picos kSimDuration = 20ms;
 
@@ -48,9 +50,9 @@ class WriteVisibility final : public Benchmark {
   // A WRITE with its READ are two requests.
   QueueNeeds needs(const Operation& op, Side) const override {
     return {.send_depth = std::max(op.tx_depth, 2u),
-            .recv_depth = 2,
+            .recv_depth = op.rx_depth,
             .inline_bytes = op.inline_limit,
-            .completions = std::max(op.tx_depth, 2u) + 2};
+            .completions = std::max(op.tx_depth, 2u) + op.rx_depth};
   }
 
   RegionNeeds region(const Operation& op, Side, std::uint32_t) const override {
@@ -77,8 +79,19 @@ class WriteVisibility final : public Benchmark {
 
   std::string report(const Json& result) const override { return visibility_text(result); }
 
-  Prediction predict(const ClusterWire&, const Operation&, int) const override {
-    fail("there is no model of one WRITE at a time");
+  // The server is written to, read every other time, told by a SEND, and answers with one.
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    const VerbShape write = verb_shape(op, ports);
+    VerbShape read = write;
+    read.verb = Verb::read;
+    read.payload = Bytes(kWordBytes);
+    read.inlined = false;
+    VerbShape message = read;
+    message.verb = Verb::send;
+    return predict_together("target", {{predict_responder(cluster, write)},
+                                       {predict_responder(cluster, read), 0.5},
+                                       {predict_receiver(cluster, message)},
+                                       {predict_requester(cluster, message)}});
   }
 };
 

@@ -28,6 +28,10 @@ void set_bounds(Prediction& prediction, const ClusterWire& cluster, const Resour
   add("wire_out", wire, static_cast<double>(use.wire_out.value));
   add("wire_in", wire, static_cast<double>(use.wire_in.value));
 
+  set_binding(prediction);
+}
+
+void set_binding(Prediction& prediction) {
   // Equal but for rounding (mmio and pcie_to_nic of an inline BlueFlame post): the first, which says more, is named.
   const RateBound* smallest = &prediction.bounds.front();
   for (const RateBound& bound : prediction.bounds) {

@@ -23,4 +23,7 @@ struct ResourceUse {
 // Fills bounds, binding and bound_mops of a prediction whose pcie, wqe_lines, method and shape are set.
 void set_bounds(Prediction& prediction, const ClusterWire& cluster, const ResourceUse& use);
 
+// Fills binding and bound_mops from the bounds, of which there is one at least.
+void set_binding(Prediction& prediction);
+
 }  // namespace verbscope

@@ -58,7 +58,7 @@ class VisibilityEnd {
     VersionRecv recv{.qp = setup.lanes.front().companion, .place = layout_.incoming};
     recv.request.sg_list = &recv_segment_;
     recv.request.num_sge = 1;
-    for (std::uint32_t i = 0; i < std::min(setup.operation.rx_depth, 2u); ++i) {
+    for (std::uint32_t i = 0; i < setup.operation.rx_depth; ++i) {
       ibv_recv_wr* bad;
       check_errno("post a RECV", ibv_post_recv(recv.qp, &recv.request, &bad));
     }

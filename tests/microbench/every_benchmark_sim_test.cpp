@@ -65,7 +65,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "qp_scaling --verb write --connections 32 --threads 4 --direction in -D 2ms",
                     "qp_scaling --verb send -c UD --connections 4 --threads 4 -D 2ms",
                     "atomic_rate -Z 10000 -q 8 -D 4ms", "atomic_rate --verb compare_swap -Z 10000 -q 8 -D 4ms",
-                    "verb_latency --verb read -s 32", "verb_latency --verb fetch_add"));
+                    "verb_latency --verb read -s 32", "verb_latency --verb fetch_add",
+                    "verb_latency --verb write -s 100", "verb_latency --verb send -s 32",
+                    "verb_latency --verb echo -s 8", "echo_rate -D 4ms", "echo_rate --mode write_send -D 4ms",
+                    "echo_rate --mode send_send --optimise inline -D 4ms", "write_visibility",
+                    "write_visibility -s 64"));
 
 TEST(CacheMisses, OfManyConnectionsAreExactlyWhatTheModelDoesNotForesee) {
   const Json record =

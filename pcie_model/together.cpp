@@ -1,0 +1,58 @@
+#include "pcie_model/together.hpp"
+
+#include <algorithm>
+
+#include "common/error.hpp"
+#include "pcie_model/dma.hpp"
+#include "pcie_model/rates.hpp"
+
+namespace verbscope {
+
+namespace {
+
+void add_weighted(CpuStores& to, const CpuStores& what, double weight) {
+  to.ring_bytes += weight * what.ring_bytes;
+  to.record_bytes += weight * what.record_bytes;
+  to.mmio_bytes += weight * what.mmio_bytes;
+  to.stores += weight * what.stores;
+}
+
+struct ResourceTime {
+  std::string resource;
+  double us = 0;  // for one operation
+};
+
+std::vector<ResourceTime> times_of(const std::vector<PredictedPart>& parts) {
+  std::vector<ResourceTime> times;
+  for (const PredictedPart& part : parts) {
+    if (part.per_op == 0) continue;
+    for (const RateBound& bound : part.prediction.bounds) {
+      auto known = std::ranges::find(times, bound.resource, &ResourceTime::resource);
+      if (known == times.end()) known = times.insert(times.end(), {bound.resource, 0});
+      known->us += part.per_op / bound.mops;
+    }
+  }
+  return times;
+}
+
+}  // namespace
+
+Prediction predict_together(const std::string& role, const std::vector<PredictedPart>& parts) {
+  if (parts.empty()) fail("a prediction of no parts");
+  Prediction out = parts.front().prediction;
+  out.role = role;
+  out.pcie = {};
+  out.cpu = {};
+  out.bounds.clear();
+  for (const PredictedPart& part : parts) {
+    if (!(part.per_op >= 0)) fail("a part is taken {} times an operation", part.per_op);
+    add_weighted(out.pcie, part.prediction.pcie, part.per_op);
+    add_weighted(out.cpu, part.prediction.cpu, part.per_op);
+  }
+  for (const ResourceTime& time : times_of(parts)) out.bounds.push_back({time.resource, 1 / time.us});
+  if (out.bounds.empty()) fail("a prediction of parts that are never taken");
+  set_binding(out);
+  return out;
+}
+
+}  // namespace verbscope
