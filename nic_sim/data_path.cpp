@@ -319,6 +319,7 @@ int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
     out.imm_data = done.immediate;
     out.qp_num = done.qp->qp_num;
     out.src_qp = done.source_qp;
+    out.slid = done.source_lid;
     out.wc_flags = done.flags;
     if (!done.of_send && done.qp->srq != nullptr) continue;
     std::uint64_t& freed = done.of_send ? done.qp->send.freed : done.qp->recv.freed;

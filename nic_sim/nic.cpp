@@ -25,6 +25,7 @@ Nic::Nic(Engine& engine, Fabric& fabric, ThreadSlot& threads, const Profile& pro
       qp_contexts_(profile.nic.qp_context_cache, seed ^ 2),
       translations_(profile.nic.translation_cache, seed ^ 3),
       atomic_slots_(profile.nic),
+      shared_lines_(profile.host),
       requester_(*this),
       responder_(*this) {
   fabric_.attach(*this);

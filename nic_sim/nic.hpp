@@ -16,6 +16,7 @@
 #include "nic_sim/profile.hpp"
 #include "nic_sim/requester.hpp"
 #include "nic_sim/responder.hpp"
+#include "nic_sim/shared_lines.hpp"
 
 namespace verbscope::sim {
 
@@ -36,6 +37,7 @@ class Nic {
   WqeCache& wqe_cache() { return wqe_cache_; }
   AtomicSlots& atomic_slots() { return atomic_slots_; }
   MemoryWatch& memory_watch() { return memory_watch_; }
+  SharedLines& shared_lines() { return shared_lines_; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
   SimThread* running_thread() const { return threads_.current; }
@@ -84,6 +86,7 @@ class Nic {
   TranslationCache translations_;
   AtomicSlots atomic_slots_;
   MemoryWatch memory_watch_;
+  SharedLines shared_lines_;
   std::vector<SimQp*> qps_;
   std::vector<SimMr*> mrs_;
   std::uint32_t mr_registrations_ = 0;

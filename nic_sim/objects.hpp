@@ -75,6 +75,7 @@ struct alignas(64) Completion {
   std::uint32_t bytes;
   std::uint32_t immediate;
   std::uint32_t source_qp;
+  std::uint16_t source_lid;  // of the port that sent it
   unsigned flags;
   bool of_send;
   bool solicited = false;  // the sender asked for an event

@@ -53,6 +53,8 @@ HostProfile read_host(JsonFields& file) {
                    .poll_call = s.time("poll_call_ns"),
                    .poll_cqe = s.time("poll_cqe_ns"),
                    .poll_memory = s.time("poll_memory_ns"),
+                   .atomic_add = s.time("atomic_add_ns"),
+                   .line_transfer = s.time("line_transfer_ns"),
                    .event_wakeup = s.time("event_wakeup_ns"),
                    .post_recv_call = s.time("post_recv_call_ns"),
                    .post_recv_wqe = s.time("post_recv_wqe_ns"),

@@ -20,6 +20,8 @@ struct HostProfile {
   Picos poll_call;           // one ibv_poll_cq
   Picos poll_cqe;            // each completion that it returns
   Picos poll_memory;         // one look at memory that peers write to
+  Picos atomic_add;          // an atomic add to a line that this core changed last
+  Picos line_transfer;       // what it takes longer when another core did; the line serves one core at a time
   Picos event_wakeup;        // latency from an interrupt until the thread that slept runs
   Picos post_recv_call;      // one ibv_post_recv
   Picos post_recv_wqe;       // each WQE in it

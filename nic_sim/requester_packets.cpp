@@ -193,6 +193,7 @@ void Requester::complete_wqe(SimQp& qp, const SendWqe& wqe, ibv_wc_status status
                                                   .bytes = wqe.length,
                                                   .immediate = 0,
                                                   .source_qp = 0,
+                                                  .source_lid = 0,
                                                   .flags = 0,
                                                   .of_send = true});
 }

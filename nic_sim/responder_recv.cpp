@@ -141,6 +141,7 @@ void Responder::complete_recv(SimQp& qp, const Packet& packet, ibv_wc_status sta
                                                   .bytes = state.offset + grh_room(qp),
                                                   .immediate = packet.immediate,
                                                   .source_qp = packet.source_qp,
+                                                  .source_lid = lid_of(packet.source_node),
                                                   .flags = flags,
                                                   .of_send = false,
                                                   .solicited = packet.solicited});
@@ -157,6 +158,7 @@ void Responder::flush_recv(SimQp& qp, std::uint64_t wr_id, std::uint64_t index) 
                                                   .bytes = 0,
                                                   .immediate = 0,
                                                   .source_qp = 0,
+                                                  .source_lid = 0,
                                                   .flags = 0,
                                                   .of_send = false});
 }

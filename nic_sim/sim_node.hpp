@@ -1,7 +1,10 @@
 // Node on the simulated cluster: the same members as HostNode (verbs/node.hpp), in virtual time.
 #pragma once
 
+#include <utility>
+
 #include "nic_sim/memory_watch.hpp"
+#include "nic_sim/shared_lines.hpp"
 #include "nic_sim/thread.hpp"
 #include "verbs/node.hpp"
 
@@ -9,19 +12,25 @@ namespace verbscope {
 
 class SimNode {
  public:
-  // `look_cost`: CPU time of one look at watched memory.
-  SimNode(sim::SimThread& thread, sim::MemoryWatch& memory, Picos look_cost)
-      : thread_(&thread), memory_(&memory), look_cost_(look_cost) {}
+  // `look_cost`: CPU time of one look at a line of watched memory. `lines`: those that threads of the node share.
+  SimNode(sim::SimThread& thread, sim::MemoryWatch& memory, sim::SharedLines& lines, Picos look_cost)
+      : thread_(&thread), memory_(&memory), lines_(&lines), look_cost_(look_cost) {}
   Picos now() const { return thread_->clock(); }
   void relax() const { thread_->relax(); }
+  void relax_until(Picos when) const { thread_->relax(when); }
   void work(Nanos cost) const { thread_->spend(cost); }
   void watch(const void* memory, std::size_t bytes) const { memory_->add(memory, bytes, *thread_); }
-  void look() const { thread_->look(look_cost_); }
+  void look(std::size_t places = 1) const { thread_->look(look_cost_ * static_cast<std::int64_t>(places)); }
+  std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
+    lines_->change(&word, *thread_);
+    return std::exchange(word, word + amount);
+  }
   ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const;  // events.cpp
 
  private:
   sim::SimThread* thread_;
   sim::MemoryWatch* memory_;
+  sim::SharedLines* lines_;
   Picos look_cost_;
 };
 

@@ -44,7 +44,13 @@ void SimThread::look(Picos cost) {
   memory_written_ = false;
 }
 
-void SimThread::relax() {
+void SimThread::end_rest(void* object, std::uint64_t) {
+  SimThread& thread = *static_cast<SimThread*>(object);
+  thread.alarm_ = Picos::max();
+  thread.wake_at(thread.engine_.now());
+}
+
+void SimThread::relax(Picos deadline) {
   Picos seen = Picos::max();
   for (SimCq* cq : empty_queues_) {
     if (cq->waiting() > 0) seen = std::min(seen, cq->at(cq->polled).visible);
@@ -52,7 +58,11 @@ void SimThread::relax() {
   if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // memory may come first: pass by pass
   slot_.current = nullptr;
   if (seen == Picos::max()) {
-    if (!nudged_ && !memory_written_) {
+    if (!nudged_ && !memory_written_ && deadline > clock_) {
+      if (deadline < alarm_) {
+        alarm_ = deadline;
+        engine_.schedule(deadline, &end_rest, this);
+      }
       resting_ = pass_.count() == 0;
       fell_asleep_ = clock_;
       fiber_.park();

@@ -38,9 +38,10 @@ class SimThread {
   // The thread looks at memory that peers write to, which costs it `cost`: what has arrived by now is there.
   void look(Picos cost);
   // The thread found nothing to do in a whole pass: time passes until one of the queues noted since has something or
-  // watched memory is written, in whole passes of polling, as if it had spun: up to the start of the pass at whose end
-  // the first can be seen. A thread that polled nothing in the pass costs its core nothing meanwhile.
-  void relax();
+  // watched memory is written or `deadline` comes, in whole passes of polling, as if it had spun: up to the start of
+  // the pass at whose end the first can be seen. A thread that polled nothing in the pass costs its core nothing
+  // meanwhile.
+  void relax(Picos deadline = Picos::max());
 
   // The thread, which is in step with the engine (sync), sleeps until rouse_at or until `deadline` and costs its core
   // nothing meanwhile. idle_until: neither does it up to `when`.
@@ -86,6 +87,7 @@ class SimThread {
   };
 
   static void end_sleep(void* thread, std::uint64_t sleep);
+  static void end_rest(void* thread, std::uint64_t);
 
   Engine& engine_;
   ThreadSlot& slot_;
@@ -96,6 +98,7 @@ class SimThread {
   Picos slept_{0};
   Picos fell_asleep_{0};
   std::uint64_t sleeps_ = 0;
+  Picos alarm_ = Picos::max();  // when an event of the engine will end a rest
   bool running_ = false;
   bool asleep_ = false;   // until rouse_at
   bool resting_ = false;  // in relax, without polling

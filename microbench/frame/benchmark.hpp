@@ -29,6 +29,7 @@ struct PeerQp {
   std::uint32_t qpn = 0;
   std::uint32_t qkey = 0;  // UD
   ibv_ah* ah = nullptr;    // UD; owned by the role
+  std::uint16_t lid = 0;   // of its port; 0 on Ethernet
 };
 
 // The far end of a lane.
@@ -46,6 +47,8 @@ struct LanePeer {
 struct Lane {
   std::uint32_t index = 0;  // among this node's QPs
   std::uint32_t count = 1;  // QPs of this node
+  Transport transport = Transport::rc;
+  std::uint32_t port = 0;  // index among the ports in use
   ibv_qp* qp = nullptr;
   ibv_qp_ex* builder = nullptr;  // of `qp`, with Operation::builder
   ibv_qp* companion = nullptr;   // when the benchmark asked for companions
@@ -56,6 +59,7 @@ struct Lane {
 // What a thread is given to build its data path from.
 struct ThreadSetup {
   const Operation& operation;
+  const Topology& topology;
   Side side;
   std::uint32_t node;    // which client; 0 for the server
   std::uint32_t thread;  // of the node
@@ -144,7 +148,9 @@ class Benchmark {
   virtual void adjust(Options&) {}
   virtual Traffic traffic() const = 0;
   virtual QueueNeeds needs(const Operation& operation, Side side) const = 0;
-  // The region of each node of `side`, which has `qps` QPs.
+  // Of the UD QPs of ClientQps.
+  virtual QueueNeeds datagram_needs(const Operation& operation, Side side) const { return needs(operation, side); }
+  // The region of each node of `side`, which has `qps` QPs; with ClientQps, connected ones.
   virtual RegionNeeds region(const Operation&, Side, std::uint32_t /*qps*/) const { return {}; }
   // Every QP gets a second one of this transport, connected like the first (on UD to the same partners), with the same
   // needs and the same CQ.
@@ -162,6 +168,11 @@ class Benchmark {
   virtual std::string report(const Json& /*result*/) const { return ""; }
   // The closed-form model of the machine under test. Throws Error where it has none.
   virtual Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const = 0;
+  // The same after the run: for a model that must know what the run found, such as the sizes of its batches.
+  virtual Prediction predict_run(const ClusterWire& cluster, const Operation& operation, int ports,
+                                 const Json& /*result*/) const {
+    return predict(cluster, operation, ports);
+  }
 };
 
 // The operation as the model names it.

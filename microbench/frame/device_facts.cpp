@@ -84,17 +84,18 @@ DeviceFacts read_device_facts(const fs::path& sysfs, const std::string& device, 
   return {wire, ""};
 }
 
-Json predict_json(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, int ports,
+Json predict_json(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, int ports, const Json& result,
                   std::string& why_not) {
   try {
-    return to_json(benchmark.predict(wire, plan.operation, ports));
+    return to_json(benchmark.predict_run(wire, plan.operation, ports, result));
   } catch (const Error& error) {
     why_not = error.what();
     return {};
   }
 }
 
-Json predict_for_device(const Benchmark& benchmark, const Plan& plan, const Role& role, std::string& why_not) {
+Json predict_for_device(const Benchmark& benchmark, const Plan& plan, const Role& role, const Json& result,
+                        std::string& why_not) {
   const int ports = static_cast<int>(plan.topology.ports);
   const DeviceFacts facts = read_device_facts("/sys", role.device().name(), role.device().port(), ports, role.mtu(),
                                               plan.operation.inline_limit);
@@ -102,7 +103,7 @@ Json predict_for_device(const Benchmark& benchmark, const Plan& plan, const Role
     why_not = facts.why_not;
     return {};
   }
-  return predict_json(benchmark, plan, *facts.wire, ports, why_not);
+  return predict_json(benchmark, plan, *facts.wire, ports, result, why_not);
 }
 
 }  // namespace verbscope

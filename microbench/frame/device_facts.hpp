@@ -21,10 +21,12 @@ DeviceFacts read_device_facts(const std::filesystem::path& sysfs, const std::str
                               std::uint32_t mtu, std::uint32_t inline_limit);
 
 // The prediction for the role's device as JSON; null, with the reason in `why_not`, when it cannot be modelled.
-Json predict_for_device(const Benchmark& benchmark, const Plan& plan, const Role& role, std::string& why_not);
+Json predict_for_device(const Benchmark& benchmark, const Plan& plan, const Role& role, const Json& result,
+                        std::string& why_not);
 
-// The prediction as JSON; null, with the reason in `why_not`, when the model refuses the operation.
-Json predict_json(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, int ports,
+// The prediction as JSON, after the run that gave `result`; null, with the reason in `why_not`, when the model refuses
+// the operation.
+Json predict_json(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, int ports, const Json& result,
                   std::string& why_not);
 
 }  // namespace verbscope

@@ -82,6 +82,7 @@ Topology plan_topology(const Options& o, const FabricFacts& facts, const Traffic
   t.threads = o.threads;
   t.qps_per_thread = o.qp;
   t.ports = facts.ports;
+  t.client_qps = traffic.client_qps;
   const std::uint32_t cores = o.host.empty() ? facts.server_cores : facts.client_cores;
   if (o.host.empty() && o.threads > cores) {
     fail_usage("--threads {} is more than the {} cores there are to pin them to", o.threads, cores);
@@ -97,7 +98,7 @@ Topology plan_topology(const Options& o, const FabricFacts& facts, const Traffic
     t.clients = 1;
     return t;
   }
-  const bool one_client_a_qp = o.connection != Transport::ud;
+  const bool one_client_a_qp = o.connection != Transport::ud && !traffic.client_qps;
   t.clients = o.clients.value_or(facts.default_clients);
   if (one_client_a_qp && t.clients > t.server_qps()) {
     if (o.clients) {
@@ -136,13 +137,49 @@ Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffi
   return plan;
 }
 
+namespace {
+
+std::vector<QpPlan> server_ends(const Topology& t) {
+  std::vector<QpPlan> qps;
+  for (std::uint32_t g = 0; t.client_qps->connected && g < t.all_client_threads(); ++g) {
+    qps.push_back({g % t.ports, g % t.threads, {{g / t.client_threads, g % t.client_threads}}, t.transport});
+  }
+  const std::uint32_t first = t.client_qps->connected ? t.client_threads : 0;  // UD QP of a client
+  for (std::uint32_t k = 0; t.client_qps->datagram && k < t.server_qps() * t.ports; ++k) {
+    QpPlan qp{k % t.ports, k / t.ports / t.qps_per_thread, {}, Transport::ud};
+    for (std::uint32_t g = qp.port; g < t.all_client_threads(); g += t.ports) {
+      qp.partners.push_back({g / t.client_threads, first + g % t.client_threads});
+    }
+    qps.push_back(qp);
+  }
+  return qps;
+}
+
+std::vector<QpPlan> client_ends(const Topology& t, std::uint32_t client) {
+  std::vector<QpPlan> qps;
+  const std::uint32_t begin = client * t.client_threads;
+  for (std::uint32_t i = 0; t.client_qps->connected && i < t.client_threads; ++i) {
+    qps.push_back({(begin + i) % t.ports, i, {{0, begin + i}}, t.transport});
+  }
+  const std::uint32_t first = t.client_qps->connected ? t.all_client_threads() : 0;  // UD QP of the server
+  for (std::uint32_t i = 0; t.client_qps->datagram && i < t.client_threads; ++i) {
+    QpPlan qp{(begin + i) % t.ports, i, {}, Transport::ud};
+    for (std::uint32_t k = qp.port; k < t.server_qps() * t.ports; k += t.ports) qp.partners.push_back({0, first + k});
+    qps.push_back(qp);
+  }
+  return qps;
+}
+
+}  // namespace
+
 std::vector<QpPlan> plan_qps(const Topology& t, Side side, std::uint32_t client) {
+  if (t.client_qps) return side == Side::server ? server_ends(t) : client_ends(t, client);
   const bool datagram = t.transport == Transport::ud;
   std::vector<QpPlan> qps;
   for (std::uint32_t k = 0; k < t.server_qps(); ++k) {
     const std::uint32_t owner = k % t.clients;
     if (side == Side::server) {
-      QpPlan qp{k % t.ports, k / t.qps_per_thread, {}};
+      QpPlan qp{k % t.ports, k / t.qps_per_thread, {}, t.transport};
       if (datagram) {
         for (std::uint32_t c = 0; c < t.clients; ++c) qp.partners.push_back({c, k});
       } else {
@@ -151,7 +188,7 @@ std::vector<QpPlan> plan_qps(const Topology& t, Side side, std::uint32_t client)
       qps.push_back(qp);
     } else if (datagram || owner == client) {
       const auto index = static_cast<std::uint32_t>(qps.size());
-      qps.push_back({k % t.ports, index % t.client_threads, {{0, k}}});
+      qps.push_back({k % t.ports, index % t.client_threads, {{0, k}}, t.transport});
     }
   }
   return qps;

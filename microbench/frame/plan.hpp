@@ -38,6 +38,12 @@ struct Operation {
   std::uint32_t outstanding() const { return window == 0 || window > tx_depth ? tx_depth : window; }
 };
 
+// QPs that each thread of each client has of its own, instead of sharing those of the server's threads.
+struct ClientQps {
+  bool connected = false;  // one to the server, of the run's transport
+  bool datagram = false;   // one on UD; the server's threads have --qp on each port, which all clients of that port use
+};
+
 // What a benchmark does with the two sides, decided by its options.
 struct Traffic {
   Verb verb = Verb::send;
@@ -47,6 +53,8 @@ struct Traffic {
   std::uint32_t recv_list = 0;      // as in Operation
   bool shared_recv_queue = false;   // as in Operation
   std::string label = "SENDs out";  // for the console
+  std::optional<ClientQps> client_qps{};
+  bool clients_may_leave = false;  // a client that dies is counted, and the others go on
 };
 
 struct Topology {
@@ -56,14 +64,17 @@ struct Topology {
   std::uint32_t clients = 1;
   std::uint32_t client_threads = 1;
   std::uint32_t ports = 1;  // of each side
+  std::optional<ClientQps> client_qps{};
 
   std::uint32_t server_qps() const { return threads * qps_per_thread; }
+  // Threads of all clients; with client_qps they are numbered: thread t of client c is c * client_threads + t.
+  std::uint32_t all_client_threads() const { return clients * client_threads; }
 };
 
 struct Schedule {
   Picos warmup{0};
   Picos duration{0};
-  std::optional<std::uint64_t> iters;  // per QP: ends the window instead of the duration
+  std::optional<std::uint64_t> iters;  // per QP, with client_qps per thread: ends the window instead of the duration
   Picos timeout{0};
 };
 
@@ -100,10 +111,14 @@ struct QpPlan {
   std::uint32_t port = 0;  // index among the ports in use
   std::uint32_t thread = 0;
   std::vector<Partner> partners;  // one on RC and UC; on UD at the server one for every client
+  Transport transport = Transport::rc;
 };
 
 // The QPs of one side. Server: QP k is of thread k / qps_per_thread on port k % ports; RC and UC: it belongs to client
 // k % clients. A client has, in order, its ends of the server's QPs, dealt to its threads in turn.
+// With client_qps: client thread g (of all) is on port g % ports. The server has first its ends of the connected QPs,
+// that of g in thread g % threads; then the UD QPs by thread, QP and port. A client has the connected QPs of its
+// threads, then their UD QPs, each with every UD QP of the server on its port as a partner.
 std::vector<QpPlan> plan_qps(const Topology& topology, Side side, std::uint32_t client);
 
 // Threads that have at least one QP.

@@ -58,7 +58,8 @@ void Role::open_ports(const RolePlace& place) {
 
 void Role::check_datagram_size(std::uint32_t mtu) const {
   const Operation& op = plan_.operation;
-  const bool datagrams = op.transport == Transport::ud || benchmark_.companion(op) == Transport::ud;
+  const bool datagrams =
+      std::ranges::count(qp_plans_, Transport::ud, &QpPlan::transport) > 0 || benchmark_.companion(op) == Transport::ud;
   if (datagrams && op.payload > mtu) {
     fail_usage("--size {} is over the MTU of {} bytes, which limits a UD message", op.payload, mtu);
   }
@@ -66,7 +67,8 @@ void Role::check_datagram_size(std::uint32_t mtu) const {
 
 void Role::create_region(bool alone) {
   const Operation& op = plan_.operation;
-  const auto qps = static_cast<std::uint32_t>(qp_plans_.size());
+  const auto extra = plan_.topology.client_qps ? std::ranges::count(qp_plans_, Transport::ud, &QpPlan::transport) : 0;
+  const auto qps = static_cast<std::uint32_t>(qp_plans_.size() - static_cast<std::size_t>(extra));
   RegionNeeds needs = benchmark_.region(op, side_, qps);
   if (alone && needs.bytes == 0) needs = benchmark_.region(op, Side::client, qps);
   access_ = needs.bytes > 0 ? needs.access : IBV_ACCESS_LOCAL_WRITE;
@@ -86,17 +88,21 @@ void Role::create_region(bool alone) {
 
 void Role::create_queues() {
   const Operation& op = plan_.operation;
-  const QueueNeeds needs = benchmark_.needs(op, side_);
   const std::optional<Transport> companion = benchmark_.companion(op);
   const std::uint64_t per_lane = companion ? 2 : 1;
   set_inline_recv(device(), op.inline_recv);  // with 0 too: an adapter may do it unasked
   const auto offered = static_cast<std::uint64_t>(std::max(device().attributes().max_cqe, 1));
   for (const std::vector<std::size_t>& of_thread : thread_qps_) {
     // Room for every request to fail, where the device has it; never less than a good run needs.
-    const std::uint64_t qps = of_thread.size() * per_lane;
-    const std::uint64_t recv_queues = op.shared_recv_queue ? 1 : qps;
-    const std::uint64_t wanted = qps * needs.send_depth + recv_queues * needs.recv_depth;
-    const std::uint64_t needed = recv_queues * needs.completions;
+    std::uint64_t wanted = 0, needed = 0;
+    QueueNeeds needs;
+    for (const std::size_t qp : of_thread) {
+      needs = needs_of(qp_plans_[qp]);
+      const bool counts = !op.shared_recv_queue || qp == of_thread.front();
+      const std::uint64_t recv_queues = !counts ? 0 : op.shared_recv_queue ? 1 : per_lane;
+      wanted += per_lane * needs.send_depth + recv_queues * needs.recv_depth;
+      needed += recv_queues * needs.completions;
+    }
     if (op.events) channels_.emplace_back(device());
     cqs_.emplace_back(device(), checked_count(std::max(std::min(wanted, offered), needed), "completions"),
                       op.events ? channels_.back().get() : nullptr);
@@ -104,12 +110,18 @@ void Role::create_queues() {
       srqs_.emplace_back(*pd_, static_cast<int>(needs.recv_depth), static_cast<int>(needs.recv_sge));
     }
   }
-  for (const QpPlan& plan : qp_plans_) create_qp(plan, op.transport, needs);
+  for (const QpPlan& plan : qp_plans_) create_qp(plan, plan.transport);
   if (!companion) return;
-  for (const QpPlan& plan : qp_plans_) create_qp(plan, *companion, needs);
+  for (const QpPlan& plan : qp_plans_) create_qp(plan, *companion);
 }
 
-void Role::create_qp(const QpPlan& plan, Transport transport, const QueueNeeds& needs) {
+QueueNeeds Role::needs_of(const QpPlan& plan) const {
+  const bool extra = plan_.topology.client_qps && plan.transport == Transport::ud;
+  return extra ? benchmark_.datagram_needs(plan_.operation, side_) : benchmark_.needs(plan_.operation, side_);
+}
+
+void Role::create_qp(const QpPlan& plan, Transport transport) {
+  const QueueNeeds needs = needs_of(plan);
   QpOptions options;
   options.type = qp_type(transport);
   options.send_cq = options.recv_cq = cqs_[plan.thread].get();

@@ -103,7 +103,8 @@ class Role {
   void open_ports(const RolePlace& place);
   void create_region(bool alone);
   void create_queues();
-  void create_qp(const QpPlan& plan, Transport transport, const QueueNeeds& needs);
+  QueueNeeds needs_of(const QpPlan& plan) const;
+  void create_qp(const QpPlan& plan, Transport transport);
   void connect_nodes(const std::vector<PeerNode>& nodes);
   void agree_on_rd_atomic(const std::vector<PeerNode>& nodes);
   void connect_lane(std::size_t index, const std::vector<PeerNode>& nodes);

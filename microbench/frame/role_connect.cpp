@@ -147,7 +147,7 @@ PeerQp Role::face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, 
   mtu_ = std::min(mtu_, static_cast<std::uint32_t>(mtu_bytes(check_compatible(local, peer))));
   check_datagram_size(mtu_);
   if (qps_[qp].type() == IBV_QPT_UD) {
-    return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer)};
+    return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer), peer.lid};
   }
   QpReceive receive;
   receive.path = path_to(local, peer);
@@ -156,7 +156,7 @@ PeerQp Role::face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, 
   receive.peer_psn = peer.psn;
   receive.max_dest_rd_atomic = static_cast<std::uint8_t>(taken_rd_atomic_);
   qps_[qp].to_rtr(receive);
-  return {peer.qpn, peer.qkey, nullptr};
+  return {peer.qpn, peer.qkey, nullptr, peer.lid};
 }
 
 void Role::make_ready(std::size_t qp) {
@@ -181,6 +181,8 @@ Lane Role::make_lane(std::size_t index) const {
   Lane lane;
   lane.index = static_cast<std::uint32_t>(index);
   lane.count = static_cast<std::uint32_t>(qp_plans_.size());
+  lane.transport = qp_plans_[index].transport;
+  lane.port = qp_plans_[index].port;
   lane.qp = qps_[index].get();
   lane.builder = qps_[index].builder();
   if (qps_.size() > qp_plans_.size()) {
@@ -194,12 +196,14 @@ Lane Role::make_lane(std::size_t index) const {
 
 void Role::build_workloads() {
   const bool exact = counted_ && plan_.schedule.iters.has_value();
+  const bool own = plan_.topology.client_qps.has_value();  // a thread's QPs serve one stream of requests
   for (std::size_t t = 0; t < thread_qps_.size(); ++t) {
     ThreadSetup setup{plan_.operation,
+                      plan_.topology,
                       side_,
                       node_,
                       static_cast<std::uint32_t>(t),
-                      exact ? *plan_.schedule.iters * thread_qps_[t].size() : Window::kNoGoal,
+                      exact ? *plan_.schedule.iters * (own ? 1 : thread_qps_[t].size()) : Window::kNoGoal,
                       device(),
                       *pd_,
                       cqs_[t].get(),

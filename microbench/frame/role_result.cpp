@@ -93,7 +93,7 @@ std::string Role::describe_end(std::size_t thread, const RunEnd& end) const {
     peer = fmt::format(", peer {} QP 0x{:x}", node, lane.qp.qpn);
   }
   const std::string where = fmt::format("{}: thread {}, {} QP 0x{:x}{}", name_, thread,
-                                        to_string(plan_.operation.transport), qps_[qp].number(), peer);
+                                        to_string(qp_plans_[qp].transport), qps_[qp].number(), peer);
   switch (end.kind) {
     case EndKind::completion_failed:
       return fmt::format("{}: completion with status {} ({}), vendor error 0x{:x}", where, end.code,

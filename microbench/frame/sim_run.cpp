@@ -261,8 +261,8 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   cluster.run();
   collect(roles, plan, conductor, outcome);
   outcome.config["mtu"] = roles.front().mtu();
-  outcome.prediction =
-      predict_json(benchmark, plan, profile.wire, static_cast<int>(plan.topology.ports), outcome.no_prediction);
+  outcome.prediction = predict_json(benchmark, plan, profile.wire, static_cast<int>(plan.topology.ports),
+                                    outcome.result, outcome.no_prediction);
   benchmark.finish(outcome);
   return outcome;
 }

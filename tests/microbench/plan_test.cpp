@@ -92,6 +92,53 @@ TEST(PlanQps, ADatagramQpFacesEveryClient) {
   EXPECT_EQ(used_threads(client), 2u);  // not 8: a thread without a QP would do nothing
 }
 
+TEST(PlanQps, ClientThreadsWithQpsOfTheirOwn) {
+  const Topology t{.transport = Transport::uc,
+                   .threads = 2,
+                   .qps_per_thread = 3,
+                   .clients = 2,
+                   .client_threads = 3,
+                   .ports = 2,
+                   .client_qps = ClientQps{.connected = true, .datagram = true}};
+  const std::vector<QpPlan> server = plan_qps(t, Side::server, 0);
+  ASSERT_EQ(server.size(), 6u + 2 * 3 * 2);  // one for each client thread; three on each of two ports for each thread
+  for (std::uint32_t g = 0; g < 6; ++g) {
+    EXPECT_EQ(server[g].transport, Transport::uc);
+    EXPECT_EQ(server[g].thread, g % 2);
+  }
+  for (std::uint32_t k = 6; k < 18; ++k) {
+    EXPECT_EQ(server[k].transport, Transport::ud);
+    EXPECT_EQ(server[k].thread, (k - 6) / 6);
+    EXPECT_EQ(server[k].partners.size(), 3u);  // of six client threads those on its port
+  }
+  for (std::uint32_t c = 0; c < 2; ++c) {
+    const std::vector<QpPlan> client = plan_qps(t, Side::client, c);
+    ASSERT_EQ(client.size(), 6u);
+    for (std::uint32_t m = 0; m < 6; ++m) {
+      EXPECT_EQ(client[m].thread, m % 3);
+      EXPECT_EQ(client[m].port, (c * 3 + m % 3) % 2);
+      EXPECT_EQ(client[m].partners.size(), m < 3 ? 1u : 6u);
+      for (const Partner& partner : client[m].partners) {
+        const QpPlan& other = server[partner.qp];
+        EXPECT_EQ(other.port, client[m].port);
+        EXPECT_EQ(other.transport, client[m].transport);
+        EXPECT_TRUE(std::ranges::any_of(other.partners, [&](const Partner& p) { return p.node == c && p.qp == m; }));
+      }
+    }
+  }
+}
+
+TEST(PlanQps, ClientThreadsWithOneKindOfQp) {
+  Topology t{.threads = 2, .qps_per_thread = 1, .clients = 2, .client_threads = 2, .ports = 1};
+  t.client_qps = ClientQps{.connected = true};
+  EXPECT_EQ(plan_qps(t, Side::server, 0).size(), 4u);
+  EXPECT_EQ(plan_qps(t, Side::client, 1).size(), 2u);
+  t.transport = Transport::ud;
+  t.client_qps = ClientQps{.datagram = true};
+  EXPECT_EQ(plan_qps(t, Side::server, 0).size(), 2u);
+  EXPECT_EQ(plan_qps(t, Side::client, 1)[0].partners.size(), 2u);
+}
+
 TEST(MakePlan, ChoosesDefaultsByFabric) {
   const FabricFacts sim{.simulated = true, .server_cores = 14, .client_cores = 14, .ports = 2, .default_clients = 3};
   Options options;

@@ -148,9 +148,11 @@ struct ScriptedNode {
 
   Picos now() { return Picos(time += 1000); }
   void relax() { on_idle(); }
+  void relax_until(Picos) { on_idle(); }
   void work(Nanos) {}
   void watch(const void*, std::size_t) {}
-  void look() {}
+  void look(std::size_t = 1) {}
+  std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) { return std::exchange(word, word + amount); }
   ibv_cq* await_event(ibv_comp_channel*, Nanos) {
     ++sleeps;
     on_idle();

@@ -62,6 +62,61 @@ TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
   EXPECT_EQ(end, Picos(Nanos(40 + 2000 + 50)));
 }
 
+TEST(ThreadClock, ALookAtMoreLinesCostsMore) {
+  Pair pair(IBV_QPT_UD);
+  Picos took{0};
+  pair.cluster.add_thread(0, 0, [&](SimNode& node) {
+    const Picos begin = node.now();
+    node.look(70);
+    took = node.now() - begin;
+  });
+  pair.cluster.run();
+  EXPECT_EQ(took, 70 * steady_profile().host.poll_memory);
+}
+
+TEST(ThreadClock, AnAddToASharedWordWaitsForItsLine) {
+  Pair pair(IBV_QPT_UD);
+  const Picos own = steady_profile().host.atomic_add, other = own + steady_profile().host.line_transfer;
+  alignas(64) std::uint64_t word = 0;
+  std::vector<std::pair<std::uint64_t, Picos>> first, second;
+  const auto add = [&word](SimNode& node, auto& seen) {
+    const std::uint64_t before = node.fetch_add(word, 10);
+    seen.emplace_back(before, node.now());
+  };
+  pair.cluster.add_thread(0, 0, [&](SimNode& node) {
+    add(node, first);
+    add(node, first);
+    node.work(Nanos(1000));
+    add(node, first);
+  });
+  pair.cluster.add_thread(0, 1, [&](SimNode& node) {
+    node.work(std::chrono::duration_cast<Nanos>(other) + Nanos(1));  // in the middle of the other's second add
+    add(node, second);
+  });
+  pair.cluster.run();
+  // The first owner takes the line over as well: nobody had it.
+  EXPECT_THAT(first, ElementsAre(std::pair(0ul, other), std::pair(10ul, other + own),
+                                 std::pair(30ul, other + own + Nanos(1000) + other)));
+  EXPECT_THAT(second, ElementsAre(std::pair(20ul, other + own + other)));
+  EXPECT_EQ(word, 40u);
+}
+
+TEST(Relax, EndsAtItsDeadlineWhenNothingComes) {
+  Pair pair(IBV_QPT_UD);
+  Picos woke{0};
+  pair.cluster.add_thread(0, 0, [&](SimNode& node) {
+    ibv_wc wc{};
+    ibv_poll_cq(pair.a.send_cq(), 1, &wc);
+    node.relax_until(Nanos(5000));
+    EXPECT_EQ(ibv_poll_cq(pair.a.send_cq(), 1, &wc), 0);
+    woke = node.now();
+    node.relax_until(node.now());  // has come already: no wait
+    EXPECT_EQ(node.now(), woke);
+  });
+  pair.cluster.run();
+  EXPECT_NEAR(static_cast<double>(woke.count()), 5e6, 2 * 15e3);  // in whole passes of 15 ns
+}
+
 // A receiver that waits for `messages` on one or two queues, in one way or the other. Yields when it saw each.
 enum class Way { spin, relax, relax_after_other_polls };
 

@@ -1,0 +1,347 @@
+// The loops of `sequencer --design herd` against a device that executes at once; the test plays the other side.
+#include "microbench/systems/herd_loop.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/microbench/executing_device.hpp"
+#include "tests/microbench/scripted_device.hpp"
+
+namespace verbscope {
+namespace {
+
+using test::ExecutingDevice;
+using test::ScriptedNode;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint32_t kClients = 4;
+constexpr std::uint32_t kSlots = 2;
+constexpr std::uint32_t kDepth = 8;
+
+// An answer as it was posted.
+struct Sent {
+  std::uint32_t to = 0;  // client
+  std::uint64_t value = 0;
+  std::uint32_t tag = 0;
+  bool operator==(const Sent&) const = default;
+};
+
+// A worker with two UD QPs on each of two ports; client c is on port c % 2.
+struct Worker {
+  HerdPlaces places{.workers = 2, .clients = kClients, .slots = kSlots};
+  std::vector<std::uint64_t> region = std::vector<std::uint64_t>(places.bytes() / 8);
+  ExecutingDevice device;
+  ScriptedNode node;
+  RunControl control;
+  RunEnd end;
+  std::vector<ibv_send_wr> requests = std::vector<ibv_send_wr>(4 * kDepth);
+  std::vector<ibv_sge> segments = std::vector<ibv_sge>(4 * kDepth);
+  std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(4 * kDepth);
+  std::vector<AnswerQueue> queues;
+  std::vector<AnswerPort> ports;
+  std::vector<HerdClient> clients = std::vector<HerdClient>(kClients);
+  std::vector<ibv_send_wr*> collected = std::vector<ibv_send_wr*>(kClients);
+  std::vector<std::uint64_t> answered = std::vector<std::uint64_t>(1);
+  HerdWorker state;
+  std::vector<Sent> sent;
+
+  explicit Worker(bool batching) {
+    for (std::uint32_t q = 0; q < 4; ++q) {
+      for (std::uint32_t j = 0; j < kDepth; ++j) {
+        const std::uint32_t i = q * kDepth + j;
+        segments[i] = {reinterpret_cast<std::uint64_t>(&bodies[i]), 8, 0};
+        requests[i].wr_id = send_id(q);
+        requests[i].sg_list = &segments[i];
+        requests[i].num_sge = 1;
+        requests[i].opcode = IBV_WR_SEND_WITH_IMM;
+        if (j % 4 == 3) requests[i].send_flags = IBV_SEND_SIGNALED;
+      }
+      queues.push_back({.lane = {.qp = device.add_qp(), .depth = kDepth, .room = kDepth, .signal_every = 4},
+                        .requests = std::span(requests).subspan(std::size_t{q} * kDepth, kDepth),
+                        .index = q});
+    }
+    ports = {{.queues = std::span(queues).first(2)}, {.queues = std::span(queues).last(2)}};
+    for (std::uint32_t c = 0; c < kClients; ++c) {
+      clients[c].to.wr.ud.remote_qpn = c;
+      clients[c].port = c % 2;
+    }
+    state.cq = device.cq();
+    state.queues = queues;
+    state.ports = ports;
+    state.clients = clients;
+    state.collected = collected;
+    state.answered = answered;
+    state.region = reinterpret_cast<std::byte*>(region.data());
+    state.counter = region.data();
+    state.places = places;
+    state.worker = 1;
+    state.batching = batching;
+    device.after = [this](const ibv_send_wr& wr) {
+      sent.push_back({wr.wr.ud.remote_qpn, *reinterpret_cast<std::uint64_t*>(wr.sg_list->addr), be32toh(wr.imm_data)});
+    };
+    node.on_idle = [this] { control.quit = true; };
+  }
+
+  void ask(std::uint32_t client, std::uint64_t number) {
+    region[places.slot(1, client, number) / 8] = request_word(number);
+  }
+  void ask_again(std::uint32_t client, std::uint64_t number, std::uint64_t attempt) {
+    region[places.retry(1, client) / 8] = request_word(number, attempt);
+    ++region[places.bell(1) / 8];
+  }
+  // One pass over slots and retry slots.
+  std::vector<Sent> pass() {
+    sent.clear();
+    EXPECT_TRUE(serve_slots(node, state, true, end));
+    EXPECT_TRUE(serve_retries(node, state, true, end));
+    return sent;
+  }
+};
+
+TEST(HerdPlaces, NobodySharesALine) {
+  const HerdPlaces places{.workers = 2, .clients = 3, .slots = 2};
+  std::vector<std::uint64_t> lines{0};
+  for (std::uint32_t w = 0; w < 2; ++w) {
+    lines.push_back(places.bell(w));
+    for (std::uint32_t c = 0; c < 3; ++c) {
+      lines.push_back(places.slot(w, c, 0));
+      lines.push_back(places.slot(w, c, 1));
+      lines.push_back(places.retry(w, c));
+    }
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], i * 64);
+  EXPECT_EQ(places.bytes(), lines.size() * 64);
+  EXPECT_EQ(places.slot(1, 2, 4), places.slot(1, 2, 0));
+}
+
+TEST(HerdWorker, AnswersEachRequestOnceWithTheNextValue) {
+  Worker worker(false);
+  worker.ask(0, 0);
+  worker.ask(2, 0);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 1, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), IsEmpty());
+  worker.ask(0, 1);
+  worker.ask(0, 2);                                                       // in the slot of number 0
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 2, answer_tag(1, 1)}));  // one of each client in a pass
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 3, answer_tag(1, 2)}));
+  EXPECT_EQ(worker.region[0], 4u);
+}
+
+TEST(HerdWorker, ABatchIsOneListForEachPort) {
+  Worker worker(true);
+  for (std::uint32_t c = 0; c < 3; ++c) worker.ask(c, 0);
+  // Clients 0 and 2 are on the first port; values in the order in which the requests were found.
+  EXPECT_THAT(worker.pass(),
+              ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 2, answer_tag(1, 0)}, Sent{1, 1, answer_tag(1, 0)}));
+  EXPECT_EQ(worker.state.counts.batches.lists[2], 1u);
+  EXPECT_EQ(worker.state.counts.batches.lists[1], 1u);
+}
+
+TEST(HerdWorker, UsesTheQpsOfAPortInTurn) {
+  for (const bool batching : {false, true}) {
+    Worker worker(batching);
+    std::vector<std::uint64_t> used;
+    worker.device.after = [&](const ibv_send_wr& wr) { used.push_back(wr.wr_id & 0xffff); };
+    for (std::uint64_t n = 0; n < 3; ++n) {
+      worker.ask(1, n);
+      worker.pass();
+    }
+    EXPECT_THAT(used, ElementsAre(2, 3, 2));
+  }
+}
+
+TEST(HerdWorker, LeavesARequestWhenItsQueueIsFull) {
+  Worker worker(true);
+  for (AnswerQueue& queue : worker.queues) queue.lane.room = 1;
+  worker.ask(0, 0);
+  worker.ask(2, 0);
+  EXPECT_EQ(worker.pass().size(), 1u);
+  EXPECT_EQ(worker.state.counts.blocked, 1u);
+  worker.queues[1].lane.room = 1;  // the turn of the next
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, answer_tag(1, 0)}));
+}
+
+TEST(HerdWorker, ServesALostRequestFromTheRetrySlot) {
+  Worker worker(true);
+  worker.ask(3, 1);  // number 0 was lost
+  EXPECT_THAT(worker.pass(), IsEmpty());
+  worker.ask_again(3, 0, 1);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 0, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 1, answer_tag(1, 1)}));
+  EXPECT_THAT(worker.pass(), IsEmpty());
+}
+
+TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
+  Worker worker(true);
+  worker.ask(3, 0);
+  worker.pass();
+  worker.ask_again(3, 0, 1);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 1, answer_tag(1, 0)}));
+  worker.ask_again(3, 0, 2);  // and that one as well
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 2, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), IsEmpty());
+}
+
+TEST(HerdWorker, EndsWhenToldTo) {
+  Worker worker(true);
+  ThreadTally tally;
+  worker.ask(0, 0);
+  herd_worker_loop(worker.node, worker.state, worker.control, tally);
+  EXPECT_EQ(tally.end.kind, EndKind::gave_up);
+  EXPECT_EQ(worker.state.served, 1u);
+}
+
+TEST(HerdWorker, ReportsAFailedAnswer) {
+  Worker worker(true);
+  ThreadTally tally;
+  worker.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_LOC_QP_OP_ERR; };
+  std::uint64_t number = 0;
+  worker.node.on_idle = [&] {
+    for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, number);
+    ++number;
+  };
+  herd_worker_loop(worker.node, worker.state, worker.control, tally);
+  EXPECT_EQ(tally.end.kind, EndKind::completion_failed);
+  EXPECT_EQ(tally.end.code, IBV_WC_LOC_QP_OP_ERR);
+}
+
+// A client of two workers, which the test plays: it answers what `answer` says.
+struct Client {
+  HerdPlaces places{.workers = 2, .clients = kClients, .slots = kSlots};
+  std::vector<std::uint64_t> region = std::vector<std::uint64_t>(places.bytes() / 8);
+  ExecutingDevice device;
+  ScriptedNode node;
+  RunControl control;
+  ThreadTally tally;
+  ValueAudit audit{0};
+  HerdWrites writes;
+  std::array<ibv_sge, 3> segments{};
+  std::vector<Asked> asked = std::vector<Asked>(2 * kSlots);
+  std::vector<HerdLane> lanes;
+  std::vector<ibv_recv_wr> recvs = std::vector<ibv_recv_wr>(4);
+  std::vector<ibv_sge> recv_segments = std::vector<ibv_sge>(4);
+  std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(4);
+  std::array<LaneQueue, 1> queues;
+  ClientState state;
+  HerdAsker asker;
+  std::deque<std::uint32_t> tags;  // immediates of the answers to come
+  std::uint64_t value = 0;
+
+  Client()
+      : queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
+        state{.cq = device.cq(),
+              .queues = queues,
+              .retry_after = Picos(50'000),
+              .goal = 20,
+              .receipts = Receipts(audit)} {
+    prebuild(writes.ask, segments[0], writes.word);
+    prebuild(writes.retry, segments[1], writes.retry_word);
+    prebuild(writes.ring, segments[2], writes.bell_word);
+    const auto base = reinterpret_cast<std::uint64_t>(region.data());
+    for (std::uint32_t w = 0; w < 2; ++w) {
+      lanes.push_back({.asked = std::span(asked).subspan(std::size_t{w} * kSlots, kSlots),
+                       .first_slot = base + places.slot(w, 1, 0),
+                       .retry_slot = base + places.retry(w, 1),
+                       .bell = base + places.bell(w)});
+    }
+    for (std::uint32_t j = 0; j < 4; ++j) {
+      recv_segments[j] = {reinterpret_cast<std::uint64_t>(&bodies[j]), 8, 1};
+      recvs[j].wr_id = j;
+      recvs[j].sg_list = &recv_segments[j];
+      recvs[j].num_sge = 1;
+    }
+    asker.state = &state;
+    asker.lanes = lanes;
+    asker.writes = &writes;
+    asker.inbox = {.qp = device.add_qp(),
+                   .recvs = recvs,
+                   .bodies = reinterpret_cast<const std::byte*>(bodies.data()),
+                   .stride = 8};
+    asker.client = 1;
+    asker.outstanding = kSlots;
+    control.phase = Phase::measure;
+    device.edit = [this](ibv_wc& wc) {
+      if ((wc.wr_id & kSendId) != 0) return;
+      wc.imm_data = htobe32(tags.front());
+      wc.wc_flags = IBV_WC_WITH_IMM;
+      tags.pop_front();
+    };
+  }
+
+  static void prebuild(ibv_send_wr& wr, ibv_sge& segment, std::uint64_t& word) {
+    segment = {reinterpret_cast<std::uint64_t>(&word), 8, 0};
+    wr.wr_id = send_id(0);
+    wr.sg_list = &segment;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+  }
+
+  void answer(std::uint32_t worker, std::uint64_t number) {
+    tags.push_back(answer_tag(worker, number));
+    device.deliver(&value, 8);
+    ++value;
+  }
+  std::uint64_t word(std::uint64_t offset) const { return region[offset / 8]; }
+  void run() { client_loop(node, asker, state, control, tally); }
+};
+
+TEST(HerdClient, DealsItsRequestsToTheWorkersAndTakesTheAnswers) {
+  Client client;
+  std::array<std::uint64_t, 2> served{};
+  client.node.on_idle = [&] {
+    for (std::uint32_t w = 0; w < 2; ++w) {
+      if (client.word(client.places.slot(w, 1, served[w])) == request_word(served[w])) client.answer(w, served[w]++);
+    }
+  };
+  client.run();
+  EXPECT_EQ(client.tally.end.kind, EndKind::finished);
+  EXPECT_EQ(client.tally.window.end_ops - client.tally.window.begin_ops, 20u);
+  EXPECT_EQ(client.state.receipts.answers, client.state.receipts.asked);
+  EXPECT_EQ(client.audit.noted(client.value), client.value);
+  EXPECT_NEAR(static_cast<double>(served[0]), static_cast<double>(served[1]), 1);
+  EXPECT_EQ(client.state.receipts.retries, 0u);
+}
+
+TEST(HerdClient, PostsARecvBeforeItAsks) {
+  Client client;
+  client.device.after = [&](const ibv_send_wr&) { EXPECT_EQ(client.device.recvs.size(), client.asker.open()); };
+  client.node.on_idle = [&] { client.control.quit = true; };
+  client.run();
+  EXPECT_EQ(client.asker.open(), kSlots);
+}
+
+TEST(HerdClient, AsksAgainForWhatDoesNotCome) {
+  Client client;
+  client.state.goal = 1;
+  client.node.on_idle = [&] {
+    if (client.word(client.places.retry(0, 1)) == request_word(0, 1) && client.word(client.places.bell(0)) != 0) {
+      client.answer(0, 0);
+      client.answer(0, 0);  // the first was late, not lost
+      client.answer(1, 0);
+      client.node.on_idle = [] {};
+    }
+  };
+  client.run();
+  EXPECT_EQ(client.tally.end.kind, EndKind::finished);
+  EXPECT_GE(client.state.receipts.retries, 1u);
+  EXPECT_EQ(client.state.receipts.surplus, 1u);
+  EXPECT_EQ(client.state.receipts.repeated, 0u);
+}
+
+TEST(HerdClient, NoticesAValueThatSomebodyHad) {
+  Client client;
+  client.state.goal = 3;
+  client.audit.note(1);
+  std::array<std::uint64_t, 2> served{};
+  client.node.on_idle = [&] {
+    for (std::uint32_t w = 0; w < 2; ++w) {
+      if (client.word(client.places.slot(w, 1, served[w])) == request_word(served[w])) client.answer(w, served[w]++);
+    }
+  };
+  client.run();
+  EXPECT_EQ(client.state.receipts.repeated, 1u);
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,221 @@
+// The sequencer as a program on simulated clusters: that its values are right, and that what the paper reasons out
+// (Kalia et al., ATC 2016, section 4.2) comes about.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "common/json.hpp"
+#include "common/paths.hpp"
+#include "tests/microbench/run_program.hpp"
+
+namespace verbscope {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t kWrap = std::uint64_t{1} << 32;
+
+Json record_of(const std::string& options) {
+  const std::string command = "sequencer " + options + " --out_json_file -";
+  const test::Ran ran = test::run_program(command);
+  EXPECT_EQ(ran.exit_code, 0) << command << ": " << ran.err;
+  return ran.exit_code == 0 ? parse_json_text(ran.out, command) : Json::object();
+}
+
+Json result_of(const std::string& options) {
+  return record_of("--fabric sim:cib " + options).at("result");
+}
+
+constexpr const char* kShort = " --warmup 50us -D 100us ";
+constexpr const char* kSmall = " --clients 2 --client_threads 3 --warmup 20us -D 60us ";
+
+double rate(const Json& result) {
+  return result.at("rate_mops").get<double>();
+}
+
+// Every value that was handed out arrived, once, in order.
+void expect_whole(const Json& values, const std::string& what) {
+  EXPECT_GT(values.at("handed_out").get<std::uint64_t>(), 0u) << what;
+  EXPECT_EQ(values.at("received"), values.at("handed_out")) << what;
+  EXPECT_EQ(values.at("lost"), 0) << what;
+  EXPECT_EQ(values.at("repeated"), 0) << what;
+  EXPECT_EQ(values.at("disordered"), 0) << what;
+  EXPECT_EQ(values.at("checked"), "each value") << what;
+}
+
+TEST(Sequencer, HandsOutEveryValueOnceInEachDesign) {
+  for (const char* options :
+       {"--design herd", "--design herd --batching", "--design herd --batching -q 3 --threads 3",
+        "--design herd --threads 14 --outstanding 1", "--design herd --batching --outstanding 32 -t 32 -Q 8",
+        "--design herd --batching --wr_api", "--design spec", "--design spec --batching --threads 4",
+        "--design spec --batching -q 2 --outstanding 32 -r 128", "--design spec --wr_api", "--design atomic",
+        "--design atomic --outstanding 1 --threads 3", "--design herd -i 1", "--design spec -i 2"}) {
+    const Json result = result_of(options + std::string(kSmall));
+    expect_whole(result.at("values"), options);
+    EXPECT_EQ(result.at("values").at("retries"), 0) << options;
+    EXPECT_GT(result.at("lat_samples").get<std::uint64_t>(), 0u) << options;
+    EXPECT_FALSE(result.at("bottleneck").get<std::string>().empty()) << options;
+  }
+}
+
+TEST(Sequencer, RunsOnTheOtherClustersToo) {
+  for (const char* cluster : {"cx3", "cx"}) {
+    for (const char* design : {"herd --batching", "spec --batching", "atomic"}) {
+      const std::string options = std::string("--fabric sim:") + cluster + " --design " + design + kSmall;
+      expect_whole(record_of(options).at("result").at("values"), options);
+    }
+  }
+}
+
+TEST(Sequencer, CountsPastTheWrapOfTheLow32Bits) {
+  for (const std::uint64_t start : {kWrap - 100, 5 * kWrap - 100}) {
+    for (const char* design : {"herd --batching", "spec", "spec --batching", "atomic"}) {
+      const Json result =
+          result_of(std::string("--design ") + design + kSmall + "--start_value " + std::to_string(start));
+      expect_whole(result.at("values"), design);
+      EXPECT_EQ(result.at("values").at("first"), start);
+      EXPECT_GT(start + result.at("values").at("handed_out").get<std::uint64_t>(), (start / kWrap + 1) * kWrap)
+          << design;
+    }
+  }
+}
+
+TEST(Spec, CorrectsAGuessOnlyWhenItIsWrong) {
+  // Six clients, which have four requests outstanding each, learn the high bits with their first answer.
+  const auto corrections = [](std::uint64_t start) {
+    const Json result =
+        result_of(std::string("--design spec --batching") + kSmall + "--start_value " + std::to_string(start));
+    return result.at("workers").at("corrections").get<std::uint64_t>();
+  };
+  EXPECT_EQ(corrections(0), 0u);
+  EXPECT_EQ(corrections(7 * kWrap), 24u);
+  const std::uint64_t at_the_wrap = corrections(kWrap - 100);
+  EXPECT_GE(at_the_wrap, 6u);
+  EXPECT_LE(at_the_wrap, 2 * 24u);
+}
+
+TEST(Sequencer, MeasuresExactlyWhatIsAsked) {
+  for (const char* design : {"herd --batching", "spec --batching", "atomic"}) {
+    const Json result = result_of(std::string("--clients 2 --client_threads 2 -n 300 --warmup 5us --design ") + design);
+    EXPECT_EQ(result.at("ops"), 4 * 300) << design;
+  }
+}
+
+TEST(Sequencer, TheSameSeedGivesTheSameRecord) {
+  const std::string options = std::string("--design herd --batching --threads 2") + kSmall;
+  EXPECT_EQ(result_of(options), result_of(options));
+}
+
+// A copy of the profile whose switch drops one packet of a hundred.
+std::string lossy_cluster(const test::TempFolder& folder) {
+  Json profile = read_json_file(find_config("clusters", "cib"));
+  profile["fabric"]["loss_probability"]["value"] = 0.01;
+  const auto path = folder / "cib.json";
+  std::ofstream(path) << profile.dump();
+  return path.string();
+}
+
+TEST(Sequencer, WithLossValuesStayUniqueAndTheGapsAreCounted) {
+  const test::TempFolder folder;
+  const std::string cluster = lossy_cluster(folder);
+  for (const char* design : {"herd", "herd --batching --threads 2 -q 2", "spec", "spec --batching --threads 2"}) {
+    const Json record = record_of("--fabric sim:" + cluster + " --design " + design +
+                                  " --clients 2 --client_threads 5 --warmup 50us -D 1ms --retry_after 30us");
+    const Json& values = record.at("result").at("values");
+    EXPECT_EQ(record.at("status"), "ok") << design;
+    EXPECT_EQ(values.at("repeated"), 0) << design;
+    EXPECT_EQ(values.at("disordered"), 0) << design;
+    const auto handed_out = values.at("handed_out").get<std::uint64_t>();
+    const auto lost = values.at("lost").get<std::uint64_t>();
+    EXPECT_EQ(values.at("received").get<std::uint64_t>() + lost, handed_out) << design;
+    EXPECT_GT(handed_out, 2000u) << design;
+    // One answer of a hundred: at 2000 values and more, 1 % give or take five standard deviations.
+    EXPECT_NEAR(static_cast<double>(lost), 0.01 * static_cast<double>(handed_out),
+                5 * std::sqrt(0.01 * static_cast<double>(handed_out)))
+        << design;
+    EXPECT_GE(values.at("retries").get<std::uint64_t>(), lost) << design;
+    // Clients are done with all that they asked.
+    EXPECT_EQ(values.at("received").get<std::uint64_t>() - values.at("surplus").get<std::uint64_t>(),
+              values.at("asked").get<std::uint64_t>())
+        << design;
+  }
+}
+
+TEST(Sequencer, ALossyNetworkLosesNothingOnAReliableTransport) {
+  const test::TempFolder folder;
+  const Json record = record_of("--fabric sim:" + lossy_cluster(folder) + " --design atomic -D 1ms" +
+                                " --clients 2 --client_threads 2 --warmup 50us");
+  expect_whole(record.at("result").at("values"), "atomic");
+}
+
+TEST(Herd, BatchingIsFasterAndMultiQueueFasterStill) {
+  const std::string one = std::string("--design herd --threads 1 --outstanding 16") + kShort;
+  const double plain = rate(result_of(one)), batched = rate(result_of(one + "--batching")),
+               multi_queue = rate(result_of(one + "--batching -q 3"));
+  EXPECT_GT(batched, 1.8 * plain);
+  EXPECT_GT(multi_queue, 1.3 * batched);
+}
+
+TEST(Herd, WithMoreWorkersThanNeededBatchesShrinkAndTheRateFalls) {
+  const std::string options = std::string("--design herd --batching -q 3 --outstanding 16") + kShort;
+  const Json enough = result_of(options + "--threads 6"), more = result_of(options + "--threads 14");
+  EXPECT_LT(more.at("answers_per_post").at("mean").get<double>(),
+            0.7 * enough.at("answers_per_post").at("mean").get<double>());
+  EXPECT_LT(rate(more), 0.98 * rate(enough));
+}
+
+TEST(Spec, BatchingAddsAMicrosecondAtMostAndOnlyWhenThereIsABatch) {
+  const auto latency = [](const std::string& options) {
+    return result_of("--design spec --threads 10 --warmup 50us -D 100us " + options).at("lat_mean_ns").get<double>();
+  };
+  // One client: there is never more than one request to answer.
+  const std::string alone = "--clients 1 --client_threads 1 --outstanding 1 ";
+  EXPECT_DOUBLE_EQ(latency(alone + "--batching"), latency(alone));
+  for (const char* load : {"--outstanding 1 ", "--outstanding 2 ", "--outstanding 4 "}) {
+    EXPECT_LT(latency(load + std::string("--batching")), latency(load) + 1000) << load;
+  }
+}
+
+TEST(Atomic, OneOperationAPcieRoundTripWhateverTheClientsDo) {
+  const double few =
+      rate(result_of(std::string("--design atomic --clients 1 --client_threads 4 --outstanding 8") + kShort));
+  const double many = rate(result_of(std::string("--design atomic --outstanding 16") + kShort));
+  EXPECT_NEAR(few, many, 0.03 * many);
+  EXPECT_LT(many, 3);
+}
+
+TEST(Sequencer, ModelAndSimulatorAgreeOnPcieEventsPerRequest) {
+  for (const char* design : {"herd", "herd --batching -q 3", "spec --batching", "spec"}) {
+    const Json record =
+        record_of(std::string("--fabric sim:cib --threads 4 --outstanding 8 --design ") + design + kShort);
+    const Json& counted = record.at("counters").at(0).at("events");
+    const Json& model = record.at("prediction").at("pcie_per_op");
+    const auto requests = record.at("result").at("window_ops").get<double>();
+    for (const char* event :
+         {"bytes_to_nic", "bytes_to_host", "tlps_to_host", "dma_read_lines", "payload_bytes_to_host"}) {
+      EXPECT_NEAR(counted.at(event).get<double>() / requests, model.at(event).get<double>(),
+                  0.03 * model.at(event).get<double>())
+          << design << ": " << event;
+    }
+  }
+}
+
+TEST(Sequencer, RefusesWhatItCannotDo) {
+  for (const auto& [options, reason] :
+       std::vector<std::pair<std::string, std::string>>{{"--fabric null", "nobody asks"},
+                                                        {"--fabric sim:cib -s 4", "--size 4"},
+                                                        {"--fabric sim:cib --design atomic --batching", "--batching"},
+                                                        {"--fabric sim:cib -l 4", "--post_list 4"},
+                                                        {"--fabric sim:cib --outstanding 200", "--outstanding 200"},
+                                                        {"--fabric sim:cib --retry_after 0s", "--retry_after"}}) {
+    const test::Ran ran = test::run_program("sequencer " + options);
+    EXPECT_EQ(ran.exit_code, 2) << options;
+    EXPECT_EQ(ran.error_lines(), 1) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(reason));
+  }
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,299 @@
+// The loops of `sequencer --design spec`, Spec-S0; the test plays the other side.
+#include "microbench/systems/spec_loop.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.hpp"
+#include "tests/microbench/executing_device.hpp"
+#include "tests/microbench/scripted_device.hpp"
+
+namespace verbscope {
+namespace {
+
+using test::ExecutingDevice;
+using test::ScriptedNode;
+
+constexpr std::uint64_t kWrap = std::uint64_t{1} << 32;
+constexpr std::uint32_t kLidOfSecond = 2;
+
+TEST(ExtendValue, FindsTheNearestValueWithTheseLowBits) {
+  EXPECT_EQ(extend_value(5, 3), 5u);
+  EXPECT_EQ(extend_value(3, 5), 3u);
+  EXPECT_EQ(extend_value(0, kWrap - 1), kWrap);
+  EXPECT_EQ(extend_value(0xffffffff, kWrap), kWrap - 1);
+  EXPECT_EQ(extend_value(7, 9 * kWrap + 0xfffffff0), 10 * kWrap + 7);
+  for (const std::uint32_t low : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
+    EXPECT_EQ(extend_value(low, kWrap / 2), low) << "all that the guess 0 stands for";
+  }
+}
+
+TEST(QpBook, TellsPeersApartByQpNumberAndLid) {
+  const QpBook book({{.qpn = 0x100, .lid = 1}, {.qpn = 0x100, .lid = 2}, {.qpn = 0x101, .lid = 1}});
+  const auto find = [&](std::uint32_t qpn, std::uint16_t lid) {
+    ibv_wc wc{};
+    wc.src_qp = qpn;
+    wc.slid = lid;
+    return book.find(wc);
+  };
+  EXPECT_EQ(find(0x100, 1), 0u);
+  EXPECT_EQ(find(0x100, 2), 1u);
+  EXPECT_EQ(find(0x101, 1), 2u);
+  EXPECT_EQ(find(0x101, 2), QpBook::kNobody);
+}
+
+TEST(QpBook, OnEthernetNumbersMustDiffer) {
+  const QpBook book({{.qpn = 5}, {.qpn = 6}});
+  ibv_wc wc{};
+  wc.src_qp = 6;
+  wc.slid = 77;  // means nothing
+  EXPECT_EQ(book.find(wc), 1u);
+  EXPECT_THROW(QpBook({{.qpn = 5}, {.qpn = 5}}), Error);
+}
+
+// A worker with one QP and two clients, of which the second has the same QP number on another machine.
+struct Worker {
+  static constexpr std::uint32_t kDepth = 64;
+
+  ExecutingDevice device;
+  ScriptedNode node;
+  RunEnd end;
+  std::vector<ibv_send_wr> requests = std::vector<ibv_send_wr>(kDepth);
+  std::vector<ibv_sge> segments = std::vector<ibv_sge>(kDepth);
+  std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(kDepth);
+  std::vector<AnswerQueue> queues;
+  std::vector<ibv_recv_wr> ring = std::vector<ibv_recv_wr>(32);
+  std::vector<RecvQueue> recvs;
+  std::vector<SpecClient> clients = std::vector<SpecClient>(2);
+  std::vector<SpecRequest> waiting = std::vector<SpecRequest>(32);
+  std::vector<std::uint64_t> answered = std::vector<std::uint64_t>(1);
+  QpBook book{{{.qpn = 9, .lid = 1}, {.qpn = 9, .lid = kLidOfSecond}}};
+  std::uint64_t counter = 0;
+  SpecWorker state;
+  struct Ask {
+    std::uint16_t lid;
+    std::uint32_t guess;
+  };
+  std::deque<Ask> asks;
+
+  explicit Worker(bool batching) {
+    for (std::uint32_t j = 0; j < kDepth; ++j) {
+      segments[j] = {reinterpret_cast<std::uint64_t>(&bodies[j]), 8, 0};
+      requests[j].sg_list = &segments[j];
+      requests[j].wr_id = send_id(0);
+    }
+    ibv_qp* const qp = device.add_qp();
+    queues.push_back(
+        {.lane = {.qp = qp, .depth = kDepth, .room = kDepth, .signal_every = kDepth}, .requests = requests});
+    for (std::uint32_t j = 0; j < 32; ++j) {
+      ring[j].wr_id = recv_id(0, j);
+      ring[j].next = j % 16 == 15 ? nullptr : &ring[j + 1];
+    }
+    recvs.push_back({.qp = qp, .ring = ring.data(), .length = 32, .list = 16});
+    post_next_recvs(recvs[0]);
+    post_next_recvs(recvs[0]);
+    clients[0].to.wr.ud.remote_qpn = 100;
+    clients[1].to.wr.ud.remote_qpn = 101;
+    state.cq = device.cq();
+    state.queues = queues;
+    state.recvs = recvs;
+    state.clients = clients;
+    state.book = &book;
+    state.waiting = waiting;
+    state.answered = answered;
+    state.counter = &counter;
+    state.batching = batching;
+    device.edit = [this](ibv_wc& wc) {
+      if ((wc.wr_id & kSendId) != 0) return;
+      wc.src_qp = 9;
+      wc.slid = asks.front().lid;
+      wc.imm_data = htobe32(asks.front().guess);
+      wc.wc_flags = IBV_WC_WITH_IMM;
+      asks.pop_front();
+    };
+  }
+
+  void ask(std::uint16_t lid, std::uint32_t guess) {
+    asks.push_back({lid, guess});
+    device.deliver(nullptr, 0);
+  }
+  void pass() {
+    EXPECT_GE(take_requests(state, end), 0);
+    EXPECT_TRUE(answer_waiting(node, state, true, end));
+  }
+};
+
+TEST(SpecWorker, ConfirmsAGuessWithTheLowBits) {
+  Worker worker(true);
+  worker.counter = 3 * kWrap + 17;
+  worker.ask(kLidOfSecond, 3);
+  worker.pass();
+  ASSERT_EQ(worker.device.requests.size(), 1u);
+  const ibv_send_wr& answer = worker.device.requests[0];
+  EXPECT_EQ(answer.opcode, IBV_WR_SEND_WITH_IMM);
+  EXPECT_EQ(answer.num_sge, 0);
+  EXPECT_EQ(be32toh(answer.imm_data), 17u);
+  EXPECT_EQ(answer.wr.ud.remote_qpn, 101u);
+  EXPECT_EQ(worker.state.corrections, 0u);
+}
+
+TEST(SpecWorker, CorrectsAWrongGuessWithAllOfTheValue) {
+  Worker worker(true);
+  worker.counter = kWrap - 1;
+  worker.ask(1, 0);
+  worker.ask(1, 0);  // the value of this one has other high bits
+  worker.pass();
+  ASSERT_EQ(worker.device.requests.size(), 2u);
+  EXPECT_EQ(worker.device.requests[0].num_sge, 0);
+  const ibv_send_wr& correction = worker.device.requests[1];
+  EXPECT_EQ(correction.opcode, IBV_WR_SEND);
+  EXPECT_EQ(*reinterpret_cast<std::uint64_t*>(correction.sg_list->addr), kWrap);
+  EXPECT_EQ(worker.state.corrections, 1u);
+}
+
+TEST(SpecWorker, PostsOneListOrOneByOne) {
+  for (const bool batching : {false, true}) {
+    Worker worker(batching);
+    for (int i = 0; i < 5; ++i) worker.ask(1, 0);
+    worker.pass();
+    EXPECT_EQ(worker.state.counts.batches.lists[batching ? 5 : 1], batching ? 1u : 5u);
+    EXPECT_EQ(worker.counter, 5u);
+  }
+}
+
+TEST(SpecWorker, PostsRecvsAListAtATime) {
+  Worker worker(true);
+  for (int i = 0; i < 15; ++i) worker.ask(1, 0);
+  worker.pass();
+  EXPECT_EQ(worker.device.recvs.size(), 32u - 15);
+  worker.ask(1, 0);
+  worker.pass();
+  EXPECT_EQ(worker.device.recvs.size(), 32u);
+}
+
+TEST(SpecWorker, KeepsRequestsUntilThereIsRoomToAnswer) {
+  Worker worker(true);
+  worker.queues[0].lane.room = 2;
+  for (int i = 0; i < 3; ++i) worker.ask(1, 0);
+  worker.pass();
+  EXPECT_EQ(worker.counter, 2u);
+  EXPECT_EQ(worker.state.counts.blocked, 1u);
+  worker.queues[0].lane.room = 1;
+  worker.pass();
+  EXPECT_EQ(worker.counter, 3u);
+}
+
+// A client of two QPs, which the test plays: each request is answered when the client has nothing to do.
+struct Client {
+  static constexpr std::uint32_t kOutstanding = 4;
+
+  ExecutingDevice device;
+  ScriptedNode node;
+  RunControl control;
+  ThreadTally tally;
+  std::uint64_t counter;
+  ValueAudit audit;
+  QpBook book{{{.qpn = 20}, {.qpn = 21}}};
+  ibv_send_wr request{};
+  std::vector<Asked> asked = std::vector<Asked>(2 * kOutstanding);
+  std::vector<SpecLane> lanes = std::vector<SpecLane>(2);
+  std::vector<ibv_recv_wr> recvs = std::vector<ibv_recv_wr>(8);
+  std::vector<ibv_sge> segments = std::vector<ibv_sge>(8);
+  std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(8);
+  std::array<LaneQueue, 1> queues;
+  ClientState state;
+  SpecAsker asker;
+  struct Answer {
+    std::uint32_t from;
+    std::uint32_t low;
+    bool confirms;
+  };
+  std::deque<Answer> answers;
+  std::deque<ibv_send_wr> asks;
+  std::uint64_t corrections = 0;
+
+  explicit Client(std::uint64_t start)
+      : counter(start),
+        audit(start),
+        queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
+        state{.cq = device.cq(),
+              .queues = queues,
+              .retry_after = Picos(100'000),
+              .goal = 40,
+              .receipts = Receipts(audit)} {
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      lanes[i].asked = std::span(asked).subspan(std::size_t{i} * kOutstanding, kOutstanding);
+      lanes[i].to.wr.ud.remote_qpn = 20 + i;
+    }
+    for (std::uint32_t j = 0; j < 8; ++j) {
+      segments[j] = {reinterpret_cast<std::uint64_t>(&bodies[j]), 8, 1};
+      recvs[j].wr_id = j;
+      recvs[j].sg_list = &segments[j];
+      recvs[j].num_sge = 1;
+    }
+    request.wr_id = send_id(0);
+    request.opcode = IBV_WR_SEND_WITH_IMM;
+    asker.state = &state;
+    asker.lanes = lanes;
+    asker.book = &book;
+    asker.request = &request;
+    asker.inbox = {.qp = device.add_qp(),
+                   .recvs = recvs,
+                   .bodies = reinterpret_cast<const std::byte*>(bodies.data()),
+                   .stride = 8};
+    asker.outstanding = kOutstanding;
+    control.phase = Phase::measure;
+    device.after = [this](const ibv_send_wr& wr) { asks.push_back(wr); };
+    device.edit = [this](ibv_wc& wc) {
+      if ((wc.wr_id & kSendId) != 0) return;
+      wc.src_qp = answers.front().from;
+      wc.imm_data = htobe32(answers.front().low);
+      wc.wc_flags = answers.front().confirms ? unsigned{IBV_WC_WITH_IMM} : 0;
+      answers.pop_front();
+    };
+    node.on_idle = [this] {
+      while (!asks.empty()) answer();
+    };
+  }
+
+  void answer() {
+    const ibv_send_wr wr = asks.front();
+    asks.pop_front();
+    const bool confirms = counter >> 32 == be32toh(wr.imm_data);
+    corrections += confirms ? 0 : 1;
+    answers.push_back({wr.wr.ud.remote_qpn, static_cast<std::uint32_t>(counter), confirms});
+    device.deliver(&counter, confirms ? 0 : 8);
+    ++counter;
+  }
+  void run() { client_loop(node, asker, state, control, tally); }
+};
+
+TEST(SpecClient, TakesEveryValueAcrossTheWrapOfTheLowBits) {
+  for (const std::uint64_t start : {std::uint64_t{0}, kWrap - 10, 7 * kWrap - 3}) {
+    Client client(start);
+    client.run();
+    EXPECT_EQ(client.tally.end.kind, EndKind::finished);
+    EXPECT_EQ(client.audit.noted(client.counter - start), client.counter - start);
+    EXPECT_EQ(client.state.receipts.repeated, 0u);
+    EXPECT_EQ(client.state.receipts.disordered, 0u);
+    EXPECT_EQ(client.state.receipts.fingerprint, fingerprint_of_range(start, client.counter - start));
+    // One window at most has a wrong guess at the start, and one at each wrap.
+    EXPECT_LE(client.corrections, 2u * Client::kOutstanding) << start;
+  }
+}
+
+TEST(SpecClient, AsksAgainWhenAQpIsSilent) {
+  Client client(0);
+  client.state.goal = 1;
+  client.node.on_idle = [&] {
+    while (client.state.receipts.retries > 0 && !client.asks.empty()) client.answer();  // nothing before is heard
+  };
+  const auto lost = [&] { return client.state.receipts.asked + client.state.receipts.retries; };
+  client.run();
+  EXPECT_EQ(client.tally.end.kind, EndKind::finished);
+  EXPECT_GE(lost(), Client::kOutstanding + 1);
+  EXPECT_EQ(client.state.receipts.repeated, 0u);
+}
+
+}  // namespace
+}  // namespace verbscope
