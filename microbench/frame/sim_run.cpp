@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr Picos kTick = 5us;     // virtual: how often the conductor looks
 constexpr Picos kQuiet = 100us;  // virtual: when nothing has arrived for so long, what is missing is lost
-constexpr Picos kStuck = 50ms;   // virtual: when nothing has completed for so long, nothing will
+constexpr Picos kStuck = 200ms;  // virtual: when nothing has completed for so long, over a retransmission, nothing will
 constexpr std::string_view kPrefix = "sim:";
 
 struct NodeCounts {

@@ -71,7 +71,8 @@ struct WorkerCounts {
   BatchCounts batches;
   std::uint64_t passes = 0;
   std::uint64_t empty_passes = 0;
-  std::uint64_t blocked = 0;  // requests left for later because the send queue was full
+  std::uint64_t full_passes = 0;  // that found as much as a pass can take
+  std::uint64_t blocked = 0;      // requests left for later because the send queue was full
 };
 
 // A signaled request of queue `index` has completed, and those before it.
@@ -79,6 +80,14 @@ inline void retire(std::span<AnswerQueue> queues, std::uint32_t index) {
   LaneQueue& lane = queues[index].lane;
   lane.room += lane.signal_every;
   --lane.due;
+}
+
+// A pass that served `served` of at most `most` requests and left `blocked`.
+inline void count_pass(WorkerCounts& counts, std::uint64_t served, std::uint64_t most, std::uint64_t blocked) {
+  ++counts.passes;
+  counts.blocked += blocked;
+  if (served + blocked == 0) ++counts.empty_passes;
+  if (served + blocked >= most - most / 10) ++counts.full_passes;
 }
 
 // Sends the lists of all ports.

@@ -181,8 +181,9 @@ struct HerdWorker {
   HerdPlaces places;
   std::uint32_t worker = 0;
   bool batching = true;
-  std::size_t count = 0;   // collected in this pass
-  std::uint64_t bell = 0;  // what it held last
+  std::size_t count = 0;      // collected in this pass
+  std::uint64_t blocked = 0;  // left in this pass because a send queue was full
+  std::uint64_t bell = 0;     // what it held last
   std::uint64_t served = 0;
   WorkerCounts counts;
 };
@@ -222,7 +223,7 @@ inline bool serve_slots(N& node, HerdWorker& s, bool measured, RunEnd& end) {
     std::byte* const slot = s.region + s.places.slot(s.worker, c, client.next);
     if (load_word<std::uint64_t>(slot) != request_word(client.next)) continue;
     if (!collect(s, client, client.next)) {
-      if (measured) ++s.counts.blocked;
+      ++s.blocked;
     } else if (!s.batching && !answer(node, s, measured, end)) {
       return false;
     }
@@ -283,14 +284,12 @@ void herd_worker_loop(N& node, HerdWorker& s, const RunControl& control, ThreadT
   for (;;) {
     const bool measured = control.phase.load(std::memory_order_relaxed) == Phase::measure;
     const std::uint64_t before = s.served;
+    s.blocked = 0;
     if (!serve_slots(node, s, measured, tally.end) || !serve_retries(node, s, measured, tally.end)) return;
     const int completed = reap_answers(s.cq, s.queues, tally.end);
     if (completed < 0) return;
     const bool empty = s.served == before;
-    if (measured) {
-      ++s.counts.passes;
-      if (empty) ++s.counts.empty_passes;
-    }
+    if (measured) count_pass(s.counts, s.served - before, s.clients.size(), s.blocked);
     if (!empty) {
       tally.done_ops.store(s.served, std::memory_order_relaxed);
     } else if (completed == 0) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNearBound = 0.85;     // of the model's bound: the resource is what limits
 constexpr double kOftenBlocked = 0.02;  // of the answers waited for room in a send queue
-constexpr double kSeldomIdle = 0.05;    // of the workers' passes found nothing
+constexpr double kOftenFull = 0.5;      // of the workers' passes found as much as a pass can take
 
 // The account of a client or of all.
 struct Account {
@@ -90,20 +90,27 @@ Json batch_json(const Json& lists) {
 
 Json worker_json(const std::vector<const SequencerAccount*>& threads) {
   std::vector<const WorkerCounts*> counts;
-  std::uint64_t passes = 0, empty = 0, blocked = 0, answers = 0, corrections = 0;
+  std::uint64_t passes = 0, empty = 0, full = 0, blocked = 0, answers = 0, corrections = 0;
   for (const SequencerAccount* thread : threads) {
     const WorkerCounts* one = thread->worker_counts();
     if (one == nullptr) continue;
     counts.push_back(one);
     passes += one->passes;
     empty += one->empty_passes;
+    full += one->full_passes;
     blocked += one->blocked;
     answers += thread->answers();
     corrections += thread->corrections();
   }
   if (counts.empty()) return Json::object();
-  const double idle = passes == 0 ? 0 : static_cast<double>(empty) / static_cast<double>(passes);
-  Json out{{"answers", answers}, {"corrections", corrections}, {"blocked", blocked}, {"idle_share", idle}};
+  const auto share = [passes](std::uint64_t part) {
+    return passes == 0 ? 0 : static_cast<double>(part) / static_cast<double>(passes);
+  };
+  Json out{{"answers", answers},
+           {"corrections", corrections},
+           {"blocked", blocked},
+           {"idle_share", share(empty)},
+           {"full_share", share(full)}};
   return Json{{"workers", out}, {"answers_per_post", batch_json(lists_json(counts))}};
 }
 
@@ -169,7 +176,7 @@ std::string bottleneck(const Json& result, const Json& prediction, const Sequenc
   const Json& workers = result.at("workers");
   const auto answers = workers.at("answers").get<double>();
   if (workers.at("blocked").get<double>() > kOftenBlocked * answers) return "NIC: processing units of the UD QPs";
-  return workers.at("idle_share").get<double>() < kSeldomIdle ? "CPU of the workers" : "NIC, or too few clients";
+  return workers.at("full_share").get<double>() > kOftenFull ? "CPU of the workers" : "NIC, or too few clients";
 }
 
 }  // namespace

@@ -201,7 +201,6 @@ inline bool answer_waiting(N& node, SpecWorker& s, bool measured, RunEnd& end) {
     if (queue.reserved == queue.lane.room) break;
     ++queue.reserved;
   }
-  if (measured) s.counts.blocked += s.tail - until;
   if (until == s.head) return true;
   std::uint64_t value = node.fetch_add(*s.counter, until - s.head);
   BatchCounts* const batches = measured ? &s.counts.batches : nullptr;
@@ -225,10 +224,7 @@ void spec_worker_loop(N& node, SpecWorker& s, const RunControl& control, ThreadT
     const std::uint64_t before = s.served;
     const int completed = take_requests(s, tally.end);
     if (completed < 0 || !answer_waiting(node, s, measured, tally.end)) return;
-    if (measured) {
-      ++s.counts.passes;
-      if (s.served == before) ++s.counts.empty_passes;
-    }
+    if (measured) count_pass(s.counts, s.served - before, kRecvPollBatch, s.tail - s.head);
     if (s.served != before) tally.done_ops.store(s.served, std::memory_order_relaxed);
     if (completed > 0) continue;
     if (control.quit.load(std::memory_order_relaxed)) {

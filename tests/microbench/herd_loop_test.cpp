@@ -157,7 +157,7 @@ TEST(HerdWorker, LeavesARequestWhenItsQueueIsFull) {
   worker.ask(0, 0);
   worker.ask(2, 0);
   EXPECT_EQ(worker.pass().size(), 1u);
-  EXPECT_EQ(worker.state.counts.blocked, 1u);
+  EXPECT_EQ(worker.state.blocked, 1u);
   worker.queues[1].lane.room = 1;  // the turn of the next
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, answer_tag(1, 0)}));
 }

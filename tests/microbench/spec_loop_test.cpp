@@ -177,7 +177,7 @@ TEST(SpecWorker, KeepsRequestsUntilThereIsRoomToAnswer) {
   for (int i = 0; i < 3; ++i) worker.ask(1, 0);
   worker.pass();
   EXPECT_EQ(worker.counter, 2u);
-  EXPECT_EQ(worker.state.counts.blocked, 1u);
+  EXPECT_EQ(worker.state.tail - worker.state.head, 1u);
   worker.queues[0].lane.room = 1;
   worker.pass();
   EXPECT_EQ(worker.counter, 3u);

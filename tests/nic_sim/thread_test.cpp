@@ -15,13 +15,13 @@ using testing::SizeIs;
 constexpr std::uint64_t kIn = 64 * 1024;
 
 TEST(ThreadClock, CallsCostWhatTheProfileSays) {
-  // cib: post_call 10, post_wqe 30, wc_line 25, doorbell 40, poll_call 15, poll_cqe 10, post_recv_call 10, _wqe 4 ns.
+  const HostProfile host = steady_profile().host;
   Pair pair(IBV_QPT_UD);
-  std::vector<Nanos> took;
+  std::vector<Picos> took;
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
     Picos last = node.now();
     const auto lap = [&] {
-      took.push_back(std::chrono::duration_cast<Nanos>(node.now() - last));
+      took.push_back(node.now() - last);
       last = node.now();
     };
     ibv_wc wc{};
@@ -40,8 +40,10 @@ TEST(ThreadClock, CallsCostWhatTheProfileSays) {
     EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
   });
   pair.cluster.run();
-  EXPECT_THAT(took, ElementsAre(Nanos(15), Nanos(10 + 3 * 4), Nanos(10 + 30 + 2 * 25), Nanos(10 + 3 * 30 + 40),
-                                Nanos(1234), Nanos(15 + 10)));
+  EXPECT_THAT(took, ElementsAre(host.poll_call, host.post_recv_call + 3 * host.post_recv_wqe,
+                                host.post_call + host.post_wqe + 2 * host.wc_line,
+                                host.post_call + 3 * host.post_wqe + host.doorbell, Nanos(1234),
+                                host.poll_call + host.poll_cqe));
 }
 
 TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
@@ -58,8 +60,9 @@ TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
     end = node.now() - begin;
   });
   pair.cluster.run();
-  // The sixth post needs two buffers: free when lines 1 and 2 have left, 40 ns (one call before its lines) + 2 us.
-  EXPECT_EQ(end, Picos(Nanos(40 + 2000 + 50)));
+  // The sixth post needs two buffers: free when lines 1 and 2 have left, one call before its lines + 2 us.
+  const HostProfile& host = profile.host;
+  EXPECT_EQ(end, host.post_call + host.post_wqe + Nanos(2000) + 2 * host.wc_line);
 }
 
 TEST(ThreadClock, ALookAtMoreLinesCostsMore) {
