@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "microbench/exchanges/atomic_loop.hpp"
 #include "microbench/frame/benchmark.hpp"
 #include "microbench/systems/answer_inbox.hpp"
 #include "microbench/systems/answer_queue.hpp"
@@ -69,6 +70,11 @@ constexpr std::uint32_t answer_recvs(std::uint32_t outstanding) {
 // The client thread's number among those of all machines.
 inline std::uint32_t number_of_client(const ThreadSetup& setup) {
   return setup.node * setup.topology.client_threads + setup.thread;
+}
+
+// Where a client thread's requests go, one of `lanes` at random.
+inline CounterChoice choice_of(const ThreadSetup& setup, std::size_t lanes) {
+  return {lanes, true, setup.operation.seed * 1'000'003 + number_of_client(setup), 0};
 }
 
 // A send queue of a client.

@@ -56,7 +56,7 @@ class HerdClientEnd final : public WorkloadOn<HerdClientEnd>, public SequencerAc
     asker_.inbox = recvs_.inbox(setup.lanes[1].qp);
     asker_.client = client;
     asker_.outstanding = options.outstanding;
-    asker_.turn = client % setup.topology.threads;
+    asker_.choice = choice_of(setup, lanes_.size());
   }
 
   template <Node N>

@@ -2,11 +2,11 @@
 // slot of the server's memory over UC and gets the answer, a value of 8 bytes, by UD SEND. The answer's immediate says
 // which request it belongs to.
 //
-// Every client deals its requests to the workers in turn and numbers them for each worker from 0 on. Number n goes into
-// slot n % slots as the word n + 1, so that a slot never holds the same word twice and nobody clears it. A worker knows
-// which number of a client comes next and looks at that slot alone. A request that was lost, or whose answer was, is
-// written again into the client's retry slot, which the worker looks at when its bell word has changed: a number that
-// it has served already is served again.
+// A client chooses the worker of each request at random and numbers its requests for each worker from 0 on. Number n
+// goes into slot n % slots as the word n + 1, so that a slot never holds the same word twice and nobody clears it. A
+// worker knows which number of a client comes next and looks at that slot alone. A request that was lost, or whose
+// answer was, is written again into the client's retry slot, which the worker looks at when its bell word has changed:
+// a number that it has served already is served again.
 #pragma once
 
 #include <endian.h>
@@ -19,6 +19,7 @@
 #include <cstring>
 #include <span>
 
+#include "microbench/exchanges/atomic_loop.hpp"
 #include "microbench/systems/answer_inbox.hpp"
 #include "microbench/systems/answer_queue.hpp"
 #include "microbench/systems/sequence_receipts.hpp"
@@ -84,9 +85,9 @@ class HerdAsker {
   std::span<HerdLane> lanes;  // by worker
   HerdWrites* writes = nullptr;
   AnswerInbox inbox;
-  std::uint32_t client = 0;       // thread of all
-  std::uint32_t outstanding = 1;  // at most
-  std::uint32_t turn = 0;         // worker to ask next
+  std::uint32_t client = 0;             // thread of all
+  std::uint32_t outstanding = 1;        // at most
+  CounterChoice choice{1, true, 0, 0};  // of the worker to ask next
 
   std::uint32_t open() const { return open_; }
 
@@ -94,8 +95,8 @@ class HerdAsker {
     LaneQueue& queue = state->queues[0];
     std::uint32_t full = 0;  // lanes in a row without a free slot
     while (open_ < outstanding && queue.room > 0 && full < lanes.size()) {
-      HerdLane& lane = lanes[turn];
-      turn = turn + 1 == lanes.size() ? 0 : turn + 1;
+      if (full == 0) turn_ = choice.next();
+      HerdLane& lane = lanes[(turn_ + full) % lanes.size()];
       Asked& asked = lane.asked[lane.sent % lane.asked.size()];
       if (asked.open) {
         ++full;
@@ -158,6 +159,7 @@ class HerdAsker {
 
  private:
   std::uint32_t open_ = 0;
+  std::uint64_t turn_ = 0;
 };
 
 // A worker's view of one client.

@@ -48,7 +48,7 @@ class SpecClientEnd final : public WorkloadOn<SpecClientEnd>, public SequencerAc
     asker_.request = &request_;
     asker_.inbox = recvs_.inbox(setup.lanes[0].qp);
     asker_.outstanding = options.outstanding;
-    asker_.turn = static_cast<std::uint32_t>(number_of_client(setup) / setup.topology.ports % lanes_.size());
+    asker_.choice = choice_of(setup, lanes_.size());
   }
 
   template <Node N>

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 
+#include "microbench/exchanges/atomic_loop.hpp"
 #include "microbench/paths/recv_loop.hpp"
 #include "microbench/systems/answer_inbox.hpp"
 #include "microbench/systems/answer_queue.hpp"
@@ -44,15 +45,14 @@ class SpecAsker {
   const QpBook* book = nullptr;  // of the lanes
   ibv_send_wr* request = nullptr;
   AnswerInbox inbox;
-  std::uint32_t outstanding = 1;  // at most
-  std::uint32_t turn = 0;         // lane to ask next
+  std::uint32_t outstanding = 1;        // at most
+  CounterChoice choice{1, true, 0, 0};  // of the lane to ask next
 
   std::uint32_t open() const { return open_; }
 
   bool ask(Picos now, RunEnd& end) {
     while (open_ < outstanding && state->queues[0].room > 0) {
-      SpecLane& lane = lanes[turn];
-      turn = turn + 1 == lanes.size() ? 0 : turn + 1;
+      SpecLane& lane = lanes[choice.next()];
       if (!inbox.cover(++open_, end)) return false;
       lane.asked[lane.sent % lane.asked.size()] = {now, now, state->receipts.next, lane.sent, true};
       ++lane.sent;

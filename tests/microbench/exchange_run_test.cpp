@@ -157,6 +157,31 @@ TEST(ExchangeRun, AClientThatDiesEndsTheServerWithAMessage) {
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("closed the connection"));
 }
 
+TEST(ExchangeRun, TheOthersGoOnWhenAClientMayLeave) {
+  Pair pair(true);
+  pair.benchmark.clients_may_leave = true;
+  auto server = pair.serve("-c UD -D 500ms --warmup 5ms --clients 2");
+  auto deserter =
+      std::async(std::launch::async, [&] { Deserter(pair.port, "-c UD -D 500ms --warmup 5ms --clients 2"); });
+  const Outcome client = pair.join("-c UD -D 500ms --warmup 5ms");
+  deserter.get();
+  const Outcome outcome = server.get();
+  EXPECT_EQ(client.failure, "");
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_EQ(outcome.result.at("clients_gone"), 1);
+  EXPECT_EQ(outcome.result.at("clients").size(), 1u);
+  EXPECT_GT(outcome.result.at("rate_mops").get<double>(), 0);
+}
+
+TEST(ExchangeRun, NobodyGoesOnWhenTheLastClientHasLeft) {
+  Pair pair(true);
+  pair.benchmark.clients_may_leave = true;
+  auto server = pair.serve("-c UD -D 60");
+  { Deserter client(pair.port, "-c UD -D 60"); }
+  ASSERT_EQ(server.wait_for(20s), std::future_status::ready) << "the server hangs";
+  EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("every client has left"));
+}
+
 TEST(ExchangeRun, AClientThatGivesUpTellsTheServerWhy) {
   Pair pair(true);
   auto server = pair.serve("-c UD -D 60");

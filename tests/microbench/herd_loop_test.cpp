@@ -260,6 +260,7 @@ struct Client {
                    .stride = 8};
     asker.client = 1;
     asker.outstanding = kSlots;
+    asker.choice = CounterChoice(2, true, 7, 0);
     control.phase = Phase::measure;
     device.edit = [this](ibv_wc& wc) {
       if ((wc.wr_id & kSendId) != 0) return;
@@ -286,7 +287,7 @@ struct Client {
   void run() { client_loop(node, asker, state, control, tally); }
 };
 
-TEST(HerdClient, DealsItsRequestsToTheWorkersAndTakesTheAnswers) {
+TEST(HerdClient, AsksAllWorkersAndTakesTheAnswers) {
   Client client;
   std::array<std::uint64_t, 2> served{};
   client.node.on_idle = [&] {
@@ -299,7 +300,8 @@ TEST(HerdClient, DealsItsRequestsToTheWorkersAndTakesTheAnswers) {
   EXPECT_EQ(client.tally.window.end_ops - client.tally.window.begin_ops, 20u);
   EXPECT_EQ(client.state.receipts.answers, client.state.receipts.asked);
   EXPECT_EQ(client.audit.noted(client.value), client.value);
-  EXPECT_NEAR(static_cast<double>(served[0]), static_cast<double>(served[1]), 1);
+  EXPECT_GT(served[0], 0u);
+  EXPECT_GT(served[1], 0u);
   EXPECT_EQ(client.state.receipts.retries, 0u);
 }
 
@@ -313,12 +315,14 @@ TEST(HerdClient, PostsARecvBeforeItAsks) {
 
 TEST(HerdClient, AsksAgainForWhatDoesNotCome) {
   Client client;
+  client.asker.lanes = std::span(client.lanes).first(1);
+  client.asker.choice = CounterChoice(1, true, 7, 0);
   client.state.goal = 1;
   client.node.on_idle = [&] {
     if (client.word(client.places.retry(0, 1)) == request_word(0, 1) && client.word(client.places.bell(0)) != 0) {
       client.answer(0, 0);
       client.answer(0, 0);  // the first was late, not lost
-      client.answer(1, 0);
+      client.answer(0, 1);
       client.node.on_idle = [] {};
     }
   };

@@ -242,6 +242,7 @@ struct Client {
                    .bodies = reinterpret_cast<const std::byte*>(bodies.data()),
                    .stride = 8};
     asker.outstanding = kOutstanding;
+    asker.choice = CounterChoice(2, true, 7, 0);
     control.phase = Phase::measure;
     device.after = [this](const ibv_send_wr& wr) { asks.push_back(wr); };
     device.edit = [this](ibv_wc& wc) {

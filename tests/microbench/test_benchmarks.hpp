@@ -16,6 +16,7 @@ class SendBenchmark final : public Benchmark {
   Traffic traffic() const override {
     Traffic traffic;
     traffic.driver = server_sends_ ? Side::server : Side::client;
+    traffic.clients_may_leave = clients_may_leave;
     return traffic;
   }
   QueueNeeds needs(const Operation& operation, Side side) const override {
@@ -30,6 +31,8 @@ class SendBenchmark final : public Benchmark {
     shape.post_list = static_cast<int>(recv_list(operation));
     return predict_receiver(cluster, shape);
   }
+
+  bool clients_may_leave = false;
 
  private:
   bool sends(Side side) const { return (side == Side::server) == server_sends_; }
