@@ -117,6 +117,7 @@ class ServerRun {
     }
     conductor_.finish(delivery.expected);
     delivery = role_.delivery(delivery.expected);
+    outcome.result.update(role_.results());  // of threads that were only worked on, and look now
     Json clients = Json::array();
     for (Channel& peer : peers_) {
       const std::optional<Json> result = conductor_.hear(peer, "result");

@@ -80,8 +80,7 @@ inline bool fail_post(RunEnd& end, int error, std::uint32_t queue) {
 // Takes up to `most` completions for `asker`. Returns how many requests are done, or -1 with `end` set. `moved`: there
 // were any.
 template <class Asker>
-inline int take_completions(Asker& asker, ClientState& s, int most, Picos now, bool measured, bool& moved,
-                            RunEnd& end) {
+inline int take_answers(Asker& asker, ClientState& s, int most, Picos now, bool measured, bool& moved, RunEnd& end) {
   std::array<ibv_wc, 16> wcs;
   const int count = ibv_poll_cq(s.cq, std::min(most, static_cast<int>(wcs.size())), wcs.data());
   if (count < 0) [[unlikely]] {
@@ -124,7 +123,7 @@ void client_loop(N& node, Asker& asker, ClientState& s, const RunControl& contro
     const Phase phase = control.phase.load(std::memory_order_relaxed);
     const int most = static_cast<int>(std::min<std::uint64_t>(window.left(ops), 16));
     bool moved = false;
-    const int done = take_completions(asker, s, most, node.now(), phase == Phase::measure, moved, tally.end);
+    const int done = take_answers(asker, s, most, node.now(), phase == Phase::measure, moved, tally.end);
     if (done < 0) return;
     if (done > 0) {
       ops += static_cast<std::uint64_t>(done);
