@@ -15,7 +15,7 @@ namespace {
 
 class AtomicBenchmark final : public Benchmark {
  public:
-  AtomicBenchmark() { atomics_.counters = 1 << 20; }
+  AtomicBenchmark() { atomics_.counters = 1 << 16; }
   Description describe() const override { return {"test_atomics", "For tests."}; }
   Traffic traffic() const override {
     return {.verb = atomics_.verb, .driver = Side::client, .counted = Side::client, .window = atomics_.window};
@@ -87,7 +87,7 @@ LOAD(one_sided, read_out, "--verb read -s 64 --threads 8 -q 2");
 LOAD(one_sided, read_in, "--verb read --direction in -s 64 -q 56 --clients 4");
 LOAD(one_sided, uc_write_out, "--verb write -c UC -s 32 -I 32 -l 16 --threads 8 -q 2");
 LOAD(one_sided, rc_write_out, "--verb write -c RC -s 32 -I 32 -l 16 --threads 8 -q 2");
-LOAD(fetch_and_add, a_million_counters, "-s 8 -Q 1 --threads 8 --clients 2");
+LOAD(fetch_and_add, on_65536_counters, "-s 8 -Q 1 --threads 8 --clients 2");
 
 double cpu_seconds() {
   timespec time{};
