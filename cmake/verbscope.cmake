@@ -61,11 +61,15 @@ endfunction()
 
 # verbscope_callgrind_test(NAME BUDGET 15 LOOP regex NOT_COUNTED regex OPERATIONS few many COMMAND program ... -n @N@): a
 # ctest test with the label `callgrind` that fails when the functions that match LOOP cost more than BUDGET instructions an
-# operation (tests/perf/callgrind_budget.py). @N@ stands for the number of operations.
+# operation (tests/perf/callgrind_budget.py). @N@ stands for the number of operations. With VARY few many the budget is for
+# the ratio of what an operation costs with `many` and with `few` in the place of @V@.
 function(verbscope_callgrind_test name)
-  cmake_parse_arguments(ARG "" "BUDGET;LOOP;NOT_COUNTED" "OPERATIONS;COMMAND" ${ARGN})
+  cmake_parse_arguments(ARG "" "BUDGET;LOOP;NOT_COUNTED" "OPERATIONS;VARY;COMMAND" ${ARGN})
+  if(ARG_VARY)
+    list(PREPEND ARG_VARY --vary)
+  endif()
   add_test(NAME ${name}
            COMMAND ${PROJECT_SOURCE_DIR}/tests/perf/callgrind_budget.py --budget ${ARG_BUDGET} --loop ${ARG_LOOP}
-                   --not-counted ${ARG_NOT_COUNTED} --operations ${ARG_OPERATIONS} -- ${ARG_COMMAND})
+                   --not-counted ${ARG_NOT_COUNTED} --operations ${ARG_OPERATIONS} ${ARG_VARY} -- ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS callgrind SKIP_RETURN_CODE 77 TIMEOUT 300)
 endfunction()

@@ -3,8 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <unordered_map>
+#include <vector>
 
 #include "nic_sim/profile.hpp"
 
@@ -13,33 +12,47 @@ namespace verbscope::sim {
 class AtomicSlots {
  public:
   explicit AtomicSlots(const NicProfile& profile)
-      : mask_(profile.atomic_slots - 1), lowest_bit_(profile.atomic_slot_lowest_bit) {}
+      : lowest_bit_(profile.atomic_slot_lowest_bit),
+        slots_(profile.atomic_slots),
+        next_(static_cast<std::size_t>(profile.responder_units), kNobody) {}
 
-  std::uint64_t slot_of(std::uint64_t address) const { return address >> lowest_bit_ & mask_; }
+  std::uint64_t slot_of(std::uint64_t address) const { return address >> lowest_bit_ & (slots_.size() - 1); }
 
   // Takes the slot; or, when it is taken, has responder unit `unit` wait for it: false.
-  bool take(std::uint64_t slot, int unit) {
-    const auto [place, free] = taken_.try_emplace(slot);
-    if (!free) place->second.push_back(unit);
-    return free;
+  bool take(std::uint64_t number, int unit) {
+    Slot& slot = slots_[number];
+    if (!slot.taken) {
+      slot.taken = true;
+      return true;
+    }
+    (slot.first == kNobody ? slot.first : next_[static_cast<std::size_t>(slot.last)]) = unit;
+    slot.last = unit;
+    next_[static_cast<std::size_t>(unit)] = kNobody;
+    return false;
   }
   // Frees the slot, or gives it to the unit that has waited longest: its number, else kNobody.
   static constexpr int kNobody = -1;
-  int give_up(std::uint64_t slot) {
-    const auto place = taken_.find(slot);
-    if (place->second.empty()) {
-      taken_.erase(place);
-      return kNobody;
+  int give_up(std::uint64_t number) {
+    Slot& slot = slots_[number];
+    const int unit = slot.first;
+    if (unit == kNobody) {
+      slot.taken = false;
+    } else {
+      slot.first = next_[static_cast<std::size_t>(unit)];
     }
-    const int unit = place->second.front();
-    place->second.pop_front();
     return unit;
   }
 
  private:
-  std::uint64_t mask_;
+  struct Slot {
+    bool taken = false;
+    int first = kNobody;  // units that wait, linked through next_
+    int last = kNobody;
+  };
+
   int lowest_bit_;
-  std::unordered_map<std::uint64_t, std::deque<int>> taken_;  // slots in use, and who waits for each
+  std::vector<Slot> slots_;
+  std::vector<int> next_;  // of each unit: it waits for one slot at most
 };
 
 }  // namespace verbscope::sim

@@ -1,7 +1,7 @@
 // The discrete-event engine: a clock in integer picoseconds and a queue of actions ordered by time, ties by the order
-// in which they were scheduled. Near events live in a wheel of short sorted lists, far ones in a heap until the wheel
-// reaches them: both give the same order, so the split is invisible. Memory is what is outstanding, never what has
-// passed.
+// in which they were scheduled. Near events wait unsorted in the buckets of a wheel; a bucket is sorted when its time
+// has come. Far ones wait in a heap until the wheel reaches them. None of this can be seen: the order is the same.
+// Scheduling costs the same however many events there are. Memory is what is outstanding, never what has passed.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class Engine {
   std::size_t nodes_allocated() const { return nodes_.size(); }
 
  private:
-  static constexpr int kBucketShift = 12;  // 4.1 ns a bucket: one or two events in a busy simulation
+  static constexpr int kBucketShift = 12;  // 4.1 ns a bucket: one or two events in a busy simulation of few nodes
   static constexpr std::uint64_t kBuckets = 1024;
   static constexpr std::uint64_t kWords = kBuckets / 64;
 
@@ -54,20 +54,27 @@ class Engine {
   };
   struct Bucket {
     Event* first = nullptr;
-    Event* last = nullptr;
+    std::int64_t earliest = kNever;
+  };
+  // An event of the present bucket; times and orders next to each other, for sorting.
+  struct Due {
+    std::int64_t time;
+    std::uint64_t order;
+    Event* event;
   };
   struct Later {
-    bool operator()(const Event* a, const Event* b) const { return before(b, a); }
+    bool operator()(const Due& a, const Due& b) const { return a.time != b.time ? a.time > b.time : a.order > b.order; }
+    bool operator()(const Event* a, const Event* b) const {
+      return (*this)(Due{a->time, a->order, nullptr}, Due{b->time, b->order, nullptr});
+    }
   };
 
-  static bool before(const Event* a, const Event* b) {
-    return a->time != b->time ? a->time < b->time : a->order < b->order;
-  }
   static std::int64_t bucket_number(std::int64_t time) { return time >> kBucketShift; }
 
   Event* allocate();
   void insert_near(Event* event);
   void turn_wheel();
+  void take_up_bucket();
   std::int64_t earliest() const;
   std::int64_t wheel_end() const { return wheel_start_ + static_cast<std::int64_t>(kBuckets); }
 
@@ -76,9 +83,10 @@ class Engine {
   std::int64_t wheel_start_ = 0;  // bucket number where the wheel's cover begins: never after now
   std::uint64_t order_ = 0;
   std::uint64_t events_run_ = 0;
-  std::uint64_t near_events_ = 0;
+  std::uint64_t near_events_ = 0;  // in the wheel
   std::array<Bucket, kBuckets> wheel_{};
   std::array<std::uint64_t, kWords> occupied_{};
+  std::vector<Due> due_;  // the rest of bucket `wheel_start_` once its time has come, the next one last
   std::priority_queue<Event*, std::vector<Event*>, Later> far_;
   std::deque<Event> nodes_;
   Event* free_ = nullptr;

@@ -316,6 +316,11 @@ struct SimQp : ibv_qp {
   SimCq& recv_completions() const { return *static_cast<SimCq*>(recv_cq); }
 };
 
+// Whether it takes requests.
+inline bool receiving(const SimQp& qp) {
+  return qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS;
+}
+
 // Bytes in front of the payload in a RECV.
 inline std::uint32_t grh_room(const SimQp& qp) {
   return qp.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;

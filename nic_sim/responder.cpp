@@ -3,26 +3,8 @@
 #include <algorithm>
 
 #include "nic_sim/nic.hpp"
-#include "nic_sim/sequence.hpp"
-#include "pcie_model/wire/packet.hpp"
 
 namespace verbscope::sim {
-namespace {
-
-bool receiving(const SimQp& qp) {
-  return qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS;
-}
-
-bool is_atomic(const Packet& packet) {
-  return packet.verb == Verb::fetch_add || packet.verb == Verb::compare_swap;
-}
-
-// Whether the packet begins to use a RECV. One whose message broke off (UC) serves the next.
-bool takes_recv(const SimQp& qp, const Packet& packet) {
-  return !qp.responder.has_recv && (packet.verb == Verb::send ? packet.first : packet.has_immediate);
-}
-
-}  // namespace
 
 Responder::Responder(Nic& nic) : nic_(nic), units_(static_cast<std::size_t>(nic.profile().nic.responder_units)) {}
 
@@ -89,7 +71,7 @@ void Responder::begin_service(SimQp& qp, Packet& packet) {
     }
   }
   // Requests of a QP take effect in order; only its atomics overlap, which their slots keep apart.
-  if (verdict == Verdict::take && qp.responder.atomics > 0 && !is_atomic(packet)) {
+  if (verdict == Verdict::take && qp.responder.atomics > 0 && !is_atomic(packet.verb)) {
     unit.waits_for_atomic = true;
     return;
   }
@@ -132,7 +114,7 @@ std::uint64_t Responder::missing_translations(SimQp& qp, const Packet& packet) {
 Picos Responder::service_time(SimQp& qp, const Packet& packet, Verdict verdict) const {
   const NicProfile& profile = nic_.profile().nic;
   if (verdict != Verdict::take && verdict != Verdict::repeat) return profile.receive_packet;
-  if (is_atomic(packet)) return profile.receive_packet + profile.receive_dma * 2 + profile.atomic_packet;
+  if (is_atomic(packet.verb)) return profile.receive_packet + profile.receive_dma * 2 + profile.atomic_packet;
   const bool reads = packet.verb == Verb::read && packet.length > 0;
   const bool writes = packet.payload > 0 && !inline_receive(qp, packet);
   const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
@@ -189,49 +171,6 @@ void Responder::unit_free(void* object, std::uint64_t number) {
   self.serve_next(unit);
 }
 
-// What the transport, the region and the receive queue say to a packet; changes nothing.
-Responder::Verdict Responder::judge(SimQp& qp, const Packet& packet) {
-  if (!receiving(qp)) return Verdict::drop;
-  if (const Verdict order = judge_order(qp, packet); order != Verdict::take) return order;
-  if (packet.verb != Verb::send && packet.first) {
-    const Verdict access = judge_access(qp, packet);
-    if (access != Verdict::take) return qp.transport == Transport::rc ? access : Verdict::drop;
-  }
-  RecvQueue& queue = qp.recv_queue();
-  if (!takes_recv(qp, packet) || queue.used < queue.fetched) return Verdict::take;
-  return queue.used < queue.posted ? Verdict::wait_for_recv : Verdict::no_recv;
-}
-
-Responder::Verdict Responder::judge_order(SimQp& qp, const Packet& packet) {
-  const ResponderState& state = qp.responder;
-  if (qp.transport == Transport::rc) {
-    if (sequence_before(packet.sequence, state.expected)) {
-      return packet.verb == Verb::read ? Verdict::repeat : Verdict::duplicate;
-    }
-    if (packet.sequence != state.expected) return Verdict::gap;
-  }
-  if (qp.transport == Transport::uc && !packet.first && (state.dropping || packet.sequence != state.expected)) {
-    return Verdict::drop;
-  }
-  return Verdict::take;
-}
-
-// InfiniBand Architecture Specification 1.3, volume 1, section 9.7.4.1 (responder's checks): a message of no bytes
-// names no region.
-Responder::Verdict Responder::judge_access(SimQp& qp, const Packet& packet) {
-  int access = IBV_ACCESS_REMOTE_WRITE;
-  if (packet.verb != Verb::write) {
-    const std::uint32_t most = std::max<std::uint32_t>(qp.attributes.max_dest_rd_atomic, 1);
-    access = is_atomic(packet) ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_READ;
-    if (qp.responder.reads >= most) return Verdict::invalid;
-  }
-  if ((qp.attributes.qp_access_flags & static_cast<unsigned>(access)) == 0) return Verdict::invalid;
-  if (is_atomic(packet) && packet.remote_address % kAtomicOperand.value != 0) return Verdict::invalid;
-  if (packet.length == 0) return Verdict::take;
-  const bool granted = nic_.find_mr(*qp.pd, packet.rkey, packet.remote_address, packet.length, access) != nullptr;
-  return granted ? Verdict::take : Verdict::no_access;
-}
-
 // False: the packet stays in front, for more responses or for a slot.
 bool Responder::take(SimQp& qp, Packet& packet) {
   ResponderState& state = qp.responder;
@@ -240,7 +179,7 @@ bool Responder::take(SimQp& qp, Packet& packet) {
   state.expected = packet.sequence + static_cast<std::uint32_t>(spans);
   state.nak_sent = false;
   state.dropping = false;
-  if (packet.verb == Verb::read || is_atomic(packet)) {
+  if (packet.verb == Verb::read || is_atomic(packet.verb)) {
     ++state.reads;
     state.unacknowledged = 0;  // the response acknowledges what came before
     return packet.verb == Verb::read ? respond(qp, packet) : begin_atomic(qp, packet);
@@ -285,7 +224,7 @@ void Responder::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
   ResponderState& state = qp.responder;
   NicCounts& counts = nic_.counts();
   if (verdict == Verdict::duplicate) {
-    if (is_atomic(packet)) return repeat_atomic(qp, packet);
+    if (is_atomic(packet.verb)) return repeat_atomic(qp, packet);
     if (packet.last) acknowledge(qp, Packet::Kind::ack, state.expected - 1);
   } else if (verdict == Verdict::gap) {
     if (!state.nak_sent) acknowledge(qp, Packet::Kind::nak_sequence, state.expected);

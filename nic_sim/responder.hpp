@@ -53,14 +53,17 @@ class Responder {
   void begin_service(SimQp& qp, Packet& packet);
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
   Picos service_time(SimQp& qp, const Packet& packet, Verdict verdict) const;
-  Verdict judge(SimQp& qp, const Packet& packet);
-  Verdict judge_order(SimQp& qp, const Packet& packet);
-  Verdict judge_access(SimQp& qp, const Packet& packet);
   bool take(SimQp& qp, Packet& packet);
   void finish_message(SimQp& qp, const Packet& packet);
   void refuse(SimQp& qp, const Packet& packet, Verdict verdict);
   void front_is_done(Unit& unit);
   void free_later(Unit& unit, Picos when);
+
+  // responder_judge.cpp: what is said to a request
+  static bool takes_recv(const SimQp& qp, const Packet& packet);
+  Verdict judge(SimQp& qp, const Packet& packet);
+  Verdict judge_order(SimQp& qp, const Packet& packet);
+  Verdict judge_access(SimQp& qp, const Packet& packet);
 
   // responder_recv.cpp: RECVs
   static void recvs_fetched(void* qp, std::uint64_t count);

@@ -175,7 +175,7 @@ void Responder::give_up_slot(std::uint64_t address) {
     SimQp* qp = nic_.find_qp(packet.target_qp);
     nic_.counts().atomic_slot_wait_ps +=
         static_cast<std::uint64_t>((nic_.engine().now() - unit.slot_wanted_at).count());
-    const bool wanted = qp != nullptr && (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS);
+    const bool wanted = qp != nullptr && receiving(*qp);
     if (wanted) start_atomic(*qp, packet);
     front_is_done(unit);
     if (wanted) return;

@@ -1,33 +1,122 @@
-// How many simulated SENDs a second of wall clock the simulator does on one core, set-up included. docs/performance.md
-// says how to run it and what it showed.
+// How many simulated operations a second of CPU time the simulator does on one core, set-up included; and what an
+// operation costs when 64 nodes are busy instead of 2. docs/performance.md says how to run it and what it showed.
 #include <benchmark/benchmark.h>
 
+#include <ctime>
+
 #include "common/error.hpp"
+#include "microbench/exchanges/atomic_client.hpp"
 #include "microbench/frame/sim_run.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
+#include "tests/perf/all_active.hpp"
 
 namespace verbscope {
 namespace {
 
-void simulated_sends(benchmark::State& state, const std::string& line) {
-  const test::SendBenchmark sends(true);
-  const test::OptionSet set("--fabric sim:cib -D 20ms " + line);
-  std::uint64_t messages = 0;
-  for (auto _ : state) {
-    const Outcome outcome = run_on_simulator(sends, set.options);
-    if (!outcome.failure.empty()) fail("{}", outcome.failure);
-    messages += outcome.result.at("messages_received").get<std::uint64_t>();
+class AtomicBenchmark final : public Benchmark {
+ public:
+  AtomicBenchmark() { atomics_.counters = 1 << 16; }
+  Description describe() const override { return {"test_atomics", "For tests."}; }
+  Traffic traffic() const override {
+    return {.verb = atomics_.verb, .driver = Side::client, .counted = Side::client, .window = atomics_.window};
   }
-  state.counters["SENDs"] = benchmark::Counter(static_cast<double>(messages), benchmark::Counter::kIsRate);
+  QueueNeeds needs(const Operation& op, Side) const override {
+    return {.send_depth = op.tx_depth, .completions = op.tx_depth};
+  }
+  RegionNeeds region(const Operation&, Side side, std::uint32_t) const override {
+    if (side == Side::client) return {};
+    return {.bytes = atomics_.region_bytes(), .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC};
+  }
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    return setup.side == Side::server ? make_counter_holder(setup, atomics_) : make_atomic_client(setup, atomics_);
+  }
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    return predict_responder(cluster, verb_shape(op, ports));
+  }
+
+ private:
+  AtomicOptions atomics_;
+};
+
+// What the adapters of all nodes have taken in and served.
+std::uint64_t served(const Outcome& outcome) {
+  std::uint64_t sum = 0;
+  for (const CounterReport& node : outcome.counters) {
+    for (const char* kind : {"messages_received", "writes_received", "reads_served", "atomics_served"}) {
+      sum += node.extra.at(kind).get<std::uint64_t>();
+    }
+  }
+  return sum;
 }
 
-BENCHMARK_CAPTURE(simulated_sends, ud_post_list_16, "-c UD -s 60 -I 60 -l 16 -r 128 --clients 2 --threads 8 -q 4")
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(simulated_sends, ud_header_only, "-c UD --header_only -l 16 --threads 8 -q 4")
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(simulated_sends, ud_post_list_1, "-c UD -s 60 -I 60 --threads 14")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(simulated_sends, rc_post_list_16, "-c RC -s 60 -I 60 -l 16 --threads 8 -q 4")
-    ->Unit(benchmark::kMillisecond);
+void simulate(benchmark::State& state, const Benchmark& load, const Options& options) {
+  std::uint64_t operations = 0;
+  for (auto _ : state) {
+    const Outcome outcome = run_on_simulator(load, options);
+    if (!outcome.failure.empty()) fail("{}", outcome.failure);
+    operations += served(outcome);
+  }
+  state.counters["operations"] = benchmark::Counter(static_cast<double>(operations), benchmark::Counter::kIsRate);
+}
+
+constexpr const char* kRun = "--fabric sim:cib --warmup 0us -D 10ms ";
+
+void send(benchmark::State& state, const std::string& line) {
+  simulate(state, test::SendBenchmark(true), test::OptionSet(kRun + line).options);
+}
+void receive(benchmark::State& state, const std::string& line) {
+  simulate(state, test::SendBenchmark(false), test::OptionSet(kRun + line).options);
+}
+void one_sided(benchmark::State& state, const std::string& line) {
+  test::OneSidedBenchmark load;
+  const test::OptionSet set(kRun + line, &load);
+  simulate(state, load, set.options);
+}
+void fetch_and_add(benchmark::State& state, const std::string& line) {
+  simulate(state, AtomicBenchmark(), test::OptionSet(kRun + line).options);
+}
+
+#define LOAD(function, name, line) BENCHMARK_CAPTURE(function, name, line)->Unit(benchmark::kMillisecond)
+
+LOAD(send, ud_post_list_16, "-c UD -s 60 -I 60 -l 16 -r 128 --clients 2 --threads 8 -q 4");
+LOAD(send, ud_header_only, "-c UD --header_only -l 16 --threads 8 -q 4");
+LOAD(send, ud_post_list_1, "-c UD -s 60 -I 60 --threads 14");
+LOAD(send, rc_post_list_16, "-c RC -s 60 -I 60 -l 16 --threads 8 -q 4");
+LOAD(receive, ud, "-c UD -s 32 -I 32 -l 16 --threads 8 --clients 2");
+LOAD(one_sided, read_out, "--verb read -s 64 --threads 8 -q 2");
+LOAD(one_sided, read_in, "--verb read --direction in -s 64 -q 56 --clients 4");
+LOAD(one_sided, uc_write_out, "--verb write -c UC -s 32 -I 32 -l 16 --threads 8 -q 2");
+LOAD(one_sided, rc_write_out, "--verb write -c RC -s 32 -I 32 -l 16 --threads 8 -q 2");
+LOAD(fetch_and_add, on_65536_counters, "-s 8 -Q 1 --threads 8 --clients 2");
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// Operations a second of CPU time, without the set-up.
+double all_active_rate(int nodes) {
+  constexpr std::uint64_t kOperations = 1 << 19;
+  test::AllActiveLoad load{.nodes = nodes};
+  load.operations = kOperations / static_cast<std::uint64_t>(nodes * test::AllActiveLoad::threads);
+  test::AllActive cluster(load);
+  const double begin = cpu_seconds();
+  const std::uint64_t done = cluster.run();
+  return static_cast<double>(done) / (cpu_seconds() - begin);
+}
+
+void all_active_64_nodes_over_2(benchmark::State& state) {
+  double few = 0, many = 0;
+  for (auto _ : state) {
+    few = all_active_rate(2);
+    many = all_active_rate(64);
+  }
+  state.counters["rate_2"] = few;
+  state.counters["rate_64"] = many;
+  state.counters["cost_ratio"] = few / many;
+}
+BENCHMARK(all_active_64_nodes_over_2)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace verbscope

@@ -8,6 +8,9 @@ The program runs once for each number of operations, which replaces @N@ in its a
 functions named by --loop cost, with all that they call, without what the functions named by --not-counted cost (both
 are regular expressions on the demangled name). The cost of an operation is the difference between the two runs over the
 difference in operations, so that whatever happens once does not count. Exit 77: there is no valgrind (1 when CI=true).
+
+With --vary FEW MANY all that is done with FEW and with MANY in the place of @V@, and the budget is for the ratio of the
+second cost to the first.
 """
 
 import argparse
@@ -75,24 +78,35 @@ def profile(command, operations):
         return Profile(output.read_text())
 
 
+def cost_of_operation(options, command):
+    few, many = options.operations
+    runs = [profile(command, n) for n in (few, many)]
+    costs = [run.loop_cost(options.loop, options.not_counted) for run in runs]
+    each = (costs[1] - costs[0]) / (many - few)
+    print("\n".join([f"{each:.2f} instructions per operation"] + runs[1].expensive()))
+    return each
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--budget", type=float, required=True, help="instructions per operation")
+    parser.add_argument("--budget", type=float, required=True, help="instructions per operation, or with --vary a ratio")
     parser.add_argument("--loop", required=True, help="regular expression: the functions that count")
     parser.add_argument("--not-counted", required=True, help="regular expression: the functions that do not")
     parser.add_argument("--operations", type=int, nargs=2, required=True)
+    parser.add_argument("--vary", nargs=2, help="two values of @V@ to compare")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
     if shutil.which("valgrind") is None:
         print("skipped: no valgrind (make -f Makefile.cluster deps-test installs it)")
         return 1 if os.environ.get("CI") == "true" else 77
-    few, many = options.operations
-    runs = [profile(options.command, n) for n in (few, many)]
-    costs = [run.loop_cost(options.loop, options.not_counted) for run in runs]
-    each = (costs[1] - costs[0]) / (many - few)
-    print(f"{each:.2f} instructions per operation, at most {options.budget:g} allowed")
-    print("\n".join(runs[1].expensive()))
-    return 0 if 0 < each <= options.budget else 1
+    if options.vary is None:
+        spent = cost_of_operation(options, options.command)
+    else:
+        few, many = ([word.replace("@V@", value) for word in options.command] for value in options.vary)
+        spent = cost_of_operation(options, many) / cost_of_operation(options, few)
+        print(f"ratio {spent:.2f}")
+    print(f"at most {options.budget:g} allowed")
+    return 0 if 0 < spent <= options.budget else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,20 @@
+// all_active_load NODES OPERATIONS: the load of all_active.hpp with so many READs in all, for callgrind.
+#include <cstdio>
+#include <cstdlib>
+
+#include "common/error.hpp"
+#include "tests/perf/all_active.hpp"
+
+int main(int argc, char** argv) {
+  using namespace verbscope;
+  if (argc != 3) return 2;
+  try {
+    test::AllActiveLoad load{.nodes = std::atoi(argv[1])};
+    load.operations = std::strtoull(argv[2], nullptr, 10) / static_cast<std::uint64_t>(load.nodes * load.threads);
+    test::AllActive all(load);
+    std::printf("%llu operations\n", static_cast<unsigned long long>(all.run()));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
