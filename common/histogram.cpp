@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "common/error.hpp"
 
 namespace verbscope {
 
@@ -37,6 +40,30 @@ Picos Histogram::percentile(double percent) const {
   std::size_t bucket = 0;
   while ((seen += buckets_[bucket]) < rank) ++bucket;
   return Picos(std::clamp(middle_of(bucket), min_, max_));
+}
+
+Json Histogram::pack() const {
+  Json buckets = Json::array();
+  for (std::size_t i = 0; i < kBuckets; ++i) {
+    if (buckets_[i] > 0) buckets.push_back(Json::array({i, buckets_[i]}));
+  }
+  return Json{{"sum_ps", static_cast<std::uint64_t>(sum_)}, {"min_ps", min_}, {"max_ps", max_}, {"buckets", buckets}};
+}
+
+Histogram Histogram::unpack(const Json& packed, const std::string& where) {
+  JsonFields fields(packed, where);
+  Histogram out;
+  out.sum_ = fields.require<std::uint64_t>("sum_ps");
+  out.min_ = fields.require<std::int64_t>("min_ps");
+  out.max_ = fields.require<std::int64_t>("max_ps");
+  for (const Json& each : fields.require<std::vector<Json>>("buckets")) {
+    const auto pair = json_value<std::vector<std::uint64_t>>(each, where + ": buckets");
+    if (pair.size() != 2 || pair[0] >= kBuckets) fail("{}: buckets: expected [bucket, count]", where);
+    out.buckets_[pair[0]] += pair[1];
+    out.count_ += pair[1];
+  }
+  fields.reject_unknown();
+  return out;
 }
 
 Json Histogram::to_json(const std::string& prefix) const {

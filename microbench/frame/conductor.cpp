@@ -28,7 +28,7 @@ bool tick(int fd) {
 }  // namespace
 
 Conductor::Conductor(Role& role, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout)
-    : role_(role), peers_(peers), cores_(std::move(cores)), timeout_(timeout) {}
+    : role_(role), peers_(peers), cores_(std::move(cores)), timeout_(timeout), gone_(peers.size()) {}
 
 Conductor::~Conductor() {
   end_threads();
@@ -55,11 +55,48 @@ void Conductor::end_threads() {
 void Conductor::check_all(const Channel* awaited, bool silent) {
   if (const std::string failure = role_.failure(); !failure.empty()) throw Error(failure);
   for (Channel& peer : peers_) {
-    if (&peer == awaited) continue;
-    if (peer.peer_gone()) fail("peer {} has closed the connection in the middle of the run", peer.peer());
-    if (!silent) continue;
-    pollfd entry{peer.fd(), POLLIN, 0};
-    if (::poll(&entry, 1, 0) > 0) peer.receive("nothing", timeout_);  // throws with the peer's reason
+    if (&peer != awaited && !gone(peer)) check_peer(peer, silent);
+  }
+}
+
+void Conductor::check_peer(Channel& peer, bool silent) {
+  if (peer.peer_gone()) {
+    if (let_go(peer)) return;
+    fail("peer {} has closed the connection in the middle of the run", peer.peer());
+  }
+  if (!silent) return;
+  pollfd entry{peer.fd(), POLLIN, 0};
+  if (::poll(&entry, 1, 0) == 0) return;
+  try {
+    peer.receive("nothing", timeout_);  // throws with the peer's reason
+  } catch (const Error&) {
+    if (!let_go(peer)) throw;
+  }
+}
+
+bool Conductor::let_go(const Channel& peer) {
+  if (!may_leave_) return false;
+  gone_[static_cast<std::size_t>(&peer - peers_.data())] = true;
+  if (peers_left() == peers_.size()) fail("every client has left; the last was {}", peer.peer());
+  return true;
+}
+
+std::optional<Json> Conductor::hear(Channel& peer, const char* type) {
+  if (gone(peer)) return std::nullopt;
+  try {
+    return await(peer, type);
+  } catch (const Error&) {
+    if (!role_.failure().empty() || !peer.peer_gone() || !let_go(peer)) throw;
+    return std::nullopt;
+  }
+}
+
+void Conductor::tell(Channel& peer, const char* type, const Json& body) {
+  if (gone(peer)) return;
+  try {
+    peer.send(type, body, timeout_);
+  } catch (const Error&) {
+    if (!let_go(peer)) throw;
   }
 }
 

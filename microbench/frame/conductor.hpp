@@ -2,8 +2,10 @@
 // failure.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,21 +35,31 @@ class Conductor {
   // nothing.
   void each_second(std::function<void()> action) { each_second_ = std::move(action); }
   void wait_for(Picos time, const std::string& what);
-  // The body of the next message of a peer.
+  // From now on a peer may leave: it is passed over, while there are others.
+  void let_peers_leave() { may_leave_ = true; }
+  std::size_t peers_left() const { return static_cast<std::size_t>(std::ranges::count(gone_, true)); }
+  // The body of the next message of a peer; nothing when it has left.
+  std::optional<Json> hear(Channel& peer, const char* type);
+  // The same of one that may not.
   Json await(Channel& peer, const char* type);
-  void tell(Channel& peer, const char* type, const Json& body) { peer.send(type, body, timeout_); }
+  void tell(Channel& peer, const char* type, const Json& body);
 
   // Waits until `expected` messages have come, or none has come for a while; then ends the threads.
   void finish(std::uint64_t expected);
 
  private:
   void check_all(const Channel* awaited, bool silent);
+  void check_peer(Channel& peer, bool silent);
+  bool gone(const Channel& peer) const { return gone_[static_cast<std::size_t>(&peer - peers_.data())]; }
+  bool let_go(const Channel& peer);
   void end_threads();
 
   Role& role_;
   std::vector<Channel>& peers_;
   std::vector<int> cores_;
   Picos timeout_;
+  bool may_leave_ = false;
+  std::vector<bool> gone_;
   RunControl control_;
   std::function<void()> each_second_;
   std::list<PinnedThread> threads_;

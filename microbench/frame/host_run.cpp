@@ -40,11 +40,14 @@ FabricFacts host_facts(const Options& options, const DevicePorts& ports, std::si
 // The steps of the side under test, from "everybody is connected" on.
 class ServerRun {
  public:
-  ServerRun(Role& role, const Plan& plan, std::vector<Channel>& peers, const std::vector<int>& cores)
-      : role_(role), plan_(plan), peers_(peers), cores_(cores), conductor_(role, peers, cores, plan.schedule.timeout) {}
+  ServerRun(Role& role, const Plan& plan, std::vector<Channel>& peers, const std::vector<int>& cores,
+            bool clients_may_leave)
+      : role_(role), plan_(plan), peers_(peers), cores_(cores), conductor_(role, peers, cores, plan.schedule.timeout) {
+    if (clients_may_leave) conductor_.let_peers_leave();
+  }
 
   void run(Outcome& outcome) {
-    for (Channel& peer : peers_) conductor_.await(peer, "ready");
+    for (Channel& peer : peers_) conductor_.hear(peer, "ready");
     for (Channel& peer : peers_) conductor_.tell(peer, "go", Json::object());
     measure(outcome);
     drain(outcome);
@@ -100,8 +103,8 @@ class ServerRun {
 
   void await_progress(Channel& peer, const std::string& what) {
     for (bool reached = false; !reached;) {
-      const Json progress = conductor_.await(peer, "progress");
-      reached = JsonFields(progress, "message progress").require<bool>(what);
+      const std::optional<Json> progress = conductor_.hear(peer, "progress");
+      reached = !progress || JsonFields(*progress, "message progress").require<bool>(what);
     }
   }
 
@@ -109,20 +112,23 @@ class ServerRun {
     Delivery delivery;
     for (std::size_t c = 0; c < peers_.size(); ++c) {
       conductor_.tell(peers_[c], "sent", Json{{"messages", role_.sent_to(static_cast<std::uint32_t>(c))}});
-      const Json sent = conductor_.await(peers_[c], "sent");
-      delivery.expected += JsonFields(sent, "message sent").require<std::uint64_t>("messages");
+      const std::optional<Json> sent = conductor_.hear(peers_[c], "sent");
+      if (sent) delivery.expected += JsonFields(*sent, "message sent").require<std::uint64_t>("messages");
     }
     conductor_.finish(delivery.expected);
     delivery = role_.delivery(delivery.expected);
+    outcome.result.update(role_.results());  // of threads that were only worked on, and look now
     Json clients = Json::array();
     for (Channel& peer : peers_) {
-      const Json result = conductor_.await(peer, "result");
-      JsonFields fields(result, "message result");
+      const std::optional<Json> result = conductor_.hear(peer, "result");
+      if (!result) continue;
+      JsonFields fields(*result, "message result");
       delivery +=
           {fields.require<std::uint64_t>("messages_expected"), fields.require<std::uint64_t>("messages_received"),
            fields.require<std::uint64_t>("checked"), fields.require<std::uint64_t>("wrong")};
-      clients.push_back(Json{{"node", fmt::format("client{}", peer.index())}, {"result", result}});
+      clients.push_back(Json{{"node", fmt::format("client{}", peer.index())}, {"result", *result}});
     }
+    if (conductor_.peers_left() > 0) outcome.result["clients_gone"] = conductor_.peers_left();
     if (!peers_.empty()) {
       outcome.result.update(delivery_json(delivery, plan_.operation.validate));
       outcome.result["clients"] = clients;
@@ -161,19 +167,24 @@ void run_client_steps(Role& role, const Plan& plan, std::vector<Channel>& peers,
   conductor.await(server, "go");
   conductor.start();
   Picos begin{0};
+  CpuSeconds cpu;
   for (Phase phase = Phase::warmup; phase != Phase::stop;) {
     const Json body = conductor.await(server, "phase");
     const auto name = JsonFields(body, "message phase").require<std::string>("phase");
     const Phase said = name == "warmup" ? Phase::warmup : name == "measure" ? Phase::measure : Phase::stop;
     if (said == phase) continue;
     phase = said;
-    if (phase == Phase::measure) begin = TscClock::now();
+    if (phase == Phase::measure) {
+      begin = TscClock::now();
+      cpu = process_cpu();
+    }
     conductor.turn(phase);
     if (phase == Phase::measure && role.counted()) {
       tell_progress(conductor, server, role, plan.schedule.iters.has_value());
     }
   }
   const Picos window = TscClock::now() - begin;
+  const CpuSeconds used = process_cpu() - cpu;
   conductor.wait_until("the last completions", false, [&role] { return role.active_ended(); });
   conductor.tell(server, "sent", Json{{"messages", role.sent_to(0)}});
   const Json sent = conductor.await(server, "sent");
@@ -182,6 +193,7 @@ void run_client_steps(Role& role, const Plan& plan, std::vector<Channel>& peers,
   conductor.finish(delivery.expected);
   delivery = role.delivery(delivery.expected);
   outcome.result = role_result(role, window, cores, outcome.failure);
+  outcome.result["cpu"] = cpu_json(used, window);
   outcome.result.update(delivery_json(delivery, plan.operation.validate));
   Json report = outcome.result;
   report["checked"] = delivery.checked;
@@ -234,7 +246,7 @@ Outcome run_server(const Benchmark& benchmark, const Options& options, const Opt
       for (Channel& peer : peers) peer.send("endpoints", role.endpoints(), plan.schedule.timeout);
       role.connect(theirs);
     }
-    ServerRun(role, plan, peers, cores).run(outcome);
+    ServerRun(role, plan, peers, cores, benchmark.traffic().clients_may_leave).run(outcome);
   });
   outcome.environment["server"] = role.describe();
   outcome.config["mtu"] = role.mtu();

@@ -47,6 +47,7 @@ struct Traffic {
   std::uint32_t recv_list = 0;      // as in Operation
   bool shared_recv_queue = false;   // as in Operation
   std::string label = "SENDs out";  // for the console
+  bool clients_may_leave = false;   // a client that dies is counted, and the others go on
 };
 
 struct Topology {

@@ -106,6 +106,19 @@ TEST(Histogram, JsonHasNanosecondsUnderKeysWithUnits) {
             R"("lat_p99_ns":1.0,"lat_p99_9_ns":1.0,"lat_p99_99_ns":1.0,"lat_max_ns":1.0})");
 }
 
+TEST(Histogram, IsTheSameAfterPackingAndUnpacking) {
+  const Histogram sent = histogram_of({0, 5, 1'000, 1'000, 123'456'789, 9'876'543'210});
+  const Histogram received = Histogram::unpack(parse_json_text(dump_json(sent.pack()), "packed"), "packed");
+  EXPECT_EQ(received.to_json(), sent.to_json());
+  Histogram merged;
+  merged.merge(received);
+  EXPECT_EQ(merged.to_json(), sent.to_json());
+  EXPECT_EQ(Histogram::unpack(Histogram().pack(), "packed").count(), 0u);
+  Json wrong = sent.pack();
+  wrong["buckets"].push_back(Json::array({Histogram::kBuckets, 1}));
+  EXPECT_THROW(Histogram::unpack(wrong, "packed"), Error);
+}
+
 TEST(Histogram, AnEmptyOneHasNoTimes) {
   const Json json = Histogram().to_json("read");
   EXPECT_EQ(json["read_samples"], 0);
