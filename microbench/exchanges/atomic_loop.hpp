@@ -4,11 +4,11 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 
 #include "microbench/paths/lane_queue.hpp"
+#include "microbench/paths/mix.hpp"
 
 namespace verbscope {
 
@@ -21,10 +21,9 @@ class CounterChoice {
 
   std::uint64_t next() {
     if (!random_) return state_++ % counters_;
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return ((z ^ z >> 31) >> 32) * counters_ >> 32;
+    const std::uint64_t number = mix(state_);
+    state_ += kMixStep;
+    return (number >> 32) * counters_ >> 32;
   }
 
  private:
@@ -87,22 +86,11 @@ inline void retire_atomic(AtomicState& s, std::uint32_t index) {
 
 // Takes up to `batch` completions. Returns how many, or -1 with `end` set.
 inline int retire_atomics(AtomicState& s, int batch, RunEnd& end) {
-  std::array<ibv_wc, 16> wcs;
-  const int count = ibv_poll_cq(s.cq, std::min(batch, static_cast<int>(wcs.size())), wcs.data());
-  if (count < 0) [[unlikely]] {
-    end = {.kind = EndKind::poll_failed, .code = -count};
-    return -1;
-  }
-  for (int i = 0; i < count; ++i) {
-    const ibv_wc& wc = wcs[static_cast<std::size_t>(i)];
-    const auto index = static_cast<std::uint32_t>(wc.wr_id);
-    if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-      end = {EndKind::completion_failed, wc.status, wc.vendor_err, index};
-      return -1;
-    }
-    retire_atomic(s, index);
-  }
-  return count;
+  const auto queue_of = [](const ibv_wc& wc) { return static_cast<std::uint32_t>(wc.wr_id); };
+  return take_completions(s.cq, batch, end, queue_of, [&](const ibv_wc& wc) {
+    retire_atomic(s, queue_of(wc));
+    return true;
+  });
 }
 
 // Keeps every window full until the stop or the goal, then waits for what is under way.
@@ -118,14 +106,11 @@ void atomic_loop(N& node, AtomicState& s, const RunControl& control, ThreadTally
     for (std::uint32_t i = 0; running && i < s.lanes.size(); ++i) {
       if (!post_atomics(s, i, tally.end)) return;
     }
-    const int count = retire_atomics(s, static_cast<int>(std::min<std::uint64_t>(window.left(ops), 16)), tally.end);
+    const int count =
+        retire_atomics(s, static_cast<int>(std::min<std::uint64_t>(window.left(ops), kCompletionBatch)), tally.end);
     if (count < 0) return;
     if (count == 0) {
-      if (control.quit.load(std::memory_order_relaxed)) {
-        tally.end = {.kind = EndKind::gave_up};
-        return;
-      }
-      wait.idle(node);
+      if (!idle_unless_quit(node, wait, control, tally.end)) return;
       continue;
     }
     ops += static_cast<std::uint64_t>(count);

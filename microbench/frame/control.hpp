@@ -67,6 +67,8 @@ class Window {
   }
 
   bool closed() const { return closed_; }
+  // Whether what completes now is counted in the window.
+  bool measuring() const { return seen_ == Phase::measure && !closed_; }
   // Operations that may still be counted before the goal is reached; poll for no more than these.
   std::uint64_t left(std::uint64_t ops) const { return close_at_ - ops; }
 

@@ -167,19 +167,24 @@ void run_client_steps(Role& role, const Plan& plan, std::vector<Channel>& peers,
   conductor.await(server, "go");
   conductor.start();
   Picos begin{0};
+  CpuSeconds cpu;
   for (Phase phase = Phase::warmup; phase != Phase::stop;) {
     const Json body = conductor.await(server, "phase");
     const auto name = JsonFields(body, "message phase").require<std::string>("phase");
     const Phase said = name == "warmup" ? Phase::warmup : name == "measure" ? Phase::measure : Phase::stop;
     if (said == phase) continue;
     phase = said;
-    if (phase == Phase::measure) begin = TscClock::now();
+    if (phase == Phase::measure) {
+      begin = TscClock::now();
+      cpu = process_cpu();
+    }
     conductor.turn(phase);
     if (phase == Phase::measure && role.counted()) {
       tell_progress(conductor, server, role, plan.schedule.iters.has_value());
     }
   }
   const Picos window = TscClock::now() - begin;
+  const CpuSeconds used = process_cpu() - cpu;
   conductor.wait_until("the last completions", false, [&role] { return role.active_ended(); });
   conductor.tell(server, "sent", Json{{"messages", role.sent_to(0)}});
   const Json sent = conductor.await(server, "sent");
@@ -188,6 +193,7 @@ void run_client_steps(Role& role, const Plan& plan, std::vector<Channel>& peers,
   conductor.finish(delivery.expected);
   delivery = role.delivery(delivery.expected);
   outcome.result = role_result(role, window, cores, outcome.failure);
+  outcome.result["cpu"] = cpu_json(used, window);
   outcome.result.update(delivery_json(delivery, plan.operation.validate));
   Json report = outcome.result;
   report["checked"] = delivery.checked;

@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -56,33 +57,55 @@ inline bool post_one(LaneQueue& q, ibv_send_wr& wr, std::uint32_t index, RunEnd&
   return error == 0;
 }
 
-// Takes the completions that are there, without waiting: retires requests, hands RECVs to `on_recv(wc)`, which returns
-// false to give up, after having set `end`. Returns how many there were, or -1 with `end` set.
-template <class OnRecv>
-inline int reap(ibv_cq* cq, std::span<LaneQueue> queues, RunEnd& end, OnRecv&& on_recv) {
-  std::array<ibv_wc, 16> wcs;
-  const int count = ibv_poll_cq(cq, static_cast<int>(wcs.size()), wcs.data());
+inline constexpr int kCompletionBatch = 16;
+
+// Takes the completions that are there, `batch` at most, without waiting, and hands them to `on_completion(wc)`, which
+// returns false to give up, after having set `end`. Returns how many there were, or -1 with `end` set; a failed one is
+// that of the thread's queue `queue_of(wc)`.
+template <class QueueOf, class OnCompletion>
+inline int take_completions(ibv_cq* cq, int batch, RunEnd& end, QueueOf&& queue_of, OnCompletion&& on_completion) {
+  std::array<ibv_wc, kCompletionBatch> wcs;
+  const int count = ibv_poll_cq(cq, std::min(batch, kCompletionBatch), wcs.data());
   if (count < 0) [[unlikely]] {
     end = {.kind = EndKind::poll_failed, .code = -count};
     return -1;
   }
   for (int i = 0; i < count; ++i) {
     const ibv_wc& wc = wcs[static_cast<std::size_t>(i)];
-    const bool sent = (wc.wr_id & kSendId) != 0;
     if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-      end = {EndKind::completion_failed, wc.status, wc.vendor_err,
-             static_cast<std::uint32_t>(sent ? wc.wr_id : wc.wr_id >> 32)};
+      end = {EndKind::completion_failed, wc.status, wc.vendor_err, queue_of(wc)};
       return -1;
     }
-    if (sent) {
-      LaneQueue& q = queues[static_cast<std::uint32_t>(wc.wr_id)];
-      q.room += q.signal_every;
-      --q.due;
-    } else if (!on_recv(wc)) {
-      return -1;
-    }
+    if (!on_completion(wc)) return -1;
   }
   return count;
+}
+
+// Takes completions like take_completions: retires requests, hands RECVs to `on_recv(wc)`.
+template <class OnRecv>
+inline int reap(ibv_cq* cq, std::span<LaneQueue> queues, RunEnd& end, OnRecv&& on_recv) {
+  const auto sent = [](const ibv_wc& wc) { return (wc.wr_id & kSendId) != 0; };
+  return take_completions(
+      cq, kCompletionBatch, end,
+      [&](const ibv_wc& wc) { return static_cast<std::uint32_t>(sent(wc) ? wc.wr_id : wc.wr_id >> 32); },
+      [&](const ibv_wc& wc) {
+        if (!sent(wc)) return on_recv(wc);
+        LaneQueue& q = queues[static_cast<std::uint32_t>(wc.wr_id)];
+        q.room += q.signal_every;
+        --q.due;
+        return true;
+      });
+}
+
+// After a poll that found nothing: waits for a moment. False, with `end` set: nothing more will come.
+template <Node N>
+inline bool idle_unless_quit(N& node, IdleWait& wait, const RunControl& control, RunEnd& end) {
+  if (control.quit.load(std::memory_order_relaxed)) [[unlikely]] {
+    end = {.kind = EndKind::gave_up};
+    return false;
+  }
+  wait.idle(node);
+  return true;
 }
 
 // Reaps until `done()`. False: a failure, or the order to quit came first; `end` says which.
@@ -92,12 +115,7 @@ inline bool reap_until(N& node, ibv_cq* cq, std::span<LaneQueue> queues, IdleWai
   while (!done()) {
     const int count = reap(cq, queues, end, on_recv);
     if (count < 0) return false;
-    if (count > 0) continue;
-    if (control.quit.load(std::memory_order_relaxed)) [[unlikely]] {
-      end = {.kind = EndKind::gave_up};
-      return false;
-    }
-    wait.idle(node);
+    if (count == 0 && !idle_unless_quit(node, wait, control, end)) return false;
   }
   return true;
 }

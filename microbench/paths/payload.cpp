@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "microbench/paths/mix.hpp"
 #include "pcie_model/wire/wqe.hpp"
 
 namespace verbscope {
@@ -13,14 +14,6 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64;
 constexpr int kUnwritten = 0xff;  // no slot has this number
-
-// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every output bit depends on every input bit.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 }  // namespace
 

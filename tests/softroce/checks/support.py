@@ -91,14 +91,18 @@ class BenchmarkTest(unittest.TestCase):
 
     def start_pair(self, benchmark, *options):
         """Server and client on rxe0, each on a core of its own."""
+        server, clients = self.start_group(benchmark, ["client"], *options)
+        return server, clients[0]
+
+    def start_group(self, benchmark, names, *options):
+        """A server on rxe0 and clients of these names on another core."""
         BenchmarkTest.next_port += 1
         port = BenchmarkTest.next_port
         common = ["-d", DEVICE, "-x", "-1", "-p", port, *options]
-        server = self.start("server", benchmark, *common, "--cores", "0")
+        server = self.start("server", benchmark, *common, "--clients", len(names), "--cores", "0")
         wait_for(f"the server to listen on port {port}: {server.describe()}",
                  lambda: listens(port) or server.process.poll() is not None)
-        client = self.start("client", benchmark, *common, "--cores", "1", ADDRESS)
-        return server, client
+        return server, [self.start(name, benchmark, *common, "--cores", "1", ADDRESS) for name in names]
 
     def records(self, name):
         """The records that a program wrote, each valid by the schema."""

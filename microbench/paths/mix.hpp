@@ -1,0 +1,18 @@
+// The generator SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): its finaliser as a hash, and the numbers of its stream.
+#pragma once
+
+#include <cstdint>
+
+namespace verbscope {
+
+inline constexpr std::uint64_t kMixStep = 0x9e3779b97f4a7c15u;
+
+// Every output bit depends on every input bit. The stream of a seed is mix(seed), mix(seed + kMixStep), ...
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x += kMixStep;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace verbscope

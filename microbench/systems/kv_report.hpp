@@ -1,0 +1,23 @@
+// What the ends of kv_atomic found, for the record and for the person; keys carry units.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "microbench/frame/benchmark.hpp"
+#include "microbench/frame/outcome.hpp"
+
+namespace verbscope {
+
+// Of the threads of one node. Latencies stand in it as percentiles, and packed, to be merged.
+Json kv_results(const std::vector<const Workload*>& threads);
+
+// At the server, with the results of all clients in place: puts sums and latencies of all clients into the result, and
+// what is known of the lock slots. Sets outcome.failure when what the clients did is not what the records say.
+void kv_finish(Outcome& outcome);
+
+// Lines for the console, from the result at the server; nothing of that at a client.
+std::string kv_text(const Json& result);
+
+}  // namespace verbscope
