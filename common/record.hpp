@@ -19,12 +19,16 @@ enum class RecordStatus { ok, failed };
 
 // What one source counted on one node during the steady window.
 struct CounterReport {
-  std::string source;           // who counted: "sim", "pcm-pcie", ...
-  std::string node;             // whose PCIe slot: "server", "client0", ...
-  std::string blind;            // what this source cannot see; empty: nothing
-  double window_s = 0;          // length of the window, seconds (simulated ones under sim:)
-  PcieCounts events;            // differences over the window
+  std::string source;   // who counted: "sim", "pcm-pcie", ...
+  std::string node;     // whose PCIe slot: "server", "client0", ...
+  std::string blind;    // what this source cannot see; empty: nothing
+  double window_s = 0;  // length of the window, seconds (simulated ones under sim:)
+  PcieCounts events;    // differences over the window
+  // Names of events that this source does not count at all: 0 in `events`, null in JSON.
+  std::vector<std::string> unseen = {};
   Json extra = Json::object();  // further counters of this source; keys carry units
+
+  bool sees(const std::string& event) const;
 };
 
 struct Record {
