@@ -90,6 +90,16 @@ bool CounterReport::sees(const std::string& event) const {
   return std::ranges::find(unseen, event) == unseen.end();
 }
 
+double operations_in_window(const Json& result, const CounterReport& report) {
+  const auto number = [&result](const char* key) {
+    const auto found = result.find(key);
+    return found != result.end() && found->is_number() ? found->get<double>() : 0;
+  };
+  const double ops = number("window_ops");
+  const double window_s = number("window_s");
+  return window_s > 0 && report.window_s != window_s ? ops * report.window_s / window_s : ops;
+}
+
 Json to_json(const Record& record) {
   check_record(record, "record");
   Json counters = Json::array();

@@ -31,6 +31,9 @@ struct CounterReport {
   bool sees(const std::string& event) const;
 };
 
+// The operations of a record's `result` in the report's own window, which need not be that of the result; 0: not known.
+double operations_in_window(const Json& result, const CounterReport& report);
+
 struct Record {
   std::string benchmark;
   RecordStatus status = RecordStatus::ok;

@@ -82,9 +82,10 @@ LineKind PcmPcieFormat::take(const Fields& fields, Sums& sums) {
   for (std::size_t i = 0; i < numbers_; ++i) {
     if (!parse_count(i + 1 == numbers_ ? last : fields[i + 1], values[i])) return LineKind::damaged;
   }
+  if (kind == "(Hit)") return LineKind::row;  // the total less the misses
   for (std::size_t i = 0; i < generation_->columns.size(); ++i) {
-    const std::string suffix = kind.empty() || kind == "(Total)" ? "" : " " + kind;
-    if (!add_count(sums, generation_->columns[i] + suffix, values[i])) return LineKind::damaged;
+    const std::string name = generation_->columns[i] + (kind == "(Miss)" ? " (Miss)" : "");
+    if (!add_count(sums, name, values[i])) return LineKind::damaged;
   }
   return LineKind::row;
 }

@@ -2,6 +2,7 @@
 // for its report afterwards.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -21,7 +22,7 @@ inline constexpr int kMoments = 5;
 class CounterSource {
  public:
   virtual ~CounterSource() = default;
-  // As in --counters and in records.
+  // As in --counter_sources and in records.
   virtual std::string name() const = 0;
   virtual void start() = 0;
   // Whether it has seen enough of the background; asked again and again.
@@ -35,6 +36,7 @@ class CounterSource {
 
 // Counts by the source's own names.
 using Columns = std::map<std::string, double>;
+using Sums = std::map<std::string, std::uint64_t>;
 
 // An event of common/pcie_events.hpp, and the columns that sum up to it.
 using EventRule = std::pair<std::string, std::vector<std::string>>;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +13,6 @@
 namespace verbscope {
 
 using Fields = std::vector<std::string_view>;
-using Sums = std::map<std::string, std::uint64_t>;
 
 enum class LineKind {
   text,    // neither header nor row

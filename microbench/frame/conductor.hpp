@@ -2,6 +2,7 @@
 // failure.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <list>
 #include <string>
@@ -23,6 +24,8 @@ class Conductor {
   ~Conductor();  // ends the threads
 
   void start();
+  // Of the threads, as of gettid; after start.
+  std::vector<int> thread_ids() const;
   void turn(Phase phase) { control_.phase.store(phase, std::memory_order_relaxed); }
 
   // Waits until `done`. `silent`: peers have nothing to say meanwhile, so that a message is a failure. Throws Error
@@ -50,6 +53,7 @@ class Conductor {
   Picos timeout_;
   RunControl control_;
   std::function<void()> each_second_;
+  std::vector<std::atomic<int>> ids_;  // 0 until the thread has told its own
   std::list<PinnedThread> threads_;
 };
 

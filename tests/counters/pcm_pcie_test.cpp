@@ -85,7 +85,7 @@ TEST(PcmPcie, TakesMissAndHitRowsApartFromTheTotal) {
   const Sums sums = parsed.only();
   EXPECT_EQ(sums.at("PCIRdCur"), 100u);
   EXPECT_EQ(sums.at("PCIRdCur (Miss)"), 30u);
-  EXPECT_EQ(sums.at("PCIRdCur (Hit)"), 70u);
+  EXPECT_FALSE(sums.contains("PCIRdCur (Hit)"));  // the difference
   EXPECT_EQ(sums.at("WiL"), 4u);
   EXPECT_FALSE(sums.contains("PCIe Rd (B)"));
 }
