@@ -1,5 +1,6 @@
 #include "common/record.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -31,7 +32,9 @@ void check_record(const Record& record, const std::string& where) {
 
 Json counter_to_json(const CounterReport& counter) {
   Json events = Json::object();
-  PcieCounts::each(counter.events, [&](const char* name, std::uint64_t value) { events[name] = value; });
+  PcieCounts::each(counter.events, [&](const char* name, std::uint64_t value) {
+    events[name] = counter.sees(name) ? Json(value) : Json();
+  });
   return Json{{"source", counter.source},     {"node", counter.node}, {"blind", counter.blind},
               {"window_s", counter.window_s}, {"events", events},     {"extra", counter.extra}};
 }
@@ -44,8 +47,13 @@ CounterReport counter_from_json(const Json& json, const std::string& where) {
   counter.blind = fields.require<std::string>("blind");
   counter.window_s = fields.require<double>("window_s");
   JsonFields events = fields.object("events");
-  PcieCounts::each(counter.events,
-                   [&](const char* name, std::uint64_t& value) { value = events.require<std::uint64_t>(name); });
+  PcieCounts::each(counter.events, [&](const char* name, std::uint64_t& value) {
+    if (events.at(name).is_null()) {
+      counter.unseen.emplace_back(name);
+    } else {
+      value = events.require<std::uint64_t>(name);
+    }
+  });
   events.reject_unknown();
   fields.object("extra");
   counter.extra = fields.at("extra");
@@ -77,6 +85,20 @@ Json sorted(const Json& value) {
 }
 
 }  // namespace
+
+bool CounterReport::sees(const std::string& event) const {
+  return std::ranges::find(unseen, event) == unseen.end();
+}
+
+double operations_in_window(const Json& result, const CounterReport& report) {
+  const auto number = [&result](const char* key) {
+    const auto found = result.find(key);
+    return found != result.end() && found->is_number() ? found->get<double>() : 0;
+  };
+  const double ops = number("window_ops");
+  const double window_s = number("window_s");
+  return window_s > 0 && report.window_s != window_s ? ops * report.window_s / window_s : ops;
+}
 
 Json to_json(const Record& record) {
   check_record(record, "record");

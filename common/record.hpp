@@ -19,13 +19,20 @@ enum class RecordStatus { ok, failed };
 
 // What one source counted on one node during the steady window.
 struct CounterReport {
-  std::string source;           // who counted: "sim", "pcm-pcie", ...
-  std::string node;             // whose PCIe slot: "server", "client0", ...
-  std::string blind;            // what this source cannot see; empty: nothing
-  double window_s = 0;          // length of the window, seconds (simulated ones under sim:)
-  PcieCounts events;            // differences over the window
+  std::string source;   // who counted: "sim", "pcm-pcie", ...
+  std::string node;     // whose PCIe slot: "server", "client0", ...
+  std::string blind;    // what this source cannot see; empty: nothing
+  double window_s = 0;  // length of the window, seconds (simulated ones under sim:)
+  PcieCounts events;    // differences over the window
+  // Names of events that this source does not count at all: 0 in `events`, null in JSON.
+  std::vector<std::string> unseen = {};
   Json extra = Json::object();  // further counters of this source; keys carry units
+
+  bool sees(const std::string& event) const;
 };
+
+// The operations of a record's `result` in the report's own window, which need not be that of the result; 0: not known.
+double operations_in_window(const Json& result, const CounterReport& report);
 
 struct Record {
   std::string benchmark;

@@ -1,5 +1,6 @@
 #include "harness/compare.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -12,12 +13,22 @@ namespace {
 constexpr std::array<const char*, kEventGroups> kGroupKeys = {"dma_read_lines", "dma_write_lines", "mmio_writes",
                                                               "pcie_bytes"};
 
+// The events that each group sums up.
+const std::array<std::vector<std::string>, kEventGroups> kGroupEvents = {
+    {{"dma_read_lines"},
+     {"dma_write_full_lines", "dma_write_partial_lines"},
+     {"mmio_wc_lines", "mmio_doorbells"},
+     {"bytes_to_nic", "bytes_to_host"}}};
+
 template <class T>
 std::array<double, kEventGroups> group_events(const PcieEvents<T>& events) {
-  return {static_cast<double>(events.dma_read_lines),
-          static_cast<double>(events.dma_write_full_lines + events.dma_write_partial_lines),
-          static_cast<double>(events.mmio_wc_lines + events.mmio_doorbells),
-          static_cast<double>(events.bytes_to_nic + events.bytes_to_host)};
+  std::array<double, kEventGroups> sums{};
+  PcieEvents<T>::each(events, [&sums](const char* name, T value) {
+    for (std::size_t i = 0; i < kEventGroups; ++i) {
+      if (std::ranges::count(kGroupEvents[i], name) > 0) sums[i] += static_cast<double>(value);
+    }
+  });
+  return sums;
 }
 
 std::optional<double> number_at(const Json& object, const std::string& key) {
@@ -26,12 +37,18 @@ std::optional<double> number_at(const Json& object, const std::string& key) {
   return found->get<double>();
 }
 
-// What was counted on the machine under test: the model speaks of no other.
-const CounterReport* server_counters(const Record& record) {
+// What was counted on the machine under test, as the model speaks of no other: of each group by the first source that
+// sees some of it.
+void add_measured(const Record& record, CompareRow& row) {
   for (const CounterReport& report : record.counters) {
-    if (report.node == "server") return &report;
+    const double ops = operations_in_window(record.result, report);
+    if (report.node != "server" || ops <= 0) continue;
+    const auto grouped = group_events(report.events);
+    for (std::size_t i = 0; i < kEventGroups; ++i) {
+      const bool seen = std::ranges::any_of(kGroupEvents[i], [&](const auto& event) { return report.sees(event); });
+      if (seen && !row.events[i].measured) row.events[i].measured = grouped[i] / ops;
+    }
   }
-  return nullptr;
 }
 
 void add_model(const Prediction& prediction, CompareRow& row) {
@@ -49,12 +66,7 @@ CompareRow compare_record(const Record& record, const std::vector<PublishedPoint
   if (record.prediction.is_object()) add_model(prediction_from_json(record.prediction, "a record's prediction"), row);
   if (record.status == RecordStatus::failed) return row;
   row.rate_mops = number_at(record.result, "rate_mops");
-  const CounterReport* counters = server_counters(record);
-  const std::optional<double> ops = number_at(record.result, "window_ops");
-  if (counters != nullptr && ops.value_or(0) > 0) {
-    const auto grouped = group_events(counters->events);
-    for (std::size_t i = 0; i < kEventGroups; ++i) row.events[i].measured = grouped[i] / *ops;
-  }
+  add_measured(record, row);
   row.published = find_published(published, record);
   if (row.published != nullptr) {
     const auto value = number_at(record.result, row.published->result_key);

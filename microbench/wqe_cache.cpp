@@ -1,5 +1,7 @@
 // How many outstanding WQEs an adapter keeps: each thread has a window of signaled READs or WRITEs outstanding on each
 // of its QPs, and the server's PCIe reads per operation beyond the model's tell how many WQEs had to be read again.
+#include <algorithm>
+
 #include "common/pcie_events.hpp"
 #include "microbench/frame/options.hpp"
 #include "microbench/frame/outcome.hpp"
@@ -34,9 +36,14 @@ class WqeCache final : public OneSided {
     for (const char* name : {"reads_per_op", "model_reads_per_op", "extra_reads_per_op", "wqe_cache_misses_per_op"}) {
       result[name] = Json();  // null: nobody counts, or nothing was predicted
     }
-    const double ops = result.value("window_ops", 0.0);
-    if (outcome.counters.empty() || ops <= 0) return;
-    const CounterReport& server = outcome.counters.front();
+    const auto reads_seen = [](const CounterReport& report) {
+      return report.node == "server" && report.sees("dma_read_lines");
+    };
+    const auto found = std::ranges::find_if(outcome.counters, reads_seen);
+    if (found == outcome.counters.end()) return;
+    const CounterReport& server = *found;
+    const double ops = operations_in_window(result, server);
+    if (ops <= 0) return;
     const double reads = static_cast<double>(server.events.dma_read_lines) / ops;
     result["reads_per_op"] = reads;
     const auto misses = server.extra.find("wqe_cache_misses");

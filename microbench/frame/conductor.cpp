@@ -1,6 +1,7 @@
 #include "microbench/frame/conductor.hpp"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -28,7 +29,12 @@ bool tick(int fd) {
 }  // namespace
 
 Conductor::Conductor(Role& role, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout)
-    : role_(role), peers_(peers), cores_(std::move(cores)), timeout_(timeout), gone_(peers.size()) {}
+    : role_(role),
+      peers_(peers),
+      cores_(std::move(cores)),
+      timeout_(timeout),
+      gone_(peers.size()),
+      ids_(role.threads()) {}
 
 Conductor::~Conductor() {
   end_threads();
@@ -37,12 +43,23 @@ Conductor::~Conductor() {
 void Conductor::start() {
   for (std::size_t t = 0; t < role_.threads(); ++t) {
     threads_.emplace_back(cores_.at(t), [this, t](std::stop_token) {
+      ids_[t].store(gettid(), std::memory_order_release);
+      ids_[t].notify_one();
       HostNode node;
       ThreadTally& tally = role_.tally(t);
       role_.workload(t).run(node, control_, tally);
       tally.ended.store(true, std::memory_order_release);
     });
   }
+}
+
+std::vector<int> Conductor::thread_ids() const {
+  std::vector<int> ids;
+  for (const std::atomic<int>& id : ids_) {
+    id.wait(0, std::memory_order_acquire);
+    ids.push_back(id.load(std::memory_order_relaxed));
+  }
+  return ids;
 }
 
 void Conductor::end_threads() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <list>
 #include <optional>
@@ -25,6 +26,8 @@ class Conductor {
   ~Conductor();  // ends the threads
 
   void start();
+  // Of the threads, as of gettid; after start.
+  std::vector<int> thread_ids() const;
   void turn(Phase phase) { control_.phase.store(phase, std::memory_order_relaxed); }
 
   // Waits until `done`. `silent`: peers have nothing to say meanwhile, so that a message is a failure. Throws Error
@@ -62,6 +65,7 @@ class Conductor {
   std::vector<bool> gone_;
   RunControl control_;
   std::function<void()> each_second_;
+  std::vector<std::atomic<int>> ids_;  // 0 until the thread has told its own
   std::list<PinnedThread> threads_;
 };
 

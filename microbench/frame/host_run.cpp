@@ -7,6 +7,7 @@
 #include "common/error.hpp"
 #include "microbench/frame/conductor.hpp"
 #include "microbench/frame/device_facts.hpp"
+#include "microbench/frame/host_counters.hpp"
 #include "microbench/frame/ports.hpp"
 #include "verbs/host_provider.hpp"
 #include "verbs/null_provider.hpp"
@@ -16,8 +17,9 @@ namespace verbscope {
 namespace {
 
 // Options that may differ between the two sides; all others must agree.
-constexpr std::array kLocalOptions = {"fabric",    "clients", "client_threads", "ib_dev", "ib_port",
-                                      "gid_index", "port",    "timeout_s",      "cores"};
+constexpr std::array kLocalOptions = {"fabric",          "clients", "client_threads", "ib_dev", "ib_port",
+                                      "gid_index",       "port",    "timeout_s",      "cores",  "counters",
+                                      "require_counters"};
 
 std::vector<int> usable_cores(const Options& options) {
   const std::vector<int> cores = parse_cores(options.cores);
@@ -41,12 +43,18 @@ FabricFacts host_facts(const Options& options, const DevicePorts& ports, std::si
 class ServerRun {
  public:
   ServerRun(Role& role, const Plan& plan, std::vector<Channel>& peers, const std::vector<int>& cores,
-            bool clients_may_leave)
-      : role_(role), plan_(plan), peers_(peers), cores_(cores), conductor_(role, peers, cores, plan.schedule.timeout) {
+            Collector& collector, bool clients_may_leave)
+      : role_(role),
+        plan_(plan),
+        peers_(peers),
+        cores_(cores),
+        collector_(collector),
+        conductor_(role, peers, cores, plan.schedule.timeout) {
     if (clients_may_leave) conductor_.let_peers_leave();
   }
 
   void run(Outcome& outcome) {
+    collector_.measure_background();
     for (Channel& peer : peers_) conductor_.hear(peer, "ready");
     for (Channel& peer : peers_) conductor_.tell(peer, "go", Json::object());
     measure(outcome);
@@ -63,8 +71,10 @@ class ServerRun {
     const bool no_warmup = plan_.schedule.warmup == Picos(0);
     if (no_warmup) conductor_.turn(Phase::measure);
     conductor_.start();
+    collector_.attach(conductor_.thread_ids());
     conductor_.each_second([this] { tell_phase("warmup"); });
     if (!no_warmup) conductor_.wait_for(plan_.schedule.warmup, "the end of the warm-up");
+    collector_.begin_window();
     const Picos begin = TscClock::now();
     const CpuSeconds cpu = process_cpu();
     conductor_.turn(Phase::measure);
@@ -73,6 +83,7 @@ class ServerRun {
     wait_for_window();
     const Picos window = TscClock::now() - begin;
     const CpuSeconds used = process_cpu() - cpu;
+    collector_.end_window();
     conductor_.each_second(nullptr);
     // Receivers see their window's end in traffic that still flows, so those that send to them are stopped afterwards.
     const bool receives = role_.counted() && !role_.sends();
@@ -141,6 +152,7 @@ class ServerRun {
   const Plan& plan_;
   std::vector<Channel>& peers_;
   const std::vector<int>& cores_;
+  Collector& collector_;
   Conductor conductor_;
 };
 
@@ -160,14 +172,16 @@ void tell_progress(Conductor& conductor, Channel& server, const Role& role, bool
 
 // The steps of a client, from "connected" on.
 void run_client_steps(Role& role, const Plan& plan, std::vector<Channel>& peers, const std::vector<int>& cores,
-                      Outcome& outcome) {
+                      Collector& collector, Outcome& outcome) {
   Channel& server = peers.front();
   Conductor conductor(role, peers, cores, plan.schedule.timeout);
+  collector.measure_background();
   conductor.tell(server, "ready", Json::object());
   conductor.await(server, "go");
   conductor.start();
-  Picos begin{0};
-  CpuSeconds cpu;
+  collector.attach(conductor.thread_ids());
+  Picos begin{0}, window{0};
+  CpuSeconds cpu, used;
   for (Phase phase = Phase::warmup; phase != Phase::stop;) {
     const Json body = conductor.await(server, "phase");
     const auto name = JsonFields(body, "message phase").require<std::string>("phase");
@@ -175,16 +189,19 @@ void run_client_steps(Role& role, const Plan& plan, std::vector<Channel>& peers,
     if (said == phase) continue;
     phase = said;
     if (phase == Phase::measure) {
+      collector.begin_window();
       begin = TscClock::now();
       cpu = process_cpu();
+    } else {
+      window = TscClock::now() - begin;
+      used = process_cpu() - cpu;
+      collector.end_window();
     }
     conductor.turn(phase);
     if (phase == Phase::measure && role.counted()) {
       tell_progress(conductor, server, role, plan.schedule.iters.has_value());
     }
   }
-  const Picos window = TscClock::now() - begin;
-  const CpuSeconds used = process_cpu() - cpu;
   conductor.wait_until("the last completions", false, [&role] { return role.active_ended(); });
   conductor.tell(server, "sent", Json{{"messages", role.sent_to(0)}});
   const Json sent = conductor.await(server, "sent");
@@ -247,7 +264,9 @@ Outcome run_server(const Benchmark& benchmark, const Options& options, const Opt
       for (Channel& peer : peers) peer.send("endpoints", role.endpoints(), plan.schedule.timeout);
       role.connect(theirs);
     }
-    ServerRun(role, plan, peers, cores, benchmark.traffic().clients_may_leave).run(outcome);
+    Collector collector = make_collector(role, options, plan.schedule, ports);
+    ServerRun(role, plan, peers, cores, collector, benchmark.traffic().clients_may_leave).run(outcome);
+    take_counters(collector, outcome);
   });
   outcome.environment["server"] = role.describe();
   outcome.config["mtu"] = role.mtu();
@@ -276,7 +295,9 @@ Outcome run_client(const Benchmark& benchmark, const Options& given, const Optio
               make_place(provider, ports, options));
     server.send("endpoints", role.endpoints(), timeout);
     role.connect({server.receive("endpoints", timeout)});
-    run_client_steps(role, plan, peers, cores, outcome);
+    Collector collector = make_collector(role, options, plan.schedule, ports);
+    run_client_steps(role, plan, peers, cores, collector, outcome);
+    take_counters(collector, outcome);
     outcome.environment["client"] = role.describe();
     outcome.config["mtu"] = role.mtu();
   });

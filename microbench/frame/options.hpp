@@ -47,6 +47,9 @@ struct Options {
   std::optional<Picos> timeout;
   std::string secret;
   std::string cores;
+  // What counts beside the benchmark.
+  std::string counter_sources = "auto";
+  bool require_counters = false;
   // Out.
   std::string out_json_file;
   std::string host;  // of the server; empty: this is the server

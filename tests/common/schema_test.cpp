@@ -52,6 +52,9 @@ TEST_F(Schema, AcceptsWhatTheWriterWrites) {
   ResultsWriter writer(dir / "r.jsonl");
   writer.append(sample_record());
   writer.append(failed_record());
+  Record partly_blind = sample_record();
+  partly_blind.counters.at(0).unseen = {"mmio_wc_lines"};
+  writer.append(partly_blind);
   Record on_null = sample_record();
   on_null.environment = make_environment("null", {});
   on_null.prediction = nullptr;

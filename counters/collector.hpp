@@ -1,0 +1,67 @@
+// Everything that counts on this machine beside one benchmark: what was asked for, what of it is there, and a report of
+// each. Control path; one thread calls it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "counters/source.hpp"
+
+namespace verbscope {
+
+// The sources that --counter_sources knows, in the order of records.
+const std::vector<std::string>& counter_sources();
+
+// "auto" is all of them when `device` (there is a NIC to count), else none; "none"; or a list, "papi,nic". Throws
+// UsageError that names `option`.
+std::vector<std::string> parse_counters(const std::string& text, const std::string& option, bool device);
+
+struct CounterPlace {
+  std::string node;        // whose PCIe slot: "server"
+  std::string device;      // of the NIC; empty: none
+  std::vector<int> ports;  // of the device
+  Picos window{0};         // expected length; 0: not known
+  Picos patience{0};       // for a tool to begin and to see the background
+};
+
+// Makes the sources of these names.
+std::vector<std::unique_ptr<CounterSource>> make_sources(const std::vector<std::string>& names,
+                                                         const CounterPlace& place);
+
+class Collector {
+ public:
+  // `required`: a source that does not count fails the run.
+  Collector(std::string node, std::vector<std::unique_ptr<CounterSource>> sources, bool required);
+
+  // Before any traffic: starts the sources and lets them see the background. Throws Error when a required source is
+  // missing.
+  void measure_background();
+  // While the benchmark's threads run, before the window. Learns what a reading costs.
+  void attach(const std::vector<int>& threads);
+  void begin_window();
+  void end_window();
+
+  struct Collected {
+    std::vector<CounterReport> reports;  // one a source, those that are missing too
+    std::string failure;                 // of the first required source that is missing; one line
+  };
+  // After the run. `ops_per_s`: operations of this node in a second of the window; 0 when it counts none.
+  Collected collect(double ops_per_s);
+
+ private:
+  struct Entry {
+    std::unique_ptr<CounterSource> source;
+    std::string missing;  // why it does not count; empty: it does
+    double read_pair_ns = 0;
+  };
+  template <class Action>
+  void each(Action&& action);
+  std::string failure() const;
+
+  std::string node_;
+  std::vector<Entry> entries_;
+  bool required_;
+};
+
+}  // namespace verbscope

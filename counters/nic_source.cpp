@@ -1,0 +1,142 @@
+#include "counters/nic_source.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <regex>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// mlx5: the share of the last second, in percent, that the NIC waited for PCIe; not a count.
+constexpr std::array<const char*, 2> kGauges = {"outbound_pci_stalled_rd", "outbound_pci_stalled_wr"};
+constexpr std::string_view kOfPcie = "outbound_pci_";
+// How long the kernel shows the same values before it asks the NIC again; not a count.
+constexpr const char* kLifespan = "lifespan";
+
+// False when the file cannot be read or holds no number: some counters are there and say "N/A (no PMA)".
+bool read_number(const fs::path& file, std::uint64_t& value) {
+  std::ifstream stream(file);
+  std::string text;
+  if (!std::getline(stream, text)) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+std::vector<fs::path> sorted_entries(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> entries;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) entries.push_back(entry.path());
+  std::ranges::sort(entries);
+  return entries;
+}
+
+}  // namespace
+
+NicSource::NicSource(NicPlace place, Ethtool ethtool) : place_(std::move(place)), ethtool_(std::move(ethtool)) {}
+
+void NicSource::start() {
+  if (place_.device.empty()) fail("no device of the kernel is used");
+  const fs::path device = place_.sys / "class/infiniband" / place_.device;
+  if (!fs::is_directory(device))
+    fail("the kernel has no device {} in {}", place_.device, device.parent_path().string());
+  find_counters("hw_counters/", device / "hw_counters");
+  for (const int port : place_.ports) {
+    for (const char* kind : {"counters", "hw_counters"}) {
+      find_counters(fmt::format("port{}/{}/", port, kind), device / "ports" / std::to_string(port) / kind);
+    }
+  }
+  find_interface(device);
+  if (counters_.empty() && interface_.empty()) {
+    fail("{} has no counters ({}; {})", place_.device, device.string(), no_ethtool_);
+  }
+}
+
+void NicSource::find_counters(const std::string& prefix, const fs::path& folder) {
+  for (const fs::path& file : sorted_entries(folder)) {
+    std::uint64_t value = 0;
+    if (!read_number(file, value)) continue;
+    if (file.filename() == kLifespan) {
+      lifespan_ms_ = std::max(lifespan_ms_, value);
+    } else {
+      counters_.push_back({prefix + file.filename().string(), file});
+    }
+  }
+}
+
+// The network interface of the first port whose driver has statistics of PCIe.
+void NicSource::find_interface(const fs::path& device) {
+  std::vector<std::string> interfaces;
+  for (const int port : place_.ports) {
+    std::string name;
+    std::ifstream(device / "ports" / std::to_string(port) / "gid_attrs/ndevs/0") >> name;
+    if (!name.empty()) interfaces.push_back(name);
+  }
+  for (const fs::path& entry : sorted_entries(device / "device/net")) interfaces.push_back(entry.filename().string());
+  no_ethtool_ = "no network interface belongs to " + place_.device;
+  for (const std::string& interface : interfaces) {
+    try {
+      const Sums statistics = ethtool_(interface);
+      const auto of_pcie = [](const auto& statistic) { return statistic.first.starts_with(kOfPcie); };
+      if (std::ranges::any_of(statistics, of_pcie)) {
+        interface_ = interface;
+        return;
+      }
+      no_ethtool_ = interface + ": the driver counts no PCIe stalls";
+    } catch (const Error& error) {
+      no_ethtool_ = error.what();
+    }
+  }
+}
+
+Sums NicSource::snapshot() {
+  Sums values;
+  for (const Counter& counter : counters_) {
+    std::uint64_t value = 0;
+    if (read_number(counter.file, value)) values[counter.name] = value;
+  }
+  if (interface_.empty()) return values;
+  for (const auto& [name, value] : ethtool_(interface_)) {
+    if (!name.starts_with(kOfPcie)) continue;
+    const bool gauge = std::ranges::find(kGauges, name) != kGauges.end();
+    (gauge ? gauges_[name] : values["ethtool/" + name]) = value;
+  }
+  return values;
+}
+
+CounterReport NicSource::report(double) {
+  const Counted all = counted();
+  std::string blind =
+      "PCIe transactions; misses of the NIC's caches; port_xmit_data and port_rcv_data count 4-byte words";
+  if (lifespan_ms_ > 0) blind += fmt::format("; hw_counters may be {} ms old", lifespan_ms_);
+  if (!gauges_.empty() && all.window_s < 1) blind += "; PCIe stalls are those of a second, longer than the window";
+  CounterReport report = make_report(name(), blind, all, {});
+  report.extra["device"] = place_.device;
+  Json ethtool = Json::object();
+  if (interface_.empty()) {
+    ethtool["reason"] = no_ethtool_;
+  } else {
+    ethtool["interface"] = interface_;
+    for (const auto& [name, percent] : gauges_) ethtool[name + "_percent_of_last_s"] = percent;
+  }
+  report.extra["ethtool"] = ethtool;
+  return report;
+}
+
+std::string root_port_of(const std::string& device, const fs::path& sys) {
+  std::error_code error;
+  const fs::path path = fs::canonical(sys / "class/infiniband" / device / "device", error);
+  // .../pci0000:3a/0000:3a:00.0/0000:3b:00.0: the root port is right under the root complex.
+  static const std::regex pattern(R"(/pci[0-9a-f]+:[0-9a-f]+/[0-9a-f]+:([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/)");
+  std::smatch match;
+  const std::string text = error ? "" : path.string();
+  return std::regex_search(text, match, pattern) ? match[1].str() : "";
+}
+
+}  // namespace verbscope

@@ -1,0 +1,86 @@
+#include "counters/papi_library.hpp"
+
+#include <papi.h>
+#include <pthread.h>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+
+namespace {
+
+void check_papi(const std::string& what, int result) {
+  if (result < 0) fail("{}: {}", what, PAPI_strerror(result));
+}
+
+class RealPapi final : public PapiLibrary {
+ public:
+  RealPapi() = default;
+  RealPapi(const RealPapi&) = delete;
+  RealPapi& operator=(const RealPapi&) = delete;
+  ~RealPapi() override {
+    if (ready_) PAPI_shutdown();
+  }
+
+  int open(const std::string& component, std::optional<int> thread, bool multiplexed) override {
+    initialise();
+    const int index = PAPI_get_component_index(component.c_str());
+    check_papi(component, index);
+    const PAPI_component_info_t* info = PAPI_get_component_info(index);
+    if (info != nullptr && info->disabled != 0) fail("{}: {}", component, info->disabled_reason);
+    int set = PAPI_NULL;
+    check_papi("PAPI_create_eventset", PAPI_create_eventset(&set));
+    try {
+      check_papi("PAPI_assign_eventset_component", PAPI_assign_eventset_component(set, index));
+      if (thread) check_papi("PAPI_attach", PAPI_attach(set, static_cast<unsigned long>(*thread)));
+      if (multiplexed) check_papi("PAPI_set_multiplex", PAPI_set_multiplex(set));
+    } catch (const Error&) {
+      close(set);
+      throw;
+    }
+    return set;
+  }
+
+  PapiAdd add(int set, const std::string& event, std::string& reason) override {
+    const int result = PAPI_add_named_event(set, event.c_str());
+    if (result == PAPI_OK) return PapiAdd::added;
+    reason = fmt::format("{}: {}", event, PAPI_strerror(result));
+    return result == PAPI_ECNFLCT || result == PAPI_ECOUNT ? PapiAdd::no_room : PapiAdd::absent;
+  }
+
+  void start(int set) override { check_papi("PAPI_start", PAPI_start(set)); }
+
+  std::vector<long long> read(int set) override {
+    std::vector<long long> values(static_cast<std::size_t>(PAPI_num_events(set)));
+    check_papi("PAPI_read", PAPI_read(set, values.data()));
+    return values;
+  }
+
+  void close(int set) noexcept override {
+    PAPI_stop(set, nullptr);
+    PAPI_cleanup_eventset(set);
+    PAPI_destroy_eventset(&set);
+  }
+
+ private:
+  void initialise() {
+    if (ready_) return;
+    const int version = PAPI_library_init(PAPI_VER_CURRENT);
+    if (version != PAPI_VER_CURRENT && version > 0) fail("PAPI: the library is of another version than its header");
+    check_papi("PAPI_library_init", version);
+    ready_ = true;
+    check_papi("PAPI_thread_init", PAPI_thread_init(pthread_self));
+    check_papi("PAPI_multiplex_init", PAPI_multiplex_init());
+  }
+
+  bool ready_ = false;
+};
+
+}  // namespace
+
+PapiLibrary& papi_library() {
+  static RealPapi library;
+  return library;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,179 @@
+#include "counters/tool_process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+
+namespace {
+
+constexpr std::size_t kMaxErrorLine = 300;  // bytes: it goes into the record
+
+// What posix_spawn is to do in the child.
+class SpawnActions {
+ public:
+  SpawnActions() {
+    check_errno("posix_spawn_file_actions_init", posix_spawn_file_actions_init(&files));
+    check_errno("posix_spawnattr_init", posix_spawnattr_init(&attributes));
+  }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
+  ~SpawnActions() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+};
+
+// The far end of a pseudo-terminal, which passes bytes on as they are. Kept open until the child has it.
+Fd open_raw_terminal(int master, std::string& name) {
+  check("grantpt", grantpt(master));
+  check("unlockpt", unlockpt(master));
+  std::array<char, 64> buffer{};
+  check_errno("ptsname_r", ptsname_r(master, buffer.data(), buffer.size()));
+  name = buffer.data();
+  Fd terminal(check("open " + name, open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC)));
+  termios settings{};
+  check("tcgetattr", tcgetattr(terminal.get(), &settings));
+  cfmakeraw(&settings);
+  check("tcsetattr", tcsetattr(terminal.get(), TCSANOW, &settings));
+  return terminal;
+}
+
+}  // namespace
+
+ToolProcess::ToolProcess(const std::vector<std::string>& arguments) : buffer_(1 << 16, '\0') {
+  terminal_ = Fd(check("open a pseudo-terminal", posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)));
+  std::string name;
+  const Fd far_end = open_raw_terminal(terminal_.get(), name);
+  int ends[2];
+  check("pipe2", pipe2(ends, O_CLOEXEC));
+  errors_ = Fd(ends[0]);
+  const Fd errors_write(ends[1]);
+  check("fcntl", fcntl(errors_.get(), F_SETFL, O_NONBLOCK));
+  check("fcntl", fcntl(terminal_.get(), F_SETFL, O_NONBLOCK));
+  start(arguments, name, errors_write.get());
+}
+
+void ToolProcess::start(const std::vector<std::string>& arguments, const std::string& terminal, int errors) {
+  SpawnActions actions;
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&actions.attributes, &none);
+  posix_spawnattr_setsigdefault(&actions.attributes, &all);
+  posix_spawnattr_setflags(&actions.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  // The leader of a session that opens a terminal for reading too is given it: its end is a SIGHUP to the leader.
+  posix_spawn_file_actions_addopen(&actions.files, STDOUT_FILENO, terminal.c_str(), O_RDWR, 0);
+  posix_spawn_file_actions_addopen(&actions.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions.files, errors, STDERR_FILENO);
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  int error = ENOENT;
+  // Debian has the tools in /usr/sbin, which is not in everybody's PATH.
+  for (const char* folder : {"", "/usr/sbin/", "/usr/local/sbin/"}) {
+    if (error != ENOENT) break;
+    error =
+        posix_spawnp(&pid_, (folder + arguments[0]).c_str(), &actions.files, &actions.attributes, argv.data(), environ);
+  }
+  if (error == ENOENT) fail("{} is not installed (not in PATH, /usr/sbin or /usr/local/sbin)", arguments[0]);
+  if (error != 0) fail("cannot start {}: {}", arguments[0], errno_text(error));
+  running_ = true;
+  handle_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  if (handle_.get() < 0) {
+    const int reason = errno;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    running_ = false;
+    throw_errno("pidfd_open", reason);
+  }
+}
+
+ToolProcess::~ToolProcess() {
+  if (running_) end(std::chrono::milliseconds(0));
+}
+
+std::string_view ToolProcess::read(int wake, std::chrono::milliseconds limit) {
+  if (!running_) return {};
+  std::array<pollfd, 4> polled{
+      {{terminal_.get(), POLLIN, 0}, {errors_.get(), POLLIN, 0}, {handle_.get(), POLLIN, 0}, {wake, POLLIN, 0}}};
+  if (poll(polled.data(), polled.size(), static_cast<int>(limit.count())) < 0 && errno != EINTR) {
+    throw_errno("poll", errno);
+  }
+  take_errors();
+  const ssize_t got = ::read(terminal_.get(), buffer_.data(), buffer_.size());
+  if (got > 0) return {buffer_.data(), static_cast<std::size_t>(got)};
+  if (got < 0 && errno == EIO) terminal_ = Fd();  // the tool has closed its end
+  if ((polled[2].revents & POLLIN) != 0) reap();  // only when all that it printed has been read
+  return {};
+}
+
+void ToolProcess::take_errors() {
+  if (errors_.get() < 0) return;
+  std::array<char, 4096> piece;
+  const ssize_t got = ::read(errors_.get(), piece.data(), piece.size());
+  if (got == 0) errors_ = Fd();
+  for (ssize_t i = 0; i < got; ++i) {
+    const char c = piece[static_cast<std::size_t>(i)];
+    if (c == '\n') {
+      if (error_line_.find_first_not_of(" \t\r") != error_line_.npos) last_line_ = error_line_;
+      error_line_.clear();
+    } else if (error_line_.size() < kMaxErrorLine) {
+      error_line_ += c >= 0x20 && c < 0x7f ? c : '?';
+    }
+  }
+}
+
+void ToolProcess::reap() {
+  siginfo_t info{};
+  rusage usage{};
+  // The system call, as the library's waitid has no room for the times.
+  check("waitid", static_cast<int>(syscall(SYS_waitid, P_PIDFD, handle_.get(), &info, WEXITED, &usage)));
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  code_ = info.si_code;
+  status_ = info.si_status;
+  cpu_s_ = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  running_ = false;
+  take_errors();
+  if (!error_line_.empty()) last_line_ = error_line_;
+}
+
+std::string ToolProcess::end_text() const {
+  const std::string how = code_ == CLD_EXITED ? fmt::format("exit status {}", status_)
+                                              : fmt::format("killed by signal {} ({})", status_, strsignal(status_));
+  return last_line_.empty() ? how : how + ": " + last_line_;
+}
+
+void ToolProcess::end(std::chrono::milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const auto signal = [this](int number) { syscall(SYS_pidfd_send_signal, handle_.get(), number, nullptr, 0); };
+  if (running_) signal(SIGTERM);
+  const auto deadline = Clock::now() + patience;
+  while (running_ && Clock::now() < deadline) {
+    read(-1, std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()));
+  }
+  if (!running_) return;
+  signal(SIGKILL);
+  while (running_) read(-1, std::chrono::milliseconds(100));
+}
+
+}  // namespace verbscope

@@ -1,0 +1,70 @@
+// A counting tool that runs beside the benchmark as a source: of the intervals that it prints, those that lie in the
+// window as a whole are counted and scaled to the window.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "counters/source.hpp"
+#include "counters/tool_format.hpp"
+#include "counters/tool_process.hpp"
+
+namespace verbscope {
+
+struct Tool {
+  std::string name;                    // the program
+  std::vector<std::string> arguments;  // after the name
+  std::uint32_t interval_ms = 0;       // as the arguments ask for it
+  Picos start_limit{0};                // until its first interval begins: it looks the machine over first
+};
+
+// pcm-pcie and pcm-iio for a window of this length; zero: not known before. Intervals are such that the window has
+// many, and that the tool has begun and seen the background within `patience`, or is given up.
+Tool pcm_pcie_tool(Picos window, Picos patience);
+Tool pcm_iio_tool(Picos window, Picos patience);
+
+class ToolSource final : public CounterSource {
+ public:
+  ToolSource(Tool tool, std::unique_ptr<ToolFormat> format);
+  ~ToolSource() override;
+
+  // Whether the tool could be started.
+  bool started() const { return thread_.joinable(); }
+  std::string name() const override { return tool_.name; }
+  void start() override;
+  bool background_done() override;
+  void read(Moment moment) override;
+  CounterReport report(double ops_per_s) override;
+
+ private:
+  struct Part {
+    std::size_t intervals = 0;
+    Columns per_s;
+  };
+  void follow(const std::stop_token& stop);
+  void check_alive() const;
+  std::vector<ToolInterval> between(Moment begin, Moment end) const;
+  Part part(Moment begin, Moment end) const;
+  Picos at(Moment moment) const { return marks_[static_cast<std::size_t>(moment)]; }
+
+  Tool tool_;
+  std::unique_ptr<ToolFormat> format_;
+  std::array<Picos, kMoments> marks_{};
+  Picos started_{0};
+
+  mutable std::mutex mutex_;  // guards what the reading thread writes
+  ToolLog log_;
+  std::string failure_;
+
+  std::optional<ToolProcess> process_;  // the thread's alone while it runs
+  Fd wake_;                             // readable: the thread is to end
+  std::jthread thread_;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,176 @@
+// pcm-pcie's CSV of every CPU generation, written by hand from the columns in the tool's source, and counted by hand.
+#include "counters/pcm_pcie.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+// The events of one interval of a second that counted `sums`, with no background.
+CounterReport report_of(const PcmPcieFormat& format, const Sums& sums) {
+  Counted counted{.window_s = 1, .raw = {}, .background_s = 0, .background_per_s = {}};
+  for (const auto& [name, value] : sums) counted.raw[name] = static_cast<double>(value);
+  return make_report("pcm-pcie", format.blind(), counted, format.rules());
+}
+
+struct Parsed {
+  PcmPcieFormat format;
+  ToolLog log{format};
+  explicit Parsed(std::string_view text) { log.feed(text, 1s); }
+  Sums only() {
+    const auto intervals = log.whole_intervals();
+    return intervals.size() == 1 ? intervals[0].sums : Sums{};
+  }
+};
+
+TEST(PcmPcie, SandyBridgeSumsSnoopedAndUnsnooped) {
+  Parsed parsed(
+      "Skt,PCIeRdCur,PCIeNSRd,PCIeWiLF,PCIeItoM,PCIeNSWr,PCIeNSWrF\n"
+      "0,1000,24,36,480,12,60\n"
+      "1,200,0,0,96,0,12\n");
+  const CounterReport report = report_of(parsed.format, parsed.only());
+  EXPECT_EQ(report.events.dma_read_lines, 1000u + 24 + 200);
+  EXPECT_EQ(report.events.dma_write_full_lines, 36u + 480 + 60 + 96 + 12);
+  EXPECT_EQ(report.events.dma_write_partial_lines, 12u);
+  EXPECT_FALSE(report.sees("mmio_doorbells"));
+  EXPECT_FALSE(report.sees("mmio_wc_lines"));
+  EXPECT_THAT(report.blind, HasSubstr("MMIO"));
+}
+
+TEST(PcmPcie, HaswellLeavesOutWhatCoresCause) {
+  Parsed parsed(
+      "Skt,PCIRdCur,RFO,CRd,DRd,ItoM,PRd,WiL\n"
+      "0,700,14,9800,8400,280,28,1400\n");
+  const CounterReport report = report_of(parsed.format, parsed.only());
+  EXPECT_EQ(report.events.dma_read_lines, 700u);
+  EXPECT_EQ(report.events.dma_write_full_lines, 280u);
+  EXPECT_EQ(report.events.dma_write_partial_lines, 14u);
+  EXPECT_EQ(report.events.mmio_doorbells, 1400u);
+  EXPECT_FALSE(report.sees("mmio_wc_lines"));
+  EXPECT_FALSE(report.sees("bytes_to_nic"));
+  EXPECT_EQ(report.extra.at("raw").at("PRd"), 28);
+}
+
+TEST(PcmPcie, IceLakeHasPartialWritesOfItsOwn) {
+  Parsed parsed("Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL\n0,10,20,30,40,50\n1,1,2,3,4,5\n");
+  const CounterReport report = report_of(parsed.format, parsed.only());
+  EXPECT_EQ(report.events.dma_read_lines, 11u);
+  EXPECT_EQ(report.events.dma_write_full_lines, 22u);
+  EXPECT_EQ(report.events.dma_write_partial_lines, 33u);
+  EXPECT_EQ(report.events.mmio_doorbells, 55u);
+}
+
+TEST(PcmPcie, SapphireRapidsTellsWriteCombinedLinesFromDoorbells) {
+  Parsed parsed("Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL,WCiL,WCiLF\n0,300,600,900,3,6,12,24\n");
+  const CounterReport report = report_of(parsed.format, parsed.only());
+  EXPECT_EQ(report.events.mmio_wc_lines, 24u);
+  EXPECT_EQ(report.events.mmio_doorbells, 6u + 12);
+  EXPECT_TRUE(report.sees("mmio_wc_lines"));
+}
+
+TEST(PcmPcie, TakesMissAndHitRowsApartFromTheTotal) {
+  Parsed parsed(
+      "Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL,PCIe Rd (B),PCIe Wr (B)\n"
+      "0,100,50,8,2,4,6400,3712(Total)\n"
+      "0,30,20,8,2,4,1920,1792(Miss)\n"
+      "0,70,30,0,0,0,4480,1920(Hit)\n");
+  const Sums sums = parsed.only();
+  EXPECT_EQ(sums.at("PCIRdCur"), 100u);
+  EXPECT_EQ(sums.at("PCIRdCur (Miss)"), 30u);
+  EXPECT_FALSE(sums.contains("PCIRdCur (Hit)"));  // the difference
+  EXPECT_EQ(sums.at("WiL"), 4u);
+  EXPECT_FALSE(sums.contains("PCIe Rd (B)"));
+}
+
+TEST(PcmPcie, RepeatedHeadersMakeIntervals) {
+  PcmPcieFormat format;
+  ToolLog log(format);
+  log.feed("Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL\n0,1,0,0,0,0\n1,2,0,0,0,0\n", 1s);
+  log.feed("Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL\n0,10,0,0,0,0\n1,20,0,0,0,0\n", 2s);
+  const auto intervals = log.whole_intervals();
+  ASSERT_EQ(intervals.size(), 2u);
+  EXPECT_EQ(intervals[0].sums.at("PCIRdCur"), 3u);
+  EXPECT_EQ(intervals[0].end, Picos(1s));
+  EXPECT_EQ(intervals[1].sums.at("PCIRdCur"), 30u);
+  EXPECT_EQ(intervals[1].end, Picos(2s));
+}
+
+TEST(PcmPcie, TextBeforeAndBetweenCountsAsNothing) {
+  Parsed parsed(
+      "\n Processor Counter Monitor: PCIe Bandwidth Monitoring Utility\n"
+      "   PCIe read events (PCI devices reading from memory, 64 bytes each):\n"
+      "12,34\n"
+      "Update every 0.1 seconds\r\n"
+      "Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL\r\n"
+      "INFO: the driver says hello, again\n"
+      "0,1,2,3,4,5\r\n");
+  EXPECT_THAT(parsed.only(), ElementsAre(Pair("ItoM", 2), Pair("ItoMCacheNear", 3), Pair("PCIRdCur", 1),
+                                         Pair("UCRdF", 4), Pair("WiL", 5)));
+}
+
+// A block after a good one of two rows; the good one is all that may count.
+class DamagedBlock : public testing::TestWithParam<const char*> {};
+
+TEST_P(DamagedBlock, IsLeftOut) {
+  const std::string header = "Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL\n";
+  Parsed parsed(header + "0,1,2,3,4,5\n1,1,2,3,4,5\n" + header + GetParam());
+  EXPECT_EQ(parsed.log.blocks(), 2u);
+  EXPECT_EQ(parsed.only().at("PCIRdCur"), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(, DamagedBlock,
+                         testing::Values("0,1,2,3\n1,1,2,3,4,5\n",            // a short row
+                                         "0,1,2,3,4,5\n",                     // a row is missing
+                                         "0,1,2,3,4,5\n1,1,2,3,4",            // cut in the last line
+                                         "0,1,2,3,4,5\n1,1,2,3,4,5",          // cut before its end: 5 may be 50
+                                         "0,1,2,3,4,5,6\n1,1,2,3,4,5\n",      // more than the header has
+                                         "0,1,2,x,4,5\n1,1,2,3,4,5\n",        // no number
+                                         "0,1,2,-3,4,5\n1,1,2,3,4,5\n",       // a negative one
+                                         "0,1,2,3,4,5(Total\n1,1,2,3,4,5\n",  // an unknown kind
+                                         "0,99999999999999999999,2,3,4,5\n1,1,2,3,4,5\n",    // over 64 bits
+                                         "0,18446744073709551615,2,3,4,5\n1,1,2,3,4,5\n"));  // their sum is
+
+TEST(PcmPcie, APieceMayEndAnywhere) {
+  const std::string text =
+      "text\nSkt,PCIRdCur,RFO,CRd,DRd,ItoM,PRd,WiL\n0,1,2,3,4,5,6,7\nSkt,PCIRdCur,RFO,CRd,DRd,ItoM,PRd,WiL\n0,7,6,5,4,"
+      "3,2,1\n";
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    PcmPcieFormat format;
+    ToolLog log(format);
+    log.feed(text.substr(0, cut), 1s);
+    log.feed(text.substr(cut), 1s);
+    ASSERT_EQ(log.whole_intervals().size(), 2u) << cut;
+    EXPECT_EQ(log.whole_intervals()[1].sums.at("WiL"), 1u);
+  }
+}
+
+TEST(PcmPcie, RefusesColumnsThatItDoesNotKnow) {
+  for (const char* text : {"Skt,PCIRdCur,Cat\n", "Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL,Cat\n",
+                           "Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL\nSkt,PCIRdCur,RFO,CRd,DRd,ItoM,PRd,WiL\n"}) {
+    EXPECT_THROW(Parsed{text}, Error) << text;
+  }
+}
+
+TEST(PcmPcie, OverlongLinesAreNoRows) {
+  Parsed parsed("Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL\n0,1,2,3,4,5\n0,1,2,3,4," + std::string(100'000, '5') +
+                "\n");
+  EXPECT_EQ(parsed.only().at("WiL"), 5u);
+}
+
+TEST(PcmPcie, AnIntervalStandsForWholeMillisecondsOfItsGroups) {
+  // 14 groups of 7 ms in 100 ms; 84 ms divide evenly on every generation.
+  Parsed haswell("Skt,PCIRdCur,RFO,CRd,DRd,ItoM,PRd,WiL\n0,0,0,0,0,0,0,0\n");
+  EXPECT_DOUBLE_EQ(haswell.format.counted_s(100), 0.098);
+  for (const PcmPcieGeneration& generation : pcm_pcie_generations()) EXPECT_EQ(84 % generation.groups, 0u);
+}
+
+}  // namespace
+}  // namespace verbscope

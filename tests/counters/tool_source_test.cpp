@@ -1,0 +1,142 @@
+// A tool beside a benchmark: stand-ins with the real tools' output and schedule (fake_tools), started as the real ones
+// are.
+#include "counters/tool_source.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <thread>
+
+#include "common/error.hpp"
+#include "counters/pcm_iio.hpp"
+#include "counters/pcm_pcie.hpp"
+#include "tests/common/temp_dir.hpp"
+#include "tests/counters/fake_tools.hpp"
+
+namespace verbscope {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeTools;
+using testing::HasSubstr;
+
+// Waits until `done` holds, a minute at most.
+template <class Done>
+void wait_until(Done&& done) {
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (!done()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "waited for a minute";
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+// Starts the source, sees the background, and then a window of this length.
+void run(CounterSource& source, std::chrono::milliseconds window) {
+  source.start();
+  source.read(Moment::background_begin);
+  wait_until([&source] { return source.background_done(); });
+  source.read(Moment::background_end);
+  source.read(Moment::window_begin);
+  std::this_thread::sleep_for(window);  // the window
+  source.read(Moment::window_end);
+}
+
+ToolSource pcie_source() {
+  return {pcm_pcie_tool(Picos(0), 60s), std::make_unique<PcmPcieFormat>()};
+}
+
+TEST(ToolSource, CountsWholeIntervalsAndScalesThemToTheWindow) {
+  const FakeTools tools("");
+  ToolSource source = pcie_source();
+  run(source, 700ms);
+  const CounterReport report = source.report(0);
+  // 700 lines on each of two sockets in every interval of 84 ms, however late the lines come.
+  const double window_s = report.window_s;
+  EXPECT_GE(window_s, 0.7);
+  EXPECT_EQ(report.extra.at("raw").at("PCIRdCur"), std::llround(1400 / 0.084 * window_s));
+  EXPECT_EQ(report.extra.at("raw").at("PCIRdCur (Miss)"), std::llround(700 / 0.084 * window_s));
+  const std::size_t intervals = report.extra.at("intervals");
+  EXPECT_GE(intervals, 1u);
+  EXPECT_LE(intervals, static_cast<std::size_t>(window_s / 0.084));
+  EXPECT_NEAR(report.extra.at("scaling").get<double>(), window_s / (0.084 * static_cast<double>(intervals)), 1e-9);
+  // The background was the same: nothing is left.
+  EXPECT_EQ(report.events.dma_read_lines, 0u);
+  EXPECT_NEAR(report.extra.at("background_per_s").at("PCIRdCur").get<double>(), 1400 / 0.084, 1e-6);
+}
+
+TEST(ToolSource, LeavesOutDamagedIntervals) {
+  const FakeTools tools("FAKE_PCM_DAMAGE=1");
+  ToolSource source = pcie_source();
+  run(source, 900ms);
+  const CounterReport report = source.report(0);
+  EXPECT_EQ(report.extra.at("raw").at("WiL"), std::llround(2 * 1400 / 0.084 * report.window_s));
+  EXPECT_GE(report.extra.at("intervals_damaged"), 1);
+}
+
+TEST(ToolSource, AWindowShorterThanAnIntervalCountsNothingAndSaysSo) {
+  const FakeTools tools("");
+  ToolSource source = pcie_source();
+  run(source, 20ms);
+  EXPECT_THAT(message_of<Error>([&] { source.report(0); }),
+              HasSubstr("no whole interval of 84 ms in the window of 0.02"));
+}
+
+TEST(ToolSource, AToolThatIsNotInstalledSaysSo) {
+  ToolSource source({"pcm-cat", {}, 84}, std::make_unique<PcmPcieFormat>());
+  EXPECT_EQ(message_of<Error>([&] { source.start(); }),
+            "pcm-cat is not installed (not in PATH, /usr/sbin or /usr/local/sbin)");
+}
+
+TEST(ToolSource, AToolThatRefusesTheMachineIsQuoted) {
+  const FakeTools tools("FAKE_PCM_FAIL=1");
+  ToolSource source = pcie_source();
+  source.start();
+  const std::string failure = message_of<Error>([&] { wait_until([&] { return source.background_done(); }); });
+  EXPECT_EQ(failure,
+            "pcm-pcie ended with exit status 1: Skylake Server CPU is required for this tool! Program aborted");
+}
+
+TEST(ToolSource, AToolThatEndsInTheWindowIsQuoted) {
+  const FakeTools tools("FAKE_PCM_END_AFTER=4");
+  ToolSource source = pcie_source();
+  run(source, 700ms);
+  EXPECT_EQ(message_of<Error>([&] { source.report(0); }),
+            "pcm-pcie ended with exit status 3: the counters are in use by somebody else");
+}
+
+TEST(ToolSource, AToolThatSaysNothingIsGivenUp) {
+  const FakeTools tools("FAKE_PCM_SILENT=1");
+  Tool tool = pcm_pcie_tool(Picos(0), 60s);
+  tool.start_limit = 100ms;
+  ToolSource source(tool, std::make_unique<PcmPcieFormat>());
+  source.start();
+  const std::string failure = message_of<Error>([&] { wait_until([&] { return source.background_done(); }); });
+  EXPECT_THAT(failure, HasSubstr("pcm-pcie printed 0 whole intervals of 84 ms in 0.4 s"));
+}
+
+TEST(ToolSource, PcmIioCountsTheBytesOfTheRootPort) {
+  const FakeTools tools("");
+  ToolSource source(pcm_iio_tool(Picos(0), 60s), std::make_unique<PcmIioFormat>("3a:00.0"));
+  run(source, 1000ms);
+  const CounterReport report = source.report(0);
+  EXPECT_EQ(report.extra.at("raw").at("IB read"), std::llround(12800 * report.window_s));
+  EXPECT_EQ(report.events.payload_bytes_to_nic, 0u);  // as much as in the background
+}
+
+TEST(ToolSource, TheIntervalIsSuchThatTheToolDividesItEvenly) {
+  for (const Picos window : {Picos(0), Picos(10ms), Picos(1s), Picos(3s), Picos(60s)}) {
+    const Tool tool = pcm_pcie_tool(window, 8s);
+    // As the tool reads it: (uint)(delay * 1000).
+    EXPECT_EQ(static_cast<std::uint32_t>(std::strtod(tool.arguments[0].c_str(), nullptr) * 1000), tool.interval_ms);
+    EXPECT_EQ(tool.interval_ms % 84, 0u);
+    EXPECT_GE(tool.interval_ms, 84u);
+    EXPECT_LE(tool.interval_ms, 1000u);
+  }
+  EXPECT_EQ(pcm_pcie_tool(3s, 8s).interval_ms, 336u);      // eight in 3 s would be 375
+  EXPECT_EQ(pcm_pcie_tool(3s, 1600ms).interval_ms, 168u);  // and in 1.6 s 200
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,53 @@
+"""What counts beside a benchmark on a real device: the kernel's counters of the NIC come into both records, a source that
+is not there says why in one line, and a required one ends the run."""
+
+from support import DEVICE, BenchmarkTest
+
+SOURCES = ["pcm-pcie", "pcm-iio", "papi", "nic"]
+
+
+class Counters(BenchmarkTest):
+    def run_pair(self, *options):
+        server, client = self.start_pair("send_rate", "-c", "RC", "-s", "64", "-D", "1", "--warmup", "200ms", *options)
+        for program in (server, client):
+            self.assertEqual(program.finish(), 0, program.describe())
+        return self.records("server")[0], self.records("client")[0]
+
+    def test_nic_counters_are_in_both_records(self):
+        server, client = self.run_pair("--counter_sources", "nic", "--require_counters")
+        for record, node in [(server, "server"), (client, "client0")]:
+            (report,) = record["counters"]
+            self.assertEqual((report["source"], report["node"]), ("nic", node))
+            self.assertGreater(report["window_s"], 0.9)
+            self.assertTrue(all(count is None for count in report["events"].values()), report)
+            raw = report["extra"]["raw"]
+            # Both ends are this device: it sends each message once and at least a packet for it. The kernel's counts may
+            # be some milliseconds old, and reading them takes long under emulation.
+            operations = server["result"]["rate_mops"] * 1e6 * report["window_s"]
+            self.assertAlmostEqual(raw["port1/hw_counters/rdma_sends"] / operations, 1, delta=0.25)
+            self.assertGreater(raw["port1/hw_counters/sent_pkts"], 0.75 * operations)
+            self.assertGreater(raw["port1/hw_counters/rcvd_pkts"], 0.75 * operations)
+            self.assertEqual(report["extra"]["device"], DEVICE)
+            self.assertIn("reason", report["extra"]["ethtool"])
+            self.assertGreater(report["extra"]["read_pair_ns"], 0)
+
+    def test_all_sources_are_tried_and_say_why_not(self):
+        for record in self.run_pair():
+            self.assertEqual([report["source"] for report in record["counters"]], SOURCES)
+            for report in record["counters"]:
+                self.assertTrue(report["blind"], report)
+                self.assertNotIn("\n", report["blind"])
+            pcm_pcie = record["counters"][0]  # an emulated CPU has no such counters
+            self.assertTrue(pcm_pcie["blind"].startswith("nothing counted: pcm-pcie "), pcm_pcie)
+            self.assertEqual(pcm_pcie["window_s"], 0)
+
+    def test_a_required_source_that_is_missing_ends_both_sides(self):
+        programs = self.start_pair("send_rate", "-D", "30", "--counter_sources", "pcm-pcie", "--require_counters")
+        for program in programs:
+            self.assertNotEqual(program.finish(), 0, program.describe())
+            lines = program.err.read_text().splitlines()
+            self.assertEqual(len(lines), 1, program.describe())
+            self.assertIn("counters of pcm-pcie are required: pcm-pcie ", lines[0])
+        for name in ["server", "client"]:
+            (record,) = self.records(name)
+            self.assertEqual(record["status"], "failed")
