@@ -7,6 +7,7 @@
 #include "harness/cluster/hold.hpp"
 #include "harness/compare.hpp"
 #include "harness/deploy_command.hpp"
+#include "harness/doctor_command.hpp"
 #include "harness/hosts_command.hpp"
 #include "harness/job_array.hpp"
 #include "harness/list_command.hpp"
@@ -84,6 +85,7 @@ int body(int argc, char** argv) {
   add("deploy", "bring the programs to the hosts of a file", add_deploy_command);
   add("collect", "join the records of a job array", add_collect);
   add("hold", "run one program for a harness elsewhere", add_hold);
+  add("doctor", "what of each host bears on a measurement", add_doctor_command);
   add("list", "benchmarks, clusters, sweeps", add_list);
   add("compare", "records beside the model and the published figures", add_compare);
   add("predict", "the closed-form model by itself", add_predict_command);

@@ -192,14 +192,16 @@ Record PointRunner::failed(const Point& point, const Role& role, const std::stri
 Record PointRunner::joined(const Point& point, const std::vector<Role>& roles) const {
   Record record = collect(point, roles.front());
   if (roles.size() == 1 || record.status == RecordStatus::failed) return record;
-  Json clients = Json::array();
+  Json clients = Json::array(), environments = Json::array();
   for (std::size_t i = 1; i < roles.size(); ++i) {
     Record client = collect(point, roles[i]);
     if (client.status == RecordStatus::failed) return client;
     clients.push_back(Json{{"host", roles[i].host.name}, {"result", client.result}});
+    environments.push_back(std::move(client.environment));
     for (CounterReport& report : client.counters) record.counters.push_back(std::move(report));
   }
   record.result["clients"] = clients;
+  record.environment["clients"] = environments;
   return record;
 }
 

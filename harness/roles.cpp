@@ -1,6 +1,7 @@
 #include "harness/roles.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "common/error.hpp"
 
@@ -82,6 +83,10 @@ void RoleGroup::wait_all() {
   if (bad != roles_.end()) {
     failure_ = Failure{.role = static_cast<std::size_t>(bad - roles_.begin()), .reason = ""};
     wait(std::min(deadline_, Clock::now() + kAfterFailure), all_ended);
+    // Its peers notice the death of a process before its end is told here: one that left no word is the cause.
+    const auto mute = std::ranges::find_if(
+        roles_, [](const Role& role) { return role.ended_badly() && !std::filesystem::exists(role.record_file()); });
+    if (mute != roles_.end()) failure_->role = static_cast<std::size_t>(mute - roles_.begin());
   } else if (!in_time) {
     const auto late = std::ranges::find_if(roles_, &Role::running);
     failure_ = Failure{.role = static_cast<std::size_t>(late - roles_.begin()),

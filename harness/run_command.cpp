@@ -13,6 +13,7 @@
 #include "harness/benchmarks.hpp"
 #include "harness/job_array.hpp"
 #include "harness/process/text_file.hpp"
+#include "harness/provenance.hpp"
 #include "harness/run_points.hpp"
 #include "harness/site.hpp"
 
@@ -106,9 +107,16 @@ int run_here(const RunOptions& options, const LoadedSweep& loaded, const Selecti
   const std::size_t jobs = options.jobs == 0 ? cpus : static_cast<std::size_t>(options.jobs);
   if (target.cast && jobs > 1)
     fail_usage("--jobs: points on hosts run one after another, they would disturb each other");
+  const Provenance provenance(site);
   Progress progress(selection.points.size(), out, isatty(fileno(out)) == 1);
   const PointsOutcome outcome = run_points(
-      selection.points, [&runners](const Point& point) { return runners.at(point.benchmark).run(point); },
+      selection.points,
+      [&](const Point& point) {
+        const Provenance::Time started = Provenance::Time::clock::now();
+        std::optional<Record> record = runners.at(point.benchmark).run(point);
+        if (record) provenance.add_to(*record, started);
+        return record;
+      },
       {.jobs = jobs, .retries = options.retries, .fail_fast = options.fail_fast}, writer, progress, interrupt);
   if (outcome.interrupted) {
     fmt::print(out, "\ninterrupted: the points that had ended are in {}; --resume does the rest\n",

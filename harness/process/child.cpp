@@ -147,6 +147,7 @@ void Child::end(std::chrono::milliseconds patience) {
 }
 
 void Child::add_tail_line(std::string line) {
+  if (line.ends_with('\r')) line.pop_back();
   tail_.push_back(printable(std::move(line)));
   if (tail_.size() > kTailLines) tail_.pop_front();
 }
