@@ -96,7 +96,7 @@ int run_job_array(const RunOptions& options, const std::vector<Point>& points, c
   if (job.empty()) {
     std::filesystem::remove_all(parts);
     const std::vector<std::string> tail = child.tail();
-    fail("sbatch: {}", tail.empty() ? child.end_text() : tail.back());
+    fail("--array: {}", tail.empty() ? "sbatch: " + child.end_text() : tail.back());
   }
   if (end == WaitEnd::interrupted) {
     Child cancel({scancel, job});
