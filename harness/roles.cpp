@@ -11,8 +11,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kListenTimeout{30};
-// After one process has failed: how long the others have to end by themselves and say what they saw.
+// After one process has failed: how long the others have to end by themselves and say what they saw; with processes
+// elsewhere, whose words have a way to go.
 constexpr std::chrono::seconds kAfterFailure{3};
+constexpr std::chrono::seconds kAfterRemoteFailure{10};
 // From SIGTERM to SIGKILL; for a process elsewhere, with the way there and back.
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kRemotePatience{5000};
@@ -82,7 +84,7 @@ void RoleGroup::wait_all() {
   const auto bad = std::ranges::find_if(roles_, &Role::ended_badly);
   if (bad != roles_.end()) {
     failure_ = Failure{.role = static_cast<std::size_t>(bad - roles_.begin()), .reason = ""};
-    wait(std::min(deadline_, Clock::now() + kAfterFailure), all_ended);
+    wait(std::min(deadline_, Clock::now() + (launcher_ == nullptr ? kAfterFailure : kAfterRemoteFailure)), all_ended);
     // Its peers notice the death of a process before its end is told here: one that left no word is the cause.
     const auto mute = std::ranges::find_if(
         roles_, [](const Role& role) { return role.ended_badly() && !std::filesystem::exists(role.record_file()); });

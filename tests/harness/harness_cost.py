@@ -15,7 +15,7 @@ import unittest
 
 BIN = None
 COST_LIMIT_MS = 50
-SHORT = {"connection": "UD", "size": 32, "duration": "5us", "warmup": "2us"}
+SHORT = {"connection": "UD", "size": 32, "duration": "50us", "warmup": "20us"}
 MEMORY_LIMIT_KIB = 4096  # between the 500th and the 2,000th point: a record is 10 KiB
 
 
