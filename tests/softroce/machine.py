@@ -136,8 +136,8 @@ def boot(script, out, cache, variables, network=()):
 def run(script, out, cache, variables, boot_limit_s, limit_s):
     """Boots the machine and runs the bash file `script` in it with `variables` in its environment.
 
-    `out` (emptied first) is /run/verbscope inside. Returns the seconds it took. Raises Unavailable, or Failed when it does
-    not boot within boot_limit_s, is not finished within limit_s, or the script ends with a non-zero status.
+    `out` (emptied first) is /run/verbscope inside. Raises Unavailable, or Failed when it does not boot within boot_limit_s,
+    is not finished within limit_s, or the script ends with a non-zero status.
     """
     out = pathlib.Path(out).resolve()
     start = time.monotonic()
@@ -159,4 +159,27 @@ def run(script, out, cache, variables, boot_limit_s, limit_s):
     if not status.exists() or status.read_text().strip() != "0":
         ended = status.read_text().strip() if status.exists() else "none: it ended before the script did"
         raise Failed(f"the script's exit status in the machine: {ended}\n{console_tail(console)}")
-    return time.monotonic() - start
+
+
+def tell(out, expected, run_checks):
+    """The end of a test that boots machines: calls run_checks, which gives what came of each check by its name, and says it.
+
+    Returns the exit status: 0 when these are the checks that were expected; 77 when this host cannot run the machines.
+    """
+    start = time.monotonic()
+    try:
+        results = run_checks()
+    except Unavailable as missing:
+        ci = os.environ.get("CI") == "true"
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "skipped").write_text(f"{missing}\n")
+        print(f"{'cannot run' if ci else 'skipped'}: {missing}")
+        return 1 if ci else 77
+    except Failed as failure:
+        print(failure)
+        return 1
+    unknown = sorted(set(results) ^ set(expected))
+    print(f"{len(results)} checks in {time.monotonic() - start:.0f} s")
+    if unknown:
+        print("run and listed in CMakeLists.txt are not the same checks:\n  " + "\n  ".join(unknown))
+    return 1 if unknown else 0
