@@ -129,8 +129,10 @@ RoleGroup::TimePoint RoleGroup::patience_ends() const {
 }
 
 bool RoleGroup::note_silence() {
+  bool noted = false;
   for (std::size_t i = 0; i < roles_.size(); ++i) {
     if (!roles_[i].running() || roles_[i].task->silence() < limits_.silence) continue;
+    noted = true;
     launcher_->lost(roles_[i].host);
     roles_[i].task->end(std::chrono::milliseconds(0));
     if (!failure_) {
@@ -138,7 +140,7 @@ bool RoleGroup::note_silence() {
           Failure{.role = i, .reason = "the host does not answer: nothing heard for " + seconds_text(limits_.silence)};
     }
   }
-  return failure_.has_value();
+  return noted;
 }
 
 bool RoleGroup::wait(TimePoint deadline, const std::function<bool()>& satisfied) {

@@ -68,7 +68,7 @@ class RoleGroup {
   // Waits for `satisfied`; notes an interrupt, and the failure of a host that is silent. False when one of them came or
   // the time was up.
   bool wait(TimePoint deadline, const std::function<bool()>& satisfied);
-  // When the first host will have been silent for too long; and the failure when one has.
+  // When the first host will have been silent for too long; and whether one has: it is given up.
   TimePoint patience_ends() const;
   bool note_silence();
 

@@ -135,6 +135,15 @@ TEST(PointRunner, AFailingClientEndsTheServerAndIsBlamed) {
   EXPECT_TRUE(is_gone_soon(std::stoi(read_text(fake.file("server.pid")))));
 }
 
+TEST(PointRunner, TheProcessThatDiedIsBlamedNotThePeerThatNoticed) {
+  const FakeBenchmark fake(
+      both_roles("while ! [ -e $dir/dying ]; do sleep 0.01; done\n"
+                 "sed 's/\"ok\",\"reason\":\"\"/\"failed\",\"reason\":\"peer is gone\"/' $record > $out; exit 1",
+                 "touch $dir/dying; sleep 0.5; kill -9 $$"),
+      "verbs");
+  EXPECT_EQ(run(fake, two_hosts()).reason, "client 0 on 127.0.0.1: killed by signal 9 (Killed)");
+}
+
 TEST(PointRunner, AServerThatNeverListensStartsNoClient) {
   const FakeBenchmark fake("echo hello; sleep 1000", "verbs");
   EXPECT_EQ(run(fake, two_hosts(), milliseconds(500)).reason, "server on localhost: not listening after 0.5 s");
