@@ -5,7 +5,7 @@
 #include "common/paths.hpp"
 #include "harness/benchmarks.hpp"
 #include "harness/point_runner.hpp"
-#include "harness/text_file.hpp"
+#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 namespace {
@@ -33,7 +33,7 @@ void list_cluster(const std::string& name, std::FILE* out) {
 void list_sweep(const std::string& name, std::FILE* out) {
   const std::filesystem::path path = find_config("sweeps", name);
   const Sweep sweep = parse_sweep(read_text_file(path), path.string());
-  fmt::print(out, "  {:<16} {}, {}: {}\n", name, sweep.benchmark,
+  fmt::print(out, "  {:<16} {}, {}: {}\n", name, fmt::join(sweep.benchmarks, ", "),
              sweep.fabrics.empty() ? "any fabric" : fmt::format("{}", fmt::join(sweep.fabrics, ", ")),
              sweep.description);
 }

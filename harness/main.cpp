@@ -4,7 +4,12 @@
 
 #include "common/cli.hpp"
 #include "harness/benchmarks.hpp"
+#include "harness/cluster/hold.hpp"
 #include "harness/compare.hpp"
+#include "harness/deploy_command.hpp"
+#include "harness/doctor_command.hpp"
+#include "harness/hosts_command.hpp"
+#include "harness/job_array.hpp"
 #include "harness/list_command.hpp"
 #include "harness/predict_command.hpp"
 #include "harness/recalibrate_command.hpp"
@@ -16,31 +21,24 @@ namespace {
 
 using Command = std::function<int()>;
 
-Command add_run(CLI::App& command) {
-  struct Options {
-    RunOptions run;
-    std::string timeout;
-  };
-  auto options = std::make_shared<Options>();
-  command.add_option("sweep", options->run.sweep, "a sweep file, or a name in configs/sweeps")->required();
-  command.add_option("--hosts", options->run.hosts, "sim:NAME, null, or a hosts file")->required();
-  command.add_option("--out", options->run.out, "append records here (results/local/SWEEP.jsonl)");
-  command.add_flag("--resume", options->run.resume, "leave out points that are ok in the file");
-  command.add_option("--seed", options->run.seed, "instead of the sweep's");
-  command.add_option("--repetitions", options->run.repetitions, "instead of the sweep's")->check(CLI::Range(1, 10'000));
-  command.add_option("--set", options->run.set, "key=value for every point; may be repeated")->allow_extra_args(false);
-  command.add_option("--timeout", options->timeout, "longest time of one point (120 s)");
-  return [options] {
-    if (!options->timeout.empty()) {
-      const Picos timeout = parse_duration(options->timeout, "--timeout");
-      options->run.timeout = std::chrono::ceil<std::chrono::milliseconds>(timeout);
-    }
-    return run_sweep(options->run, program_folder(), stdout);
-  };
-}
-
 Command add_list(CLI::App&) {
   return [] { return list_all(program_folder(), stdout); };
+}
+
+Command add_hosts(CLI::App& command) {
+  auto hosts = std::make_shared<std::string>();
+  command.add_option("hosts", *hosts, "a hosts file, or slurm for this allocation")->required();
+  return [hosts] { return show_hosts(*hosts, stdout); };
+}
+
+Command add_collect(CLI::App& command) {
+  auto results = std::make_shared<std::string>();
+  command.add_option("results", *results, "the results file of a run with --array")->required();
+  return [results] { return collect_parts(*results, stdout); };
+}
+
+Command add_hold(CLI::App&) {
+  return [] { return hold_program(); };
 }
 
 Command add_compare(CLI::App& command) {
@@ -78,11 +76,16 @@ int body(int argc, char** argv) {
   CLI::App app{"verbscope: what RDMA verbs cost on PCIe, measured, simulated and modelled"};
   app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, Command>> commands;
-  const auto add = [&](const char* name, const char* help, Command (*make)(CLI::App&)) {
+  const auto add = [&](const char* name, const char* help, std::function<int()> (*make)(CLI::App&)) {
     CLI::App* command = app.add_subcommand(name, help);
     commands.emplace_back(command, make(*command));
   };
-  add("run", "run every point of a sweep, one record each", add_run);
+  add("run", "run every point of a sweep, one record each", add_run_command);
+  add("hosts", "what a hosts file means", add_hosts);
+  add("deploy", "bring the programs to the hosts of a file", add_deploy_command);
+  add("collect", "join the records of a job array", add_collect);
+  add("hold", "run one program for a harness elsewhere", add_hold);
+  add("doctor", "what of each host bears on a measurement", add_doctor_command);
   add("list", "benchmarks, clusters, sweeps", add_list);
   add("compare", "records beside the model and the published figures", add_compare);
   add("predict", "the closed-form model by itself", add_predict_command);

@@ -1,6 +1,8 @@
 #include "harness/point_runner.hpp"
 
+#include <algorithm>
 #include <random>
+#include <tuple>
 
 #include "common/environment.hpp"
 #include "common/paths.hpp"
@@ -20,10 +22,23 @@ std::string make_secret() {
 
 // The hosts file has the last word on who takes part and with which device.
 bool set_by_hosts(const std::string& key, const Host& host) {
-  return key == "clients" || (key == "ib_dev" && !host.device.empty()) || (key == "gid_index" && host.gid_index >= 0);
+  return key == "clients" || (key == "ib_dev" && !host.device.empty()) || (key == "gid_index" && host.gid_index >= 0) ||
+         (key == "cores" && (!host.cores.empty() || host.numa_node >= 0));
 }
 
 }  // namespace
+
+std::string fabric_of(const std::string& hosts) {
+  return hosts == "null" || hosts.starts_with("sim:") ? hosts : "verbs";
+}
+
+Json point_identity(const Point& point, const std::string& fabric) {
+  return Json{{"benchmark", point.benchmark},
+              {"params", point.params},
+              {"repetition", point.repetition},
+              {"seed", point.seed},
+              {"fabric", fabric}};
+}
 
 RunTarget parse_target(const std::string& hosts) {
   if (hosts == "null") return {.fabric = hosts, .cast = {}};
@@ -32,18 +47,20 @@ RunTarget parse_target(const std::string& hosts) {
     read_cluster_wire(read_json_file(profile), profile.string());
     return {.fabric = hosts, .cast = {}};
   }
-  const std::filesystem::path path = hosts;
-  if (!std::filesystem::is_regular_file(path)) {
-    fail("--hosts: expected sim:NAME, null or a hosts file, got \"{}\", which is no file", hosts);
+  if (hosts != "slurm" && !std::filesystem::is_regular_file(hosts)) {
+    fail("--hosts: expected sim:NAME, null, slurm or a hosts file, got \"{}\", which is no file", hosts);
   }
-  const std::vector<Host> parsed = read_hosts_file(path);
-  for (const Host& host : parsed) {
-    if (!is_this_machine(host.name)) {
-      fail("{}:{}: host {} is not this machine: there is no launcher for other machines yet", hosts, host.line,
-           host.name);
-    }
-  }
-  return {.fabric = "verbs", .cast = cast_roles(parsed, hosts)};
+  return {.fabric = "verbs", .cast = cast_roles(read_hosts(hosts), hosts)};
+}
+
+void require_local(const RunTarget& target, const std::string& hosts) {
+  if (!target.cast) return;
+  const auto require = [&hosts](const Host& host) {
+    if (is_this_machine(host.name)) return;
+    fail("{}:{}: host {} is not this machine: --launcher ssh or slurm can reach it", hosts, host.line, host.name);
+  };
+  require(target.cast->server);
+  std::ranges::for_each(target.cast->clients, require);
 }
 
 BenchmarkSpec describe_benchmark(const std::filesystem::path& binary) {
@@ -64,72 +81,74 @@ BenchmarkSpec describe_benchmark(const std::filesystem::path& binary) {
   return parse_benchmark_spec(output, what);
 }
 
-PointRunner::PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTarget target,
-                         std::chrono::milliseconds timeout, Interrupt* interrupt)
-    : binary_(std::move(binary)),
-      spec_(std::move(spec)),
-      target_(std::move(target)),
-      timeout_(timeout),
-      interrupt_(interrupt) {}
+PointRunner::PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTarget target, const RoleLimits& limits,
+                         StopSource* stop)
+    : binary_(std::move(binary)), spec_(std::move(spec)), target_(std::move(target)), limits_(limits), stop_(stop) {}
 
 std::optional<Record> PointRunner::run(const Point& point) const {
-  RoleGroup group(timeout_, interrupt_);
+  RoleGroup group(limits_, stop_, target_.launcher);
   if (target_.cast) {
     start_cast(point, *target_.cast, group);
   } else {
-    group.start(make_role(point, "", nullptr), {});
+    group.start(make_role(point, "", nullptr));
   }
   group.wait_all();
   group.end_all();
   if (group.interrupted()) return std::nullopt;
   if (!group.failure()) return joined(point, group.roles());
-  const Role& blamed = group.roles()[group.failure()->role];
-  return group.failure()->reason.empty() ? collect(point, blamed) : failed(point, blamed, group.failure()->reason);
-}
-
-Json PointRunner::identity(const Point& point) const {
-  return Json{{"benchmark", spec_.name},
-              {"params", point.params},
-              {"repetition", point.repetition},
-              {"seed", point.seed},
-              {"fabric", target_.fabric}};
+  const RoleGroup::Failure& failure = *group.failure();
+  const Role& blamed = group.roles()[failure.role];
+  Record record = failure.reason.empty() ? collect(point, blamed) : failed(point, blamed, failure.reason);
+  record.reason += failure.others;
+  return record;
 }
 
 Role PointRunner::make_role(const Point& point, const std::string& name, const Host* host) const {
   Role role;
   role.name = name;
-  role.command = {binary_.string(), option_argument("fabric", target_.fabric), option_argument("seed", point.seed)};
+  if (host != nullptr) role.host = *host;
+  std::tie(role.holder, role.command) = place(role.host);
+  role.command.insert(role.command.end(),
+                      {option_argument("fabric", target_.fabric), option_argument("seed", point.seed)});
   for (const auto& [key, value] : point.params.items()) {
     if (host == nullptr || !set_by_hosts(key, *host)) role.command.push_back(option_argument(key, value));
   }
-  role.command.push_back("--out_json_file=" + role.record_file());
   if (host == nullptr) return role;
-  role.host = host->name;
   if (!host->device.empty()) {
     role.command.push_back("--ib_dev=" + host->device + (host->ib_port ? fmt::format(":{}", host->ib_port) : ""));
   }
   if (host->gid_index >= 0) role.command.push_back(fmt::format("--gid_index={}", host->gid_index));
+  if (!host->cores.empty()) role.command.push_back("--cores=" + host->cores);
   return role;
+}
+
+std::pair<std::string, std::vector<std::string>> PointRunner::place(const Host& host) const {
+  if (target_.launcher == nullptr) return {"", {binary_.string()}};
+  if (host.name.empty()) return {binary_.parent_path() / "verbscope", {binary_.string()}};
+  const std::string* holder = target_.deployment->path(host, "verbscope");
+  if (holder == nullptr) return {"", {binary_.string()}};
+  return {*holder, {*target_.deployment->path(host, binary_.filename().string())}};
 }
 
 void PointRunner::start_cast(const Point& point, const Cast& cast, RoleGroup& group) const {
   const std::vector<std::string> environment{"VERBSCOPE_SECRET=" + make_secret()};
-  const std::string clients = fmt::format("--clients={}", cast.clients.size());
-  Role server = make_role(point, "server", &cast.server);
-  server.command.insert(server.command.end(), {clients, "--port=0"});
-  group.start(std::move(server), environment);
+  const auto start = [&](const std::string& name, const Host& host, const std::vector<std::string>& arguments) {
+    Role role = make_role(point, name, &host);
+    role.environment = environment;
+    role.command.push_back(fmt::format("--clients={}", cast.clients.size()));
+    role.command.insert(role.command.end(), arguments.begin(), arguments.end());
+    group.start(std::move(role));
+  };
+  start("server", cast.server, {fmt::format("--port={}", target_.port)});
   const int port = group.wait_for_port();
-  const std::string address = cast.server.address.empty() ? cast.server.name : cast.server.address;
   for (std::size_t i = 0; i < cast.clients.size(); ++i) {
-    Role client = make_role(point, fmt::format("client {}", i), &cast.clients[i]);
-    client.command.insert(client.command.end(), {clients, fmt::format("--port={}", port), address});
-    group.start(std::move(client), environment);
+    start(fmt::format("client {}", i), cast.clients[i], {fmt::format("--port={}", port), cast.server.data_address()});
   }
 }
 
 Record PointRunner::collect(const Point& point, const Role& role) const {
-  const std::string end = role.child->end_text();
-  const std::vector<std::string> tail = role.child->tail();
+  const std::string end = role.task->end_text();
+  const std::vector<std::string> tail = role.task->tail();
   std::vector<Record> records;
   std::string broken;
   if (std::filesystem::exists(role.record_file())) {
@@ -143,11 +162,11 @@ Record PointRunner::collect(const Point& point, const Role& role) const {
   }
   if (records.size() == 1 && broken.empty()) {
     Record record = std::move(records.front());
-    record.config["point"] = identity(point);
+    record.config["point"] = point_identity(point, target_.fabric);
     if (record.status == RecordStatus::failed) record.reason = role.prefix() + record.reason;
-    if (record.status == RecordStatus::failed || role.child->succeeded()) return record;
+    if (record.status == RecordStatus::failed || role.task->succeeded()) return record;
   }
-  if (!role.child->succeeded()) {
+  if (!role.task->succeeded()) {
     return failed(point, role, end + (tail.empty() ? "" : ": " + tail.back()));
   }
   if (broken.empty()) broken = fmt::format("it wrote {} records instead of one", records.size());
@@ -160,11 +179,11 @@ Record PointRunner::failed(const Point& point, const Role& role, const std::stri
   record.status = RecordStatus::failed;
   record.reason = role.prefix() + reason;
   record.config = point.params;
-  record.config["point"] = identity(point);
+  record.config["point"] = point_identity(point, target_.fabric);
   record.result = Json{{"command", role.command}};
-  if (role.child) {
-    record.result["end"] = role.child->end_text();
-    record.result["output_tail"] = role.child->tail();
+  if (role.task) {
+    record.result["end"] = role.task->end_text();
+    record.result["output_tail"] = role.task->tail();
   }
   record.environment = make_environment(target_.fabric, role.command);
   return record;
@@ -173,14 +192,16 @@ Record PointRunner::failed(const Point& point, const Role& role, const std::stri
 Record PointRunner::joined(const Point& point, const std::vector<Role>& roles) const {
   Record record = collect(point, roles.front());
   if (roles.size() == 1 || record.status == RecordStatus::failed) return record;
-  Json clients = Json::array();
+  Json clients = Json::array(), environments = Json::array();
   for (std::size_t i = 1; i < roles.size(); ++i) {
     Record client = collect(point, roles[i]);
     if (client.status == RecordStatus::failed) return client;
-    clients.push_back(Json{{"host", roles[i].host}, {"result", client.result}});
+    clients.push_back(Json{{"host", roles[i].host.name}, {"result", client.result}});
+    environments.push_back(std::move(client.environment));
     for (CounterReport& report : client.counters) record.counters.push_back(std::move(report));
   }
   record.result["clients"] = clients;
+  record.environment["clients"] = environments;
   return record;
 }
 

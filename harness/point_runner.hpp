@@ -10,8 +10,8 @@
 
 #include "common/record.hpp"
 #include "harness/benchmark_spec.hpp"
-#include "harness/child.hpp"
-#include "harness/hosts.hpp"
+#include "harness/cluster/deploy.hpp"
+#include "harness/cluster/hosts.hpp"
 #include "harness/roles.hpp"
 #include "harness/sweep.hpp"
 
@@ -21,29 +21,42 @@ namespace verbscope {
 struct RunTarget {
   std::string fabric;        // "sim:NAME" and "null": one process plays all roles; "verbs": one a role
   std::optional<Cast> cast;  // for "verbs"
+  int port = 0;              // the server listens there; 0: the system picks
+
+  // How processes are started: null for this machine. Both must outlive the runner. A host to which nothing was
+  // deployed is this machine; a point without a cast finds the programs where they are here.
+  Launcher* launcher = nullptr;
+  const Deployment* deployment = nullptr;  // with a launcher
 };
 
-// `--hosts` of the command line: a fabric, or the path of a hosts file. Throws for a file that is not there, a cluster
-// that is not (with the names of those that are), a profile without a readable `wire` section, and for hosts that are
-// not this machine, which nothing can start a process on yet.
+// `--hosts` of the command line: a fabric, "slurm", or the path of a hosts file. Throws for a file that is not there, a
+// cluster that is not (with the names of those that are), a profile without a readable `wire` section.
 RunTarget parse_target(const std::string& hosts);
+
+// The fabric that `--hosts` means, without a look at files or hosts.
+std::string fabric_of(const std::string& hosts);
+
+// The identity of a point for --resume: {benchmark, params, repetition, seed, fabric}.
+Json point_identity(const Point& point, const std::string& fabric);
+
+// Throws when a host of the cast is not this machine: without a launcher nothing can be started there.
+void require_local(const RunTarget& target, const std::string& hosts);
 
 // Runs `binary --describe`. Throws when it fails, takes more than ten seconds, or prints something else.
 BenchmarkSpec describe_benchmark(const std::filesystem::path& binary);
 
 class PointRunner {
  public:
-  // `timeout` is the wall-clock time that a point may take. `interrupt` may be null.
-  PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTarget target, std::chrono::milliseconds timeout,
-              Interrupt* interrupt);
+  // `stop` may be null.
+  PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTarget target, const RoleLimits& limits,
+              StopSource* stop);
 
   // The record of the point, config.point set. Nothing when interrupted: the processes are ended, nothing was kept.
   std::optional<Record> run(const Point& point) const;
 
-  // The identity of a point for --resume: {benchmark, params, repetition, seed, fabric}.
-  Json identity(const Point& point) const;
-
  private:
+  // The path of `verbscope` on the host, empty when it is this machine, and the benchmark's there.
+  std::pair<std::string, std::vector<std::string>> place(const Host& host) const;
   Role make_role(const Point& point, const std::string& name, const Host* host) const;
   void start_cast(const Point& point, const Cast& cast, RoleGroup& group) const;
   // What the role's process wrote; a failed record when that does not fit how it ended.
@@ -55,8 +68,8 @@ class PointRunner {
   std::filesystem::path binary_;
   BenchmarkSpec spec_;
   RunTarget target_;
-  std::chrono::milliseconds timeout_;
-  Interrupt* interrupt_;
+  RoleLimits limits_;
+  StopSource* stop_;
 };
 
 }  // namespace verbscope

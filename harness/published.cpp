@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "common/paths.hpp"
-#include "harness/text_file.hpp"
+#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 namespace {

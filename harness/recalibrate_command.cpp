@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "common/paths.hpp"
+#include "harness/process/text_file.hpp"
 #include "harness/recalibrate.hpp"
 #include "harness/row_runner.hpp"
-#include "harness/text_file.hpp"
 #include "harness/text_table.hpp"
 
 namespace verbscope {

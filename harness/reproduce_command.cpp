@@ -14,11 +14,12 @@
 #include "harness/benchmarks.hpp"
 #include "harness/curves.hpp"
 #include "harness/parallel.hpp"
+#include "harness/process/text_file.hpp"
 #include "harness/progress.hpp"
 #include "harness/reproduce.hpp"
 #include "harness/row_runner.hpp"
 #include "harness/run_command.hpp"
-#include "harness/text_file.hpp"
+#include "harness/run_points.hpp"
 
 namespace verbscope {
 namespace {
@@ -100,14 +101,15 @@ class Reproduction {
 
   void add_curves(const std::string& name, const std::filesystem::path& path) {
     Curves curves{.name = name, .sweep = parse_sweep(read_text_file(path), path.string()), .points = {}};
-    const std::filesystem::path binary = benchmark_binary(folder_, curves.sweep.benchmark);
+    if (curves.sweep.benchmarks.size() != 1) fail("{}: curves are of one benchmark", path.string());
+    const std::filesystem::path binary = benchmark_binary(folder_, curves.sweep.benchmarks.front());
     const BenchmarkSpec spec = describe_benchmark(binary);
     check_sweep(curves.sweep, spec);
     for (const std::string& cluster : list_configs("clusters")) {
       const std::string fabric = "sim:" + cluster;
       if (!fabric_allowed(curves.sweep.fabrics, fabric)) continue;
       const auto runner = std::make_shared<PointRunner>(binary, spec, RunTarget{.fabric = fabric, .cast = {}},
-                                                        kPointTimeout, &interrupt_);
+                                                        RoleLimits{.timeout = kPointTimeout}, &interrupt_);
       for (const Point& point : expand_sweep(curves.sweep, fabric)) {
         curves.points.emplace_back(CurvePoint{.fabric = fabric, .point = point, .record = {}}, tasks_.size());
         const std::string label = fmt::format("{} {} {}", name, cluster, dump_json(point.params));
@@ -136,7 +138,7 @@ class Reproduction {
         point.record = *tasks_[task].record;
         points.push_back(point);
       }
-      fmt::print(out, "\n{} ({}): {}\n{}", curves.name, curves.sweep.benchmark, curves.sweep.description,
+      fmt::print(out, "\n{} ({}): {}\n{}", curves.name, curves.sweep.benchmarks.front(), curves.sweep.description,
                  curve_table(curves.sweep, points));
     }
     std::vector<Reproduced> all;

@@ -8,24 +8,32 @@
 #include <string>
 #include <vector>
 
-#include "harness/child.hpp"
+#include "harness/cluster/task.hpp"
+#include "harness/process/temp_folder.hpp"
 
 namespace verbscope {
 
 // One process: what is started, and what it left.
 struct Role {
-  std::string name;  // "server", "client 0"; empty when one process plays all
-  std::string host;  // empty with an empty name
+  std::string name;    // "server", "client 0"; empty when one process plays all
+  Host host;           // without a name with an empty name
+  std::string holder;  // path of verbscope on the host; empty: the process is one of this machine
   std::vector<std::string> command;
+  std::vector<std::string> environment;
   std::unique_ptr<TempFolder> folder = std::make_unique<TempFolder>();
-  std::unique_ptr<std::string> output = std::make_unique<std::string>();  // standard output, its beginning
-  std::unique_ptr<Child> child;
+  std::unique_ptr<Task> task;
 
   std::string record_file() const { return folder->file("record.json"); }
   // "client 0 on node7: ", or nothing.
-  std::string prefix() const { return name.empty() ? "" : name + " on " + host + ": "; }
-  bool running() const { return child && child->running(); }
-  bool ended_badly() const { return child && !child->running() && !child->succeeded(); }
+  std::string prefix() const { return name.empty() ? "" : name + " on " + host.name + ": "; }
+  bool running() const { return task && task->running(); }
+  bool ended_badly() const { return task && !task->running() && !task->succeeded(); }
+};
+
+// How long is waited for the processes of a point.
+struct RoleLimits {
+  std::chrono::milliseconds timeout{120'000};  // from start to end
+  std::chrono::milliseconds silence{15'000};   // for the next word from a host elsewhere
 };
 
 class RoleGroup {
@@ -34,13 +42,14 @@ class RoleGroup {
   struct Failure {
     std::size_t role = 0;
     std::string reason;
+    std::string others{};  // "; server on node1: nothing heard for 12 s", of hosts that may be the cause
   };
 
-  // All waits end at `timeout` from now on, or with the interrupt, which may be null.
-  RoleGroup(std::chrono::milliseconds timeout, Interrupt* interrupt);
+  // All waits end at `timeout` from now on, or with the stop. `launcher` starts the roles that have a holder.
+  RoleGroup(const RoleLimits& limits, StopSource* stop, Launcher* launcher);
 
   // Each does nothing once there is a failure or an interrupt.
-  void start(Role role, const std::vector<std::string>& environment);
+  void start(Role role);
   // Waits until the role started last prints "listening on port N" and returns N; 0: it did not.
   int wait_for_port();
   // Until all have ended well, or one has not and the others have had the time to say what they saw.
@@ -56,12 +65,17 @@ class RoleGroup {
   using TimePoint = std::chrono::steady_clock::time_point;
   bool stopped() const { return interrupted_ || failure_.has_value(); }
   std::vector<Child*> children() const;
-  // Waits for `satisfied`; notes an interrupt. False when it came or the time was up.
+  // Waits for `satisfied`; notes an interrupt, and the failure of a host that is silent. False when one of them came or
+  // the time was up.
   bool wait(TimePoint deadline, const std::function<bool()>& satisfied);
+  // When the first host will have been silent for too long; and whether one has: it is given up.
+  TimePoint patience_ends() const;
+  bool note_silence();
 
-  std::chrono::milliseconds timeout_;
+  RoleLimits limits_;
   TimePoint deadline_;
-  Interrupt* interrupt_;
+  StopSource* stop_;
+  Launcher* launcher_;
   std::vector<Role> roles_;
   std::optional<Failure> failure_;
   bool interrupted_ = false;

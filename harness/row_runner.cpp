@@ -20,8 +20,8 @@ double positive_value(const PublishedPoint& row, const Json& values, const char*
 std::optional<Record> run_row(const PublishedPoint& row, const std::string& fabric, const std::filesystem::path& folder,
                               Interrupt* interrupt) {
   const PointRunner runner(benchmark_binary(folder, row.benchmark), BenchmarkSpec{.name = row.benchmark, .options = {}},
-                           {.fabric = fabric, .cast = {}}, kRowTimeout, interrupt);
-  return runner.run(Point{.params = row.run_params()});
+                           RunTarget{.fabric = fabric, .cast = {}}, RoleLimits{.timeout = kRowTimeout}, interrupt);
+  return runner.run(Point{.benchmark = row.benchmark, .params = row.run_params()});
 }
 
 double row_value(const PublishedPoint& row, const Record& record) {

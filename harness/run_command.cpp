@@ -1,38 +1,54 @@
 #include "harness/run_command.hpp"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <sstream>
+#include <thread>
 
 #include "common/paths.hpp"
 #include "harness/benchmarks.hpp"
-#include "harness/point_runner.hpp"
-#include "harness/progress.hpp"
-#include "harness/text_file.hpp"
+#include "harness/job_array.hpp"
+#include "harness/process/text_file.hpp"
+#include "harness/provenance.hpp"
+#include "harness/run_points.hpp"
+#include "harness/site.hpp"
 
 namespace verbscope {
 namespace {
 
-void apply_set(Sweep& sweep, const BenchmarkSpec& spec, const std::vector<std::string>& settings) {
+// A sweep, and what its benchmarks say of themselves.
+struct LoadedSweep {
+  Sweep sweep;
+  std::map<std::string, BenchmarkSpec> specs;
+};
+
+void apply_set(LoadedSweep& loaded, const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0) fail("--set: expected key=value, got \"{}\"", setting);
     const std::string key = option_name(setting.substr(0, equals));
-    override_key(sweep, key, option_value_from_text(spec.require(key, "--set"), setting.substr(equals + 1), "--set"));
+    const BenchmarkSpec& spec = loaded.specs.begin()->second;  // check_sweep asks the others
+    override_key(loaded.sweep, key,
+                 option_value_from_text(spec.require(key, "--set"), setting.substr(equals + 1), "--set"));
   }
 }
 
 // Opens the sweep and applies what the command line says of it.
-Sweep load_sweep(const RunOptions& options, const std::filesystem::path& folder, BenchmarkSpec& spec) {
+LoadedSweep load_sweep(const RunOptions& options, const std::filesystem::path& folder) {
   const std::filesystem::path path = find_config("sweeps", options.sweep);
-  Sweep sweep = parse_sweep(read_text_file(path), path.string());
-  spec = describe_benchmark(benchmark_binary(folder, sweep.benchmark));
-  apply_set(sweep, spec, options.set);
-  check_sweep(sweep, spec);
-  if (options.seed) sweep.seed = *options.seed;
-  if (options.repetitions) sweep.repetitions = *options.repetitions;
-  return sweep;
+  LoadedSweep loaded{.sweep = parse_sweep(read_text_file(path), path.string()), .specs = {}};
+  for (const std::string& benchmark : loaded.sweep.benchmarks) {
+    loaded.specs.emplace(benchmark, describe_benchmark(benchmark_binary(folder, benchmark)));
+  }
+  apply_set(loaded, options.set);
+  for (const auto& [name, spec] : loaded.specs) check_sweep(loaded.sweep, spec);
+  if (options.seed) loaded.sweep.seed = *options.seed;
+  if (options.repetitions) loaded.sweep.repetitions = *options.repetitions;
+  return loaded;
 }
 
 // The keys of the points that are ok in the file; none when there is no file.
@@ -49,34 +65,79 @@ std::set<std::string> finished_points(const std::filesystem::path& path) {
   return keys;
 }
 
-// What tells the points of this sweep apart, and nothing else: "post_list=16 size=60 #2".
-class PointNames {
- public:
-  explicit PointNames(const std::vector<Point>& points) {
-    for (const Point& point : points) {
-      repeated_ = repeated_ || point.repetition > 0;
-      for (const auto& [key, value] : point.params.items()) {
-        const Json& first = points.front().params;
-        if (!first.contains(key) || first.at(key) != value) varying_.insert(key);
-      }
-      for (const auto& [key, value] : points.front().params.items()) {
-        if (!point.params.contains(key)) varying_.insert(key);
-      }
-    }
-  }
+std::set<std::string> lines_of(const std::filesystem::path& path) {
+  std::set<std::string> lines;
+  std::istringstream in(read_text_file(path));
+  for (std::string line; std::getline(in, line);) lines.insert(line);
+  return lines;
+}
 
-  std::string name(const std::string& benchmark, const Point& point) const {
-    std::string text = benchmark;
-    for (const auto& [key, value] : point.params.items()) {
-      if (varying_.contains(key)) text += " " + option_argument(key, value).substr(2);
-    }
-    return repeated_ ? fmt::format("{} #{}", text, point.repetition + 1) : text;
-  }
-
- private:
-  std::set<std::string> varying_;
-  bool repeated_ = false;
+// The points to run now: the sweep's, less what --resume, --points and --share leave out.
+struct Selection {
+  std::vector<Point> points;
+  std::size_t finished = 0;  // ok in the results file already
 };
+
+Selection select_points(const RunOptions& options, const Sweep& sweep, const std::string& fabric,
+                        const std::filesystem::path& results) {
+  Selection selection{.points = expand_sweep(sweep, fabric), .finished = 0};
+  const auto key = [&fabric](const Point& point) { return point_key(point_identity(point, fabric)); };
+  if (options.resume) {
+    const std::set<std::string> finished = finished_points(results);
+    selection.finished = std::erase_if(selection.points, [&](const Point& p) { return finished.contains(key(p)); });
+  }
+  if (!options.points.empty()) {
+    const std::set<std::string> wanted = lines_of(options.points);
+    std::erase_if(selection.points, [&](const Point& p) { return !wanted.contains(key(p)); });
+  }
+  std::size_t place = 0;
+  std::erase_if(selection.points, [&](const Point&) { return place++ % options.share.count != options.share.index; });
+  return selection;
+}
+
+// Every point here, on the hosts of the site.
+int run_here(const RunOptions& options, const LoadedSweep& loaded, const Selection& selection, const Site& site,
+             const std::filesystem::path& folder, ResultsWriter& writer, Interrupt& interrupt, std::FILE* out) {
+  const RunTarget& target = site.target();
+  std::map<std::string, PointRunner> runners;
+  for (const auto& [name, spec] : loaded.specs) {
+    runners.emplace(name, PointRunner(benchmark_binary(folder, name), spec, target, options.limits, &interrupt));
+  }
+  const std::size_t cpus = std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t jobs = options.jobs == 0 ? cpus : static_cast<std::size_t>(options.jobs);
+  if (target.cast && jobs > 1)
+    fail_usage("--jobs: points on hosts run one after another, they would disturb each other");
+  const Provenance provenance(site);
+  Progress progress(selection.points.size(), out, isatty(fileno(out)) == 1);
+  const PointsOutcome outcome = run_points(
+      selection.points,
+      [&](const Point& point) {
+        const Provenance::Time started = Provenance::Time::clock::now();
+        std::optional<Record> record = runners.at(point.benchmark).run(point);
+        if (record) provenance.add_to(*record, started);
+        return record;
+      },
+      {.jobs = jobs, .retries = options.retries, .fail_fast = options.fail_fast}, writer, progress, interrupt);
+  if (outcome.interrupted) {
+    fmt::print(out, "\ninterrupted: the points that had ended are in {}; --resume does the rest\n",
+               writer.path().string());
+    return kExitInterrupted;
+  }
+  if (outcome.ended < selection.points.size()) {
+    fmt::print(out, "stopped at the first failure: {} points did not run\n", selection.points.size() - outcome.ended);
+  }
+  if (outcome.failed > 0) fmt::print(out, "{} of {} points failed\n", outcome.failed, outcome.ended);
+  fmt::print(out, "records: {}\n", writer.path().string());
+  return outcome.failed > 0 ? 1 : 0;
+}
+
+std::string headline(const LoadedSweep& loaded, const std::string& fabric, const std::string& where,
+                     const Selection& selection, const std::filesystem::path& path) {
+  const std::string left_out =
+      selection.finished ? fmt::format(", {} more are in {} already", selection.finished, path.string()) : "";
+  return fmt::format("{} on {}{}{}: {} points{}\n", fmt::join(loaded.sweep.benchmarks, ", "), fabric,
+                     fabric.starts_with("sim:") ? " (simulated)" : "", where, selection.points.size(), left_out);
+}
 
 }  // namespace
 
@@ -89,49 +150,21 @@ std::filesystem::path results_path(const std::string& out, const std::string& na
   return folder / (name + ".jsonl");
 }
 
-std::string outcome_text(const Record& record) {
-  if (record.status == RecordStatus::failed) return "FAILED: " + record.reason;
-  const auto rate = record.result.find("rate_mops");
-  if (rate == record.result.end() || !rate->is_number()) return "ok";
-  return fmt::format("{:.2f} Mops", rate->get<double>());
-}
-
 int run_sweep(const RunOptions& options, const std::filesystem::path& folder, std::FILE* out) {
   Interrupt interrupt;
-  BenchmarkSpec spec;
-  const Sweep sweep = load_sweep(options, folder, spec);
-  const RunTarget target = parse_target(options.hosts);
-  std::vector<Point> points = expand_sweep(sweep, target.fabric);
-  const PointNames names(points);
+  const LoadedSweep loaded = load_sweep(options, folder);
   const std::filesystem::path path = results_path(options.out, std::filesystem::path(options.sweep).stem().string());
-  const PointRunner runner(benchmark_binary(folder, sweep.benchmark), spec, target, options.timeout, &interrupt);
-  std::size_t skipped = 0;
-  if (options.resume) {
-    const std::set<std::string> finished = finished_points(path);
-    skipped = std::erase_if(points, [&](const Point& p) { return finished.contains(point_key(runner.identity(p))); });
+  const std::string fabric = fabric_of(options.hosts);
+  const Selection selection = select_points(options, loaded.sweep, fabric, path);
+  if (options.array > 0) {
+    fmt::print(out, "{}", headline(loaded, fabric, " as a job array", selection, path));
+    return run_job_array(options, selection.points, fabric, path, folder, &interrupt, out);
   }
+  const Site site(options.hosts, options.launcher, folder, loaded.sweep.benchmarks, options.port, &interrupt);
   ResultsWriter writer(path);
-  fmt::print(out, "{} on {}{}: {} points{}\n", sweep.benchmark, target.fabric,
-             target.fabric.starts_with("sim:") ? " (simulated)" : "", points.size(),
-             skipped ? fmt::format(", {} more are in {} already", skipped, path.string()) : "");
-  Progress progress(points.size(), out, isatty(fileno(out)) == 1);
-  std::size_t failures = 0;
-  for (const Point& point : points) {
-    const std::string name = names.name(sweep.benchmark, point);
-    progress.started(name);
-    const auto start = std::chrono::steady_clock::now();
-    const std::optional<Record> record = interrupt.pending() ? std::nullopt : runner.run(point);
-    if (!record) {
-      fmt::print(out, "\ninterrupted: the points that had ended are in {}; --resume does the rest\n", path.string());
-      return kExitInterrupted;
-    }
-    writer.append(*record);
-    if (record->status == RecordStatus::failed) ++failures;
-    progress.finished(name, outcome_text(*record), std::chrono::steady_clock::now() - start);
-  }
-  if (failures > 0) fmt::print(out, "{} of {} points failed\n", failures, points.size());
-  fmt::print(out, "records: {}\n", path.string());
-  return failures > 0 ? 1 : 0;
+  const std::string where = site.target().launcher ? fmt::format(" by {}", site.launcher_name()) : "";
+  fmt::print(out, "{}", headline(loaded, fabric, where, selection, path));
+  return run_here(options, loaded, selection, site, folder, writer, interrupt, out);
 }
 
 }  // namespace verbscope

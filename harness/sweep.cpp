@@ -76,7 +76,8 @@ void check_no_overlap(const Sweep& sweep) {
 }
 
 void check_count(const Sweep& sweep) {
-  std::uint64_t count = std::max<std::uint64_t>(sweep.points.size(), 1) * static_cast<std::uint64_t>(sweep.repetitions);
+  std::uint64_t count = std::max<std::uint64_t>(sweep.points.size(), 1) *
+                        static_cast<std::uint64_t>(sweep.repetitions) * sweep.benchmarks.size();
   for (const auto& [key, values] : sweep.vary) {
     if (count > kMaxPoints) break;
     count *= values.size();
@@ -115,6 +116,21 @@ void cross_product(const Sweep& sweep, std::size_t depth, Json& params, std::vec
   }
 }
 
+// One name, or an array of them.
+std::vector<std::string> parse_benchmarks(JsonFields& fields) {
+  if (!fields.at("benchmark").is_array()) return {fields.require<std::string>("benchmark")};
+  auto names = fields.require<std::vector<std::string>>("benchmark");
+  if (names.empty() || names.size() > kMaxOptions) {
+    fields.fail_key("benchmark", fmt::format("expected 1 to {} benchmarks, got {}", kMaxOptions, names.size()));
+  }
+  std::vector<std::string> sorted_names = names;
+  std::ranges::sort(sorted_names);
+  if (std::ranges::adjacent_find(sorted_names) != sorted_names.end()) {
+    fields.fail_key("benchmark", "names a benchmark twice");
+  }
+  return names;
+}
+
 }  // namespace
 
 Sweep parse_sweep(std::string_view text, const std::string& where) {
@@ -125,7 +141,7 @@ Sweep parse_sweep(std::string_view text, const std::string& where) {
     fields.fail_key("schema", fmt::format("expected \"{}\", got \"{}\"", kSweepSchema, schema));
   Sweep sweep;
   sweep.where = where;
-  sweep.benchmark = fields.require<std::string>("benchmark");
+  sweep.benchmarks = parse_benchmarks(fields);
   sweep.description = fields.optional<std::string>("description", "");
   sweep.fabrics = fields.optional<std::vector<std::string>>("fabrics", {});
   sweep.repetitions = fields.optional<int>("repetitions", 1, 1, 10'000);
@@ -178,13 +194,15 @@ std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
     for (Json& each : crossed) all.emplace_back(entry, std::move(each));
   }
   if (all.empty()) fail("{}: has no point for {}: see its \"fabrics\"", sweep.where, fabric);
-  std::vector<Point> points;
   std::set<std::string> seen;
-  for (const auto& [entry, params] : all) {
-    if (!seen.insert(point_key(params)).second) continue;
-    for (int r = 0; r < sweep.repetitions; ++r) {
-      const std::uint64_t seed = sweep.seed + static_cast<std::uint64_t>(r);
-      points.push_back({.params = params, .repetition = r, .seed = seed, .entry = entry});
+  std::erase_if(all, [&seen](const auto& each) { return !seen.insert(point_key(each.second)).second; });
+  std::vector<Point> points;
+  for (const std::string& benchmark : sweep.benchmarks) {
+    for (const auto& [entry, params] : all) {
+      for (int r = 0; r < sweep.repetitions; ++r) {
+        const std::uint64_t seed = sweep.seed + static_cast<std::uint64_t>(r);
+        points.push_back({.benchmark = benchmark, .params = params, .repetition = r, .seed = seed, .entry = entry});
+      }
     }
   }
   return points;

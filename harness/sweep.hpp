@@ -1,5 +1,5 @@
-// A sweep: one benchmark, and the points at which to run it (docs/sweeps.md). Parsing knows the file's form only;
-// check_sweep compares keys and values with what the benchmark says of itself.
+// A sweep: benchmarks, mostly one, and the points at which to run them (docs/sweeps.md). Parsing knows the file's form
+// only; check_sweep compares keys and values with what the benchmark says of itself.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct SweepPoint {
 };
 
 struct Sweep {
-  std::string where;  // file name, for messages
-  std::string benchmark;
+  std::string where;                    // file name, for messages
+  std::vector<std::string> benchmarks;  // the points are those of each
   std::string description;
   std::vector<std::string> fabrics;  // empty: any
   Json fixed = Json::object();
@@ -40,8 +40,9 @@ struct Sweep {
   std::uint64_t seed = 1;
 };
 
-// One run of the benchmark.
+// One run of a benchmark.
 struct Point {
+  std::string benchmark{};
   Json params = Json::object();  // options given, sorted by name
   int repetition = 0;
   std::uint64_t seed = 1;  // the sweep's seed plus the repetition
@@ -54,14 +55,15 @@ Sweep parse_sweep(std::string_view text, const std::string& where);
 // Options that the harness sets by itself for every point: no sweep may.
 bool is_reserved_option(std::string_view option);
 
-// Throws one line for a key that the benchmark has not, or a value that it cannot take.
+// Throws one line for a key that the benchmark, one of the sweep's, has not, or a value that it cannot take.
 void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec);
 
 // `--set key=value`: the key is taken out of fixed, vary and points, and fixed to the value.
 void override_key(Sweep& sweep, const std::string& key, const Json& value);
 
 // Every point to run on `fabric`, repetitions innermost: for each of `points` that is for it, the cross product of
-// `vary`. Equal points appear once. Throws when nothing of the sweep is for this fabric.
+// `vary`; all those of one benchmark, then those of the next. Equal points appear once. Throws when nothing of the
+// sweep is for this fabric.
 std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric);
 
 // Whether a list of `fabrics` has `fabric`: an entry equal to it ("sim:cib", also for a profile file .../cib.json), or

@@ -12,7 +12,8 @@
 
 #include "common/environment.hpp"
 #include "common/record.hpp"
-#include "harness/child.hpp"
+#include "harness/process/child.hpp"
+#include "harness/process/temp_folder.hpp"
 
 namespace verbscope {
 

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "harness/child.hpp"
+#include "harness/process/child.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {

@@ -1,7 +1,8 @@
 // Hosts files: what they mean, and the line that a bad one gets.
 #include <unistd.h>
 
-#include "harness/hosts.hpp"
+#include "harness/cluster/host_range.hpp"
+#include "harness/cluster/hosts.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {
@@ -48,7 +49,9 @@ TEST(Hosts, ARangesHostsShareTheKeys) {
 TEST(Hosts, EachMistakeNamesItsLine) {
   EXPECT_EQ(error_in("# nothing\n"), "h: names no host");
   EXPECT_EQ(error_in("a\nb device"), R"(h:2: expected key=value after the host, got "device")");
-  EXPECT_EQ(error_in("a colour=red"), R"(h:1: unknown key "colour", allowed: device, gid_index, role, address)");
+  EXPECT_EQ(
+      error_in("a colour=red"),
+      R"(h:1: unknown key "colour", allowed: device, gid_index, role, address, management, ssh_port, cores, numa_node)");
   EXPECT_EQ(error_in("a role=king"), R"(h:1: role: expected server, client or any, got "king")");
   EXPECT_EQ(error_in("a gid_index=x"), R"(h:1: gid_index: expected a number from -1 to 65535, got "x")");
   EXPECT_EQ(error_in("a device=mlx5_0:0"), R"(h:1: device: expected a number from 1 to 255, got "0")");
@@ -58,6 +61,33 @@ TEST(Hosts, EachMistakeNamesItsLine) {
   EXPECT_EQ(error_in("n[]"), R"(h:1: range "n[]": expected a number from 0 to 99999999, got "")");
   EXPECT_EQ(error_in("n[1-99999]"), R"(h:1: range "n[1-99999]": more than 4096 hosts)");
   EXPECT_EQ(error_in("n[1-99][1-99]"), R"(h:1: range "n[1-99][1-99]": more than 4096 hosts)");
+}
+
+TEST(Hosts, ReadsWhereToReachAHostAndWhereItsThreadsRun) {
+  const auto hosts =
+      parse_hosts("a management=10.1.0.1 ssh_port=2222 cores=0-3,8\nb numa_node=1 address=10.9.0.2\n", "h");
+  EXPECT_EQ(hosts[0].management_address(), "10.1.0.1");
+  EXPECT_EQ(hosts[0].data_address(), "a");
+  EXPECT_EQ(hosts[0].ssh_port, 2222);
+  EXPECT_EQ(hosts[0].cores, "0-3,8");
+  EXPECT_EQ(hosts[1].management_address(), "b");
+  EXPECT_EQ(hosts[1].data_address(), "10.9.0.2");
+  EXPECT_EQ(hosts[1].numa_node, 1);
+  for (const char* cores : {"", "a", "1,", "-1", "1--2", "0;id"}) {
+    EXPECT_THAT(error_in(std::string("a cores=") + cores), testing::StartsWith("h:1: cores: expected cores as 0-3,8"));
+  }
+  EXPECT_EQ(error_in("a ssh_port=0"), R"(h:1: ssh_port: expected a number from 1 to 65535, got "0")");
+  EXPECT_EQ(error_in("a cores=1 numa_node=0"), "h:1: cores and numa_node exclude each other");
+}
+
+TEST(Hosts, ASlurmListIsUnderstoodAsScontrolDoes) {
+  const auto hosts = slurm_hosts("node[01-02,10],login,r[1-2]n3");
+  std::vector<std::string> found;
+  for (const Host& host : hosts) found.push_back(host.name);
+  EXPECT_EQ(found, (std::vector<std::string>{"node01", "node02", "node10", "login", "r1n3", "r2n3"}));
+  EXPECT_EQ(error_of([] { slurm_hosts(nullptr); }), "SLURM_JOB_NODELIST is not set: this is no Slurm allocation");
+  EXPECT_EQ(error_of([] { slurm_hosts("a,,b"); }), R"(SLURM_JOB_NODELIST: "a,,b" has an empty name)");
+  EXPECT_THAT(error_of([] { slurm_hosts("a,-b"); }), testing::HasSubstr("is not a host name"));
 }
 
 TEST(Hosts, NamesThatCouldBeAnOptionOrACommandAreRefused) {

@@ -11,12 +11,14 @@ constexpr const char* kGood = "cat \"$record\" >> \"$out\"";
 
 PointRunner runner_for(const FakeBenchmark& fake, RunTarget target = {.fabric = "null", .cast = {}},
                        milliseconds timeout = milliseconds(20'000)) {
-  return PointRunner(fake.binary(), describe_benchmark(fake.binary()), std::move(target), timeout, nullptr);
+  return PointRunner(fake.binary(), describe_benchmark(fake.binary()), std::move(target),
+                     RoleLimits{.timeout = timeout}, nullptr);
 }
 
 Record run(const FakeBenchmark& fake, RunTarget target = {.fabric = "null", .cast = {}},
            milliseconds timeout = milliseconds(20'000)) {
   Point point;
+  point.benchmark = "send_rate";
   point.params = Json{{"size", 64}, {"validate", true}};
   point.repetition = 1;
   point.seed = 8;
@@ -119,9 +121,10 @@ TEST(PointRunner, ServerAndClientMakeOneRecord) {
   ASSERT_EQ(record.result.at("clients").size(), 1u);
   EXPECT_EQ(record.result.at("clients").at(0).at("host"), "127.0.0.1");
   EXPECT_EQ(record.result.at("clients").at(0).at("result").at("rate_mops"), 10.0);
-  EXPECT_THAT(read_text(fake.file("server")), testing::HasSubstr("--ib_dev=dev0:2 --clients=1 --port=0\n"));
+  EXPECT_THAT(read_text(fake.file("server")),
+              testing::HasSubstr("--ib_dev=dev0:2 --clients=1 --port=0 --out_json_file="));
   EXPECT_THAT(read_text(fake.file("client")),
-              testing::HasSubstr("--ib_dev=dev1 --gid_index=3 --clients=1 --port=4242 127.0.0.1\n"));
+              testing::HasSubstr("--ib_dev=dev1 --gid_index=3 --clients=1 --port=4242 127.0.0.1 --out_json_file="));
   EXPECT_EQ(read_text(fake.file("server.secret")).size(), 33u);  // 128 bits in hexadecimal, and the newline
   EXPECT_EQ(read_text(fake.file("server.secret")), read_text(fake.file("client.secret")));
 }
@@ -130,6 +133,15 @@ TEST(PointRunner, AFailingClientEndsTheServerAndIsBlamed) {
   const FakeBenchmark fake(both_roles("sleep 1000", "echo 'no route' >&2; exit 4"), "verbs");
   EXPECT_EQ(run(fake, two_hosts()).reason, "client 0 on 127.0.0.1: exit status 4: no route");
   EXPECT_TRUE(is_gone_soon(std::stoi(read_text(fake.file("server.pid")))));
+}
+
+TEST(PointRunner, TheProcessThatDiedIsBlamedNotThePeerThatNoticed) {
+  const FakeBenchmark fake(
+      both_roles("while ! [ -e $dir/dying ]; do sleep 0.01; done\n"
+                 "sed 's/\"ok\",\"reason\":\"\"/\"failed\",\"reason\":\"peer is gone\"/' $record > $out; exit 1",
+                 "touch $dir/dying; sleep 0.5; kill -9 $$"),
+      "verbs");
+  EXPECT_EQ(run(fake, two_hosts()).reason, "client 0 on 127.0.0.1: killed by signal 9 (Killed)");
 }
 
 TEST(PointRunner, AServerThatNeverListensStartsNoClient) {
@@ -154,12 +166,13 @@ TEST(PointRunner, TargetsAreFabricsOrHostsFilesOfThisMachine) {
   const RunTarget target = parse_target(folder.file("hosts"));
   EXPECT_EQ(target.fabric, "verbs");
   EXPECT_EQ(target.cast->server.name, "localhost");
+  EXPECT_NO_THROW(require_local(target, "h"));
   write_text(folder.file("hosts"), "# far away\nother.example\n");
-  EXPECT_EQ(
-      error_of([&] { parse_target(folder.file("hosts")); }),
-      folder.file("hosts") + ":2: host other.example is not this machine: there is no launcher for other machines yet");
+  const RunTarget far = parse_target(folder.file("hosts"));
+  EXPECT_EQ(error_of([&] { require_local(far, "h"); }),
+            "h:2: host other.example is not this machine: --launcher ssh or slurm can reach it");
   EXPECT_EQ(error_of([] { parse_target("sin:cib"); }),
-            R"(--hosts: expected sim:NAME, null or a hosts file, got "sin:cib", which is no file)");
+            R"(--hosts: expected sim:NAME, null, slurm or a hosts file, got "sin:cib", which is no file)");
 }
 
 TEST(PointRunner, AClusterThatIsNotThereIsRefusedWithThoseThatAre) {

@@ -16,7 +16,7 @@ constexpr const char* kBody =
 
 class SweepRun {
  public:
-  explicit SweepRun(const std::string& vary) : fake_(kBody) {
+  explicit SweepRun(const std::string& vary, const std::string& body = kBody) : fake_(body) {
     write_text(fake_.file("sweep.json"),
                R"({"schema": "verbscope.sweep/1", "benchmark": "send_rate", "vary": )" + vary + "}");
     options.sweep = fake_.file("sweep.json");
@@ -117,6 +117,74 @@ TEST(Run, TheCommandLineOverridesTheSweep) {
       sweep.records()[1].config.at("point"),
       Json::parse(
           R"({"benchmark":"send_rate","params":{"post_list":3,"size":9},"repetition":1,"seed":8,"fabric":"null"})"));
+}
+
+TEST(Run, AFailedPointIsTriedAgain) {
+  // Size 2 fails until it has run twice.
+  SweepRun sweep(R"({"size": [1, 2]})",
+                 "echo x >> $dir/runs; case \"$all\" in *--size=2*) echo x >> $dir/twos\n"
+                 "[ $(wc -l < $dir/twos) -gt 2 ] || { echo broken >&2; exit 1; } ;; esac\n"
+                 "cat $record > $out");
+  sweep.options.retries = 1;
+  EXPECT_EQ(sweep.run(), 1);
+  EXPECT_EQ(sweep.records()[1].environment.at("failed_attempts"), Json::array({"exit status 1: broken"}));
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  ASSERT_EQ(sweep.records().size(), 3u);
+  EXPECT_FALSE(sweep.records()[2].environment.contains("failed_attempts"));
+  EXPECT_EQ(sweep.processes_started(), 4u);
+}
+
+TEST(Run, FailFastStopsAtTheFirstFailure) {
+  SweepRun sweep(R"({"size": [1, 2, 4, 5]})");
+  sweep.options.fail_fast = true;
+  EXPECT_EQ(sweep.run(), 1);
+  EXPECT_EQ(sweep.records().size(), 2u);
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("stopped at the first failure: 2 points did not run\n"));
+}
+
+TEST(Run, PointsSideBySideKeepTheOrderOfTheirRecords) {
+  // The earlier, the longer it takes.
+  SweepRun sweep(R"({"size": [10, 11, 12, 13, 14, 15, 16, 17]})",
+                 "case \"$all\" in *--size=1[0-3]*) sleep 0.2;; esac; cat $record > $out");
+  sweep.options.jobs = 4;
+  EXPECT_EQ(sweep.run(), 0);
+  const auto records = sweep.records();
+  ASSERT_EQ(records.size(), 8u);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(records[i].config.at("point").at("params").at("size"), 10 + i);
+}
+
+TEST(Run, SharesOfTheListedPointsMakeUpTheSweep) {
+  SweepRun sweep(R"({"size": [10, 11, 12, 13, 14]})");
+  EXPECT_EQ(sweep.run(), 0);
+  std::string keys;
+  for (const Record& record : sweep.records()) {
+    if (record.config.at("point").at("params").at("size") != 12) keys += point_key(record.config.at("point")) + "\n";
+  }
+  sweep.options.points = sweep.options.out + ".points";
+  write_text(sweep.options.points, keys);
+  for (const char* share : {"0/2", "1/2"}) {
+    sweep.options.share = parse_share(share);
+    EXPECT_EQ(sweep.run(), 0);
+  }
+  std::vector<int> sizes;
+  for (const Record& record : sweep.records()) sizes.push_back(record.config.at("point").at("params").at("size"));
+  EXPECT_EQ(sizes, (std::vector<int>{10, 11, 12, 13, 14, 10, 13, 11, 14}));
+  for (const char* wrong : {"2/2", "1", "/", "a/b", "1/2x", "-1/2"}) {
+    EXPECT_THAT(error_of([&] { parse_share(wrong); }), testing::StartsWith("--share: expected I/N")) << wrong;
+  }
+}
+
+TEST(Run, EveryRecordSaysHowItWasMade) {
+  SweepRun sweep(R"({"size": [1]})");
+  EXPECT_EQ(sweep.run(), 0);
+  const Json environment = sweep.records()[0].environment;
+  const Json& harness = environment.at("harness");
+  EXPECT_EQ(harness.at("launcher"), "local");
+  EXPECT_FALSE(harness.at("command_line").empty());
+  EXPECT_THAT(harness.at("started").get<std::string>(),
+              testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[+-][0-9]{2}:[0-9]{2}"));
+  EXPECT_TRUE(environment.at("hosts").at("localhost").contains("clock_source"));
 }
 
 TEST(Run, WhatIsWrongBeforeTheFirstPointStartsNothing) {

@@ -163,5 +163,19 @@ TEST(Sweep, GoodValuesOfEveryTypePass) {
   EXPECT_NO_THROW(check_sweep(parse_sweep(sweep_text(good), "s"), parse_benchmark_spec(kFakeDescription, "d")));
 }
 
+TEST(Sweep, SeveralBenchmarksEachHaveAllPoints) {
+  const Sweep sweep = parse_sweep(
+      R"({"schema": "verbscope.sweep/1", "benchmark": ["send_rate", "recv_rate"], "vary": {"size": [1, 2]}})", "s");
+  const std::vector<Point> points = expand_sweep(sweep, "null");
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_EQ(points[1].benchmark, "send_rate");
+  EXPECT_EQ(points[2].benchmark, "recv_rate");
+  EXPECT_EQ(points[2].params.at("size"), 1);
+  for (const char* wrong : {"[]", R"(["a", "a"])", "[1]", "{}"}) {
+    const std::string text = fmt::format(R"({{"schema": "verbscope.sweep/1", "benchmark": {}}})", wrong);
+    EXPECT_THAT(error_of([&] { parse_sweep(text, "s"); }), testing::HasSubstr("\"benchmark")) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace verbscope

@@ -21,6 +21,7 @@ MODULES = ["virtio_pci", "9pnet_virtio", "9p", "overlay"]  # up to the host's ro
 TOOLS = ["qemu-system-x86_64", "modprobe", "depmod", "cpio", "busybox", "rdma", "ip", "ibv_devinfo"]
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin:/bin"
 HERE = pathlib.Path(__file__).resolve().parent
+RUNNING = []  # the machines that were started
 
 
 class Unavailable(Exception):
@@ -93,10 +94,10 @@ def make_initramfs(kernel, folder):
     return image
 
 
-def qemu_command(kernel, image, out):
+def qemu_command(kernel, image, out, network):
     fast = os.environ.get("VERBSCOPE_KVM") == "1"
     command = ["qemu-system-x86_64", *(["-accel", "kvm", "-cpu", "host"] if fast else ["-accel", "tcg,thread=multi", "-cpu", "max"])]
-    command += ["-m", "3G", "-smp", "2", "-nographic", "-no-reboot", "-nic", "none"]
+    command += ["-m", "3G", "-smp", "2", "-nographic", "-no-reboot", *(network or ["-nic", "none"])]
     command += ["-kernel", f"/boot/vmlinuz-{kernel}", "-initrd", str(image), "-append", "console=ttyS0 quiet panic=-1"]
     for tag, path, more in [("host", "/", ",readonly=on"), ("out", out, "")]:
         escaped = str(path).replace(",", ",,")
@@ -110,41 +111,75 @@ def console_tail(console, lines=40):
     return "--- the machine's console ends with:\n" + "\n".join(text.splitlines()[-lines:])
 
 
-def run(script, out, cache, variables, boot_limit_s, limit_s):
-    """Boots the machine and runs the bash file `script` in it with `variables` in its environment.
+def boot(script, out, cache, variables, network=()):
+    """Starts the machine, which runs the bash file `script` with `variables` in its environment; returns its process.
 
-    `out` (emptied first) is /run/verbscope inside. Returns the seconds it took. Raises Unavailable, or Failed when it does
-    not boot within boot_limit_s, is not finished within limit_s, or the script ends with a non-zero status.
+    `out` (emptied first) is /run/verbscope inside, and has console.log. `network` are further arguments of QEMU. Raises
+    Unavailable. The caller ends the process; a SIGTERM to this one ends it as well.
     """
     require_host()
-    out = pathlib.Path(out).resolve()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     exports = "".join(f"export {name}={shlex.quote(str(value))}\n" for name, value in variables.items())
     (out / "guest.sh").write_text(exports + pathlib.Path(script).read_text())
     kernel = find_kernel()
     image = make_initramfs(kernel, cache)
-    console = out / "console.log"
-    start = time.monotonic()
-    with console.open("wb") as log:
-        machine = subprocess.Popen(qemu_command(kernel, image, out), stdin=subprocess.DEVNULL, stdout=log,
+    with (out / "console.log").open("wb") as log:
+        machine = subprocess.Popen(qemu_command(kernel, image, out, network), stdin=subprocess.DEVNULL, stdout=log,
                                    stderr=subprocess.STDOUT, env={**os.environ, "PATH": PATH}, start_new_session=True)
-        # A time limit of ctest ends this process by SIGTERM: the machine must not outlive it.
-        signal.signal(signal.SIGTERM, lambda *_: (machine.kill(), os._exit(1)))
-        try:
-            while machine.poll() is None:
-                passed = time.monotonic() - start
-                if passed > boot_limit_s and not (out / "booted").exists():
-                    raise Failed(f"the machine did not boot within {boot_limit_s} s\n{console_tail(console)}")
-                if passed > limit_s:
-                    raise Failed(f"the machine did not finish within {limit_s} s\n{console_tail(console)}")
-                time.sleep(0.1)
-        finally:
-            if machine.poll() is None:
-                machine.kill()
-                machine.wait()
+    RUNNING.append(machine)
+    # A time limit of ctest ends this process by SIGTERM: no machine must outlive it.
+    signal.signal(signal.SIGTERM, lambda *_: ([each.kill() for each in RUNNING], os._exit(1)))
+    return machine
+
+
+def run(script, out, cache, variables, boot_limit_s, limit_s):
+    """Boots the machine and runs the bash file `script` in it with `variables` in its environment.
+
+    `out` (emptied first) is /run/verbscope inside. Raises Unavailable, or Failed when it does not boot within boot_limit_s,
+    is not finished within limit_s, or the script ends with a non-zero status.
+    """
+    out = pathlib.Path(out).resolve()
+    start = time.monotonic()
+    machine = boot(script, out, cache, variables)
+    console = out / "console.log"
+    try:
+        while machine.poll() is None:
+            passed = time.monotonic() - start
+            if passed > boot_limit_s and not (out / "booted").exists():
+                raise Failed(f"the machine did not boot within {boot_limit_s} s\n{console_tail(console)}")
+            if passed > limit_s:
+                raise Failed(f"the machine did not finish within {limit_s} s\n{console_tail(console)}")
+            time.sleep(0.1)
+    finally:
+        if machine.poll() is None:
+            machine.kill()
+            machine.wait()
     status = out / "exit_status"
     if not status.exists() or status.read_text().strip() != "0":
         ended = status.read_text().strip() if status.exists() else "none: it ended before the script did"
         raise Failed(f"the script's exit status in the machine: {ended}\n{console_tail(console)}")
-    return time.monotonic() - start
+
+
+def tell(out, expected, run_checks):
+    """The end of a test that boots machines: calls run_checks, which gives what came of each check by its name, and says it.
+
+    Returns the exit status: 0 when these are the checks that were expected; 77 when this host cannot run the machines.
+    """
+    start = time.monotonic()
+    try:
+        results = run_checks()
+    except Unavailable as missing:
+        ci = os.environ.get("CI") == "true"
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "skipped").write_text(f"{missing}\n")
+        print(f"{'cannot run' if ci else 'skipped'}: {missing}")
+        return 1 if ci else 77
+    except Failed as failure:
+        print(failure)
+        return 1
+    unknown = sorted(set(results) ^ set(expected))
+    print(f"{len(results)} checks in {time.monotonic() - start:.0f} s")
+    if unknown:
+        print("run and listed in CMakeLists.txt are not the same checks:\n  " + "\n  ".join(unknown))
+    return 1 if unknown else 0

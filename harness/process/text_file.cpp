@@ -1,4 +1,4 @@
-#include "harness/text_file.hpp"
+#include "harness/process/text_file.hpp"
 
 #include <fstream>
 

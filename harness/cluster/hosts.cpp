@@ -1,72 +1,36 @@
-#include "harness/hosts.hpp"
+#include "harness/cluster/hosts.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
-#include <cstdint>
+#include <cstdlib>
 
 #include "common/error.hpp"
-#include "harness/text_file.hpp"
+#include "harness/cluster/host_range.hpp"
+#include "harness/cluster/host_words.hpp"
+#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 
-// Text of the file in a message: short, and nothing that a terminal would obey.
-std::string in_quotes(std::string_view text) {
-  std::string shown(text.substr(0, 60));
-  std::ranges::replace_if(
-      shown, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return '"' + shown + (text.size() > 60 ? "...\"" : "\"");
-}
-
-// Letters, digits and `others`, not beginning with '-': no host file can smuggle in an option or a command.
-bool is_plain(std::string_view text, std::string_view others) {
-  const auto plain = [others](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           others.find(c) != std::string_view::npos;
-  };
-  return !text.empty() && text.front() != '-' && text.size() <= 255 && std::ranges::all_of(text, plain);
-}
-
-int parse_number(std::string_view text, int low, int high, const std::string& what) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) {
-    fail("{}: expected a number from {} to {}, got {}", what, low, high, in_quotes(text));
-  }
-  return value;
-}
-
-// The part of a range inside the brackets: "01-16,20" gives 01 ... 16 20.
-std::vector<std::string> expand_list(std::string_view list, const std::string& what) {
-  std::vector<std::string> out;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    const std::string_view item = list.substr(0, comma);
-    const std::size_t dash = item.find('-');
-    const std::string_view low = item.substr(0, dash);
-    const std::string_view high = dash == std::string_view::npos ? low : item.substr(dash + 1);
-    const int first = parse_number(low, 0, 99'999'999, what);
-    const int last = parse_number(high, 0, 99'999'999, what);
-    if (last < first) fail("{}: the range {} runs backwards", what, in_quotes(item));
-    if (static_cast<std::size_t>(last - first) >= kMaxHosts - std::min(out.size(), kMaxHosts - 1)) {
-      fail("{}: more than {} hosts", what, kMaxHosts);
-    }
-    for (int n = first; n <= last; ++n) out.push_back(fmt::format("{:0{}}", n, low.size()));
-    if (comma == std::string_view::npos) return out;
-    list.remove_prefix(comma + 1);
-  }
-}
-
 void set_device(Host& host, std::string_view value, const std::string& what) {
   const std::size_t colon = value.find(':');
   host.device = value.substr(0, colon);
   if (!is_plain(host.device, "._-")) fail("{}: {} is not a device name", what, in_quotes(host.device));
   if (colon != std::string_view::npos) host.ib_port = parse_number(value.substr(colon + 1), 1, 255, what);
+}
+
+// "0-3,8"
+bool is_core_list(std::string_view text) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (text.empty() || text.size() > 255 || !digit(text.front()) || !digit(text.back())) return false;
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    if (!digit(text[i]) && ((text[i] != ',' && text[i] != '-') || !digit(text[i - 1]))) return false;
+  }
+  return true;
 }
 
 HostRole parse_role(std::string_view value, const std::string& what) {
@@ -88,11 +52,19 @@ void set_key(Host& host, std::string_view word, const std::string& where) {
     host.gid_index = parse_number(value, -1, 65535, what);
   } else if (key == "role") {
     host.role = parse_role(value, what);
-  } else if (key == "address") {
+  } else if (key == "address" || key == "management") {
     if (!is_plain(value, "._-:")) fail("{}: {} is not an address", what, in_quotes(value));
-    host.address = value;
+    (key == "address" ? host.address : host.management) = value;
+  } else if (key == "ssh_port") {
+    host.ssh_port = parse_number(value, 1, 65535, what);
+  } else if (key == "cores") {
+    if (!is_core_list(value)) fail("{}: expected cores as 0-3,8, got {}", what, in_quotes(value));
+    host.cores = value;
+  } else if (key == "numa_node") {
+    host.numa_node = parse_number(value, 0, 1023, what);
   } else {
-    fail("{}: unknown key {}, allowed: device, gid_index, role, address", where, in_quotes(key));
+    fail("{}: unknown key {}, allowed: device, gid_index, role, address, management, ssh_port, cores, numa_node", where,
+         in_quotes(key));
   }
 }
 
@@ -121,6 +93,7 @@ void parse_line(std::string_view line, int number, const std::string& where, std
     if (!is_plain(host.user, "._-")) fail("{}: {} is not a user name", where, in_quotes(host.user));
   }
   for (std::size_t i = 1; i < words.size(); ++i) set_key(host, words[i], where);
+  if (!host.cores.empty() && host.numa_node >= 0) fail("{}: cores and numa_node exclude each other", where);
   for (std::string& each : expand_host_range(std::string(name), where)) {
     if (!is_plain(each, "._-:")) fail("{}: {} is not a host name", where, in_quotes(each));
     if (hosts.size() == kMaxHosts) fail("{}: more than {} hosts", where, kMaxHosts);
@@ -131,26 +104,8 @@ void parse_line(std::string_view line, int number, const std::string& where, std
 
 }  // namespace
 
-std::vector<std::string> expand_host_range(const std::string& pattern, const std::string& where) {
-  const std::size_t open = pattern.find('[');
-  const std::size_t close = pattern.find(']');
-  if (open == std::string::npos && close == std::string::npos) return {pattern};
-  if (open == std::string::npos || close == std::string::npos || close < open) {
-    fail("{}: the brackets of {} do not pair", where, in_quotes(pattern));
-  }
-  const std::string what = fmt::format("{}: range {}", where, in_quotes(pattern));
-  std::vector<std::string> out;
-  for (const std::string& tail : expand_host_range(pattern.substr(close + 1), where)) {
-    for (const std::string& number : expand_list(std::string_view(pattern).substr(open + 1, close - open - 1), what)) {
-      if (out.size() == kMaxHosts) fail("{}: more than {} hosts", what, kMaxHosts);
-      out.push_back(pattern.substr(0, open) + number + tail);
-    }
-  }
-  return out;
-}
-
-std::vector<Host> read_hosts_file(const std::filesystem::path& path) {
-  return parse_hosts(read_text_file(path), path);
+std::vector<Host> read_hosts(const std::string& hosts) {
+  return hosts == "slurm" ? slurm_hosts(std::getenv("SLURM_JOB_NODELIST")) : parse_hosts(read_text_file(hosts), hosts);
 }
 
 std::vector<Host> parse_hosts(std::string_view text, const std::string& where) {
@@ -166,12 +121,33 @@ std::vector<Host> parse_hosts(std::string_view text, const std::string& where) {
   return hosts;
 }
 
+std::vector<Host> slurm_hosts(const char* job_node_list) {
+  const std::string where = "SLURM_JOB_NODELIST";
+  if (job_node_list == nullptr) fail("{} is not set: this is no Slurm allocation", where);
+  std::vector<Host> hosts;
+  for (std::string& name : expand_host_list(job_node_list, where)) {
+    if (!is_plain(name, "._-")) fail("{}: {} is not a host name", where, in_quotes(name));
+    hosts.emplace_back().name = std::move(name);
+  }
+  return hosts;
+}
+
+std::string to_string(HostRole role) {
+  return role == HostRole::server ? "server" : role == HostRole::client ? "client" : "any";
+}
+
 bool is_this_machine(const std::string& name) {
   if (name == "localhost" || name == "::1" || name.starts_with("127.")) return true;
   char hostname[HOST_NAME_MAX + 1] = {};
   if (gethostname(hostname, sizeof hostname - 1) != 0) return false;
   const std::string full = hostname;
   return name == full || name == full.substr(0, full.find('.'));
+}
+
+std::vector<Host> Cast::all() const {
+  std::vector<Host> out{server};
+  out.insert(out.end(), clients.begin(), clients.end());
+  return out;
 }
 
 Cast cast_roles(const std::vector<Host>& hosts, const std::string& where) {

@@ -7,37 +7,26 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/fd.hpp"
+#include "harness/process/stop.hpp"
 
 namespace verbscope {
 
-// While it lives, SIGINT and SIGTERM do not end this process but make fd() readable, for good and for every thread
-// started after it; children start with the default.
-class Interrupt {
- public:
-  Interrupt();
-  Interrupt(const Interrupt&) = delete;
-  Interrupt& operator=(const Interrupt&) = delete;
-  ~Interrupt();
-  int fd() const { return fd_.get(); }
-  // True from the first signal on.
-  bool pending() const;
-
- private:
-  Fd fd_;
-};
+// Read and write end of a pipe: closed by exec, the write end without waiting. Throws Error.
+std::pair<Fd, Fd> make_pipe();
 
 class Child {
  public:
   using OutputHook = std::function<void(std::string_view)>;
 
-  // Starts arguments[0] (a path) with its own process group and /dev/null as input. It is killed when the thread that
-  // started it ends, even by SIGKILL. `on_stdout` sees standard output as
-  // it comes; `environment` ("NAME=value") is added to this process's own. Throws "cannot start PATH: reason".
+  // Starts arguments[0] (a path) with its own process group and `input`, or /dev/null, as standard input. It is killed
+  // when the thread that started it ends, even by SIGKILL. `on_stdout` sees standard output as it comes; `environment`
+  // ("NAME=value") is added to this process's own. Throws "cannot start PATH: reason".
   explicit Child(const std::vector<std::string>& arguments, OutputHook on_stdout = {},
-                 const std::vector<std::string>& environment = {});
+                 const std::vector<std::string>& environment = {}, Fd input = {});
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child();
@@ -77,21 +66,8 @@ class Child {
 enum class WaitEnd { satisfied, timeout, interrupted };
 
 // Reads the children's output and notes their ends until `satisfied` says true (asked after every event), the deadline
-// passes, or the interrupt comes. `interrupt` may be null.
+// passes, or the stop comes. `stop` may be null.
 WaitEnd wait_children(const std::vector<Child*>& children, std::chrono::steady_clock::time_point deadline,
-                      Interrupt* interrupt, const std::function<bool()>& satisfied);
-
-// A folder under the system's temporary folder, removed with all in it.
-class TempFolder {
- public:
-  TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  ~TempFolder();
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+                      StopSource* stop, const std::function<bool()>& satisfied);
 
 }  // namespace verbscope

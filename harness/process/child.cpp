@@ -1,9 +1,8 @@
-#include "harness/child.hpp"
+#include "harness/process/child.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 
 #include "common/error.hpp"
 
@@ -19,12 +17,6 @@ namespace verbscope {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::pair<Fd, Fd> make_pipe() {
-  int ends[2];
-  check("pipe2", pipe2(ends, O_CLOEXEC | O_NONBLOCK));
-  return {Fd(ends[0]), Fd(ends[1])};
-}
 
 // Output goes into records and onto terminals: everything but printable ASCII becomes '?'.
 std::string printable(std::string line) {
@@ -44,19 +36,19 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
 // What the child becomes, made before the fork: after it, only async-signal-safe calls.
 struct Image {
   std::vector<char*> arguments, variables;
-  int stdout_fd, stderr_fd;
+  int stdin_fd, stdout_fd, stderr_fd;
   int errors_fd;  // closed by the start of the program; an errno when it cannot start
 };
 
-// In the child: a group of its own, no blocked signals, /dev/null as input, the two pipes as output; it dies with the
+// In the child: a group of its own, no blocked or ignored signals, its input, the two pipes as output; it dies with the
 // thread that started it, however that ends.
 [[noreturn]] void become(const Image& image, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
-  const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const bool ready = setpgid(0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && null_fd >= 0 &&
-                     dup2(null_fd, STDIN_FILENO) >= 0 && dup2(image.stdout_fd, STDOUT_FILENO) >= 0 &&
-                     dup2(image.stderr_fd, STDERR_FILENO) >= 0 && sigprocmask(SIG_SETMASK, &none, nullptr) == 0;
+  const bool ready = setpgid(0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+                     dup2(image.stdin_fd, STDIN_FILENO) >= 0 && dup2(image.stdout_fd, STDOUT_FILENO) >= 0 &&
+                     dup2(image.stderr_fd, STDERR_FILENO) >= 0 && sigprocmask(SIG_SETMASK, &none, nullptr) == 0 &&
+                     std::signal(SIGPIPE, SIG_DFL) != SIG_ERR;
   if (getppid() != parent) _exit(EXIT_FAILURE);  // it ended before prctl
   if (ready) execve(image.arguments[0], image.arguments.data(), image.variables.data());
   const int error = errno;
@@ -65,11 +57,10 @@ struct Image {
 }
 
 // Returns the process id.
-int spawn(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, int stdout_fd,
-          int stderr_fd) {
+int spawn(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, int stdin_fd,
+          int stdout_fd, int stderr_fd) {
   auto [errors_read, errors_write] = make_pipe();
-  check("fcntl", fcntl(errors_read.get(), F_SETFL, 0));
-  Image image{c_strings(arguments), c_strings(environment), stdout_fd, stderr_fd, errors_write.get()};
+  Image image{c_strings(arguments), c_strings(environment), stdin_fd, stdout_fd, stderr_fd, errors_write.get()};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     image.variables.insert(image.variables.end() - 1, *variable);
   }
@@ -88,41 +79,26 @@ int spawn(const std::vector<std::string>& arguments, const std::vector<std::stri
 
 }  // namespace
 
-Interrupt::Interrupt() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  check("block SIGINT and SIGTERM", sigprocmask(SIG_BLOCK, &signals, nullptr));
-  fd_ = Fd(check("signalfd", signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)));
-}
-
-Interrupt::~Interrupt() {
-  signalfd_siginfo info;  // takes a signal that has come, so that it is not delivered late
-  while (read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-  }
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
-}
-
-bool Interrupt::pending() const {
-  pollfd polled{fd_.get(), POLLIN, 0};
-  return poll(&polled, 1, 0) > 0;
+std::pair<Fd, Fd> make_pipe() {
+  int ends[2];
+  check("pipe2", pipe2(ends, O_CLOEXEC));
+  std::pair<Fd, Fd> out{Fd(ends[0]), Fd(ends[1])};
+  check("fcntl", fcntl(ends[1], F_SETFL, O_NONBLOCK));
+  return out;
 }
 
 Child::Child(const std::vector<std::string>& arguments, OutputHook on_stdout,
-             const std::vector<std::string>& environment)
+             const std::vector<std::string>& environment, Fd input)
     : on_stdout_(std::move(on_stdout)) {
   if (access(arguments[0].c_str(), X_OK) != 0) fail("cannot start {}: {}", arguments[0], errno_text(errno));
   auto [stdout_read, stdout_write] = make_pipe();
   auto [stderr_read, stderr_write] = make_pipe();
-  // The child writes as programs do: without O_NONBLOCK.
-  check("fcntl", fcntl(stdout_write.get(), F_SETFL, 0));
-  check("fcntl", fcntl(stderr_write.get(), F_SETFL, 0));
-  pid_ = spawn(arguments, environment, stdout_write.get(), stderr_write.get());
+  for (const auto& [ours, the_childs] : {std::pair(&stdout_read, &stdout_write), {&stderr_read, &stderr_write}}) {
+    check("fcntl", fcntl(ours->get(), F_SETFL, O_NONBLOCK));
+    check("fcntl", fcntl(the_childs->get(), F_SETFL, 0));  // it writes as programs do
+  }
+  if (input.get() < 0) input = Fd(check("open /dev/null", open("/dev/null", O_RDONLY | O_CLOEXEC)));
+  pid_ = spawn(arguments, environment, input.get(), stdout_write.get(), stderr_write.get());
   running_ = true;
   stdout_ = std::move(stdout_read);
   stderr_ = std::move(stderr_read);
@@ -171,6 +147,7 @@ void Child::end(std::chrono::milliseconds patience) {
 }
 
 void Child::add_tail_line(std::string line) {
+  if (line.ends_with('\r')) line.pop_back();
   tail_.push_back(printable(std::move(line)));
   if (tail_.size() > kTailLines) tail_.pop_front();
 }
@@ -219,7 +196,7 @@ void Child::reap() {
 // Polls the descriptors of all children: what it needs of Child's inside.
 class ChildWaiter {
  public:
-  ChildWaiter(const std::vector<Child*>& children, Interrupt* interrupt) : children_(children), interrupt_(interrupt) {}
+  ChildWaiter(const std::vector<Child*>& children, StopSource* stop) : children_(children), stop_(stop) {}
 
   // Waits for one event, at most until `deadline`, and lets the children take theirs.
   void wait_one(Clock::time_point deadline) {
@@ -227,7 +204,7 @@ class ChildWaiter {
     const auto add = [&polled](int fd) {
       if (fd >= 0) polled.push_back({fd, POLLIN, 0});
     };
-    if (interrupt_ != nullptr) add(interrupt_->fd());
+    if (stop_ != nullptr) add(stop_->fd());
     for (const Child* child : children_) {
       add(child->stdout_.get());
       add(child->stderr_.get());
@@ -245,28 +222,18 @@ class ChildWaiter {
 
  private:
   const std::vector<Child*>& children_;
-  Interrupt* interrupt_;
+  StopSource* stop_;
 };
 
-WaitEnd wait_children(const std::vector<Child*>& children, Clock::time_point deadline, Interrupt* interrupt,
+WaitEnd wait_children(const std::vector<Child*>& children, Clock::time_point deadline, StopSource* stop,
                       const std::function<bool()>& satisfied) {
-  ChildWaiter waiter(children, interrupt);
+  ChildWaiter waiter(children, stop);
   while (!satisfied()) {
-    if (interrupt != nullptr && interrupt->pending()) return WaitEnd::interrupted;
+    if (stop != nullptr && stop->pending()) return WaitEnd::interrupted;
     if (Clock::now() >= deadline) return WaitEnd::timeout;
     waiter.wait_one(deadline);
   }
   return WaitEnd::satisfied;
-}
-
-TempFolder::TempFolder() {
-  path_ = (std::filesystem::temp_directory_path() / "verbscope-XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) throw_errno("make a temporary folder " + path_, errno);
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace verbscope

@@ -1,0 +1,130 @@
+#include "harness/cluster/deploy.hpp"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "common/environment.hpp"
+#include "common/error.hpp"
+#include "harness/cluster/remote_call.hpp"
+#include "harness/process/child.hpp"
+#include "harness/process/find_program.hpp"
+#include "harness/process/temp_folder.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::chrono::seconds kAskLimit{60};
+constexpr std::chrono::seconds kCopyLimit{600};
+
+// The answers stand between two words of ours: a login script may print as well.
+constexpr std::string_view kAnswer = "verbscope-deploy";
+
+// What the host is, and which of the programs HASH/NAME in its arguments it has, whole.
+constexpr const char* kAskScript =
+    "d=$HOME/.cache/verbscope; echo verbscope-deploy $(uname -m); echo verbscope-deploy \"$d\"; "
+    "for p; do [ \"$(sha256sum 2>/dev/null < \"$d/$p\" | cut -c1-64)\" = \"${p%/*}\" ] && echo verbscope-deploy "
+    "\"$p\"; "
+    "done 2>/dev/null; :";
+
+// Puts its compressed input to HASH/NAME, $1: beside the place first, checked, and then moved, so that no other sees a
+// part of it.
+constexpr const char* kCopyScript =
+    "set -e; umask 077; d=$HOME/.cache/verbscope; mkdir -p \"$d/${1%/*}\"; t=$(mktemp \"$d/new.XXXXXX\"); "
+    "trap 'rm -f \"$t\"' EXIT; gzip -dc > \"$t\"; [ \"$(sha256sum < \"$t\" | cut -c1-64)\" = \"${1%/*}\" ] || "
+    "{ echo 'the copy differs from what was sent' >&2; exit 1; }; chmod 700 \"$t\"; mv -f \"$t\" \"$d/$1\"";
+
+constexpr const char* kRemoveScript = "rm -rf \"$HOME/.cache/verbscope\"";
+
+std::vector<std::string> script(const char* text, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"sh", "-c", text, "sh"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+std::vector<std::string> answers_in(const std::string& output) {
+  std::vector<std::string> out;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kAnswer)) out.push_back(line.substr(std::min(line.size(), kAnswer.size() + 1)));
+  }
+  return out;
+}
+
+// Runs a tool of this machine to its end, its output to a file.
+void run_tool(const std::vector<std::string>& command, const std::string& what, const Child::OutputHook& hear) {
+  Child tool(command, hear);
+  wait_children({&tool}, std::chrono::steady_clock::now() + kCopyLimit, nullptr, [&tool] { return !tool.running(); });
+  if (tool.running() || !tool.succeeded()) fail("{}: {}", what, tool.end_text());
+}
+
+void copy(Launcher& launcher, const Host& host, const Program& program, StopSource* stop) {
+  const TempFolder folder;
+  const std::string packed = folder.file("packed");
+  run_tool({"/bin/sh", "-c", "exec gzip -1 -c < \"$1\" > \"$2\"", "sh", program.path.string(), packed}, "gzip", {});
+  Fd input(check("open " + packed, open(packed.c_str(), O_RDONLY | O_CLOEXEC)));
+  remote_call(launcher, host, "copy " + program.name, script(kCopyScript, {program.hash + "/" + program.name}),
+              kCopyLimit, stop, std::move(input));
+}
+
+}  // namespace
+
+std::vector<Program> hash_programs(const std::filesystem::path& folder, const std::vector<std::string>& names) {
+  std::vector<Program> out;
+  std::vector<std::string> command{find_program("sha256sum"), "--"};
+  for (const std::string& name : names) {
+    if (!std::filesystem::is_regular_file(folder / name))
+      fail("{} is not there to be deployed", (folder / name).string());
+    out.push_back({name, folder / name, ""});
+    command.push_back((folder / name).string());
+  }
+  std::string output;
+  run_tool(command, "sha256sum", [&output](std::string_view chunk) { output += chunk; });
+  std::istringstream lines(output);
+  for (Program& program : out) {
+    std::string line;
+    std::getline(lines, line);
+    program.hash = line.substr(0, line.find(' '));
+    if (program.hash.size() != 64) fail("sha256sum gave no hash of {}", program.path.string());
+  }
+  return out;
+}
+
+std::size_t Deployment::deploy(Launcher& launcher, const Host& host, const std::vector<Program>& programs,
+                               StopSource* stop) {
+  std::vector<std::string> wanted;
+  for (const Program& program : programs) wanted.push_back(program.hash + "/" + program.name);
+  std::vector<std::string> answers =
+      answers_in(remote_call(launcher, host, "look", script(kAskScript, wanted), kAskLimit, stop));
+  if (answers.size() < 2 || !answers[1].starts_with('/')) fail("host {}: it does not say where its home is", host.name);
+  utsname here{};
+  check("uname", uname(&here));
+  if (answers[0] != here.machine) {
+    fail("host {}: its architecture is {}, these programs are for {}", host.name, answers[0], here.machine);
+  }
+  std::size_t copied = 0;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    paths_[{host.name, programs[i].name}] = answers[1] + "/" + wanted[i];
+    if (std::ranges::find(answers, wanted[i]) != answers.end()) continue;
+    copy(launcher, host, programs[i], stop);
+    ++copied;
+  }
+  const std::string version = build_info().version;
+  const std::string told =
+      remote_call(launcher, host, "start verbscope", {*path(host, "verbscope"), "--version"}, kAskLimit, stop);
+  if (told.find(version) == std::string::npos) fail("host {}: verbscope there is not version {}", host.name, version);
+  return copied;
+}
+
+const std::string* Deployment::path(const Host& host, const std::string& program) const {
+  const auto found = paths_.find({host.name, program});
+  return found == paths_.end() ? nullptr : &found->second;
+}
+
+void remove_deployed(Launcher& launcher, const Host& host, StopSource* stop) {
+  remote_call(launcher, host, "clean", script(kRemoveScript, {}), kAskLimit, stop);
+}
+
+}  // namespace verbscope

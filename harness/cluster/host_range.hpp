@@ -1,0 +1,21 @@
+// Ranges of host names, as hosts files and Slurm write them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace verbscope {
+
+// The most hosts that a file or a list may name.
+inline constexpr std::size_t kMaxHosts = 4096;
+
+// "node[01-03,7]" gives node01 node02 node03 node7. Throws when brackets do not pair, a range runs backwards, or more
+// than kMaxHosts come out.
+std::vector<std::string> expand_host_range(const std::string& pattern, const std::string& where);
+
+// Patterns with commas between them, as in SLURM_JOB_NODELIST: "node[01-03],login". Same errors; an empty list is one.
+std::vector<std::string> expand_host_list(std::string_view list, const std::string& where);
+
+}  // namespace verbscope

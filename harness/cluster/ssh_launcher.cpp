@@ -1,0 +1,83 @@
+#include "harness/cluster/ssh_launcher.hpp"
+
+#include <algorithm>
+
+#include "common/error.hpp"
+#include "harness/cluster/shell_quote.hpp"
+#include "harness/process/find_program.hpp"
+
+namespace verbscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kUp = "verbscope-connected";
+// From the TCP connection, which has its own limit, to a running shell: keys and login of a busy or emulated host.
+constexpr std::chrono::seconds kLoginTime{20};
+
+std::string destination(const Host& host) {
+  return host.user + "@" + host.management_address() + ":" + std::to_string(host.ssh_port);
+}
+
+}  // namespace
+
+SshLauncher::SshLauncher(const LauncherOptions& options, StopSource* stop)
+    : ssh_(find_program("ssh")), config_(options.ssh_config), connect_timeout_(options.connect_timeout), stop_(stop) {}
+
+std::vector<std::string> SshLauncher::ssh(const Host& host, const std::string& socket,
+                                          const std::vector<std::string>& options,
+                                          const std::vector<std::string>& words) const {
+  std::vector<std::string> out{ssh_, "-T", "-S", socket};
+  if (!config_.empty()) out.insert(out.end(), {"-F", config_});
+  for (const char* option : {"BatchMode=yes", "LogLevel=ERROR", "RemoteCommand=none", "PermitLocalCommand=no",
+                             "ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "EscapeChar=none"}) {
+    out.insert(out.end(), {"-o", option});
+  }
+  out.insert(out.end(), {"-o", fmt::format("ConnectTimeout={}", connect_timeout_.count())});
+  if (!host.user.empty()) out.insert(out.end(), {"-l", host.user});
+  if (host.ssh_port != 0) out.insert(out.end(), {"-p", std::to_string(host.ssh_port)});
+  out.insert(out.end(), options.begin(), options.end());
+  out.insert(out.end(), {"--", host.management_address(), shell_quote(words)});
+  return out;
+}
+
+void SshLauncher::connect(const Host& host, Connection& connection) {
+  connection.child.reset();
+  connection.socket = sockets_.file(std::to_string(next_socket_++));
+  auto [read_end, write_end] = make_pipe();
+  connection.input = std::move(write_end);
+  connection.up = false;
+  const auto hear = [&connection, heard = std::string()](std::string_view chunk) mutable {
+    if (connection.up) return;
+    heard.append(chunk.substr(0, 4096 - std::min<std::size_t>(4096, heard.size())));
+    connection.up = heard.find(kUp) != std::string::npos;
+  };
+  connection.child =
+      std::make_unique<Child>(ssh(host, connection.socket, {"-o", "ControlMaster=yes", "-o", "ControlPersist=no"},
+                                  {"sh", "-c", fmt::format("echo {}; exec cat", kUp)}),
+                              hear, std::vector<std::string>{}, std::move(read_end));
+  const auto limit = connect_timeout_ + kLoginTime;
+  const auto settled = [&connection] { return connection.up || !connection.child->running(); };
+  const WaitEnd end = wait_children({connection.child.get()}, Clock::now() + limit, stop_, settled);
+  if (connection.up && connection.child->running()) return;
+  const std::vector<std::string> tail = connection.child->tail();
+  connection.child.reset();
+  if (end == WaitEnd::timeout) fail("ssh: no answer after {} s", limit.count());
+  if (end == WaitEnd::interrupted) fail("ssh: interrupted");
+  fail("ssh: cannot connect: {}", tail.empty() ? "it ended without a word" : tail.back());
+}
+
+std::vector<std::string> SshLauncher::command(const Host& host, const std::vector<std::string>& words) {
+  Connection& connection = connections_[destination(host)];
+  if (connection.child) {
+    wait_children({connection.child.get()}, Clock::now(), nullptr, [] { return false; });  // notes its end
+  }
+  if (!connection.child || !connection.child->running()) connect(host, connection);
+  return ssh(host, connection.socket, {"-o", "ControlMaster=no"}, words);
+}
+
+void SshLauncher::lost(const Host& host) {
+  connections_.erase(destination(host));
+}
+
+}  // namespace verbscope

@@ -1,0 +1,42 @@
+// The system's OpenSSH client. One connection a host, opened at the first use, carries everything for it; it is a child
+// of this process, so that nothing stays behind. No password is asked for, and host keys count as the user configured.
+#pragma once
+
+#include <map>
+
+#include "harness/cluster/launcher.hpp"
+#include "harness/process/child.hpp"
+#include "harness/process/temp_folder.hpp"
+
+namespace verbscope {
+
+class SshLauncher : public Launcher {
+ public:
+  // Throws when there is no ssh.
+  SshLauncher(const LauncherOptions& options, StopSource* stop);
+  const char* name() const override { return "ssh"; }
+  std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) override;
+  void lost(const Host& host) override;
+
+ private:
+  // The connection that the others share: it runs `cat` there until its input is closed.
+  struct Connection {
+    std::string socket;
+    Fd input;
+    std::unique_ptr<Child> child;
+    bool up = false;
+  };
+
+  std::vector<std::string> ssh(const Host& host, const std::string& socket, const std::vector<std::string>& options,
+                               const std::vector<std::string>& words) const;
+  void connect(const Host& host, Connection& connection);
+
+  std::string ssh_, config_;
+  std::chrono::seconds connect_timeout_;
+  StopSource* stop_;
+  TempFolder sockets_;  // mode 0700
+  int next_socket_ = 0;
+  std::map<std::string, Connection> connections_;
+};
+
+}  // namespace verbscope

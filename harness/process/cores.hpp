@@ -1,0 +1,13 @@
+// The cores of a NUMA node of this machine.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace verbscope {
+
+// As Linux lists them, "0-13,28-41". `root` is where /sys is looked for. Throws when there is no such node, or it has
+// no core.
+std::string cores_of_node(int node, const std::filesystem::path& root = "/");
+
+}  // namespace verbscope

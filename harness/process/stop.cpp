@@ -1,0 +1,46 @@
+#include "harness/process/stop.hpp"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+sigset_t end_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+int take_signals() {
+  const sigset_t signals = end_signals();
+  check("block SIGINT and SIGTERM", sigprocmask(SIG_BLOCK, &signals, nullptr));
+  return check("signalfd", signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+}  // namespace
+
+bool StopSource::pending() const {
+  pollfd polled{fd_, POLLIN, 0};
+  return poll(&polled, 1, 0) > 0;
+}
+
+Interrupt::Interrupt() : StopSource(take_signals()) {}
+
+Interrupt::~Interrupt() {
+  signalfd_siginfo info;  // takes a signal that has come, so that it is not delivered late
+  while (read(fd(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+  }
+  close(fd());
+  const sigset_t signals = end_signals();
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,35 @@
+// A launcher whose every host is this machine, reached as ssh reaches one: through a shell that splits one string.
+#pragma once
+
+#include "harness/cluster/launcher.hpp"
+#include "harness/cluster/shell_quote.hpp"
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+
+class LoopLauncher : public Launcher {
+ public:
+  // `before` is run by that shell first, as a login script would be: it may print, or spoil the surroundings.
+  explicit LoopLauncher(std::string before = ":") : before_(std::move(before)) {}
+  const char* name() const override { return "loop"; }
+  std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) override {
+    if (host.name == "unreachable") fail("no way to it");
+    return {"/bin/sh", "-c", before_ + "; exec " + shell_quote(words)};
+  }
+  void lost(const Host& host) override { lost_hosts.push_back(host.name); }
+
+  std::vector<std::string> lost_hosts;
+
+ private:
+  std::string before_;
+};
+
+inline const std::string kHolder = VERBSCOPE_BINARY_DIR "/bin/verbscope";
+
+inline Host host_named(const std::string& name) {
+  Host host;
+  host.name = name;
+  return host;
+}
+
+}  // namespace verbscope
