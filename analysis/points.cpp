@@ -10,6 +10,8 @@
 namespace verbscope {
 namespace {
 
+constexpr std::size_t kMostWarnings = 10;  // of one file
+
 // Where a record runs, not what it runs: never a column.
 constexpr std::array kSilentKeys = {"point",   "fabric",    "seed",  "port",      "ib_dev",
                                     "ib_port", "gid_index", "cores", "timeout_s", "out_json_file"};
@@ -33,7 +35,12 @@ std::vector<Record> load_results(const std::vector<std::string>& paths) {
   std::vector<Record> records;
   for (const std::string& path : paths) {
     Results results = read_results(path);
-    for (const std::string& warning : results.warnings) fmt::print(stderr, "verbscope: warning: {}\n", warning);
+    for (std::size_t i = 0; i < std::min(results.warnings.size(), kMostWarnings); ++i) {
+      fmt::print(stderr, "verbscope: warning: {}\n", results.warnings[i]);
+    }
+    if (results.warnings.size() > kMostWarnings) {
+      fmt::print(stderr, "verbscope: warning: {}: {} lines in all are not records\n", path, results.warnings.size());
+    }
     if (results.records.empty()) fail("{}: has no record", path);
     std::ranges::move(results.records, std::back_inserter(records));
   }

@@ -11,8 +11,8 @@
 
 namespace verbscope {
 
-// Every record of the files, in order. Lines that are not records are told on stderr, one line each. Throws Error when
-// a file cannot be read, has a record of another version, or when there is no record at all.
+// Every record of the files, in order. Lines that are not records are told on stderr: the first ten of a file, and their
+// number. Throws Error when a file cannot be read, has a record of another version, or has no record at all.
 std::vector<Record> load_results(const std::vector<std::string>& paths);
 
 // What a record is a run of: benchmark, options, repetition, seed and fabric where it comes from a sweep, else
