@@ -68,11 +68,21 @@ std::string point_id(const Record& record) {
   return fmt::format("{:08x}", static_cast<std::uint32_t>(hash ^ hash >> 32));
 }
 
+const Json& set_options(const Record& record) {
+  const Json* point = sweep_point(record);
+  if (point == nullptr) return record.config;
+  const auto params = point->find("params");
+  return params != point->end() && params->is_object() ? *params : record.config;
+}
+
+std::string text_at(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 std::vector<std::string> option_keys(const Record& record) {
   std::vector<std::string> keys;
-  const Json* point = sweep_point(record);
-  const bool from_sweep = point != nullptr && point->contains("params");
-  for (const auto& [key, value] : (from_sweep ? point->at("params") : record.config).items()) {
+  for (const auto& [key, value] : set_options(record).items()) {
     if (std::ranges::find(kSilentKeys, key) == kSilentKeys.end()) keys.push_back(key);
   }
   return keys;
@@ -98,7 +108,7 @@ std::string point_title(const Record& record) {
 
 int repetition_of(const Record& record) {
   const Json* point = sweep_point(record);
-  return point == nullptr ? 0 : static_cast<int>(number_at(*point, "repetition").value_or(0));
+  return point == nullptr ? 0 : static_cast<int>(std::clamp(number_at(*point, "repetition").value_or(0), 0.0, 1e6));
 }
 
 std::vector<const Record*> last_of_each_point(const std::vector<Record>& records) {

@@ -11,8 +11,8 @@
 
 namespace verbscope {
 
-// Every record of the files, in order. Lines that are not records are told on stderr: the first ten of a file, and their
-// number. Throws Error when a file cannot be read, has a record of another version, or has no record at all.
+// Every record of the files, in order. Lines that are not records are told on stderr: the first ten of a file, and
+// their number. Throws Error when a file cannot be read, has a record of another version, or has no record at all.
 std::vector<Record> load_results(const std::vector<std::string>& paths);
 
 // What a record is a run of: benchmark, options, repetition, seed and fabric where it comes from a sweep, else
@@ -23,6 +23,11 @@ std::string repeated_key(const Record& record);
 
 // A short name of `record_key`: 8 hexadecimal digits (FNV-1a), the same in every file and on every machine.
 std::string point_id(const Record& record);
+
+// What its sweep set, else all of its configuration. An object.
+const Json& set_options(const Record& record);
+// The text under `key`; empty when there is none.
+std::string text_at(const Json& object, const std::string& key);
 
 // The options that say what a record is of: those its sweep set, else all, without where it runs.
 std::vector<std::string> option_keys(const Record& record);

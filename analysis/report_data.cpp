@@ -109,7 +109,7 @@ Json provenance(const std::vector<CompareRow>& rows) {
   Json out = Json::array();
   for (const CompareRow& row : rows) {
     Json place = row.record->environment;
-    const std::string time = place.value("time_utc", "");
+    const std::string time = text_at(place, "time_utc");
     place.erase("time_utc");
     place.erase("command_line");
     const auto [at, fresh] = known.try_emplace(point_key(place), out.size());

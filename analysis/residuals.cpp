@@ -55,9 +55,8 @@ std::optional<Difference> difference_of(const Record& record) {
 }
 
 Json options_of(const Record& record) {
-  const auto point = record.config.find("point");
-  const bool from_sweep = point != record.config.end() && point->is_object() && point->contains("params");
-  Json options = from_sweep ? point->at("params") : record.config;
+  Json options = set_options(record);
+  options.erase("point");
   options["benchmark"] = record.benchmark;
   options["fabric"] = record.environment.at("fabric");
   return options;

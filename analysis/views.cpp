@@ -11,7 +11,7 @@ namespace {
 constexpr double kMebi = 1024 * 1024;
 
 std::string test_name(const Record& record) {
-  const std::string verb = record.config.value("verb", "");
+  const std::string verb = text_at(record.config, "verb");
   if (record.benchmark == "write_rate" || verb == "write") return "RDMA_Write";
   if (record.benchmark == "read_rate" || verb == "read") return "RDMA_Read";
   if (record.benchmark == "atomic_rate")
