@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/text_table.hpp"
+#include "analysis/text_table.hpp"
 
 namespace verbscope {
 namespace {

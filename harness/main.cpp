@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "analysis/commands.hpp"
 #include "common/cli.hpp"
 #include "harness/benchmarks.hpp"
 #include "harness/cluster/hold.hpp"
-#include "harness/compare.hpp"
 #include "harness/deploy_command.hpp"
 #include "harness/doctor_command.hpp"
 #include "harness/hosts_command.hpp"
@@ -41,26 +41,6 @@ Command add_hold(CLI::App&) {
   return [] { return hold_program(); };
 }
 
-Command add_compare(CLI::App& command) {
-  struct Options {
-    std::string results;
-    bool json = false, all = false;
-  };
-  auto options = std::make_shared<Options>();
-  command.add_option("results", options->results, "a results file")->required();
-  command.add_flag("--json", options->json, "print JSON");
-  command.add_flag("--all", options->all, "every record, not the last of each point only");
-  return [options] {
-    const Results results = read_results(options->results);
-    for (const std::string& warning : results.warnings) fmt::print(stderr, "verbscope: warning: {}\n", warning);
-    if (results.records.empty()) fail("{}: has no record", options->results);
-    const std::vector<PublishedPoint> published = load_published();
-    const std::vector<CompareRow> rows = compare_records(results.records, published, options->all);
-    fmt::print("{}", options->json ? compare_json(rows).dump(2) + "\n" : compare_table(rows));
-    return 0;
-  };
-}
-
 Command add_recalibrate(CLI::App& command) {
   struct Options {
     std::string cluster;
@@ -87,7 +67,12 @@ int body(int argc, char** argv) {
   add("hold", "run one program for a harness elsewhere", add_hold);
   add("doctor", "what of each host bears on a measurement", add_doctor_command);
   add("list", "benchmarks, clusters, sweeps", add_list);
-  add("compare", "records beside the model and the published figures", add_compare);
+  add("compare", "records beside the model and the published figures", add_compare_command);
+  add("explain", "why each point has the rate that it has, and what would lift it", add_explain_command);
+  add("diff", "whether the points of one results file are slower or faster than those of another", add_diff_command);
+  add("report", "records as one interactive page that opens offline", add_report_command);
+  add("plot", "a figure of the records as SVG or PDF", add_plot_command);
+  add("export", "records in shapes that other tools read", add_export_command);
   add("predict", "the closed-form model by itself", add_predict_command);
   add("reproduce", "the published figures of a paper on the simulated clusters", add_reproduce_command);
   add("recalibrate", "fit a cluster profile to its published figures", add_recalibrate);

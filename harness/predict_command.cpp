@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
+#include "analysis/published.hpp"
 #include "common/paths.hpp"
 #include "harness/benchmark_spec.hpp"
-#include "harness/published.hpp"
 #include "pcie_model/render.hpp"
 
 namespace verbscope {

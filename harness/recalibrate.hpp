@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/published.hpp"
 #include "common/json.hpp"
-#include "harness/published.hpp"
 
 namespace verbscope {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "analysis/text_table.hpp"
 #include "common/paths.hpp"
 #include "harness/process/text_file.hpp"
 #include "harness/recalibrate.hpp"
 #include "harness/row_runner.hpp"
-#include "harness/text_table.hpp"
 
 namespace verbscope {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "analysis/text_table.hpp"
 #include "common/error.hpp"
-#include "harness/text_table.hpp"
 
 namespace verbscope {
 namespace {

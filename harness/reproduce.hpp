@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/published.hpp"
+#include "analysis/published.hpp"
 
 namespace verbscope {
 

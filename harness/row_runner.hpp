@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string>
 
+#include "analysis/published.hpp"
 #include "common/record.hpp"
 #include "harness/point_runner.hpp"
-#include "harness/published.hpp"
 
 namespace verbscope {
 

@@ -19,10 +19,11 @@ class AtomicSlots {
   std::uint64_t slot_of(std::uint64_t address) const { return address >> lowest_bit_ & (slots_.size() - 1); }
 
   // Takes the slot; or, when it is taken, has responder unit `unit` wait for it: false.
-  bool take(std::uint64_t number, int unit) {
+  bool take(std::uint64_t number, int unit, Picos now) {
     Slot& slot = slots_[number];
     if (!slot.taken) {
       slot.taken = true;
+      slot.held -= now;
       return true;
     }
     (slot.first == kNobody ? slot.first : next_[static_cast<std::size_t>(slot.last)]) = unit;
@@ -32,15 +33,23 @@ class AtomicSlots {
   }
   // Frees the slot, or gives it to the unit that has waited longest: its number, else kNobody.
   static constexpr int kNobody = -1;
-  int give_up(std::uint64_t number) {
+  int give_up(std::uint64_t number, Picos now) {
     Slot& slot = slots_[number];
     const int unit = slot.first;
     if (unit == kNobody) {
       slot.taken = false;
+      slot.held += now;
     } else {
       slot.first = next_[static_cast<std::size_t>(unit)];
     }
     return unit;
+  }
+
+  // How long each slot has been held so far.
+  std::vector<Picos> times_held(Picos now) const {
+    std::vector<Picos> times;
+    for (const Slot& slot : slots_) times.push_back(slot.taken ? slot.held + now : slot.held);
+    return times;
   }
 
  private:
@@ -48,6 +57,7 @@ class AtomicSlots {
     bool taken = false;
     int first = kNobody;  // units that wait, linked through next_
     int last = kNobody;
+    Picos held{0};  // so far; while it is taken less the present
   };
 
   int lowest_bit_;

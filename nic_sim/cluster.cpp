@@ -125,6 +125,13 @@ NicCounts SimCluster::nic_counts(int node) const {
   return impl_->machines.at(static_cast<std::size_t>(node)).nic.counts();
 }
 
+UsageTimes SimCluster::usage_times(int node) const {
+  const Impl::Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
+  UsageTimes times = machine.nic.usage();
+  for (const sim::SimThread* thread : machine.own_threads) times.threads.push_back(thread->worked());
+  return times;
+}
+
 Picos SimCluster::busy_time(int node) const {
   Picos busy{0};
   for (const sim::SimThread* thread : impl_->machines.at(static_cast<std::size_t>(node)).own_threads)

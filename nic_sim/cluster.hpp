@@ -47,6 +47,7 @@ class SimCluster {
   // Running totals of a node; take differences.
   PcieCounts pcie_counts(int node) const;
   NicCounts nic_counts(int node) const;
+  UsageTimes usage_times(int node) const;
   // CPU time of a node's threads so far, polling included; a thread that sleeps for an event takes none.
   Picos busy_time(int node) const;
 

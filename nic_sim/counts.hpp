@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "common/units.hpp"
 
 namespace verbscope {
 
@@ -31,10 +34,8 @@ struct NicCounts {
   std::uint64_t inline_receives = 0;     // payloads that came in a CQE
   std::uint64_t atomic_slot_waits = 0;   // atomics that found their slot taken
   std::uint64_t atomic_slot_wait_ps = 0;
-  std::uint64_t recv_waits = 0;         // packets that waited until their RECV was fetched
-  std::uint64_t credit_waits = 0;       // packets that waited at a port for room at their target
-  std::uint64_t requester_busy_ps = 0;  // summed over units
-  std::uint64_t responder_busy_ps = 0;
+  std::uint64_t recv_waits = 0;    // packets that waited until their RECV was fetched
+  std::uint64_t credit_waits = 0;  // packets that waited at a port for room at their target
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
@@ -65,9 +66,26 @@ struct NicCounts {
     visit("atomic_slot_wait_ps", self.atomic_slot_wait_ps);
     visit("recv_waits", self.recv_waits);
     visit("credit_waits", self.credit_waits);
-    visit("requester_busy_ps", self.requester_busy_ps);
-    visit("responder_busy_ps", self.responder_busy_ps);
   }
+};
+
+// A processing unit of a NIC: the time that it served, and the time that it could serve nothing because of the packet
+// or WQE at hand: the state of its QP, addresses or its RECV were still being read.
+struct UnitTime {
+  Picos busy{0};
+  Picos waited{0};
+};
+
+// How long the parts of a simulated node have been in use: running totals, of which takers form differences.
+struct UsageTimes {
+  Picos pcie_to_nic{0};  // the link's directions
+  Picos pcie_to_host{0};
+  Picos mmio{0};            // of pcie_to_nic: MMIO writes with the gaps behind them
+  Picos read_tags_held{0};  // summed over tags
+  std::vector<UnitTime> requester_units{}, responder_units{};
+  std::vector<Picos> ports_out{}, ports_in{};
+  std::vector<Picos> atomic_slots{};  // held, by slot
+  std::vector<Picos> threads{};       // CPU time of work: verbs calls, without passes of polling that found nothing
 };
 
 }  // namespace verbscope

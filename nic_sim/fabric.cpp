@@ -61,6 +61,14 @@ void Fabric::at_target(void* object, std::uint64_t argument) {
   static_cast<Fabric*>(object)->target(packet).nic->receive(packet);
 }
 
+void Fabric::add_port_times(std::uint32_t node, UsageTimes& times) const {
+  for (std::size_t i = 0; i < ports_per_node_; ++i) {
+    const Port& port = ports_[node * ports_per_node_ + i];
+    times.ports_out.push_back(port.out.busy(engine_.now()));
+    times.ports_in.push_back(port.in.busy(engine_.now()));
+  }
+}
+
 void Fabric::done_with(Packet& packet) {
   taken_in(packet);
   packets_.give_back(packet);

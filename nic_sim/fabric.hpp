@@ -32,6 +32,9 @@ class Fabric {
   // told when it has left.
   void send(Packet& packet);
 
+  // Adds how long each port of a node was in use.
+  void add_port_times(std::uint32_t node, UsageTimes& times) const;
+
   // The target has taken the packet in: its room is free again; the packet is the caller's to give back.
   void taken_in(const Packet& packet) { free_room(target(packet), packet.wire_bytes); }
   // The target has handled the packet: its room is free again, and so is the packet.

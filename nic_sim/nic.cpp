@@ -31,6 +31,21 @@ Nic::Nic(Engine& engine, Fabric& fabric, ThreadSlot& threads, const Profile& pro
   fabric_.attach(*this);
 }
 
+UsageTimes Nic::usage() const {
+  UsageTimes times{.pcie_to_nic = bus_.busy_to_nic(),
+                   .pcie_to_host = bus_.busy_to_host(),
+                   .mmio = bus_.busy_by_mmio(),
+                   .read_tags_held = bus_.tags_held(),
+                   .requester_units = requester_.unit_times(),
+                   .responder_units = responder_.unit_times(),
+                   .ports_out = {},
+                   .ports_in = {},
+                   .atomic_slots = atomic_slots_.times_held(engine_.now()),
+                   .threads = {}};
+  fabric_.add_port_times(node_, times);
+  return times;
+}
+
 std::uint32_t Nic::add_qp(SimQp& qp) {
   qps_.push_back(&qp);
   qp.requester_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_context.value);

@@ -36,6 +36,7 @@ class Nic {
   const NicCounts& counts() const { return counts_; }
   WqeCache& wqe_cache() { return wqe_cache_; }
   AtomicSlots& atomic_slots() { return atomic_slots_; }
+  UsageTimes usage() const;  // all but threads
   MemoryWatch& memory_watch() { return memory_watch_; }
   SharedLines& shared_lines() { return shared_lines_; }
   Requester& requester() { return requester_; }

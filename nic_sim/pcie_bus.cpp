@@ -66,6 +66,7 @@ void PcieBus::dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Actio
 void PcieBus::start(std::uint32_t index) {
   const Read& read = reads_[index];
   free_tags_ -= read.tags;
+  tags_held_ -= engine_.now() * static_cast<std::int64_t>(read.tags);
   const std::uint64_t requests = divide_up(read.bytes, link_.mrrs.value);
   const std::uint64_t header = requests * link_.request_header.value;
   counts_.tlps_to_host += requests;
@@ -104,6 +105,7 @@ void PcieBus::completed(void* object, std::uint64_t index) {
   bus.reads_[index].next = bus.free_read_;
   bus.free_read_ = static_cast<std::uint32_t>(index);
   bus.free_tags_ += read.tags;
+  bus.tags_held_ += bus.engine_.now() * static_cast<std::int64_t>(read.tags);
   while (bus.first_waiting_ != kNone && bus.reads_[bus.first_waiting_].tags <= bus.free_tags_) {
     const std::uint32_t next = bus.first_waiting_;
     bus.first_waiting_ = bus.reads_[next].next;
@@ -135,7 +137,9 @@ Picos PcieBus::mmio_write(std::uint64_t bytes) {
   (bytes == kCacheLine.value ? counts_.mmio_wc_lines : counts_.mmio_doorbells) += 1;
   counts_.tlps_to_nic += 1;
   count_to_nic(link_.request_header.value, bytes);
-  return to_nic_.take(engine_.now(), duration(link_.request_header.value + bytes) + mmio_gap_);
+  const Picos time = duration(link_.request_header.value + bytes) + mmio_gap_;
+  mmio_busy_ += time;
+  return to_nic_.take(engine_.now(), time);
 }
 
 }  // namespace verbscope::sim

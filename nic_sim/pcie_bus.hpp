@@ -23,7 +23,8 @@ class SerialResource {
     return free_at_;
   }
   Picos free_at() const { return free_at_; }
-  Picos busy() const { return busy_; }
+  // How long it has been in use up to `now`.
+  Picos busy(Picos now) const { return free_at_ > now ? busy_ - (free_at_ - now) : busy_; }
 
  private:
   Picos free_at_{0};
@@ -52,8 +53,11 @@ class PcieBus {
 
   Picos propagation() const { return propagation_; }
   const PcieCounts& counts() const { return counts_; }
-  Picos busy_to_nic() const { return to_nic_.busy(); }
-  Picos busy_to_host() const { return to_host_.busy(); }
+  Picos busy_to_nic() const { return to_nic_.busy(engine_.now()); }
+  Picos busy_to_host() const { return to_host_.busy(engine_.now()); }
+  Picos busy_by_mmio() const { return mmio_busy_; }
+  // The time that tags were held so far, summed over tags.
+  Picos tags_held() const { return tags_held_ + engine_.now() * static_cast<std::int64_t>(tags_ - free_tags_); }
 
  private:
   struct Read {
@@ -85,6 +89,8 @@ class PcieBus {
   Random random_;
   SerialResource to_nic_;
   SerialResource to_host_;
+  Picos mmio_busy_{0};
+  Picos tags_held_{0};  // less the present for each tag that is held
   PcieCounts counts_;
   std::vector<Read> reads_;
   std::uint32_t free_read_;

@@ -28,6 +28,12 @@ std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
 
 Requester::Requester(Nic& nic) : nic_(nic), units_(static_cast<std::size_t>(nic.profile().nic.requester_units)) {}
 
+std::vector<UnitTime> Requester::unit_times() const {
+  std::vector<UnitTime> times;
+  for (const Unit& unit : units_) times.push_back(unit.time);
+  return times;
+}
+
 void Requester::bind(SimQp& qp) {
   qp.requester.unit = next_unit_;
   next_unit_ = (next_unit_ + 1) % static_cast<int>(units_.size());
@@ -129,6 +135,7 @@ void Requester::serve_next(Unit& unit) {
     qp.requester.queued = false;
     if (qp.state != IBV_QPS_RTS || qp.send.next >= qp.send.arrived || read_again_if_missing(qp)) continue;
     unit.serving = &qp;
+    unit.serving_since = nic_.engine().now();
     if (nic_.has_context(qp.requester_context)) {
       translate(qp);
     } else {
@@ -207,13 +214,14 @@ void Requester::translations_read(void* object, std::uint64_t) {
 // The unit works for `time` as soon as it is free; yields when that ends.
 Picos Requester::occupy(Unit& unit, Picos time) {
   unit.free_at = std::max(unit.free_at, nic_.engine().now()) + time;
-  nic_.counts().requester_busy_ps += static_cast<std::uint64_t>(time.count());
+  unit.time.busy += time;
   return unit.free_at;
 }
 
 void Requester::begin_service(SimQp& qp) {
   const NicProfile& profile = nic_.profile().nic;
   Unit& unit = unit_of(qp);
+  unit.time.waited += nic_.engine().now() - unit.serving_since;
   SendWqe& wqe = qp.send.at(qp.send.next);
   Picos time = profile.next_packet;
   if (qp.requester.packet_of_next == 0) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "nic_sim/counts.hpp"
 #include "nic_sim/engine.hpp"
 #include "nic_sim/objects.hpp"
 #include "nic_sim/profile.hpp"
@@ -28,6 +29,9 @@ class Requester {
   // An acknowledgement of either kind or a response has arrived; gives the packet back when it is done with it.
   void receive(Packet& packet);
 
+  // The times of each unit so far.
+  std::vector<UnitTime> unit_times() const;
+
   // Completes everything from `done` on as flushed.
   void flush(SimQp& qp);
   // Forgets the QP before it is destroyed or reset.
@@ -44,6 +48,8 @@ class Requester {
     SimQp* last = nullptr;
     SimQp* serving = nullptr;
     Picos free_at{0};  // WQEs, acknowledgements and responses take their times one after the other
+    Picos serving_since{0};
+    UnitTime time;
     std::uint64_t fetched_ahead = 0;
     std::deque<Fetch> fetches;  // doorbells whose WQEs are not asked for yet
   };

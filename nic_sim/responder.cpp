@@ -8,6 +8,12 @@ namespace verbscope::sim {
 
 Responder::Responder(Nic& nic) : nic_(nic), units_(static_cast<std::size_t>(nic.profile().nic.responder_units)) {}
 
+std::vector<UnitTime> Responder::unit_times() const {
+  std::vector<UnitTime> times;
+  for (const Unit& unit : units_) times.push_back(unit.time);
+  return times;
+}
+
 void Responder::bind(SimQp& qp) {
   qp.responder.unit = next_unit_;
   next_unit_ = (next_unit_ + 1) % static_cast<int>(units_.size());
@@ -40,6 +46,7 @@ void Responder::serve_next(Unit& unit) {
       continue;
     }
     unit.busy = true;
+    unit.waiting_since = nic_.engine().now();
     unit.translated = false;
     unit.responses = 0;
     if (nic_.has_context(qp->responder_context)) {
@@ -53,7 +60,14 @@ void Responder::serve_next(Unit& unit) {
 void Responder::context_read(void* object, std::uint64_t) {
   SimQp& qp = as_qp(object);
   Responder& self = qp.nic->responder();
-  self.begin_service(qp, self.unit_of(qp).line.front());
+  Unit& unit = self.unit_of(qp);
+  self.note_waited(unit);
+  self.begin_service(qp, unit.line.front());
+}
+
+void Responder::note_waited(Unit& unit) {
+  unit.time.waited += nic_.engine().now() - unit.waiting_since;
+  unit.waiting_since = nic_.engine().now();
 }
 
 void Responder::begin_service(SimQp& qp, Packet& packet) {
@@ -76,7 +90,7 @@ void Responder::begin_service(SimQp& qp, Packet& packet) {
     return;
   }
   const Picos time = service_time(qp, packet, verdict);
-  nic_.counts().responder_busy_ps += static_cast<std::uint64_t>(time.count());
+  unit.time.busy += time;
   nic_.engine().schedule(nic_.engine().now() + time, &service_done, &qp, as_argument(packet));
 }
 
@@ -131,6 +145,7 @@ void Responder::service_done(void* object, std::uint64_t argument) {
     if (unit.responses == 0) unit.repeats = verdict == Verdict::repeat;
     if (verdict == Verdict::wait_for_recv) {  // another QP took the shared queue's last RECV meanwhile
       unit.waits_for_recv = true;
+      unit.waiting_since = self.nic_.engine().now();
       return;
     }
     if (verdict == Verdict::repeat) {
@@ -252,6 +267,7 @@ bool Responder::in_front(const Unit& unit, const SimQp& qp) const {
 
 // What the packet in front waited for is there.
 void Responder::resume(Unit& unit) {
+  if (unit.waits_for_recv) note_waited(unit);
   unit.waits_for_recv = unit.waits_for_atomic = false;
   Packet& packet = unit.line.front();
   begin_service(*nic_.find_qp(packet.target_qp), packet);

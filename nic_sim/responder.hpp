@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "nic_sim/counts.hpp"
 #include "nic_sim/engine.hpp"
 #include "nic_sim/objects.hpp"
 
@@ -24,6 +25,9 @@ class Responder {
   void prefetch(SimQp& qp);
   void prefetch(SimSrq& srq);
 
+  // The times of each unit so far.
+  std::vector<UnitTime> unit_times() const;
+
   // Completes all RECVs of the QP's own queue, and the one in use, as flushed.
   void flush(SimQp& qp);
   // Drops what waits for the QP before it is destroyed or reset.
@@ -39,11 +43,14 @@ class Responder {
     bool repeats = false;           // the READ in front was answered before
     std::uint32_t responses = 0;    // packets made of the response to the READ in front
     Picos slot_wanted_at{0};        // when the atomic in front found its slot taken
+    Picos waiting_since{0};         // when the packet in front began to wait, or came to the front
+    UnitTime time;
   };
   // What is to be done with a packet.
   enum class Verdict { take, repeat, drop, duplicate, gap, invalid, no_access, no_recv, wait_for_recv };
 
   // responder.cpp
+  void note_waited(Unit& unit);
   static void context_read(void* qp, std::uint64_t);
   static void translations_read(void* qp, std::uint64_t);
   static void service_done(void* qp, std::uint64_t packet);

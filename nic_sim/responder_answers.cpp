@@ -84,7 +84,7 @@ bool Responder::respond(SimQp& qp, const Packet& packet) {
   }
   ++unit.responses;
   const Picos time = nic_.profile().nic.next_packet;
-  nic_.counts().responder_busy_ps += static_cast<std::uint64_t>(time.count());
+  unit.time.busy += time;
   nic_.engine().schedule(nic_.engine().now() + time, &service_done, &qp, as_argument(unit.line.front()));
   return false;
 }
@@ -104,7 +104,8 @@ void Responder::response_read(void* object, std::uint64_t argument) {
 // Reads the operand when the slot of the address is free. False: the packet waits in front of its unit's line for it.
 bool Responder::begin_atomic(SimQp& qp, Packet& packet) {
   Unit& unit = unit_of(qp);
-  if (!nic_.atomic_slots().take(nic_.atomic_slots().slot_of(packet.remote_address), qp.responder.unit)) {
+  if (!nic_.atomic_slots().take(nic_.atomic_slots().slot_of(packet.remote_address), qp.responder.unit,
+                                nic_.engine().now())) {
     ++nic_.counts().atomic_slot_waits;
     unit.slot_wanted_at = nic_.engine().now();
     return false;
@@ -169,12 +170,12 @@ void Responder::atomic_ended(SimQp& qp, std::uint16_t life) {
 void Responder::give_up_slot(std::uint64_t address) {
   AtomicSlots& slots = nic_.atomic_slots();
   const std::uint64_t slot = slots.slot_of(address);
-  for (int number = slots.give_up(slot); number != AtomicSlots::kNobody; number = slots.give_up(slot)) {
+  const Picos now = nic_.engine().now();
+  for (int number = slots.give_up(slot, now); number != AtomicSlots::kNobody; number = slots.give_up(slot, now)) {
     Unit& unit = units_[static_cast<std::size_t>(number)];
     Packet& packet = unit.line.front();
     SimQp* qp = nic_.find_qp(packet.target_qp);
-    nic_.counts().atomic_slot_wait_ps +=
-        static_cast<std::uint64_t>((nic_.engine().now() - unit.slot_wanted_at).count());
+    nic_.counts().atomic_slot_wait_ps += static_cast<std::uint64_t>((now - unit.slot_wanted_at).count());
     const bool wanted = qp != nullptr && receiving(*qp);
     if (wanted) start_atomic(*qp, packet);
     front_is_done(unit);

@@ -51,6 +51,7 @@ void SimThread::end_rest(void* object, std::uint64_t) {
 }
 
 void SimThread::relax(Picos deadline) {
+  worked_ -= pass_;
   Picos seen = Picos::max();
   for (SimCq* cq : empty_queues_) {
     if (cq->waiting() > 0) seen = std::min(seen, cq->at(cq->polled).visible);

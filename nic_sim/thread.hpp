@@ -30,7 +30,10 @@ class SimThread {
 
   // From inside the thread.
   Picos clock() const { return clock_; }
-  void spend(Picos cost) { clock_ += cost; }
+  void spend(Picos cost) {
+    clock_ += cost;
+    worked_ += cost;
+  }
   void stall_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
   void sync();
   // The thread found `cq` empty, which cost it `cost`; the queue's next completion ends a park.
@@ -62,6 +65,8 @@ class SimThread {
   }
   // From outside: what the thread's core has worked for it so far, polling included.
   Picos busy() const;
+  // From outside: the part of it that was spent on work: not stalled, and not in passes of polling that found nothing.
+  Picos worked() const { return worked_; }
   // From outside: memory that the thread watches was written.
   void memory_written() {
     memory_written_ = true;
@@ -94,6 +99,7 @@ class SimThread {
   int core_;
   Fiber fiber_;
   Picos clock_{0};
+  Picos worked_{0};
   Picos started_{0};
   Picos slept_{0};
   Picos fell_asleep_{0};

@@ -157,7 +157,7 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
   check_requester(cluster, shape);
   const WqeSize wqe = wqe_size(cluster.family, shape.verb, shape.transport, shape.payload, shape.inlined);
   Prediction out;
-  out.cluster = cluster.name;
+  out.wire = cluster;
   out.role = "requester";
   out.shape = shape;
   out.wqe_bytes = wqe.used;
@@ -188,7 +188,7 @@ Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) 
   if (shape.verb != Verb::send && shape.verb != Verb::recv) fail("{} needs no RECV", to_string(shape.verb));
   check_message(cluster, shape);
   Prediction out;
-  out.cluster = cluster.name;
+  out.wire = cluster;
   out.role = "receiver";
   out.shape = shape;
   add_recv(cluster, shape, out);
@@ -205,7 +205,7 @@ Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape)
   }
   check_message(cluster, shape);
   Prediction out;
-  out.cluster = cluster.name;
+  out.wire = cluster;
   out.role = "responder";
   out.shape = shape;
   out.method = PostMethod::none;

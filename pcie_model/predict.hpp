@@ -58,7 +58,7 @@ struct RateBound {
 };
 
 struct Prediction {
-  std::string cluster;
+  ClusterWire wire;  // of the cluster that was asked about
   std::string role;  // "requester", "receiver" or "responder"
   VerbShape shape;
   Bytes wqe_bytes;    // segments and inline payload, as in Table 1 of Kalia et al., ATC 2016; 0 without a WQE

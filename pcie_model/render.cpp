@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/error.hpp"
+#include "pcie_model/wire/wire_json.hpp"
 
 namespace verbscope {
 namespace {
@@ -110,7 +111,8 @@ Json to_json(const Prediction& prediction) {
   each_cpu(prediction.cpu, [&](const char* name, double value) { cpu[name] = value; });
   Json bounds = Json::object();
   for (const RateBound& bound : prediction.bounds) bounds[bound.resource] = bound.mops;
-  return {{"cluster", prediction.cluster},
+  return {{"cluster", prediction.wire.name},
+          {"wire", to_json(prediction.wire)},
           {"role", prediction.role},
           {"shape", to_json(prediction.shape)},
           {"wqe_bytes", prediction.wqe_bytes.value},
@@ -126,7 +128,8 @@ Json to_json(const Prediction& prediction) {
 Prediction prediction_from_json(const Json& json, const std::string& where) {
   JsonFields fields(json, where);
   Prediction out;
-  out.cluster = fields.require<std::string>("cluster");
+  out.wire = wire_from_json(fields.at("wire"), where + ": wire");
+  out.wire.name = fields.require<std::string>("cluster");
   out.role = fields.require<std::string>("role");
   out.shape = shape_from_json(fields.at("shape"), where + ": shape");
   out.wqe_bytes = Bytes(fields.require<std::uint64_t>("wqe_bytes"));
@@ -162,7 +165,7 @@ Json to_json(const WqePrediction& prediction) {
 }
 
 std::string format_table(const Prediction& prediction) {
-  std::string text = fmt::format("{}, {}: {}\n", prediction.cluster, prediction.role, describe(prediction.shape));
+  std::string text = fmt::format("{}, {}: {}\n", prediction.wire.name, prediction.role, describe(prediction.shape));
   if (prediction.method == PostMethod::none) {
     text += "no WQE\n";
   } else {

@@ -8,6 +8,7 @@
 #include "microbench/frame/device_facts.hpp"
 #include "microbench/frame/ports.hpp"
 #include "microbench/frame/role.hpp"
+#include "microbench/frame/sim_usage.hpp"
 #include "nic_sim/cluster.hpp"
 #include "nic_sim/profile.hpp"
 
@@ -25,6 +26,7 @@ constexpr std::string_view kPrefix = "sim:";
 struct NodeCounts {
   PcieCounts pcie;
   NicCounts nic;
+  UsageTimes usage;
   Picos busy{0};  // its threads
 };
 
@@ -67,7 +69,7 @@ class SimConductor {
     std::vector<NodeCounts> all;
     for (std::size_t node = 0; node < roles_.size(); ++node) {
       all.push_back({cluster_.pcie_counts(static_cast<int>(node)), cluster_.nic_counts(static_cast<int>(node)),
-                     cluster_.busy_time(static_cast<int>(node))});
+                     cluster_.usage_times(static_cast<int>(node)), cluster_.busy_time(static_cast<int>(node))});
     }
     return all;
   }
@@ -170,7 +172,8 @@ class SimConductor {
   std::string failure_;
 };
 
-CounterReport counter_report(const std::string& node, Picos window, const NodeCounts& begin, const NodeCounts& end) {
+CounterReport counter_report(const std::string& node, Picos window, const NodeCounts& begin, const NodeCounts& end,
+                             const Profile& profile) {
   CounterReport report{.source = "sim", .node = node, .blind = "", .window_s = to_seconds(window), .events = {}};
   std::vector<std::uint64_t> before;
   PcieCounts::each(begin.pcie, [&](const char*, std::uint64_t value) { before.push_back(value); });
@@ -181,6 +184,7 @@ CounterReport counter_report(const std::string& node, Picos window, const NodeCo
   NicCounts::each(begin.nic, [&](const char*, std::uint64_t value) { before.push_back(value); });
   i = 0;
   NicCounts::each(end.nic, [&](const char* name, std::uint64_t value) { report.extra[name] = value - before[i++]; });
+  report.extra.update(usage_json(begin.usage, end.usage, profile));
   return report;
 }
 
@@ -208,7 +212,8 @@ void connect_all(std::deque<Role>& roles) {
   for (std::size_t c = 1; c < roles.size(); ++c) roles[c].connect({server});
 }
 
-void collect(std::deque<Role>& roles, const Plan& plan, const SimConductor& conductor, Outcome& outcome) {
+void collect(std::deque<Role>& roles, const Plan& plan, const SimConductor& conductor, const Profile& profile,
+             Outcome& outcome) {
   Role& server = roles.front();
   const Picos window = conductor.window();
   outcome.failure = conductor.failure();
@@ -235,7 +240,7 @@ void collect(std::deque<Role>& roles, const Plan& plan, const SimConductor& cond
   judge_delivery(total, plan.operation, outcome.failure);
   for (std::size_t node = 0; node < roles.size(); ++node) {
     outcome.counters.push_back(
-        counter_report(roles[node].name(), window, conductor.at_begin(node), conductor.at_end(node)));
+        counter_report(roles[node].name(), window, conductor.at_begin(node), conductor.at_end(node), profile));
   }
 }
 
@@ -259,7 +264,7 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   connect_all(roles);
   SimConductor conductor(cluster, roles, plan.schedule);
   cluster.run();
-  collect(roles, plan, conductor, outcome);
+  collect(roles, plan, conductor, profile, outcome);
   outcome.config["mtu"] = roles.front().mtu();
   outcome.prediction = predict_json(benchmark, plan, profile.wire, static_cast<int>(plan.topology.ports),
                                     outcome.result, outcome.no_prediction);

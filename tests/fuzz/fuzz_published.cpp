@@ -1,5 +1,5 @@
 // The table of published figures: parsed, and each row that can run turned into options.
-#include "harness/published.hpp"
+#include "analysis/published.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

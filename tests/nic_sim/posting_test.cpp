@@ -187,9 +187,9 @@ TEST(Units, AreBusyForTheServiceTimeOfEachWqe) {
   Pair pair(IBV_QPT_UD, {}, hundred_ns_a_wqe());
   EXPECT_EQ(pair.send_list({.flags = 0}, 16), 0);
   pair.pass(kLong);
-  EXPECT_EQ(pair.cluster.nic_counts(0).requester_busy_ps, 16u * 100'000);
+  EXPECT_EQ(pair.cluster.usage_times(0).requester_units.front().busy, Picos(16 * 100'000));
   // Each is dropped for want of a RECV, which takes the packet's time only (cib: 67 ns).
-  EXPECT_EQ(pair.cluster.nic_counts(1).responder_busy_ps, 16u * 67'000);
+  EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, Picos(16 * 67'000));
 }
 
 TEST(Units, ReceivingCostsTimeForPayloadAndCompletion) {
@@ -199,7 +199,7 @@ TEST(Units, ReceivingCostsTimeForPayloadAndCompletion) {
   EXPECT_EQ(pair.send({.length = 0}), 0);
   EXPECT_EQ(pair.send({.length = 8}), 0);
   pair.pass(kLong);
-  EXPECT_EQ(pair.cluster.nic_counts(1).responder_busy_ps, 67'000u + 64'000 + 67'000 + 2 * 64'000);
+  EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, Picos(67'000 + 64'000 + 67'000 + 2 * 64'000));
 }
 
 }  // namespace

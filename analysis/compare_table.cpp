@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/compare.hpp"
-#include "harness/text_table.hpp"
+#include "analysis/compare.hpp"
+#include "analysis/points.hpp"
+#include "analysis/text_table.hpp"
 
 namespace verbscope {
 namespace {
@@ -18,34 +19,6 @@ constexpr const char* kLegend =
     "MMIO writes by the CPU (64 B lines and doorbells), bytes both ways with headers.\n"
     "published: the paper's figure, our deviation from it in %, and whether a simulator parameter was fitted to that "
     "figure (calibrated) or not (predicted).\n";
-
-// Where a record runs, not what it runs: never a column.
-constexpr std::array kSilentKeys = {"point",   "fabric",    "seed",  "port",      "ib_dev",
-                                    "ib_port", "gid_index", "cores", "timeout_s", "out_json_file"};
-
-// The options that say what a record is of: those its sweep set, else all.
-std::vector<std::string> option_keys(const Record& record) {
-  std::vector<std::string> keys;
-  const auto point = record.config.find("point");
-  const bool from_sweep = point != record.config.end() && point->contains("params");
-  for (const auto& [key, value] : (from_sweep ? point->at("params") : record.config).items()) {
-    if (std::ranges::find(kSilentKeys, key) == kSilentKeys.end()) keys.push_back(key);
-  }
-  return keys;
-}
-
-// The value of an option as a cell; times are kept with their unit in the key.
-std::string option_text(const Record& record, const std::string& key) {
-  for (const std::string& name : {key, key + "_s"}) {
-    const auto value = record.config.find(name);
-    if (value == record.config.end() || value->is_null()) continue;
-    if (value->is_boolean()) return value->get<bool>() ? "yes" : "no";
-    if (value->is_string()) return value->get<std::string>();
-    const std::string text = value->is_number_float() ? fmt::format("{:g}", value->get<double>()) : dump_json(*value);
-    return name == key ? text : text + " s";
-  }
-  return "-";
-}
 
 // The options of all rows of one benchmark, apart: those that differ, and those that do not, in order of appearance.
 struct OptionKeys {
@@ -71,15 +44,10 @@ std::string optional_percent(const std::optional<double>& value) {
   return value ? percent_text(*value) : "-";
 }
 
-int repetition(const Record& record) {
-  const auto point = record.config.find("point");
-  return point == record.config.end() ? 0 : point->value("repetition", 0);
-}
-
 std::vector<std::string> option_cells(const CompareRow& row, const OptionKeys& keys, bool repeated) {
   std::vector<std::string> cells;
   for (const std::string& key : keys.varying) cells.push_back(option_text(*row.record, key));
-  if (repeated) cells.push_back(std::to_string(repetition(*row.record) + 1));
+  if (repeated) cells.push_back(std::to_string(repetition_of(*row.record) + 1));
   if (cells.empty()) cells.push_back("");
   return cells;
 }
@@ -136,7 +104,8 @@ std::string fabric_heading(const CompareRow& row, const OptionKeys& keys) {
 
 std::string benchmark_table(const std::vector<const CompareRow*>& rows) {
   const OptionKeys keys(rows);
-  const bool repeated = std::ranges::any_of(rows, [](const CompareRow* row) { return repetition(*row->record) > 0; });
+  const bool repeated =
+      std::ranges::any_of(rows, [](const CompareRow* row) { return repetition_of(*row->record) > 0; });
   const bool simulated = std::ranges::all_of(rows, &CompareRow::simulated);
   TextTable table(table_groups(keys, repeated, simulated));
   std::set<std::string> fabrics;
@@ -150,6 +119,21 @@ std::string benchmark_table(const std::vector<const CompareRow*>& rows) {
   return table.text();
 }
 
+// Where counted and modelled differ, by point; points with the same options differ by their repetition.
+std::string residual_lines(const std::vector<const CompareRow*>& rows) {
+  const OptionKeys keys(rows);
+  std::string out;
+  for (const CompareRow* row : rows) {
+    for (const Residual& residual : row->residuals) {
+      std::string options;
+      for (const std::string& key : keys.varying) options += fmt::format(" {}={}", key, option_text(*row->record, key));
+      out += fmt::format("  {}{}: {:+.3g} {} an operation ({:+.3g} M/s): {}.\n", row->fabric, options, residual.per_op,
+                         residual.event, residual.per_second * 1e-6, residual.meaning);
+    }
+  }
+  return out.empty() ? "" : "where counted and modelled differ:\n" + out;
+}
+
 }  // namespace
 
 std::string compare_table(const std::vector<CompareRow>& rows) {
@@ -161,7 +145,7 @@ std::string compare_table(const std::vector<CompareRow>& rows) {
     for (const CompareRow& row : rows) {
       if (row.record->benchmark == first.record->benchmark) own.push_back(&row);
     }
-    out += first.record->benchmark + "\n" + benchmark_table(own) + "\n";
+    out += first.record->benchmark + "\n" + benchmark_table(own) + residual_lines(own) + "\n";
   }
   return out + kLegend;
 }

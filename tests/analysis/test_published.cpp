@@ -1,7 +1,7 @@
 // The table of published figures and what matches it.
 #include <map>
 
-#include "harness/published.hpp"
+#include "analysis/published.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {

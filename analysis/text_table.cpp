@@ -1,4 +1,4 @@
-#include "harness/text_table.hpp"
+#include "analysis/text_table.hpp"
 
 #include <fmt/format.h>
 

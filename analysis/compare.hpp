@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/published.hpp"
+#include "analysis/residuals.hpp"
 #include "common/record.hpp"
-#include "harness/published.hpp"
 
 namespace verbscope {
 
@@ -32,15 +33,17 @@ struct CompareRow {
   std::array<EventPair, kEventGroups> events;
   const PublishedPoint* published = nullptr;
   std::optional<double> deviation_percent;  // of the measured value from the published
+  std::vector<Residual> residuals;          // where counted and modelled differ, and what it means
 };
 
-// One row a record, in their order. With `all` false only the last record of each point (config.point). The rows point
-// into `records` and `published`.
-std::vector<CompareRow> compare_records(const std::vector<Record>& records,
-                                        const std::vector<PublishedPoint>& published, bool all);
+// One row a record, in their order. The rows point into `records` and `published`.
+std::vector<CompareRow> compare_records(const std::vector<const Record*>& records,
+                                        const std::vector<PublishedPoint>& published);
 
 // The table with its legend; ends with a newline.
 std::string compare_table(const std::vector<CompareRow>& rows);
 Json compare_json(const std::vector<CompareRow>& rows);
+// A line a record, its point's options as one text, after a line of names.
+std::string compare_csv(const std::vector<CompareRow>& rows);
 
 }  // namespace verbscope

@@ -1,5 +1,7 @@
 // The comparison of hand-made records, with differences worked out by hand.
-#include "harness/compare.hpp"
+#include "analysis/compare.hpp"
+#include "analysis/points.hpp"
+#include "common/paths.hpp"
 #include "pcie_model/render.hpp"
 #include "tests/harness/fakes.hpp"
 
@@ -32,7 +34,7 @@ Record measured_record(int post_list, double rate) {
   other.events.dma_read_lines = 77;
   record.counters = {other, report};
   Prediction prediction;
-  prediction.cluster = "cib";
+  prediction.wire = read_cluster_wire(read_json_file(find_config("clusters", "cib")), "cib");
   prediction.role = "requester";
   prediction.pcie.dma_read_lines = 2;
   prediction.pcie.dma_write_full_lines = 0.1;
@@ -75,7 +77,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(Compare, DividesTheServersCountersByTheOperationsOfTheWindow) {
   const std::vector<Record> records{measured_record(1, 82)};
   const auto published = table();
-  const auto rows = compare_records(records, published, false);
+  const auto rows = compare_records(last_of_each_point(records), published);
   ASSERT_EQ(rows.size(), 1u);
   const CompareRow& row = rows[0];
   EXPECT_DOUBLE_EQ(*row.events[kReads].measured, 2);
@@ -109,7 +111,29 @@ TEST(Compare, TakesEachGroupFromTheFirstSourceThatSeesIt) {
   record.counters = {nothing, lines, all};
   const std::vector<Record> records{record};
   const auto published = table();
-  const auto rows = compare_records(records, published, false);
+  const auto rows = compare_records(last_of_each_point(records), published);
+  EXPECT_DOUBLE_EQ(*rows.at(0).events[kReads].measured, 2);    // 1000 by 500
+  EXPECT_DOUBLE_EQ(*rows.at(0).events[kMmios].measured, 0.2);  // 100 by 500: doorbells are seen there
+  EXPECT_DOUBLE_EQ(*rows.at(0).events[kBytes].measured, 600);  // only the last sees bytes
+}
+
+TEST(Compare, TakesEachGroupFromTheFirstSourceThatSeesIt) {
+  Record record = measured_record(1, 82);
+  record.result["window_s"] = 0.5;
+  CounterReport all = record.counters[1];
+  all.window_s = 0.25;  // half of the operations
+  CounterReport lines = all;
+  lines.events.dma_read_lines = 1000;
+  lines.events.mmio_wc_lines = 0;
+  lines.unseen = {"mmio_wc_lines", "bytes_to_nic", "bytes_to_host"};
+  CounterReport nothing = all;
+  nothing.unseen = {"dma_read_lines", "dma_write_full_lines", "dma_write_partial_lines",
+                    "mmio_wc_lines",  "mmio_doorbells",       "bytes_to_nic",
+                    "bytes_to_host"};
+  record.counters = {nothing, lines, all};
+  const std::vector<Record> records{record};
+  const auto published = table();
+  const auto rows = compare_records(last_of_each_point(records), published);
   EXPECT_DOUBLE_EQ(*rows.at(0).events[kReads].measured, 2);    // 1000 by 500
   EXPECT_DOUBLE_EQ(*rows.at(0).events[kMmios].measured, 0.2);  // 100 by 500: doorbells are seen there
   EXPECT_DOUBLE_EQ(*rows.at(0).events[kBytes].measured, 600);  // only the last sees bytes
@@ -124,17 +148,17 @@ TEST(Compare, ZeroAgainstZeroAgreesAndSomethingAgainstZeroDoesNot) {
 TEST(Compare, TheLastRecordOfAPointCountsUnlessAllAreAsked) {
   const std::vector<Record> records{failed_record(1), measured_record(16, 100), measured_record(1, 80)};
   const auto published = table();
-  const auto rows = compare_records(records, published, false);
+  const auto rows = compare_records(last_of_each_point(records), published);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_DOUBLE_EQ(*rows[0].rate_mops, 100);
   EXPECT_DOUBLE_EQ(*rows[1].rate_mops, 80);
-  EXPECT_EQ(compare_records(records, published, true).size(), 3u);
+  EXPECT_EQ(compare_records(chosen_records(records, true), published).size(), 3u);
 }
 
 TEST(Compare, TheTableShowsAPointALine) {
   const std::vector<Record> records{measured_record(1, 82), measured_record(16, 101.6), failed_record(32)};
   const auto published = table();
-  const auto lines = lines_of(compare_table(compare_records(records, published, false)));
+  const auto lines = lines_of(compare_table(compare_records(last_of_each_point(records), published)));
   EXPECT_EQ(lines[0], "send_rate");
   EXPECT_EQ(lines[1],
             "post | sim.  | model bound | reads/op        | writes/op         | MMIOs/op        | PCIe bytes/op     "
@@ -156,7 +180,7 @@ TEST(Compare, TheTableShowsAPointALine) {
 TEST(Compare, ARecordWithoutCountersOrModelHasDashes) {
   Record record = fake_record("null");
   const std::vector<Record> records{record};
-  const auto rows = compare_records(records, {}, false);
+  const auto rows = compare_records(last_of_each_point(records), {});
   EXPECT_FALSE(rows[0].simulated);
   EXPECT_THAT(compare_table(rows), testing::HasSubstr("10.00 |    - -"));
 }
@@ -165,7 +189,7 @@ TEST(Compare, RepetitionsAreNumbered) {
   Record second = measured_record(1, 81);
   second.config["point"]["repetition"] = 1;
   const std::vector<Record> records{measured_record(1, 80), second};
-  const auto lines = lines_of(compare_table(compare_records(records, {}, false)));
+  const auto lines = lines_of(compare_table(compare_records(last_of_each_point(records), {})));
   EXPECT_THAT(lines[2], testing::StartsWith("rep |"));
   EXPECT_THAT(lines[5], testing::StartsWith("  1 |"));
   EXPECT_THAT(lines[6], testing::StartsWith("  2 |"));
@@ -174,7 +198,7 @@ TEST(Compare, RepetitionsAreNumbered) {
 TEST(Compare, JsonHasTheSameFigures) {
   const std::vector<Record> records{measured_record(1, 82), failed_record(2)};
   const auto published = table();
-  const Json json = compare_json(compare_records(records, published, false));
+  const Json json = compare_json(compare_records(last_of_each_point(records), published));
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[0].at("events_per_op").at("dma_write_lines").at("measured"), 0.25);
   EXPECT_EQ(json[0].at("published").at("use"), "calibration");

@@ -1,11 +1,12 @@
-#include "harness/compare.hpp"
+#include "analysis/compare.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
+#include "analysis/csv.hpp"
+#include "analysis/loads.hpp"
+#include "analysis/points.hpp"
 #include "common/environment.hpp"
-#include "pcie_model/render.hpp"
 
 namespace verbscope {
 namespace {
@@ -31,18 +32,12 @@ std::array<double, kEventGroups> group_events(const PcieEvents<T>& events) {
   return sums;
 }
 
-std::optional<double> number_at(const Json& object, const std::string& key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
 // What was counted on the machine under test, as the model speaks of no other: of each group by the first source that
 // sees some of it.
 void add_measured(const Record& record, CompareRow& row) {
   for (const CounterReport& report : record.counters) {
     const double ops = operations_in_window(record.result, report);
-    if (report.node != "server" || ops <= 0) continue;
+    if (report.node != "server" || !(ops > 0)) continue;
     const auto grouped = group_events(report.events);
     for (std::size_t i = 0; i < kEventGroups; ++i) {
       const bool seen = std::ranges::any_of(kGroupEvents[i], [&](const auto& event) { return report.sees(event); });
@@ -63,7 +58,7 @@ CompareRow compare_record(const Record& record, const std::vector<PublishedPoint
   row.record = &record;
   row.fabric = record.environment.value("fabric", "?");
   row.simulated = is_simulated(row.fabric);
-  if (record.prediction.is_object()) add_model(prediction_from_json(record.prediction, "a record's prediction"), row);
+  if (const auto prediction = prediction_of(record)) add_model(*prediction, row);
   if (record.status == RecordStatus::failed) return row;
   row.rate_mops = number_at(record.result, "rate_mops");
   add_measured(record, row);
@@ -79,8 +74,16 @@ Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+// At the measured rate.
+Json per_second(const CompareRow& row, const std::optional<double>& per_op) {
+  return row.rate_mops && per_op ? Json(*per_op * *row.rate_mops * 1e6) : Json();
+}
+
 Json row_json(const CompareRow& row) {
-  Json json{{"benchmark", row.record->benchmark}, {"fabric", row.fabric}, {"simulated", row.simulated}};
+  Json json{{"id", point_id(*row.record)},
+            {"benchmark", row.record->benchmark},
+            {"fabric", row.fabric},
+            {"simulated", row.simulated}};
   json["status"] = row.record->status == RecordStatus::ok ? "ok" : "failed";
   if (row.record->status == RecordStatus::failed) json["reason"] = row.record->reason;
   json["config"] = row.record->config;
@@ -91,9 +94,19 @@ Json row_json(const CompareRow& row) {
   for (std::size_t i = 0; i < kEventGroups; ++i) {
     events[kGroupKeys[i]] = Json{{"measured", optional_json(row.events[i].measured)},
                                  {"modelled", optional_json(row.events[i].modelled)},
-                                 {"difference_percent", optional_json(row.events[i].difference_percent())}};
+                                 {"difference_percent", optional_json(row.events[i].difference_percent())},
+                                 {"measured_per_s", per_second(row, row.events[i].measured)},
+                                 {"modelled_per_s", per_second(row, row.events[i].modelled)}};
   }
   json["events_per_op"] = events;
+  json["residuals"] = Json::array();
+  for (const Residual& residual : row.residuals) {
+    json["residuals"].push_back(Json{{"event", residual.event},
+                                     {"per_op", residual.per_op},
+                                     {"per_s", residual.per_second},
+                                     {"decided", residual.decided},
+                                     {"meaning", residual.meaning}});
+  }
   if (row.published != nullptr) {
     json["published"] = Json{{"id", row.published->id},
                              {"value", row.published->value},
@@ -111,18 +124,13 @@ std::optional<double> EventPair::difference_percent() const {
   return deviation_percent(*measured, *modelled);
 }
 
-std::vector<CompareRow> compare_records(const std::vector<Record>& records,
-                                        const std::vector<PublishedPoint>& published, bool all) {
-  std::map<std::string, std::size_t> last;
-  const auto key = [](const Record& record) {
-    const auto point = record.config.find("point");
-    return point == record.config.end() ? "" : point_key(*point);
-  };
-  for (std::size_t i = 0; i < records.size(); ++i) last[key(records[i])] = i;
+std::vector<CompareRow> compare_records(const std::vector<const Record*>& records,
+                                        const std::vector<PublishedPoint>& published) {
+  const Residuals residuals(records);
   std::vector<CompareRow> rows;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const std::string own = key(records[i]);
-    if (all || own.empty() || last.at(own) == i) rows.push_back(compare_record(records[i], published));
+  for (const Record* record : records) {
+    rows.push_back(compare_record(*record, published));
+    rows.back().residuals = residuals.of(*record);
   }
   return rows;
 }
@@ -130,6 +138,41 @@ std::vector<CompareRow> compare_records(const std::vector<Record>& records,
 Json compare_json(const std::vector<CompareRow>& rows) {
   Json out = Json::array();
   for (const CompareRow& row : rows) out.push_back(row_json(row));
+  return out;
+}
+
+std::string compare_csv(const std::vector<CompareRow>& rows) {
+  std::vector<std::string> names{"id",     "benchmark", "options",    "fabric", "simulated",
+                                 "status", "rate_mops", "bound_mops", "binding"};
+  for (const char* group : kGroupKeys) {
+    for (const char* what : {"measured", "modelled"}) names.push_back(fmt::format("{}_{}_per_op", group, what));
+  }
+  names.insert(names.end(), {"published", "deviation_percent", "residuals"});
+  std::string out = csv_line(names);
+  for (const CompareRow& row : rows) {
+    std::vector<std::string> cells{point_id(*row.record),
+                                   row.record->benchmark,
+                                   point_title(*row.record).substr(row.record->benchmark.size()),
+                                   row.fabric,
+                                   row.simulated ? "true" : "false",
+                                   row.record->status == RecordStatus::ok ? "ok" : "failed",
+                                   csv_number(row.rate_mops),
+                                   csv_number(row.bound_mops),
+                                   row.binding};
+    for (const EventPair& pair : row.events) {
+      cells.push_back(csv_number(pair.measured));
+      cells.push_back(csv_number(pair.modelled));
+    }
+    cells.push_back(row.published != nullptr ? csv_number(row.published->value) : "");
+    cells.push_back(csv_number(row.deviation_percent));
+    std::string meanings;
+    for (const Residual& residual : row.residuals) {
+      meanings += fmt::format("{}{} {:+.3f}: {}", meanings.empty() ? "" : " | ", residual.event, residual.per_op,
+                              residual.meaning);
+    }
+    cells.push_back(meanings);
+    out += csv_line(cells);
+  }
   return out;
 }
 

@@ -1,11 +1,10 @@
-#include "harness/published.hpp"
+#include "analysis/published.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "common/paths.hpp"
-#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 namespace {
@@ -55,6 +54,21 @@ PublishedPoint parse_point(const Json& json, const std::string& where) {
   return point;
 }
 
+std::vector<PublishedPoint> points_of(const Json& json, const std::string& where) {
+  JsonFields fields(json, where);
+  const auto schema = fields.require<std::string>("schema");
+  if (schema != kPublishedSchema) {
+    fields.fail_key("schema", fmt::format("expected \"{}\", got \"{}\"", kPublishedSchema, schema));
+  }
+  fields.optional<std::string>("comment", "");
+  std::vector<PublishedPoint> points;
+  for (const Json& each : fields.require<std::vector<Json>>("points")) {
+    points.push_back(parse_point(each, fmt::format("{}: points[{}]", where, points.size())));
+  }
+  fields.reject_unknown();
+  return points;
+}
+
 bool accepts_all(const PublishedPoint& point, const Json& values) {
   return std::ranges::all_of(point.keys, [&values](const MatchKey& match) {
     const auto found = values.find(match.key);
@@ -76,24 +90,12 @@ Json PublishedPoint::run_params() const {
 }
 
 std::vector<PublishedPoint> parse_published(std::string_view text, const std::string& where) {
-  const Json json = parse_json_text(text, where);
-  JsonFields fields(json, where);
-  const auto schema = fields.require<std::string>("schema");
-  if (schema != kPublishedSchema) {
-    fields.fail_key("schema", fmt::format("expected \"{}\", got \"{}\"", kPublishedSchema, schema));
-  }
-  fields.optional<std::string>("comment", "");
-  std::vector<PublishedPoint> points;
-  for (const Json& each : fields.require<std::vector<Json>>("points")) {
-    points.push_back(parse_point(each, fmt::format("{}: points[{}]", where, points.size())));
-  }
-  fields.reject_unknown();
-  return points;
+  return points_of(parse_json_text(text, where), where);
 }
 
 std::vector<PublishedPoint> load_published() {
   const std::filesystem::path path = find_config("", "published");
-  return parse_published(read_text_file(path), path.string());
+  return points_of(read_json_file(path), path.string());
 }
 
 const PublishedPoint* find_published(const std::vector<PublishedPoint>& points, const Record& record) {

@@ -1,0 +1,180 @@
+#include "analysis/advice.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "analysis/points.hpp"
+#include "analysis/shape_changes.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr double kWorthwhile = 1.03;
+
+// How a change scales each load of the machine under test and of its peers.
+using Scaling = std::function<double(const Load&, bool of_peer)>;
+
+class Adviser {
+ public:
+  Adviser(const Record& record, const std::optional<Prediction>& prediction, const Diagnosis& diagnosis)
+      : record_(record), prediction_(prediction), diagnosis_(diagnosis), binding_(*diagnosis.binding) {}
+
+  std::vector<Advice> all() {
+    if (prediction_ && !binding_.of_peer && !waits()) {
+      for (const ShapeChange& change : shape_changes(*prediction_)) add_shape_change(change);
+      add_no_misses();
+    }
+    add_program_changes();
+    std::ranges::stable_sort(out_, std::greater{}, &Advice::factor);
+    return std::move(out_);
+  }
+
+ private:
+  // The limit is not a use of a resource by each operation, so no other operation lifts it.
+  bool waits() const { return binding_.load.resource == Resource::outstanding || held_only(binding_.load.resource); }
+
+  void add(const std::string& change, const Scaling& scaled, Json options) {
+    double highest = 0;
+    Resource then = binding_.load.resource;
+    for (const bool of_peer : {false, true}) {
+      for (const Load& load : of_peer ? diagnosis_.loads.peers : diagnosis_.loads.server) {
+        if (held_only(load.resource)) continue;
+        const double after = scaled(load, of_peer);
+        if (after > highest) {
+          highest = after;
+          then = load.resource;
+        }
+      }
+    }
+    if (highest <= 0) return;
+    const double factor = binding_.load.utilisation / highest;
+    if (factor >= kWorthwhile) out_.push_back({change, factor, std::string(words_for(then)), std::move(options)});
+  }
+
+  double server_load(Resource resource) const {
+    const auto& loads = diagnosis_.loads.server;
+    const auto found = std::ranges::find(loads, resource, &Load::resource);
+    return found == loads.end() ? 0 : found->utilisation;
+  }
+
+  // The link to the NIC carries MMIO writes, whose gaps the model does not know, and DMA; each is scaled by itself.
+  double link_to_nic(const Prediction& before, const Prediction& after) const {
+    const double rate = number_at(record_.result, "rate_mops").value_or(0) * 1e6;
+    const double per_byte = rate / before.wire.pcie.bandwidth().value;
+    const auto scaled = [&](double load, double bytes_before, double bytes_after) {
+      return std::max(load + (bytes_after - bytes_before) * per_byte, bytes_after * per_byte);
+    };
+    const double mmio = server_load(Resource::mmio);
+    const double mmio_before = mmio_bytes(before), mmio_after = mmio_bytes(after);
+    const double mmio_load = mmio > 0 && mmio_before > 0 ? mmio * mmio_after / mmio_before : mmio_after * per_byte;
+    const double dma = server_load(Resource::pcie_to_nic) - (diagnosis_.loads.measured ? mmio : mmio_before * per_byte);
+    return mmio_load + scaled(dma, before.pcie.bytes_to_nic - mmio_before, after.pcie.bytes_to_nic - mmio_after);
+  }
+
+  static double mmio_bytes(const Prediction& prediction) {
+    const auto header = static_cast<double>(prediction.wire.pcie.request_header.value);
+    const auto doorbell = static_cast<double>(prediction.wire.doorbell_bytes.value);
+    return prediction.pcie.mmio_wc_lines * (static_cast<double>(kCacheLine.value) + header) +
+           prediction.pcie.mmio_doorbells * (doorbell + header);
+  }
+
+  static double bound_ratio(const Prediction& before, const Prediction& after, const std::string& resource) {
+    const auto mops = [&](const Prediction& prediction) {
+      const auto found = std::ranges::find(prediction.bounds, resource, &RateBound::resource);
+      return found == prediction.bounds.end() ? 0 : found->mops;
+    };
+    return mops(before) > 0 && mops(after) > 0 ? mops(before) / mops(after) : 1;
+  }
+
+  double scaled_by_model(const Load& load, const Prediction& before, const Prediction& after) const {
+    switch (load.resource) {
+      case Resource::mmio:
+        return mmio_bytes(before) > 0 ? load.utilisation * mmio_bytes(after) / mmio_bytes(before) : 0;
+      case Resource::pcie_to_nic:
+        return link_to_nic(before, after);
+      case Resource::pcie_to_host:
+        return before.pcie.bytes_to_host > 0 ? load.utilisation * after.pcie.bytes_to_host / before.pcie.bytes_to_host
+                                             : load.utilisation;
+      case Resource::wire_out:
+      case Resource::wire_in:
+        return load.utilisation * bound_ratio(before, after, std::string(to_string(load.resource)));
+      case Resource::cpu:
+        return before.cpu.stores > 0 ? load.utilisation * after.cpu.stores / before.cpu.stores : load.utilisation;
+      default:
+        return load.utilisation;
+    }
+  }
+
+  void add_shape_change(const ShapeChange& change) {
+    add(
+        change.text,
+        [&](const Load& load, bool of_peer) {
+          return of_peer ? load.utilisation : scaled_by_model(load, *prediction_, change.after);
+        },
+        change.options);
+  }
+
+  // What the adapter read beyond what the model foresees would not be read.
+  void add_no_misses() {
+    const std::optional<PciePerOp> counted = events_per_op(record_);
+    if (!counted) return;
+    const double rate = number_at(record_.result, "rate_mops").value_or(0) * 1e6;
+    const double extra = counted->bytes_to_nic - prediction_->pcie.bytes_to_nic;
+    const double extra_load = std::max(0.0, extra) * rate / prediction_->wire.pcie.bandwidth().value;
+    const auto without = [&](const Load& load, bool of_peer) {
+      if (of_peer) return load.utilisation;
+      if (load.resource == Resource::pcie_to_nic) return load.utilisation - extra_load;
+      return load.utilisation - load.waited;
+    };
+    add("fewer active QPs or WQEs, so that their state stays in the adapter's caches", without, Json::object());
+  }
+
+  // Changes of the program around the operation: how many threads, QPs, peers, operations outstanding, and where locks
+  // lie.
+  void add_program_changes() {
+    const Resource limit = binding_.load.resource;
+    const auto twice = [&](const std::string& what, const std::string& key) {
+      const double now = number_at(record_.config, key).value_or(0);
+      if (now < 1) return;
+      const double factor = diagnosis_.factor_with(2);
+      if (factor < kWorthwhile) return;
+      const bool next = diagnosis_.next && diagnosis_.lifted_factor <= 2;
+      out_.push_back({fmt::format("{:g} {} instead of {:g}", 2 * now, what, now), factor,
+                      std::string(words_for(next ? diagnosis_.next->load.resource : limit)), Json{{key, 2 * now}}});
+    };
+    if (binding_.of_peer) return twice("clients", "clients");
+    if (limit == Resource::cpu) return twice("threads", "threads");
+    if (limit == Resource::requester_unit || limit == Resource::responder_unit) return twice("QPs a thread", "qp");
+    if (limit == Resource::outstanding) {
+      return twice("operations outstanding on a QP", record_.config.contains("window") ? "window" : "tx_depth");
+    }
+    if (limit == Resource::atomic_slot) add_other_placement();
+  }
+
+  void add_other_placement() {
+    const double mean = diagnosis_.loads.atomic_slot_mean;
+    const double most = binding_.load.utilisation;
+    const double next = diagnosis_.lifted_factor > 0 ? most / diagnosis_.lifted_factor : 0;
+    if (mean <= 0 || most / std::max(mean, next) < kWorthwhile) return;
+    out_.push_back({"locks at addresses that use all slots of the atomic unit evenly", most / std::max(mean, next),
+                    std::string(words_for(next > mean && diagnosis_.next ? diagnosis_.next->load.resource
+                                                                         : Resource::atomic_slot)),
+                    Json::object()});
+  }
+
+  const Record& record_;
+  const std::optional<Prediction>& prediction_;
+  const Diagnosis& diagnosis_;
+  const Limit& binding_;
+  std::vector<Advice> out_;
+};
+
+}  // namespace
+
+std::vector<Advice> advise(const Record& record, const std::optional<Prediction>& prediction,
+                           const Diagnosis& diagnosis) {
+  if (!diagnosis.binding) return {};
+  return Adviser(record, prediction, diagnosis).all();
+}
+
+}  // namespace verbscope

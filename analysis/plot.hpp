@@ -1,0 +1,27 @@
+// `verbscope plot`: a figure of rates against one option, through gnuplot.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/record.hpp"
+
+namespace verbscope {
+
+struct PlotRequest {
+  std::string x;                // the option on the horizontal axis
+  std::string y = "rate_mops";  // the key of the result on the vertical one
+  std::filesystem::path out;    // .svg or .pdf
+  bool logarithmic = false;     // the horizontal axis
+};
+
+// The input for gnuplot: a curve for each fabric and set of other options, points in order of x, model bounds as dashed
+// lines (of rate_mops). A title says when a curve is simulated. Throws Error when no record has x and y as numbers, and
+// for a file that is neither SVG nor PDF.
+std::string plot_script(const std::vector<const Record*>& records, const PlotRequest& request);
+
+// Runs gnuplot on the script. Throws Error when there is no gnuplot or it fails.
+void run_gnuplot(const std::string& script);
+
+}  // namespace verbscope

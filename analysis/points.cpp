@@ -1,0 +1,163 @@
+#include "analysis/points.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "common/environment.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::size_t kMostWarnings = 10;  // of one file
+
+// Where a record runs, not what it runs: never a column.
+constexpr std::array kSilentKeys = {"point",   "fabric",    "seed",  "port",      "ib_dev",
+                                    "ib_port", "gid_index", "cores", "timeout_s", "out_json_file"};
+
+const Json* sweep_point(const Record& record) {
+  const auto point = record.config.find("point");
+  return point != record.config.end() && point->is_object() ? &*point : nullptr;
+}
+
+Json identity(const Record& record) {
+  if (const Json* point = sweep_point(record)) return *point;
+  return Json{{"benchmark", record.benchmark},
+              {"fabric", record.environment.at("fabric")},
+              {"seed", record.config.value("seed", Json())},
+              {"params", record.config}};
+}
+
+}  // namespace
+
+std::vector<Record> load_results(const std::vector<std::string>& paths) {
+  std::vector<Record> records;
+  for (const std::string& path : paths) {
+    Results results = read_results(path);
+    for (std::size_t i = 0; i < std::min(results.warnings.size(), kMostWarnings); ++i) {
+      fmt::print(stderr, "verbscope: warning: {}\n", results.warnings[i]);
+    }
+    if (results.warnings.size() > kMostWarnings) {
+      fmt::print(stderr, "verbscope: warning: {}: {} lines in all are not records\n", path, results.warnings.size());
+    }
+    if (results.records.empty()) fail("{}: has no record", path);
+    std::ranges::move(results.records, std::back_inserter(records));
+  }
+  return records;
+}
+
+std::string record_key(const Record& record) {
+  return point_key(identity(record));
+}
+
+std::string repeated_key(const Record& record) {
+  Json point = identity(record);
+  const auto drop = [](Json& from, std::initializer_list<const char*> keys) {
+    for (const char* key : keys) from.erase(key);
+  };
+  drop(point, {"repetition", "seed", "fabric"});
+  const auto params = point.find("params");
+  if (params != point.end() && params->is_object()) drop(*params, {"seed", "fabric", "out_json_file"});
+  return point_key(point);
+}
+
+std::string point_id(const Record& record) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
+  for (const char c : record_key(record)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:08x}", static_cast<std::uint32_t>(hash ^ hash >> 32));
+}
+
+const Json& set_options(const Record& record) {
+  const Json* point = sweep_point(record);
+  if (point == nullptr) return record.config;
+  const auto params = point->find("params");
+  return params != point->end() && params->is_object() ? *params : record.config;
+}
+
+std::string text_at(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::vector<std::string> option_keys(const Record& record) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : set_options(record).items()) {
+    if (std::ranges::find(kSilentKeys, key) == kSilentKeys.end()) keys.push_back(key);
+  }
+  return keys;
+}
+
+std::string option_text(const Record& record, const std::string& key) {
+  for (const std::string& name : {key, key + "_s"}) {
+    const auto value = record.config.find(name);
+    if (value == record.config.end() || value->is_null()) continue;
+    if (value->is_boolean()) return value->get<bool>() ? "yes" : "no";
+    if (value->is_string()) return value->get<std::string>();
+    const std::string text = value->is_number_float() ? fmt::format("{:g}", value->get<double>()) : dump_json(*value);
+    return name == key ? text : text + " s";
+  }
+  return "-";
+}
+
+std::string point_title(const Record& record) {
+  std::string title = record.benchmark;
+  for (const std::string& key : option_keys(record)) title += fmt::format(" {}={}", key, option_text(record, key));
+  return title;
+}
+
+int repetition_of(const Record& record) {
+  const Json* point = sweep_point(record);
+  return point == nullptr ? 0 : static_cast<int>(std::clamp(number_at(*point, "repetition").value_or(0), 0.0, 1e6));
+}
+
+std::vector<const Record*> last_of_each_point(const std::vector<Record>& records) {
+  std::map<std::string, std::size_t> last;
+  std::vector<std::string> keys;
+  for (const Record& record : records) {
+    keys.push_back(record_key(record));
+    last[keys.back()] = keys.size() - 1;
+  }
+  std::vector<const Record*> out;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (last.at(keys[i]) == i) out.push_back(&records[i]);
+  }
+  return out;
+}
+
+std::vector<const Record*> chosen_records(const std::vector<Record>& records, bool all) {
+  if (!all) return last_of_each_point(records);
+  std::vector<const Record*> out;
+  for (const Record& record : records) out.push_back(&record);
+  return out;
+}
+
+std::optional<double> number_at(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  const auto value = found->get<double>();
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+const CounterReport* counters_of(const Record& record, const std::string& node) {
+  const CounterReport* found = nullptr;
+  for (const CounterReport& report : record.counters) {
+    if (report.node == node && (found == nullptr || report.source == "sim")) found = &report;
+  }
+  return found;
+}
+
+std::optional<PciePerOp> events_per_op(const Record& record) {
+  const CounterReport* counters = counters_of(record, "server");
+  const double ops = number_at(record.result, "window_ops").value_or(0);
+  if (counters == nullptr || !(ops > 0)) return std::nullopt;
+  std::vector<double> values;
+  PcieCounts::each(counters->events,
+                   [&](const char*, std::uint64_t value) { values.push_back(static_cast<double>(value) / ops); });
+  PciePerOp events;
+  std::size_t i = 0;
+  PciePerOp::each(events, [&](const char*, double& value) { value = values[i++]; });
+  return events;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,54 @@
+// What every analysis reads: records of one or several results files, and the names of their points.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/record.hpp"
+
+namespace verbscope {
+
+// Every record of the files, in order. Lines that are not records are told on stderr: the first ten of a file, and
+// their number. Throws Error when a file cannot be read, has a record of another version, or has no record at all.
+std::vector<Record> load_results(const std::vector<std::string>& paths);
+
+// What a record is a run of: benchmark, options, repetition, seed and fabric where it comes from a sweep, else
+// benchmark, fabric and all of its configuration, sorted. Records with the same key are the same point run again.
+std::string record_key(const Record& record);
+// The same without repetition, seed and fabric: what repetitions share, wherever they run.
+std::string repeated_key(const Record& record);
+
+// A short name of `record_key`: 8 hexadecimal digits (FNV-1a), the same in every file and on every machine.
+std::string point_id(const Record& record);
+
+// What its sweep set, else all of its configuration. An object.
+const Json& set_options(const Record& record);
+// The text under `key`; empty when there is none.
+std::string text_at(const Json& object, const std::string& key);
+
+// The options that say what a record is of: those its sweep set, else all, without where it runs.
+std::vector<std::string> option_keys(const Record& record);
+// The value of an option for a person; times are kept with their unit in the key. "-" when it has none.
+std::string option_text(const Record& record, const std::string& key);
+// "send_rate connection=UD size=60", by option_keys.
+std::string point_title(const Record& record);
+// From 0; 0 outside a sweep.
+int repetition_of(const Record& record);
+
+// The last record of each point, in the order of the file; the other one: every record when `all`.
+std::vector<const Record*> last_of_each_point(const std::vector<Record>& records);
+std::vector<const Record*> chosen_records(const std::vector<Record>& records, bool all);
+
+// The finite number under `key`, if there is one.
+std::optional<double> number_at(const Json& object, const std::string& key);
+
+// The report of one node, or null. Of several sources the simulator's, else the first.
+const CounterReport* counters_of(const Record& record, const std::string& node);
+
+// The events of the machine under test for each operation of its window; none without counters or operations.
+std::optional<PciePerOp> events_per_op(const Record& record);
+
+}  // namespace verbscope

@@ -1,0 +1,41 @@
+"use strict";
+// What the report shows, as the program wrote it, and helpers to put text on the page. Nothing of a record is ever taken
+// for markup: text goes in as text.
+const data = JSON.parse(document.getElementById("data").textContent);
+const points = data.points;
+const state = { filter: "", sort: "index", down: false, page: 0, chosen: null, shown: points };
+const pageRows = 200;
+
+// Okabe and Ito's colours, apart for every kind of colour vision; forms and dashes tell curves apart as well.
+const palette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#6b6b6b"];
+const symbols = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "emptyCircle", "emptyRect"];
+
+const element = (id) => document.getElementById(id);
+function make(name, text, attributes) {
+  const node = document.createElement(name);
+  if (text !== undefined) node.textContent = text;
+  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+  return node;
+}
+function digits(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "-";
+  const size = Math.abs(value);
+  return value.toFixed(size >= 100 ? 1 : size >= 1 || size === 0 ? 2 : 4);
+}
+const percent = (value) => (value === null || value === undefined ? "-" : (value >= 0 ? "+" : "") + value.toFixed(1) + " %");
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// The visible mark that a figure is simulated.
+const marked = (title, some) => (some.some((point) => point.simulated) ? title + "  [SIMULATED]" : title);
+const optionValue = (point, key) => (key in point.options ? point.options[key] : "-");
+
+// The options of some points that take more than one value.
+function varyingOptions(some) {
+  const values = new Map();
+  for (const point of some) {
+    for (const [key, value] of Object.entries(point.options)) {
+      if (!values.has(key)) values.set(key, new Set());
+      values.get(key).add(value);
+    }
+  }
+  return [...values].filter(([key, set]) => set.size > 1 || some.some((point) => !(key in point.options))).map(([key]) => key);
+}

@@ -1,0 +1,29 @@
+#include "analysis/report_assets.hpp"
+
+// The assembler copies a file into the program: its first byte and the one after its last get names.
+#define VERBSCOPE_EMBED(name, path)                                                                              \
+  __asm__(".pushsection .rodata\n.global verbscope_asset_" #name "\nverbscope_asset_" #name ":\n.incbin \"" path \
+          "\"\n.global verbscope_asset_" #name "_end\nverbscope_asset_" #name "_end:\n.byte 0\n.popsection\n");  \
+  extern "C" const char verbscope_asset_##name[];                                                                \
+  extern "C" const char verbscope_asset_##name##_end[]
+
+VERBSCOPE_EMBED(page, VERBSCOPE_REPORT_DIR "/page.html");
+VERBSCOPE_EMBED(style, VERBSCOPE_REPORT_DIR "/page.css");
+VERBSCOPE_EMBED(data, VERBSCOPE_REPORT_DIR "/data.js");
+VERBSCOPE_EMBED(charts, VERBSCOPE_REPORT_DIR "/charts.js");
+VERBSCOPE_EMBED(table, VERBSCOPE_REPORT_DIR "/table.js");
+VERBSCOPE_EMBED(main, VERBSCOPE_REPORT_DIR "/main.js");
+VERBSCOPE_EMBED(library, VERBSCOPE_CHART_LIBRARY);
+
+#define VERBSCOPE_ASSET(name) std::string(verbscope_asset_##name, verbscope_asset_##name##_end)
+
+namespace verbscope {
+
+ReportAssets report_assets() {
+  return {.page = VERBSCOPE_ASSET(page),
+          .style = VERBSCOPE_ASSET(style),
+          .script = VERBSCOPE_ASSET(data) + VERBSCOPE_ASSET(charts) + VERBSCOPE_ASSET(table) + VERBSCOPE_ASSET(main),
+          .library = VERBSCOPE_ASSET(library)};
+}
+
+}  // namespace verbscope

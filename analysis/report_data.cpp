@@ -1,0 +1,192 @@
+#include "analysis/report_data.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "analysis/explain.hpp"
+#include "analysis/points.hpp"
+#include "analysis/text_table.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::array kByteKinds = {"MMIO writes", "DMA data read", "DMA data written", "headers to the NIC",
+                                   "headers to the host"};
+constexpr std::array kEventNames = {"lines read", "lines written", "MMIO writes"};
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json bytes_by_kind(const Record& record) {
+  const std::optional<PciePerOp> events = events_per_op(record);
+  if (!events) return nullptr;
+  const std::optional<Prediction> prediction = prediction_of(record);
+  const double doorbell = static_cast<double>((prediction ? prediction->wire.doorbell_bytes : Bytes(8)).value);
+  const double mmio = events->mmio_wc_lines * static_cast<double>(kCacheLine.value) + events->mmio_doorbells * doorbell;
+  return Json{mmio, events->payload_bytes_to_nic - mmio, events->payload_bytes_to_host,
+              events->bytes_to_nic - events->payload_bytes_to_nic,
+              events->bytes_to_host - events->payload_bytes_to_host};
+}
+
+// Histograms wherever a result has them: of the point, or one for each size.
+Json latencies(const Record& record) {
+  Json out = Json::array();
+  const auto sizes = record.result.find("latency");
+  if (sizes == record.result.end() || !sizes->is_array()) return out;
+  for (const Json& size : *sizes) {
+    if (!size.is_object() || !size.contains("lat_histogram_ns")) continue;
+    Json histogram = Json::array();
+    for (const Json& bucket : size.at("lat_histogram_ns")) {
+      const bool whole = bucket.is_array() && bucket.size() == 2 && bucket[0].is_number() && bucket[1].is_number();
+      if (whole) histogram.push_back(bucket);
+    }
+    const std::string name = fmt::format("{:g} B", number_at(size, "size").value_or(0));
+    out.push_back(Json{{"name", name}, {"histogram", std::move(histogram)}});
+  }
+  return out;
+}
+
+Json loads_json(const Loads& loads) {
+  Json out = Json::array();
+  for (const Load& load : loads.server) {
+    const auto peer = std::ranges::find(loads.peers, load.resource, &Load::resource);
+    out.push_back(Json{{"words", words_for(load.resource)},
+                       {"load", load.utilisation},
+                       {"peer", peer == loads.peers.end() ? Json() : Json(peer->utilisation)}});
+  }
+  return out;
+}
+
+void add_explanation(const Record& record, Json& point) {
+  const Explanation it = explain(record);
+  const auto& binding = it.diagnosis.binding;
+  point["limit"] =
+      binding ? std::string(words_for(binding->load.resource)) + (binding->of_peer ? " of a client" : "") : "";
+  point["sentence"] = it.limit_sentence();
+  point["next"] = it.next_sentence();
+  point["loads"] = loads_json(it.diagnosis.loads);
+  point["advice"] = Json::array();
+  for (const Advice& advice : it.advice) {
+    point["advice"].push_back(fmt::format("{}: x {:.2f}, then {}", advice.change, advice.factor, advice.then));
+  }
+}
+
+Json point_json(const CompareRow& row) {
+  const Record& record = *row.record;
+  Json options = Json::object();
+  for (const std::string& key : option_keys(record)) options[key] = option_text(record, key);
+  Json point{
+      {"id", point_id(record)}, {"benchmark", record.benchmark},        {"title", point_title(record)},
+      {"fabric", row.fabric},   {"simulated", row.simulated},           {"failed", record.reason},
+      {"options", options},     {"rate", optional_json(row.rate_mops)}, {"bound", optional_json(row.bound_mops)}};
+  point["bytes"] = bytes_by_kind(record);
+  point["events"] = Json::array();
+  for (std::size_t i = 0; i < kEventNames.size(); ++i) {
+    point["events"].push_back(Json{optional_json(row.events[i].measured), optional_json(row.events[i].modelled)});
+  }
+  point["residuals"] = Json::array();
+  for (const Residual& residual : row.residuals) {
+    point["residuals"].push_back(
+        fmt::format("{:+.3g} {} an operation: {}", residual.per_op, residual.event, residual.meaning));
+  }
+  point["latency"] = latencies(record);
+  point["published"] = nullptr;
+  if (row.published != nullptr) {
+    point["published"] = Json{{"value", row.published->value},
+                              {"metric", row.published->result_key},
+                              {"deviation", optional_json(row.deviation_percent)}};
+  }
+  point["loads"] = point["advice"] = Json::array();
+  point["limit"] = point["sentence"] = point["next"] = "";
+  if (record.status == RecordStatus::ok) add_explanation(record, point);
+  return point;
+}
+
+Json provenance(const std::vector<CompareRow>& rows) {
+  std::map<std::string, std::size_t> known;
+  Json out = Json::array();
+  for (const CompareRow& row : rows) {
+    Json place = row.record->environment;
+    const std::string time = text_at(place, "time_utc");
+    place.erase("time_utc");
+    place.erase("command_line");
+    const auto [at, fresh] = known.try_emplace(point_key(place), out.size());
+    if (fresh) {
+      place["points"] = 0;
+      place["from"] = place["to"] = time;
+      out.push_back(place);
+    }
+    Json& entry = out[at->second];
+    entry["points"] = entry["points"].get<int>() + 1;
+    entry["from"] = std::min(entry["from"].get<std::string>(), time);
+    entry["to"] = std::max(entry["to"].get<std::string>(), time);
+  }
+  return out;
+}
+
+std::string limits_sentence(const Json& points) {
+  std::map<std::string, int> counts;
+  for (const Json& point : points) {
+    if (!point.at("failed").get<std::string>().empty()) continue;
+    const auto limit = point.at("limit").get<std::string>();
+    ++counts[limit.empty() ? "not decided by the evidence" : limit];
+  }
+  std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater{}, &std::pair<std::string, int>::second);
+  std::string text;
+  for (const auto& [limit, count] : sorted) text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", limit, count);
+  return "Limits: " + text + ".";
+}
+
+Json summary(const std::vector<CompareRow>& rows, const Json& points) {
+  const auto failed =
+      std::ranges::count_if(rows, [](const CompareRow& row) { return row.record->status == RecordStatus::failed; });
+  const auto simulated = std::ranges::count_if(rows, &CompareRow::simulated);
+  Json out{fmt::format("{} points, {} of them simulated, {} failed.", rows.size(), simulated, failed)};
+  out.push_back(limits_sentence(points));
+  std::map<std::string, const CompareRow*> fastest;
+  const CompareRow* worst = nullptr;
+  std::size_t published = 0, differ = 0, decided = 0;
+  for (const CompareRow& row : rows) {
+    const CompareRow*& best = fastest[row.record->benchmark];
+    if (row.rate_mops && (best == nullptr || *row.rate_mops > *best->rate_mops)) best = &row;
+    if (row.deviation_percent) {
+      ++published;
+      if (worst == nullptr || std::abs(*row.deviation_percent) > std::abs(*worst->deviation_percent)) worst = &row;
+    }
+    differ += row.residuals.empty() ? 0 : 1;
+    decided += std::ranges::any_of(row.residuals, &Residual::decided) ? 1 : 0;
+  }
+  for (const auto& [benchmark, row] : fastest) {
+    if (row == nullptr) continue;
+    out.push_back(fmt::format("Fastest of {}: {} {}Mops, {} on {}.", benchmark, number_text(row->rate_mops),
+                              row->simulated ? "simulated " : "", point_title(*row->record), row->fabric));
+  }
+  if (worst != nullptr) {
+    out.push_back(fmt::format("{} points have a published figure; the farthest from it is {} by {} %.", published,
+                              worst->published->id, percent_text(*worst->deviation_percent)));
+  }
+  if (differ > 0) {
+    out.push_back(fmt::format(
+        "At {} points counted and modelled PCIe events differ; for {} of them the evidence names the cause.", differ,
+        decided));
+  }
+  return out;
+}
+
+}  // namespace
+
+Json report_data(const std::vector<CompareRow>& rows) {
+  Json points = Json::array();
+  for (const CompareRow& row : rows) points.push_back(point_json(row));
+  Json out{{"summary", summary(rows, points)},
+           {"provenance", provenance(rows)},
+           {"byte_kinds", kByteKinds},
+           {"event_groups", kEventNames}};
+  out["points"] = std::move(points);
+  return out;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,14 @@
+// What `verbscope report` shows of records, as data for the page (analysis/report/).
+#pragma once
+
+#include <vector>
+
+#include "analysis/compare.hpp"
+
+namespace verbscope {
+
+// {"points", "summary", "provenance", "byte_kinds", "event_groups"}: a point a row, with its comparison, explanation
+// and latency; the findings as sentences; each place and program that made records once.
+Json report_data(const std::vector<CompareRow>& rows);
+
+}  // namespace verbscope

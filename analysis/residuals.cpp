@@ -1,0 +1,213 @@
+#include "analysis/residuals.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "analysis/loads.hpp"
+#include "analysis/points.hpp"
+
+namespace verbscope {
+namespace {
+
+// What is not noise: a fiftieth of a line, 2 % of what the model foresees, and what the ends of the window cut.
+constexpr double kLeast = 0.02;
+constexpr double kLeastShare = 0.02;
+
+// A cause of extra reads, the options that make it grow, and the simulator's own count of its lines.
+struct Cause {
+  std::string_view words;
+  std::array<std::string_view, 3> options;
+  std::string_view knob;  // for a person
+  std::string_view counter;
+};
+constexpr std::array<Cause, 3> kCauses{{
+    {"WQEs that were evicted from the adapter's cache are read again",
+     {"window", "tx_depth", ""},
+     "the WQEs outstanding",
+     "wqe_cache_reread_lines"},
+    {"contexts of QPs that miss the adapter's cache",
+     {"qp", "connections", "clients"},
+     "the number of QPs",
+     "qp_context_read_lines"},
+    {"address translations that miss the adapter's cache",
+     {"region_size", "pages", ""},
+     "the memory that is worked on",
+     "translation_misses"},
+}};
+enum CauseIndex : std::size_t { kWqes, kContexts, kTranslations };
+
+struct Difference {
+  PciePerOp counted, modelled;
+  double edge = 0;  // post lists that the window cuts at both of its ends, as a share of its operations
+
+  bool significant(double difference, double expected) const {
+    return std::abs(difference) > std::max({kLeast, kLeastShare * expected, edge * expected});
+  }
+};
+std::optional<Difference> difference_of(const Record& record) {
+  const auto counted = events_per_op(record);
+  const auto prediction = prediction_of(record);
+  if (record.status == RecordStatus::failed || !counted || !prediction) return std::nullopt;
+  const double ops = number_at(record.result, "window_ops").value_or(0);
+  return Difference{*counted, prediction->pcie, 2 * prediction->shape.post_list / ops};
+}
+
+Json options_of(const Record& record) {
+  Json options = set_options(record);
+  options.erase("point");
+  options["benchmark"] = record.benchmark;
+  options["fabric"] = record.environment.at("fabric");
+  return options;
+}
+
+double knob_value(const Record& record, const Cause& cause) {
+  double value = 1;
+  for (const std::string_view option : cause.options) {
+    if (option == "pages") continue;
+    if (const auto number = number_at(record.config, std::string(option))) value *= std::max(*number, 1.0);
+  }
+  return value;
+}
+
+std::string others_key(const Record& record, const Cause& cause) {
+  Json options = options_of(record);
+  options.erase("seed");
+  for (const std::string_view option : cause.options) options.erase(std::string(option));
+  return point_key(options);
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : "; ") + part;
+  return out;
+}
+
+// Of what the adapter itself counted, where it says: the cause that makes up at least nine tenths of the extra lines.
+std::optional<std::size_t> counted_cause(const Record& record, double per_op) {
+  const CounterReport* report = counters_of(record, "server");
+  const double ops = number_at(record.result, "window_ops").value_or(0);
+  if (report == nullptr || !(ops > 0)) return std::nullopt;
+  for (std::size_t i = 0; i < kCauses.size(); ++i) {
+    const double lines = number_at(report->extra, std::string(kCauses[i].counter)).value_or(0) / ops;
+    if (lines >= 0.9 * per_op) return i;
+  }
+  return std::nullopt;
+}
+
+Residual writes_residual(const Prediction& prediction, double per_op) {
+  Residual out{.event = "writes", .per_op = per_op, .meaning = {}};
+  const double payload_lines = std::ceil(static_cast<double>(prediction.shape.payload.value) / 64.0);
+  const Bytes room = inline_receive_room(prediction.wire.family, prediction.wire.cqe_bytes);
+  const bool fits = payload_lines > 0 && prediction.shape.payload <= room && prediction.role != "responder";
+  if (per_op < 0 && fits && std::abs(-per_op - payload_lines) < 0.1 * payload_lines) {
+    out.meaning = fmt::format(
+        "the payload's {:g} line is never written by itself: it arrives in the CQE (inline receive)", payload_lines);
+    out.decided = true;
+  } else if (per_op < 0) {
+    out.meaning = "fewer than results and completions need; the evidence does not decide why";
+  } else {
+    out.meaning = "more than results and completions need; the evidence does not decide why";
+  }
+  return out;
+}
+
+}  // namespace
+
+Residuals::Residuals(const std::vector<const Record*>& records) : samples_(kCauses.size()) {
+  for (const Record* record : records) {
+    const auto difference = difference_of(*record);
+    if (!difference) continue;
+    const double extra = difference->counted.dma_read_lines - difference->modelled.dma_read_lines;
+    for (std::size_t i = 0; i < kCauses.size(); ++i) {
+      samples_[i][others_key(*record, kCauses[i])].push_back({knob_value(*record, kCauses[i]), extra});
+    }
+  }
+}
+
+// Whether the extra reads are more where the option is larger, over the points that differ in nothing else.
+Residuals::Growth Residuals::growth(const Record& record, std::size_t kind) const {
+  const auto found = samples_[kind].find(others_key(record, kCauses[kind]));
+  if (found == samples_[kind].end()) return Growth::unknown;
+  const auto [least, most] = std::ranges::minmax_element(found->second, {}, &Sample::knob);
+  if (least->knob == most->knob) return Growth::unknown;
+  return most->extra_reads - least->extra_reads > std::max(kLeast, 0.1 * most->extra_reads) ? Growth::grows
+                                                                                            : Growth::does_not;
+}
+
+Residual Residuals::extra_reads(const Record& record, double per_op) const {
+  Residual out{.event = "reads", .per_op = per_op, .meaning = {}};
+  if (per_op < 0) {
+    out.meaning = "fewer lines are read than WQEs and payload need: the evidence does not decide why";
+    return out;
+  }
+  std::array<Growth, kCauses.size()> by{};
+  std::vector<std::string> evidence, possible;
+  for (std::size_t i = 0; i < kCauses.size(); ++i) {
+    by[i] = growth(record, i);
+    if (by[i] == Growth::grows) evidence.push_back(fmt::format("they grow with {}", kCauses[i].knob));
+    if (by[i] == Growth::does_not) evidence.push_back(fmt::format("they do not grow with {}", kCauses[i].knob));
+  }
+  // More QPs also mean more WQEs outstanding: only with evidence of these apart do they tell contexts from WQEs.
+  const auto may_be = [&by](std::size_t cause) {
+    if (cause == kWqes && by[kWqes] == Growth::unknown) return by[kContexts] != Growth::does_not;
+    return by[cause] != Growth::does_not;
+  };
+  std::optional<std::size_t> cause;
+  std::size_t grown = 0;
+  for (std::size_t i = 0; i < kCauses.size(); ++i) {
+    if (may_be(i)) possible.emplace_back(kCauses[i].words);
+    if (by[i] != Growth::grows) continue;
+    ++grown;
+    cause = i;
+  }
+  if (by[kWqes] == Growth::grows && by[kTranslations] != Growth::grows) {
+    cause = kWqes;
+  } else if (grown != 1 || (cause == kContexts && by[kWqes] != Growth::does_not)) {
+    cause.reset();
+  }
+  const std::optional<std::size_t> counted = counted_cause(record, per_op);
+  if (counted) evidence.push_back("the adapter's own counters say so");
+  if (counted) cause = counted;
+  out.decided = cause.has_value();
+  if (cause) {
+    out.meaning = std::string(kCauses[*cause].words) + (evidence.empty() ? "" : " (" + joined(evidence) + ")");
+  } else {
+    out.meaning = fmt::format("{}{}: the evidence does not decide; vary the options one at a time", joined(possible),
+                              evidence.empty() ? "" : " (" + joined(evidence) + ")");
+  }
+  return out;
+}
+
+std::vector<Residual> Residuals::of(const Record& record) const {
+  std::vector<Residual> out;
+  const auto difference = difference_of(record);
+  if (!difference) return out;
+  const PciePerOp& counted = difference->counted;
+  const PciePerOp& modelled = difference->modelled;
+  const double rate = number_at(record.result, "rate_mops").value_or(0) * 1e6;
+  if (const double reads = counted.dma_read_lines - modelled.dma_read_lines;
+      difference->significant(reads, modelled.dma_read_lines)) {
+    out.push_back(extra_reads(record, reads));
+  }
+  const double written = modelled.dma_write_full_lines + modelled.dma_write_partial_lines;
+  if (const double writes = counted.dma_write_full_lines + counted.dma_write_partial_lines - written;
+      difference->significant(writes, written)) {
+    out.push_back(writes_residual(*prediction_of(record), writes));
+  }
+  const double lines = counted.mmio_wc_lines - modelled.mmio_wc_lines;
+  const double doorbells = counted.mmio_doorbells - modelled.mmio_doorbells;
+  if (difference->significant(lines, modelled.mmio_wc_lines)) {
+    Residual mmio{.event = "MMIO lines", .per_op = lines, .meaning = {}};
+    mmio.decided = lines < 0 && doorbells > kLeast;
+    mmio.meaning = mmio.decided
+                       ? "WQEs that the model sends by BlueFlame were announced by a doorbell and read by the NIC"
+                       : "the evidence does not decide what wrote them";
+    out.push_back(mmio);
+  }
+  for (Residual& residual : out) residual.per_second = residual.per_op * rate;
+  return out;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,42 @@
+// What it means when an adapter moved more or less over PCIe than the closed-form model foresees.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/record.hpp"
+
+namespace verbscope {
+
+struct Residual {
+  std::string event;      // "reads", "writes", "MMIO lines"
+  double per_op = 0;      // counted less modelled, cache lines an operation
+  double per_second = 0;  // the same a second
+  std::string meaning;    // one sentence
+  bool decided = false;   // whether the evidence names one cause
+};
+
+// The records of a comparison, indexed so that each can be compared with those that differ from it in one kind of
+// option only: by which of them the extra reads grow says what is read.
+class Residuals {
+ public:
+  explicit Residuals(const std::vector<const Record*>& records);
+
+  // Those of one record that are more than counting noise; none when nothing was counted or modelled.
+  std::vector<Residual> of(const Record& record) const;
+
+ private:
+  struct Sample {
+    double knob = 0;
+    double extra_reads = 0;
+  };
+  enum class Growth { unknown, grows, does_not };
+
+  Growth growth(const Record& record, std::size_t kind) const;
+  Residual extra_reads(const Record& record, double per_op) const;
+
+  std::vector<std::map<std::string, std::vector<Sample>>> samples_;  // by kind of option, then by all other options
+};
+
+}  // namespace verbscope

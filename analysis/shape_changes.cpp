@@ -1,0 +1,131 @@
+#include "analysis/shape_changes.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace verbscope {
+namespace {
+
+constexpr int kBatch = 16;
+constexpr int kSignalEvery = 64;
+
+Prediction predict_like(const Prediction& before, const VerbShape& shape) {
+  if (before.role == "receiver") return predict_receiver(before.wire, shape);
+  if (before.role == "responder") return predict_responder(before.wire, shape);
+  return predict_requester(before.wire, shape);
+}
+
+class Changes {
+ public:
+  explicit Changes(const Prediction& before) : before_(before), shape_(before.shape) {}
+
+  std::vector<ShapeChange> all() {
+    if (before_.role == "requester") {
+      requester();
+    } else if (before_.role == "receiver") {
+      receiver();
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // Changes that adapter, transport or verb do not allow are left out: the model refuses them.
+  void add(const std::string& text, Json options, const VerbShape& shape) {
+    try {
+      out_.push_back({text, std::move(options), predict_like(before_, shape)});
+    } catch (const Error&) {
+      return;
+    }
+  }
+
+  void requester() {
+    const bool carries = shape_.verb == Verb::send || shape_.verb == Verb::write;
+    batch(shape_.send_queue_depth);
+    if (carries && !shape_.inlined && shape_.payload.value > 0) inline_payload();
+    if (carries && shape_.inlined && shape_.payload.value > 0) {
+      VerbShape other = shape_;
+      other.inlined = false;
+      other.max_inline_cap = Bytes(0);
+      add("the payload by address instead of inline", Json{{"inline_size", 0}}, other);
+      shrink();
+    }
+    if (shape_.verb == Verb::send && !shape_.header_only) header_only();
+    if (const int every = std::min(kSignalEvery, shape_.send_queue_depth / 2); shape_.signal_every < every) {
+      VerbShape other = shape_;
+      other.signal_every = every;
+      add(fmt::format("a signal every {} operations instead of every {}", every, shape_.signal_every),
+          Json{{"cq_mod", every}}, other);
+    }
+    if (carries && shape_.transport == Transport::rc) {
+      VerbShape other = shape_;
+      other.transport = Transport::uc;
+      add("UC instead of RC", Json{{"connection", "UC"}}, other);
+    }
+    if (!carries) inline_receive();
+  }
+
+  void receiver() {
+    batch(shape_.recv_queue_depth);
+    if (!shape_.header_only) header_only();
+    inline_receive();
+  }
+
+  void batch(int depth) {
+    const int list = std::min(kBatch, depth);
+    if (shape_.post_list >= list) return;
+    VerbShape other = shape_;
+    other.post_list = list;
+    add(fmt::format("post lists of {} instead of {}", list, shape_.post_list), Json{{"post_list", list}}, other);
+  }
+
+  void inline_payload() {
+    VerbShape other = shape_;
+    other.inlined = true;
+    other.max_inline_cap = shape_.payload;
+    add(fmt::format("the {} B of payload inline", shape_.payload.value), Json{{"inline_size", shape_.payload.value}},
+        other);
+  }
+
+  // The fewest bytes whose loss makes the WQE a cache line shorter.
+  void shrink() {
+    VerbShape other = shape_;
+    for (std::uint64_t less = 1; less <= kCacheLine.value && less < shape_.payload.value; ++less) {
+      other.payload = Bytes(shape_.payload.value - less);
+      const Prediction after = predict_like(before_, other);
+      if (after.wqe_lines >= before_.wqe_lines) continue;
+      out_.push_back({fmt::format("a WQE smaller by {} B: {} B of payload instead of {}", less, other.payload.value,
+                                  shape_.payload.value),
+                      Json{{"size", other.payload.value}}, after});
+      return;
+    }
+  }
+
+  void header_only() {
+    VerbShape other = shape_;
+    other.header_only = true;
+    other.payload = Bytes(0);
+    other.inlined = false;
+    other.max_inline_cap = Bytes(0);
+    add("header-only: 4 bytes in the immediate", Json{{"header_only", true}, {"size", 0}, {"inline_size", 0}}, other);
+  }
+
+  void inline_receive() {
+    if (shape_.inline_recv || shape_.payload.value == 0) return;
+    if (shape_.payload > inline_receive_room(before_.wire.family, before_.wire.cqe_bytes)) return;
+    VerbShape other = shape_;
+    other.inline_recv = true;
+    add("inline receive", Json{{"inline_recv", shape_.payload.value}}, other);
+  }
+
+  const Prediction& before_;
+  const VerbShape& shape_;
+  std::vector<ShapeChange> out_;
+};
+
+}  // namespace
+
+std::vector<ShapeChange> shape_changes(const Prediction& before) {
+  return Changes(before).all();
+}
+
+}  // namespace verbscope

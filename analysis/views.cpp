@@ -1,0 +1,131 @@
+#include "analysis/views.hpp"
+
+#include <set>
+
+#include "analysis/csv.hpp"
+#include "analysis/points.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr double kMebi = 1024 * 1024;
+
+std::string test_name(const Record& record) {
+  const std::string verb = text_at(record.config, "verb");
+  if (record.benchmark == "write_rate" || verb == "write") return "RDMA_Write";
+  if (record.benchmark == "read_rate" || verb == "read") return "RDMA_Read";
+  if (record.benchmark == "atomic_rate")
+    return verb == "compare_swap" ? "Atomic Compare and Swap" : "Atomic Fetch and Add";
+  return "Send";
+}
+
+void put(Json& to, const char* key, const Json& from, const char* source) {
+  if (const auto found = from.find(source); found != from.end() && !found->is_null()) to[key] = *found;
+}
+
+// A latency in nanoseconds under `source`, in microseconds under `key`.
+void put_time(Json& to, const char* key, const Json& from, const std::string& source) {
+  if (const auto value = number_at(from, source)) to[key] = *value / 1000;
+}
+
+void put_latencies(Json& results, const Json& latency) {
+  put_time(results, "t_min", latency, "lat_min_ns");
+  put_time(results, "t_max", latency, "lat_max_ns");
+  put_time(results, "t_typical", latency, "lat_p50_ns");
+  put_time(results, "t_avg", latency, "lat_mean_ns");
+  put_time(results, "percentile_99", latency, "lat_p99_ns");
+  put_time(results, "percentile_99.9", latency, "lat_p99_9_ns");
+}
+
+void flatten(const Json& value, const std::string& prefix, Json& out) {
+  for (const auto& [key, member] : value.items()) {
+    const std::string name = prefix + "." + key;
+    if (member.is_object()) {
+      flatten(member, name, out);
+    } else if (!member.is_array()) {
+      out[name] = member;
+    }
+  }
+}
+
+Json flat(const Record& record) {
+  Json out{{"id", point_id(record)},
+           {"benchmark", record.benchmark},
+           {"fabric", record.environment.at("fabric")},
+           {"simulated", record.environment.at("simulated")},
+           {"status", record.status == RecordStatus::ok ? "ok" : "failed"},
+           {"reason", record.reason}};
+  flatten(record.config, "config", out);
+  flatten(record.result, "result", out);
+  return out;
+}
+
+std::string cell(const Json& value) {
+  if (value.is_null()) return "";
+  return value.is_string() ? value.get<std::string>() : dump_json(value);
+}
+
+}  // namespace
+
+Json perftest_view(const Record& record) {
+  const Json& config = record.config;
+  const auto latency = record.result.find("latency");
+  const bool times = latency != record.result.end() && latency->is_array() && !latency->empty();
+  Json info{{"test", test_name(record) + (times ? " Latency Test" : " BW Test")}};
+  put(info, "Device", config, "ib_dev");
+  put(info, "Number_of_qps", config, "qp");
+  put(info, "Connection_type", config, "connection");
+  put(info, "TX_depth", config, "tx_depth");
+  put(info, "RX_depth", config, "rx_depth");
+  put(info, "CQ_Moderation", config, "cq_mod");
+  put(info, "Mtu", config, "mtu");
+  put(info, "GID_index", config, "gid_index");
+  put(info, "Max_inline_data", config, "inline_size");
+  Json results = Json::object();
+  put(results, "MsgSize", config, "size");
+  put(results, "n_iterations", record.result, "ops");
+  const auto rate = number_at(record.result, "rate_mops");
+  if (times) {
+    put_latencies(results, latency->front());
+  } else if (rate) {
+    if (const auto size = number_at(config, "size")) results["BW_average"] = *rate * 1e6 * *size / kMebi;
+    results["MsgRate"] = *rate;
+  }
+  results["simulated"] = record.environment.at("simulated");
+  return Json{{"test_info", std::move(info)}, {"results", std::move(results)}};
+}
+
+std::string perftest_lines(const std::vector<const Record*>& records) {
+  std::string out;
+  for (const Record* record : records) {
+    if (record->status == RecordStatus::ok) out += dump_json(perftest_view(*record)) + "\n";
+  }
+  return out;
+}
+
+std::string flat_lines(const std::vector<const Record*>& records) {
+  std::string out;
+  for (const Record* record : records) out += dump_json(flat(*record)) + "\n";
+  return out;
+}
+
+std::string flat_csv(const std::vector<const Record*>& records) {
+  std::vector<Json> rows;
+  std::vector<std::string> keys;
+  std::set<std::string> known;
+  for (const Record* record : records) {
+    rows.push_back(flat(*record));
+    for (const auto& [key, value] : rows.back().items()) {
+      if (known.insert(key).second) keys.push_back(key);
+    }
+  }
+  std::string out = csv_line(keys);
+  for (const Json& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::string& key : keys) cells.push_back(row.contains(key) ? cell(row.at(key)) : "");
+    out += csv_line(cells);
+  }
+  return out;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""`verbscope diff` on real runs: diff_runs.py BIN PROFILES.
+
+Two runs of one seed are no evidence of anything; a cluster in which everything takes 5 % longer is found at every point, and the
+gate closes; other seeds of the same cluster are not taken for a difference of more than their level says.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SWEEP = {"schema": "verbscope.sweep/1", "benchmark": "send_rate", "repetitions": 3,
+         "fixed": {"connection": "UD", "size": 60, "inline_size": 60, "duration": "100us", "warmup": "100us"},
+         "vary": {"threads": [1, 8], "post_list": [1, 16]}}
+
+
+def slowed(profile, factor):
+    profile = json.loads(json.dumps(profile))
+    for section in ("host", "link", "nic", "fabric"):
+        for key, parameter in profile[section].items():
+            if key.endswith("_ns"):
+                parameter["value"] *= factor
+    for key in ("pcie_lane_mb_per_s", "port_gbit_per_s"):
+        profile["wire"][key]["value"] /= factor
+    return profile
+
+
+def main():
+    binaries, profiles = map(pathlib.Path, sys.argv[1:3])
+    verbscope = str(binaries / "verbscope")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "sweep.json").write_text(json.dumps(SWEEP))
+        slow = folder / "cib.json"
+        slow.write_text(json.dumps(slowed(json.loads((profiles / "cib.json").read_text()), 1.05)))
+
+        def run(out, fabric, *options):
+            subprocess.run([verbscope, "run", folder / "sweep.json", "--hosts", fabric, "--out", folder / out, *options],
+                           check=True, stdout=subprocess.DEVNULL, timeout=240)
+
+        def diff(base, other, *options):
+            ran = subprocess.run([verbscope, "diff", folder / base, folder / other, "--json", *options], capture_output=True,
+                                 text=True, check=False)
+            return ran.returncode, [row["verdict"] for row in json.loads(ran.stdout)]
+
+        run("base", "sim:cib")
+        run("again", "sim:cib")
+        run("slow", f"sim:{slow}")
+        assert diff("base", "again", "--threshold", "0") == (0, ["no evidence"] * 4), diff("base", "again")
+        assert diff("base", "slow") == (0, ["slower"] * 4), diff("base", "slow")
+        assert diff("slow", "base") == (0, ["faster"] * 4), diff("slow", "base")
+        assert diff("base", "slow", "--threshold", "3")[0] == 1
+        assert diff("base", "slow", "--threshold", "20")[0] == 0
+    print("3 passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+"""What other tools get of records: outputs_test.py BIN ROOT runs a small sweep and reads every view and figure of it.
+
+Exits with 77 (skipped) where there is no gnuplot or no matplotlib.
+"""
+
+import csv
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SWEEP = {"schema": "verbscope.sweep/1", "benchmark": "send_rate", "vary": {"size": [16, 32, 60]},
+         "fixed": {"connection": "UD", "inline_size": 60, "duration": "50us", "warmup": "50us"}}
+
+
+def main():
+    binaries, root = map(pathlib.Path, sys.argv[1:3])
+    try:
+        import matplotlib  # noqa: F401  pylint: disable=unused-import,import-outside-toplevel
+    except ImportError:
+        matplotlib = None
+    if matplotlib is None or not shutil.which("gnuplot"):
+        print("skipped: there is no gnuplot-nox or no python3-matplotlib")
+        return 77
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        results = folder / "r.jsonl"
+        (folder / "sweep.json").write_text(json.dumps(SWEEP))
+
+        def verbscope(*arguments):
+            return subprocess.run([binaries / "verbscope", *arguments], check=True, capture_output=True, text=True,
+                                  timeout=120).stdout
+
+        verbscope("run", folder / "sweep.json", "--hosts", "sim:cib", "--out", results)
+        records = [json.loads(line) for line in results.read_text().splitlines()]
+        rates = [record["result"]["rate_mops"] for record in records]
+
+        perftest = [json.loads(line) for line in verbscope("export", results, "--view", "perftest").splitlines()]
+        assert [one["results"]["MsgSize"] for one in perftest] == [16, 32, 60]
+        assert [one["results"]["MsgRate"] for one in perftest] == rates
+        for one, rate in zip(perftest, rates):
+            assert abs(one["results"]["BW_average"] - rate * 1e6 * one["results"]["MsgSize"] / 2**20) < 1e-6 * rate * 1e6
+            assert one["test_info"]["Connection_type"] == "UD" and one["results"]["simulated"] is True
+
+        rows = list(csv.DictReader(io.StringIO(verbscope("export", results, "--view", "csv"), newline="")))
+        assert [float(row["result.rate_mops"]) for row in rows] == rates
+        flat = [json.loads(line) for line in verbscope("export", results, "--view", "jsonl").splitlines()]
+        assert [one["result.rate_mops"] for one in flat] == rates and flat[0]["config.connection"] == "UD"
+        compared = list(csv.DictReader(io.StringIO(verbscope("compare", results, "--format", "csv"), newline="")))
+        assert [float(row["rate_mops"]) for row in compared] == rates
+
+        verbscope("plot", results, "--x", "size", "-o", folder / "p.svg")
+        assert "SIMULATED" in (folder / "p.svg").read_text() and "model bounds" in (folder / "p.svg").read_text()
+        verbscope("plot", results, "--x", "size", "-o", folder / "p.pdf")
+        assert (folder / "p.pdf").read_bytes().startswith(b"%PDF")
+        subprocess.run([root / "docs/examples/plot_records.py", results, "size", folder / "p.png"], check=True, timeout=120)
+        assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
+    print("1 passed, 0 failed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

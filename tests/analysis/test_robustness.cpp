@@ -1,0 +1,95 @@
+// Records that are broken, foreign or hostile: a clear error, or no harm.
+#include "analysis/diff.hpp"
+#include "analysis/explain.hpp"
+#include "analysis/report.hpp"
+#include "analysis/views.hpp"
+#include "tests/analysis/records.hpp"
+
+namespace verbscope {
+namespace {
+
+std::string line_of(const Record& record) {
+  return dump_json(to_json(record)) + "\n";
+}
+
+std::vector<Record> load_text(const std::string& text) {
+  const TempFolder folder;
+  write_text(folder.file("r.jsonl"), text);
+  return load_results({folder.file("r.jsonl")});
+}
+
+TEST(Robustness, AnotherVersionStopsTheAnalysisByName) {
+  std::string line = line_of(sweep_record({{"size", 8}}, 80));
+  line.replace(line.find("record/1"), 8, "record/9");
+  EXPECT_THAT(error_of([&] { load_text(line); }), testing::HasSubstr("verbscope.record/9"));
+}
+
+TEST(Robustness, LinesThatAreNoRecordsAreToldTenTimesAndLeftOut) {
+  std::string text = line_of(sweep_record({{"size", 8}}, 80));
+  for (int i = 0; i < 1000; ++i)
+    text += R"({"rate_mops": NaN})"
+            "\n";
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(load_text(text).size(), 1u);
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(told, '\n'), 11);
+  EXPECT_THAT(told, testing::HasSubstr("1000 lines in all"));
+}
+
+TEST(Robustness, AFileWithoutARecordIsAnError) {
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(error_of([] { load_text("{}\n"); }), testing::HasSubstr("has no record"));
+  testing::internal::GetCapturedStderr();
+}
+
+// A number that is not finite is null in a record; everything that would be computed from it is absent.
+TEST(Robustness, ARateThatIsNullIsNoRate) {
+  Record record = sweep_record({{"size", 8}}, 80);
+  record.result["rate_mops"] = nullptr;
+  EXPECT_EQ(explain_json(record).at("limit"), Json());
+  EXPECT_EQ(diff_records({record}, {record}, 0.95)[0].verdict, Verdict::only_new);
+  EXPECT_FALSE(perftest_view(record).at("results").contains("MsgRate"));
+}
+
+TEST(Robustness, OptionsOfAnotherTypeThanExpectedDoNoHarm) {
+  Record record = sweep_record({{"verb", 7}, {"size", "many"}}, 80);
+  record.config["point"]["params"] = "none";
+  record.config["point"]["repetition"] = 1e300;
+  record.result["latency"] = Json{1, "x", Json{{"lat_histogram_ns", Json{1, 2}}}};
+  record.environment["time_utc"] = 5;
+  EXPECT_FALSE(point_id(record).empty());
+  EXPECT_FALSE(explain_text(record).empty());
+  EXPECT_FALSE(perftest_lines({&record}).empty());
+  EXPECT_FALSE(flat_csv({&record}).empty());
+  EXPECT_FALSE(report_page({&record}).empty());
+}
+
+TEST(Robustness, ABrokenPredictionIsNamedByItsPoint) {
+  Record record = sweep_record({{"size", 8}}, 80);
+  record.prediction = Json{{"cluster", "cib"}};
+  EXPECT_THAT(error_of([&] { explain(record); }), testing::HasSubstr("point " + point_id(record)));
+  Prediction prediction = predict_requester(cib(), {.payload = Bytes(8)});
+  record.prediction = to_json(prediction);
+  record.prediction["wire"]["pcie_rcb_bytes"] = 0;  // the model divides by it
+  EXPECT_THAT(error_of([&] { explain(record); }), testing::HasSubstr("pcie_rcb_bytes"));
+}
+
+TEST(Robustness, TextsOfRecordsAreNoMarkupInTheReport) {
+  const std::string hostile = "</script><img src=x onerror=alert(1)><!--";
+  Record record = sweep_record({{"note", hostile}}, 80);
+  record.environment["hostname"] = hostile;
+  record.benchmark = hostile;
+  const std::string page = report_page({&record});
+  EXPECT_THAT(page, testing::Not(testing::HasSubstr("<img")));
+  EXPECT_THAT(page, testing::HasSubstr(R"(\u003cimg src=x)"));
+}
+
+TEST(Robustness, RecordsThatAreTooLargeForThePageAreLeftOutAndThePageSaysSo) {
+  const Record record = sweep_record({{"size", 8}}, 80);
+  const std::string page = report_page({&record}, 10);
+  EXPECT_THAT(page, testing::HasSubstr(R"("records_left_out":")"));
+  EXPECT_THAT(page, testing::Not(testing::HasSubstr("verbscope.record/1")));
+}
+
+}  // namespace
+}  // namespace verbscope
