@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "verb_latency --verb write -s 100", "verb_latency --verb send -s 32",
                     "verb_latency --verb echo -s 8", "echo_rate -D 4ms", "echo_rate --mode write_send -D 4ms",
                     "echo_rate --mode send_send --optimise inline -D 4ms", "write_visibility", "write_visibility -s 64",
-                    "kv_atomic --put_percent 30 --keys 16384 --pages 2m -q 8 -D 4ms",
+                    "kv_atomic --put_percent 0 --keys 16384 --pages 2m -q 8 -D 4ms",
                     "kv_atomic --put_percent 100 --keys 16384 --pages 2m -q 8 -D 4ms"));
 
 TEST(CacheMisses, OfManyConnectionsAreExactlyWhatTheModelDoesNotForesee) {
