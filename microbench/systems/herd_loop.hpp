@@ -281,7 +281,7 @@ inline int reap_answers(ibv_cq* cq, std::span<AnswerQueue> queues, RunEnd& end) 
 
 // Answers until told to quit; never waits for more requests than there are.
 template <Node N>
-void herd_worker_loop(N& node, HerdWorker& s, const RunControl& control, ThreadTally& tally) {
+void worker_loop(N& node, HerdWorker& s, const RunControl& control, ThreadTally& tally) {
   node.watch(s.region + s.places.bell(s.worker), s.places.block_bytes());
   for (;;) {
     const bool measured = control.phase.load(std::memory_order_relaxed) == Phase::measure;

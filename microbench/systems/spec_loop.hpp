@@ -218,7 +218,7 @@ inline bool answer_waiting(N& node, SpecWorker& s, bool measured, RunEnd& end) {
 
 // Answers until told to quit; never waits for more requests than there are.
 template <Node N>
-void spec_worker_loop(N& node, SpecWorker& s, const RunControl& control, ThreadTally& tally) {
+void worker_loop(N& node, SpecWorker& s, const RunControl& control, ThreadTally& tally) {
   for (;;) {
     const bool measured = control.phase.load(std::memory_order_relaxed) == Phase::measure;
     const std::uint64_t before = s.served;

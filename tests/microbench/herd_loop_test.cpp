@@ -187,7 +187,7 @@ TEST(HerdWorker, EndsWhenToldTo) {
   Worker worker(true);
   ThreadTally tally;
   worker.ask(0, 0);
-  herd_worker_loop(worker.node, worker.state, worker.control, tally);
+  worker_loop(worker.node, worker.state, worker.control, tally);
   EXPECT_EQ(tally.end.kind, EndKind::gave_up);
   EXPECT_EQ(worker.state.served, 1u);
 }
@@ -201,7 +201,7 @@ TEST(HerdWorker, ReportsAFailedAnswer) {
     for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, number);
     ++number;
   };
-  herd_worker_loop(worker.node, worker.state, worker.control, tally);
+  worker_loop(worker.node, worker.state, worker.control, tally);
   EXPECT_EQ(tally.end.kind, EndKind::completion_failed);
   EXPECT_EQ(tally.end.code, IBV_WC_LOC_QP_OP_ERR);
 }
