@@ -64,6 +64,7 @@ class AnsweringEnd : public WorkloadOn<AnsweringEnd<State>>, public SequencerAcc
     state_.answered = answered_;
     state_.counter = reinterpret_cast<std::uint64_t*>(setup.region.bytes.data());
     state_.batching = options.batching;
+    state_.max_batch = options.max_batch;
   }
 
   AnswerPorts ports_;

@@ -138,6 +138,15 @@ TEST(HerdWorker, ABatchIsOneListForEachPort) {
   EXPECT_EQ(worker.state.counts.batches.lists[1], 1u);
 }
 
+TEST(HerdWorker, PutsNoMoreThanItsLimitBehindADoorbell) {
+  Worker worker(true);
+  worker.state.max_batch = 1;
+  for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 2, answer_tag(1, 0)},
+                                         Sent{1, 1, answer_tag(1, 0)}, Sent{3, 3, answer_tag(1, 0)}));
+  EXPECT_EQ(worker.state.counts.batches.lists[1], 4u);
+}
+
 TEST(HerdWorker, UsesTheQpsOfAPortInTurn) {
   for (const bool batching : {false, true}) {
     Worker worker(batching);
