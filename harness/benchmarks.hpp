@@ -7,8 +7,9 @@
 
 namespace verbscope {
 
-inline constexpr std::array kBenchmarks = {"send_rate", "recv_rate", "write_rate", "read_rate",   "verb_latency",
-                                           "echo_rate", "wqe_cache", "qp_scaling", "atomic_rate", "write_visibility"};
+inline constexpr std::array kBenchmarks = {"send_rate",    "recv_rate",        "write_rate", "read_rate",
+                                           "verb_latency", "echo_rate",        "wqe_cache",  "qp_scaling",
+                                           "atomic_rate",  "write_visibility", "sequencer"};
 
 // The folder of the running program: the benchmarks' binaries are its neighbours.
 std::filesystem::path program_folder();

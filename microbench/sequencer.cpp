@@ -30,7 +30,9 @@ class Sequencer final : public Benchmark {
         {{"herd", SequencerDesign::herd}, {"spec", SequencerDesign::spec}, {"atomic", SequencerDesign::atomic}},
         "herd: UC WRITE in, UD SEND out; spec: header-only UD SENDs; atomic: fetch-and-add");
     table.flag("--batching", sequencer_.batching,
-               "a worker answers all that it finds in a pass behind one doorbell for each QP");
+               "a worker answers what it finds in a pass behind one doorbell for each QP, or a few");
+    table.integer("--max_batch", sequencer_.max_batch, 1u, std::uint32_t{BatchCounts::kLongest},
+                  "answers behind one doorbell at most");
     table.integer("--outstanding", sequencer_.outstanding, 1u, 4096u, "requests that a client thread has outstanding");
     table.integer("--start_value", sequencer_.start_value, std::uint64_t{0}, std::uint64_t{1} << 62,
                   "the first number");

@@ -1,9 +1,10 @@
 // How a sequencer's worker answers: by UD SEND on several QPs of each port in turn, one by one, or what one pass has
-// collected as a list for each port, behind one doorbell.
+// collected as a list for each port, behind one doorbell or a few.
 #pragma once
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -26,12 +27,12 @@ struct AnswerQueue {
   std::uint32_t reserved = 0;  // places that the pass will use
 };
 
-// Lists that were posted, by their length; the last place counts longer ones too.
+// Lists that were posted, by their length.
 struct BatchCounts {
-  static constexpr std::size_t kLongest = 256;
+  static constexpr std::uint32_t kLongest = 256;
   std::array<std::uint64_t, kLongest + 1> lists{};
 
-  void count(std::uint32_t length) { ++lists[std::min<std::size_t>(length, kLongest)]; }
+  void count(std::uint32_t length) { ++lists[length]; }
 };
 
 // The next free request of the queue, which must have room, as the last of its list.
@@ -40,21 +41,30 @@ inline ibv_send_wr& append(AnswerQueue& q) {
   q.next = q.next + 1 == q.requests.size() ? 0 : q.next + 1;
   (q.count == 0 ? q.first : q.last->next) = &wr;
   q.last = &wr;
+  wr.next = nullptr;
   ++q.count;
   --q.lane.room;
   if ((wr.send_flags & IBV_SEND_SIGNALED) != 0) ++q.lane.due;
   return wr;
 }
 
-// Posts the list that was made, if any, and counts it.
-inline bool post_answers(AnswerQueue& q, BatchCounts* batches, RunEnd& end) {
-  if (q.count == 0) return true;
-  if (batches != nullptr) batches->count(q.count);
-  q.last->next = nullptr;
-  q.lane.posted += q.count;
-  q.count = 0;
-  const int error = q.lane.builder != nullptr ? post_list(q.lane.builder, q.first) : post_list(q.lane.qp, q.first);
-  return error == 0 || fail_post(end, error, q.index);
+// Posts the list that was made, if any, behind a doorbell for each `most` of its answers.
+inline bool post_answers(AnswerQueue& q, std::uint32_t most, BatchCounts* batches, RunEnd& end) {
+  while (q.count > 0) {
+    ibv_send_wr* const first = q.first;
+    ibv_send_wr* last = first;
+    const std::uint32_t length = std::min(q.count, most);
+    for (std::uint32_t j = 1; j < length; ++j) last = last->next;
+    q.first = last->next;
+    q.count -= length;
+    last->next = nullptr;
+    q.lane.posted += length;
+    if (batches != nullptr) batches->count(length);
+    const int error = q.lane.builder != nullptr ? post_list(q.lane.builder, first) : post_list(q.lane.qp, first);
+    if (error != 0) [[unlikely]]
+      return fail_post(end, error, q.index);
+  }
+  return true;
 }
 
 // Those of one port, used in turn.
@@ -82,6 +92,27 @@ inline void retire(std::span<AnswerQueue> queues, std::uint32_t index) {
   --lane.due;
 }
 
+// Takes completions of answers when a queue is half used. Returns how many, or -1 with `end` set.
+inline int reap_answers(ibv_cq* cq, std::span<AnswerQueue> queues, RunEnd& end) {
+  const auto half_used = [](const AnswerQueue& q) { return q.lane.room < q.lane.depth / 2; };
+  if (std::ranges::none_of(queues, half_used)) return 0;
+  std::array<ibv_wc, 16> wcs;
+  const int count = ibv_poll_cq(cq, static_cast<int>(wcs.size()), wcs.data());
+  if (count < 0) [[unlikely]] {
+    end = {.kind = EndKind::poll_failed, .code = -count};
+    return -1;
+  }
+  for (const ibv_wc& wc : std::span(wcs).first(static_cast<std::size_t>(count))) {
+    const auto index = static_cast<std::uint32_t>(wc.wr_id);
+    if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
+      end = {EndKind::completion_failed, wc.status, wc.vendor_err, index};
+      return -1;
+    }
+    retire(queues, index);
+  }
+  return count;
+}
+
 // A pass that served `served` of at most `most` requests and left `blocked`.
 inline void count_pass(WorkerCounts& counts, std::uint64_t served, std::uint64_t most, std::uint64_t blocked) {
   ++counts.passes;
@@ -91,11 +122,11 @@ inline void count_pass(WorkerCounts& counts, std::uint64_t served, std::uint64_t
 }
 
 // Sends the lists of all ports.
-inline bool post_all(std::span<AnswerPort> ports, BatchCounts* batches, RunEnd& end) {
+inline bool post_all(std::span<AnswerPort> ports, std::uint32_t most, BatchCounts* batches, RunEnd& end) {
   for (AnswerPort& port : ports) {
     AnswerQueue& q = port.current();
     if (q.count == 0) continue;
-    if (!post_answers(q, batches, end)) return false;
+    if (!post_answers(q, most, batches, end)) return false;
     port.advance();
   }
   return true;

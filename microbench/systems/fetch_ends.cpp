@@ -1,9 +1,6 @@
 // The sequencer without a program at the server: clients fetch-and-add one counter.
-#include <algorithm>
-
 #include "microbench/frame/idle.hpp"
-#include "microbench/systems/answer_ports.hpp"
-#include "microbench/systems/sequencer_ends.hpp"
+#include "microbench/systems/sequencer_bases.hpp"
 #include "verbs/memory.hpp"
 
 namespace verbscope {
@@ -43,20 +40,18 @@ class FetchAsker {
   std::uint64_t retired_ = 0;
 };
 
-class FetchClient final : public WorkloadOn<FetchClient>, public SequencerAccount {
+class FetchClient final : public AskingEnd<FetchAsker> {
  public:
   FetchClient(const ThreadSetup& setup, const SequencerOptions& options)
-      : window_(std::min(options.outstanding, setup.operation.tx_depth)),
-        buffer_(Bytes(window_ * sizeof(std::uint64_t)), setup.huge_pages),
+      : AskingEnd(setup, options, options.outstanding, 1),
+        buffer_(Bytes(options.outstanding * sizeof(std::uint64_t)), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
-        segments_(window_),
-        requests_(window_),
-        asked_(window_),
-        queues_{client_queue(setup.lanes[0], window_, 1)},
-        state_{.cq = setup.cq, .queues = queues_, .goal = setup.goal, .receipts = Receipts(*options.audit)} {
+        segments_(options.outstanding),
+        requests_(options.outstanding),
+        asked_(options.outstanding) {
     auto* const results = reinterpret_cast<std::uint64_t*>(buffer_.data());
     const RemoteRegion& region = setup.lanes[0].peers.front().region;
-    for (std::size_t j = 0; j < window_; ++j) {
+    for (std::size_t j = 0; j < requests_.size(); ++j) {
       segments_[j] = {reinterpret_cast<std::uint64_t>(results + j), sizeof(std::uint64_t), mr_.lkey()};
       requests_[j].wr_id = send_id(0);
       requests_[j].sg_list = &segments_[j];
@@ -64,30 +59,21 @@ class FetchClient final : public WorkloadOn<FetchClient>, public SequencerAccoun
       requests_[j].opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
       requests_[j].wr.atomic = {.remote_addr = region.address, .compare_add = 1, .swap = 0, .rkey = region.rkey};
     }
-    asker_.state = &state_;
     asker_.requests = requests_;
-    asker_.results = {results, window_};
+    asker_.results = {results, requests_.size()};
     asker_.asked = asked_;
   }
 
-  template <Node N>
-  void step(N& node, const RunControl& control, ThreadTally& tally) {
-    client_loop(node, asker_, state_, control, tally);
-  }
-
-  bool active() const override { return true; }
-  const Receipts* receipts() const override { return &state_.receipts; }
+  // No message: the server's adapter answers.
+  std::uint64_t sent_to(std::uint32_t) const override { return 0; }
+  std::uint64_t received() const override { return 0; }
 
  private:
-  std::uint32_t window_;
   Buffer buffer_;
   Mr mr_;
   std::vector<ibv_sge> segments_;
   std::vector<ibv_send_wr> requests_;
   std::vector<Asked> asked_;
-  std::array<LaneQueue, 1> queues_;
-  ClientState state_;
-  FetchAsker asker_;
 };
 
 // A thread of the machine that holds the counter: it has nothing to do.

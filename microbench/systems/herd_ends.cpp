@@ -1,9 +1,8 @@
 #include <algorithm>
 
 #include "common/error.hpp"
-#include "microbench/systems/answer_ports.hpp"
 #include "microbench/systems/herd_loop.hpp"
-#include "microbench/systems/sequencer_ends.hpp"
+#include "microbench/systems/sequencer_bases.hpp"
 
 namespace verbscope {
 
@@ -25,21 +24,17 @@ ibv_send_wr word_write(ibv_sge& segment, std::uint64_t& word, std::uint32_t rkey
   return wr;
 }
 
-class HerdClientEnd final : public WorkloadOn<HerdClientEnd>, public SequencerAccount {
+class HerdClientEnd final : public AskingEnd<HerdAsker> {
  public:
   HerdClientEnd(const ThreadSetup& setup, const SequencerOptions& options)
-      : recvs_(setup, 1, answer_recvs(options.outstanding)),
-        asked_(std::size_t{setup.topology.threads} * options.outstanding),
-        queues_{client_queue(setup.lanes[0], setup.operation.tx_depth, setup.operation.signal_every)},
-        state_{.cq = setup.cq,
-               .queues = queues_,
-               .retry_after = options.retry_after,
-               .goal = setup.goal,
-               .receipts = Receipts(*options.audit)} {
+      : AskingEnd(setup, options, setup.operation.tx_depth, setup.operation.signal_every),
+        recvs_(setup, 1, answer_recvs(options.outstanding)),
+        asked_(std::size_t{setup.topology.threads} * options.outstanding) {
     const HerdPlaces places = places_of(setup, options);
     const RemoteRegion& region = setup.lanes[0].peers.front().region;
-    if (places.bytes() > region.bytes)
+    if (places.bytes() > region.bytes) {
       fail("the server has {} bytes for requests, not {}", region.bytes, places.bytes());
+    }
     writes_.ask = word_write(segments_[0], writes_.word, region.rkey);
     writes_.retry = word_write(segments_[1], writes_.retry_word, region.rkey);
     writes_.ring = word_write(segments_[2], writes_.bell_word, region.rkey);
@@ -50,7 +45,6 @@ class HerdClientEnd final : public WorkloadOn<HerdClientEnd>, public SequencerAc
                         .retry_slot = region.address + places.retry(w, client),
                         .bell = region.address + places.bell(w)});
     }
-    asker_.state = &state_;
     asker_.lanes = lanes_;
     asker_.writes = &writes_;
     asker_.inbox = recvs_.inbox(setup.lanes[1].qp);
@@ -59,68 +53,34 @@ class HerdClientEnd final : public WorkloadOn<HerdClientEnd>, public SequencerAc
     asker_.choice = choice_of(setup, lanes_.size());
   }
 
-  template <Node N>
-  void step(N& node, const RunControl& control, ThreadTally& tally) {
-    client_loop(node, asker_, state_, control, tally);
-  }
-
-  bool active() const override { return true; }
-  std::uint64_t sent_to(std::uint32_t) const override { return state_.receipts.asked + state_.receipts.retries; }
-  std::uint64_t received() const override { return state_.receipts.received(); }
-  const Receipts* receipts() const override { return &state_.receipts; }
-
  private:
   AnswerRecvs recvs_;
   HerdWrites writes_;
   std::array<ibv_sge, 3> segments_{};
   std::vector<Asked> asked_;
   std::vector<HerdLane> lanes_;
-  std::array<LaneQueue, 1> queues_;
-  ClientState state_;
-  HerdAsker asker_;
 };
 
-class HerdWorkerEnd final : public WorkloadOn<HerdWorkerEnd>, public SequencerAccount {
+class HerdWorkerEnd final : public AnsweringEnd<HerdWorker> {
  public:
   HerdWorkerEnd(const ThreadSetup& setup, const SequencerOptions& options)
-      : ports_(setup), collected_(setup.topology.all_client_threads()), answered_(setup.topology.clients) {
+      : AnsweringEnd(setup, options), collected_(setup.topology.all_client_threads()) {
     for (const ClientAddress& address : client_addresses(setup)) {
       HerdClient client{.port = address.port, .node = address.node};
       client.to.wr.ud = {address.qp.ah, address.qp.qpn, address.qp.qkey};
       clients_.push_back(client);
     }
-    worker_.cq = setup.cq;
-    worker_.queues = ports_.queues();
-    worker_.ports = ports_.ports();
-    worker_.clients = clients_;
-    worker_.collected = collected_;
-    worker_.answered = answered_;
-    worker_.region = setup.region.bytes.data();
-    worker_.counter = reinterpret_cast<std::uint64_t*>(worker_.region);
-    worker_.places = places_of(setup, options);
-    worker_.worker = setup.thread;
-    worker_.batching = options.batching;
+    state_.ports = ports_.ports();
+    state_.clients = clients_;
+    state_.collected = collected_;
+    state_.region = setup.region.bytes.data();
+    state_.places = places_of(setup, options);
+    state_.worker = setup.thread;
   }
-
-  template <Node N>
-  void step(N& node, const RunControl& control, ThreadTally& tally) {
-    herd_worker_loop(node, worker_, control, tally);
-  }
-
-  bool active() const override { return false; }
-  bool counts() const override { return false; }
-  std::uint64_t sent_to(std::uint32_t node) const override { return answered_.at(node); }
-  std::uint64_t received() const override { return worker_.served; }
-  const WorkerCounts* worker_counts() const override { return &worker_.counts; }
-  const std::uint64_t* counter() const override { return worker_.worker == 0 ? worker_.counter : nullptr; }
-  std::uint64_t answers() const override { return worker_.served; }
 
  private:
-  AnswerPorts ports_;
   std::vector<HerdClient> clients_;
   std::vector<ibv_send_wr*> collected_;
-  std::vector<std::uint64_t> answered_;
-  HerdWorker worker_;
 };
 
 }  // namespace

@@ -183,9 +183,10 @@ struct HerdWorker {
   HerdPlaces places;
   std::uint32_t worker = 0;
   bool batching = true;
-  std::size_t count = 0;      // collected in this pass
-  std::uint64_t blocked = 0;  // left in this pass because a send queue was full
-  std::uint64_t bell = 0;     // what it held last
+  std::uint32_t max_batch = 16;  // answers behind one doorbell
+  std::size_t count = 0;         // collected in this pass
+  std::uint64_t blocked = 0;     // left in this pass because a send queue was full
+  std::uint64_t bell = 0;        // what it held last
   std::uint64_t served = 0;
   WorkerCounts counts;
 };
@@ -213,7 +214,7 @@ inline bool answer(N& node, HerdWorker& s, bool measured, RunEnd& end) {
   }
   s.served += s.count;
   s.count = 0;
-  return post_all(s.ports, measured ? &s.counts.batches : nullptr, end);
+  return post_all(s.ports, s.max_batch, measured ? &s.counts.batches : nullptr, end);
 }
 
 // One pass over the clients: at most one request of each. False: a post failed.
@@ -258,30 +259,9 @@ inline bool serve_retries(N& node, HerdWorker& s, bool measured, RunEnd& end) {
   return s.count == 0 || answer(node, s, measured, end);
 }
 
-// Takes completions of answers when a queue is half used. Returns how many, or -1 with `end` set.
-inline int reap_answers(ibv_cq* cq, std::span<AnswerQueue> queues, RunEnd& end) {
-  const auto half_used = [](const AnswerQueue& q) { return q.lane.room < q.lane.depth / 2; };
-  if (std::ranges::none_of(queues, half_used)) return 0;
-  std::array<ibv_wc, 16> wcs;
-  const int count = ibv_poll_cq(cq, static_cast<int>(wcs.size()), wcs.data());
-  if (count < 0) [[unlikely]] {
-    end = {.kind = EndKind::poll_failed, .code = -count};
-    return -1;
-  }
-  for (const ibv_wc& wc : std::span(wcs).first(static_cast<std::size_t>(count))) {
-    const auto index = static_cast<std::uint32_t>(wc.wr_id);
-    if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-      end = {EndKind::completion_failed, wc.status, wc.vendor_err, index};
-      return -1;
-    }
-    retire(queues, index);
-  }
-  return count;
-}
-
 // Answers until told to quit; never waits for more requests than there are.
 template <Node N>
-void herd_worker_loop(N& node, HerdWorker& s, const RunControl& control, ThreadTally& tally) {
+void worker_loop(N& node, HerdWorker& s, const RunControl& control, ThreadTally& tally) {
   node.watch(s.region + s.places.bell(s.worker), s.places.block_bytes());
   for (;;) {
     const bool measured = control.phase.load(std::memory_order_relaxed) == Phase::measure;

@@ -16,6 +16,7 @@ enum class SequencerDesign : std::uint8_t { herd, spec, atomic };
 struct SequencerOptions {
   SequencerDesign design = SequencerDesign::herd;
   bool batching = false;
+  std::uint32_t max_batch = 16;   // answers behind one doorbell
   std::uint32_t outstanding = 4;  // requests of a client thread
   std::uint64_t start_value = 0;  // the first that is handed out
   Picos retry_after{0};           // when an answer that has not come is asked for again; RC: never

@@ -2,8 +2,7 @@
 #include <bit>
 
 #include "common/error.hpp"
-#include "microbench/systems/answer_ports.hpp"
-#include "microbench/systems/sequencer_ends.hpp"
+#include "microbench/systems/sequencer_bases.hpp"
 #include "microbench/systems/spec_loop.hpp"
 
 namespace verbscope {
@@ -22,18 +21,13 @@ std::vector<PeerQp> qps_of(const std::vector<ClientAddress>& clients) {
   return out;
 }
 
-class SpecClientEnd final : public WorkloadOn<SpecClientEnd>, public SequencerAccount {
+class SpecClientEnd final : public AskingEnd<SpecAsker> {
  public:
   SpecClientEnd(const ThreadSetup& setup, const SequencerOptions& options)
-      : recvs_(setup, 0, answer_recvs(options.outstanding)),
+      : AskingEnd(setup, options, setup.operation.tx_depth, setup.operation.signal_every),
+        recvs_(setup, 0, answer_recvs(options.outstanding)),
         book_(qps_of(setup.lanes[0].peers)),
-        asked_(setup.lanes[0].peers.size() * options.outstanding),
-        queues_{client_queue(setup.lanes[0], setup.operation.tx_depth, setup.operation.signal_every)},
-        state_{.cq = setup.cq,
-               .queues = queues_,
-               .retry_after = options.retry_after,
-               .goal = setup.goal,
-               .receipts = Receipts(*options.audit)} {
+        asked_(setup.lanes[0].peers.size() * options.outstanding) {
     for (std::size_t i = 0; i < setup.lanes[0].peers.size(); ++i) {
       const PeerQp& qp = setup.lanes[0].peers[i].qp;
       SpecLane lane{.asked = std::span(asked_).subspan(i * options.outstanding, options.outstanding)};
@@ -42,7 +36,6 @@ class SpecClientEnd final : public WorkloadOn<SpecClientEnd>, public SequencerAc
     }
     request_.wr_id = send_id(0);
     request_.opcode = IBV_WR_SEND_WITH_IMM;
-    asker_.state = &state_;
     asker_.lanes = lanes_;
     asker_.book = &book_;
     asker_.request = &request_;
@@ -51,25 +44,12 @@ class SpecClientEnd final : public WorkloadOn<SpecClientEnd>, public SequencerAc
     asker_.choice = choice_of(setup, lanes_.size());
   }
 
-  template <Node N>
-  void step(N& node, const RunControl& control, ThreadTally& tally) {
-    client_loop(node, asker_, state_, control, tally);
-  }
-
-  bool active() const override { return true; }
-  std::uint64_t sent_to(std::uint32_t) const override { return state_.receipts.asked + state_.receipts.retries; }
-  std::uint64_t received() const override { return state_.receipts.received(); }
-  const Receipts* receipts() const override { return &state_.receipts; }
-
  private:
   AnswerRecvs recvs_;
   QpBook book_;
   ibv_send_wr request_{};
   std::vector<Asked> asked_;
   std::vector<SpecLane> lanes_;
-  std::array<LaneQueue, 1> queues_;
-  ClientState state_;
-  SpecAsker asker_;
 };
 
 // RECVs for header-only requests: nothing of them is looked at but the completion, so all share one place for a GRH.
@@ -107,16 +87,14 @@ class RequestRecvs {
   std::vector<ibv_recv_wr> requests_;
 };
 
-class SpecWorkerEnd final : public WorkloadOn<SpecWorkerEnd>, public SequencerAccount {
+class SpecWorkerEnd final : public AnsweringEnd<SpecWorker> {
  public:
   SpecWorkerEnd(const ThreadSetup& setup, const SequencerOptions& options)
-      : ports_(setup),
+      : AnsweringEnd(setup, options),
         requests_(setup),
         waiting_(std::bit_ceil(requests_.size())),
         addresses_(client_addresses(setup)),
-        book_(qps_of(addresses_)),
-        answered_(setup.topology.clients),
-        first_(setup.thread == 0) {
+        book_(qps_of(addresses_)) {
     for (const ClientAddress& address : addresses_) {
       SpecClient client{.node = address.node};
       client.to.wr.ud = {address.qp.ah, address.qp.qpn, address.qp.qkey};
@@ -125,43 +103,22 @@ class SpecWorkerEnd final : public WorkloadOn<SpecWorkerEnd>, public SequencerAc
     for (const AnswerQueue& queue : ports_.queues()) {
       recvs_.push_back(requests_.post(queue.lane.qp, static_cast<std::uint32_t>(recvs_.size())));
     }
-    worker_.cq = setup.cq;
-    worker_.queues = ports_.queues();
-    worker_.recvs = recvs_;
-    worker_.clients = clients_;
-    worker_.book = &book_;
-    worker_.waiting = waiting_;
-    worker_.answered = answered_;
-    worker_.counter = reinterpret_cast<std::uint64_t*>(setup.region.bytes.data());
-    worker_.batching = options.batching;
+    state_.recvs = recvs_;
+    state_.clients = clients_;
+    state_.book = &book_;
+    state_.waiting = waiting_;
   }
 
-  template <Node N>
-  void step(N& node, const RunControl& control, ThreadTally& tally) {
-    spec_worker_loop(node, worker_, control, tally);
-  }
-
-  bool active() const override { return false; }
-  bool counts() const override { return false; }
-  std::uint64_t sent_to(std::uint32_t node) const override { return answered_.at(node); }
-  std::uint64_t received() const override { return worker_.served; }
-  std::uint64_t wrong() const override { return worker_.strangers; }
-  const WorkerCounts* worker_counts() const override { return &worker_.counts; }
-  const std::uint64_t* counter() const override { return first_ ? worker_.counter : nullptr; }
-  std::uint64_t answers() const override { return worker_.served; }
-  std::uint64_t corrections() const override { return worker_.corrections; }
+  std::uint64_t wrong() const override { return state_.strangers; }
+  std::uint64_t corrections() const override { return state_.corrections; }
 
  private:
-  AnswerPorts ports_;
   RequestRecvs requests_;
   std::vector<RecvQueue> recvs_;
   std::vector<SpecRequest> waiting_;
   std::vector<ClientAddress> addresses_;
   QpBook book_;
   std::vector<SpecClient> clients_;
-  std::vector<std::uint64_t> answered_;
-  bool first_;
-  SpecWorker worker_;
 };
 
 }  // namespace

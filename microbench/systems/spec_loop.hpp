@@ -130,6 +130,7 @@ struct SpecWorker {
   std::span<std::uint64_t> answered;  // by client machine
   std::uint64_t* counter = nullptr;
   bool batching = true;
+  std::uint32_t max_batch = 16;      // answers behind one doorbell
   std::uint64_t head = 0, tail = 0;  // of waiting
   std::uint64_t served = 0;
   std::uint64_t corrections = 0;
@@ -208,17 +209,17 @@ inline bool answer_waiting(N& node, SpecWorker& s, bool measured, RunEnd& end) {
   while (s.head != until) {
     const SpecRequest& request = s.waiting[s.head++ & (s.waiting.size() - 1)];
     make_answer(s, request, value++);
-    if (!s.batching && !post_answers(s.queues[request.queue], batches, end)) return false;
+    if (!s.batching && !post_answers(s.queues[request.queue], s.max_batch, batches, end)) return false;
   }
   for (AnswerQueue& queue : s.queues) {
-    if (!post_answers(queue, batches, end)) return false;
+    if (!post_answers(queue, s.max_batch, batches, end)) return false;
   }
   return true;
 }
 
 // Answers until told to quit; never waits for more requests than there are.
 template <Node N>
-void spec_worker_loop(N& node, SpecWorker& s, const RunControl& control, ThreadTally& tally) {
+void worker_loop(N& node, SpecWorker& s, const RunControl& control, ThreadTally& tally) {
   for (;;) {
     const bool measured = control.phase.load(std::memory_order_relaxed) == Phase::measure;
     const std::uint64_t before = s.served;

@@ -138,6 +138,15 @@ TEST(HerdWorker, ABatchIsOneListForEachPort) {
   EXPECT_EQ(worker.state.counts.batches.lists[1], 1u);
 }
 
+TEST(HerdWorker, PutsNoMoreThanItsLimitBehindADoorbell) {
+  Worker worker(true);
+  worker.state.max_batch = 1;
+  for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 2, answer_tag(1, 0)},
+                                         Sent{1, 1, answer_tag(1, 0)}, Sent{3, 3, answer_tag(1, 0)}));
+  EXPECT_EQ(worker.state.counts.batches.lists[1], 4u);
+}
+
 TEST(HerdWorker, UsesTheQpsOfAPortInTurn) {
   for (const bool batching : {false, true}) {
     Worker worker(batching);
@@ -187,7 +196,7 @@ TEST(HerdWorker, EndsWhenToldTo) {
   Worker worker(true);
   ThreadTally tally;
   worker.ask(0, 0);
-  herd_worker_loop(worker.node, worker.state, worker.control, tally);
+  worker_loop(worker.node, worker.state, worker.control, tally);
   EXPECT_EQ(tally.end.kind, EndKind::gave_up);
   EXPECT_EQ(worker.state.served, 1u);
 }
@@ -201,7 +210,7 @@ TEST(HerdWorker, ReportsAFailedAnswer) {
     for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, number);
     ++number;
   };
-  herd_worker_loop(worker.node, worker.state, worker.control, tally);
+  worker_loop(worker.node, worker.state, worker.control, tally);
   EXPECT_EQ(tally.end.kind, EndKind::completion_failed);
   EXPECT_EQ(tally.end.code, IBV_WC_LOC_QP_OP_ERR);
 }
