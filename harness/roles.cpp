@@ -96,7 +96,12 @@ void RoleGroup::wait_all() {
   }
 }
 
+void RoleGroup::listen() {
+  wait_children(children(), Clock::now() + std::chrono::milliseconds(1), nullptr, [] { return false; });
+}
+
 void RoleGroup::end_all() {
+  listen();
   for (Role& role : roles_) {
     if (!role.running()) continue;
     if (failure_ && role.task->silence() > kQuiet) {
@@ -144,6 +149,7 @@ bool RoleGroup::note_silence() {
 }
 
 bool RoleGroup::wait(TimePoint deadline, const std::function<bool()>& satisfied) {
+  listen();  // a connection to another host may have taken longer than a host may be silent
   while (true) {
     const WaitEnd end = wait_children(children(), std::min(deadline, patience_ends()), stop_, satisfied);
     interrupted_ = interrupted_ || end == WaitEnd::interrupted;

@@ -65,6 +65,8 @@ class RoleGroup {
   using TimePoint = std::chrono::steady_clock::time_point;
   bool stopped() const { return interrupted_ || failure_.has_value(); }
   std::vector<Child*> children() const;
+  // Takes what the processes have said so far.
+  void listen();
   // Waits for `satisfied`; notes an interrupt, and the failure of a host that is silent. False when one of them came or
   // the time was up.
   bool wait(TimePoint deadline, const std::function<bool()>& satisfied);

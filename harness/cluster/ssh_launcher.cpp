@@ -70,7 +70,8 @@ void SshLauncher::connect(const Host& host, Connection& connection) {
 std::vector<std::string> SshLauncher::command(const Host& host, const std::vector<std::string>& words) {
   Connection& connection = connections_[destination(host)];
   if (connection.child) {
-    wait_children({connection.child.get()}, Clock::now(), nullptr, [] { return false; });  // notes its end
+    wait_children({connection.child.get()}, Clock::now() + std::chrono::milliseconds(1), nullptr,
+                  [] { return false; });  // notes its end
   }
   if (!connection.child || !connection.child->running()) connect(host, connection);
   return ssh(host, connection.socket, {"-o", "ControlMaster=no"}, words);

@@ -1,6 +1,8 @@
 // A launcher whose every host is this machine, reached as ssh reaches one: through a shell that splits one string.
 #pragma once
 
+#include <thread>
+
 #include "harness/cluster/launcher.hpp"
 #include "harness/cluster/shell_quote.hpp"
 #include "tests/harness/fakes.hpp"
@@ -14,11 +16,14 @@ class LoopLauncher : public Launcher {
   const char* name() const override { return "loop"; }
   std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) override {
     if (host.name == "unreachable") fail("no way to it");
+    if (host.name == slow_host) std::this_thread::sleep_for(delay);
     return {"/bin/sh", "-c", before_ + "; exec " + shell_quote(words)};
   }
   void lost(const Host& host) override { lost_hosts.push_back(host.name); }
 
   std::vector<std::string> lost_hosts;
+  std::string slow_host;  // a connection to it takes `delay`
+  std::chrono::milliseconds delay{0};
 
  private:
   std::string before_;

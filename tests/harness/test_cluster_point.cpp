@@ -34,7 +34,7 @@ class ClusterPoint {
     return PointRunner(fake_.binary(), describe_benchmark(fake_.binary()), target_, limits, nullptr).run(point).value();
   }
   int pid(const std::string& role) const { return std::stoi(read_text(fake_.file(role + ".pid"))); }
-  const std::vector<std::string>& lost_hosts() const { return launcher_.lost_hosts; }
+  LoopLauncher& launcher() { return launcher_; }
 
  private:
   TempFolder home_;
@@ -64,10 +64,17 @@ TEST(ClusterPoint, AProcessThatFailsEndsTheOther) {
   EXPECT_TRUE(is_gone_soon(point.pid("server")));
 }
 
+TEST(ClusterPoint, AHostIsNotSilentWhileNobodyListens) {
+  ClusterPoint point("while ! [ -e $dir/client.pid ]; do sleep 0.05; done; " + std::string(kGood), kGood);
+  point.launcher().slow_host = "n2";
+  point.launcher().delay = milliseconds(6'000);
+  EXPECT_EQ(point.run().reason, "");
+}
+
 TEST(ClusterPoint, AHostThatFallsSilentIsGivenUpAndTheTimeIsTold) {
   ClusterPoint point("exec sleep 1000", "kill -STOP $PPID; exec sleep 1000");  // its parent is the holder
   EXPECT_EQ(point.run().reason, "client 0 on n2: the host does not answer: nothing heard for 5 s");
-  EXPECT_EQ(point.lost_hosts(), std::vector<std::string>{"n2"});
+  EXPECT_EQ(point.launcher().lost_hosts, std::vector<std::string>{"n2"});
   EXPECT_TRUE(is_gone_soon(point.pid("server")));
   EXPECT_TRUE(is_gone_soon(point.pid("client")));
 }

@@ -49,8 +49,8 @@ class Cluster(unittest.TestCase):
             self.program = subprocess.Popen([BIN / "verbscope", *map(str, words)], stdin=subprocess.DEVNULL, stdout=out,
                                             stderr=err, env=environment)
 
-    def start_sweep(self, sweep, *words):
-        self.start("run", sweep, "--hosts", self.hosts, "--ssh_config", CLUSTER.ssh_config, "--connect_timeout", "30s",
+    def start_sweep(self, sweep, *words, connect_timeout="30s"):
+        self.start("run", sweep, "--hosts", self.hosts, "--ssh_config", CLUSTER.ssh_config, "--connect_timeout", connect_timeout,
                    "--out", self.results, "--timeout", "250s", *words)
 
     def finish(self):
@@ -58,6 +58,9 @@ class Cluster(unittest.TestCase):
             return self.program.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
             self.fail(f"not done within {LIMIT_S} s: {self.said()}")
+
+    def ended(self):
+        return self.program.poll() is not None
 
     def said(self):
         return (self.folder / "out").read_text() + (self.folder / "err").read_text()
@@ -86,10 +89,12 @@ class Cluster(unittest.TestCase):
         return [line.removeprefix("/proc/").split() for line in node.run(OURS).splitlines()]
 
     def wait_for_traffic(self, node):
-        """Until the benchmark runs there, connected: it has sent packets of its own."""
+        """Until the client runs on the node, connected: it has sent packets of its own."""
+        self.wait_for("the client", lambda: self.ended() or any(client(path) for _, path in self.processes(node)))
         counter = "cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts"
         before = int(node.run(counter))
-        self.wait_for("traffic", lambda: int(node.run(counter)) > before + 200)
+        self.wait_for("traffic", lambda: self.ended() or int(node.run(counter)) > before + 200)
+        self.assertFalse(self.ended(), self.said())
 
     def assert_nothing_left(self, *nodes):
         for node in nodes:
@@ -146,7 +151,6 @@ class Cluster(unittest.TestCase):
 
     def test_03_a_killed_client_fails_its_point_only(self):
         self.start_sweep(self.sweep(points=[{"duration": "1000s"}, {"iters": 300}]))
-        self.wait_for("the client", lambda: any(client(path) for _, path in self.processes(self.client)))
         self.wait_for_traffic(self.client)
         for process, path in self.processes(self.client):
             if client(path):
@@ -201,7 +205,7 @@ class Cluster(unittest.TestCase):
 
     def test_08_an_interrupt_cleans_up(self):
         self.start_sweep(self.sweep(points=[{"iters": 300}, {"duration": "1000s"}]))
-        self.wait_for("the first point", lambda: self.records())
+        self.wait_for("the first point", lambda: self.ended() or self.records())
         self.wait_for_traffic(self.client)
         self.program.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(), 130, self.said())
@@ -210,15 +214,13 @@ class Cluster(unittest.TestCase):
 
     def test_09_a_killed_harness_leaves_nothing_running(self):
         self.start_sweep(self.sweep(fixed={**FIXED, "duration": "1000s"}))
-        self.wait_for("the client", lambda: any(client(path) for _, path in self.processes(self.client)))
         self.wait_for_traffic(self.client)
         self.program.kill()
         self.finish()
         self.assert_nothing_left(*CLUSTER.nodes)
 
     def test_10_a_paused_machine_is_given_up(self):
-        self.start_sweep(self.sweep(points=[{"duration": "1000s"}, {"iters": 300}]), "--silence", "10s", "--connect_timeout", "5s")
-        self.wait_for("the client", lambda: any(client(path) for _, path in self.processes(self.client)))
+        self.start_sweep(self.sweep(points=[{"duration": "1000s"}, {"iters": 300}]), "--silence", "10s", connect_timeout="15s")
         self.wait_for_traffic(self.client)
         self.client.pause()
         self.addCleanup(self.client.go_on)
@@ -236,8 +238,8 @@ class Cluster(unittest.TestCase):
 
     def test_11_a_machine_that_is_switched_off_keeps_what_had_ended(self):
         self.start_sweep(self.sweep(points=[{"iters": 300}, {"duration": "1000s"}, {"iters": 400}]), "--silence", "10s",
-                         "--connect_timeout", "5s")
-        self.wait_for("the first point", lambda: self.records())
+                         connect_timeout="15s")
+        self.wait_for("the first point", lambda: self.ended() or self.records())
         self.wait_for_traffic(self.client)
         self.client.switch_off()
         self.assertEqual(self.finish(), 1, self.said())
