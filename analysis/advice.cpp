@@ -1,6 +1,7 @@
 #include "analysis/advice.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "analysis/points.hpp"
@@ -117,7 +118,7 @@ class Adviser {
   // What the adapter read beyond what the model foresees would not be read.
   void add_no_misses() {
     const std::optional<PciePerOp> counted = events_per_op(record_);
-    if (!counted) return;
+    if (!counted || !std::isfinite(counted->bytes_to_nic)) return;
     const double rate = number_at(record_.result, "rate_mops").value_or(0) * 1e6;
     const double extra = counted->bytes_to_nic - prediction_->pcie.bytes_to_nic;
     const double extra_load = std::max(0.0, extra) * rate / prediction_->wire.pcie.bandwidth().value;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "analysis/points.hpp"
 #include "pcie_model/render.hpp"
@@ -118,7 +119,8 @@ void add_inferred(const Record& record, const Prediction& prediction, Loads& loa
   const double rate = number_at(record.result, "rate_mops").value_or(0);
   const std::optional<PciePerOp> counted = events_per_op(record);
   const auto extra = [&](double PciePerOp::*event) {
-    return counted && prediction.pcie.*event > 0 ? (*counted).*event / prediction.pcie.*event : 1;
+    const bool both = counted && std::isfinite((*counted).*event) && prediction.pcie.*event > 0;
+    return both ? (*counted).*event / prediction.pcie.*event : 1;
   };
   for (const RateBound& bound : prediction.bounds) {
     const Resource resource = bounded_resource(bound.resource);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "common/environment.hpp"
 
@@ -148,15 +149,20 @@ const CounterReport* counters_of(const Record& record, const std::string& node) 
 }
 
 std::optional<PciePerOp> events_per_op(const Record& record) {
-  const CounterReport* counters = counters_of(record, "server");
-  const double ops = number_at(record.result, "window_ops").value_or(0);
-  if (counters == nullptr || !(ops > 0)) return std::nullopt;
-  std::vector<double> values;
-  PcieCounts::each(counters->events,
-                   [&](const char*, std::uint64_t value) { values.push_back(static_cast<double>(value) / ops); });
+  std::map<std::string, double> seen;
+  for (const CounterReport& report : record.counters) {
+    const double ops = operations_in_window(record.result, report);
+    if (report.node != "server" || !(ops > 0)) continue;
+    PcieCounts::each(report.events, [&](const char* name, std::uint64_t value) {
+      if (report.sees(name)) seen.emplace(name, static_cast<double>(value) / ops);
+    });
+  }
+  if (seen.empty()) return std::nullopt;
   PciePerOp events;
-  std::size_t i = 0;
-  PciePerOp::each(events, [&](const char*, double& value) { value = values[i++]; });
+  PciePerOp::each(events, [&](const char* name, double& value) {
+    const auto found = seen.find(name);
+    value = found == seen.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
+  });
   return events;
 }
 

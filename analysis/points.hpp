@@ -48,7 +48,8 @@ std::optional<double> number_at(const Json& object, const std::string& key);
 // The report of one node, or null. Of several sources the simulator's, else the first.
 const CounterReport* counters_of(const Record& record, const std::string& node);
 
-// The events of the machine under test for each operation of its window; none without counters or operations.
+// The events of the machine under test for each operation, each by the first source that sees it; not a number where
+// none does. None at all when nothing was counted.
 std::optional<PciePerOp> events_per_op(const Record& record);
 
 }  // namespace verbscope

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "analysis/explain.hpp"
@@ -112,6 +113,7 @@ Json provenance(const std::vector<CompareRow>& rows) {
     const std::string time = text_at(place, "time_utc");
     place.erase("time_utc");
     place.erase("command_line");
+    place.erase("harness");  // when each point ran
     const auto [at, fresh] = known.try_emplace(point_key(place), out.size());
     if (fresh) {
       place["points"] = 0;

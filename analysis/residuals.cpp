@@ -120,6 +120,7 @@ Residuals::Residuals(const std::vector<const Record*>& records) : samples_(kCaus
     const auto difference = difference_of(*record);
     if (!difference) continue;
     const double extra = difference->counted.dma_read_lines - difference->modelled.dma_read_lines;
+    if (!std::isfinite(extra)) continue;  // no source saw them
     for (std::size_t i = 0; i < kCauses.size(); ++i) {
       samples_[i][others_key(*record, kCauses[i])].push_back({knob_value(*record, kCauses[i]), extra});
     }

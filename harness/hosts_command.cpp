@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "analysis/text_table.hpp"
 #include "harness/cluster/hosts.hpp"
-#include "harness/text_table.hpp"
 
 namespace verbscope {
 namespace {

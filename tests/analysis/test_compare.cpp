@@ -117,28 +117,6 @@ TEST(Compare, TakesEachGroupFromTheFirstSourceThatSeesIt) {
   EXPECT_DOUBLE_EQ(*rows.at(0).events[kBytes].measured, 600);  // only the last sees bytes
 }
 
-TEST(Compare, TakesEachGroupFromTheFirstSourceThatSeesIt) {
-  Record record = measured_record(1, 82);
-  record.result["window_s"] = 0.5;
-  CounterReport all = record.counters[1];
-  all.window_s = 0.25;  // half of the operations
-  CounterReport lines = all;
-  lines.events.dma_read_lines = 1000;
-  lines.events.mmio_wc_lines = 0;
-  lines.unseen = {"mmio_wc_lines", "bytes_to_nic", "bytes_to_host"};
-  CounterReport nothing = all;
-  nothing.unseen = {"dma_read_lines", "dma_write_full_lines", "dma_write_partial_lines",
-                    "mmio_wc_lines",  "mmio_doorbells",       "bytes_to_nic",
-                    "bytes_to_host"};
-  record.counters = {nothing, lines, all};
-  const std::vector<Record> records{record};
-  const auto published = table();
-  const auto rows = compare_records(last_of_each_point(records), published);
-  EXPECT_DOUBLE_EQ(*rows.at(0).events[kReads].measured, 2);    // 1000 by 500
-  EXPECT_DOUBLE_EQ(*rows.at(0).events[kMmios].measured, 0.2);  // 100 by 500: doorbells are seen there
-  EXPECT_DOUBLE_EQ(*rows.at(0).events[kBytes].measured, 600);  // only the last sees bytes
-}
-
 TEST(Compare, ZeroAgainstZeroAgreesAndSomethingAgainstZeroDoesNot) {
   EXPECT_EQ(*(EventPair{0.0, 0.0}.difference_percent()), 0);
   EXPECT_TRUE(std::isinf(*(EventPair{0.1, 0.0}.difference_percent())));
