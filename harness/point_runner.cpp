@@ -26,6 +26,14 @@ bool set_by_hosts(const std::string& key, const Host& host) {
          (key == "cores" && (!host.cores.empty() || host.numa_node >= 0));
 }
 
+// What a failed record says of the process: how it was started, how it ended, its last lines.
+void add_end(Record& record, const Role& role) {
+  record.result["command"] = role.command;
+  if (!role.task) return;
+  record.result["end"] = role.task->end_text();
+  record.result["output_tail"] = role.task->tail();
+}
+
 }  // namespace
 
 std::string fabric_of(const std::string& hosts) {
@@ -163,7 +171,10 @@ Record PointRunner::collect(const Point& point, const Role& role) const {
   if (records.size() == 1 && broken.empty()) {
     Record record = std::move(records.front());
     record.config["point"] = point_identity(point, target_.fabric);
-    if (record.status == RecordStatus::failed) record.reason = role.prefix() + record.reason;
+    if (record.status == RecordStatus::failed) {
+      record.reason = role.prefix() + record.reason;
+      add_end(record, role);
+    }
     if (record.status == RecordStatus::failed || role.task->succeeded()) return record;
   }
   if (!role.task->succeeded()) {
@@ -180,11 +191,7 @@ Record PointRunner::failed(const Point& point, const Role& role, const std::stri
   record.reason = role.prefix() + reason;
   record.config = point.params;
   record.config["point"] = point_identity(point, target_.fabric);
-  record.result = Json{{"command", role.command}};
-  if (role.task) {
-    record.result["end"] = role.task->end_text();
-    record.result["output_tail"] = role.task->tail();
-  }
+  add_end(record, role);
   record.environment = make_environment(target_.fabric, role.command);
   return record;
 }
