@@ -9,7 +9,7 @@ namespace verbscope {
 
 inline constexpr std::array kBenchmarks = {"send_rate",    "recv_rate",        "write_rate", "read_rate",
                                            "verb_latency", "echo_rate",        "wqe_cache",  "qp_scaling",
-                                           "atomic_rate",  "write_visibility", "sequencer"};
+                                           "atomic_rate",  "write_visibility", "sequencer",  "kv_atomic"};
 
 // The folder of the running program: the benchmarks' binaries are its neighbours.
 std::filesystem::path program_folder();

@@ -121,7 +121,9 @@ TEST(EndToEnd, KilledItTakesTheBenchmarkAlong) {
   const std::string sweep = sweep_file(folder, R"("points": [{"duration": "1000000"}])");  // simulates for hours
   const auto child_of = [](const std::string& pid) {
     std::string child;
-    std::istringstream(read_text("/proc/" + pid + "/task/" + pid + "/children")) >> child;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/" + pid + "/task")) {
+      if (child.empty()) std::istringstream(read_text(thread.path() / "children")) >> child;
+    }
     return child;
   };
   Child child({kProgram, "run", sweep, "--hosts", "sim:cib", "--out", folder.file("r")});

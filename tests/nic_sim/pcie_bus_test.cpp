@@ -225,6 +225,10 @@ TEST(Timing, TheDirectionsDoNotWaitForEachOther) {
   Link link;
   for (int i = 0; i < 100; ++i) link.bus.mmio_write(64);
   EXPECT_EQ(link.bus.dma_write(0, 64), Picos(5'500 + 180'000));
+  EXPECT_EQ(link.bus.busy_to_nic(), Picos(0));  // nothing has gone yet
+  link.engine.schedule(
+      Picos(1'000'000), [](void*, std::uint64_t) {}, nullptr, 0);
+  link.run();
   EXPECT_EQ(link.bus.busy_to_nic(), Picos(550'000));
   EXPECT_EQ(link.bus.busy_to_host(), Picos(5'500));
 }

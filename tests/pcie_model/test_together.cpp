@@ -9,7 +9,7 @@ namespace {
 
 Prediction part(std::vector<RateBound> bounds) {
   Prediction p;
-  p.cluster = "some";
+  p.wire.name = "some";
   p.role = "requester";
   p.pcie.dma_read_lines = 2;
   p.cpu.stores = 10;
@@ -20,7 +20,7 @@ Prediction part(std::vector<RateBound> bounds) {
 TEST(Together, EventsAndStoresAddUpByWeight) {
   const Prediction sum = predict_together("server", {{part({{"mmio", 10}})}, {part({{"mmio", 10}}), 0.5}});
   EXPECT_EQ(sum.role, "server");
-  EXPECT_EQ(sum.cluster, "some");
+  EXPECT_EQ(sum.wire.name, "some");
   EXPECT_EQ(sum.pcie.dma_read_lines, 3);
   EXPECT_EQ(sum.cpu.stores, 15);
 }
