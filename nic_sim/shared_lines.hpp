@@ -19,9 +19,11 @@ class SharedLines {
     thread.sync();
     Line& line = line_of(address);
     const Picos begin = std::max(thread.clock(), line.free_at);
-    line.free_at = begin + own_ + (line.owner == &thread ? Picos(0) : transfer_);
+    const Picos cost = own_ + (line.owner == &thread ? Picos(0) : transfer_);
+    line.free_at = begin + cost;
     line.owner = &thread;
-    thread.stall_until(line.free_at);
+    thread.stall_until(begin);
+    thread.spend(cost);
   }
 
  private:
