@@ -231,6 +231,7 @@ void judge_sequence(Outcome& outcome, const SequencerOptions& options) {
 }
 
 std::string sequencer_text(const Json& result) {
+  if (!result.contains("bottleneck")) return "";  // of a client: the server knows
   const Json& values = result.at("values");
   std::string text =
       fmt::format("  latency: mean {:.2f} us, p50 {:.2f}, p99 {:.2f}\n", result.at("lat_mean_ns").get<double>() * 1e-3,
