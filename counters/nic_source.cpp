@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <fstream>
-#include <regex>
 
 #include "common/error.hpp"
 
@@ -133,10 +132,16 @@ std::string root_port_of(const std::string& device, const fs::path& sys) {
   std::error_code error;
   const fs::path path = fs::canonical(sys / "class/infiniband" / device / "device", error);
   // .../pci0000:3a/0000:3a:00.0/0000:3b:00.0: the root port is right under the root complex.
-  static const std::regex pattern(R"(/pci[0-9a-f]+:[0-9a-f]+/[0-9a-f]+:([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/)");
-  std::smatch match;
-  const std::string text = error ? "" : path.string();
-  return std::regex_search(text, match, pattern) ? match[1].str() : "";
+  if (error) return "";
+  for (auto part = path.begin(); part != path.end(); ++part) {
+    const std::string complex = part->string();
+    if (!complex.starts_with("pci") || complex.find(':') == std::string::npos) continue;
+    const auto port = std::next(part);
+    if (port == path.end() || std::next(port) == path.end()) return "";  // the adapter is no child of a port
+    const std::string name = port->string();                             // domain:bus:device.function
+    return name.substr(name.find(':') + 1);
+  }
+  return "";
 }
 
 }  // namespace verbscope

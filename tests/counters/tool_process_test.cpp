@@ -42,7 +42,7 @@ TEST(ToolProcess, ALineComesBeforeTheToolEnds) {
   ToolProcess process({"python3", "-c", "import time\nprint('line')\ntime.sleep(600)"});
   std::string text;
   for (const auto deadline = std::chrono::steady_clock::now() + 60s;
-       text.empty() && std::chrono::steady_clock::now() < deadline;) {
+       text.find('\n') == std::string::npos && std::chrono::steady_clock::now() < deadline;) {
     text += process.read(-1, 1000ms);
   }
   EXPECT_EQ(text, "line\n");
