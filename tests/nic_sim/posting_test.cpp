@@ -188,18 +188,20 @@ TEST(Units, AreBusyForTheServiceTimeOfEachWqe) {
   EXPECT_EQ(pair.send_list({.flags = 0}, 16), 0);
   pair.pass(kLong);
   EXPECT_EQ(pair.cluster.usage_times(0).requester_units.front().busy, Picos(16 * 100'000));
-  // Each is dropped for want of a RECV, which takes the packet's time only (cib: 67 ns).
-  EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, Picos(16 * 67'000));
+  // Each is dropped for want of a RECV, which takes the packet's time only.
+  const NicProfile nic = hundred_ns_a_wqe().nic;
+  EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, 16 * nic.receive_packet);
 }
 
 TEST(Units, ReceivingCostsTimeForPayloadAndCompletion) {
-  // cib: 67 ns a packet, 64 ns a DMA.
   Pair pair(IBV_QPT_UD);
   pair.b.post_recvs(pair.qb, kIn, 128, 2);
   EXPECT_EQ(pair.send({.length = 0}), 0);
   EXPECT_EQ(pair.send({.length = 8}), 0);
   pair.pass(kLong);
-  EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, Picos(67'000 + 64'000 + 67'000 + 2 * 64'000));
+  // Two packets; a DMA for each completion, and one for the payload.
+  const NicProfile nic = load_profile("cib").nic;
+  EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, 2 * nic.receive_packet + 3 * nic.receive_dma);
 }
 
 }  // namespace
