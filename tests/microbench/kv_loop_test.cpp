@@ -94,11 +94,12 @@ TEST(KvLoop, APutIsLockWriteUnlock) {
   EXPECT_EQ(store.posted()[IBV_WR_RDMA_WRITE], store.state.counts.puts);
   EXPECT_EQ(store.posted()[IBV_WR_RDMA_READ], store.state.counts.lock_retries);
   std::vector<ibv_wr_opcode> of_first_record;
-  const std::uint64_t record = store.device.requests.front().wr.atomic.remote_addr / kKvRecord;
+  const auto base = reinterpret_cast<std::uint64_t>(store.memory.data());
+  const std::uint64_t record = (store.device.requests.front().wr.atomic.remote_addr - base) / kKvRecord;
   for (const ibv_send_wr& wr : store.device.requests) {
     const bool atomic = wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
     const std::uint64_t address = atomic ? wr.wr.atomic.remote_addr : wr.wr.rdma.remote_addr;
-    if (address / kKvRecord == record && of_first_record.size() < 3) of_first_record.push_back(wr.opcode);
+    if ((address - base) / kKvRecord == record && of_first_record.size() < 3) of_first_record.push_back(wr.opcode);
   }
   EXPECT_THAT(of_first_record,
               ElementsAre(IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_RDMA_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD));
