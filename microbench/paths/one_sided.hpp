@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "microbench/frame/benchmark.hpp"
 #include "microbench/frame/region.hpp"
@@ -41,6 +42,24 @@ class OneSided : public Benchmark {
   std::uint64_t region_size_ = 64 << 10;  // bytes
   Addresses addresses_ = Addresses::sequential;
   bool huge_pages_ = false;
+};
+
+// One verb, outbound (the server posts, the clients' memory is worked on) or inbound (the other way round). The rate is
+// that of the completions where they are posted.
+class OneSidedRate final : public OneSided {
+ public:
+  OneSidedRate(Verb verb, Description description) : OneSided(verb), description_(std::move(description)) {}
+
+  Description describe() const override { return description_; }
+
+  void options(OptionTable& table) override {
+    add_direction(table);
+    add_window(table);
+    add_region(table);
+  }
+
+ private:
+  Description description_;
 };
 
 }  // namespace verbscope

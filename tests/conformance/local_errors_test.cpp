@@ -3,56 +3,16 @@
 // without the right, and a range outside of the region are Local Protection Errors.
 #include <tuple>
 
-#include "tests/conformance/rig.hpp"
+#include "tests/conformance/faults.hpp"
 
 namespace verbscope::conformance {
 namespace {
-
-// How the local buffer of a request is wrong.
-enum class Fault { unknown_key, other_pd, past_the_end, before_the_start, deregistered };
-const char* fault_name(Fault fault) {
-  switch (fault) {
-    case Fault::unknown_key:
-      return "UnknownKey";
-    case Fault::other_pd:
-      return "KeyOfAnotherPd";
-    case Fault::past_the_end:
-      return "PastTheEnd";
-    case Fault::before_the_start:
-      return "BeforeTheStart";
-    default:
-      return "DeregisteredKey";
-  }
-}
-
-std::ostream& operator<<(std::ostream& out, Fault fault) {
-  return out << fault_name(fault);
-}
 
 // 64 bytes of `side` that a local access may not use.
 ibv_sge wrong_buffer(Side& side, Fault fault) {
   constexpr std::uint32_t kLength = 64;
   ibv_sge sge = side.sge(4096, kLength);
-  switch (fault) {
-    case Fault::unknown_key:
-      sge.lkey = side.mr()->lkey ^ 0x5a5a00;
-      break;
-    case Fault::other_pd:
-      sge.lkey = side.make_mr(4096, 4096, kAllAccess, side.make_pd())->lkey;
-      break;
-    case Fault::past_the_end:
-      sge.lkey = side.make_mr(4096, kLength - 1, kAllAccess)->lkey;
-      break;
-    case Fault::before_the_start:
-      sge.lkey = side.make_mr(4097, kLength, kAllAccess)->lkey;
-      break;
-    case Fault::deregistered: {
-      ibv_mr* gone = side.make_mr(4096, 4096, kAllAccess);
-      sge.lkey = gone->lkey;
-      EXPECT_EQ(side.destroy(gone), 0);
-      break;
-    }
-  }
+  sge.lkey = wrong_keys(side, fault, 4096, kLength).lkey;
   return sge;
 }
 

@@ -3,32 +3,10 @@
 // right of the memory region is a Remote Access Error, an operation for which the QP is not enabled an invalid request.
 #include <tuple>
 
-#include "tests/conformance/rig.hpp"
+#include "tests/conformance/faults.hpp"
 
 namespace verbscope::conformance {
 namespace {
-
-enum class Fault { unknown_key, other_pd, past_the_end, before_the_start, deregistered, no_right };
-const char* fault_name(Fault fault) {
-  switch (fault) {
-    case Fault::unknown_key:
-      return "UnknownKey";
-    case Fault::other_pd:
-      return "KeyOfAnotherPd";
-    case Fault::past_the_end:
-      return "PastTheEnd";
-    case Fault::before_the_start:
-      return "BeforeTheStart";
-    case Fault::deregistered:
-      return "DeregisteredKey";
-    default:
-      return "RegionWithoutTheRight";
-  }
-}
-
-std::ostream& operator<<(std::ostream& out, Fault fault) {
-  return out << fault_name(fault);
-}
 
 constexpr std::size_t kTarget = 4096;
 
@@ -39,24 +17,7 @@ unsigned right_for(ibv_wr_opcode opcode) {
 
 // The key of a region of `side` with which `opcode` may not reach the 8 bytes at kTarget.
 std::uint32_t wrong_key(Side& side, Fault fault, ibv_wr_opcode opcode) {
-  switch (fault) {
-    case Fault::unknown_key:
-      return side.mr()->rkey ^ 0x5a5a00;
-    case Fault::other_pd:
-      return side.make_mr(kTarget, 4096, kAllAccess, side.make_pd())->rkey;
-    case Fault::past_the_end:
-      return side.make_mr(kTarget, 7, kAllAccess)->rkey;
-    case Fault::before_the_start:
-      return side.make_mr(kTarget + 1, 4096, kAllAccess)->rkey;
-    case Fault::deregistered: {
-      ibv_mr* gone = side.make_mr(kTarget, 4096, kAllAccess);
-      const std::uint32_t key = gone->rkey;
-      EXPECT_EQ(side.destroy(gone), 0);
-      return key;
-    }
-    default:
-      return side.make_mr(kTarget, 4096, kAllAccess & ~static_cast<int>(right_for(opcode)))->rkey;
-  }
+  return wrong_keys(side, fault, kTarget, 8, static_cast<int>(right_for(opcode))).rkey;
 }
 
 const auto kOperations = testing::Values(IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,

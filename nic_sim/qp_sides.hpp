@@ -1,0 +1,82 @@
+// What the two sides of a QP remember in the NIC: the requester's, which sends requests and gets answers, and the
+// responder's, which gets requests and answers.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+
+#include "common/units.hpp"
+#include "nic_sim/packet.hpp"
+#include "nic_sim/work_queues.hpp"
+
+namespace verbscope::sim {
+
+// READs and atomics under way, by work request, in order. Adapters allow 16 of a QP at once.
+inline constexpr std::uint32_t kMostReads = 16;
+struct ReadsUnderWay {
+  std::array<std::uint64_t, kMostReads> wqes{};
+  std::uint64_t begun = 0;
+  std::uint64_t ended = 0;
+
+  std::uint64_t count() const { return begun - ended; }
+  std::uint64_t oldest() const { return wqes[ended % kMostReads]; }
+  std::uint64_t newest() const { return wqes[(begun - 1) % kMostReads]; }
+  void begin(std::uint64_t wqe) { wqes[begun++ % kMostReads] = wqe; }
+  // Those from work request `wqe` on will be asked for again.
+  void forget_from(std::uint64_t wqe) {
+    while (count() > 0 && newest() >= wqe) --begun;
+  }
+};
+
+// What the requester's side of a QP remembers.
+struct RequesterState {
+  int unit = 0;
+  bool queued = false;                 // in its unit's line
+  bool waiting = false;                // for a WQE that is read again, or for an RNR timer
+  std::uint32_t packet_of_next = 0;    // packets of the WQE at `next` that are sent
+  std::uint32_t sequence_to_post = 0;  // PSN of the next work request that is posted
+  std::uint32_t sequence_unsent = 0;   // the first that was never sent
+  std::uint32_t acknowledged = 0;      // PSN that the peer has confirmed last
+  bool reading_for_ack = false;        // a WQE is read again to complete it; answers wait
+  bool timer_runs = false;
+  Picos progress_at{0};  // the last time that something was sent first or acknowledged
+  int retries_left = 0;
+  int rnr_retries_left = 0;
+  SimQp* next_in_line = nullptr;
+  PacketQueue unsent;  // packets in order, those whose payload is still being read among them
+  ReadsUnderWay reads;
+  PacketQueue answers;              // responses that are not handled yet, and acknowledgements behind them
+  std::uint32_t answers_ready = 0;  // the unit has had its time for so many of them
+  bool asked_again = false;         // for a response that was lost; nothing has come since
+};
+
+// The last result of an atomic, kept for a repeated request.
+struct AtomicResult {
+  std::uint32_t sequence;
+  std::uint64_t value;
+};
+
+// What the responder's side of a QP remembers.
+struct ResponderState {
+  int unit = 0;
+  std::uint32_t expected = 0;         // PSN
+  std::uint32_t offset = 0;           // bytes of the present message that have arrived
+  bool dropping = false;              // UC: the rest of a message that lost a packet
+  bool nak_sent = false;              // one NAK per gap
+  std::uint32_t waiting_packets = 0;  // of this QP in the unit's line
+  std::uint32_t unacknowledged = 0;   // messages since the last ACK
+  PacketQueue answers;                // in order, those whose data are still being read among them
+  std::uint32_t reads = 0;            // READs and atomics that are not answered yet
+  std::uint32_t atomics = 0;          // that have not written yet
+  std::array<AtomicResult, kMostReads> results{};
+  std::uint64_t results_kept = 0;
+  // The RECV of the present message.
+  bool has_recv = false;
+  RecvWqe recv{};
+  std::uint64_t recv_index = 0;
+  const ibv_sge* recv_sges = nullptr;
+};
+
+}  // namespace verbscope::sim
