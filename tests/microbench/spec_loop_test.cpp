@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/error.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 
@@ -26,29 +25,6 @@ TEST(ExtendValue, FindsTheNearestValueWithTheseLowBits) {
   for (const std::uint32_t low : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
     EXPECT_EQ(extend_value(low, kWrap / 2), low) << "all that the guess 0 stands for";
   }
-}
-
-TEST(QpBook, TellsPeersApartByQpNumberAndLid) {
-  const QpBook book({{.qpn = 0x100, .lid = 1}, {.qpn = 0x100, .lid = 2}, {.qpn = 0x101, .lid = 1}});
-  const auto find = [&](std::uint32_t qpn, std::uint16_t lid) {
-    ibv_wc wc{};
-    wc.src_qp = qpn;
-    wc.slid = lid;
-    return book.find(wc);
-  };
-  EXPECT_EQ(find(0x100, 1), 0u);
-  EXPECT_EQ(find(0x100, 2), 1u);
-  EXPECT_EQ(find(0x101, 1), 2u);
-  EXPECT_EQ(find(0x101, 2), QpBook::kNobody);
-}
-
-TEST(QpBook, OnEthernetNumbersMustDiffer) {
-  const QpBook book({{.qpn = 5}, {.qpn = 6}});
-  ibv_wc wc{};
-  wc.src_qp = 6;
-  wc.slid = 77;  // means nothing
-  EXPECT_EQ(book.find(wc), 1u);
-  EXPECT_THROW(QpBook({{.qpn = 5}, {.qpn = 5}}), Error);
 }
 
 // A worker with one QP and two clients, of which the second has the same QP number on another machine.
