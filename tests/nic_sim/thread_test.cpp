@@ -1,16 +1,13 @@
-// Simulated threads: what calls cost, that an idle thread sees what a spinning one would see, and how runs end.
+// Simulated threads: what calls cost, and that an idle thread sees what a spinning one would see.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/error.hpp"
 #include "tests/nic_sim/two_nodes.hpp"
 
 namespace verbscope::test {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
 
 constexpr std::uint64_t kIn = 64 * 1024;
 
@@ -240,66 +237,6 @@ TEST(Relax, ThreadsThatShareAQueueAreBothWoken) {
   });
   EXPECT_NO_THROW(pair.cluster.run());
   EXPECT_EQ(taken, 2);
-}
-
-TEST(Run, FailsWhenAllThreadsWaitForEver) {
-  TwoNodes nodes;
-  nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
-    for (;;) node.relax();
-  });
-  try {
-    nodes.cluster.run();
-    FAIL() << "returned";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("all threads wait"));
-  }
-}
-
-TEST(Run, HandsOnWhatAThreadThrows) {
-  TwoNodes nodes;
-  nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
-    node.work(Nanos(500));
-    ibv_wc wc{};
-    ibv_poll_cq(nodes.a.send_cq(), 1, &wc);
-    throw Error("from a thread");
-  });
-  nodes.cluster.add_thread(1, 0, [&](SimNode& node) {
-    for (;;) node.relax();
-  });
-  EXPECT_THROW(nodes.cluster.run(), Error);
-}
-
-TEST(Run, TheDataPathWorksOutsideAfterAThreadThrew) {
-  Pair pair(IBV_QPT_UD);
-  pair.cluster.add_thread(0, 0, [&](SimNode&) { throw Error("from a thread"); });
-  EXPECT_THROW(pair.cluster.run(), Error);
-  EXPECT_EQ(pair.a.post_recv(pair.qa, kIn, 128), 0);
-  EXPECT_EQ(pair.send({.length = 8}), 0);
-  EXPECT_THAT(pair.a.poll_sends(), SizeIs(0));
-}
-
-TEST(Run, AClusterCanBeDestroyedWhileThreadsSleep) {
-  int ended = 0;
-  {
-    TwoNodes nodes;
-    nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
-      const std::shared_ptr<int> count(&ended, [](int* n) { ++*n; });
-      const std::vector<int> heap(100);
-      for (;;) node.relax();
-    });
-    nodes.cluster.add_thread(1, 0, [](SimNode&) { throw Error("ends the run"); });
-    EXPECT_THROW(nodes.cluster.run(), Error);
-    EXPECT_EQ(ended, 0);
-  }
-  EXPECT_EQ(ended, 1);
-}
-
-TEST(Run, CanGoOnWithNewThreads) {
-  TwoNodes nodes;
-  nodes.pass(std::chrono::microseconds(10));
-  const Picos after_first = nodes.cluster.now();
-  nodes.pass(std::chrono::microseconds(10));
-  EXPECT_GE(nodes.cluster.now() - after_first, Picos(std::chrono::microseconds(10)));
 }
 
 }  // namespace
