@@ -2,36 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <vector>
 
 #include "tests/verbs/count_allocations.hpp"
-#include "tests/verbs/mock_provider.hpp"
-#include "verbs/null_provider.hpp"
-#include "verbs/resources.hpp"
+#include "tests/verbs/null_rig.hpp"
 
 namespace verbscope {
 namespace {
 
-constexpr int kDepth = 8;
+// With a builder.
+struct Rig : NullRig {
+  explicit Rig(ibv_qp_type type, int cq_entries = 2 * kDepth)
+      : NullRig({.type = type, .send_sge = 2, .max_inline = 64, .builder = true}, cq_entries) {}
 
-// A QP in RTS with a builder.
-struct Rig {
-  explicit Rig(ibv_qp_type type, int cq_entries = 2 * kDepth) : cq(device, cq_entries), qp(pd, options(type)) {
-    qp.to_init({});
-    qp.to_rtr({});
-    qp.to_rts({});
-    wr = qp.builder();
-  }
-  QpOptions options(ibv_qp_type type) {
-    QpOptions made;
-    made.type = type;
-    made.send_cq = made.recv_cq = cq.get();
-    made.send_depth = kDepth;
-    made.send_sge = 2;
-    made.max_inline = 64;
-    made.builder = true;
-    return made;
-  }
   void send(std::uint64_t id, bool signaled = true) {
     wr->wr_id = id;
     wr->wr_flags = signaled ? IBV_SEND_SIGNALED : 0;
@@ -43,19 +25,8 @@ struct Rig {
     for (std::uint64_t i = 0; i < count; ++i) send(first + i, signaled);
     return ibv_wr_complete(wr);
   }
-  std::vector<ibv_wc> poll() {
-    std::vector<ibv_wc> completions(64);
-    completions.resize(static_cast<std::size_t>(ibv_poll_cq(cq.get(), 64, completions.data())));
-    return completions;
-  }
 
-  NullProvider provider;
-  Device device{provider, ""};
-  Pd pd{device};
-  Cq cq;
-  Qp qp;
-  Ah ah{pd, PathAddress{}};
-  ibv_qp_ex* wr = nullptr;
+  ibv_qp_ex* wr = qp.builder();
 };
 
 TEST(NullBuilder, CompletionsSayWhichRequestAndOperation) {
