@@ -1,11 +1,10 @@
-// Queue pairs: refusals that name the capability, what each transition asks for, and the null device's state rules.
+// The states of QPs: what each transition asks for, and the null device's rules.
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <vector>
 
 #include "tests/verbs/mock_provider.hpp"
-#include "verbs/null_provider.hpp"
-#include "verbs/resources.hpp"
+#include "tests/verbs/null_rig.hpp"
 
 namespace verbscope {
 namespace {
@@ -13,151 +12,6 @@ namespace {
 using testing::_;
 using testing::HasSubstr;
 using testing::Return;
-using testing::SetErrnoAndReturn;
-
-// A null device with small limits.
-struct Small {
-  NullProvider provider{NullLimits{.max_qp_wr = 100, .max_sge = 3, .max_inline = 220, .max_qp = 4}};
-  Device device{provider, ""};
-  Pd pd{device};
-  Cq cq{device, 64};
-
-  QpOptions options(ibv_qp_type type = IBV_QPT_RC) {
-    QpOptions made;
-    made.type = type;
-    made.send_cq = made.recv_cq = cq.get();
-    made.send_depth = made.recv_depth = 16;
-    return made;
-  }
-};
-
-TEST(QpCreation, TooDeepSendQueueSaysWhatTheDeviceOffers) {
-  Small null;
-  QpOptions options = null.options();
-  options.send_depth = 101;
-  EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
-            "create RC QP on null0: send queue depth 101 asked, the device offers 100");
-}
-
-TEST(QpCreation, EveryCapabilityBeyondTheDeviceIsNamed) {
-  Small null;
-  QpOptions options = null.options(IBV_QPT_UD);
-  options.recv_depth = 512;
-  options.send_sge = 4;
-  EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
-            "create UD QP on null0: receive queue depth 512 asked, the device offers 100; "
-            "send SGEs 4 asked, the device offers 3");
-}
-
-TEST(QpCreation, InlineLimitIsFoundByAsking) {
-  Small null;
-  QpOptions options = null.options(IBV_QPT_UC);
-  options.max_inline = 221;
-  EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
-            "create UC QP on null0: inline data 221 bytes asked, the device offers 220 with the rest as asked");
-}
-
-TEST(QpCreation, DepthThatOnlyTheCombinationForbidsIsFoundByAsking) {
-  // A device that says 1000 work requests, and takes 300 of this kind.
-  MockDevice mock;
-  const Device device(mock, "");
-  const Pd pd(device);
-  ON_CALL(mock, create_qp(_, _)).WillByDefault([&](ibv_pd*, ibv_qp_init_attr* attr) {
-    errno = ENOMEM;
-    return attr->cap.max_send_wr <= 300 ? &mock.qp : nullptr;
-  });
-  EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.send_depth = 1000}); }),
-            "create RC QP on mock0: send queue depth 1000 asked, the device offers 300 with the rest as asked");
-}
-
-TEST(QpCreation, RefusalForAnotherReasonGivesItAndWhatWasAsked) {
-  MockDevice mock;
-  const Device device(mock, "");
-  const Pd pd(device);
-  EXPECT_CALL(mock, create_qp(_, _)).WillRepeatedly(SetErrnoAndReturn(EPERM, nullptr));
-  EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.max_inline = 16}); }),
-            "create RC QP on mock0: Operation not permitted (asked: inline data 16 bytes, send queue depth 128, "
-            "receive queue depth 512, SGEs 1 and 1)");
-}
-
-TEST(QpCreation, AskingLeavesNoQpBehind) {
-  Small null;  // four QPs at most
-  QpOptions options = null.options();
-  EXPECT_EQ(largest_inline(null.pd, options), 220);
-  std::vector<Qp> qps;
-  for (int i = 0; i < 4; ++i) qps.emplace_back(null.pd, options);
-  EXPECT_THAT(error_of([&] { Qp(null.pd, options); }), HasSubstr("Cannot allocate memory"));
-}
-
-TEST(LargestInline, OfAnyDevice) {
-  for (const int limit : {0, 1, 63, 64, 65, 956, 1024}) {
-    NullProvider provider(NullLimits{.max_inline = limit});
-    const Device device(provider, "");
-    const Pd pd(device);
-    const Cq cq(device, 1);
-    EXPECT_EQ(largest_inline(pd, QpOptions{.send_cq = cq.get(), .recv_cq = cq.get()}), limit);
-  }
-}
-
-TEST(QpCreation, ASharedReceiveQueueTakesThePlaceOfTheQpsOwn) {
-  MockDevice mock;
-  const Device device(mock, "");
-  const Pd pd(device);
-  ibv_qp_init_attr asked{};
-  EXPECT_CALL(mock, create_qp(_, _)).WillOnce([&](ibv_pd*, ibv_qp_init_attr* attr) {
-    asked = *attr;
-    return &mock.qp;
-  });
-  const Qp qp(pd, QpOptions{.recv_depth = 10, .recv_sge = 2, .srq = &mock.srq});
-  EXPECT_EQ(asked.srq, &mock.srq);
-  EXPECT_EQ(asked.cap.max_recv_wr, 0u);
-  EXPECT_EQ(asked.cap.max_recv_sge, 0u);
-  EXPECT_EQ(qp.builder(), nullptr);
-}
-
-TEST(QpCreation, ABuilderIsForEveryOperationOfTheTransport) {
-  // IBTA vol. 1, table "Service types and operations".
-  constexpr std::uint64_t kUd = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-  constexpr std::uint64_t kUc = kUd | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-  constexpr std::uint64_t kRc =
-      kUc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-  for (const auto& [type, operations] : {std::pair{IBV_QPT_RC, kRc}, {IBV_QPT_UC, kUc}, {IBV_QPT_UD, kUd}}) {
-    MockDevice mock;
-    const Device device(mock, "");
-    const Pd pd(device);
-    ibv_qp_init_attr_ex asked{};
-    EXPECT_CALL(mock, create_qp_ex(&mock.context, _)).WillOnce([&](ibv_context*, ibv_qp_init_attr_ex* attr) {
-      asked = *attr;
-      return &mock.qp;
-    });
-    EXPECT_CALL(mock, qp_to_qp_ex(&mock.qp)).WillOnce(Return(&mock.qp_ex));
-    const Qp qp(pd, QpOptions{.type = type, .send_depth = 7, .max_inline = 40, .builder = true});
-    EXPECT_EQ(qp.builder(), &mock.qp_ex);
-    EXPECT_EQ(asked.comp_mask, unsigned{IBV_QP_INIT_ATTR_PD} | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
-    EXPECT_EQ(asked.pd, &mock.pd);
-    EXPECT_EQ(asked.qp_type, type);
-    EXPECT_EQ(asked.cap.max_send_wr, 7u);
-    EXPECT_EQ(asked.cap.max_inline_data, 40u);
-    EXPECT_EQ(asked.send_ops_flags, operations);
-  }
-}
-
-TEST(QpCreation, ADeviceWithoutTheBuilderInterfaceIsNamed) {
-  MockDevice mock;
-  const Device device(mock, "");
-  const Pd pd(device);
-  EXPECT_CALL(mock, create_qp_ex(_, _)).WillRepeatedly(SetErrnoAndReturn(ENOSYS, nullptr));
-  EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.builder = true}); }), "not supported by mock0: the ibv_wr_* interface");
-}
-
-TEST(QpCreation, ARefusalThatIsNotTheBuildersNamesItsReason) {
-  Small null;
-  QpOptions options = null.options();
-  options.builder = true;
-  options.send_depth = 101;
-  EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
-            "create RC QP on null0: send queue depth 101 asked, the device offers 100");
-}
 
 // What the three transitions of a QP of `type` pass to modify_qp.
 struct Transition {
@@ -261,8 +115,8 @@ TEST(Transitions, ErrorsNameTheQpAndTheTransition) {
 class NullStates : public testing::TestWithParam<ibv_qp_type> {};
 
 TEST_P(NullStates, TheWayToRtsAndToError) {
-  Small null;
-  Qp qp(null.pd, null.options(GetParam()));
+  NullSide null;
+  Qp qp(null.pd, null.options({.type = GetParam()}));
   EXPECT_EQ(qp.state(), IBV_QPS_RESET);
   qp.to_init({});
   EXPECT_EQ(qp.state(), IBV_QPS_INIT);
@@ -275,8 +129,8 @@ TEST_P(NullStates, TheWayToRtsAndToError) {
 }
 
 TEST_P(NullStates, NoStepIsSkipped) {
-  Small null;
-  Qp qp(null.pd, null.options(GetParam()));
+  NullSide null;
+  Qp qp(null.pd, null.options({.type = GetParam()}));
   EXPECT_THAT(error_of([&] { qp.to_rts({}); }), HasSubstr("Invalid argument"));
   EXPECT_THAT(error_of([&] { qp.to_rtr({}); }), HasSubstr("Invalid argument"));
   qp.to_init({});
@@ -285,8 +139,8 @@ TEST_P(NullStates, NoStepIsSkipped) {
 }
 
 TEST_P(NullStates, MissingAndForeignAttributesAreRefused) {
-  Small null;
-  Qp qp(null.pd, null.options(GetParam()));
+  NullSide null;
+  Qp qp(null.pd, null.options({.type = GetParam()}));
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_INIT;
   EXPECT_EQ(null.provider.modify_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_PORT), EINVAL);
@@ -297,12 +151,10 @@ TEST_P(NullStates, MissingAndForeignAttributesAreRefused) {
 }
 
 TEST_P(NullStates, AWorkingQpKeepsItsConnection) {
-  Small null;
+  NullSide null;
   const ibv_qp_type type = GetParam();
-  Qp qp(null.pd, null.options(type));
-  qp.to_init({});
-  qp.to_rtr({});
-  qp.to_rts({});
+  Qp qp(null.pd, null.options({.type = type}));
+  bring_up(qp);
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RTS;
   const auto accepts = [&](int mask) { return null.provider.modify_qp(qp.get(), &attr, IBV_QP_STATE | mask) == 0; };

@@ -1,0 +1,148 @@
+// Making QPs: what the device is asked for, and refusals that name the capability.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/verbs/mock_provider.hpp"
+#include "tests/verbs/null_rig.hpp"
+
+namespace verbscope {
+namespace {
+
+using testing::_;
+using testing::HasSubstr;
+using testing::Return;
+using testing::SetErrnoAndReturn;
+
+// A null device with small limits.
+struct Small : NullSide {
+  Small() : NullSide(64, {.max_qp_wr = 100, .max_sge = 3, .max_inline = 220, .max_qp = 4}) {}
+};
+
+TEST(QpCreation, TooDeepSendQueueSaysWhatTheDeviceOffers) {
+  Small null;
+  QpOptions options = null.options();
+  options.send_depth = 101;
+  EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
+            "create RC QP on null0: send queue depth 101 asked, the device offers 100");
+}
+
+TEST(QpCreation, EveryCapabilityBeyondTheDeviceIsNamed) {
+  Small null;
+  QpOptions options = null.options({.type = IBV_QPT_UD});
+  options.recv_depth = 512;
+  options.send_sge = 4;
+  EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
+            "create UD QP on null0: receive queue depth 512 asked, the device offers 100; "
+            "send SGEs 4 asked, the device offers 3");
+}
+
+TEST(QpCreation, InlineLimitIsFoundByAsking) {
+  Small null;
+  QpOptions options = null.options({.type = IBV_QPT_UC});
+  options.max_inline = 221;
+  EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
+            "create UC QP on null0: inline data 221 bytes asked, the device offers 220 with the rest as asked");
+}
+
+TEST(QpCreation, DepthThatOnlyTheCombinationForbidsIsFoundByAsking) {
+  // A device that says 1000 work requests, and takes 300 of this kind.
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  ON_CALL(mock, create_qp(_, _)).WillByDefault([&](ibv_pd*, ibv_qp_init_attr* attr) {
+    errno = ENOMEM;
+    return attr->cap.max_send_wr <= 300 ? &mock.qp : nullptr;
+  });
+  EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.send_depth = 1000}); }),
+            "create RC QP on mock0: send queue depth 1000 asked, the device offers 300 with the rest as asked");
+}
+
+TEST(QpCreation, RefusalForAnotherReasonGivesItAndWhatWasAsked) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  EXPECT_CALL(mock, create_qp(_, _)).WillRepeatedly(SetErrnoAndReturn(EPERM, nullptr));
+  EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.max_inline = 16}); }),
+            "create RC QP on mock0: Operation not permitted (asked: inline data 16 bytes, send queue depth 128, "
+            "receive queue depth 512, SGEs 1 and 1)");
+}
+
+TEST(QpCreation, AskingLeavesNoQpBehind) {
+  Small null;  // four QPs at most
+  QpOptions options = null.options();
+  EXPECT_EQ(largest_inline(null.pd, options), 220);
+  std::vector<Qp> qps;
+  for (int i = 0; i < 4; ++i) qps.emplace_back(null.pd, options);
+  EXPECT_THAT(error_of([&] { Qp(null.pd, options); }), HasSubstr("Cannot allocate memory"));
+}
+
+TEST(LargestInline, OfAnyDevice) {
+  for (const int limit : {0, 1, 63, 64, 65, 956, 1024}) {
+    const NullSide null(1, {.max_inline = limit});
+    EXPECT_EQ(largest_inline(null.pd, null.options()), limit);
+  }
+}
+
+TEST(QpCreation, ASharedReceiveQueueTakesThePlaceOfTheQpsOwn) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  ibv_qp_init_attr asked{};
+  EXPECT_CALL(mock, create_qp(_, _)).WillOnce([&](ibv_pd*, ibv_qp_init_attr* attr) {
+    asked = *attr;
+    return &mock.qp;
+  });
+  const Qp qp(pd, QpOptions{.recv_depth = 10, .recv_sge = 2, .srq = &mock.srq});
+  EXPECT_EQ(asked.srq, &mock.srq);
+  EXPECT_EQ(asked.cap.max_recv_wr, 0u);
+  EXPECT_EQ(asked.cap.max_recv_sge, 0u);
+  EXPECT_EQ(qp.builder(), nullptr);
+}
+
+TEST(QpCreation, ABuilderIsForEveryOperationOfTheTransport) {
+  // IBTA vol. 1, table "Service types and operations".
+  constexpr std::uint64_t kUd = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  constexpr std::uint64_t kUc = kUd | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  constexpr std::uint64_t kRc =
+      kUc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  for (const auto& [type, operations] : {std::pair{IBV_QPT_RC, kRc}, {IBV_QPT_UC, kUc}, {IBV_QPT_UD, kUd}}) {
+    MockDevice mock;
+    const Device device(mock, "");
+    const Pd pd(device);
+    ibv_qp_init_attr_ex asked{};
+    EXPECT_CALL(mock, create_qp_ex(&mock.context, _)).WillOnce([&](ibv_context*, ibv_qp_init_attr_ex* attr) {
+      asked = *attr;
+      return &mock.qp;
+    });
+    EXPECT_CALL(mock, qp_to_qp_ex(&mock.qp)).WillOnce(Return(&mock.qp_ex));
+    const Qp qp(pd, QpOptions{.type = type, .send_depth = 7, .max_inline = 40, .builder = true});
+    EXPECT_EQ(qp.builder(), &mock.qp_ex);
+    EXPECT_EQ(asked.comp_mask, unsigned{IBV_QP_INIT_ATTR_PD} | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
+    EXPECT_EQ(asked.pd, &mock.pd);
+    EXPECT_EQ(asked.qp_type, type);
+    EXPECT_EQ(asked.cap.max_send_wr, 7u);
+    EXPECT_EQ(asked.cap.max_inline_data, 40u);
+    EXPECT_EQ(asked.send_ops_flags, operations);
+  }
+}
+
+TEST(QpCreation, ADeviceWithoutTheBuilderInterfaceIsNamed) {
+  MockDevice mock;
+  const Device device(mock, "");
+  const Pd pd(device);
+  EXPECT_CALL(mock, create_qp_ex(_, _)).WillRepeatedly(SetErrnoAndReturn(ENOSYS, nullptr));
+  EXPECT_EQ(error_of([&] { Qp(pd, QpOptions{.builder = true}); }), "not supported by mock0: the ibv_wr_* interface");
+}
+
+TEST(QpCreation, ARefusalThatIsNotTheBuildersNamesItsReason) {
+  Small null;
+  QpOptions options = null.options();
+  options.builder = true;
+  options.send_depth = 101;
+  EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
+            "create RC QP on null0: send queue depth 101 asked, the device offers 100");
+}
+
+}  // namespace
+}  // namespace verbscope
