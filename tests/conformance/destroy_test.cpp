@@ -6,23 +6,26 @@
 namespace verbscope::conformance {
 namespace {
 
-class Destroying : public Rig {};
+class Destroying : public Rig {
+ protected:
+  // Side a cannot destroy `parent` before `child`.
+  template <class Parent, class Child>
+  void expect_child_first(Parent* parent, Child* child) {
+    EXPECT_EQ(a.destroy(parent), EBUSY);
+    EXPECT_EQ(a.destroy(child), 0);
+    EXPECT_EQ(a.destroy(parent), 0);
+  }
+};
 
 TEST_F(Destroying, APdWithARegionIsRefused) {
   ibv_pd* pd = a.make_pd();
-  ibv_mr* mr = a.make_mr(0, 4096, kAllAccess, pd);
-  EXPECT_EQ(a.destroy(pd), EBUSY);
-  EXPECT_EQ(a.destroy(mr), 0);
-  EXPECT_EQ(a.destroy(pd), 0);
+  expect_child_first(pd, a.make_mr(0, 4096, kAllAccess, pd));
 }
 
 TEST_F(Destroying, APdWithAQpIsRefused) {
   QpAsk ask;
   ask.pd = a.make_pd();
-  ibv_qp* qp = a.make_qp(IBV_QPT_RC, ask);
-  EXPECT_EQ(a.destroy(ask.pd), EBUSY);
-  EXPECT_EQ(a.destroy(qp), 0);
-  EXPECT_EQ(a.destroy(ask.pd), 0);
+  expect_child_first(ask.pd, a.make_qp(IBV_QPT_RC, ask));
 }
 
 TEST_F(Destroying, APdWithAnAddressHandleIsRefused) {
@@ -50,19 +53,13 @@ TEST_F(Destroying, APdWithASharedReceiveQueueIsRefused) {
 TEST_F(Destroying, TheCqOfASendQueueIsRefused) {
   QpAsk ask;
   ask.send_cq = a.make_cq(4);
-  ibv_qp* qp = a.make_qp(IBV_QPT_RC, ask);
-  EXPECT_EQ(a.destroy(ask.send_cq), EBUSY);
-  EXPECT_EQ(a.destroy(qp), 0);
-  EXPECT_EQ(a.destroy(ask.send_cq), 0);
+  expect_child_first(ask.send_cq, a.make_qp(IBV_QPT_RC, ask));
 }
 
 TEST_F(Destroying, TheCqOfAReceiveQueueIsRefused) {
   QpAsk ask;
   ask.recv_cq = a.make_cq(4);
-  ibv_qp* qp = a.make_qp(IBV_QPT_UD, ask);
-  EXPECT_EQ(a.destroy(ask.recv_cq), EBUSY);
-  EXPECT_EQ(a.destroy(qp), 0);
-  EXPECT_EQ(a.destroy(ask.recv_cq), 0);
+  expect_child_first(ask.recv_cq, a.make_qp(IBV_QPT_UD, ask));
 }
 
 TEST_F(Destroying, ARefusedObjectWorksOn) {
