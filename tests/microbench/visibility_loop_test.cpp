@@ -13,6 +13,21 @@ namespace {
 using test::ExecutingDevice;
 using test::ScriptedNode;
 
+// Makes the QPs of one side, whose SENDs are `tell`; `recv` takes the other's into the 8 bytes of `segment`.
+template <class Side>  // VisibilityReader or VisibilityWriter
+void connect(ExecutingDevice& device, Side& state, ibv_send_wr& tell, VersionRecv& recv, ibv_sge& segment) {
+  for (LaneQueue& queue : state.queues) queue = {.qp = device.add_qp(), .depth = 8, .room = 8};
+  state.cq = device.cq();
+  tell.wr_id = send_id(kTellQueue);
+  tell.opcode = IBV_WR_SEND;
+  tell.send_flags = IBV_SEND_SIGNALED;
+  recv.qp = state.queues[kTellQueue].qp;
+  recv.place = reinterpret_cast<std::byte*>(segment.addr);
+  recv.request.sg_list = &segment;
+  recv.request.num_sge = 1;
+  device.recvs.push_back(recv.request);
+}
+
 struct Reader {
   ExecutingDevice device;
   ScriptedNode node;
@@ -24,18 +39,9 @@ struct Reader {
   VisibilityReader state;
 
   Reader() {
-    for (LaneQueue& queue : state.queues) queue = {.qp = device.add_qp(), .depth = 8, .room = 8};
-    state.cq = device.cq();
+    connect(device, state, state.answer, state.tellings, segment);
     state.words = words;
-    state.answer.wr_id = send_id(kTellQueue);
-    state.answer.opcode = IBV_WR_SEND;
-    state.answer.send_flags = IBV_SEND_SIGNALED;
     state.answered = reinterpret_cast<std::byte*>(&answered);
-    state.tellings.qp = state.queues[kTellQueue].qp;
-    state.tellings.place = reinterpret_cast<std::byte*>(&told);
-    state.tellings.request.sg_list = &segment;
-    state.tellings.request.num_sge = 1;
-    device.recvs.push_back(state.tellings.request);
   }
   void write(std::uint64_t version, std::size_t first, std::size_t last) {
     std::fill(words.begin() + static_cast<long>(first), words.begin() + static_cast<long>(last), version);
@@ -117,8 +123,7 @@ TEST(VisibilityWriter, WritesEachVersionIntoEveryWordAndReadsBehindEverySecond) 
   ibv_sge read_segment{reinterpret_cast<std::uint64_t>(&read), 8, 1};
   ibv_sge recv_segment{reinterpret_cast<std::uint64_t>(&answer), 8, 1};
   VisibilityWriter state;
-  for (LaneQueue& queue : state.queues) queue = {.qp = device.add_qp(), .depth = 8, .room = 8};
-  state.cq = device.cq();
+  connect(device, state, state.tell, state.answers, recv_segment);
   state.source = source;
   state.write.wr_id = send_id(kWriteQueue);
   state.write.opcode = IBV_WR_RDMA_WRITE;
@@ -131,16 +136,8 @@ TEST(VisibilityWriter, WritesEachVersionIntoEveryWordAndReadsBehindEverySecond) 
   state.write_then_read[0].next = &state.write_then_read[1];
   state.write_then_read[1].opcode = IBV_WR_RDMA_READ;
   state.write_then_read[1].sg_list = &read_segment;
-  state.tell.wr_id = send_id(kTellQueue);
-  state.tell.opcode = IBV_WR_SEND;
-  state.tell.send_flags = IBV_SEND_SIGNALED;
   state.told = reinterpret_cast<std::byte*>(&told);
-  state.answers.qp = state.queues[kTellQueue].qp;
-  state.answers.place = reinterpret_cast<std::byte*>(&answer);
-  state.answers.request.sg_list = &recv_segment;
-  state.answers.request.num_sge = 1;
   state.goal = 10;
-  device.recvs.push_back(state.answers.request);
   control.phase = Phase::measure;
   node.on_idle = [&] { control.quit = true; };
   device.after = [&](const ibv_send_wr& wr) {
