@@ -12,12 +12,8 @@ constexpr double kSaturated = 0.9;
 // The busiest unit stands for all when the mean of all is nearly as busy.
 constexpr double kEvenly = 0.93;
 
-const Load* find(const std::vector<Load>& loads, Resource resource) {
-  const auto found = std::ranges::find(loads, resource, &Load::resource);
-  return found == loads.end() ? nullptr : &*found;
-}
 double load_of(const std::vector<Load>& loads, Resource resource) {
-  const Load* load = find(loads, resource);
+  const Load* load = find_load(loads, resource);
   return load == nullptr ? 0 : load->utilisation;
 }
 
@@ -29,7 +25,7 @@ bool stands_alone(Resource resource) {
 // The name that fits best: the link to the NIC that is full of MMIO writes; all units, not one of them.
 Load named(const Load& load, const std::vector<Load>& side) {
   const auto instead = [&](Resource other, double share) {
-    const Load* found = find(side, other);
+    const Load* found = find_load(side, other);
     return found != nullptr && found->utilisation >= share * load.utilisation ? found : nullptr;
   };
   const Load* other = nullptr;

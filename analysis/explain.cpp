@@ -48,11 +48,6 @@ std::string meaning(const Limit& limit, const Loads& loads) {
   }
 }
 
-const Load* find(const std::vector<Load>& loads, Resource resource) {
-  const auto found = std::ranges::find(loads, resource, &Load::resource);
-  return found == loads.end() ? nullptr : &*found;
-}
-
 std::string load_table(const Explanation& it) {
   const Loads& loads = it.diagnosis.loads;
   std::vector<TableGroup> groups{{"", {{"resource", true}}}, {"server", {{"load"}, {"headroom"}}}};
@@ -66,7 +61,7 @@ std::string load_table(const Explanation& it) {
                                                        : gain(headroom)};
     if (load.waited >= 0.005) cells[0] += fmt::format(" ({} waiting for state)", percent(load.waited));
     if (!loads.peers.empty()) {
-      const Load* peer = find(loads.peers, load.resource);
+      const Load* peer = find_load(loads.peers, load.resource);
       cells.push_back(peer == nullptr ? "-" : percent(peer->utilisation));
       cells.push_back(peer == nullptr || peer->utilisation < 0.005 ? "" : peer->node);
     }

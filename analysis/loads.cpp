@@ -146,6 +146,11 @@ std::string_view words_for(Resource resource) {
   return name_of(resource).words;
 }
 
+const Load* find_load(const std::vector<Load>& loads, Resource resource) {
+  const auto found = std::ranges::find(loads, resource, &Load::resource);
+  return found == loads.end() ? nullptr : &*found;
+}
+
 bool held_only(Resource resource) {
   return resource == Resource::atomic_slot || resource == Resource::dma_reads;
 }

@@ -39,6 +39,9 @@ struct Load {
   double waited = 0;       // units: the part of it that went by waiting for QP contexts, addresses or RECVs
 };
 
+// Of one side; null when the resource is not among them.
+const Load* find_load(const std::vector<Load>& loads, Resource resource);
+
 // A resource that is held while something else is waited for is full because of that as often as by itself.
 bool held_only(Resource resource);
 

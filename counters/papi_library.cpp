@@ -62,6 +62,10 @@ class RealPapi final : public PapiLibrary {
     PAPI_destroy_eventset(&set);
   }
 
+  void forget_thread() noexcept override {
+    if (ready_) PAPI_unregister_thread();
+  }
+
  private:
   void initialise() {
     if (ready_) return;

@@ -26,6 +26,8 @@ class PapiLibrary {
   // In the order in which events were added.
   virtual std::vector<long long> read(int set) = 0;
   virtual void close(int set) noexcept = 0;
+  // What the library keeps of the calling thread, which may end afterwards. Its sets are closed.
+  virtual void forget_thread() noexcept = 0;
 };
 
 // The real one, one a process; initialised at its first use.

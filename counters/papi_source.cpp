@@ -95,6 +95,7 @@ PapiSource::~PapiSource() {
   for (const auto* sets : {&threads_, &uncore_}) {
     for (const Set& set : *sets) library_.close(set.id);
   }
+  library_.forget_thread();
 }
 
 void PapiSource::start() {

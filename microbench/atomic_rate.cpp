@@ -10,7 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kAtomicBytes = 8;
 constexpr Picos kProbeDuration = 1ms;  // the survey takes the time that it needs
 
 class AtomicRate final : public Benchmark {

@@ -12,10 +12,6 @@
 
 namespace verbscope::sim {
 
-constexpr bool is_atomic(Verb verb) {
-  return verb == Verb::fetch_add || verb == Verb::compare_swap;
-}
-
 struct Packet {
   enum class Kind : std::uint8_t {
     request,

@@ -18,10 +18,6 @@ std::uint64_t padded(Bytes payload) {
   return round_up(payload.value, kPayloadPad.value);
 }
 
-bool is_atomic(Verb verb) {
-  return verb == Verb::compare_swap || verb == Verb::fetch_add;
-}
-
 }  // namespace
 
 Bytes request_bytes(Verb verb, Transport transport, Bytes payload, bool immediate, Bytes mtu) {

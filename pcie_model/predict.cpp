@@ -16,10 +16,6 @@ constexpr int kMaxQueueDepth = 1 << 20;
 constexpr std::uint64_t kMaxMessage = std::uint64_t{1}
                                       << 31;  // the longest message, InfiniBand Architecture Specification 1.3
 
-bool is_atomic(Verb verb) {
-  return verb == Verb::compare_swap || verb == Verb::fetch_add;
-}
-
 void check_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {
   if (value < low || value > high) fail("{} {} is not from {} to {}", what, value, low, high);
 }

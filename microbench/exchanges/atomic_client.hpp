@@ -7,6 +7,8 @@
 
 namespace verbscope {
 
+inline constexpr std::uint32_t kAtomicBytes = 8;  // what an atomic works on
+
 struct AtomicOptions {
   Verb verb = Verb::fetch_add;
   std::uint64_t counters = 1;

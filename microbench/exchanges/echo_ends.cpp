@@ -6,20 +6,19 @@
 #include "common/error.hpp"
 #include "microbench/exchanges/echo_loop.hpp"
 #include "microbench/paths/payload.hpp"
+#include "pcie_model/wire/pcie.hpp"
 #include "verbs/memory.hpp"
 
 namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kLine = 64;  // a slot begins on a cache line; so much room is before it for a GRH
-
 std::uint64_t slot_stride(std::uint32_t payload) {
-  return round_up(payload, kLine);
+  return round_up(payload, kCacheLine.value);
 }
 // Of a RECV's place: the message may have a GRH before it, and ends where the place ends.
 std::uint64_t recv_stride(std::uint32_t payload) {
-  return kLine + round_up(payload, kLine);
+  return kCacheLine.value + round_up(payload, kCacheLine.value);
 }
 
 LaneQueue lane_queue(ibv_qp* qp, ibv_qp_ex* builder, const Operation& op) {

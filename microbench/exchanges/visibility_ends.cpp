@@ -2,13 +2,13 @@
 
 #include "common/error.hpp"
 #include "microbench/exchanges/visibility_loop.hpp"
+#include "pcie_model/wire/pcie.hpp"
 
 namespace verbscope {
 
 namespace {
 
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
-constexpr std::uint64_t kLine = 64;
 constexpr std::array<const char*, kCheckedKinds> kKindNames = {"write", "write_read"};
 
 // A region: the words, then a line for the message that goes out, one for that which comes in, one for a READ.
@@ -20,9 +20,9 @@ struct VisibilityLayout {
 
   explicit VisibilityLayout(const ThreadSetup& setup)
       : words(setup.region.bytes.data()),
-        outgoing(words + round_up(setup.operation.payload, kLine)),
-        incoming(outgoing + kLine),
-        read(incoming + kLine) {}
+        outgoing(words + round_up(setup.operation.payload, kCacheLine.value)),
+        incoming(outgoing + kCacheLine.value),
+        read(incoming + kCacheLine.value) {}
 
   std::span<std::uint64_t> word_span(std::uint32_t payload) const {
     return {reinterpret_cast<std::uint64_t*>(words), payload / kWord};
@@ -147,7 +147,7 @@ double microseconds(const Json& result, const std::string& key) {
 }  // namespace
 
 std::uint64_t visibility_region_bytes(std::uint32_t payload) {
-  return round_up(payload, kLine) + 3 * kLine;
+  return round_up(payload, kCacheLine.value) + 3 * kCacheLine.value;
 }
 
 std::unique_ptr<Workload> make_visibility_writer(const ThreadSetup& setup) {

@@ -6,13 +6,13 @@
 #include <cstring>
 
 #include "microbench/paths/mix.hpp"
+#include "pcie_model/wire/pcie.hpp"
 #include "pcie_model/wire/wqe.hpp"
 
 namespace verbscope {
 
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
 constexpr int kUnwritten = 0xff;  // no slot has this number
 
 }  // namespace
@@ -70,9 +70,9 @@ PayloadChecker::Lines PayloadChecker::lines(std::span<const std::byte> place) co
     return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
   };
   Lines found = Lines::untouched;
-  for (std::size_t offset = 0; offset < place.size(); offset += kCacheLine) {
-    const std::size_t bytes = offset < payload_ ? std::min<std::size_t>(kCacheLine, payload_ - offset) : 0;
-    const auto line = place.subspan(offset, kCacheLine);
+  for (std::size_t offset = 0; offset < place.size(); offset += kCacheLine.value) {
+    const std::size_t bytes = offset < payload_ ? std::min<std::size_t>(kCacheLine.value, payload_ - offset) : 0;
+    const auto line = place.subspan(offset, kCacheLine.value);
     if (zero(line)) continue;
     if (bytes == 0 || !zero(line.subspan(bytes)) || !line_good(line.data(), offset, bytes)) return Lines::wrong;
     found = Lines::good;

@@ -14,6 +14,9 @@ namespace verbscope {
 enum class NicFamily { mlx4, mlx5 };
 enum class Transport { rc, uc, ud };
 enum class Verb { send, write, read, compare_swap, fetch_add, recv };
+constexpr bool is_atomic(Verb verb) {
+  return verb == Verb::fetch_add || verb == Verb::compare_swap;
+}
 
 // "mlx4"; "RC"; "send", "compare_swap". The inverse throws Error: value and what is allowed. Case matters.
 std::string_view to_string(NicFamily family);

@@ -47,8 +47,8 @@ class Objects {
 
 class SimulatedVictim final : public Victim {
  public:
-  SimulatedVictim(Side& a, Side& b) : a_(a), b_(b), objects_(b) {}
-  VictimAddress address() const override { return objects_.address(); }
+  SimulatedVictim(Side& a, Side& b) : a_(a), b_(b), objects_(b), address_(objects_.address()) {}
+  VictimAddress address() const override { return address_; }
   void connect(std::uint32_t rc, std::uint32_t uc) override { objects_.connect(a_, rc, uc); }
   void die() override { b_.destroy_all(); }
 
@@ -56,6 +56,7 @@ class SimulatedVictim final : public Victim {
   Side& a_;
   Side& b_;
   Objects objects_;
+  VictimAddress address_;  // outlives the objects
 };
 
 // One end of a pipe.

@@ -114,6 +114,7 @@ class FakePapi final : public PapiLibrary {
     return values;
   }
   void close(int) noexcept override { --open_sets; }
+  void forget_thread() noexcept override {}
 
  private:
   std::vector<bool> multiplexed_sets_;

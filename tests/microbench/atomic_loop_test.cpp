@@ -20,7 +20,7 @@ using testing::ElementsAre;
 
 constexpr std::uint32_t kWindow = 4;
 
-struct Thread {
+struct AtomicEnd {
   ExecutingDevice device;
   ScriptedNode node;
   RunControl control;
@@ -36,7 +36,7 @@ struct Thread {
   AtomicState state;
 
   // Two QPs with a window of four each.
-  Thread(std::uint64_t counters, bool random, bool swap) : memory(counters), seen(swap ? counters : 0) {
+  AtomicEnd(std::uint64_t counters, bool random, bool swap) : memory(counters), seen(swap ? counters : 0) {
     for (std::uint32_t q = 0; q < 2; ++q) {
       for (std::uint32_t j = q * kWindow; j < (q + 1) * kWindow; ++j) {
         segments[j] = {reinterpret_cast<std::uint64_t>(&results[j]), 8, 1};
@@ -68,7 +68,7 @@ struct Thread {
 
 TEST(AtomicLoop, FetchAndAddsSumUpToTheOperationsDone) {
   for (const bool random : {false, true}) {
-    Thread thread(16, random, false);
+    AtomicEnd thread(16, random, false);
     atomic_loop(thread.node, thread.state, thread.control, thread.tally);
     EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
     EXPECT_EQ(thread.sum(), thread.retired());
@@ -78,14 +78,14 @@ TEST(AtomicLoop, FetchAndAddsSumUpToTheOperationsDone) {
 }
 
 TEST(AtomicLoop, NeverHasMoreOutstandingThanTheWindow) {
-  Thread thread(1, false, false);
+  AtomicEnd thread(1, false, false);
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.device.most_waiting, 2 * kWindow);
   for (const LaneQueue& lane : thread.lanes) EXPECT_EQ(lane.room, lane.depth);  // all complete at the end
 }
 
 TEST(AtomicLoop, VisitsStridedCountersInOrder) {
-  Thread thread(3, false, false);
+  AtomicEnd thread(3, false, false);
   thread.state.stride = 8;
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
   std::vector<std::uint64_t> first;
@@ -97,7 +97,7 @@ TEST(AtomicLoop, VisitsStridedCountersInOrder) {
 }
 
 TEST(AtomicLoop, SwapsThatSucceedSumUpInTheCounters) {
-  Thread thread(64, true, true);
+  AtomicEnd thread(64, true, true);
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.sum(), thread.state.swapped);
   EXPECT_LE(thread.state.swapped, thread.retired());
@@ -105,7 +105,7 @@ TEST(AtomicLoop, SwapsThatSucceedSumUpInTheCounters) {
 }
 
 TEST(AtomicLoop, ASwapThatSomebodyForestalledFailsAndLearnsTheValue) {
-  Thread thread(1, false, true);
+  AtomicEnd thread(1, false, true);
   thread.memory[0] = 77;  // not what the thread expects
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.memory[0], 77 + thread.state.swapped);
@@ -115,7 +115,7 @@ TEST(AtomicLoop, ASwapThatSomebodyForestalledFailsAndLearnsTheValue) {
 }
 
 TEST(AtomicLoop, EndsOnAFailedCompletion) {
-  Thread thread(1, false, false);
+  AtomicEnd thread(1, false, false);
   thread.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_REM_INV_REQ_ERR; };
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::completion_failed);

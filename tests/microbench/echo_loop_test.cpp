@@ -13,15 +13,15 @@ namespace {
 using test::ExecutingDevice;
 using test::ScriptedNode;
 
-constexpr std::uint32_t kWindow = 3;
+constexpr std::uint32_t kEchoWindow = 3;
 constexpr std::uint32_t kSize = 32;
 constexpr std::uint64_t kStride = 64;
 constexpr std::uint32_t kClient = 5;
 
 // Requests and responses by WRITE: places of both sides, and one queue.
 struct Memory {
-  alignas(64) std::byte asked[kWindow * kStride] = {}, responses[kWindow * kStride] = {};
-  alignas(64) std::byte requests[kWindow * kStride] = {};  // at the server
+  alignas(64) std::byte asked[kEchoWindow * kStride] = {}, responses[kEchoWindow * kStride] = {};
+  alignas(64) std::byte requests[kEchoWindow * kStride] = {};  // at the server
 };
 
 struct End {
@@ -29,12 +29,12 @@ struct End {
   ScriptedNode node;
   RunControl control;
   ThreadTally tally;
-  std::vector<ibv_sge> segments = std::vector<ibv_sge>(kWindow);
-  std::vector<ibv_send_wr> posts = std::vector<ibv_send_wr>(kWindow);
+  std::vector<ibv_sge> segments = std::vector<ibv_sge>(kEchoWindow);
+  std::vector<ibv_send_wr> posts = std::vector<ibv_send_wr>(kEchoWindow);
   std::vector<LaneQueue> queues;
 
   End(std::byte* from, std::byte* to, std::uint32_t signal_every) {
-    for (std::uint32_t j = 0; j < kWindow; ++j) {
+    for (std::uint32_t j = 0; j < kEchoWindow; ++j) {
       segments[j] = {reinterpret_cast<std::uint64_t>(from + (j + 1) * kStride - kSize), kSize, 1};
       posts[j].wr_id = send_id(0);
       posts[j].opcode = IBV_WR_RDMA_WRITE;
@@ -100,7 +100,7 @@ TEST(EchoClient, HasNoMoreOutstandingThanItsWindow) {
   };
   client.node.on_idle = [&] { std::memcpy(client.responses, client.requests, sizeof client.responses); };
   echo_client_loop(client.node, client.state, client.control, client.tally);
-  EXPECT_EQ(most, kWindow);
+  EXPECT_EQ(most, kEchoWindow);
 }
 
 TEST(EchoClient, PollsForCompletionsOnlyWhenOneIsDue) {
@@ -129,11 +129,11 @@ TEST(EchoClient, RefusesAMessageThatAnswersAnotherRequest) {
   Client client;
   client.state.by_memory = false;
   client.state.goal = 1;
-  std::vector<ibv_recv_wr> requests(kWindow);
-  alignas(64) std::byte places[kWindow * kStride] = {};
-  std::vector<ibv_sge> segments(kWindow);
+  std::vector<ibv_recv_wr> requests(kEchoWindow);
+  alignas(64) std::byte places[kEchoWindow * kStride] = {};
+  std::vector<ibv_sge> segments(kEchoWindow);
   ibv_qp* const qp = client.device.add_qp();
-  for (std::uint32_t j = 0; j < kWindow; ++j) {
+  for (std::uint32_t j = 0; j < kEchoWindow; ++j) {
     segments[j] = {reinterpret_cast<std::uint64_t>(places + (j + 1) * kStride - kSize), kSize, 1};
     requests[j].wr_id = recv_id(0, j);
     requests[j].sg_list = &segments[j];
@@ -167,7 +167,7 @@ struct Server : Memory, End {
     state.waiting = waiting;
   }
   void request(std::uint64_t number) {
-    store_word(requests + ((number - 1) % kWindow + 1) * kStride - kTagBytes, echo_tag(kClient, number));
+    store_word(requests + ((number - 1) % kEchoWindow + 1) * kStride - kTagBytes, echo_tag(kClient, number));
   }
 };
 
@@ -194,19 +194,19 @@ TEST(EchoServer, AnswersEachRequestOnceWithItsBytes) {
 
 TEST(EchoServer, DoesNotServeAStaleRequestAgain) {
   Server server;
-  for (std::uint64_t number = 1; number <= kWindow; ++number) server.request(number);
+  for (std::uint64_t number = 1; number <= kEchoWindow; ++number) server.request(number);
   echo_server_loop(server.node, server.state, server.control, server.tally);
-  EXPECT_EQ(server.device.requests.size(), kWindow);
+  EXPECT_EQ(server.device.requests.size(), kEchoWindow);
 }
 
 TEST(EchoServer, AnswersDatagramsToWhoAskedAndCountsThem) {
   Server server;
   server.state.by_memory = false;
-  std::vector<ibv_recv_wr> requests(kWindow);
+  std::vector<ibv_recv_wr> requests(kEchoWindow);
   std::vector<ibv_send_wr> addresses(kClient + 1);
   std::vector<std::uint64_t> answered(kClient + 1);
   for (std::uint32_t i = 0; i <= kClient; ++i) addresses[i].wr.ud.remote_qpn = 100 + i;
-  for (std::uint32_t j = 0; j < kWindow; ++j) {
+  for (std::uint32_t j = 0; j < kEchoWindow; ++j) {
     requests[j].wr_id = recv_id(0, j);
     requests[j].sg_list = &server.segments[j];
     requests[j].num_sge = 1;
@@ -228,7 +228,7 @@ TEST(EchoServer, AnswersDatagramsToWhoAskedAndCountsThem) {
   EXPECT_EQ(server.device.requests.back().wr.ud.remote_qpn, 100u + kClient);
   EXPECT_EQ(answered[kClient], 7u);
   EXPECT_EQ(server.state.wrong, 1u);  // a client that there is not
-  EXPECT_EQ(server.device.recvs.size(), kWindow);
+  EXPECT_EQ(server.device.recvs.size(), kEchoWindow);
 }
 
 }  // namespace

@@ -124,6 +124,29 @@ TEST(ExchangeRun, DifferentOptionsEndBothSidesWithBothValues) {
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("post_list"));
 }
 
+// A benchmark with an option of its own that is called much like a common one, as atomic_rate's is.
+class CountingBenchmark final : public SendBenchmark {
+ public:
+  CountingBenchmark() : SendBenchmark(true) {}
+  void options(OptionTable& table) override { table.integer("--counters", counters_, 1u, 1u << 20, ""); }
+
+ private:
+  unsigned counters_ = 1;
+};
+
+Json must_agree(const std::string& line) {
+  CountingBenchmark benchmark;
+  const OptionSet set(line, &benchmark);
+  return make_hello(benchmark, set.options, set.table).parameters;
+}
+
+TEST(ExchangeRun, TheSidesAgreeOnTheLoadAndNotOnTheirOwnMachine) {
+  EXPECT_NE(must_agree("-s 16"), must_agree("-s 32"));
+  EXPECT_NE(must_agree("--counters 1"), must_agree("--counters 2"));
+  EXPECT_EQ(must_agree("--counter_sources nic"), must_agree("--counter_sources none"));
+  EXPECT_EQ(must_agree("--cores 0"), must_agree("--cores 1"));
+}
+
 // A client that plays its part until everybody runs, and then goes.
 class Deserter {
  public:

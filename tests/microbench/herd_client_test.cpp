@@ -11,11 +11,11 @@ namespace {
 using test::ExecutingDevice;
 using test::ScriptedNode;
 
-constexpr std::uint32_t kSlots = 2;
+constexpr std::uint32_t kClientSlots = 2;
 
 // A client of two workers, which the test plays: it answers what `answer` says.
-struct Client {
-  HerdPlaces places{.workers = 2, .clients = 4, .slots = kSlots};
+struct HerdClientEnd {
+  HerdPlaces places{.workers = 2, .clients = 4, .slots = kClientSlots};
   std::vector<std::uint64_t> region = std::vector<std::uint64_t>(places.bytes() / 8);
   ExecutingDevice device;
   ScriptedNode node;
@@ -24,7 +24,7 @@ struct Client {
   ValueAudit audit{0};
   HerdWrites writes;
   std::array<ibv_sge, 3> segments{};
-  std::vector<Asked> asked = std::vector<Asked>(2 * kSlots);
+  std::vector<Asked> asked = std::vector<Asked>(2 * kClientSlots);
   std::vector<HerdLane> lanes;
   std::vector<ibv_recv_wr> recvs = std::vector<ibv_recv_wr>(4);
   std::vector<ibv_sge> recv_segments = std::vector<ibv_sge>(4);
@@ -35,7 +35,7 @@ struct Client {
   std::deque<std::uint32_t> tags;  // immediates of the answers to come
   std::uint64_t value = 0;
 
-  Client()
+  HerdClientEnd()
       : queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
         state{.cq = device.cq(),
               .queues = queues,
@@ -47,7 +47,7 @@ struct Client {
     prebuild(writes.ring, segments[2], writes.bell_word);
     const auto base = reinterpret_cast<std::uint64_t>(region.data());
     for (std::uint32_t w = 0; w < 2; ++w) {
-      lanes.push_back({.asked = std::span(asked).subspan(std::size_t{w} * kSlots, kSlots),
+      lanes.push_back({.asked = std::span(asked).subspan(std::size_t{w} * kClientSlots, kClientSlots),
                        .first_slot = base + places.slot(w, 1, 0),
                        .retry_slot = base + places.retry(w, 1),
                        .bell = base + places.bell(w)});
@@ -66,7 +66,7 @@ struct Client {
                    .bodies = reinterpret_cast<const std::byte*>(bodies.data()),
                    .stride = 8};
     asker.client = 1;
-    asker.outstanding = kSlots;
+    asker.outstanding = kClientSlots;
     asker.choice = CounterChoice(2, true, 7, 0);
     control.phase = Phase::measure;
     device.edit = [this](ibv_wc& wc) {
@@ -95,7 +95,7 @@ struct Client {
 };
 
 TEST(HerdClient, AsksAllWorkersAndTakesTheAnswers) {
-  Client client;
+  HerdClientEnd client;
   std::array<std::uint64_t, 2> served{};
   client.node.on_idle = [&] {
     for (std::uint32_t w = 0; w < 2; ++w) {
@@ -113,15 +113,15 @@ TEST(HerdClient, AsksAllWorkersAndTakesTheAnswers) {
 }
 
 TEST(HerdClient, PostsARecvBeforeItAsks) {
-  Client client;
+  HerdClientEnd client;
   client.device.after = [&](const ibv_send_wr&) { EXPECT_EQ(client.device.recvs.size(), client.asker.open()); };
   client.node.on_idle = [&] { client.control.quit = true; };
   client.run();
-  EXPECT_EQ(client.asker.open(), kSlots);
+  EXPECT_EQ(client.asker.open(), kClientSlots);
 }
 
 TEST(HerdClient, AsksAgainForWhatDoesNotCome) {
-  Client client;
+  HerdClientEnd client;
   client.asker.lanes = std::span(client.lanes).first(1);
   client.asker.choice = CounterChoice(1, true, 7, 0);
   client.state.goal = 1;
@@ -142,7 +142,7 @@ TEST(HerdClient, AsksAgainForWhatDoesNotCome) {
 }
 
 TEST(HerdClient, NoticesAValueThatSomebodyHad) {
-  Client client;
+  HerdClientEnd client;
   client.state.goal = 3;
   client.audit.note(1);
   std::array<std::uint64_t, 2> served{};

@@ -28,7 +28,7 @@ struct Sent {
 };
 
 // A worker with two UD QPs on each of two ports; client c is on port c % 2.
-struct Worker {
+struct HerdServerEnd {
   HerdPlaces places{.workers = 2, .clients = kClients, .slots = kSlots};
   std::vector<std::uint64_t> region = std::vector<std::uint64_t>(places.bytes() / 8);
   ExecutingDevice device;
@@ -46,7 +46,7 @@ struct Worker {
   HerdWorker state;
   std::vector<Sent> sent;
 
-  explicit Worker(bool batching) {
+  explicit HerdServerEnd(bool batching) {
     for (std::uint32_t q = 0; q < 4; ++q) {
       for (std::uint32_t j = 0; j < kDepth; ++j) {
         const std::uint32_t i = q * kDepth + j;
@@ -116,7 +116,7 @@ TEST(HerdPlaces, NobodySharesALine) {
 }
 
 TEST(HerdWorker, AnswersEachRequestOnceWithTheNextValue) {
-  Worker worker(false);
+  HerdServerEnd worker(false);
   worker.ask(0, 0);
   worker.ask(2, 0);
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 1, answer_tag(1, 0)}));
@@ -129,7 +129,7 @@ TEST(HerdWorker, AnswersEachRequestOnceWithTheNextValue) {
 }
 
 TEST(HerdWorker, ABatchIsOneListForEachPort) {
-  Worker worker(true);
+  HerdServerEnd worker(true);
   for (std::uint32_t c = 0; c < 3; ++c) worker.ask(c, 0);
   // Clients 0 and 2 are on the first port; values in the order in which the requests were found.
   EXPECT_THAT(worker.pass(),
@@ -139,7 +139,7 @@ TEST(HerdWorker, ABatchIsOneListForEachPort) {
 }
 
 TEST(HerdWorker, PutsNoMoreThanItsLimitBehindADoorbell) {
-  Worker worker(true);
+  HerdServerEnd worker(true);
   worker.state.max_batch = 1;
   for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 2, answer_tag(1, 0)},
@@ -149,7 +149,7 @@ TEST(HerdWorker, PutsNoMoreThanItsLimitBehindADoorbell) {
 
 TEST(HerdWorker, UsesTheQpsOfAPortInTurn) {
   for (const bool batching : {false, true}) {
-    Worker worker(batching);
+    HerdServerEnd worker(batching);
     std::vector<std::uint64_t> used;
     worker.device.after = [&](const ibv_send_wr& wr) { used.push_back(wr.wr_id & 0xffff); };
     for (std::uint64_t n = 0; n < 3; ++n) {
@@ -161,7 +161,7 @@ TEST(HerdWorker, UsesTheQpsOfAPortInTurn) {
 }
 
 TEST(HerdWorker, LeavesARequestWhenItsQueueIsFull) {
-  Worker worker(true);
+  HerdServerEnd worker(true);
   for (AnswerQueue& queue : worker.queues) queue.lane.room = 1;
   worker.ask(0, 0);
   worker.ask(2, 0);
@@ -172,7 +172,7 @@ TEST(HerdWorker, LeavesARequestWhenItsQueueIsFull) {
 }
 
 TEST(HerdWorker, ServesALostRequestFromTheRetrySlot) {
-  Worker worker(true);
+  HerdServerEnd worker(true);
   worker.ask(3, 1);  // number 0 was lost
   EXPECT_THAT(worker.pass(), IsEmpty());
   worker.ask_again(3, 0, 1);
@@ -182,7 +182,7 @@ TEST(HerdWorker, ServesALostRequestFromTheRetrySlot) {
 }
 
 TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
-  Worker worker(true);
+  HerdServerEnd worker(true);
   worker.ask(3, 0);
   worker.pass();
   worker.ask_again(3, 0, 1);
@@ -193,7 +193,7 @@ TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
 }
 
 TEST(HerdWorker, EndsWhenToldTo) {
-  Worker worker(true);
+  HerdServerEnd worker(true);
   ThreadTally tally;
   worker.ask(0, 0);
   worker_loop(worker.node, worker.state, worker.control, tally);
@@ -202,7 +202,7 @@ TEST(HerdWorker, EndsWhenToldTo) {
 }
 
 TEST(HerdWorker, ReportsAFailedAnswer) {
-  Worker worker(true);
+  HerdServerEnd worker(true);
   ThreadTally tally;
   worker.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_LOC_QP_OP_ERR; };
   std::uint64_t number = 0;

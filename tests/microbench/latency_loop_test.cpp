@@ -18,7 +18,7 @@ using testing::ElementsAre;
 
 constexpr std::uint32_t kBox = 128;
 
-struct Thread {
+struct LatencyEnd {
   ExecutingDevice device;
   ScriptedNode node;
   RunControl control;
@@ -27,7 +27,7 @@ struct Thread {
   std::vector<LatencyPoint> points;
   LatencyState state;
 
-  explicit Thread(ibv_wr_opcode opcode, std::uint32_t signal_every = 1, std::vector<std::uint32_t> sizes = {8})
+  explicit LatencyEnd(ibv_wr_opcode opcode, std::uint32_t signal_every = 1, std::vector<std::uint32_t> sizes = {8})
       : points(sizes.size()) {
     const bool brings = opcode != IBV_WR_RDMA_WRITE && opcode != IBV_WR_SEND;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -64,7 +64,7 @@ struct Thread {
 };
 
 TEST(LatencyLoop, TimesEachReadToItsCompletion) {
-  Thread thread(IBV_WR_RDMA_READ);
+  LatencyEnd thread(IBV_WR_RDMA_READ);
   latency_loop<CompletionTrip>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
   EXPECT_EQ(thread.points[0].histogram.count(), 1000u);
@@ -74,7 +74,7 @@ TEST(LatencyLoop, TimesEachReadToItsCompletion) {
 }
 
 TEST(LatencyLoop, LeavesTheWarmUpOut) {
-  Thread thread(IBV_WR_RDMA_READ);
+  LatencyEnd thread(IBV_WR_RDMA_READ);
   thread.control.phase = Phase::warmup;
   thread.device.after = [&](const ibv_send_wr&) {
     if (thread.device.requests.size() == 50) thread.control.phase = Phase::measure;
@@ -85,7 +85,7 @@ TEST(LatencyLoop, LeavesTheWarmUpOut) {
 }
 
 TEST(LatencyLoop, ReportsHalfTheRoundTripOfAWrite) {
-  Thread thread(IBV_WR_RDMA_WRITE);
+  LatencyEnd thread(IBV_WR_RDMA_WRITE);
   thread.state.divisor = 2;
   thread.answer_writes();
   latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
@@ -95,7 +95,7 @@ TEST(LatencyLoop, ReportsHalfTheRoundTripOfAWrite) {
 }
 
 TEST(LatencyLoop, CountsMessagesUpInTheirLastByte) {
-  Thread thread(IBV_WR_RDMA_WRITE);
+  LatencyEnd thread(IBV_WR_RDMA_WRITE);
   std::vector<int> marks;
   thread.device.after = [&](const ibv_send_wr&) {
     std::memcpy(thread.inbox, thread.peer, kBox);
@@ -110,7 +110,7 @@ TEST(LatencyLoop, CountsMessagesUpInTheirLastByte) {
 }
 
 TEST(LatencyLoop, DoesNotTakeAStaleByteForAnAnswer) {
-  Thread thread(IBV_WR_RDMA_WRITE);
+  LatencyEnd thread(IBV_WR_RDMA_WRITE);
   thread.state.goal = 10;
   int idle = 0;
   thread.node.on_idle = [&] {  // the answer comes only when the loop has looked in vain
@@ -122,7 +122,7 @@ TEST(LatencyLoop, DoesNotTakeAStaleByteForAnAnswer) {
 }
 
 TEST(LatencyLoop, SignalsAnEchoNowAndThenAndKeepsTheQueueUsable) {
-  Thread thread(IBV_WR_RDMA_WRITE, 64);
+  LatencyEnd thread(IBV_WR_RDMA_WRITE, 64);
   thread.answer_writes();
   latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
@@ -133,7 +133,7 @@ TEST(LatencyLoop, SignalsAnEchoNowAndThenAndKeepsTheQueueUsable) {
 }
 
 TEST(LatencyLoop, SizesTakeTurns) {
-  Thread thread(IBV_WR_RDMA_WRITE, 1, {2, 16, 128});
+  LatencyEnd thread(IBV_WR_RDMA_WRITE, 1, {2, 16, 128});
   thread.answer_writes();
   thread.state.goal = 3 * kTripsPerTurn * 5;
   latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
@@ -145,7 +145,7 @@ TEST(LatencyLoop, SizesTakeTurns) {
 }
 
 TEST(LatencyLoop, ChecksEveryByteWhenAskedTo) {
-  Thread thread(IBV_WR_RDMA_WRITE, 1, {kBox});
+  LatencyEnd thread(IBV_WR_RDMA_WRITE, 1, {kBox});
   std::vector<std::byte> pattern(kBox, std::byte{7});
   thread.state.pattern_end = pattern.data() + kBox;
   std::ranges::copy(pattern, thread.outbox);
@@ -160,12 +160,12 @@ TEST(LatencyLoop, ChecksEveryByteWhenAskedTo) {
 
 TEST(LatencyLoop, ChecksWhatAtomicsReturn) {
   for (const ibv_wr_opcode opcode : {IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP}) {
-    Thread good(opcode);
+    LatencyEnd good(opcode);
     latency_loop<CompletionTrip>(good.node, good.state, good.control, good.tally);
     EXPECT_EQ(good.state.wrong, 0u);
     EXPECT_EQ(load_word<std::uint64_t>(good.peer + kBox - 8), good.state.checked);
 
-    Thread disturbed(opcode);
+    LatencyEnd disturbed(opcode);
     disturbed.device.after = [&](const ibv_send_wr&) {
       if (disturbed.device.requests.size() == 5) disturbed.inbox[kBox - 8] = std::byte{99};
     };
@@ -175,7 +175,7 @@ TEST(LatencyLoop, ChecksWhatAtomicsReturn) {
 }
 
 TEST(LatencyLoop, PlaysPingPongByMessages) {
-  Thread thread(IBV_WR_SEND);
+  LatencyEnd thread(IBV_WR_SEND);
   ibv_sge segment{reinterpret_cast<std::uint64_t>(thread.inbox), 8, 1};
   thread.state.recv.sg_list = &segment;
   thread.state.recv.num_sge = 1;
@@ -191,7 +191,7 @@ TEST(LatencyLoop, PlaysPingPongByMessages) {
 }
 
 TEST(LatencyLoop, EndsOnAFailedCompletion) {
-  Thread thread(IBV_WR_RDMA_READ);
+  LatencyEnd thread(IBV_WR_RDMA_READ);
   thread.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_REM_ACCESS_ERR; };
   latency_loop<CompletionTrip>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::completion_failed);
@@ -199,7 +199,7 @@ TEST(LatencyLoop, EndsOnAFailedCompletion) {
 }
 
 TEST(LatencyLoop, NoticesAFailedWriteWhileItWaitsForTheAnswer) {
-  Thread thread(IBV_WR_RDMA_WRITE);
+  LatencyEnd thread(IBV_WR_RDMA_WRITE);
   thread.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_RETRY_EXC_ERR; };
   thread.node.on_idle = [] {};
   latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
@@ -207,7 +207,7 @@ TEST(LatencyLoop, NoticesAFailedWriteWhileItWaitsForTheAnswer) {
 }
 
 TEST(WriteResponder, AnswersEachMessageOnceUntilToldToQuit) {
-  Thread thread(IBV_WR_RDMA_WRITE, 64);
+  LatencyEnd thread(IBV_WR_RDMA_WRITE, 64);
   std::vector<int> answers;
   thread.device.after = [&](const ibv_send_wr&) { answers.push_back(std::to_integer<int>(thread.peer[kBox - 1])); };
   int sent = 0;
@@ -221,7 +221,7 @@ TEST(WriteResponder, AnswersEachMessageOnceUntilToldToQuit) {
 }
 
 TEST(SendResponder, ChecksAMessageBeforeItCallsForthTheNext) {
-  Thread thread(IBV_WR_SEND, 64);
+  LatencyEnd thread(IBV_WR_SEND, 64);
   const std::array<std::byte, 8> pattern{std::byte{7}};
   thread.state.pattern_end = pattern.data() + pattern.size();
   ibv_sge segment{reinterpret_cast<std::uint64_t>(thread.inbox), 8, 1};

@@ -28,7 +28,7 @@ TEST(ExtendValue, FindsTheNearestValueWithTheseLowBits) {
 }
 
 // A worker with one QP and two clients, of which the second has the same QP number on another machine.
-struct Worker {
+struct SpecServerEnd {
   static constexpr std::uint32_t kDepth = 64;
 
   ExecutingDevice device;
@@ -52,7 +52,7 @@ struct Worker {
   };
   std::deque<Ask> asks;
 
-  explicit Worker(bool batching) {
+  explicit SpecServerEnd(bool batching) {
     for (std::uint32_t j = 0; j < kDepth; ++j) {
       segments[j] = {reinterpret_cast<std::uint64_t>(&bodies[j]), 8, 0};
       requests[j].sg_list = &segments[j];
@@ -100,7 +100,7 @@ struct Worker {
 };
 
 TEST(SpecWorker, ConfirmsAGuessWithTheLowBits) {
-  Worker worker(true);
+  SpecServerEnd worker(true);
   worker.counter = 3 * kWrap + 17;
   worker.ask(kLidOfSecond, 3);
   worker.pass();
@@ -114,7 +114,7 @@ TEST(SpecWorker, ConfirmsAGuessWithTheLowBits) {
 }
 
 TEST(SpecWorker, CorrectsAWrongGuessWithAllOfTheValue) {
-  Worker worker(true);
+  SpecServerEnd worker(true);
   worker.counter = kWrap - 1;
   worker.ask(1, 0);
   worker.ask(1, 0);  // the value of this one has other high bits
@@ -129,7 +129,7 @@ TEST(SpecWorker, CorrectsAWrongGuessWithAllOfTheValue) {
 
 TEST(SpecWorker, PostsOneListOrOneByOne) {
   for (const bool batching : {false, true}) {
-    Worker worker(batching);
+    SpecServerEnd worker(batching);
     for (int i = 0; i < 5; ++i) worker.ask(1, 0);
     worker.pass();
     EXPECT_EQ(worker.state.counts.batches.lists[batching ? 5 : 1], batching ? 1u : 5u);
@@ -138,7 +138,7 @@ TEST(SpecWorker, PostsOneListOrOneByOne) {
 }
 
 TEST(SpecWorker, PostsRecvsAListAtATime) {
-  Worker worker(true);
+  SpecServerEnd worker(true);
   for (int i = 0; i < 15; ++i) worker.ask(1, 0);
   worker.pass();
   EXPECT_EQ(worker.device.recvs.size(), 32u - 15);
@@ -148,7 +148,7 @@ TEST(SpecWorker, PostsRecvsAListAtATime) {
 }
 
 TEST(SpecWorker, KeepsRequestsUntilThereIsRoomToAnswer) {
-  Worker worker(true);
+  SpecServerEnd worker(true);
   worker.queues[0].lane.room = 2;
   for (int i = 0; i < 3; ++i) worker.ask(1, 0);
   worker.pass();
@@ -160,7 +160,7 @@ TEST(SpecWorker, KeepsRequestsUntilThereIsRoomToAnswer) {
 }
 
 // A client of two QPs, which the test plays: each request is answered when the client has nothing to do.
-struct Client {
+struct SpecClientEnd {
   static constexpr std::uint32_t kOutstanding = 4;
 
   ExecutingDevice device;
@@ -188,7 +188,7 @@ struct Client {
   std::deque<ibv_send_wr> asks;
   std::uint64_t corrections = 0;
 
-  explicit Client(std::uint64_t start)
+  explicit SpecClientEnd(std::uint64_t start)
       : counter(start),
         audit(start),
         queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
@@ -248,7 +248,7 @@ struct Client {
 
 TEST(SpecClient, TakesEveryValueAcrossTheWrapOfTheLowBits) {
   for (const std::uint64_t start : {std::uint64_t{0}, kWrap - 10, 7 * kWrap - 3}) {
-    Client client(start);
+    SpecClientEnd client(start);
     client.run();
     EXPECT_EQ(client.tally.end.kind, EndKind::finished);
     EXPECT_EQ(client.audit.noted(client.counter - start), client.counter - start);
@@ -256,12 +256,12 @@ TEST(SpecClient, TakesEveryValueAcrossTheWrapOfTheLowBits) {
     EXPECT_EQ(client.state.receipts.disordered, 0u);
     EXPECT_EQ(client.state.receipts.fingerprint, fingerprint_of_range(start, client.counter - start));
     // One window at most has a wrong guess at the start, and one at each wrap.
-    EXPECT_LE(client.corrections, 2u * Client::kOutstanding) << start;
+    EXPECT_LE(client.corrections, 2u * SpecClientEnd::kOutstanding) << start;
   }
 }
 
 TEST(SpecClient, AsksAgainWhenAQpIsSilent) {
-  Client client(0);
+  SpecClientEnd client(0);
   client.state.goal = 1;
   client.node.on_idle = [&] {
     while (client.state.receipts.retries > 0 && !client.asks.empty()) client.answer();  // nothing before is heard
@@ -269,7 +269,7 @@ TEST(SpecClient, AsksAgainWhenAQpIsSilent) {
   const auto lost = [&] { return client.state.receipts.asked + client.state.receipts.retries; };
   client.run();
   EXPECT_EQ(client.tally.end.kind, EndKind::finished);
-  EXPECT_GE(lost(), Client::kOutstanding + 1);
+  EXPECT_GE(lost(), SpecClientEnd::kOutstanding + 1);
   EXPECT_EQ(client.state.receipts.repeated, 0u);
 }
 

@@ -9,7 +9,7 @@
 
 namespace verbscope::test {
 
-class SendBenchmark final : public Benchmark {
+class SendBenchmark : public Benchmark {
  public:
   explicit SendBenchmark(bool server_sends) : server_sends_(server_sends) {}
   Description describe() const override { return {"test_rate", "For tests."}; }

@@ -11,9 +11,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::uint64_t kIn = 64 * 1024;
-constexpr Picos kLong = std::chrono::microseconds(100);
-
 TEST(QKey, AWrongOneIsDropped) {
   Pair pair(IBV_QPT_UD);
   pair.b.post_recv(pair.qb, kIn, 256, 1);

@@ -10,12 +10,6 @@ namespace verbscope::test {
 namespace {
 
 constexpr std::uint64_t kTarget = 128 * 1024;
-constexpr std::uint64_t kIn = 64 * 1024;
-constexpr Picos kLong = std::chrono::microseconds(200);
-
-ibv_qp_ex* builder_of(Pair& pair) {
-  return pair.a.provider().qp_to_qp_ex(pair.qa);
-}
 
 // The same request through the builder.
 void add(ibv_qp_ex* qp, const ibv_send_wr& wr) {
@@ -64,7 +58,7 @@ void add(ibv_qp_ex* qp, const ibv_send_wr& wr) {
 
 int post(Pair& pair, std::vector<ibv_send_wr> list, bool by_builder) {
   if (by_builder) {
-    ibv_qp_ex* const qp = builder_of(pair);
+    ibv_qp_ex* const qp = pair.builder();
     ibv_wr_start(qp);
     for (const ibv_send_wr& wr : list) add(qp, wr);
     return ibv_wr_complete(qp);

@@ -13,13 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint64_t kIn = 64 * 1024;
-constexpr Picos kLong = std::chrono::microseconds(200);
-
-ibv_qp_ex* builder_of(Pair& pair) {
-  return pair.a.provider().qp_to_qp_ex(pair.qa);
-}
-
 Pair built_pair(ibv_qp_type type) {
   QpOptions options;
   options.builder = true;
@@ -33,7 +26,7 @@ std::vector<std::uint64_t> completed(Pair& pair) {
 }
 
 void send_one(Pair& pair, std::uint64_t id, std::uint32_t length = 8) {
-  ibv_qp_ex* const qp = builder_of(pair);
+  ibv_qp_ex* const qp = pair.builder();
   const ibv_sge sge = pair.a.sge(0, length);
   qp->wr_id = id;
   qp->wr_flags = kSignaled;
@@ -44,7 +37,7 @@ void send_one(Pair& pair, std::uint64_t id, std::uint32_t length = 8) {
 TEST(Builder, InlineDataAreTakenAtTheCall) {
   Pair pair = built_pair(IBV_QPT_RC);
   pair.b.post_recv(pair.qb, kIn, 64);
-  ibv_qp_ex* const qp = builder_of(pair);
+  ibv_qp_ex* const qp = pair.builder();
   fill(pair.a.memory(), 32, 3);
   ibv_wr_start(qp);
   qp->wr_flags = 0;
@@ -59,7 +52,7 @@ TEST(Builder, InlineDataAreTakenAtTheCall) {
 TEST(Builder, AbortPostsNothing) {
   Pair pair = built_pair(IBV_QPT_RC);
   pair.b.post_recvs(pair.qb, kIn, 64, 4);
-  ibv_qp_ex* const qp = builder_of(pair);
+  ibv_qp_ex* const qp = pair.builder();
   ibv_wr_start(qp);
   send_one(pair, 1);
   ibv_wr_abort(qp);
@@ -73,15 +66,15 @@ TEST(Builder, AbortPostsNothing) {
 
 TEST(Builder, APostOfNothingRingsNoDoorbell) {
   Pair pair = built_pair(IBV_QPT_RC);
-  ibv_wr_start(builder_of(pair));
-  EXPECT_EQ(ibv_wr_complete(builder_of(pair)), 0);
+  ibv_wr_start(pair.builder());
+  EXPECT_EQ(ibv_wr_complete(pair.builder()), 0);
   EXPECT_EQ(pair.cluster.pcie_counts(0).mmio_doorbells, 0u);
 }
 
 TEST(Builder, MoreThanTheQueueHoldsPostsNothing) {
   Pair pair = built_pair(IBV_QPT_RC);
   pair.b.post_recvs(pair.qb, kIn, 64, 64);
-  ibv_qp_ex* const qp = builder_of(pair);
+  ibv_qp_ex* const qp = pair.builder();
   ibv_wr_start(qp);
   send_one(pair, 100);
   EXPECT_EQ(ibv_wr_complete(qp), 0);
@@ -101,7 +94,7 @@ TEST(Builder, MoreThanTheQueueHoldsPostsNothing) {
 TEST(Builder, OneWrongRequestSpoilsThePost) {
   Pair pair = built_pair(IBV_QPT_RC);
   pair.b.post_recvs(pair.qb, kIn, 64, 4);
-  ibv_qp_ex* const qp = builder_of(pair);
+  ibv_qp_ex* const qp = pair.builder();
   std::array<ibv_sge, 5> five{};
   const auto fails = [&](auto&& wrong) {
     ibv_wr_start(qp);
@@ -133,9 +126,9 @@ TEST(Builder, OneWrongRequestSpoilsThePost) {
 
 TEST(Builder, ADatagramNeedsAnAddress) {
   Pair pair = built_pair(IBV_QPT_UD);
-  ibv_wr_start(builder_of(pair));
+  ibv_wr_start(pair.builder());
   send_one(pair, 1);
-  EXPECT_EQ(ibv_wr_complete(builder_of(pair)), EINVAL);
+  EXPECT_EQ(ibv_wr_complete(pair.builder()), EINVAL);
 }
 
 TEST(Builder, NeedsAConnectedQp) {

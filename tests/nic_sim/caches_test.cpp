@@ -9,9 +9,6 @@ namespace {
 
 using testing::SizeIs;
 
-constexpr std::uint64_t kIn = 64 * 1024;
-constexpr Picos kLong = std::chrono::microseconds(200);
-
 struct Seen {
   PcieCounts pcie;
   NicCounts nic;

@@ -12,7 +12,6 @@
 namespace verbscope::test {
 namespace {
 
-constexpr std::uint64_t kIn = 512 * 1024;
 constexpr std::uint32_t kLargest = 3000;
 
 Profile scarce() {

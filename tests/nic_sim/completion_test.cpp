@@ -13,9 +13,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::uint64_t kIn = 64 * 1024;
-constexpr Picos kLong = std::chrono::microseconds(100);  // a message takes about 2
-
 QpOptions depth(std::uint32_t send, std::uint32_t recv) {
   return {
       .cap = {.max_send_wr = send, .max_recv_wr = recv, .max_send_sge = 2, .max_recv_sge = 2, .max_inline_data = 64}};

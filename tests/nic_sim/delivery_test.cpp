@@ -12,7 +12,6 @@ using testing::ElementsAre;
 using testing::SizeIs;
 
 constexpr std::uint64_t kOut = 0;            // where a sends from
-constexpr std::uint64_t kIn = 64 * 1024;     // where b receives
 constexpr std::uint32_t kRoom = 128 * 1024;  // for each message
 
 struct Shape {

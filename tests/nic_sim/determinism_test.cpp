@@ -7,8 +7,6 @@
 namespace verbscope::test {
 namespace {
 
-constexpr std::uint64_t kIn = 512 * 1024;
-
 // Random parts as the profile has them, and a switch that loses packets.
 Profile random_profile(double loss) {
   Profile profile = load_profile("cib");

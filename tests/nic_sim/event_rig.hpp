@@ -8,7 +8,6 @@
 
 namespace verbscope::test {
 
-inline constexpr Picos kLong = std::chrono::microseconds(50);
 inline constexpr Nanos kTimeout = std::chrono::microseconds(100);
 inline constexpr Nanos kWakeup = std::chrono::microseconds(3);
 

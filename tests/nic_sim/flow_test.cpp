@@ -9,8 +9,6 @@ namespace {
 
 using testing::SizeIs;
 
-constexpr std::uint64_t kIn = 256 * 1024;
-
 // Every packet keeps the receiver busy for a microsecond, DMAs take its unit no time; its buffer holds 8 KB.
 Profile slow_receiver() {
   Profile profile = steady_profile();

@@ -10,7 +10,6 @@ namespace {
 
 using testing::SizeIs;
 
-constexpr std::uint64_t kIn = 512 * 1024;
 constexpr std::uint32_t kSlot = 2048;  // room for a message
 constexpr unsigned kBatch = 16;
 constexpr Picos kGap = std::chrono::microseconds(20);  // so that all has arrived

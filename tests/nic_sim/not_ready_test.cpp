@@ -11,9 +11,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::uint64_t kIn = 64 * 1024;
-constexpr Picos kLong = std::chrono::microseconds(100);
-
 class Unreliable : public testing::TestWithParam<ibv_qp_type> {};
 INSTANTIATE_TEST_SUITE_P(, Unreliable, testing::Values(IBV_QPT_UC, IBV_QPT_UD),
                          [](const auto& type) { return name_of(type.param); });

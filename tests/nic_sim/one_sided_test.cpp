@@ -14,7 +14,6 @@ using testing::SizeIs;
 
 constexpr std::uint64_t kSource = 0;
 constexpr std::uint64_t kTarget = 256 * 1024;
-constexpr Picos kLong = std::chrono::microseconds(300);
 
 // A pair whose QPs allow everything, and one-sided requests from a's QP to b's memory.
 struct OneSided : Pair {

@@ -9,9 +9,6 @@ namespace {
 
 using testing::SizeIs;
 
-constexpr std::uint64_t kIn = 64 * 1024;
-constexpr Picos kLong = std::chrono::microseconds(200);
-
 // What the sender's link saw of one post of `count` requests (neither the QP's state nor the translation is missing:
 // one request from the same memory went before).
 PcieCounts counts_of_post(const Profile& profile, ibv_qp_type type, const Send& send, int count,

@@ -12,9 +12,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::uint64_t kIn = 64 * 1024;
-constexpr Picos kLong = std::chrono::microseconds(100);
-
 void go(TestNode& node, ibv_qp* qp, ibv_qp_state to) {
   ibv_qp_attr attr{};
   attr.qp_state = to;

@@ -11,8 +11,6 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr std::uint64_t kIn = 64 * 1024;
-
 TEST(Run, FailsWhenAllThreadsWaitForEver) {
   TwoNodes nodes;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {

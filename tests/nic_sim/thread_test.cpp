@@ -9,8 +9,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::uint64_t kIn = 64 * 1024;
-
 TEST(ThreadClock, CallsCostWhatTheProfileSays) {
   const HostProfile host = steady_profile().host;
   Pair pair(IBV_QPT_UD);

@@ -22,6 +22,11 @@ Profile steady_profile(const std::string& name = "cib");
 std::vector<std::uint64_t> values(const PcieCounts& counts);
 std::vector<std::uint64_t> values(const NicCounts& counts);
 
+// Where messages arrive in a node's memory, behind what it sends.
+constexpr std::uint64_t kIn = 512 * 1024;
+// Long enough for all that a test sent; a message takes about 2 us.
+constexpr Picos kLong = std::chrono::microseconds(300);
+
 // Everything that memory and connections can allow.
 constexpr int kAllAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -135,6 +140,8 @@ struct Pair : TwoNodes {
   // From a's QP to b's.
   int send(const Send& what) { return a.post(qa, what, ah, qb->qp_num); }
   int send_list(const Send& what, int count) { return a.post_list(qa, what, count, ah, qb->qp_num); }
+
+  ibv_qp_ex* builder() { return a.provider().qp_to_qp_ex(qa); }
 
   QpOptions options;
   ibv_qp* qa;

@@ -20,7 +20,7 @@ std::vector<std::string> profiles() {
   return paths;
 }
 
-Json cib() {
+Json cib_profile() {
   return read_json_file(kClusters + "/cib.json");
 }
 
@@ -34,7 +34,7 @@ std::string error_of(const Json& profile) {
 }
 
 TEST(ClusterWire, ConnectIbIsTheMachineOfThePaper) {
-  const ClusterWire wire = read_cluster_wire(cib(), "cib.json");
+  const ClusterWire wire = read_cluster_wire(cib_profile(), "cib.json");
   EXPECT_EQ(wire.name, "cib");
   EXPECT_EQ(wire.family, NicFamily::mlx5);
   EXPECT_EQ(wire.ports, 2);
@@ -71,19 +71,19 @@ TEST(ClusterWire, EveryParameterOfEveryProfileHasSourceAndCite) {
 }
 
 TEST(ClusterWire, NamesAnAbsentOrUnknownKey) {
-  Json profile = cib();
+  Json profile = cib_profile();
   profile["wire"].erase("pcie_lanes");
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("pcie_lanes")));
-  profile = cib();
+  profile = cib_profile();
   profile["wire"]["pcie_lane"] = profile["wire"]["pcie_lanes"];
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("\"pcie_lane\"")));
-  profile = cib();
+  profile = cib_profile();
   profile.erase("wire");
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("wire")));
 }
 
 TEST(ClusterWire, NamesTheTypeOfAValue) {
-  Json profile = cib();
+  Json profile = cib_profile();
   profile["wire"]["pcie_lanes"]["value"] = "16";
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("pcie_lanes"), testing::HasSubstr("integer")));
   profile["wire"]["pcie_lanes"] = 16;
@@ -91,23 +91,23 @@ TEST(ClusterWire, NamesTheTypeOfAValue) {
 }
 
 TEST(ClusterWire, AParameterNeedsSourceAndCite) {
-  Json profile = cib();
+  Json profile = cib_profile();
   profile["wire"]["ports"].erase("source");
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("source")));
-  profile = cib();
+  profile = cib_profile();
   profile["wire"]["ports"]["source"] = "guess";
   EXPECT_THAT(error_of(profile), testing::HasSubstr("'guess' is not one of documented, calibrated, assumed"));
-  profile = cib();
+  profile = cib_profile();
   profile["wire"]["ports"]["cite"] = "";
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("cite")));
-  profile = cib();
+  profile = cib_profile();
   profile["wire"]["ports"]["comment"] = "x";
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("comment")));
 }
 
 TEST(ClusterWire, RefusesValuesOutOfRange) {
   const auto with = [](const char* key, const Json& value) {
-    Json profile = cib();
+    Json profile = cib_profile();
     profile["wire"][key]["value"] = value;
     return error_of(profile);
   };

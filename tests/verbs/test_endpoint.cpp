@@ -10,7 +10,7 @@
 namespace verbscope {
 namespace {
 
-Endpoint example() {
+Endpoint example_endpoint() {
   Endpoint made;
   made.qpn = 0xffffff;
   made.psn = 17;
@@ -27,12 +27,12 @@ Endpoint example() {
 }
 
 TEST(Endpoint, RoundTripsThroughJson) {
-  EXPECT_EQ(endpoint_from_json(to_json(example()), "peer"), example());
+  EXPECT_EQ(endpoint_from_json(to_json(example_endpoint()), "peer"), example_endpoint());
 }
 
 TEST(Endpoint, WrongValuesAreRefusedWithTheirKey) {
   const auto refusal = [](const char* key, const Json& value) {
-    Json json = to_json(example());
+    Json json = to_json(example_endpoint());
     json[key] = value;
     return error_of([&] { endpoint_from_json(json, "peer"); });
   };
@@ -49,7 +49,7 @@ TEST(Endpoint, WrongValuesAreRefusedWithTheirKey) {
 }
 
 TEST(Endpoint, MissingKeysAreNamed) {
-  Json json = to_json(example());
+  Json json = to_json(example_endpoint());
   json.erase("psn");
   EXPECT_EQ(error_of([&] { endpoint_from_json(json, "peer"); }), "peer: key \"psn\" is missing");
 }

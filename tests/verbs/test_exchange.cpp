@@ -22,7 +22,7 @@ using testing::StartsWith;
 constexpr Picos kLong = 30s;
 constexpr Picos kShort = 50ms;
 
-Hello example() {
+Hello our_hello() {
   return {"send_rate", "0.1.0", Json{{"post_list", 16}, {"transport", "UD"}}, "s3cret"};
 }
 
@@ -45,19 +45,19 @@ Failures shake(const Hello& of_server, const Hello& of_client) {
 // A connected pair: the server's end and the client's.
 struct Pair {
   Pair() {
-    auto connecting =
-        std::async(std::launch::async, [&] { return connect_exchange("127.0.0.1", server.port(), example(), kLong); });
+    auto connecting = std::async(std::launch::async,
+                                 [&] { return connect_exchange("127.0.0.1", server.port(), our_hello(), kLong); });
     near = std::move(server.accept(1, kLong));
     far.push_back(connecting.get());
   }
-  ExchangeServer server{0, example(), "127.0.0.1"};
+  ExchangeServer server{0, our_hello(), "127.0.0.1"};
   std::vector<Channel> near;
   std::vector<Channel> far;
 };
 
 // What a server says to a stranger who sends `bytes` and, if `stay`, keeps the connection.
 std::string server_error(const std::vector<std::byte>& bytes, bool stay, Picos timeout) {
-  ExchangeServer server(0, example(), "127.0.0.1");
+  ExchangeServer server(0, our_hello(), "127.0.0.1");
   Fd stranger = tcp_connect("127.0.0.1", server.port(), Deadline(kLong));
   send_now(stranger, bytes);
   if (!stay) stranger = Fd();
@@ -75,11 +75,11 @@ TEST(Exchange, MessagesCrossBothWays) {
 
 TEST(Exchange, EveryClientKnowsItsNumber) {
   constexpr int kClients = 3;
-  ExchangeServer server(0, example());
+  ExchangeServer server(0, our_hello());
   std::vector<std::future<Channel>> connecting;
   for (int i = 0; i < kClients; ++i) {
-    connecting.push_back(
-        std::async(std::launch::async, [&] { return connect_exchange("localhost", server.port(), example(), kLong); }));
+    connecting.push_back(std::async(std::launch::async,
+                                    [&] { return connect_exchange("localhost", server.port(), our_hello(), kLong); }));
   }
   std::vector<Channel> channels = server.accept(kClients, kLong);
   ASSERT_EQ(channels.size(), std::size_t{kClients});
@@ -93,47 +93,47 @@ TEST(Exchange, EveryClientKnowsItsNumber) {
 
 TEST(Exchange, AClientMayComeBeforeTheServer) {
   int port = 0;
-  { port = ExchangeServer(0, example(), "127.0.0.1").port(); }
+  { port = ExchangeServer(0, our_hello(), "127.0.0.1").port(); }
   std::promise<void> started;
   auto client = std::async(std::launch::async, [&] {
     started.set_value();
-    return connect_exchange("127.0.0.1", port, example(), kLong);
+    return connect_exchange("127.0.0.1", port, our_hello(), kLong);
   });
   started.get_future().wait();
-  ExchangeServer server(port, example(), "127.0.0.1");
+  ExchangeServer server(port, our_hello(), "127.0.0.1");
   EXPECT_EQ(server.accept(1, kLong).size(), 1u);
   EXPECT_EQ(client.get().index(), 0);
 }
 
 TEST(Exchange, DifferentParametersEndBothSidesWithBothValues) {
-  Hello other = example();
+  Hello other = our_hello();
   other.parameters["post_list"] = 4;
-  const Failures failures = shake(example(), other);
+  const Failures failures = shake(our_hello(), other);
   EXPECT_THAT(failures.server, EndsWith(" runs something else: post_list (here 16, there 4)"));
   EXPECT_THAT(failures.client, EndsWith(" runs something else: post_list (here 4, there 16)"));
 }
 
 TEST(Exchange, AnotherBenchmarkOrVersion) {
-  Hello other = example();
+  Hello other = our_hello();
   other.benchmark = "recv_rate";
   other.version = "9";
-  const Failures failures = shake(example(), other);
+  const Failures failures = shake(our_hello(), other);
   EXPECT_THAT(failures.server, HasSubstr("benchmark (here \"send_rate\", there \"recv_rate\")"));
   EXPECT_THAT(failures.client, HasSubstr("version (here \"9\", there \"0.1.0\")"));
 }
 
 TEST(Exchange, AWrongSecretIsToldToBothAndShownToNone) {
-  Hello other = example();
+  Hello other = our_hello();
   other.secret = "guess";
   other.parameters["post_list"] = 4;  // not told to a stranger
-  const Failures failures = shake(example(), other);
+  const Failures failures = shake(our_hello(), other);
   const auto hidden = AllOf(Not(HasSubstr("s3cret")), Not(HasSubstr("guess")), Not(HasSubstr("post_list")));
   EXPECT_THAT(failures.server, AllOf(HasSubstr("was refused: the secrets differ"), hidden));
   EXPECT_THAT(failures.client, AllOf(HasSubstr("refused this side: the secrets differ"), hidden));
 }
 
 TEST(Exchange, AnotherProtocolEndsBothSides) {
-  ExchangeServer server(0, example(), "127.0.0.1");
+  ExchangeServer server(0, our_hello(), "127.0.0.1");
   const Fd stranger = tcp_connect("127.0.0.1", server.port(), Deadline(kLong));
   send_now(stranger, encode_message({"hello", Json{{"protocol", 7}}}, kMaxHello));
   EXPECT_EQ(error_of([&] { server.accept(1, kLong); }), "exchange protocols differ: here 1, there 7");
@@ -146,10 +146,10 @@ TEST(Exchange, AnotherProtocolEndsBothSides) {
 }
 
 TEST(Exchange, TheOtherClientsAreToldWhyItEnded) {
-  ExchangeServer server(0, example(), "127.0.0.1");
+  ExchangeServer server(0, our_hello(), "127.0.0.1");
   auto serving = std::async(std::launch::async, [&] { return error_of([&] { server.accept(2, kLong); }); });
-  Channel good = connect_exchange("127.0.0.1", server.port(), example(), kLong);
-  Hello other = example();
+  Channel good = connect_exchange("127.0.0.1", server.port(), our_hello(), kLong);
+  Hello other = our_hello();
   other.parameters["post_list"] = 4;
   EXPECT_THAT(error_of([&] { connect_exchange("127.0.0.1", server.port(), other, kLong); }), HasSubstr("post_list"));
   EXPECT_THAT(serving.get(), HasSubstr("post_list"));
@@ -158,14 +158,14 @@ TEST(Exchange, TheOtherClientsAreToldWhyItEnded) {
 }
 
 TEST(Exchange, NoClientComes) {
-  ExchangeServer server(0, example(), "127.0.0.1");
+  ExchangeServer server(0, our_hello(), "127.0.0.1");
   EXPECT_EQ(error_of([&] { server.accept(2, kShort); }),
             fmt::format("waited 0.05 s for client 1 of 2 on port {}", server.port()));
 }
 
 TEST(Exchange, AServerThatNeverAnswers) {
   const Fd listener = tcp_listen("127.0.0.1", 0);
-  EXPECT_EQ(error_of([&] { connect_exchange("127.0.0.1", local_port(listener), example(), kShort); }),
+  EXPECT_EQ(error_of([&] { connect_exchange("127.0.0.1", local_port(listener), our_hello(), kShort); }),
             fmt::format("waited 0.05 s for message \"welcome\" from 127.0.0.1:{}", local_port(listener)));
 }
 
@@ -174,7 +174,7 @@ TEST(Exchange, AStrangerWhoSaysNothing) {
 }
 
 TEST(Exchange, AHelloThatIsCut) {
-  const std::vector<std::byte> hello = encode_message({"hello", to_json(example())}, kMaxHello);
+  const std::vector<std::byte> hello = encode_message({"hello", to_json(our_hello())}, kMaxHello);
   for (const std::size_t size : {std::size_t{0}, std::size_t{3}, std::size_t{4}, hello.size() - 1}) {
     const std::vector<std::byte> cut(hello.begin(), hello.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_THAT(server_error(cut, false, kLong), EndsWith("closed the connection before message \"hello\" had arrived"))
@@ -188,7 +188,7 @@ TEST(Exchange, AFirstMessageThatIsNoHello) {
 }
 
 TEST(Exchange, AGigabyteEndsInOneLineAndIsNotRead) {
-  ExchangeServer server(0, example(), "127.0.0.1");
+  ExchangeServer server(0, our_hello(), "127.0.0.1");
   std::size_t sent = 0;
   std::string of_stranger;
   std::jthread stranger([&] {
@@ -242,7 +242,7 @@ TEST(Exchange, AMessageOverTheLimitIsNotSent) {
   Pair pair;
   EXPECT_THAT(error_of([&] { pair.near[0].send("results", std::string(kMaxMessage, 'x'), kLong); }),
               HasSubstr("allowed are 1048576"));
-  Hello large = example();
+  Hello large = our_hello();
   large.parameters["comment"] = std::string(kMaxHello, 'x');
   EXPECT_THAT(error_of([&] { connect_exchange("127.0.0.1", pair.server.port(), large, kLong); }),
               HasSubstr("allowed are 65536"));

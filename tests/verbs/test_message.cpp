@@ -84,15 +84,15 @@ TEST(Message, DeepNestingIsRefused) {
   EXPECT_NE(refusal(wire(R"({"type":"a","body":)" + deep + "}")), "(nothing thrown)");
 }
 
-Hello example() {
+Hello example_hello() {
   return {"send_rate", "0.1.0", Json{{"post_list", 16}, {"qps", 1}, {"transport", "UD"}}, "s3cret"};
 }
 
 TEST(Hello, RoundTrips) {
-  const Hello got = parse_hello(to_json(example()));
+  const Hello got = parse_hello(to_json(example_hello()));
   EXPECT_EQ(got.benchmark, "send_rate");
   EXPECT_EQ(got.version, "0.1.0");
-  EXPECT_EQ(got.parameters, example().parameters);
+  EXPECT_EQ(got.parameters, example_hello().parameters);
   EXPECT_EQ(got.secret, "s3cret");
 }
 
@@ -105,7 +105,7 @@ TEST(Hello, AnotherProtocolIsToldBeforeAnythingElse) {
 
 TEST(Hello, WrongMembers) {
   const auto with = [](const char* key, const Json& value) {
-    Json json = to_json(example());
+    Json json = to_json(example_hello());
     json[key] = value;
     return error_of([&] { parse_hello(json); });
   };
@@ -116,39 +116,39 @@ TEST(Hello, WrongMembers) {
 }
 
 TEST(Hello, ASecretIsNeverShown) {
-  Json json = to_json(example());
+  Json json = to_json(example_hello());
   json["secret"] = 424242;
   EXPECT_EQ(error_of([&] { parse_hello(json); }), "hello: key \"secret\": expected string");
 }
 
 TEST(Mismatch, EqualSidesHaveNone) {
-  Hello other = example();
+  Hello other = example_hello();
   other.secret = "another";  // compared elsewhere
-  EXPECT_EQ(describe_mismatch(example(), other), "");
+  EXPECT_EQ(describe_mismatch(example_hello(), other), "");
 }
 
 TEST(Mismatch, ShowsBothValuesOfEachDifference) {
-  Hello other = example();
+  Hello other = example_hello();
   other.benchmark = "recv_rate";
   other.version = "0.2.0";
   other.parameters = Json{{"post_list", 4}, {"transport", "UD"}, {"clients", 2}};
-  EXPECT_EQ(describe_mismatch(example(), other),
+  EXPECT_EQ(describe_mismatch(example_hello(), other),
             "benchmark (here \"send_rate\", there \"recv_rate\"), version (here \"0.1.0\", there \"0.2.0\"), "
             "post_list (here 16, there 4), qps (here 1, there absent), clients (here absent, there 2)");
 }
 
 TEST(Mismatch, StaysOneShortPrintableLine) {
-  Hello other = example();
+  Hello other = example_hello();
   other.version = std::string(100000, 'x') + "\n\x1b[2J";
-  const std::string line = describe_mismatch(example(), other);
+  const std::string line = describe_mismatch(example_hello(), other);
   EXPECT_LT(line.size(), 300u);
   EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
 TEST(Mismatch, ManyDifferencesAreCounted) {
-  Hello other = example();
+  Hello other = example_hello();
   for (int i = 0; i < 30; ++i) other.parameters[fmt::format("p{}", i)] = i;
-  const std::string line = describe_mismatch(example(), other);
+  const std::string line = describe_mismatch(example_hello(), other);
   EXPECT_THAT(line, HasSubstr("p19 (here absent, there 19), and 10 more"));
 }
 
