@@ -83,6 +83,9 @@ void RoleGroup::wait_all() {
   if (stopped()) return;
   const auto bad = std::ranges::find_if(roles_, &Role::ended_badly);
   if (bad != roles_.end()) {
+    // A Ctrl-C reaches a process that has not left the terminal's group yet: what ended badly then has not failed.
+    interrupted_ = stop_ != nullptr && stop_->pending();
+    if (interrupted_) return;
     failure_ = Failure{.role = static_cast<std::size_t>(bad - roles_.begin()), .reason = ""};
     wait(std::min(deadline_, Clock::now() + (launcher_ == nullptr ? kAfterFailure : kAfterRemoteFailure)), all_ended);
     // Its peers notice the death of a process before its end is told here: one that left no word is the cause.

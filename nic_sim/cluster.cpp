@@ -111,8 +111,8 @@ Picos SimCluster::now() const {
 std::uint64_t SimCluster::events_run() const {
   return impl_->engine.events_run();
 }
-std::size_t SimCluster::events_allocated() const {
-  return impl_->engine.nodes_allocated();
+std::size_t SimCluster::event_places() const {
+  return impl_->engine.places();
 }
 std::size_t SimCluster::packets_allocated() const {
   return impl_->fabric.packets().size();

@@ -40,8 +40,8 @@ class SimCluster {
 
   Picos now() const;
   std::uint64_t events_run() const;
-  // Memory of the simulation that grows with what is outstanding: events and packets that exist at most at once.
-  std::size_t events_allocated() const;
+  // Memory of the simulation that grows with what is outstanding: events and packets that there is room for.
+  std::size_t event_places() const;
   std::size_t packets_allocated() const;
 
   // Running totals of a node; take differences.

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <queue>
 #include <vector>
@@ -37,7 +36,8 @@ class Engine {
   void advance_to(Picos when) { now_ = when.count() > now_ ? when.count() : now_; }
 
   std::uint64_t events_run() const { return events_run_; }
-  std::size_t nodes_allocated() const { return nodes_.size(); }
+  // Events that there is memory for: what was outstanding at most, in each part of the wheel.
+  std::size_t places() const;
 
  private:
   static constexpr int kBucketShift = 12;  // 4.1 ns a bucket: one or two events in a busy simulation of few nodes
@@ -47,34 +47,26 @@ class Engine {
   struct Event {
     std::int64_t time;
     std::uint64_t order;
-    Event* next;
     Action action;
     void* object;
     std::uint64_t argument;
   };
   struct Bucket {
-    Event* first = nullptr;
+    std::vector<Event> events;
     std::int64_t earliest = kNever;
   };
-  // An event of the present bucket; times and orders next to each other, for sorting.
-  struct Due {
-    std::int64_t time;
-    std::uint64_t order;
-    Event* event;
-  };
   struct Later {
-    bool operator()(const Due& a, const Due& b) const { return a.time != b.time ? a.time > b.time : a.order > b.order; }
-    bool operator()(const Event* a, const Event* b) const {
-      return (*this)(Due{a->time, a->order, nullptr}, Due{b->time, b->order, nullptr});
+    bool operator()(const Event& a, const Event& b) const {
+      return a.time != b.time ? a.time > b.time : a.order > b.order;
     }
   };
 
   static std::int64_t bucket_number(std::int64_t time) { return time >> kBucketShift; }
 
-  Event* allocate();
-  void insert_near(Event* event);
+  void insert_near(const Event& event);
   void turn_wheel();
   void take_up_bucket();
+  void fetch_ahead() const;
   std::int64_t earliest() const;
   std::int64_t wheel_end() const { return wheel_start_ + static_cast<std::int64_t>(kBuckets); }
 
@@ -86,10 +78,8 @@ class Engine {
   std::uint64_t near_events_ = 0;  // in the wheel
   std::array<Bucket, kBuckets> wheel_{};
   std::array<std::uint64_t, kWords> occupied_{};
-  std::vector<Due> due_;  // the rest of bucket `wheel_start_` once its time has come, the next one last
-  std::priority_queue<Event*, std::vector<Event*>, Later> far_;
-  std::deque<Event> nodes_;
-  Event* free_ = nullptr;
+  std::vector<Event> due_;  // the rest of bucket `wheel_start_` once its time has come, the next one last
+  std::priority_queue<Event, std::vector<Event>, Later> far_;
 };
 
 }  // namespace verbscope::sim

@@ -139,13 +139,14 @@ void Nic::memory_written(void* object, std::uint64_t argument) {
   nic.fabric_.packets().give_back(packet);
 }
 
-void Nic::complete(SimCq& cq, Completion completion) {
+void Nic::complete(SimCq& cq, const Completion& what) {
   const auto places = static_cast<std::uint64_t>(cq.cqe);
   if (cq.waiting() == places) {
     cq.overrun = true;  // the program sees it at its next poll; what came before stays readable
     return;
   }
   const std::uint64_t bytes = profile_.wire.cqe_bytes.value;
+  Completion completion = what;
   completion.visible = bus_.dma_write(cq.written % places * bytes, bytes);
   cq.push(completion);
   for (SimThread* waiter : cq.waiters) waiter->wake_at(completion.visible);

@@ -66,8 +66,8 @@ class Nic {
   // threads that poll that memory wake.
   void write_memory(std::uint64_t address, Packet& packet);
 
-  // Writes a CQE over PCIe and wakes who polls for it. `completion.visible` is filled in.
-  void complete(SimCq& cq, Completion completion);
+  // Writes a CQE over PCIe and wakes who polls for it. `what.visible` is not looked at.
+  void complete(SimCq& cq, const Completion& what);
 
   // Puts the QP into the error state: everything outstanding completes as flushed.
   void fail_qp(SimQp& qp);

@@ -94,8 +94,17 @@ TEST(PointRunner, ABinaryThatVanishedIsAFailedRecord) {
   const FakeBenchmark fake(kGood);
   const PointRunner runner = runner_for(fake);
   std::filesystem::remove(fake.binary());
-  const Record record = runner.run(Point{}).value();
+  const Record record = runner.run({}).value();
   EXPECT_THAT(record.reason, testing::HasSubstr("send_rate: No such file or directory"));
+}
+
+// What Ctrl-C does to a benchmark that was forked a moment ago.
+TEST(PointRunner, ABenchmarkThatEndsWithTheInterruptHasNotFailed) {
+  Interrupt interrupt;
+  const FakeBenchmark fake("kill -INT $PPID; kill -INT $$");
+  const PointRunner runner(fake.binary(), describe_benchmark(fake.binary()), {.fabric = "null", .cast = {}},
+                           {.timeout = std::chrono::seconds(60)}, &interrupt);
+  EXPECT_FALSE(runner.run({}).has_value());
 }
 
 TEST(PointRunner, DescribeFailsWithTheBenchmarksLastLine) {

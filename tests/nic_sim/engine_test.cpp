@@ -160,13 +160,17 @@ TEST(Engine, NeedsMemoryOnlyForWhatIsOutstanding) {
   Engine engine;
   Random random(1);
   for (int i = 0; i < 50; ++i) engine.schedule(Picos(i), &Nothing::happens, nullptr);
-  for (int i = 0; i < 1'000'000; ++i) {
-    engine.step();
-    engine.schedule(engine.now() + Picos(static_cast<std::int64_t>(random.below(2 * kFar))), &Nothing::happens,
-                    nullptr);
-  }
-  EXPECT_EQ(engine.nodes_allocated(), 50u);
-  EXPECT_EQ(engine.events_run(), 1'000'000u);
+  const auto run = [&](int events) {
+    for (int i = 0; i < events; ++i) {
+      engine.step();
+      engine.schedule(engine.now() + Picos(static_cast<std::int64_t>(random.below(2 * kFar))), &Nothing::happens,
+                      nullptr);
+    }
+    return engine.places();
+  };
+  const std::size_t then = run(200'000);
+  EXPECT_LE(run(1'800'000), then + then / 2);  // chance fills a bucket more than ever before, more and more rarely
+  EXPECT_EQ(engine.events_run(), 2'000'000u);
 }
 
 }  // namespace
