@@ -1,7 +1,7 @@
 // The discrete-event engine: a clock in integer picoseconds and a queue of actions ordered by time, ties by the order
-// in which they were scheduled. Near events wait unsorted in the buckets of a wheel; a bucket is sorted when its time
-// has come. Far ones wait in a heap until the wheel reaches them. None of this can be seen: the order is the same.
-// Scheduling costs the same however many events there are. Memory is what is outstanding, never what has passed.
+// in which they were scheduled. Near events wait unsorted in the buckets of a wheel; a bucket is sorted when it is
+// next. Those that were far wait in a heap. None of this can be seen: the order is the same. Scheduling costs the same
+// however many events there are. Memory is what is outstanding, never what has passed.
 #pragma once
 
 #include <array>
@@ -51,10 +51,6 @@ class Engine {
     void* object;
     std::uint64_t argument;
   };
-  struct Bucket {
-    std::vector<Event> events;
-    std::int64_t earliest = kNever;
-  };
   struct Later {
     bool operator()(const Event& a, const Event& b) const {
       return a.time != b.time ? a.time > b.time : a.order > b.order;
@@ -63,22 +59,26 @@ class Engine {
 
   static std::int64_t bucket_number(std::int64_t time) { return time >> kBucketShift; }
 
-  void insert_near(const Event& event);
-  void turn_wheel();
-  void take_up_bucket();
+  static std::uint64_t place_of(std::int64_t bucket) { return static_cast<std::uint64_t>(bucket) % kBuckets; }
+
+  void put_away(const Event& event);
+  void put_back_due();
+  std::int64_t first_of_wheel() const;
+  void take_up();
   void fetch_ahead() const;
-  std::int64_t earliest() const;
-  std::int64_t wheel_end() const { return wheel_start_ + static_cast<std::int64_t>(kBuckets); }
 
   std::int64_t now_ = 0;
   std::int64_t next_time_ = kNever;
-  std::int64_t wheel_start_ = 0;  // bucket number where the wheel's cover begins: never after now
   std::uint64_t order_ = 0;
   std::uint64_t events_run_ = 0;
-  std::uint64_t near_events_ = 0;  // in the wheel
-  std::array<Bucket, kBuckets> wheel_{};
+  // The events of the next bucket that has any, the next one last; empty when nothing is outstanding.
+  std::vector<Event> due_;
+  std::int64_t due_bucket_ = kNever;
+  // Those of the buckets behind it, up to kBuckets from now.
+  std::array<std::vector<Event>, kBuckets> wheel_;
   std::array<std::uint64_t, kWords> occupied_{};
-  std::vector<Event> due_;  // the rest of bucket `wheel_start_` once its time has come, the next one last
+  std::uint64_t near_events_ = 0;
+  // Those that were further away when they were scheduled.
   std::priority_queue<Event, std::vector<Event>, Later> far_;
 };
 
