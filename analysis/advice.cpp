@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "analysis/cpu_cost.hpp"
 #include "analysis/points.hpp"
 #include "analysis/shape_changes.hpp"
 
@@ -22,7 +23,8 @@ class Adviser {
 
   std::vector<Advice> all() {
     if (prediction_ && !binding_.of_peer && !waits()) {
-      for (const ShapeChange& change : shape_changes(*prediction_)) add_shape_change(change);
+      const double window = number_at(record_.config, "window").value_or(prediction_->shape.send_queue_depth);
+      for (const ShapeChange& change : shape_changes(*prediction_, static_cast<int>(window))) add_shape_change(change);
       add_no_misses();
     }
     add_program_changes();
@@ -34,22 +36,30 @@ class Adviser {
   // The limit is not a use of a resource by each operation, so no other operation lifts it.
   bool waits() const { return binding_.load.resource == Resource::outstanding || held_only(binding_.load.resource); }
 
-  void add(const std::string& change, const Scaling& scaled, Json options) {
+  // `smaller`: the operation moves less, which makes it easier for what the model does not scale, too.
+  void add(const std::string& change, const Scaling& scaled, Json options, bool smaller) {
     double highest = 0;
-    Resource then = binding_.load.resource;
+    Load then = binding_.load;
     for (const bool of_peer : {false, true}) {
       for (const Load& load : of_peer ? diagnosis_.loads.peers : diagnosis_.loads.server) {
         if (held_only(load.resource)) continue;
         const double after = scaled(load, of_peer);
         if (after > highest) {
           highest = after;
-          then = load.resource;
+          then = load;
         }
       }
     }
     if (highest <= 0) return;
     const double factor = binding_.load.utilisation / highest;
-    if (factor >= kWorthwhile) out_.push_back({change, factor, std::string(words_for(then)), std::move(options)});
+    if (factor < kWorthwhile) return;
+    const bool at_least = smaller && highest == then.utilisation;
+    out_.push_back({change, factor, at_least, std::string(words_for(then.resource)), std::move(options)});
+  }
+
+  // A unit works for one QP: more QPs use more of them.
+  static bool is_of_one_qp(Resource resource) {
+    return resource == Resource::requester_unit || resource == Resource::responder_unit;
   }
 
   double server_load(Resource resource) const {
@@ -100,7 +110,7 @@ class Adviser {
       case Resource::wire_in:
         return load.utilisation * bound_ratio(before, after, std::string(to_string(load.resource)));
       case Resource::cpu:
-        return before.cpu.stores > 0 ? load.utilisation * after.cpu.stores / before.cpu.stores : load.utilisation;
+        return load.utilisation * cpu_cost_ns(after) / cpu_cost_ns(before);
       default:
         return load.utilisation;
     }
@@ -112,7 +122,8 @@ class Adviser {
         [&](const Load& load, bool of_peer) {
           return of_peer ? load.utilisation : scaled_by_model(load, *prediction_, change.after);
         },
-        change.options);
+        change.options,
+        change.after.wqe_lines < prediction_->wqe_lines || change.after.shape.payload < prediction_->shape.payload);
   }
 
   // What the adapter read beyond what the model foresees would not be read.
@@ -127,29 +138,43 @@ class Adviser {
       if (load.resource == Resource::pcie_to_nic) return load.utilisation - extra_load;
       return load.utilisation - load.waited;
     };
-    add("fewer active QPs or WQEs, so that their state stays in the adapter's caches", without, Json::object());
+    add("fewer active QPs or WQEs, so that their state stays in the adapter's caches", without, Json::object(), false);
   }
 
   // Changes of the program around the operation: how many threads, QPs, peers, operations outstanding, and where locks
   // lie.
   void add_program_changes() {
     const Resource limit = binding_.load.resource;
-    const auto twice = [&](const std::string& what, const std::string& key) {
-      const double now = number_at(record_.config, key).value_or(0);
-      if (now < 1) return;
-      const double factor = diagnosis_.factor_with(2);
-      if (factor < kWorthwhile) return;
-      const bool next = diagnosis_.next && diagnosis_.lifted_factor <= 2;
-      out_.push_back({fmt::format("{:g} {} instead of {:g}", 2 * now, what, now), factor,
-                      std::string(words_for(next ? diagnosis_.next->load.resource : limit)), Json{{key, 2 * now}}});
-    };
-    if (binding_.of_peer) return twice("clients", "clients");
-    if (limit == Resource::cpu) return twice("threads", "threads");
-    if (limit == Resource::requester_unit || limit == Resource::responder_unit) return twice("QPs a thread", "qp");
+    if (is_of_one_qp(limit)) return add_twice("QPs a thread", "qp");
+    if (binding_.of_peer) return add_twice("clients", "clients");
+    if (limit == Resource::cpu) return add_twice_the_threads();
     if (limit == Resource::outstanding) {
-      return twice("operations outstanding on a QP", record_.config.contains("window") ? "window" : "tx_depth");
+      return add_twice("operations outstanding on a QP", record_.config.contains("window") ? "window" : "tx_depth");
     }
     if (limit == Resource::atomic_slot) add_other_placement();
+  }
+
+  void add_twice(const std::string& what, const std::string& key) {
+    const double now = number_at(record_.config, key).value_or(0);
+    const double factor = diagnosis_.factor_with(2);
+    if (now < 1 || factor < kWorthwhile) return;
+    const bool next = diagnosis_.next && diagnosis_.lifted_factor <= 2;
+    out_.push_back({fmt::format("{:g} {} instead of {:g}", 2 * now, what, now), factor, false,
+                    std::string(words_for(next ? diagnosis_.next->load.resource : binding_.load.resource)),
+                    Json{{key, 2 * now}}});
+  }
+
+  // Threads bring their own QPs: what limits one thread or one QP is there twice.
+  void add_twice_the_threads() {
+    const double now = number_at(record_.config, "threads").value_or(0);
+    if (now < 1) return;
+    add(
+        fmt::format("{:g} threads instead of {:g}", 2 * now, now),
+        [](const Load& load, bool of_peer) {
+          const bool doubled = is_of_one_qp(load.resource) || (load.resource == Resource::cpu && !of_peer);
+          return doubled ? load.utilisation / 2 : load.utilisation;
+        },
+        Json{{"threads", 2 * now}}, false);
   }
 
   void add_other_placement() {
@@ -158,6 +183,7 @@ class Adviser {
     const double next = diagnosis_.lifted_factor > 0 ? most / diagnosis_.lifted_factor : 0;
     if (mean <= 0 || most / std::max(mean, next) < kWorthwhile) return;
     out_.push_back({"locks at addresses that use all slots of the atomic unit evenly", most / std::max(mean, next),
+                    false,
                     std::string(words_for(next > mean && diagnosis_.next ? diagnosis_.next->load.resource
                                                                          : Resource::atomic_slot)),
                     Json::object()});

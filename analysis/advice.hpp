@@ -12,6 +12,7 @@ namespace verbscope {
 struct Advice {
   std::string change;             // "post lists of 16 instead of 1"
   double factor = 1;              // of the rate
+  bool at_least = false;          // what is the limit then gets easier by the change too, and how much is not public
   std::string then;               // what is the limit after it, in words
   Json options = Json::object();  // the options of the benchmark that make the change; empty when none does
 };

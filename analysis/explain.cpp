@@ -25,6 +25,14 @@ std::string place(const Limit& limit) {
   return limit.of_peer ? " of " + limit.load.node : "";
 }
 
+// How many of the units take part; of clients it is not kept.
+std::string units_used(const Limit& limit, const Loads& loads) {
+  if (limit.of_peer) return "";
+  const bool requester = limit.load.resource == Resource::requester_unit;
+  return fmt::format(", and {} of the units do anything",
+                     percent(requester ? loads.requester_units_used : loads.responder_units_used));
+}
+
 // What it means that the resource is the limit.
 std::string meaning(const Limit& limit, const Loads& loads) {
   const Load& load = limit.load;
@@ -35,11 +43,8 @@ std::string meaning(const Limit& limit, const Loads& loads) {
       return fmt::format(
           "atomics wait for one lock of the atomic unit, which is held while a read and a write cross PCIe");
     case Resource::requester_unit:
-      return fmt::format("the busiest unit works {} of the time, and {} of the units do anything",
-                         percent(load.utilisation), percent(loads.requester_units_used));
     case Resource::responder_unit:
-      return fmt::format("the busiest unit works {} of the time, and {} of the units do anything",
-                         percent(load.utilisation), percent(loads.responder_units_used));
+      return fmt::format("the busiest unit works {} of the time", percent(load.utilisation)) + units_used(limit, loads);
     case Resource::cpu:
       return fmt::format("its busiest thread never waits ({} of the time it works)", percent(load.utilisation));
     default:
@@ -135,7 +140,7 @@ std::string explain_text(const Record& record) {
   }
   for (const Advice& advice : it.advice) {
     out += fmt::format("  {:<66} {:>7}: {} Mops, then {}\n", advice.change, gain(advice.factor),
-                       number_text(rate_of(record) * advice.factor), advice.then);
+                       number_text(rate_of(record) * advice.factor) + (advice.at_least ? " or more" : ""), advice.then);
   }
   return out;
 }
@@ -161,8 +166,11 @@ Json explain_json(const Record& record) {
   json["peer_loads"] = loads_json(it.diagnosis.loads.peers);
   json["advice"] = Json::array();
   for (const Advice& advice : it.advice) {
-    json["advice"].push_back(
-        Json{{"change", advice.change}, {"factor", advice.factor}, {"then", advice.then}, {"options", advice.options}});
+    json["advice"].push_back(Json{{"change", advice.change},
+                                  {"factor", advice.factor},
+                                  {"at_least", advice.at_least},
+                                  {"then", advice.then},
+                                  {"options", advice.options}});
   }
   return json;
 }

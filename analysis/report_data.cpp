@@ -70,7 +70,8 @@ void add_explanation(const Record& record, Json& point) {
   point["loads"] = loads_json(it.diagnosis.loads);
   point["advice"] = Json::array();
   for (const Advice& advice : it.advice) {
-    point["advice"].push_back(fmt::format("{}: x {:.2f}, then {}", advice.change, advice.factor, advice.then));
+    point["advice"].push_back(fmt::format("{}: x {:.2f}{}, then {}", advice.change, advice.factor,
+                                          advice.at_least ? " or more" : "", advice.then));
   }
 }
 

@@ -17,7 +17,8 @@ Prediction predict_like(const Prediction& before, const VerbShape& shape) {
 
 class Changes {
  public:
-  explicit Changes(const Prediction& before) : before_(before), shape_(before.shape) {}
+  Changes(const Prediction& before, int outstanding)
+      : before_(before), shape_(before.shape), depth_(std::min(before.shape.send_queue_depth, outstanding)) {}
 
   std::vector<ShapeChange> all() {
     if (before_.role == "requester") {
@@ -40,7 +41,7 @@ class Changes {
 
   void requester() {
     const bool carries = shape_.verb == Verb::send || shape_.verb == Verb::write;
-    batch(shape_.send_queue_depth);
+    batch(depth_);
     if (carries && !shape_.inlined && shape_.payload.value > 0) inline_payload();
     if (carries && shape_.inlined && shape_.payload.value > 0) {
       VerbShape other = shape_;
@@ -50,7 +51,7 @@ class Changes {
       shrink();
     }
     if (shape_.verb == Verb::send && !shape_.header_only) header_only();
-    if (const int every = std::min(kSignalEvery, shape_.send_queue_depth / 2); shape_.signal_every < every) {
+    if (const int every = std::min(kSignalEvery, depth_ / 2); shape_.signal_every < every) {
       VerbShape other = shape_;
       other.signal_every = every;
       add(fmt::format("a signal every {} operations instead of every {}", every, shape_.signal_every),
@@ -119,13 +120,14 @@ class Changes {
 
   const Prediction& before_;
   const VerbShape& shape_;
+  int depth_;
   std::vector<ShapeChange> out_;
 };
 
 }  // namespace
 
-std::vector<ShapeChange> shape_changes(const Prediction& before) {
-  return Changes(before).all();
+std::vector<ShapeChange> shape_changes(const Prediction& before, int outstanding) {
+  return Changes(before, outstanding).all();
 }
 
 }  // namespace verbscope

@@ -16,7 +16,8 @@ struct ShapeChange {
 };
 
 // Every change that the operation has not made yet and that the adapter and the transport allow: batching, inlining or
-// not, a WQE of a cache line less, header-only, fewer signals, UC for RC, inline receive.
-std::vector<ShapeChange> shape_changes(const Prediction& before);
+// not, a WQE of a cache line less, header-only, fewer signals, UC for RC, inline receive. `outstanding`: operations
+// that may be under way on a QP, which a list or the operations between two signals must not exceed.
+std::vector<ShapeChange> shape_changes(const Prediction& before, int outstanding);
 
 }  // namespace verbscope
