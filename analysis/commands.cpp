@@ -41,7 +41,7 @@ std::function<int()> add_compare_command(CLI::App& command) {
   add_format(command, options->format, {"text", "json", "csv"});
   command.add_flag("--all", options->all, "every record, not the last of each point only");
   return [options] {
-    const std::vector<Record> records = load_results(options->results);
+    const std::vector<Record> records = load_results(options->results, options->all);
     const std::vector<PublishedPoint> published = load_published();
     const std::vector<CompareRow> rows = compare_records(chosen_records(records, options->all), published);
     if (options->format == "json") {
@@ -65,7 +65,7 @@ std::function<int()> add_explain_command(CLI::App& command) {
   add_format(command, options->format, {"text", "json"});
   command.add_flag("--all", options->all, "every record, not the last of each point only");
   return [options] {
-    const std::vector<Record> records = load_results(options->results);
+    const std::vector<Record> records = load_results(options->results, options->all);
     Json json = Json::array();
     for (const Record* record : with_id(chosen_records(records, options->all), options->point)) {
       if (options->format == "json") {
@@ -94,7 +94,8 @@ std::function<int()> add_diff_command(CLI::App& command) {
   command.add_option("--confidence", options->confidence, "of the intervals (0.95)")->check(CLI::Range(0.5, 0.9999));
   add_format(command, options->format, {"text", "json", "csv"});
   return [options] {
-    const std::vector<Record> base = load_results({options->base}), other = load_results({options->other});
+    const std::vector<Record> base = load_results({options->base}, false),
+                              other = load_results({options->other}, false);
     const std::vector<DiffRow> rows = diff_records(base, other, options->confidence);
     if (options->format == "json") {
       fmt::print("{}\n", diff_json(rows).dump(2));

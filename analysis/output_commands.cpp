@@ -31,7 +31,7 @@ std::function<int()> add_report_command(CLI::App& command) {
   command.add_option("-o,--out", options->out, "the page (report.html)");
   command.add_flag("--all", options->all, "every record, not the last of each point only");
   return [options] {
-    const std::vector<Record> records = load_results(options->results);
+    const std::vector<Record> records = load_results(options->results, options->all);
     write_text(options->out, report_page(chosen_records(records, options->all)));
     fmt::print("{}\n", options->out);
     return 0;
@@ -52,7 +52,7 @@ std::function<int()> add_plot_command(CLI::App& command) {
   command.add_option("--benchmark", options->benchmark, "only records of this benchmark");
   command.add_flag("--log", options->request.logarithmic, "logarithmic horizontal axis");
   return [options] {
-    const std::vector<Record> all = load_results(options->results);
+    const std::vector<Record> all = load_results(options->results, false);
     std::vector<const Record*> records = last_of_each_point(all);
     std::erase_if(records, [&](const Record* record) {
       return !options->benchmark.empty() && record->benchmark != options->benchmark;
@@ -76,7 +76,7 @@ std::function<int()> add_export_command(CLI::App& command) {
       ->check(CLI::IsMember({"perftest", "csv", "jsonl"}));
   command.add_flag("--all", options->all, "every record, not the last of each point only");
   return [options] {
-    const std::vector<Record> all = load_results(options->results);
+    const std::vector<Record> all = load_results(options->results, options->all);
     const std::vector<const Record*> records = chosen_records(all, options->all);
     const auto& view = options->view;
     fmt::print("{}", view == "perftest" ? perftest_lines(records)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <list>
 
 #include "common/environment.hpp"
 
@@ -30,22 +31,72 @@ Json identity(const Record& record) {
               {"params", record.config}};
 }
 
+// The records that were chosen so far. A file with a million runs of a few points needs the memory of a few records.
+class Loaded {
+ public:
+  Loaded(bool all, std::size_t most_bytes) : all_(all), most_bytes_(most_bytes) {}
+
+  void read(const std::string& path) {
+    std::size_t found = 0;
+    std::size_t warnings = 0;
+    each_result(
+        path,
+        [&](Record record, std::size_t bytes) {
+          ++found;
+          take(std::move(record), bytes, path);
+        },
+        [&](const std::string& warning) {
+          if (++warnings <= kMostWarnings) fmt::print(stderr, "verbscope: warning: {}\n", warning);
+        });
+    if (warnings > kMostWarnings) {
+      fmt::print(stderr, "verbscope: warning: {}: {} lines in all are not records\n", path, warnings);
+    }
+    if (found == 0) fail("{}: has no record", path);
+  }
+
+  std::vector<Record> records() {
+    std::vector<Record> out;
+    for (Entry& entry : entries_) out.push_back(std::move(entry.record));
+    return out;
+  }
+
+ private:
+  struct Entry {
+    Record record;
+    std::size_t bytes;
+  };
+
+  void take(Record record, std::size_t bytes, const std::string& path) {
+    bytes_ += bytes;
+    std::string key = all_ ? "" : record_key(record);
+    entries_.push_back({std::move(record), bytes});
+    if (!all_) {
+      const auto [place, is_new] = last_.try_emplace(std::move(key), std::prev(entries_.end()));
+      if (!is_new) {
+        bytes_ -= place->second->bytes;
+        entries_.erase(place->second);
+        place->second = std::prev(entries_.end());
+      }
+    }
+    if (bytes_ > most_bytes_) {
+      fail("{}: with it the files have more than {} MB of {}, too many to look at together: name fewer files", path,
+           most_bytes_ / 1'000'000, all_ ? "records" : "points");
+    }
+  }
+
+  bool all_;
+  std::size_t most_bytes_;
+  std::size_t bytes_ = 0;
+  std::list<Entry> entries_;
+  std::map<std::string, std::list<Entry>::iterator> last_;  // by record_key
+};
+
 }  // namespace
 
-std::vector<Record> load_results(const std::vector<std::string>& paths) {
-  std::vector<Record> records;
-  for (const std::string& path : paths) {
-    Results results = read_results(path);
-    for (std::size_t i = 0; i < std::min(results.warnings.size(), kMostWarnings); ++i) {
-      fmt::print(stderr, "verbscope: warning: {}\n", results.warnings[i]);
-    }
-    if (results.warnings.size() > kMostWarnings) {
-      fmt::print(stderr, "verbscope: warning: {}: {} lines in all are not records\n", path, results.warnings.size());
-    }
-    if (results.records.empty()) fail("{}: has no record", path);
-    std::ranges::move(results.records, std::back_inserter(records));
-  }
-  return records;
+std::vector<Record> load_results(const std::vector<std::string>& paths, bool all, std::size_t most_bytes) {
+  Loaded loaded(all, most_bytes);
+  for (const std::string& path : paths) loaded.read(path);
+  return loaded.records();
 }
 
 std::string record_key(const Record& record) {

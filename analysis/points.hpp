@@ -11,9 +11,14 @@
 
 namespace verbscope {
 
-// Every record of the files, in order. Lines that are not records are told on stderr: the first ten of a file, and
-// their number. Throws Error when a file cannot be read, has a record of another version, or has no record at all.
-std::vector<Record> load_results(const std::vector<std::string>& paths);
+// What an analysis takes into memory at most, in bytes of the files; a record needs some five times its line.
+inline constexpr std::size_t kMostResultBytes = 1'000'000'000;
+
+// The last record of each point of the files, or every record when `all`, in order. Lines that are not records are told
+// on stderr: the first ten of a file, and their number. Throws Error when a file cannot be read, has a record of
+// another version, or has no record at all, and when what was chosen is more than `most_bytes`.
+std::vector<Record> load_results(const std::vector<std::string>& paths, bool all,
+                                 std::size_t most_bytes = kMostResultBytes);
 
 // What a record is a run of: benchmark, options, repetition, seed and fabric where it comes from a sweep, else
 // benchmark, fabric and all of its configuration, sorted. Records with the same key are the same point run again.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -86,8 +87,11 @@ struct Results {
   std::vector<std::string> warnings;  // one line "file:LINE: what" for each line that is not a record
 };
 
-// Every whole record of the file, in order. Throws Error when it cannot be read, UnknownSchema when a record is of
-// another version.
+// Every whole record of the file, in order, with the length of its line in bytes; and a warning, as below, for each
+// line that is none. Throws Error when the file cannot be read, UnknownSchema when a record is of another version.
+void each_result(const std::filesystem::path& path, const std::function<void(Record record, std::size_t bytes)>& visit,
+                 const std::function<void(const std::string& warning)>& warn);
+// All of them at once.
 Results read_results(const std::filesystem::path& path);
 
 }  // namespace verbscope

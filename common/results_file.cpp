@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 
 #include "common/record.hpp"
 
@@ -35,26 +36,35 @@ void ResultsWriter::append(const Record& record) {
   if (::fsync(file_.get()) == -1 && errno != EINVAL && errno != EROFS) throw_errno(what, errno);  // EINVAL: not a file
 }
 
-Results read_results(const std::filesystem::path& path) {
+void each_result(const std::filesystem::path& path, const std::function<void(Record record, std::size_t bytes)>& visit,
+                 const std::function<void(const std::string& warning)>& warn) {
   errno = 0;
   std::ifstream file(path);
   if (!file || std::filesystem::is_directory(path)) {
     throw_errno(fmt::format("cannot read results from {}", path.string()), errno == 0 ? EISDIR : errno);
   }
-  Results results;
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
     if (line.empty()) continue;
+    std::optional<Record> record;
     try {
       const Json json = parse_json_text(line, path.string(), number);
-      results.records.push_back(record_from_json(json, fmt::format("{}:{}", path.string(), number)));
+      record = record_from_json(json, fmt::format("{}:{}", path.string(), number));
     } catch (const UnknownSchema&) {
       throw;
     } catch (const Error& error) {
-      results.warnings.push_back(fmt::format("{} (line ignored)", error.what()));
+      warn(fmt::format("{} (line ignored)", error.what()));
     }
+    if (record) visit(std::move(*record), line.size());
   }
   if (file.bad()) throw_errno(fmt::format("cannot read results from {}", path.string()), errno);
+}
+
+Results read_results(const std::filesystem::path& path) {
+  Results results;
+  each_result(
+      path, [&](Record record, std::size_t) { results.records.push_back(std::move(record)); },
+      [&](const std::string& warning) { results.warnings.push_back(warning); });
   return results;
 }
 

@@ -15,7 +15,7 @@ std::string line_of(const Record& record) {
 std::vector<Record> load_text(const std::string& text) {
   const TempFolder folder;
   write_text(folder.file("r.jsonl"), text);
-  return load_results({folder.file("r.jsonl")});
+  return load_results({folder.file("r.jsonl")}, true);
 }
 
 TEST(Robustness, AnotherVersionStopsTheAnalysisByName) {
@@ -40,6 +40,31 @@ TEST(Robustness, AFileWithoutARecordIsAnError) {
   testing::internal::CaptureStderr();
   EXPECT_THAT(error_of([] { load_text("{}\n"); }), testing::HasSubstr("has no record"));
   testing::internal::GetCapturedStderr();
+}
+
+// A point that runs again replaces itself while the file is read: what is kept does not grow with the lines.
+TEST(Robustness, RunsOfTheSamePointNeedTheRoomOfOne) {
+  const std::string small = line_of(sweep_record({{"size", 8}}, 80));
+  const std::string large = line_of(sweep_record({{"size", 16}}, 70));
+  const TempFolder folder;
+  std::string text = large;
+  for (int i = 0; i < 1000; ++i) text += small;
+  write_text(folder.file("r.jsonl"), text);
+  const std::vector<Record> kept = load_results({folder.file("r.jsonl")}, false, small.size() + large.size());
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].config.at("size"), 16);
+  EXPECT_EQ(kept[1].config.at("size"), 8);
+}
+
+TEST(Robustness, MoreRecordsThanFitAreRefusedByTheFileThatHasThem) {
+  const std::string line = line_of(sweep_record({{"size", 8}}, 80));
+  const TempFolder folder;
+  write_text(folder.file("a.jsonl"), line);
+  write_text(folder.file("b.jsonl"), line);
+  EXPECT_THAT(error_of([&] {
+                load_results({folder.file("a.jsonl"), folder.file("b.jsonl")}, true, line.size());
+              }),
+              testing::AllOf(testing::HasSubstr("b.jsonl"), testing::HasSubstr("name fewer files")));
 }
 
 // A number that is not finite is null in a record; everything that would be computed from it is absent.
