@@ -25,10 +25,12 @@ void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
   queue.max_sge = std::max(cap.max_send_sge, 1u);
   queue.max_inline = cap.max_inline_data;
   const SlotSize slot = send_slot(family, qp.transport, cap.max_inline_data, cap.max_send_sge);
-  queue.before_data.clear();
+  queue.verbs.clear();
   for (const Verb verb : {Verb::send, Verb::write, Verb::read, Verb::compare_swap, Verb::fetch_add}) {
-    const bool has = find_wqe_layout(family, verb, qp.transport) != nullptr;
-    queue.before_data.push_back(has ? begin_layout(family, verb, qp.transport) : SendLayout(family));
+    const WqeLayout* layout = find_wqe_layout(family, verb, qp.transport);
+    queue.verbs.push_back(layout == nullptr
+                              ? VerbRules{false, false, SendLayout(family)}
+                              : VerbRules{true, layout->may_inline, begin_layout(family, verb, qp.transport)});
   }
   queue.slot_bytes = slot.slot;
   const std::size_t places = std::bit_ceil(queue.depth);

@@ -66,6 +66,13 @@ struct Batch {
   bool at_nic;
 };
 
+// What a QP may do with a verb.
+struct VerbRules {
+  bool exists;  // on its transport
+  bool may_inline;
+  SendLayout before_data;  // the segments before the data
+};
+
 struct SendQueue {
   std::vector<SendWqe> ring;
   std::vector<ibv_sge> sges;           // max_sge per slot
@@ -74,8 +81,8 @@ struct SendQueue {
   std::uint32_t depth = 0;
   std::uint32_t max_sge = 0;
   std::uint32_t max_inline = 0;
-  std::vector<SendLayout> before_data;  // by verb: the segments before the data
-  std::uint32_t slot_bytes = 0;         // fixed slots (mlx4); 0: packed blocks
+  std::vector<VerbRules> verbs;  // by Verb, up to fetch_add
+  std::uint32_t slot_bytes = 0;  // fixed slots (mlx4); 0: packed blocks
   std::uint64_t ring_bytes = 0;
   std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
 
