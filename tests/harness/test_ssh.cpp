@@ -67,6 +67,23 @@ class SshTest : public testing::Test {
   FakeBenchmark fake_{kServerAndClient, "verbs"};
 };
 
+TEST_F(SshTest, AHostThatIsDownWhenARunBeginsIsNamedAndNoRecordIsLost) {
+  EXPECT_EQ(run_sweep_again(), 1);
+  const std::string before = read_text(fake_.file("results.jsonl"));
+  ssh_.set_down("n2");
+  EXPECT_EQ(error_of([&] { run_sweep_again(); }),
+            "host n2: look: ssh: cannot connect: ssh: connect to host n2: No route to host");
+  EXPECT_EQ(read_text(fake_.file("results.jsonl")), before);
+  ssh_.set_up("n2");
+  write_text(fake_.file("repaired"), "");
+  EXPECT_EQ(run_sweep_again(), 0);
+  const auto records = read_results(fake_.file("results.jsonl")).records;
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].status, RecordStatus::ok) << records[0].reason;
+  EXPECT_EQ(records[1].reason, "server on n1: exit status 1: broken");
+  EXPECT_EQ(records[2].status, RecordStatus::ok) << records[2].reason;
+}
+
 TEST_F(SshTest, AnInterruptWhileConnectingEndsWith130) {
   ssh_.interrupt_in("connect");
   EXPECT_EQ(run_program({"deploy", "--benchmarks", "send_rate"}),
