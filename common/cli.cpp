@@ -72,6 +72,8 @@ int run_main(const char* program, int argc, char** argv, const std::function<int
     return report(program, error.what(), kWrongUsage);
   } catch (const UsageError& error) {
     return report(program, error.what(), kWrongUsage);
+  } catch (const InterruptedError& error) {
+    return report(program, error.what(), kExitInterrupted);
   } catch (const std::exception& error) {
     return report(program, error.what(), kFailed);
   }

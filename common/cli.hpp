@@ -1,5 +1,6 @@
 // Command-line conventions of every verbscope program, on top of CLI11: one line per error, exit codes 0 (done, also
-// --help and --version), 1 (failed) and 2 (wrong usage), `-` and `_` both accepted in long option names.
+// --help and --version), 1 (failed), 2 (wrong usage) and 130 (interrupted), `-` and `_` both accepted in long option
+// names.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,8 @@
 #include "common/units.hpp"
 
 namespace verbscope {
+
+inline constexpr int kExitInterrupted = 130;  // 128 + SIGINT, as shells have it
 
 // Calibrates the clock and runs `body` with the arguments normalised (see normalise_option). Prints an exception as
 // exactly one line "program: message" on stderr. Returns the exit code.

@@ -26,6 +26,12 @@ class UsageError : public Error {
   using Error::Error;
 };
 
+// The person asked the program to stop: it ends with exit code 130 instead of 1.
+class InterruptedError : public Error {
+ public:
+  using Error::Error;
+};
+
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(fmt::format(format, std::forward<Args>(args)...));

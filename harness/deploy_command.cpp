@@ -36,8 +36,9 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
         const std::size_t copied = deployment.deploy(*launcher, host, programs, &interrupt);
         fmt::print(out, "{}: {} programs copied, {} were there\n", host.name, copied, programs.size() - copied);
       }
+    } catch (const InterruptedError&) {
+      throw;
     } catch (const Error& error) {
-      if (interrupt.pending()) throw;
       fmt::print(stderr, "verbscope: {}\n", error.what());
       failed = true;
     }

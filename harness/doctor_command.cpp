@@ -54,8 +54,9 @@ int examine_all(const DoctorOptions& options, std::FILE* out) {
     try {
       deploy_if_needed(deployment, launcher.get(), {host}, program_folder(), {}, &interrupt);
       show(host, facts_of(host, launcher.get(), deployment, &interrupt), options.json, out);
+    } catch (const InterruptedError&) {
+      throw;
     } catch (const Error& error) {
-      if (interrupt.pending()) throw;
       fmt::print(stderr, "verbscope: {}\n", error.what());
       failed = true;
     }

@@ -20,7 +20,7 @@ class RowMeasurer {
   double operator()(const Json& profile, const PublishedPoint& row) {
     replace_text_file(profile_, profile.dump(2) + "\n");
     const std::optional<Record> record = run_row(row, "sim:" + profile_, folder_, &interrupt_);
-    if (!record) fail("interrupted: nothing was written");
+    if (!record) throw InterruptedError("interrupted: nothing was written");
     const double value = row_value(row, *record);
     fmt::print(stderr, "  {}: {:.2f} (published {:g})\n", row.id, value, row.value);
     return value;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/cli.hpp"
 #include "harness/cluster/launcher.hpp"
 #include "harness/roles.hpp"
 
@@ -43,11 +44,9 @@ struct RunOptions {
   std::vector<std::string> sbatch;    // further arguments of sbatch
 };
 
-inline constexpr int kExitInterrupted = 130;  // 128 + SIGINT, as shells have it
-
 // Runs the sweep with the binaries in `folder`; progress goes to `out`. Returns 0 when every point is ok, 1 when some
 // failed, kExitInterrupted after SIGINT or SIGTERM: the records of the points that had ended are in the file. Throws
-// for what is wrong before the first point.
+// for what is wrong before the first point, a host that cannot be reached among it: the file is left as it was.
 int run_sweep(const RunOptions& options, const std::filesystem::path& folder, std::FILE* out);
 
 // Where records go: `out`, or results/local/NAME.jsonl, whose folder is made. Throws when it cannot be.

@@ -30,11 +30,14 @@ constexpr const char* kAskScript =
     "done 2>/dev/null; :";
 
 // Puts its compressed input to HASH/NAME, $1: beside the place first, checked, and then moved, so that no other sees a
-// part of it.
+// part of it. A part is removed when the input ends early, as it does when the connection goes, or a signal comes:
+// not every shell takes the trap of EXIT then.
 constexpr const char* kCopyScript =
-    "set -e; umask 077; d=$HOME/.cache/verbscope; mkdir -p \"$d/${1%/*}\"; t=$(mktemp \"$d/new.XXXXXX\"); "
-    "trap 'rm -f \"$t\"' EXIT; gzip -dc > \"$t\"; [ \"$(sha256sum < \"$t\" | cut -c1-64)\" = \"${1%/*}\" ] || "
-    "{ echo 'the copy differs from what was sent' >&2; exit 1; }; chmod 700 \"$t\"; mv -f \"$t\" \"$d/$1\"";
+    "set -e; umask 077; d=$HOME/.cache/verbscope; mkdir -p \"$d\"; t=; trap 'rm -f \"$t\"' EXIT; "
+    "trap 'exit 1' HUP INT TERM PIPE; t=$(mktemp \"$d/new.XXXXXX\"); gzip -dc > \"$t\"; "
+    "[ \"$(sha256sum < \"$t\" | cut -c1-64)\" = \"${1%/*}\" ] || "
+    "{ echo 'the copy differs from what was sent' >&2; exit 1; }; chmod 700 \"$t\"; mkdir -p \"$d/${1%/*}\"; "
+    "mv -f \"$t\" \"$d/$1\"";
 
 constexpr const char* kRemoveScript = "rm -rf \"$HOME/.cache/verbscope\"";
 

@@ -33,6 +33,9 @@ std::string remote_call(Launcher& launcher, const Host& host, const std::string&
     const std::vector<std::string> tail = child.tail();
     fail("{}{}", child.end_text(), tail.empty() ? "" : ": " + tail.back());
   } catch (const Error& error) {
+    if (stop != nullptr && stop->pending()) {
+      throw InterruptedError(fmt::format("host {}: {}: interrupted", host.name, what));
+    }
     fail("host {}: {}: {}", host.name, what, error.what());
   }
 }

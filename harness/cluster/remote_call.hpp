@@ -11,7 +11,7 @@
 namespace verbscope {
 
 // Its standard output, at most 1 MiB of it. Throws "HOST: WHAT: ..." with the last line it printed when it does not end
-// well, does not within `limit`, or a stop comes.
+// well or not within `limit`; an InterruptedError when a stop comes.
 std::string remote_call(Launcher& launcher, const Host& host, const std::string& what,
                         const std::vector<std::string>& words, std::chrono::seconds limit, StopSource* stop,
                         Fd input = {});

@@ -57,6 +57,12 @@ TEST(RunMain, NormalisesNamesButNotValuesNorWhatFollowsTwoDashes) {
   EXPECT_THAT(seen, ElementsAre("prog", "--a_b=c-d", "-x-y", "p-q", "--", "--e-f"));
 }
 
+TEST(RunMain, AnInterruptIsOneLineAndExitCode130) {
+  const Outcome outcome = run({"prog"}, [](int, char**) -> int { throw InterruptedError("interrupted"); });
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_EQ(outcome.err, "prog: interrupted\n");
+}
+
 TEST(RunMain, WrongUsageIsOneLineAndExitCode2) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"prog", "--nonsense"}, {"prog", "--post-list=x"}, {"prog", "--post-list"}}) {

@@ -21,6 +21,16 @@ class DeployTest : public testing::Test {
     LoopLauncher launcher("echo 'motd'; export HOME=" + shell_quote({home_}) + "; " + more);
     return deployment_.deploy(launcher, host_named("node1"), programs(), nullptr);
   }
+  // A program of the host, for deploy() with there_ first in PATH.
+  void shadow(const std::string& name, const std::string& body) {
+    write_text(there_.file(name), "#!/bin/sh\n" + body + "\n");
+    std::filesystem::permissions(there_.file(name), std::filesystem::perms::owner_all);
+  }
+  void expect_no_file() {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(home_)) {
+      EXPECT_FALSE(entry.is_regular_file()) << entry.path();
+    }
+  }
   std::string there(const std::string& program) { return *deployment_.path(host_named("node1"), program); }
 
   TempFolder here_, there_;
@@ -48,8 +58,7 @@ TEST_F(DeployTest, WhatWasSpoiltThereIsCopiedAgain) {
 }
 
 TEST_F(DeployTest, AnotherArchitectureIsRefused) {
-  write_text(there_.file("uname"), "#!/bin/sh\necho vax\n");
-  std::filesystem::permissions(there_.file("uname"), std::filesystem::perms::owner_all);
+  shadow("uname", "echo vax");
   EXPECT_THAT(error_of([&] { deploy("PATH=" + there_.file("") + ":$PATH"); }),
               testing::StartsWith("host node1: its architecture is vax, these programs are for "));
 }
@@ -58,9 +67,14 @@ TEST_F(DeployTest, AFullDiskIsNamedAndLeavesNoPart) {
   // A file may have no byte more: what a full disk is to a writer.
   const std::string error = error_of([&] { deploy("ulimit -f 0; trap '' XFSZ"); });
   EXPECT_THAT(error, testing::StartsWith("host node1: copy send_rate: exit status "));
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(home_)) {
-    EXPECT_FALSE(entry.is_regular_file()) << entry.path();
-  }
+  expect_no_file();
+}
+
+TEST_F(DeployTest, ASignalInTheMiddleOfACopyLeavesNoPart) {
+  shadow("gzip", "kill -TERM $PPID");
+  EXPECT_EQ(error_of([&] { deploy("PATH=" + there_.file("") + ":$PATH"); }),
+            "host node1: copy send_rate: exit status 1: motd");
+  expect_no_file();
 }
 
 TEST_F(DeployTest, AProgramThatDoesNotStartThereIsNamed) {

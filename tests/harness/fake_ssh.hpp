@@ -1,0 +1,46 @@
+// A program `ssh`, found first in PATH, whose every host is this machine with a home of its own. As over the network,
+// what runs on a host is told of a connection's end by nothing but the end of its input.
+#pragma once
+
+#include <cstdlib>
+
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+
+class FakeSsh {
+ public:
+  FakeSsh() : path_(std::getenv("PATH")) {
+    write_text(folder_.file("ssh"),
+               "#!/bin/sh\n"
+               "while [ $# -gt 2 ]; do shift; done\n"  // the host and the command are the last
+               "dir='" +
+                   folder_.file("") +
+                   "'\n"
+                   "export HOME=\"$dir/$1\"; mkdir -p \"$HOME\"\n"
+                   "[ -e \"$dir/down-$1\" ] && { echo \"ssh: connect to host $1: No route to host\" >&2; exit 255; }\n"
+                   "[ -e \"$dir/interrupt-connect\" ] && { kill -INT $PPID; exec sleep 1000; }\n"
+                   "[ -e \"$dir/interrupt-copy\" ] || exec sh -c \"$2\"\n"
+                   "case \"$2\" in *gzip*) ;; *) exec sh -c \"$2\";; esac\n"
+                   "{ head -c 10; until ls \"$HOME\"/.cache/verbscope/new.*; do sleep 0.01; done > /dev/null 2>&1\n"
+                   "kill -INT $PPID; exec sleep 1000; } | setsid sh -c \"$2\"\n");
+    std::filesystem::permissions(folder_.file("ssh"), std::filesystem::perms::owner_all);
+    setenv("PATH", (folder_.file("") + ":" + path_).c_str(), 1);
+  }
+  FakeSsh(const FakeSsh&) = delete;
+  FakeSsh& operator=(const FakeSsh&) = delete;
+  ~FakeSsh() { setenv("PATH", path_.c_str(), 1); }
+
+  std::string home(const std::string& host) const { return folder_.file(host); }
+  void set_down(const std::string& host) const { write_text(folder_.file("down-" + host), ""); }
+  void set_up(const std::string& host) const { std::filesystem::remove(folder_.file("down-" + host)); }
+  // From now on the program that starts ssh gets a SIGINT when ssh is to "connect", or in the middle of a "copy"; from
+  // there on nothing moves any more.
+  void interrupt_in(const std::string& when) const { write_text(folder_.file("interrupt-" + when), ""); }
+
+ private:
+  TempFolder folder_;
+  std::string path_;
+};
+
+}  // namespace verbscope
