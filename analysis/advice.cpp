@@ -149,9 +149,19 @@ class Adviser {
     if (binding_.of_peer) return add_twice("clients", "clients");
     if (limit == Resource::cpu) return add_twice_the_threads();
     if (limit == Resource::outstanding) {
-      return add_twice("operations outstanding on a QP", record_.config.contains("window") ? "window" : "tx_depth");
+      const std::string key = record_.config.contains("window") ? "window" : "tx_depth";
+      if (may_fill(key)) add_twice("operations outstanding on a QP", key);
     }
     if (limit == Resource::atomic_slot) add_other_placement();
+  }
+
+  // Whether as many operations as option `key` allows can have been under way: by Little's law rate times latency were.
+  bool may_fill(const std::string& key) const {
+    const std::optional<double> latency = number_at(record_.result, "lat_mean_ns");
+    if (!latency) return true;
+    const double under_way = number_at(record_.result, "rate_mops").value_or(0) * *latency * 1e-3;
+    const auto option = [&](const std::string& name) { return number_at(record_.config, name).value_or(1); };
+    return under_way >= option(key) * option("qp") * option("threads") / 2;
   }
 
   void add_twice(const std::string& what, const std::string& key) {

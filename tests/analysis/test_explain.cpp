@@ -55,6 +55,17 @@ TEST(Explain, OneBusyUnitIsThatOfAQpAndAllOfThemAreTheNic) {
   EXPECT_EQ(limit_of(all), Resource::requester_units);
 }
 
+// A ping-pong has one operation under way, whatever its queue could hold.
+TEST(Explain, MoreOutstandingIsAdvisedOnlyToWhoFillsHisQueue) {
+  Record record = with_loads(inline_send(), 0.5, {{"requester_busy_ps", 0.1}, {"requester_busiest_unit_ps", 0.1}});
+  record.config.merge_patch({{"tx_depth", 128}, {"qp", 1}, {"threads", 1}});
+  EXPECT_NE(advice_with(explain(record), "tx_depth"), nullptr);
+  record.result["lat_mean_ns"] = 2000;  // one of 2 us at 0.5 Mops
+  EXPECT_EQ(advice_with(explain(record), "tx_depth"), nullptr);
+  record.result["lat_mean_ns"] = 256'000;
+  EXPECT_NE(advice_with(explain(record), "tx_depth"), nullptr);
+}
+
 // Locks and tags are held while PCIe works, so full PCIe fills them.
 TEST(Explain, WhatIsOnlyHeldIsTheLimitWhenNothingElseIs) {
   EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 0.99}, {"read_tags_held_ps", 64.0}})),
