@@ -25,6 +25,9 @@ int free_port() {
   return ExchangeServer(0, Hello{}).port();
 }
 
+// Two machines in one process: what counts on a machine belongs to one thread of its process.
+const std::string kNoCounters = " --counter_sources none";
+
 struct Pair {
   SendBenchmark benchmark;
   std::string port = std::to_string(free_port());
@@ -35,12 +38,12 @@ struct Pair {
 
   std::future<Outcome> serve(const std::string& line) {
     return std::async(std::launch::async, [this, line] {
-      const OptionSet set(line + " -p " + port + " --cores " + cores[0]);
+      const OptionSet set(line + " -p " + port + " --cores " + cores[0] + kNoCounters);
       return run_server(benchmark, set.options, set.table, server_device);
     });
   }
   Outcome join(const std::string& line) {
-    const OptionSet set(line + " -p " + port + " --cores " + cores[1] + " 127.0.0.1");
+    const OptionSet set(line + " -p " + port + " --cores " + cores[1] + kNoCounters + " 127.0.0.1");
     return run_client(benchmark, set.options, set.table, client_device);
   }
 };
@@ -76,7 +79,7 @@ struct OneSidedRun {
   Outcome server, client;
 
   explicit OneSidedRun(const std::string& line) {
-    const std::string port = " -p " + std::to_string(free_port());
+    const std::string port = " -p " + std::to_string(free_port()) + kNoCounters;
     auto serving = std::async(std::launch::async, [&] {
       test::OneSidedBenchmark benchmark;
       NullProvider device;
