@@ -46,7 +46,7 @@ std::string report_page(const std::vector<const Record*>& records, std::size_t m
   std::string page = assets.page;
   // From the end on: what was filled in is never searched for the next mark.
   fill(page, "@SCRIPT@", assets.script);
-  fill(page, "@LIBRARY@", assets.library);
+  fill(page, "@ECHARTS@", assets.echarts);
   fill(page, "@RECORDS@", lines);
   fill(page, "@DATA@", script_json(data));
   fill(page, "@CSS@", assets.style);

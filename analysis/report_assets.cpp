@@ -13,7 +13,7 @@ VERBSCOPE_EMBED(data, VERBSCOPE_REPORT_DIR "/data.js");
 VERBSCOPE_EMBED(charts, VERBSCOPE_REPORT_DIR "/charts.js");
 VERBSCOPE_EMBED(table, VERBSCOPE_REPORT_DIR "/table.js");
 VERBSCOPE_EMBED(main, VERBSCOPE_REPORT_DIR "/main.js");
-VERBSCOPE_EMBED(library, VERBSCOPE_CHART_LIBRARY);
+VERBSCOPE_EMBED(echarts, VERBSCOPE_CHART_LIBRARY);
 
 #define VERBSCOPE_ASSET(name) std::string(verbscope_asset_##name, verbscope_asset_##name##_end)
 
@@ -23,7 +23,7 @@ ReportAssets report_assets() {
   return {.page = VERBSCOPE_ASSET(page),
           .style = VERBSCOPE_ASSET(style),
           .script = VERBSCOPE_ASSET(data) + VERBSCOPE_ASSET(charts) + VERBSCOPE_ASSET(table) + VERBSCOPE_ASSET(main),
-          .library = VERBSCOPE_ASSET(library)};
+          .echarts = VERBSCOPE_ASSET(echarts)};
 }
 
 }  // namespace verbscope

@@ -6,7 +6,7 @@
 namespace verbscope {
 
 struct ReportAssets {
-  std::string page, style, script, library;
+  std::string page, style, script, echarts;
 };
 
 ReportAssets report_assets();

@@ -34,7 +34,7 @@ constexpr const char* kAskScript =
 // not every shell takes the trap of EXIT then.
 constexpr const char* kCopyScript =
     "set -e; umask 077; d=$HOME/.cache/verbscope; mkdir -p \"$d\"; t=; trap 'rm -f \"$t\"' EXIT; "
-    "trap 'exit 1' HUP INT TERM PIPE; t=$(mktemp \"$d/new.XXXXXX\"); gzip -dc > \"$t\"; "
+    "trap 'exit 1' HUP INT TERM PIPE; t=$(mktemp -p \"$d\"); gzip -dc > \"$t\"; "
     "[ \"$(sha256sum < \"$t\" | cut -c1-64)\" = \"${1%/*}\" ] || "
     "{ echo 'the copy differs from what was sent' >&2; exit 1; }; chmod 700 \"$t\"; mkdir -p \"$d/${1%/*}\"; "
     "mv -f \"$t\" \"$d/$1\"";

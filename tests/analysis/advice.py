@@ -6,13 +6,9 @@ advice.py BIN PROFILES CONFIGURATIONS: as for attribution.py. Exits with 1 when 
 """
 
 import math
-import os
-import pathlib
 import sys
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 
-from attribution import Lab, with_clients
+from attribution import of_each_configuration, with_clients
 
 NEEDED = 0.9
 FORETOLD = 0.2  # the model has the sizes of what is moved, not the times between them
@@ -65,12 +61,7 @@ def check(lab, line):
 
 
 def main():
-    binaries, profiles, listing = map(pathlib.Path, sys.argv[1:4])
-    lines = [line.strip() for line in listing.read_text().splitlines() if line.strip() and not line.startswith("#")]
-    with tempfile.TemporaryDirectory() as folder:
-        lab = Lab(binaries, profiles, folder)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            outcomes = [outcome for each in pool.map(lambda line: check(lab, line), lines) for outcome in each]
+    outcomes = [outcome for each in of_each_configuration(check) for outcome in each]
     for held, text in outcomes:
         print("held " if held else "WRONG", text)
     held = sum(held for held, _ in outcomes)

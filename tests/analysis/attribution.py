@@ -142,20 +142,25 @@ def checked(lab, line):
         return [str(error)], line
 
 
-def main():
+def of_each_configuration(examine):
+    """What examine(lab, line) yields for each line of the list that the command line names."""
     binaries, profiles, listing = map(pathlib.Path, sys.argv[1:4])
     lines = [line.strip() for line in listing.read_text().splitlines() if line.strip() and not line.startswith("#")]
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab(binaries, profiles, folder)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            outcomes = list(pool.map(lambda line: checked(lab, line), lines))
+            return list(pool.map(lambda line: examine(lab, line), lines))
+
+
+def main():
+    outcomes = of_each_configuration(checked)
     wrong = 0
     for complaints, text in outcomes:
         wrong += bool(complaints)
         print(f"{'WRONG' if complaints else 'right'}  {text}{''.join('; ' + c for c in complaints)}")
-    right = len(lines) - wrong
-    print(f"{right} of {len(lines)} attributed rightly")
-    return 0 if right >= NEEDED * len(lines) else 1
+    right = len(outcomes) - wrong
+    print(f"{right} of {len(outcomes)} attributed rightly")
+    return 0 if right >= NEEDED * len(outcomes) else 1
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ class FakeSsh {
                    "[ -e \"$dir/interrupt-connect\" ] && { kill -INT $PPID; exec sleep 1000; }\n"
                    "[ -e \"$dir/interrupt-copy\" ] || exec sh -c \"$2\"\n"
                    "case \"$2\" in *gzip*) ;; *) exec sh -c \"$2\";; esac\n"
-                   "{ head -c 10; until ls \"$HOME\"/.cache/verbscope/new.*; do sleep 0.01; done > /dev/null 2>&1\n"
+                   "{ head -c 10; until ls \"$HOME\"/.cache/verbscope/tmp.*; do sleep 0.01; done > /dev/null 2>&1\n"
                    "kill -INT $PPID; exec sleep 1000; } | setsid sh -c \"$2\"\n");
     std::filesystem::permissions(folder_.file("ssh"), std::filesystem::perms::owner_all);
     setenv("PATH", (folder_.file("") + ":" + path_).c_str(), 1);
