@@ -43,11 +43,18 @@ constexpr std::uint64_t divide_up(std::uint64_t n, std::uint64_t step) {
   return (n + step - 1) / step;
 }
 
-// The time that `bytes` occupy a link of `rate`, rounded to the nearest picosecond.
-constexpr Picos transfer_time(Bytes bytes, BytesPerSecond rate) {
-  const double picos = static_cast<double>(bytes.value) * 1e12 / rate.value;
-  return Picos(static_cast<std::int64_t>(picos + 0.5));  // NOLINT(bugprone-incorrect-roundings): not negative
-}
+// The time that bytes occupy a link of `rate`, rounded to the nearest picosecond.
+class TransferTime {
+ public:
+  constexpr explicit TransferTime(BytesPerSecond rate) : picos_per_byte_(1e12 / rate.value) {}
+  constexpr Picos operator()(Bytes bytes) const {
+    const double picos = static_cast<double>(bytes.value) * picos_per_byte_;
+    return Picos(static_cast<std::int64_t>(picos + 0.5));  // NOLINT(bugprone-incorrect-roundings): not negative
+  }
+
+ private:
+  double picos_per_byte_;  // the division, done once
+};
 
 // For records and consoles only: millions of operations a second; 10^9 bits a second; seconds.
 constexpr double to_seconds(Picos t) {

@@ -98,10 +98,9 @@ void SimCluster::at(Picos when, std::function<void()> action) {
 
 void SimCluster::run() {
   while (impl_->running.unfinished > 0) {
-    if (impl_->engine.next_time() == sim::Engine::kNever) {
+    if (!impl_->engine.step()) {
       fail("simulation at {:.3f} us: all threads wait and nothing can happen any more", to_seconds(now()) * 1e6);
     }
-    impl_->engine.step();
   }
 }
 

@@ -69,9 +69,9 @@ void write_remote(SendWqe& wqe, const ibv_send_wr& wr) {
 // Where the WQE lies in the send queue.
 void place(SendQueue& queue, SendWqe& wqe) {
   if (queue.slot_bytes > 0) {
-    wqe.ring_offset = static_cast<std::uint32_t>(wqe.index * queue.slot_bytes % queue.ring_bytes);
+    wqe.ring_offset = static_cast<std::uint32_t>(wqe.index * queue.slot_bytes & (queue.ring_bytes - 1));
   } else {
-    wqe.ring_offset = static_cast<std::uint32_t>(queue.posted_bytes % queue.ring_bytes);
+    wqe.ring_offset = static_cast<std::uint32_t>(queue.posted_bytes & (queue.ring_bytes - 1));
     queue.posted_bytes += wqe.bytes;
   }
 }
@@ -80,7 +80,6 @@ void place(SendQueue& queue, SendWqe& wqe) {
 std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length) {
   SendQueue& queue = qp.send;
   SendWqe& wqe = queue.at(queue.posted);
-  const std::uint64_t slot = queue.posted & (queue.ring.size() - 1);
   const auto message = static_cast<std::uint32_t>(length);
   wqe = SendWqe{};
   wqe.wr_id = wr.wr_id;
@@ -89,7 +88,7 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
   wqe.length = message;
   wqe.immediate = wr.imm_data;
   wqe.verb = verb;
-  wqe.sequences = message == 0 ? 1 : (message + qp.path_mtu - 1) / qp.path_mtu;
+  wqe.sequences = message <= qp.path_mtu ? 1 : (message + qp.path_mtu - 1) / qp.path_mtu;
   wqe.packets = verb == Verb::read ? 1 : wqe.sequences;
   wqe.sequence = qp.requester.sequence_to_post;
   qp.requester.sequence_to_post += wqe.sequences;
@@ -113,7 +112,7 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
   }
   SendLayout layout = queue.verbs[static_cast<std::size_t>(verb)].before_data;
   if (wqe.inlined) {
-    std::byte* out = length == 0 ? nullptr : &queue.inline_data[slot * queue.max_inline];
+    std::byte* out = length == 0 ? nullptr : queue.inline_data_of(wqe.index);
     for (int i = 0; i < wr.num_sge; ++i) {
       if (wr.sg_list[i].length == 0) continue;
       std::memcpy(out, reinterpret_cast<const std::byte*>(wr.sg_list[i].addr), wr.sg_list[i].length);
@@ -122,7 +121,7 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
     layout.add_inline(length);
   } else {
     wqe.sges = static_cast<std::uint8_t>(wr.num_sge);
-    std::copy_n(wr.sg_list, wr.num_sge, queue.sges.begin() + static_cast<std::ptrdiff_t>(slot * queue.max_sge));
+    std::copy_n(wr.sg_list, wr.num_sge, queue.sges_of(wqe.index));
     layout.add_sges(wqe.sges);
   }
   wqe.bytes = static_cast<std::uint32_t>(layout.blocks_size());

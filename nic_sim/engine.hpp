@@ -1,12 +1,14 @@
 // The discrete-event engine: a clock in integer picoseconds and a queue of actions ordered by time, ties by the order
-// in which they were scheduled. Near events wait unsorted in the buckets of a wheel; a bucket is sorted when it is
-// next. Those that were far wait in a heap. None of this can be seen: the order is the same. Scheduling costs the same
-// however many events there are. Memory is what is outstanding, never what has passed.
+// in which they were scheduled. Near events stand in the buckets of a wheel, in order; a bucket is so short that few
+// events meet there. Far ones wait in a heap. None of this can be seen: the order is the same. Memory is what is
+// outstanding, never what has passed.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <queue>
 #include <vector>
 
@@ -24,62 +26,108 @@ class Engine {
   Picos now() const { return Picos(now_); }
 
   // `when` in the past counts as now.
-  void schedule(Picos when, Action action, void* object, std::uint64_t argument = 0);
+  void schedule(Picos when, Action action, void* object, std::uint64_t argument = 0) {
+    const Event event{when.count() > now_ ? when.count() : now_, action, object, argument};
+    if (event.time < far_from_) {
+      put(event);
+    } else {
+      put_far(event);
+    }
+  }
 
   // The time of the next event, kNever when there is none.
-  std::int64_t next_time() const { return next_time_; }
+  std::int64_t next_time() const {
+    if (near_events_ == 0) return first_far_;
+    const Bucket& bucket = wheel_[first_place()];
+    return bucket.events[bucket.first].time;
+  }
 
-  // Runs the next event. There must be one.
-  void step();
+  // Runs the next event; false when there is none.
+  bool step();
 
   // Moves the clock on to `when`; no event may be due before it.
-  void advance_to(Picos when) { now_ = when.count() > now_ ? when.count() : now_; }
+  void advance_to(Picos when) {
+    if (when.count() > now_) set_now(when.count());
+  }
 
   std::uint64_t events_run() const { return events_run_; }
   // Events that there is memory for: what was outstanding at most, in each part of the wheel.
   std::size_t places() const;
 
  private:
-  static constexpr int kBucketShift = 13;  // 8.2 ns a bucket: a few events in a busy simulation of few nodes
-  static constexpr std::uint64_t kBuckets = 1024;
+  static constexpr int kBucketShift = 11;  // 2 ns a bucket
+  static constexpr std::uint64_t kBuckets = 2048;
   static constexpr std::uint64_t kWords = kBuckets / 64;
 
   struct Event {
     std::int64_t time;
-    std::uint64_t order;
     Action action;
     void* object;
     std::uint64_t argument;
   };
+  struct FarEvent {
+    Event event;
+    std::uint64_t order;
+  };
   struct Later {
-    bool operator()(const Event& a, const Event& b) const {
-      return a.time != b.time ? a.time > b.time : a.order > b.order;
+    bool operator()(const FarEvent& a, const FarEvent& b) const {
+      return a.event.time != b.event.time ? a.event.time > b.event.time : a.order > b.order;
     }
+  };
+  // Those from `first` to `end` wait, in order; those before have run.
+  struct Bucket {
+    std::unique_ptr<Event[]> events;
+    std::uint32_t first = 0;
+    std::uint32_t end = 0;
+    std::uint32_t room = 0;
   };
 
   static std::int64_t bucket_number(std::int64_t time) { return time >> kBucketShift; }
+  static std::uint64_t place_of(std::int64_t time) {
+    return static_cast<std::uint64_t>(bucket_number(time)) % kBuckets;
+  }
 
-  static std::uint64_t place_of(std::int64_t bucket) { return static_cast<std::uint64_t>(bucket) % kBuckets; }
-
-  void put_away(const Event& event);
-  void put_back_due();
-  std::int64_t first_of_wheel() const;
-  void take_up();
-  void fetch_ahead() const;
+  void put(const Event& event) {
+    const std::uint64_t place = place_of(event.time);
+    Bucket& bucket = wheel_[place];
+    if (bucket.end == bucket.room) make_room(bucket);
+    std::uint32_t at = bucket.end++;
+    for (; at > bucket.first && bucket.events[at - 1].time > event.time; --at)
+      bucket.events[at] = bucket.events[at - 1];
+    bucket.events[at] = event;
+    occupied_[place / 64] |= std::uint64_t{1} << (place % 64);
+    ++near_events_;
+  }
+  // The place of the first bucket that has events; there is one.
+  std::uint64_t first_place() const {
+    const std::uint64_t begin = place_of(now_);
+    std::uint64_t index = begin / 64;
+    std::uint64_t word = occupied_[index] & (~std::uint64_t{0} << (begin % 64));
+    while (word == 0) {
+      index = (index + 1) % kWords;
+      word = occupied_[index];
+    }
+    return index * 64 + static_cast<std::uint64_t>(std::countr_zero(word));
+  }
+  void set_now(std::int64_t time) {
+    now_ = time;
+    far_from_ = (bucket_number(time) + static_cast<std::int64_t>(kBuckets)) << kBucketShift;
+    if (first_far_ < far_from_) bring_near();
+  }
+  void put_far(const Event& event);
+  void bring_near();
+  static void make_room(Bucket& bucket);
+  static void fetch_ahead(const Bucket& bucket);
 
   std::int64_t now_ = 0;
-  std::int64_t next_time_ = kNever;
-  std::uint64_t order_ = 0;
-  std::uint64_t events_run_ = 0;
-  // The events of the next bucket that has any, the next one last; empty when nothing is outstanding.
-  std::vector<Event> due_;
-  std::int64_t due_bucket_ = kNever;
-  // Those of the buckets behind it, up to kBuckets from now.
-  std::array<std::vector<Event>, kBuckets> wheel_;
-  std::array<std::uint64_t, kWords> occupied_{};
+  std::int64_t far_from_ = static_cast<std::int64_t>(kBuckets) << kBucketShift;  // from there on the wheel has no place
+  std::int64_t first_far_ = kNever;
   std::uint64_t near_events_ = 0;
-  // Those that were further away when they were scheduled.
-  std::priority_queue<Event, std::vector<Event>, Later> far_;
+  std::uint64_t events_run_ = 0;
+  std::array<std::uint64_t, kWords> occupied_{};  // a bit for each bucket
+  std::array<Bucket, kBuckets> wheel_;
+  std::priority_queue<FarEvent, std::vector<FarEvent>, Later> far_;
+  std::uint64_t far_order_ = 0;
 };
 
 }  // namespace verbscope::sim

@@ -7,7 +7,7 @@ Fabric::Fabric(Engine& engine, const Profile& profile, std::uint64_t seed)
     : engine_(engine),
       ports_per_node_(static_cast<std::size_t>(profile.wire.ports)),
       input_buffer_(profile.nic.input_buffer.value),
-      rate_{profile.wire.port_rate.value * profile.fabric.port_share},
+      transfer_time_(BytesPerSecond{profile.wire.port_rate.value * profile.fabric.port_share}),
       to_switch_(profile.nic.transmit + profile.fabric.cable + profile.fabric.switch_latency),
       cable_(profile.fabric.cable),
       loss_probability_(profile.fabric.loss_probability),

@@ -56,13 +56,13 @@ class Fabric {
   Port& target(const Packet& packet) { return ports_[packet.target_node * ports_per_node_ + packet.port]; }
   bool leave(Port& port, Packet& packet);
   void free_room(Port& port, std::uint64_t bytes);
-  Picos duration(const Packet& packet) const { return transfer_time(Bytes(packet.wire_bytes), rate_); }
+  Picos duration(const Packet& packet) const { return transfer_time_(Bytes(packet.wire_bytes)); }
 
   Engine& engine_;
   std::size_t ports_per_node_;
   std::uint64_t input_buffer_;
-  BytesPerSecond rate_;  // that packets can have
-  Picos to_switch_;      // from a port's first bit to the switch's output: pipeline of the sender, cable, switch
+  TransferTime transfer_time_;  // at the rate that packets can have
+  Picos to_switch_;             // from a port's first bit to the switch's output: pipeline of the sender, cable, switch
   Picos cable_;
   double loss_probability_;
   Random random_;

@@ -140,14 +140,13 @@ void Nic::memory_written(void* object, std::uint64_t argument) {
 }
 
 void Nic::complete(SimCq& cq, const Completion& what) {
-  const auto places = static_cast<std::uint64_t>(cq.cqe);
-  if (cq.waiting() == places) {
+  if (cq.waiting() == static_cast<std::uint64_t>(cq.cqe)) {
     cq.overrun = true;  // the program sees it at its next poll; what came before stays readable
     return;
   }
   const std::uint64_t bytes = profile_.wire.cqe_bytes.value;
   Completion completion = what;
-  completion.visible = bus_.dma_write(cq.written % places * bytes, bytes);
+  completion.visible = bus_.dma_write(cq.written * bytes, bytes);  // the ring ends where a line does
   cq.push(completion);
   for (SimThread* waiter : cq.waiters) waiter->wake_at(completion.visible);
   if (cq.arming.asked != Notify::none) meet(*this, cq, completion);

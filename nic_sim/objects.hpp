@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/units.hpp"
@@ -14,6 +15,7 @@
 #include "nic_sim/events.hpp"
 #include "nic_sim/packet.hpp"
 #include "nic_sim/qp_sides.hpp"
+#include "nic_sim/ring.hpp"
 #include "nic_sim/thread.hpp"
 #include "nic_sim/work_queues.hpp"
 #include "pcie_model/wire/wqe.hpp"
@@ -74,7 +76,7 @@ struct alignas(64) Completion {
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
 struct SimCq : ibv_cq {
-  std::vector<Completion> places = std::vector<Completion>(64);
+  Ring<Completion> places{64};
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
   bool overrun = false;
@@ -83,14 +85,14 @@ struct SimCq : ibv_cq {
   std::vector<SimThread*> waiters;  // threads that poll it
 
   std::uint64_t waiting() const { return written - polled; }
-  Completion& at(std::uint64_t n) { return places[n & (places.size() - 1)]; }
+  Completion& at(std::uint64_t n) { return places[n]; }
 
   // There must be room.
   void push(const Completion& completion) {
     if (waiting() == places.size()) {
-      std::vector<Completion> more(places.size() * 2);
-      for (std::uint64_t n = polled; n < written; ++n) more[n & (more.size() - 1)] = at(n);
-      places.swap(more);
+      Ring<Completion> more(places.size() * 2);
+      for (std::uint64_t n = polled; n < written; ++n) more[n] = at(n);
+      std::swap(places, more);
     }
     at(written++) = completion;
   }

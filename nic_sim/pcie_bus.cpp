@@ -1,15 +1,27 @@
 #include "nic_sim/pcie_bus.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace verbscope::sim {
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// How many pieces [address, address + bytes) falls into when it is cut at multiples of `step`.
-std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, std::uint64_t step) {
-  return (address + bytes - 1) / step - address / step + 1;
+// Steps are powers of two and given by their exponents: a division by a number that the compiler does not know is slow.
+int bits_of(Bytes step) {
+  return std::countr_zero(step.value);
+}
+constexpr int kLineBits = std::countr_zero(kCacheLine.value);
+
+// How many pieces [address, address + bytes) falls into when it is cut at multiples of a step.
+std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, int step_bits) {
+  return ((address + bytes - 1) >> step_bits) - (address >> step_bits) + 1;
+}
+
+// How many steps `bytes` take, the last of them perhaps not whole.
+std::uint64_t steps(std::uint64_t bytes, int step_bits) {
+  return (bytes + (std::uint64_t{1} << step_bits) - 1) >> step_bits;
 }
 
 }  // namespace
@@ -17,8 +29,11 @@ std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, std::uint64_t s
 PcieBus::PcieBus(Engine& engine, const Profile& profile, std::uint64_t seed)
     : engine_(engine),
       link_(profile.wire.pcie),
+      mps_bits_(bits_of(link_.mps)),
+      mrrs_bits_(bits_of(link_.mrrs)),
+      rcb_bits_(bits_of(link_.rcb)),
       host_(profile.host),
-      picos_per_byte_(1e12 / (profile.wire.pcie.bandwidth().value * profile.link.tlp_share)),
+      transfer_time_(BytesPerSecond{profile.wire.pcie.bandwidth().value * profile.link.tlp_share}),
       propagation_(profile.link.propagation),
       mmio_gap_(profile.link.mmio_gap),
       credit_window_(duration(profile.link.posted_credits.value)),
@@ -28,10 +43,6 @@ PcieBus::PcieBus(Engine& engine, const Profile& profile, std::uint64_t seed)
       free_read_(kNone),
       first_waiting_(kNone),
       last_waiting_(kNone) {}
-
-Picos PcieBus::duration(std::uint64_t bytes) const {
-  return Picos(static_cast<std::int64_t>(static_cast<double>(bytes) * picos_per_byte_ + 0.5));
-}
 
 void PcieBus::count_to_nic(std::uint64_t header, std::uint64_t payload) {
   counts_.bytes_to_nic += header + payload;
@@ -53,7 +64,7 @@ void PcieBus::dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Actio
     free_read_ = reads_[index].next;
   }
   // A read that wants more tags than there are takes all of them: its requests follow one another.
-  const std::uint64_t tags = std::min(divide_up(bytes, link_.mrrs.value), tags_);
+  const std::uint64_t tags = std::min(steps(bytes, mrrs_bits_), tags_);
   reads_[index] = Read{address, bytes, tags, done, object, argument, kNone};
   if (first_waiting_ == kNone && tags <= free_tags_) {
     start(index);
@@ -67,10 +78,10 @@ void PcieBus::start(std::uint32_t index) {
   const Read& read = reads_[index];
   free_tags_ -= read.tags;
   tags_held_ -= engine_.now() * static_cast<std::int64_t>(read.tags);
-  const std::uint64_t requests = divide_up(read.bytes, link_.mrrs.value);
+  const std::uint64_t requests = steps(read.bytes, mrrs_bits_);
   const std::uint64_t header = requests * link_.request_header.value;
   counts_.tlps_to_host += requests;
-  counts_.dma_read_lines += pieces(read.address, read.bytes, kCacheLine.value);
+  counts_.dma_read_lines += pieces(read.address, read.bytes, kLineBits);
   count_to_host(header, 0);
   const Picos sent = to_host_.take(engine_.now(), duration(header));
   Picos latency = host_.memory_read;
@@ -90,7 +101,7 @@ void PcieBus::at_memory(void* object, std::uint64_t index) {
   std::uint64_t completions = 0;
   for (std::uint64_t done = 0; done < read.bytes; done += bus.link_.mrrs.value) {
     const std::uint64_t asked = std::min(read.bytes - done, bus.link_.mrrs.value);
-    completions += pieces(read.address + done, asked, bus.link_.rcb.value);
+    completions += pieces(read.address + done, asked, bus.rcb_bits_);
   }
   const std::uint64_t header = completions * bus.link_.completion_header.value;
   bus.counts_.tlps_to_nic += completions;
@@ -115,12 +126,11 @@ void PcieBus::completed(void* object, std::uint64_t index) {
 }
 
 Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes) {
-  const std::uint64_t requests = divide_up(bytes, link_.mps.value);
+  const std::uint64_t requests = steps(bytes, mps_bits_);
   const std::uint64_t header = requests * link_.request_header.value;
-  const std::uint64_t line = kCacheLine.value;
-  const std::uint64_t touched = pieces(address, bytes, line);
-  const std::uint64_t first_whole = divide_up(address, line);
-  const std::uint64_t end_whole = (address + bytes) / line;
+  const std::uint64_t touched = pieces(address, bytes, kLineBits);
+  const std::uint64_t first_whole = steps(address, kLineBits);
+  const std::uint64_t end_whole = (address + bytes) >> kLineBits;
   const std::uint64_t whole = end_whole > first_whole ? end_whole - first_whole : 0;
   counts_.tlps_to_host += requests;
   counts_.dma_write_full_lines += whole;

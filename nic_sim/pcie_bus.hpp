@@ -73,14 +73,15 @@ class PcieBus {
   static void at_memory(void* bus, std::uint64_t read);
   static void completed(void* bus, std::uint64_t read);
   void start(std::uint32_t read);
-  Picos duration(std::uint64_t bytes) const;
+  Picos duration(std::uint64_t bytes) const { return transfer_time_(Bytes(bytes)); }
   void count_to_nic(std::uint64_t header, std::uint64_t payload);
   void count_to_host(std::uint64_t header, std::uint64_t payload);
 
   Engine& engine_;
   PcieLink link_;
+  int mps_bits_, mrrs_bits_, rcb_bits_;  // binary logarithms of its sizes
   HostProfile host_;
-  double picos_per_byte_;
+  TransferTime transfer_time_;
   Picos propagation_;
   Picos mmio_gap_;
   Picos credit_window_;  // how long the link takes to drain all posted credits

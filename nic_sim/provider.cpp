@@ -170,7 +170,7 @@ int SimProvider::destroy_cq(ibv_cq* cq) {
   }
   --as_sim(cq->context).open_objects;
   sim->arming = Arming{};
-  sim->places = std::vector<Completion>();
+  sim->places.resize(1);
   retired_cqs_.emplace_back(sim);
   return 0;
 }

@@ -33,17 +33,16 @@ void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
                               : VerbRules{true, layout->may_inline, begin_layout(family, verb, qp.transport)});
   }
   queue.slot_bytes = slot.slot;
-  const std::size_t places = std::bit_ceil(queue.depth);
   queue.ring_bytes = std::bit_ceil(std::uint64_t{queue.depth} * (slot.slot > 0 ? slot.slot : slot.largest));
-  queue.ring.resize(places);
-  queue.batches.resize(places);
-  queue.sges.resize(places * queue.max_sge);
-  queue.inline_data.resize(places * queue.max_inline);
+  queue.ring.resize(queue.depth);
+  queue.batches.resize(queue.depth);
+  queue.sges.resize(queue.ring.size() * queue.max_sge);
+  queue.inline_data.resize(queue.ring.size() * queue.max_inline);
 }
 
 void size_recv_queue(SimQp& qp, const ibv_qp_cap& cap) {
   if (qp.srq != nullptr) return;
-  qp.recv.resize(cap.max_recv_wr, cap.max_recv_sge, std::bit_ceil(std::max(cap.max_recv_wr, 1u)), Bytes(0));
+  qp.recv.resize(cap.max_recv_wr, cap.max_recv_sge, std::max(cap.max_recv_wr, 1u), Bytes(0));
 }
 
 // Removes the completions of `qp` that nobody has polled, as the drivers do when a QP is destroyed or reset.

@@ -190,7 +190,7 @@ void Requester::translate(SimQp& qp) {
     const std::uint64_t mtu = wqe.wants_response() ? wqe.length : qp.path_mtu;
     std::uint64_t begin = qp.requester.packet_of_next * std::uint64_t{qp.path_mtu};
     std::uint64_t left = std::min(wqe.length - begin, mtu);
-    const ibv_sge* sge = &qp.send.sges[(wqe.index & (qp.send.ring.size() - 1)) * qp.send.max_sge];
+    const ibv_sge* sge = qp.send.sges_of(wqe.index);
     for (; left > 0; ++sge) {
       if (begin < sge->length) {
         const std::uint64_t bytes = std::min<std::uint64_t>(left, sge->length - begin);

@@ -107,7 +107,7 @@ void Requester::handle_response(SimQp& qp, SendWqe& wqe, const Packet& packet) {
 // Writes what the response brings to where the WQE wants it, or leaves it to the CQE.
 ibv_wc_status Requester::scatter(SimQp& qp, const SendWqe& wqe, const Packet& packet) {
   const bool by_cqe = wqe.signaled && wqe.length <= qp.inline_recv;
-  const ibv_sge* sge = &qp.send.sges[(wqe.index & (qp.send.ring.size() - 1)) * qp.send.max_sge];
+  const ibv_sge* sge = qp.send.sges_of(wqe.index);
   std::uint64_t begin = wqe.responses * std::uint64_t{qp.path_mtu};
   std::uint32_t copied = 0;
   while (copied < packet.payload) {

@@ -80,16 +80,15 @@ Packet& Requester::make_packet(SimQp& qp, SendWqe& wqe) {
 // Inline payload is in the WQE; other payload is read by DMA while the unit goes on. Packets leave in order.
 void Requester::send_payload(SimQp& qp, SendWqe& wqe, Packet& packet) {
   SendQueue& queue = qp.send;
-  const std::uint64_t slot = wqe.index & (queue.ring.size() - 1);
   if (wqe.inlined) {
     if (packet.payload > 0) {
-      std::memcpy(packet.data, &queue.inline_data[slot * queue.max_inline] + packet.offset, packet.payload);
+      std::memcpy(packet.data, queue.inline_data_of(wqe.index) + packet.offset, packet.payload);
     }
   } else if (packet.payload > 0) {
     std::uint64_t begin = packet.offset;
     std::uint64_t left = packet.payload;
     for (std::uint32_t i = 0; i < wqe.sges && left > 0; ++i) {
-      const ibv_sge& sge = queue.sges[slot * queue.max_sge + i];
+      const ibv_sge& sge = queue.sges_of(wqe.index)[i];
       if (begin >= sge.length) {
         begin -= sge.length;
         continue;
@@ -117,15 +116,14 @@ void Requester::payload_read(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   Packet& packet = as_packet(argument);
   if (--packet.reads_left > 0) return;
-  const SendQueue& queue = qp.send;
-  const std::uint64_t slot = packet.wqe & (queue.ring.size() - 1);
+  SendQueue& queue = qp.send;
   // A repeated packet whose first copy was acknowledged meanwhile: the work request is done and its place may have
   // another one. The receiver drops the copy whatever is in it.
   const bool stale = qp.state != IBV_QPS_RTS || packet.life != qp.life || packet.wqe < queue.done;
   std::uint64_t begin = packet.offset;
   std::uint32_t copied = 0;
-  for (std::size_t i = slot * queue.max_sge; !stale && copied < packet.payload; ++i) {
-    const ibv_sge& sge = queue.sges[i];
+  for (const ibv_sge* next = queue.sges_of(packet.wqe); !stale && copied < packet.payload; ++next) {
+    const ibv_sge& sge = *next;
     if (begin >= sge.length) {
       begin -= sge.length;
       continue;

@@ -51,7 +51,7 @@ void Responder::prefetch(RecvQueue& queue, Engine::Action fetched, void* owner, 
     const std::uint64_t rest = group - queue.fetching % group;
     const std::uint64_t count = std::min(rest, queue.posted - queue.fetching);
     if (count < rest && queue.fetching > queue.used) return;
-    const std::uint64_t begin = (queue.fetching & (queue.ring.size() - 1)) * queue.slot_bytes;
+    const std::uint64_t begin = queue.ring.place(queue.fetching) * queue.slot_bytes;
     queue.fetching += count;
     nic_.bus().dma_read(begin, count * queue.slot_bytes, fetched, owner, in_life(life, count));
   }

@@ -1,5 +1,5 @@
 // The queues of work requests: what the program has posted, and how far program and NIC are with it. Counts run from
-// the last reset of the QP; rings have a power of two of places.
+// the last reset of the QP.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -12,6 +12,7 @@
 
 #include "common/units.hpp"
 #include "nic_sim/cache_place.hpp"
+#include "nic_sim/ring.hpp"
 #include "nic_sim/send_layout.hpp"
 #include "pcie_model/wire/wqe.hpp"
 
@@ -74,10 +75,10 @@ struct VerbRules {
 };
 
 struct SendQueue {
-  std::vector<SendWqe> ring;
+  Ring<SendWqe> ring;
   std::vector<ibv_sge> sges;           // max_sge per slot
   std::vector<std::byte> inline_data;  // max_inline per slot
-  std::vector<Batch> batches;
+  Ring<Batch> batches;
   std::uint32_t depth = 0;
   std::uint32_t max_sge = 0;
   std::uint32_t max_inline = 0;
@@ -95,8 +96,10 @@ struct SendQueue {
   std::uint64_t batches_posted = 0;
   std::uint64_t batches_arrived = 0;
 
-  SendWqe& at(std::uint64_t n) { return ring[n & (ring.size() - 1)]; }
-  Batch& batch(std::uint64_t n) { return batches[n & (batches.size() - 1)]; }
+  SendWqe& at(std::uint64_t n) { return ring[n]; }
+  Batch& batch(std::uint64_t n) { return batches[n]; }
+  ibv_sge* sges_of(std::uint64_t n) { return &sges[ring.place(n) * max_sge]; }
+  std::byte* inline_data_of(std::uint64_t n) { return &inline_data[ring.place(n) * max_inline]; }
 };
 
 struct RecvWqe {
@@ -106,7 +109,7 @@ struct RecvWqe {
 };
 
 struct RecvQueue {
-  std::vector<RecvWqe> ring;
+  Ring<RecvWqe> ring;
   std::vector<ibv_sge> sges;
   std::uint32_t depth = 0;
   std::uint32_t max_sge = 0;
@@ -117,17 +120,17 @@ struct RecvQueue {
   std::uint64_t used = 0;
   std::uint64_t freed = 0;
 
-  // `places`: a power of two. `before_sges`: bytes of a WQE in front of its data segments.
+  // `places`: at least. `before_sges`: bytes of a WQE in front of its data segments.
   void resize(std::uint32_t wrs, std::uint32_t sges_each, std::size_t places, Bytes before_sges) {
     depth = wrs;
     max_sge = std::max(sges_each, 1u);
     slot_bytes = static_cast<std::uint32_t>(std::bit_ceil(before_sges.value + max_sge * kDataSegment.value));
     ring.resize(places);
-    sges.resize(places * max_sge);
+    sges.resize(ring.size() * max_sge);
   }
 
-  RecvWqe& at(std::uint64_t n) { return ring[n & (ring.size() - 1)]; }
-  ibv_sge* sges_of(std::uint64_t n) { return &sges[(n & (ring.size() - 1)) * max_sge]; }
+  RecvWqe& at(std::uint64_t n) { return ring[n]; }
+  ibv_sge* sges_of(std::uint64_t n) { return &sges[ring.place(n) * max_sge]; }
 };
 
 }  // namespace verbscope::sim

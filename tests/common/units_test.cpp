@@ -25,9 +25,9 @@ TEST(Units, QuantitiesAddAndScaleAndCompare) {
 }
 
 TEST(Units, TransferTimeRoundsToTheNearestPicosecond) {
-  EXPECT_EQ(transfer_time(Bytes(64), BytesPerSecond{6.4e9}), Picos(10'000));  // 64 B at 6.4 GB/s: 10 ns
-  EXPECT_EQ(transfer_time(Bytes(1), BytesPerSecond{3e12}), Picos(0));         // 0.33 ps
-  EXPECT_EQ(transfer_time(Bytes(2), BytesPerSecond{3e12}), Picos(1));         // 0.67 ps
+  EXPECT_EQ(TransferTime(BytesPerSecond{6.4e9})(Bytes(64)), Picos(10'000));  // 64 B at 6.4 GB/s: 10 ns
+  EXPECT_EQ(TransferTime(BytesPerSecond{3e12})(Bytes(1)), Picos(0));         // 0.33 ps
+  EXPECT_EQ(TransferTime(BytesPerSecond{3e12})(Bytes(2)), Picos(1));         // 0.67 ps
 }
 
 TEST(Units, RatesAreDecimal) {

@@ -32,8 +32,8 @@ struct Log {
   }
 };
 
-// The wheel covers 1024 buckets of 8192 ps: what is further away than 8.4 us waits elsewhere.
-constexpr std::int64_t kFar = 1024 * 8192;
+// The wheel covers 2048 buckets of 2048 ps: what is further away than 4.2 us waits elsewhere.
+constexpr std::int64_t kFar = 2048 * 2048;
 
 TEST(Engine, RunsEventsByTime) {
   Log log;

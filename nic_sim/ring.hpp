@@ -1,0 +1,31 @@
+// What is counted without end and kept in a power of two of places: work requests, batches, completions.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace verbscope::sim {
+
+template <class T>
+class Ring {
+ public:
+  explicit Ring(std::size_t wanted = 1) { resize(wanted); }
+  // Room for `wanted` at once or more; what was there is lost.
+  void resize(std::size_t wanted) {
+    const std::size_t places = std::bit_ceil(wanted);
+    places_ = std::make_unique<T[]>(places);
+    mask_ = places - 1;
+  }
+  std::size_t size() const { return mask_ + 1; }
+  std::size_t place(std::uint64_t n) const { return n & mask_; }
+  T& operator[](std::uint64_t n) { return places_[n & mask_]; }
+  const T& operator[](std::uint64_t n) const { return places_[n & mask_]; }
+
+ private:
+  std::unique_ptr<T[]> places_;
+  std::uint64_t mask_ = 0;
+};
+
+}  // namespace verbscope::sim
