@@ -8,9 +8,9 @@ namespace verbscope::sim {
 namespace {
 
 constexpr int kLineBytes = 64;
-constexpr std::uint32_t kAhead = 3;  // events
-constexpr int kObjectLines = 16;     // what an event looks at in a QP, the largest object
-constexpr int kArgumentLines = 3;    // in front of a packet's data
+constexpr std::uint64_t kMany = 1024;  // events: their objects do not stay in the processor's caches
+constexpr int kObjectLines = 16;       // what an event looks at in a QP, the largest object
+constexpr int kArgumentLines = 3;      // in front of a packet's data
 
 void fetch(const void* from, int lines) {
   for (int i = 0; i < lines; ++i) __builtin_prefetch(static_cast<const std::byte*>(from) + i * kLineBytes);
@@ -47,10 +47,16 @@ void Engine::make_room(Bucket& bucket) {
   bucket.room = room;
 }
 
+// Ties are in the order of scheduling as they stand there.
+void Engine::sort(Bucket& bucket) {
+  std::stable_sort(&bucket.events[bucket.first], &bucket.events[bucket.end],
+                   [](const Event& a, const Event& b) { return a.time < b.time; });
+  bucket.in_order = true;
+}
+
 // With many nodes the objects of an event have left the processor's caches since they were looked at last: asked for a
-// few events ahead, they come while those run.
-void Engine::fetch_ahead(const Bucket& bucket) {
-  const Event& event = bucket.events[bucket.first + kAhead - 1];
+// bucket ahead, they come while the events before it run.
+void Engine::fetch_ahead(const Event& event) {
   fetch(event.object, kObjectLines);
   fetch(reinterpret_cast<const void*>(event.argument), kArgumentLines);  // often a packet; any address may be asked for
 }
@@ -68,12 +74,15 @@ bool Engine::step() {
   }
   const std::uint64_t place = first_place();
   Bucket& bucket = wheel_[place];
+  if (!bucket.in_order) sort(bucket);
+  if (near_events_ > kMany) {
+    const Bucket& next = wheel_[(place + 1) % kBuckets];
+    if (bucket.first < next.end) fetch_ahead(next.events[bucket.first]);
+  }
   const Event event = bucket.events[bucket.first++];
   if (bucket.first == bucket.end) {
     bucket.first = bucket.end = 0;
     occupied_[place / 64] &= ~(std::uint64_t{1} << (place % 64));
-  } else if (bucket.end - bucket.first >= kAhead) {
-    fetch_ahead(bucket);
   }
   --near_events_;
   ++events_run_;

@@ -1,7 +1,7 @@
 // The discrete-event engine: a clock in integer picoseconds and a queue of actions ordered by time, ties by the order
-// in which they were scheduled. Near events stand in the buckets of a wheel, in order; a bucket is so short that few
-// events meet there. Far ones wait in a heap. None of this can be seen: the order is the same. Memory is what is
-// outstanding, never what has passed.
+// in which they were scheduled. Near events stand in the buckets of a wheel. A bucket is so short that few events meet
+// there, which are kept in order; many are sorted when the bucket is next. Far ones wait in a heap. None of this can be
+// seen: the order is the same. Memory is what is outstanding, never what has passed.
 #pragma once
 
 #include <array>
@@ -36,9 +36,10 @@ class Engine {
   }
 
   // The time of the next event, kNever when there is none.
-  std::int64_t next_time() const {
+  std::int64_t next_time() {
     if (near_events_ == 0) return first_far_;
-    const Bucket& bucket = wheel_[first_place()];
+    Bucket& bucket = wheel_[first_place()];
+    if (!bucket.in_order) sort(bucket);
     return bucket.events[bucket.first].time;
   }
 
@@ -58,6 +59,7 @@ class Engine {
   static constexpr int kBucketShift = 11;  // 2 ns a bucket
   static constexpr std::uint64_t kBuckets = 2048;
   static constexpr std::uint64_t kWords = kBuckets / 64;
+  static constexpr std::uint32_t kFew = 16;  // events of a bucket that are kept in order
 
   struct Event {
     std::int64_t time;
@@ -74,12 +76,13 @@ class Engine {
       return a.event.time != b.event.time ? a.event.time > b.event.time : a.order > b.order;
     }
   };
-  // Those from `first` to `end` wait, in order; those before have run.
+  // Those from `first` to `end` wait; those before have run, and when there are any the others are in order.
   struct Bucket {
     std::unique_ptr<Event[]> events;
     std::uint32_t first = 0;
     std::uint32_t end = 0;
     std::uint32_t room = 0;
+    bool in_order = true;
   };
 
   static std::int64_t bucket_number(std::int64_t time) { return time >> kBucketShift; }
@@ -92,8 +95,12 @@ class Engine {
     Bucket& bucket = wheel_[place];
     if (bucket.end == bucket.room) make_room(bucket);
     std::uint32_t at = bucket.end++;
-    for (; at > bucket.first && bucket.events[at - 1].time > event.time; --at)
-      bucket.events[at] = bucket.events[at - 1];
+    if (bucket.first == 0 && at >= kFew) {
+      bucket.in_order = bucket.in_order && bucket.events[at - 1].time <= event.time;
+    } else {
+      for (; at > bucket.first && bucket.events[at - 1].time > event.time; --at)
+        bucket.events[at] = bucket.events[at - 1];
+    }
     bucket.events[at] = event;
     occupied_[place / 64] |= std::uint64_t{1} << (place % 64);
     ++near_events_;
@@ -114,10 +121,12 @@ class Engine {
     far_from_ = (bucket_number(time) + static_cast<std::int64_t>(kBuckets)) << kBucketShift;
     if (first_far_ < far_from_) bring_near();
   }
-  void put_far(const Event& event);
-  void bring_near();
-  static void make_room(Bucket& bucket);
-  static void fetch_ahead(const Bucket& bucket);
+  // Rare, and kept out of the way of what is not.
+  [[gnu::cold]] void put_far(const Event& event);
+  [[gnu::cold]] void bring_near();
+  [[gnu::cold]] static void make_room(Bucket& bucket);
+  [[gnu::cold]] static void sort(Bucket& bucket);
+  [[gnu::noinline]] static void fetch_ahead(const Event& event);
 
   std::int64_t now_ = 0;
   std::int64_t far_from_ = static_cast<std::int64_t>(kBuckets) << kBucketShift;  // from there on the wheel has no place

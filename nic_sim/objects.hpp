@@ -76,7 +76,7 @@ struct alignas(64) Completion {
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
 struct SimCq : ibv_cq {
-  Ring<Completion> places{64};
+  Ring<Completion> places{8};
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
   bool overrun = false;
@@ -110,26 +110,27 @@ struct SimSrq : ibv_srq {
   int users = 0;
 };
 
+// What every event looks at stands together, what few do at the ends: simulations of many QPs wait for memory.
 struct SimQp : ibv_qp {
   Nic* nic;
-  Transport transport;
-  bool signal_all;
-  std::uint16_t life = 0;  // counts resets: what was under way before one comes to nothing
-  std::uint8_t port = 0;   // index from 0
+  QpContext requester_context;
+  QpContext responder_context;
   std::uint32_t qkey = 0;
   std::uint32_t path_mtu = 0;
   std::uint32_t peer_node = 0;
   std::uint32_t peer_qp = 0;
+  std::uint32_t inline_recv = 0;  // bytes that a CQE may carry in the place of a payload write
+  std::uint16_t life = 0;         // counts resets: what was under way before one comes to nothing
+  Transport transport;
+  bool signal_all;
   bool has_grh = false;
-  ibv_qp_cap caps;
-  ibv_qp_attr attributes;  // as modify_qp left them, for query_qp
+  std::uint8_t port = 0;  // index from 0
   SendQueue send;
-  RecvQueue recv;
   RequesterState requester;
+  RecvQueue recv;
   ResponderState responder;
-  QpContext requester_context;
-  QpContext responder_context;
-  std::uint32_t inline_recv = 0;     // bytes that a CQE may carry in the place of a payload write
+  ibv_qp_cap caps;
+  ibv_qp_attr attributes;            // as modify_qp left them, for query_qp
   std::vector<ibv_sge> srq_sges;     // of the RECV that was taken from the shared queue
   std::unique_ptr<Builder> builder;  // of a QP that was made for ibv_wr_*
 

@@ -16,9 +16,9 @@ namespace verbscope::sim {
 // READs and atomics under way, by work request, in order. Adapters allow 16 of a QP at once.
 inline constexpr std::uint32_t kMostReads = 16;
 struct ReadsUnderWay {
-  std::array<std::uint64_t, kMostReads> wqes{};
   std::uint64_t begun = 0;
   std::uint64_t ended = 0;
+  std::array<std::uint64_t, kMostReads> wqes{};
 
   std::uint64_t count() const { return begun - ended; }
   std::uint64_t oldest() const { return wqes[ended % kMostReads]; }
@@ -45,11 +45,11 @@ struct RequesterState {
   int retries_left = 0;
   int rnr_retries_left = 0;
   SimQp* next_in_line = nullptr;
-  PacketQueue unsent;  // packets in order, those whose payload is still being read among them
-  ReadsUnderWay reads;
+  PacketQueue unsent;               // packets in order, those whose payload is still being read among them
   PacketQueue answers;              // responses that are not handled yet, and acknowledgements behind them
   std::uint32_t answers_ready = 0;  // the unit has had its time for so many of them
   bool asked_again = false;         // for a response that was lost; nothing has come since
+  ReadsUnderWay reads;
 };
 
 // The last result of an atomic, kept for a repeated request.
@@ -70,13 +70,13 @@ struct ResponderState {
   PacketQueue answers;                // in order, those whose data are still being read among them
   std::uint32_t reads = 0;            // READs and atomics that are not answered yet
   std::uint32_t atomics = 0;          // that have not written yet
-  std::array<AtomicResult, kMostReads> results{};
-  std::uint64_t results_kept = 0;
   // The RECV of the present message.
   bool has_recv = false;
   RecvWqe recv{};
   std::uint64_t recv_index = 0;
   const ibv_sge* recv_sges = nullptr;
+  std::uint64_t results_kept = 0;
+  std::array<AtomicResult, kMostReads> results{};
 };
 
 }  // namespace verbscope::sim

@@ -76,17 +76,7 @@ struct VerbRules {
 
 struct SendQueue {
   Ring<SendWqe> ring;
-  std::vector<ibv_sge> sges;           // max_sge per slot
-  std::vector<std::byte> inline_data;  // max_inline per slot
   Ring<Batch> batches;
-  std::uint32_t depth = 0;
-  std::uint32_t max_sge = 0;
-  std::uint32_t max_inline = 0;
-  std::vector<VerbRules> verbs;  // by Verb, up to fetch_add
-  std::uint32_t slot_bytes = 0;  // fixed slots (mlx4); 0: packed blocks
-  std::uint64_t ring_bytes = 0;
-  std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
-
   // Work requests, counted since the QP was reset.
   std::uint64_t posted = 0;
   std::uint64_t arrived = 0;  // at the NIC
@@ -95,6 +85,16 @@ struct SendQueue {
   std::uint64_t freed = 0;    // the program has polled its completion, or a later one's
   std::uint64_t batches_posted = 0;
   std::uint64_t batches_arrived = 0;
+
+  std::vector<ibv_sge> sges;           // max_sge per slot
+  std::vector<std::byte> inline_data;  // max_inline per slot
+  std::uint32_t depth = 0;
+  std::uint32_t max_sge = 0;
+  std::uint32_t max_inline = 0;
+  std::uint32_t slot_bytes = 0;  // fixed slots (mlx4); 0: packed blocks
+  std::uint64_t ring_bytes = 0;
+  std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
+  std::vector<VerbRules> verbs;    // by Verb, up to fetch_add
 
   SendWqe& at(std::uint64_t n) { return ring[n]; }
   Batch& batch(std::uint64_t n) { return batches[n]; }
