@@ -23,8 +23,8 @@ namespace verbscope {
 ReportAssets report_assets() {
   return {.page = VERBSCOPE_ASSET(page),
           .style = VERBSCOPE_ASSET(style),
-          .script = VERBSCOPE_ASSET(data) + VERBSCOPE_ASSET(charts) + VERBSCOPE_ASSET(drawing) + VERBSCOPE_ASSET(table) +
-                    VERBSCOPE_ASSET(main),
+          .script = VERBSCOPE_ASSET(data) + VERBSCOPE_ASSET(charts) + VERBSCOPE_ASSET(drawing) +
+                    VERBSCOPE_ASSET(table) + VERBSCOPE_ASSET(main),
           .echarts = VERBSCOPE_ASSET(echarts)};
 }
 

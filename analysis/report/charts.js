@@ -3,6 +3,7 @@
 const maxCurves = 40;
 const maxMarkers = 2000;
 const maxBars = 60;
+const maxTimed = 12;
 const charts = {};
 
 function draw(id, options) {
@@ -93,11 +94,13 @@ function named(point) {
 // The names stand clear below the lowest figure of the other axis.
 const pointAxis = (some) => ({ type: "category", data: some.map(shortName), name: "point", axisLabel: { margin: 14 } });
 
+const firstOf = (most, all) => (all.length > most ? ", first " + most + " of " + all.length + " points" : "");
+
 function drawBytes() {
   const counted = state.shown.filter((point) => point.bytes);
   const some = counted.slice(0, maxBars);
   draw("bytes-chart", {
-    heading: marked("PCIe bytes of an operation" + (counted.length > maxBars ? ", first " + maxBars + " of " + counted.length + " points" : ""), some),
+    heading: marked("PCIe bytes of an operation" + firstOf(maxBars, counted), some),
     series: data.byte_kinds.map((kind, k) => ({ name: kind, type: "bar", stack: "bytes", itemStyle: { color: palette[k] },
       data: some.map((point) => point.bytes[k]) })),
     xAxis: pointAxis(some), yAxis: { type: "value", name: "bytes" },
@@ -132,21 +135,29 @@ function listResiduals() {
   element("residuals").replaceChildren(...lines.map((line) => make("li", line)));
 }
 
+// [microseconds, share of the trips that take at most so long in percent], from none on.
+function cumulated(histogram) {
+  const total = histogram.reduce((all, [, count]) => all + count, 0);
+  let sum = 0;
+  const shares = histogram.map(([ns, count]) => { sum += count; return [ns / 1000, (100 * sum) / total]; });
+  return shares.length ? [[shares[0][0], 0], ...shares] : [];
+}
+
 function drawLatency() {
-  const some = state.shown.filter((point) => point.latency.length > 0).slice(0, 12);
-  const series = [];
-  for (const point of some) {
-    for (const one of point.latency) {
-      let sum = 0;
-      const total = one.histogram.reduce((all, [, count]) => all + count, 0);
-      series.push({ name: shortName(point) + " " + one.name, type: "line", step: "end", symbol: "none",
-        lineStyle: { color: palette[series.length % palette.length], type: ["solid", "dashed", "dotted"][Math.floor(series.length / palette.length) % 3] },
-        data: one.histogram.map(([ns, count]) => { sum += count; return [ns / 1000, (100 * sum) / total]; }) });
-    }
-  }
+  const timed = state.shown.filter((point) => point.latency.length > 0);
+  const some = timed.slice(0, maxTimed);
+  const keys = varyingOptions(some).filter((key) => key !== "size");
+  const series = some.flatMap((point) => point.latency.map((one) => ({
+    name: [shortName(point), one.name, ...keys.map((key) => key + "=" + optionValue(point, key))].join(" "),
+    type: "line", step: "end", symbol: "none", data: cumulated(one.histogram) })));
+  series.forEach((one, i) => {
+    one.lineStyle = { color: palette[i % palette.length], type: ["solid", "dashed", "dotted"][Math.floor(i / palette.length) % 3] };
+  });
+  const times = series.flatMap((one) => one.data.map(([us]) => us));
+  const wide = Math.max(...times) > 10 * Math.min(...times) && Math.min(...times) > 0;
   draw("latency-chart", {
-    heading: marked("Share of trips that take at most so long", some), series,
-    xAxis: { type: "log", name: "microseconds" }, yAxis: { type: "value", name: "%", min: 0, max: 100 },
+    heading: marked("Share of trips that take at most so long" + firstOf(maxTimed, timed), some), series,
+    xAxis: { type: wide ? "log" : "value", name: "microseconds", scale: true }, yAxis: { type: "value", name: "%", min: 0, max: 100 },
     tooltip: { formatter: (at) => at.seriesName + "\n" + digits(at.value[1]) + " % within " + digits(at.value[0]) + " us" },
   });
 }
