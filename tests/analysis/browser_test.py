@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """The report in a real browser (headless Chromium): browser_test.py BIN FOLDER.
 
-It runs two small sweeps with the programs in BIN and adds a record with HTML in its strings. The page must open in under 2 s with
-no network request and no message on the console, and filter, sort, chart toggles, keyboard, theme, print and download must do what
-they say. So must a page of 10,000 points made of those records, which may take 3 s. FOLDER keeps the pages and screenshots in
-light and dark. Exits with 77 (skipped) where there is no Chromium.
+It runs two small sweeps with the programs in BIN and adds a record with HTML in its strings. The page must open in under 2 s
+with no network request and no message on the console, and filter, sort, chart toggles, keyboard, theme, print and download
+must do what they say. So must a page of 10,000 points made of those records, which may take 3 s. FOLDER keeps the pages and
+screenshots in light and dark. Exits with 77 (skipped) where there is no Chromium.
 """
 
 import json
