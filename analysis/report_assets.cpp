@@ -11,6 +11,7 @@ VERBSCOPE_EMBED(page, VERBSCOPE_REPORT_DIR "/page.html");
 VERBSCOPE_EMBED(style, VERBSCOPE_REPORT_DIR "/page.css");
 VERBSCOPE_EMBED(data, VERBSCOPE_REPORT_DIR "/data.js");
 VERBSCOPE_EMBED(charts, VERBSCOPE_REPORT_DIR "/charts.js");
+VERBSCOPE_EMBED(drawing, VERBSCOPE_REPORT_DIR "/drawing.js");
 VERBSCOPE_EMBED(table, VERBSCOPE_REPORT_DIR "/table.js");
 VERBSCOPE_EMBED(main, VERBSCOPE_REPORT_DIR "/main.js");
 VERBSCOPE_EMBED(echarts, VERBSCOPE_CHART_LIBRARY);
@@ -22,7 +23,8 @@ namespace verbscope {
 ReportAssets report_assets() {
   return {.page = VERBSCOPE_ASSET(page),
           .style = VERBSCOPE_ASSET(style),
-          .script = VERBSCOPE_ASSET(data) + VERBSCOPE_ASSET(charts) + VERBSCOPE_ASSET(table) + VERBSCOPE_ASSET(main),
+          .script = VERBSCOPE_ASSET(data) + VERBSCOPE_ASSET(charts) + VERBSCOPE_ASSET(drawing) +
+                    VERBSCOPE_ASSET(table) + VERBSCOPE_ASSET(main),
           .echarts = VERBSCOPE_ASSET(echarts)};
 }
 

@@ -49,13 +49,26 @@ Json latencies(const Record& record) {
   return out;
 }
 
+// To a hundredth of a percent, which is what the page shows: of thousands of points the loads are most of its data.
+double shown_load(const Load& load) {
+  return std::round(load.utilisation * 1e4) / 1e4;
+}
+
+// [resource, load, load of the busiest client] each; the resource as an index of resource_words.
 Json loads_json(const Loads& loads) {
   Json out = Json::array();
   for (const Load& load : loads.server) {
     const auto peer = std::ranges::find(loads.peers, load.resource, &Load::resource);
-    out.push_back(Json{{"words", words_for(load.resource)},
-                       {"load", load.utilisation},
-                       {"peer", peer == loads.peers.end() ? Json() : Json(peer->utilisation)}});
+    out.push_back(Json{static_cast<int>(load.resource), shown_load(load),
+                       peer == loads.peers.end() ? Json() : Json(shown_load(*peer))});
+  }
+  return out;
+}
+
+Json resource_words() {
+  Json out = Json::array();
+  for (int i = 0; i <= static_cast<int>(Resource::outstanding); ++i) {
+    out.push_back(words_for(static_cast<Resource>(i)));
   }
   return out;
 }
@@ -118,7 +131,8 @@ Json provenance(const std::vector<CompareRow>& rows) {
     const auto [at, fresh] = known.try_emplace(point_key(place), out.size());
     if (fresh) {
       place["points"] = 0;
-      place["from"] = place["to"] = time;
+      place["from"] = time;
+      place["to"] = time;
       out.push_back(place);
     }
     Json& entry = out[at->second];
@@ -187,7 +201,8 @@ Json report_data(const std::vector<CompareRow>& rows) {
   Json out{{"summary", summary(rows, points)},
            {"provenance", provenance(rows)},
            {"byte_kinds", kByteKinds},
-           {"event_groups", kEventNames}};
+           {"event_groups", kEventNames},
+           {"resources", resource_words()}};
   out["points"] = std::move(points);
   return out;
 }

@@ -7,8 +7,9 @@
 
 namespace verbscope {
 
-// {"points", "summary", "provenance", "byte_kinds", "event_groups"}: a point a row, with its comparison, explanation
-// and latency; the findings as sentences; each place and program that made records once.
+// {"points", "summary", "provenance", "byte_kinds", "event_groups", "resources"}: a point a row, with its comparison,
+// explanation and latency; the findings as sentences; each place and program that made records once; and the names of
+// what a point has as arrays.
 Json report_data(const std::vector<CompareRow>& rows);
 
 }  // namespace verbscope

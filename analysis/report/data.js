@@ -3,8 +3,9 @@
 // for markup: text goes in as text.
 const data = JSON.parse(document.getElementById("data").textContent);
 const points = data.points;
-const state = { filter: "", sort: "index", down: false, page: 0, chosen: null, shown: points };
 const pageRows = 200;
+const printedRows = 1000;
+const state = { filter: "", sort: "index", down: false, page: 0, rows: pageRows, chosen: null, shown: points };
 
 // Okabe and Ito's colours, apart for every kind of colour vision; forms and dashes tell curves apart as well.
 const palette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#6b6b6b"];
@@ -22,10 +23,14 @@ function digits(value) {
   const size = Math.abs(value);
   return value.toFixed(size >= 100 ? 1 : size >= 1 || size === 0 ? 2 : 4);
 }
-const percent = (value) => (value === null || value === undefined ? "-" : (value >= 0 ? "+" : "") + value.toFixed(1) + " %");
+function percent(value) {
+  if (value === null || value === undefined) return "-";
+  const text = value.toFixed(1);
+  return (Number(text) === 0 ? "0.0" : value > 0 ? "+" + text : text) + " %";
+}
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-// The visible mark that a figure is simulated.
-const marked = (title, some) => (some.some((point) => point.simulated) ? title + "  [SIMULATED]" : title);
+// The visible mark that a figure is simulated: first, as a narrow chart cuts its title at the end.
+const marked = (title, some) => (some.some((point) => point.simulated) ? "[SIMULATED] " + title : title);
 const optionValue = (point, key) => (key in point.options ? point.options[key] : "-");
 
 // The options of some points that take more than one value.

@@ -18,6 +18,7 @@ function fillOptions() {
 
 function fillSummary() {
   element("simulated").hidden = !points.some((point) => point.simulated);
+  element("latency-section").hidden = !points.some((point) => point.latency.length > 0);
   for (const line of data.summary) element("summary").append(make("li", line));
   for (const one of data.provenance) {
     const list = make("dl");
@@ -26,9 +27,11 @@ function fillSummary() {
   }
 }
 
+const isDark = () => document.documentElement.dataset.theme === "dark";
 function setTheme(dark) {
   document.documentElement.dataset.theme = dark ? "dark" : "light";
   element("theme").setAttribute("aria-pressed", String(dark));
+  outdate();
 }
 
 function download() {
@@ -45,22 +48,23 @@ function start() {
   setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches);
   fillSummary();
   fillChoices();
-  element("benchmark").addEventListener("change", () => { fillOptions(); drawRate(); });
-  for (const id of ["option", "log", "bounds", "published"]) element(id).addEventListener("change", drawRate);
+  element("benchmark").addEventListener("change", () => { fillOptions(); outdate(["rate-chart"]); });
+  for (const id of ["option", "log", "bounds", "published"]) element(id).addEventListener("change", () => outdate(["rate-chart"]));
   element("filter").addEventListener("input", () => { state.filter = element("filter").value; state.page = 0; update(); });
   element("before").addEventListener("click", () => { --state.page; drawTable(); });
   element("after").addEventListener("click", () => { ++state.page; drawTable(); });
-  element("theme").addEventListener("click", () => { setTheme(document.documentElement.dataset.theme !== "dark"); drawAll(); });
+  element("theme").addEventListener("click", () => setTheme(!isDark()));
   element("print").addEventListener("click", () => window.print());
   if (data.records_left_out) {
     element("download").disabled = true;
     element("download").textContent = data.records_left_out;
   }
   element("download").addEventListener("click", download);
-  window.addEventListener("resize", () => Object.values(charts).forEach((chart) => chart.resize()));
-  window.addEventListener("beforeprint", () => { setTheme(false); drawAll(); });
+  window.addEventListener("resize", () => outdate());
+  window.addEventListener("beforeprint", startPrint);
+  window.addEventListener("afterprint", endPrint);
   update();
-  document.documentElement.dataset.ready = "true";
+  watchCharts();
 }
 
 start();

@@ -50,11 +50,11 @@ function drawHead() {
 
 function drawTable() {
   drawHead();
-  const pages = Math.max(1, Math.ceil(state.shown.length / pageRows));
+  const pages = Math.max(1, Math.ceil(state.shown.length / state.rows));
   state.page = Math.min(state.page, pages - 1);
   const body = element("table").tBodies[0];
   body.replaceChildren();
-  for (const point of state.shown.slice(state.page * pageRows, (state.page + 1) * pageRows)) {
+  for (const point of state.shown.slice(state.page * state.rows, (state.page + 1) * state.rows)) {
     const row = make("tr", undefined, { tabindex: "0", "data-id": point.id, "aria-selected": String(point === state.chosen) });
     for (const column of columns) {
       const value = column.value(point);
@@ -68,7 +68,8 @@ function drawTable() {
     });
     body.append(row);
   }
-  element("shown").textContent = state.shown.length + " of " + points.length + " points" + (pages > 1 ? ", page " + (state.page + 1) + " of " + pages : "");
+  element("shown").textContent = state.shown.length + " of " + points.length + " points" + (state.filter.trim() ? " have “" + state.filter.trim() + "”" : "") +
+    (pages > 1 ? ", page " + (state.page + 1) + " of " + pages : "");
   element("before").hidden = element("after").hidden = pages === 1;
   element("before").disabled = state.page === 0;
   element("after").disabled = state.page === pages - 1;
@@ -87,11 +88,13 @@ function choose(point) {
     for (const advice of point.advice) list.append(make("li", advice));
     place.append(list);
   }
-  drawLoads();
+  element("loads-chart").hidden = point.loads.length === 0;
+  outdate(["loads-chart"]);
 }
 
 function update() {
   applyFilter();
   drawTable();
-  drawAll();
+  listResiduals();
+  outdate();
 }
