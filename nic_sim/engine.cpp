@@ -18,8 +18,8 @@ void fetch(const void* from, int lines) {
 
 }  // namespace
 
-void Engine::put_far(const Event& event) {
-  far_.push({event, far_order_++});
+void Engine::put_far(std::int64_t time, Action action, void* object, std::uint64_t argument) {
+  far_.push({{time, action, object, argument}, far_order_++});
   first_far_ = far_.top().event.time;
 }
 

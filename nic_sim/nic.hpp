@@ -67,13 +67,26 @@ class Nic {
   void write_memory(std::uint64_t address, Packet& packet);
 
   // Writes a CQE over PCIe and wakes who polls for it. `what.visible` is not looked at.
-  void complete(SimCq& cq, const Completion& what);
+  // Inline: what the caller says goes straight to its place.
+  void complete(SimCq& cq, const Completion& what) {
+    if (cq.waiting() == static_cast<std::uint64_t>(cq.cqe)) {
+      cq.overrun = true;  // the program sees it at its next poll; what came before stays readable
+      return;
+    }
+    const Picos visible = write_cqe(cq);
+    Completion& completion = cq.next_place();
+    completion = what;
+    completion.visible = visible;
+    tell_of(cq, completion);
+  }
 
   // Puts the QP into the error state: everything outstanding completes as flushed.
   void fail_qp(SimQp& qp);
 
  private:
   static void memory_written(void* nic, std::uint64_t packet);
+  Picos write_cqe(const SimCq& cq);
+  void tell_of(SimCq& cq, const Completion& completion);
 
   Engine& engine_;
   Fabric& fabric_;

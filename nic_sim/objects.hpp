@@ -87,14 +87,15 @@ struct SimCq : ibv_cq {
   std::uint64_t waiting() const { return written - polled; }
   Completion& at(std::uint64_t n) { return places[n]; }
 
-  // There must be room.
-  void push(const Completion& completion) {
-    if (waiting() == places.size()) {
-      Ring<Completion> more(places.size() * 2);
-      for (std::uint64_t n = polled; n < written; ++n) more[n] = at(n);
-      std::swap(places, more);
-    }
-    at(written++) = completion;
+  // For the next one that is written. There must be room.
+  Completion& next_place() {
+    if (waiting() == places.size()) grow();
+    return at(written++);
+  }
+  void grow() {
+    Ring<Completion> more(places.size() * 2);
+    for (std::uint64_t n = polled; n < written; ++n) more[n] = at(n);
+    std::swap(places, more);
   }
 };
 

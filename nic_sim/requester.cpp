@@ -202,6 +202,7 @@ void Requester::translate(SimQp& qp) {
       }
     }
   }
+  if (wqe.inlined && wqe.length > 0) __builtin_prefetch(qp.send.inline_data_of(wqe.index));
   if (missing == 0) return begin_service(qp);
   nic_.bus().dma_read(0, missing * kCacheLine.value, &translations_read, &qp, 0);
 }
