@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "nic_sim/prefetch.hpp"
+
 namespace verbscope::sim {
 
 namespace {
 
-constexpr int kLineBytes = 64;
-constexpr std::uint64_t kMany = 1024;  // events: their objects do not stay in the processor's caches
-constexpr int kObjectLines = 16;       // what an event looks at in a QP, the largest object
-constexpr int kArgumentLines = 3;      // in front of a packet's data
-
-void fetch(const void* from, int lines) {
-  for (int i = 0; i < lines; ++i) __builtin_prefetch(static_cast<const std::byte*>(from) + i * kLineBytes);
-}
+constexpr std::uint64_t kMany = 1024;          // events: their objects do not stay in the processor's caches
+constexpr std::uint64_t kObjectBytes = 1000;   // what an event looks at in a QP, the largest object
+constexpr std::uint64_t kArgumentBytes = 160;  // in front of a packet's data
 
 }  // namespace
 
@@ -57,8 +54,8 @@ void Engine::sort(Bucket& bucket) {
 // With many nodes the objects of an event have left the processor's caches since they were looked at last: asked for a
 // bucket ahead, they come while the events before it run.
 void Engine::fetch_ahead(const Event& event) {
-  fetch(event.object, kObjectLines);
-  fetch(reinterpret_cast<const void*>(event.argument), kArgumentLines);  // often a packet; any address may be asked for
+  prefetch(event.object, kObjectBytes);
+  prefetch(event.argument, kArgumentBytes);  // often a packet
 }
 
 std::size_t Engine::places() const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "nic_sim/prefetch.hpp"
+
 namespace verbscope::sim {
 namespace {
 
@@ -11,15 +13,8 @@ constexpr std::uint32_t kFirstQpNumber = 0x100;
 // Memory keys: an index, and 8 bits that change with each registration so that a stale key is noticed.
 constexpr std::uint32_t kKeyTagBits = 8;
 
-// The simulated NIC looks addresses up some time before it reads or writes there: the memory of the program comes into
-// the caches of this processor meanwhile. Enough for small messages; long ones are fetched ahead by the processor.
-void fetch_memory(std::uint64_t address, std::uint64_t bytes) {
-  constexpr std::uint64_t kMost = 256;
-  const std::uint64_t end = address + std::min(bytes, kMost);
-  for (std::uint64_t line = address & ~(kCacheLine.value - 1); line < end; line += kCacheLine.value) {
-    __builtin_prefetch(reinterpret_cast<const void*>(line), 1);
-  }
-}
+// A message's bytes that are asked for ahead; those of a long one the processor fetches by itself.
+constexpr std::uint64_t kMostAhead = 256;
 
 }  // namespace
 
@@ -116,7 +111,7 @@ std::uint64_t Nic::missing_translations(std::uint32_t key, std::uint64_t address
   const std::uint32_t index = (key >> kKeyTagBits) - 1;
   SimMr* mr = index < mrs_.size() ? mrs_[index] : nullptr;
   if (mr == nullptr || mr->lkey != key || bytes == 0 || !mr->holds(address, bytes)) return 0;
-  fetch_memory(address, bytes);
+  prefetch(address, std::min(bytes, kMostAhead));  // the program's memory, which the NIC will read or write soon
   const std::uint64_t first_page = reinterpret_cast<std::uint64_t>(mr->addr) >> mr->page_bits;
   const std::uint64_t begin = (address >> mr->page_bits) - first_page;
   const std::uint64_t end = ((address + bytes - 1) >> mr->page_bits) - first_page + 1;

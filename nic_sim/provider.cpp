@@ -183,7 +183,7 @@ ibv_srq* SimProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   srq->pd = pd;
   srq->srq_context = attr->srq_context;
   srq->nic = &nic_;
-  srq->queue.resize(asked.max_wr, asked.max_sge, std::bit_ceil(asked.max_wr + 1), kSrqNextSegment);
+  srq->queue.resize(asked.max_wr, asked.max_sge, asked.max_wr + 1, kSrqNextSegment);
   ++as_sim(pd).users;
   return srq;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "nic_sim/nic.hpp"
+#include "nic_sim/prefetch.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -202,7 +203,7 @@ void Requester::translate(SimQp& qp) {
       }
     }
   }
-  if (wqe.inlined && wqe.length > 0) __builtin_prefetch(qp.send.inline_data_of(wqe.index));
+  if (wqe.inlined && wqe.length > 0) prefetch(qp.send.inline_data_of(wqe.index), wqe.length);
   if (missing == 0) return begin_service(qp);
   nic_.bus().dma_read(0, missing * kCacheLine.value, &translations_read, &qp, 0);
 }

@@ -1,0 +1,21 @@
+// Asking this machine's processor for memory that the simulation will soon look at.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "pcie_model/wire/pcie.hpp"
+
+namespace verbscope::sim {
+
+// The cache lines of [address, address + bytes) come while other work is done. Any address may be asked for.
+inline void prefetch(std::uint64_t address, std::uint64_t bytes) {
+  for (std::uint64_t line = address & ~(kCacheLine.value - 1); line < address + bytes; line += kCacheLine.value) {
+    __builtin_prefetch(reinterpret_cast<const void*>(line));
+  }
+}
+inline void prefetch(const void* begin, std::uint64_t bytes) {
+  prefetch(reinterpret_cast<std::uint64_t>(begin), bytes);
+}
+
+}  // namespace verbscope::sim
