@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds and runs every tier of tests, one ctest run after another, and ends with a line of counts for each. A failing run
-# does not keep the later ones from running. With CI=true a test that is skipped is a failure.
+# Builds and runs every tier of tests, one ctest run after another, and ends with what did not pass and a line of counts for
+# each. A failing run does not keep the later ones from running. With CI=true a test that is skipped is a failure.
 # Arguments go to every cmake configuration.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -8,6 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 configure_options=("$@")
 jobs=$(nproc)
 summary=()
+not_passed=()
 failed=0
 
 # count NAME FILE: the number in attribute NAME of the first test suite of a JUnit file.
@@ -15,7 +16,7 @@ count() { sed -n "s/^.*[[:space:]]$1=\"\([0-9]*\)\".*$/\1/p" "$2" | head -n 1; }
 
 # record_run NAME STATUS FILE: adds the line of a ctest run to the summary.
 record_run() {
-  local name=$1 status=$2 junit=$3 tests failures skipped disabled
+  local name=$1 status=$2 junit=$3 tests failures skipped disabled text
   if [[ ! -s $junit ]]; then
     summary+=("$(printf '%-12s did not run' "$name")") failed=1
     return
@@ -24,6 +25,8 @@ record_run() {
   skipped=$(count skipped "$junit") disabled=$(count disabled "$junit")
   summary+=("$(printf '%-12s %4d tests: %4d passed, %d failed, %d skipped, %4d s' "$name" "$tests" \
     $((tests - failures - skipped - disabled)) "$failures" $((skipped + disabled)) "$SECONDS")")
+  text=$(tests/failed_tests.py "$name" "$junit")
+  [[ -z $text ]] || not_passed+=("$text")
   ((status == 0)) || failed=1
   if ((skipped + disabled > 0)) && [[ ${CI:-} == true ]]; then failed=1; fi
 }
@@ -54,6 +57,7 @@ tier asan-ubsan --label-exclude 'callgrind|static' --exclude-regex "$grids"
 tier tsan --label-regex threads
 tier fuzz --label-regex fuzz
 
+if ((${#not_passed[@]} > 0)); then printf '%s\n' "=== not passed" "${not_passed[@]}"; fi
 echo "=== summary"
 printf '%s\n' "${summary[@]}"
 exit "$failed"
