@@ -111,11 +111,12 @@ def console_tail(console, lines=40):
     return "--- the machine's console ends with:\n" + "\n".join(text.splitlines()[-lines:])
 
 
-def boot(script, out, cache, variables, network=()):
+def boot(script, out, cache, variables, network=(), sockets=()):
     """Starts the machine, which runs the bash file `script` with `variables` in its environment; returns its process.
 
-    `out` (emptied first) is /run/verbscope inside, and has console.log. `network` are further arguments of QEMU. Raises
-    Unavailable. The caller ends the process; a SIGTERM to this one ends it as well.
+    `out` (emptied first) is /run/verbscope inside, and has console.log. `network` are further arguments of QEMU, which
+    inherits the `sockets` that they name by number. Raises Unavailable. The caller ends the process; a SIGTERM to this one
+    ends it as well.
     """
     require_host()
     shutil.rmtree(out, ignore_errors=True)
@@ -126,7 +127,8 @@ def boot(script, out, cache, variables, network=()):
     image = make_initramfs(kernel, cache)
     with (out / "console.log").open("wb") as log:
         machine = subprocess.Popen(qemu_command(kernel, image, out, network), stdin=subprocess.DEVNULL, stdout=log,
-                                   stderr=subprocess.STDOUT, env={**os.environ, "PATH": PATH}, start_new_session=True)
+                                   stderr=subprocess.STDOUT, env={**os.environ, "PATH": PATH}, start_new_session=True,
+                                   pass_fds=[each.fileno() for each in sockets])
     RUNNING.append(machine)
     # A time limit of ctest ends this process by SIGTERM: no machine must outlive it.
     signal.signal(signal.SIGTERM, lambda *_: ([each.kill() for each in RUNNING], os._exit(1)))

@@ -49,12 +49,14 @@ class Node:
         self.socket = folder.with_suffix(".socket")
         self.ssh_port, self.process, self.connection = free_port(), None, None
 
-    def boot(self, cache, network):
+    def boot(self, cache, data):
+        """`data` is this machine's end of the data network, which is there before either machine is: no port, no order."""
         arguments = ["-netdev", f"user,id=management,restrict=on,hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22",
                      "-device", f"virtio-net-pci,netdev=management,romfile=,mac=52:54:00:00:01:0{self.number}",
-                     "-netdev", f"socket,id=data,{network}",
+                     "-netdev", f"socket,id=data,fd={data.fileno()}",
                      "-device", f"virtio-net-pci,netdev=data,romfile=,mac=52:54:00:00:02:0{self.number}"]
-        self.process = machine.boot(HERE / "guest.sh", self.folder, cache, {"NODE": self.number}, arguments)
+        self.process = machine.boot(HERE / "guest.sh", self.folder, cache, {"NODE": self.number}, arguments, [data])
+        data.close()
 
     def give_keys(self, user_key):
         """Before the guest's script runs: it takes seconds to get there."""
@@ -110,15 +112,15 @@ class Cluster:
         folder.mkdir(parents=True)
         user_key = make_key(folder / "user_key")
         self.ssh_config.write_text(SSH_CONFIG.format(key=folder / "user_key", known_hosts=self.known_hosts))
-        data_port = free_port()
         self.nodes = [Node(1, folder / "node1", self.ssh_config), Node(2, folder / "node2", self.ssh_config)]
         known = ""
-        for node, end in zip(self.nodes, ["listen", "connect"]):
-            node.boot(cache, f"{end}=127.0.0.1:{data_port}")
+        for node, end in zip(self.nodes, socket.socketpair()):
+            node.boot(cache, end)
             known += node.give_keys(user_key)
         self.known_hosts.write_text(known)
         for node in self.nodes:
             node.connect(boot_limit_s)
+        self.nodes[1].run("busybox ping -c 1 -w 60 10.9.0.1")  # without the data network every check would fail, each in its way
 
     def hosts_file(self, path, **changes):
         """Writes a hosts file of both nodes; changes: name of a node -> the words that follow it instead."""
