@@ -18,8 +18,9 @@ class Rates(BenchmarkTest):
             self.assertEqual(record["config"]["connection"], transport)
             self.assertEqual(record["config"]["post_list"], post_list)
             self.assertTrue(record["config"]["ib_dev"].startswith(DEVICE))
-            self.assertGreater(record["result"]["rate_mops"], 0)
             self.assertGreater(record["result"]["window_s"], 0)
+        # The server counts. A client that starves hears of the window when it is over, and has no rate of its own.
+        self.assertGreater(records[0]["result"]["rate_mops"], 0)
         validation = records[0]["result"]["validation"]  # the server knows what either side received
         self.assertEqual(validation["wrong"], 0)
         self.assertGreater(validation["checked"], 0)
