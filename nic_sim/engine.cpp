@@ -44,6 +44,24 @@ void Engine::make_room(Bucket& bucket) {
   bucket.room = room;
 }
 
+void Engine::put_in_more_room(std::int64_t time, Action action, void* object, std::uint64_t argument) {
+  make_room(wheel_[place_of(time)]);
+  put({time, action, object, argument});
+}
+
+// A bucket of few stays in order, one of many is sorted when it is next.
+void Engine::put_before_others(std::int64_t time, Action action, void* object, std::uint64_t argument) {
+  Bucket& bucket = wheel_[place_of(time)];
+  std::uint32_t at = bucket.end++;
+  if (bucket.first == 0 && at >= kFew) {
+    bucket.in_order = false;
+  } else {
+    for (; at > bucket.first && bucket.events[at - 1].time > time; --at) bucket.events[at] = bucket.events[at - 1];
+  }
+  bucket.events[at] = {time, action, object, argument};
+  ++near_events_;
+}
+
 // Ties are in the order of scheduling as they stand there.
 void Engine::sort(Bucket& bucket) {
   std::stable_sort(&bucket.events[bucket.first], &bucket.events[bucket.end],

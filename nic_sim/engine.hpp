@@ -91,19 +91,18 @@ class Engine {
   }
 
   // By value: an event stays in registers until it is in its place. One that is copied from memory just written holds
-  // up the processor, which cannot read in one piece what it has not yet stored in several.
+  // up the processor, which cannot read in one piece what it has not yet stored in several. Most events are the last of
+  // their bucket; what the others need is elsewhere, so that these save no registers.
   void put(Event event) {
     const std::uint64_t place = place_of(event.time);
     Bucket& bucket = wheel_[place];
-    if (bucket.end == bucket.room) make_room(bucket);
-    std::uint32_t at = bucket.end++;
-    if (bucket.first == 0 && at >= kFew) {
-      bucket.in_order = bucket.in_order && bucket.events[at - 1].time <= event.time;
-    } else {
-      for (; at > bucket.first && bucket.events[at - 1].time > event.time; --at)
-        bucket.events[at] = bucket.events[at - 1];
-    }
-    bucket.events[at] = event;
+    const std::uint32_t at = bucket.end;
+    if (at == bucket.room) return put_in_more_room(event.time, event.action, event.object, event.argument);
+    Event* const events = bucket.events.get();
+    if (at > bucket.first && events[at - 1].time > event.time)
+      return put_before_others(event.time, event.action, event.object, event.argument);
+    events[at] = event;
+    bucket.end = at + 1;
     occupied_[place / 64] |= std::uint64_t{1} << (place % 64);
     ++near_events_;
   }
@@ -125,6 +124,8 @@ class Engine {
   }
   // Rare, and kept out of the way of what is not.
   [[gnu::cold]] void put_far(std::int64_t time, Action action, void* object, std::uint64_t argument);
+  [[gnu::cold]] void put_in_more_room(std::int64_t time, Action action, void* object, std::uint64_t argument);
+  [[gnu::noinline]] void put_before_others(std::int64_t time, Action action, void* object, std::uint64_t argument);
   [[gnu::cold]] void bring_near();
   [[gnu::cold]] static void make_room(Bucket& bucket);
   [[gnu::cold]] static void sort(Bucket& bucket);
