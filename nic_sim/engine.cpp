@@ -16,70 +16,83 @@ constexpr std::uint64_t kArgumentBytes = 160;  // in front of a packet's data
 }  // namespace
 
 void Engine::put_far(std::int64_t time, Action action, void* object, std::uint64_t argument) {
-  far_.push({{time, action, object, argument}, far_order_++});
-  first_far_ = far_.top().event.time;
+  far_.push({time, action, object, argument, far_order_++});
+  first_far_ = far_.top().time;
 }
 
 // Puts those far events into the wheel that it reaches now: before any near one is scheduled for their buckets, so that
 // ties keep their order.
 void Engine::bring_near() {
   while (first_far_ < far_from_) {
-    put(far_.top().event);
+    const FarEvent event = far_.top();
     far_.pop();
-    first_far_ = far_.empty() ? kNever : far_.top().event.time;
+    first_far_ = far_.empty() ? kNever : far_.top().time;
+    put(event.time, event.action, event.object, event.argument);
   }
-}
-
-void Engine::make_room(Bucket& bucket) {
-  if (bucket.first > bucket.room / 2) {  // over those that have run
-    std::copy(&bucket.events[bucket.first], &bucket.events[bucket.end], &bucket.events[0]);
-    bucket.end -= bucket.first;
-    bucket.first = 0;
-    return;
-  }
-  const std::uint32_t room = std::max(2 * bucket.room, 2u);
-  auto events = std::make_unique_for_overwrite<Event[]>(room);
-  std::copy_n(bucket.events.get(), bucket.end, events.get());
-  bucket.events = std::move(events);
-  bucket.room = room;
 }
 
 void Engine::put_in_more_room(std::int64_t time, Action action, void* object, std::uint64_t argument) {
-  make_room(wheel_[place_of(time)]);
-  put({time, action, object, argument});
+  const auto begin = static_cast<std::uint32_t>(events_.size());
+  events_.resize(std::max<std::size_t>(2 * events_.size(), 16));
+  free_ = begin;
+  for (std::uint32_t i = begin; i + 1 < events_.size(); ++i) events_[i].next = i + 1;
+  events_.back().next = kNone;
+  put(time, action, object, argument);
 }
 
-// A bucket of few stays in order, one of many is sorted when it is next.
-void Engine::put_before_others(std::int64_t time, Action action, void* object, std::uint64_t argument) {
-  Bucket& bucket = wheel_[place_of(time)];
-  std::uint32_t at = bucket.end++;
-  if (bucket.first == 0 && at >= kFew) {
-    bucket.in_order = false;
-  } else {
-    for (; at > bucket.first && bucket.events[at - 1].time > time; --at) bucket.events[at] = bucket.events[at - 1];
+// Behind those of its time. Where it would stand far from the first, it waits at the end until the bucket is sorted;
+// but not in the bucket whose events run, which would be sorted again and again.
+void Engine::put_before_others(std::uint64_t place, std::uint32_t index) {
+  Bucket& bucket = wheel_[place];
+  Event& event = events_[index];
+  if (!unsorted_.has(place)) {
+    std::uint32_t* link = &bucket.first;
+    int passed = 0;
+    const bool current = place == place_of(now_);
+    while ((passed < kFew || current) && !later(events_[*link], event)) {
+      link = &events_[*link].next;
+      ++passed;
+    }
+    if (passed < kFew || current) {
+      event.next = *link;
+      *link = index;
+      return;
+    }
+    unsorted_.set(place);
   }
-  bucket.events[at] = {time, action, object, argument};
-  ++near_events_;
+  events_[bucket.last].next = index;
+  bucket.last = index;
 }
 
 // Ties are in the order of scheduling as they stand there.
-void Engine::sort(Bucket& bucket) {
-  std::stable_sort(&bucket.events[bucket.first], &bucket.events[bucket.end],
-                   [](const Event& a, const Event& b) { return a.time < b.time; });
-  bucket.in_order = true;
+void Engine::sort(std::uint64_t place) {
+  Bucket& bucket = wheel_[place];
+  sorting_.clear();
+  for (std::uint32_t i = bucket.first; i != kNone; i = events_[i].next) sorting_.push_back(i);
+  std::stable_sort(sorting_.begin(), sorting_.end(),
+                   [this](std::uint32_t a, std::uint32_t b) { return later(events_[b], events_[a]); });
+  std::uint32_t* link = &bucket.first;
+  for (const std::uint32_t i : sorting_) {
+    *link = i;
+    link = &events_[i].next;
+  }
+  *link = kNone;
+  bucket.last = sorting_.back();
+  unsorted_.clear(place);
 }
 
 // With many nodes the objects of an event have left the processor's caches since they were looked at last: asked for a
 // bucket ahead, they come while the events before it run.
-void Engine::fetch_ahead(const Event& event) {
+void Engine::fetch_ahead(std::uint64_t place) {
+  if (ahead_of_ != place) {
+    ahead_of_ = place;
+    ahead_ = wheel_[(place + 1) % kBuckets].first;
+  }
+  if (ahead_ == kNone) return;
+  const Event& event = events_[ahead_];
   prefetch(event.object, kObjectBytes);
   prefetch(event.argument, kArgumentBytes);  // often a packet
-}
-
-std::size_t Engine::places() const {
-  std::size_t sum = far_.size();
-  for (const Bucket& bucket : wheel_) sum += bucket.room;
-  return sum;
+  ahead_ = event.next;
 }
 
 bool Engine::step() {
@@ -89,20 +102,22 @@ bool Engine::step() {
   }
   const std::uint64_t place = first_place();
   Bucket& bucket = wheel_[place];
-  if (!bucket.in_order) sort(bucket);
-  if (near_events_ > kMany) {
-    const Bucket& next = wheel_[(place + 1) % kBuckets];
-    if (bucket.first < next.end) fetch_ahead(next.events[bucket.first]);
-  }
-  const Event event = bucket.events[bucket.first++];
-  if (bucket.first == bucket.end) {
-    bucket.first = bucket.end = 0;
-    occupied_[place / 64] &= ~(std::uint64_t{1} << (place % 64));
-  }
+  if (unsorted_.has(place)) sort(place);
+  if (near_events_ > kMany) fetch_ahead(place);
+  const std::uint32_t index = bucket.first;
+  Event& event = events_[index];
+  const Action action = event.action;
+  void* const object = event.object;
+  const std::uint64_t argument = event.argument;
+  const std::int64_t time = time_of(event);
+  bucket.first = event.next;
+  if (bucket.first == kNone) occupied_.clear(place);
+  event.next = free_;
+  free_ = index;
   --near_events_;
   ++events_run_;
-  set_now(event.time);
-  event.action(event.object, event.argument);
+  set_now(time);
+  action(object, argument);
   return true;
 }
 

@@ -1,14 +1,14 @@
 // The discrete-event engine: a clock in integer picoseconds and a queue of actions ordered by time, ties by the order
-// in which they were scheduled. Near events stand in the buckets of a wheel. A bucket is so short that few events meet
-// there, which are kept in order; many are sorted when the bucket is next. Far ones wait in a heap. None of this can be
-// seen: the order is the same. Memory is what is outstanding, never what has passed.
+// in which they were scheduled. Near events stand in the buckets of a wheel: lists, whose places are taken again as
+// soon as they are free, so that they stay in the processor's caches. A bucket is so short that few events meet there,
+// which are kept in order; many are sorted when the bucket is next. Far ones wait in a heap. None of this can be seen:
+// the order is the same. Memory is what is outstanding, never what has passed.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <queue>
 #include <vector>
 
@@ -29,7 +29,7 @@ class Engine {
   void schedule(Picos when, Action action, void* object, std::uint64_t argument = 0) {
     const std::int64_t time = when.count() > now_ ? when.count() : now_;
     if (time < far_from_) {
-      put({time, action, object, argument});
+      put(time, action, object, argument);
     } else {
       put_far(time, action, object, argument);
     }
@@ -38,9 +38,9 @@ class Engine {
   // The time of the next event, kNever when there is none.
   std::int64_t next_time() {
     if (near_events_ == 0) return first_far_;
-    Bucket& bucket = wheel_[first_place()];
-    if (!bucket.in_order) sort(bucket);
-    return bucket.events[bucket.first].time;
+    const std::uint64_t place = first_place();
+    if (unsorted_.has(place)) sort(place);
+    return time_of(events_[wheel_[place].first]);
   }
 
   // Runs the next event; false when there is none.
@@ -52,68 +52,88 @@ class Engine {
   }
 
   std::uint64_t events_run() const { return events_run_; }
-  // Events that there is memory for: what was outstanding at most, in each part of the wheel.
-  std::size_t places() const;
+  // Events that there is memory for: what was outstanding at most.
+  std::size_t places() const { return events_.size() + far_.size(); }
 
  private:
-  static constexpr int kBucketShift = 12;  // 4.1 ns a bucket
-  static constexpr std::uint64_t kBuckets = 512;
-  static constexpr std::uint64_t kWords = kBuckets / 64;
-  static constexpr std::uint32_t kFew = 16;  // events of a bucket that are kept in order
+  static constexpr int kBucketShift = 10;  // 1 ns a bucket
+  static constexpr std::uint64_t kBuckets = 2048;
+  static constexpr int kFew = 16;              // events of a bucket that are kept in order
+  static constexpr std::uint32_t kNone = ~0u;  // no event
 
-  struct Event {
+  // Half of a cache line. The wheel is so short that the low bits of its times are enough.
+  struct alignas(32) Event {
+    Action action;
+    void* object;
+    std::uint64_t argument;
+    std::uint32_t time;
+    std::uint32_t next;  // of the bucket, or free
+  };
+  struct FarEvent {
     std::int64_t time;
     Action action;
     void* object;
     std::uint64_t argument;
-  };
-  struct FarEvent {
-    Event event;
     std::uint64_t order;
   };
   struct Later {
     bool operator()(const FarEvent& a, const FarEvent& b) const {
-      return a.event.time != b.event.time ? a.event.time > b.event.time : a.order > b.order;
+      return a.time != b.time ? a.time > b.time : a.order > b.order;
     }
   };
-  // Those from `first` to `end` wait; those before have run, and when there are any the others are in order.
   struct Bucket {
-    std::unique_ptr<Event[]> events;
-    std::uint32_t first = 0;
-    std::uint32_t end = 0;
-    std::uint32_t room = 0;
-    bool in_order = true;
+    std::uint32_t first = kNone;
+    std::uint32_t last = kNone;
+  };
+  // A bit for each bucket.
+  struct Bits {
+    std::array<std::uint64_t, kBuckets / 64> words{};
+    bool has(std::uint64_t place) const { return (words[place / 64] >> (place % 64) & 1) != 0; }
+    void set(std::uint64_t place) { words[place / 64] |= std::uint64_t{1} << (place % 64); }
+    void clear(std::uint64_t place) { words[place / 64] &= ~(std::uint64_t{1} << (place % 64)); }
   };
 
   static std::int64_t bucket_number(std::int64_t time) { return time >> kBucketShift; }
   static std::uint64_t place_of(std::int64_t time) {
     return static_cast<std::uint64_t>(bucket_number(time)) % kBuckets;
   }
+  // Of two events of one bucket.
+  static bool later(const Event& a, const Event& b) { return static_cast<std::int32_t>(a.time - b.time) > 0; }
+  std::int64_t time_of(const Event& event) const {
+    return now_ + static_cast<std::int64_t>(event.time - static_cast<std::uint32_t>(now_));
+  }
 
-  // By value: an event stays in registers until it is in its place. One that is copied from memory just written holds
-  // up the processor, which cannot read in one piece what it has not yet stored in several. Most events are the last of
-  // their bucket; what the others need is elsewhere, so that these save no registers.
-  void put(Event event) {
-    const std::uint64_t place = place_of(event.time);
-    Bucket& bucket = wheel_[place];
-    const std::uint32_t at = bucket.end;
-    if (at == bucket.room) return put_in_more_room(event.time, event.action, event.object, event.argument);
-    Event* const events = bucket.events.get();
-    if (at > bucket.first && events[at - 1].time > event.time)
-      return put_before_others(event.time, event.action, event.object, event.argument);
-    events[at] = event;
-    bucket.end = at + 1;
-    occupied_[place / 64] |= std::uint64_t{1} << (place % 64);
+  // Most events are the last of their bucket; what the others need is elsewhere, so that these save no registers.
+  void put(std::int64_t time, Action action, void* object, std::uint64_t argument) {
+    const std::uint32_t index = free_;
+    if (index == kNone) return put_in_more_room(time, action, object, argument);
+    Event& event = events_[index];
+    free_ = event.next;
+    event.action = action;
+    event.object = object;
+    event.argument = argument;
+    event.time = static_cast<std::uint32_t>(time);
+    event.next = kNone;
     ++near_events_;
+    const std::uint64_t place = place_of(time);
+    Bucket& bucket = wheel_[place];
+    if (bucket.first == kNone) {
+      bucket.first = bucket.last = index;
+      occupied_.set(place);
+      return;
+    }
+    Event& last = events_[bucket.last];
+    if (later(last, event)) return put_before_others(place, index);
+    last.next = bucket.last = index;
   }
   // The place of the first bucket that has events; there is one.
   std::uint64_t first_place() const {
     const std::uint64_t begin = place_of(now_);
     std::uint64_t index = begin / 64;
-    std::uint64_t word = occupied_[index] & (~std::uint64_t{0} << (begin % 64));
+    std::uint64_t word = occupied_.words[index] & (~std::uint64_t{0} << (begin % 64));
     while (word == 0) {
-      index = (index + 1) % kWords;
-      word = occupied_[index];
+      index = (index + 1) % occupied_.words.size();
+      word = occupied_.words[index];
     }
     return index * 64 + static_cast<std::uint64_t>(std::countr_zero(word));
   }
@@ -125,21 +145,26 @@ class Engine {
   // Rare, and kept out of the way of what is not.
   [[gnu::cold]] void put_far(std::int64_t time, Action action, void* object, std::uint64_t argument);
   [[gnu::cold]] void put_in_more_room(std::int64_t time, Action action, void* object, std::uint64_t argument);
-  [[gnu::noinline]] void put_before_others(std::int64_t time, Action action, void* object, std::uint64_t argument);
   [[gnu::cold]] void bring_near();
-  [[gnu::cold]] static void make_room(Bucket& bucket);
-  [[gnu::cold]] static void sort(Bucket& bucket);
-  [[gnu::noinline]] static void fetch_ahead(const Event& event);
+  [[gnu::cold]] void sort(std::uint64_t place);
+  [[gnu::noinline]] void put_before_others(std::uint64_t place, std::uint32_t index);
+  [[gnu::noinline]] void fetch_ahead(std::uint64_t place);
 
   std::int64_t now_ = 0;
   std::int64_t far_from_ = static_cast<std::int64_t>(kBuckets) << kBucketShift;  // from there on the wheel has no place
   std::int64_t first_far_ = kNever;
   std::uint64_t near_events_ = 0;
   std::uint64_t events_run_ = 0;
-  std::array<std::uint64_t, kWords> occupied_{};  // a bit for each bucket
+  std::uint32_t free_ = kNone;         // the place that was freed last
+  std::uint32_t ahead_ = kNone;        // the event that is fetched next
+  std::uint64_t ahead_of_ = kBuckets;  // while the events of this place run
+  std::vector<Event> events_;
+  Bits occupied_;
+  Bits unsorted_;
   std::array<Bucket, kBuckets> wheel_;
   std::priority_queue<FarEvent, std::vector<FarEvent>, Later> far_;
   std::uint64_t far_order_ = 0;
+  std::vector<std::uint32_t> sorting_;
 };
 
 }  // namespace verbscope::sim
