@@ -64,20 +64,23 @@ void Engine::put_before_others(std::uint64_t place, std::uint32_t index) {
   bucket.last = index;
 }
 
-// Ties are in the order of scheduling as they stand there.
+// Ties are in the order of scheduling as they stand there: a key is the time and, below it, the position.
 void Engine::sort(std::uint64_t place) {
   Bucket& bucket = wheel_[place];
-  sorting_.clear();
-  for (std::uint32_t i = bucket.first; i != kNone; i = events_[i].next) sorting_.push_back(i);
-  std::stable_sort(sorting_.begin(), sorting_.end(),
-                   [this](std::uint32_t a, std::uint32_t b) { return later(events_[b], events_[a]); });
+  const std::uint32_t begin = events_[bucket.first].time & ~(kBucketPicos - 1);
+  sorted_.clear();
+  keys_.clear();
+  for (std::uint32_t i = bucket.first; i != kNone; i = events_[i].next) {
+    keys_.push_back(std::uint64_t{events_[i].time - begin} << 32 | sorted_.size());
+    sorted_.push_back(i);
+  }
+  std::sort(keys_.begin(), keys_.end());
   std::uint32_t* link = &bucket.first;
-  for (const std::uint32_t i : sorting_) {
-    *link = i;
-    link = &events_[i].next;
+  for (const std::uint64_t key : keys_) {
+    bucket.last = *link = sorted_[static_cast<std::uint32_t>(key)];
+    link = &events_[bucket.last].next;
   }
   *link = kNone;
-  bucket.last = sorting_.back();
   unsorted_.clear(place);
 }
 

@@ -57,6 +57,7 @@ class Engine {
 
  private:
   static constexpr int kBucketShift = 10;  // 1 ns a bucket
+  static constexpr std::uint32_t kBucketPicos = 1 << kBucketShift;
   static constexpr std::uint64_t kBuckets = 2048;
   static constexpr int kFew = 16;              // events of a bucket that are kept in order
   static constexpr std::uint32_t kNone = ~0u;  // no event
@@ -146,7 +147,7 @@ class Engine {
   [[gnu::cold]] void put_far(std::int64_t time, Action action, void* object, std::uint64_t argument);
   [[gnu::cold]] void put_in_more_room(std::int64_t time, Action action, void* object, std::uint64_t argument);
   [[gnu::cold]] void bring_near();
-  [[gnu::cold]] void sort(std::uint64_t place);
+  [[gnu::noinline]] void sort(std::uint64_t place);
   [[gnu::noinline]] void put_before_others(std::uint64_t place, std::uint32_t index);
   [[gnu::noinline]] void fetch_ahead(std::uint64_t place);
 
@@ -164,7 +165,8 @@ class Engine {
   std::array<Bucket, kBuckets> wheel_;
   std::priority_queue<FarEvent, std::vector<FarEvent>, Later> far_;
   std::uint64_t far_order_ = 0;
-  std::vector<std::uint32_t> sorting_;
+  std::vector<std::uint32_t> sorted_;  // kept for their memory, as the next
+  std::vector<std::uint64_t> keys_;
 };
 
 }  // namespace verbscope::sim
