@@ -47,13 +47,9 @@ void Engine::put_before_others(std::uint64_t place, std::uint32_t index) {
   Event& event = events_[index];
   if (!unsorted_.has(place)) {
     std::uint32_t* link = &bucket.first;
-    int passed = 0;
-    const bool current = place == place_of(now_);
-    while ((passed < kFew || current) && !later(events_[*link], event)) {
-      link = &events_[*link].next;
-      ++passed;
-    }
-    if (passed < kFew || current) {
+    std::size_t left = place == place_of(now_) ? events_.size() : kFew;
+    for (; left > 0 && !later(events_[*link], event); --left) link = &events_[*link].next;
+    if (left > 0) {
       event.next = *link;
       *link = index;
       return;

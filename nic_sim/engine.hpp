@@ -7,6 +7,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <queue>
@@ -59,7 +60,7 @@ class Engine {
   static constexpr int kBucketShift = 10;  // 1 ns a bucket
   static constexpr std::uint32_t kBucketPicos = 1 << kBucketShift;
   static constexpr std::uint64_t kBuckets = 2048;
-  static constexpr int kFew = 16;              // events of a bucket that are kept in order
+  static constexpr std::size_t kFew = 16;      // events of a bucket that are kept in order
   static constexpr std::uint32_t kNone = ~0u;  // no event
 
   // Half of a cache line. The wheel is so short that the low bits of its times are enough.

@@ -1,7 +1,6 @@
 // Asking this machine's processor for memory that the simulation will soon look at.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "pcie_model/wire/pcie.hpp"

@@ -147,12 +147,23 @@ struct QpReceive {
   std::uint8_t min_rnr_timer = 12;      // RC: 0.64 ms (IBTA vol. 1, table "Encoding for RNR NAK Timer Field")
 };
 
+// RC retransmits after 4.096 us * 2^timeout without an acknowledgement: 67 ms (IBTA vol. 1, "Local ACK Timeout").
+inline constexpr std::uint8_t kAckTimeout = 14;
+
+// A timeout of at least twice the 4.096 us * 2^delay that a device states for an acknowledgement (ibv_device_attr,
+// local_ca_ack_delay; IBTA vol. 1, "Local CA ACK Delay"). It has 5 bits.
+constexpr std::uint8_t ack_timeout(std::uint8_t delay) {
+  const int longest = delay < 31 ? delay + 1 : 31;
+  return longest > kAckTimeout ? static_cast<std::uint8_t>(longest) : kAckTimeout;
+}
+
+// RTR..RTS of the sending side. UD has only the PSN.
 struct QpSend {
   std::uint32_t psn = 0;
-  std::uint8_t timeout = 14;       // RC: 4.096 us * 2^timeout = 67 ms (IBTA vol. 1, "Local ACK Timeout")
-  std::uint8_t retry_count = 7;    // RC
-  std::uint8_t rnr_retry = 7;      // RC: 7 means for ever
-  std::uint8_t max_rd_atomic = 1;  // RC: own READs and atomics outstanding
+  std::uint8_t timeout = kAckTimeout;  // RC
+  std::uint8_t retry_count = 7;        // RC
+  std::uint8_t rnr_retry = 7;          // RC: 7 means for ever
+  std::uint8_t max_rd_atomic = 1;      // RC: own READs and atomics outstanding
 };
 
 class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {

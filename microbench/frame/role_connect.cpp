@@ -164,9 +164,7 @@ void Role::make_ready(std::size_t qp) {
   QpSend send;
   send.psn = psn_of(plan_.operation.seed, side_, qp);
   send.max_rd_atomic = static_cast<std::uint8_t>(rd_atomic_);
-  // An acknowledgement may take what the device says; the peer's is like this one (IBTA vol. 1, "Local CA ACK Delay").
-  const int longest = std::min(device().attributes().local_ca_ack_delay + 1, 31);
-  send.timeout = std::max(send.timeout, static_cast<std::uint8_t>(longest));
+  send.timeout = ack_timeout(device().attributes().local_ca_ack_delay);  // the peer's is taken to be the same
   qps_[qp].to_rts(send);
 }
 

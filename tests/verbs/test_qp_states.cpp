@@ -96,6 +96,16 @@ TEST(Transitions, UdHasOnlyTheQkeyAndThePsn) {
   EXPECT_EQ(seen[2].attr.sq_psn, 5u);
 }
 
+// Delay and timeout are both 4.096 us * 2^n: one more is twice the time (IBTA vol. 1, "Local ACK Timeout").
+TEST(AckTimeout, IsTwiceWhatTheDeviceStatesAndNeverBelowTheDefault) {
+  EXPECT_EQ(ack_timeout(0), kAckTimeout);
+  EXPECT_EQ(ack_timeout(13), 14);
+  EXPECT_EQ(ack_timeout(14), 15);
+  EXPECT_EQ(ack_timeout(15), 16);
+  EXPECT_EQ(ack_timeout(30), 31);
+  EXPECT_EQ(ack_timeout(31), 31);
+}
+
 TEST(Transitions, ErrorsNameTheQpAndTheTransition) {
   MockDevice mock;
   const Device device(mock, "");

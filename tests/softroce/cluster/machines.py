@@ -120,7 +120,8 @@ class Cluster:
         self.known_hosts.write_text(known)
         for node in self.nodes:
             node.connect(boot_limit_s)
-        self.nodes[1].run("busybox ping -c 1 -w 60 10.9.0.1")  # without the data network every check would fail, each in its way
+        # Without the data network every check would fail, each in its way.
+        self.nodes[1].run("busybox ping -c 1 -w 30 10.9.0.1")
 
     def hosts_file(self, path, **changes):
         """Writes a hosts file of both nodes; changes: name of a node -> the words that follow it instead."""
