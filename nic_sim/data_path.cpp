@@ -39,7 +39,7 @@ std::uint64_t length_of(const ibv_send_wr& wr) {
 // `ahead`: work requests that are to be posted before it.
 int check_send(const SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length, std::uint64_t ahead) {
   if (verb == Verb::recv) return EINVAL;
-  const VerbRules& rules = qp.send.verbs[static_cast<std::size_t>(verb)];
+  const VerbRules& rules = (*qp.send.verbs)[static_cast<std::size_t>(verb)];
   if (!rules.exists) return EINVAL;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send.max_sge) return EINVAL;
   if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
@@ -110,7 +110,7 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
     wqe.target_qp = qp.peer_qp;
     write_remote(wqe, wr);
   }
-  SendLayout layout = queue.verbs[static_cast<std::size_t>(verb)].before_data;
+  SendLayout layout = (*queue.verbs)[static_cast<std::size_t>(verb)].before_data;
   if (wqe.inlined) {
     std::byte* out = length == 0 ? nullptr : queue.inline_data_of(wqe.index);
     for (int i = 0; i < wr.num_sge; ++i) {

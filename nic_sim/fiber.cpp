@@ -32,9 +32,9 @@ class NotedStack {
 
 Fiber::Fiber(Engine& engine, std::function<void()> body)
     : engine_(engine),
-      body_(std::move(body)),
       context_(std::allocator_arg, NotedStack(stack_),
-               [this](boost::context::fiber&& caller) { return enter(std::move(caller)); }) {}
+               [this](boost::context::fiber&& caller) { return enter(std::move(caller)); }),
+      body_(std::move(body)) {}
 
 boost::context::fiber Fiber::enter(boost::context::fiber&& caller) {
   caller_stack_ = inside_.arrive();

@@ -45,16 +45,16 @@ class Fiber {
   void suspend();
 
   Engine& engine_;
-  std::function<void()> body_;
-  StackBounds stack_;
-  StackBounds caller_stack_;
-  StackSwitch inside_;
-  boost::context::fiber context_;  // where the fiber goes on
-  boost::context::fiber caller_;   // where resume() goes on
+  boost::context::fiber caller_;  // where resume() goes on
   std::exception_ptr error_;
   bool parked_ = false;
   bool finished_ = false;
   bool abandoned_ = false;
+  StackSwitch inside_;
+  StackBounds caller_stack_;
+  StackBounds stack_;
+  boost::context::fiber context_;  // where the fiber goes on
+  std::function<void()> body_;
 };
 
 }  // namespace verbscope::sim

@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -76,13 +77,13 @@ struct alignas(64) Completion {
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
 struct SimCq : ibv_cq {
-  Ring<Completion> places{8};
+  alignas(64) Ring<Completion> places;
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
   bool overrun = false;
   Arming arming;
-  int users = 0;                    // QPs, counted once for each queue
-  std::vector<SimThread*> waiters;  // threads that poll it
+  int users = 0;                                          // QPs, counted once for each queue
+  boost::container::small_vector<SimThread*, 1> waiters;  // threads that poll it
 
   std::uint64_t waiting() const { return written - polled; }
   Completion& at(std::uint64_t n) { return places[n]; }
@@ -111,9 +112,23 @@ struct SimSrq : ibv_srq {
   int users = 0;
 };
 
-// What every event looks at stands together, what few do at the ends: simulations of many QPs wait for memory.
-struct SimQp : ibv_qp {
-  Nic* nic;
+// The attributes of a QP that its data path asks for, by their names in ibv_qp_attr.
+struct QpSettings {
+  unsigned qp_access_flags = 0;
+  std::uint8_t max_rd_atomic = 0;
+  std::uint8_t max_dest_rd_atomic = 0;
+  std::uint8_t timeout = 0;
+  std::uint8_t retry_cnt = 0;
+  std::uint8_t rnr_retry = 0;
+  std::uint8_t min_rnr_timer = 0;
+};
+
+// What every event looks at stands together in whole cache lines, what few do in front of it, beside libibverbs' locks,
+// and at the end: simulations of many QPs wait for memory.
+struct alignas(64) SimQp : ibv_qp {
+  ibv_qp_cap caps;
+  std::unique_ptr<Builder> builder;  // of a QP that was made for ibv_wr_*
+  alignas(64) Nic* nic;
   QpContext requester_context;
   QpContext responder_context;
   std::uint32_t qkey = 0;
@@ -126,14 +141,15 @@ struct SimQp : ibv_qp {
   bool signal_all;
   bool has_grh = false;
   std::uint8_t port = 0;  // index from 0
+  QpSettings settings;
   SendQueue send;
   RequesterState requester;
-  RecvQueue recv;
   ResponderState responder;
-  ibv_qp_cap caps;
-  ibv_qp_attr attributes;            // as modify_qp left them, for query_qp
-  std::vector<ibv_sge> srq_sges;     // of the RECV that was taken from the shared queue
-  std::unique_ptr<Builder> builder;  // of a QP that was made for ibv_wr_*
+  RecvQueue recv;
+  ReadsUnderWay reads;
+  AtomicResults results;
+  std::vector<ibv_sge> srq_sges;  // of the RECV that was taken from the shared queue
+  ibv_qp_attr attributes;         // the others as modify_qp left them, for query_qp
 
   SimSrq* shared_queue() const { return static_cast<SimSrq*>(srq); }
   RecvQueue& recv_queue() { return srq == nullptr ? recv : shared_queue()->queue; }

@@ -12,7 +12,7 @@
 
 namespace verbscope::sim {
 
-struct Packet {
+struct alignas(64) Packet {
   enum class Kind : std::uint8_t {
     request,
     ack,
@@ -38,6 +38,7 @@ struct Packet {
   bool counted = false;    // a response that ends one of the responder's reads
   bool completes = false;  // its work request is done, and signaled, when it has left the port
   std::uint8_t port = 0;   // index from 0; the same on both sides
+  std::uint16_t life = 0;  // SimQp::life of the sender's QP
   std::uint32_t source_node = 0;
   std::uint32_t target_node = 0;
   std::uint32_t source_qp = 0;
@@ -56,14 +57,13 @@ struct Packet {
   std::uint32_t length = 0;   // of the whole message, bytes
   std::uint64_t operand = 0;  // what is added or swapped in; in an atomic response, what was there before
   std::uint64_t compare = 0;
-  std::uint16_t life = 0;     // SimQp::life of the sender's QP
   std::byte* data = nullptr;  // `payload` bytes
 
  private:
   friend class PacketPool;
   static constexpr std::size_t kOwnBytes = 192;
-  std::byte own_[kOwnBytes];
   std::unique_ptr<std::byte[]> large_;  // kept with the packet once it was needed
+  std::byte own_[kOwnBytes];            // begins with a cache line
 };
 
 // Packets are reused; the pool grows to what is in flight at once.

@@ -25,13 +25,7 @@ void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
   queue.max_sge = std::max(cap.max_send_sge, 1u);
   queue.max_inline = cap.max_inline_data;
   const SlotSize slot = send_slot(family, qp.transport, cap.max_inline_data, cap.max_send_sge);
-  queue.verbs.clear();
-  for (const Verb verb : {Verb::send, Verb::write, Verb::read, Verb::compare_swap, Verb::fetch_add}) {
-    const WqeLayout* layout = find_wqe_layout(family, verb, qp.transport);
-    queue.verbs.push_back(layout == nullptr
-                              ? VerbRules{false, false, SendLayout(family)}
-                              : VerbRules{true, layout->may_inline, begin_layout(family, verb, qp.transport)});
-  }
+  queue.verbs = &transport_rules(family, qp.transport);
   queue.slot_bytes = slot.slot;
   queue.ring_bytes = std::bit_ceil(std::uint64_t{queue.depth} * (slot.slot > 0 ? slot.slot : slot.largest));
   queue.ring.resize(queue.depth);
@@ -69,6 +63,7 @@ void reset(SimQp& qp) {
   const std::uint32_t waiting_packets = qp.responder.waiting_packets;  // are still in line
   const PacketQueue answers = qp.responder.answers;                    // go back as their data arrive
   qp.responder = ResponderState{.unit = qp.responder.unit, .waiting_packets = waiting_packets, .answers = answers};
+  qp.results = AtomicResults{};
 }
 
 }  // namespace
@@ -152,13 +147,13 @@ int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
   if ((mask & IBV_QP_QKEY) != 0) qp.attributes.qkey = qp.qkey = attr->qkey;
   if ((mask & IBV_QP_DEST_QPN) != 0) qp.attributes.dest_qp_num = qp.peer_qp = attr->dest_qp_num;
   if ((mask & IBV_QP_RQ_PSN) != 0) qp.attributes.rq_psn = qp.responder.expected = attr->rq_psn;
-  if ((mask & IBV_QP_ACCESS_FLAGS) != 0) qp.attributes.qp_access_flags = attr->qp_access_flags;
-  if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) qp.attributes.min_rnr_timer = attr->min_rnr_timer;
-  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) qp.attributes.max_dest_rd_atomic = attr->max_dest_rd_atomic;
-  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) qp.attributes.max_rd_atomic = attr->max_rd_atomic;
-  if ((mask & IBV_QP_TIMEOUT) != 0) qp.attributes.timeout = attr->timeout;
-  if ((mask & IBV_QP_RETRY_CNT) != 0) qp.requester.retries_left = qp.attributes.retry_cnt = attr->retry_cnt;
-  if ((mask & IBV_QP_RNR_RETRY) != 0) qp.requester.rnr_retries_left = qp.attributes.rnr_retry = attr->rnr_retry;
+  if ((mask & IBV_QP_ACCESS_FLAGS) != 0) qp.settings.qp_access_flags = attr->qp_access_flags;
+  if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) qp.settings.min_rnr_timer = attr->min_rnr_timer;
+  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) qp.settings.max_dest_rd_atomic = attr->max_dest_rd_atomic;
+  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) qp.settings.max_rd_atomic = attr->max_rd_atomic;
+  if ((mask & IBV_QP_TIMEOUT) != 0) qp.settings.timeout = attr->timeout;
+  if ((mask & IBV_QP_RETRY_CNT) != 0) qp.requester.retries_left = qp.settings.retry_cnt = attr->retry_cnt;
+  if ((mask & IBV_QP_RNR_RETRY) != 0) qp.requester.rnr_retries_left = qp.settings.rnr_retry = attr->rnr_retry;
   if (to == IBV_QPS_ERR) {
     nic_.fail_qp(qp);
   } else if (to == IBV_QPS_RESET) {
@@ -173,6 +168,13 @@ int SimProvider::query_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int, ibv_qp_init_
   *attr = qp.attributes;
   attr->qp_state = attr->cur_qp_state = qp.state;
   attr->cap = qp.caps;
+  attr->qp_access_flags = qp.settings.qp_access_flags;
+  attr->max_rd_atomic = qp.settings.max_rd_atomic;
+  attr->max_dest_rd_atomic = qp.settings.max_dest_rd_atomic;
+  attr->timeout = qp.settings.timeout;
+  attr->retry_cnt = qp.settings.retry_cnt;
+  attr->rnr_retry = qp.settings.rnr_retry;
+  attr->min_rnr_timer = qp.settings.min_rnr_timer;
   *init = ibv_qp_init_attr{};
   init->send_cq = qp.send_cq;
   init->recv_cq = qp.recv_cq;

@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -49,13 +50,24 @@ struct RequesterState {
   PacketQueue answers;              // responses that are not handled yet, and acknowledgements behind them
   std::uint32_t answers_ready = 0;  // the unit has had its time for so many of them
   bool asked_again = false;         // for a response that was lost; nothing has come since
-  ReadsUnderWay reads;
 };
 
-// The last result of an atomic, kept for a repeated request.
-struct AtomicResult {
-  std::uint32_t sequence;
-  std::uint64_t value;
+// The responder's last results of atomics, kept for repeated requests.
+struct AtomicResults {
+  struct Result {
+    std::uint32_t sequence;
+    std::uint64_t value;
+  };
+  std::uint64_t kept = 0;
+  std::array<Result, kMostReads> results{};
+
+  void keep(std::uint32_t sequence, std::uint64_t value) { results[kept++ % kMostReads] = {sequence, value}; }
+  // Null when it is not kept any more.
+  const Result* find(std::uint32_t sequence) const {
+    const auto* end = results.data() + std::min<std::uint64_t>(kept, kMostReads);
+    const auto* result = std::find_if(results.data(), end, [=](const Result& r) { return r.sequence == sequence; });
+    return result == end ? nullptr : result;
+  }
 };
 
 // What the responder's side of a QP remembers.
@@ -75,8 +87,6 @@ struct ResponderState {
   RecvWqe recv{};
   std::uint64_t recv_index = 0;
   const ibv_sge* recv_sges = nullptr;
-  std::uint64_t results_kept = 0;
-  std::array<AtomicResult, kMostReads> results{};
 };
 
 }  // namespace verbscope::sim

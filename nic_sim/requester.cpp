@@ -15,8 +15,8 @@ constexpr std::uint64_t kReadAgainRun = 8;
 bool waits_for_reads(SimQp& qp) {
   if (qp.requester.packet_of_next > 0) return false;
   const SendWqe& wqe = qp.send.at(qp.send.next);
-  const std::uint64_t under_way = qp.requester.reads.count();
-  const std::uint32_t limit = std::clamp<std::uint32_t>(qp.attributes.max_rd_atomic, 1, kMostReads);
+  const std::uint64_t under_way = qp.reads.count();
+  const std::uint32_t limit = std::clamp<std::uint32_t>(qp.settings.max_rd_atomic, 1, kMostReads);
   return (wqe.fenced && under_way > 0) || (wqe.wants_response() && under_way >= limit);
 }
 
@@ -251,7 +251,7 @@ void Requester::service_done(void* object, std::uint64_t) {
       const bool last = packet.last;
       self.send_payload(qp, wqe, packet);
       if (qp.state == IBV_QPS_RTS) {
-        if (wqe.wants_response()) qp.requester.reads.begin(wqe.index);
+        if (wqe.wants_response()) qp.reads.begin(wqe.index);
         ++qp.requester.packet_of_next;
         if (last) self.wqe_sent(qp, wqe);
       }

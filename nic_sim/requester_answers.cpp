@@ -41,8 +41,8 @@ void Requester::handle_answers(SimQp& qp) {
   while (state.answers_ready > 0 && !state.answers.empty() && qp.state == IBV_QPS_RTS) {
     Packet& packet = state.answers.front();
     if (packet.kind == Packet::Kind::read_response || packet.kind == Packet::Kind::atomic_response) {
-      if (state.reads.count() > 0) {
-        SendWqe& wqe = qp.send.at(state.reads.oldest());
+      if (qp.reads.count() > 0) {
+        SendWqe& wqe = qp.send.at(qp.reads.oldest());
         if (state.reading_for_ack || read_again_for_ack(qp, wqe)) return;
         wqe.staged = true;  // held for the rest of the response and the completion
         handle_response(qp, wqe, packet);
@@ -66,8 +66,8 @@ std::uint32_t Requester::confirmed_by(SimQp& qp, std::uint32_t sequence) {
     const std::uint32_t to_send = queue.at(queue.next).sequence + state.packet_of_next;
     if (!sequence_before(sequence, to_send)) sequence = to_send - 1;
   }
-  if (state.reads.count() == 0) return sequence;
-  const SendWqe& wqe = queue.at(state.reads.oldest());
+  if (qp.reads.count() == 0) return sequence;
+  const SendWqe& wqe = queue.at(qp.reads.oldest());
   const std::uint32_t missing = wqe.sequence + wqe.responses;
   if (sequence_before(sequence, missing)) return sequence;
   ask_again(qp);
@@ -78,7 +78,7 @@ std::uint32_t Requester::confirmed_by(SimQp& qp, std::uint32_t sequence) {
 void Requester::ask_again(SimQp& qp) {
   if (qp.requester.asked_again) return;
   qp.requester.asked_again = true;
-  const SendWqe& wqe = qp.send.at(qp.requester.reads.oldest());
+  const SendWqe& wqe = qp.send.at(qp.reads.oldest());
   go_back(qp, wqe.sequence);
   activate(qp);
 }
@@ -99,7 +99,7 @@ void Requester::handle_response(SimQp& qp, SendWqe& wqe, const Packet& packet) {
   }
   ++wqe.responses;
   qp.requester.asked_again = false;
-  if (wqe.responses == wqe.sequences) ++qp.requester.reads.ended;
+  if (wqe.responses == wqe.sequences) ++qp.reads.ended;
   acknowledge_up_to(qp, packet.sequence);
   activate(qp);
 }
@@ -136,8 +136,8 @@ void Requester::acknowledge_up_to(SimQp& qp, std::uint32_t sequence) {
   if (sequence_before(state.acknowledged, sequence)) {
     state.acknowledged = sequence;
     state.progress_at = nic_.engine().now();
-    state.retries_left = qp.attributes.retry_cnt;
-    state.rnr_retries_left = qp.attributes.rnr_retry;
+    state.retries_left = qp.settings.retry_cnt;
+    state.rnr_retries_left = qp.settings.rnr_retry;
   }
   while (!state.reading_for_ack && queue.done < queue.next) {
     SendWqe& wqe = queue.at(queue.done);

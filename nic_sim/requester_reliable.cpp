@@ -34,7 +34,7 @@ void Requester::handle_nak(SimQp& qp, const Packet& packet) {
       go_back(qp, packet.sequence);
       return activate(qp);
     case Packet::Kind::nak_receiver_not_ready:
-      if (qp.attributes.rnr_retry != kForEver && qp.requester.rnr_retries_left-- == 0) {
+      if (qp.settings.rnr_retry != kForEver && qp.requester.rnr_retries_left-- == 0) {
         return fail_at(qp, queue.at(queue.done), IBV_WC_RNR_RETRY_EXC_ERR);
       }
       go_back(qp, packet.sequence);
@@ -77,15 +77,15 @@ void Requester::go_back(SimQp& qp, std::uint32_t sequence) {
     if (!sequence_before(sequence, wqe.sequence + wqe.sequences)) continue;
     queue.next = i;
     qp.requester.packet_of_next = wqe.packets == wqe.sequences ? sequence - wqe.sequence : 0;
-    qp.requester.reads.forget_from(i);
+    qp.reads.forget_from(i);
     return;
   }
 }
 
 void Requester::start_timer(SimQp& qp) {
-  if (qp.requester.timer_runs || qp.attributes.timeout == 0) return;
+  if (qp.requester.timer_runs || qp.settings.timeout == 0) return;
   qp.requester.timer_runs = true;
-  nic_.engine().schedule(nic_.engine().now() + ack_timeout(qp.attributes.timeout), &retry_timer, &qp,
+  nic_.engine().schedule(nic_.engine().now() + ack_timeout(qp.settings.timeout), &retry_timer, &qp,
                          in_life(qp.life, 0));
 }
 
@@ -97,7 +97,7 @@ void Requester::retry_timer(void* object, std::uint64_t argument) {
   qp.requester.timer_runs = false;
   if (qp.state != IBV_QPS_RTS || qp.send.done >= qp.send.next) return;
   const Picos now = self.nic_.engine().now();
-  const Picos due = qp.requester.progress_at + ack_timeout(qp.attributes.timeout);
+  const Picos due = qp.requester.progress_at + ack_timeout(qp.settings.timeout);
   if (due <= now) {
     if (qp.requester.retries_left-- == 0) {
       return self.fail_at(qp, qp.send.at(qp.send.done), IBV_WC_RETRY_EXC_ERR);
@@ -145,7 +145,7 @@ void Requester::forget(SimQp& qp) {
   RequesterState& state = qp.requester;
   state.packet_of_next = 0;
   state.waiting = false;
-  state.reads.ended = state.reads.begun;
+  qp.reads.ended = qp.reads.begun;
   state.asked_again = false;
   while (!state.answers.empty()) nic_.fabric().done_with(state.answers.pop());
   state.answers_ready = 0;

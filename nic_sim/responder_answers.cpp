@@ -20,7 +20,7 @@ Packet& Responder::make_answer(SimQp& qp, Packet::Kind kind, std::uint32_t seque
   packet.source_qp = qp.qp_num;
   packet.target_qp = qp.peer_qp;
   packet.sequence = sequence;
-  packet.immediate = qp.attributes.min_rnr_timer;
+  packet.immediate = qp.settings.min_rnr_timer;
   packet.reads_left = 0;
   packet.life = qp.life;
   Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(payload, kPayloadPad.value));
@@ -151,8 +151,7 @@ void Responder::operand_handled(void* object, std::uint64_t argument) {
     ++nic.counts().atomics_served;
   }
   std::memcpy(answer.data, &before, sizeof before);
-  ResponderState& state = qp.responder;
-  state.results[state.results_kept++ % kMostReads] = {answer.sequence, before};
+  qp.results.keep(answer.sequence, before);
   answer.reads_left = 0;
   Responder& self = nic.responder();
   self.give_up_slot(answer.remote_address);
@@ -185,17 +184,14 @@ void Responder::give_up_slot(std::uint64_t address) {
 
 // The result that was kept. The operation itself is not done twice.
 void Responder::repeat_atomic(SimQp& qp, const Packet& packet) {
-  const ResponderState& state = qp.responder;
-  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(state.results_kept, kMostReads); ++i) {
-    const AtomicResult& result = state.results[i];
-    if (result.sequence != packet.sequence) continue;
-    Packet& answer = make_answer(qp, Packet::Kind::atomic_response, packet.sequence,
-                                 static_cast<std::uint32_t>(kAtomicOperand.value));
-    answer.wire_bytes += static_cast<std::uint32_t>(kAeth.value);
-    std::memcpy(answer.data, &result.value, sizeof result.value);
-    qp.responder.answers.push(answer);
-    return send_ready_answers(qp);
-  }
+  const AtomicResults::Result* result = qp.results.find(packet.sequence);
+  if (result == nullptr) return;
+  Packet& answer =
+      make_answer(qp, Packet::Kind::atomic_response, packet.sequence, static_cast<std::uint32_t>(kAtomicOperand.value));
+  answer.wire_bytes += static_cast<std::uint32_t>(kAeth.value);
+  std::memcpy(answer.data, &result->value, sizeof result->value);
+  qp.responder.answers.push(answer);
+  send_ready_answers(qp);
 }
 
 }  // namespace verbscope::sim

@@ -44,11 +44,11 @@ Responder::Verdict Responder::judge_order(SimQp& qp, const Packet& packet) {
 Responder::Verdict Responder::judge_access(SimQp& qp, const Packet& packet) {
   int access = IBV_ACCESS_REMOTE_WRITE;
   if (packet.verb != Verb::write) {
-    const std::uint32_t most = std::max<std::uint32_t>(qp.attributes.max_dest_rd_atomic, 1);
+    const std::uint32_t most = std::max<std::uint32_t>(qp.settings.max_dest_rd_atomic, 1);
     access = is_atomic(packet.verb) ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_READ;
     if (qp.responder.reads >= most) return Verdict::invalid;
   }
-  if ((qp.attributes.qp_access_flags & static_cast<unsigned>(access)) == 0) return Verdict::invalid;
+  if ((qp.settings.qp_access_flags & static_cast<unsigned>(access)) == 0) return Verdict::invalid;
   if (is_atomic(packet.verb) && packet.remote_address % kAtomicOperand.value != 0) return Verdict::invalid;
   if (packet.length == 0) return Verdict::take;
   const bool granted = nic_.find_mr(*qp.pd, packet.rkey, packet.remote_address, packet.length, access) != nullptr;

@@ -1,6 +1,7 @@
 // How a send WQE is laid out, segment by segment, as the driver of each NIC family writes it; and with that its size.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "pcie_model/wire/wqe.hpp"
@@ -31,6 +32,17 @@ class SendLayout {
 
 // The segments before the data.
 SendLayout begin_layout(NicFamily family, Verb verb, Transport transport);
+
+// What a QP may do with a verb.
+struct VerbRules {
+  bool exists;  // on its transport
+  bool may_inline;
+  SendLayout before_data;  // the segments before the data
+};
+
+// Of a transport, by Verb, up to fetch_add.
+using TransportRules = std::array<VerbRules, 5>;
+const TransportRules& transport_rules(NicFamily family, Transport transport);
 
 // The size of a send queue's slots (mlx4: one size, a power of two, that fits the largest WQE that the QP may post), or
 // 0 where WQEs are packed in blocks; and the largest WQE itself.

@@ -10,7 +10,6 @@ SimThread::SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, 
                      std::function<void(SimThread&)> body)
     : engine_(engine),
       slot_(slot),
-      core_(core),
       fiber_(engine,
              [this, body = std::move(body)] {
                const Running running(*this);
@@ -18,7 +17,8 @@ SimThread::SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, 
                running_ = true;
                body(*this);
              }),
-      departures_(host.wc_buffers, Picos(0)) {}
+      departures_(host.wc_buffers, Picos(0)),
+      core_(core) {}
 
 void SimThread::sync() {
   slot_.current = nullptr;

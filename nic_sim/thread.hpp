@@ -2,6 +2,7 @@
 // engine while the thread only computes; sync() lets the rest of the world catch up before the two meet.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <functional>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct ThreadSlot {
   int unfinished = 0;
 };
 
-class SimThread {
+class alignas(64) SimThread {
  public:
   SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, int core, std::function<void(SimThread&)> body);
   SimThread(const SimThread&) = delete;
@@ -94,27 +95,28 @@ class SimThread {
   static void end_sleep(void* thread, std::uint64_t sleep);
   static void end_rest(void* thread, std::uint64_t);
 
+  // What every poll looks at comes first, the fiber's own part of it too.
   Engine& engine_;
   ThreadSlot& slot_;
-  int core_;
-  Fiber fiber_;
   Picos clock_{0};
   Picos worked_{0};
-  Picos started_{0};
-  Picos slept_{0};
-  Picos fell_asleep_{0};
-  std::uint64_t sleeps_ = 0;
+  Picos pass_{0};               // what a pass over the empty queues costs
   Picos alarm_ = Picos::max();  // when an event of the engine will end a rest
+  Picos fell_asleep_{0};
   bool running_ = false;
   bool asleep_ = false;   // until rouse_at
   bool resting_ = false;  // in relax, without polling
-  Picos pass_{0};         // what a pass over the empty queues costs
   bool nudged_ = false;
   bool looked_ = false;          // at memory, in this pass
   bool memory_written_ = false;  // since the last look
-  std::vector<SimCq*> empty_queues_;
-  std::vector<Picos> departures_;  // of the last lines, a ring of as many as there are buffers
+  Fiber fiber_;
+  boost::container::small_vector<SimCq*, 1> empty_queues_;
   std::size_t next_departure_ = 0;
+  std::vector<Picos> departures_;  // of the last lines, a ring of as many as there are buffers
+  int core_;
+  Picos started_{0};
+  Picos slept_{0};
+  std::uint64_t sleeps_ = 0;
 };
 
 }  // namespace verbscope::sim

@@ -20,7 +20,7 @@ namespace verbscope::sim {
 
 struct SimQp;
 
-struct SendWqe {
+struct alignas(64) SendWqe {
   std::uint64_t wr_id;
   std::uint64_t index;
   SimQp* qp;
@@ -67,13 +67,6 @@ struct Batch {
   bool at_nic;
 };
 
-// What a QP may do with a verb.
-struct VerbRules {
-  bool exists;  // on its transport
-  bool may_inline;
-  SendLayout before_data;  // the segments before the data
-};
-
 struct SendQueue {
   Ring<SendWqe> ring;
   Ring<Batch> batches;
@@ -86,15 +79,15 @@ struct SendQueue {
   std::uint64_t batches_posted = 0;
   std::uint64_t batches_arrived = 0;
 
-  std::vector<ibv_sge> sges;           // max_sge per slot
-  std::vector<std::byte> inline_data;  // max_inline per slot
+  std::uint64_t ring_bytes = 0;
+  std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
+  std::uint32_t slot_bytes = 0;    // fixed slots (mlx4); 0: packed blocks
   std::uint32_t depth = 0;
   std::uint32_t max_sge = 0;
   std::uint32_t max_inline = 0;
-  std::uint32_t slot_bytes = 0;  // fixed slots (mlx4); 0: packed blocks
-  std::uint64_t ring_bytes = 0;
-  std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
-  std::vector<VerbRules> verbs;    // by Verb, up to fetch_add
+  const TransportRules* verbs = nullptr;
+  std::vector<ibv_sge> sges;           // max_sge per slot
+  std::vector<std::byte> inline_data;  // max_inline per slot
 
   SendWqe& at(std::uint64_t n) { return ring[n]; }
   Batch& batch(std::uint64_t n) { return batches[n]; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,9 +12,9 @@
 
 namespace verbscope {
 
-enum class NicFamily { mlx4, mlx5 };
-enum class Transport { rc, uc, ud };
-enum class Verb { send, write, read, compare_swap, fetch_add, recv };
+enum class NicFamily : std::uint8_t { mlx4, mlx5 };
+enum class Transport : std::uint8_t { rc, uc, ud };
+enum class Verb : std::uint8_t { send, write, read, compare_swap, fetch_add, recv };
 constexpr bool is_atomic(Verb verb) {
   return verb == Verb::fetch_add || verb == Verb::compare_swap;
 }
