@@ -31,7 +31,7 @@ struct AllActive::Lane {
       : qp(pd, {.type = IBV_QPT_RC,
                 .send_cq = cq,
                 .recv_cq = cq,
-                .send_depth = 2 * AllActiveLoad::window,
+                .send_depth = AllActiveLoad::window,
                 .recv_depth = 1,
                 .max_inline = AllActiveLoad::bytes,
                 .signal_all = true}) {}
@@ -51,7 +51,7 @@ struct AllActive::Lane {
 };
 
 struct AllActive::Thread {
-  Thread(const Device& device, const Pd& pd) : cq(device, 2 * AllActiveLoad::qps * AllActiveLoad::window) {
+  Thread(const Device& device, const Pd& pd) : cq(device, AllActiveLoad::qps * AllActiveLoad::window) {
     for (int i = 0; i < AllActiveLoad::qps; ++i) lanes.emplace_back(pd, cq.get());
   }
 
