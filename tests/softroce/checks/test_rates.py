@@ -19,7 +19,6 @@ class Rates(BenchmarkTest):
             self.assertEqual(record["config"]["post_list"], post_list)
             self.assertTrue(record["config"]["ib_dev"].startswith(DEVICE))
             self.assertGreater(record["result"]["window_s"], 0)
-            self.assertGreater(record["result"]["messages_received"], 0)
         # The server counts. A client that starves hears of the window when it is over, and has no rate of its own.
         self.assertGreater(records[0]["result"]["rate_mops"], 0)
         validation = records[0]["result"]["validation"]  # the server knows what either side received
