@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMany = 1024;          // events: their objects do not stay in the processor's caches
 constexpr std::uint64_t kObjectBytes = 1000;   // what an event looks at in a QP, the largest object
-constexpr std::uint64_t kArgumentBytes = 160;  // in front of a packet's data
+constexpr std::uint64_t kArgumentBytes = 160;  // of a packet: what is in front of its data, and the first of them
 
 }  // namespace
 

@@ -77,7 +77,7 @@ struct alignas(64) Completion {
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
 struct SimCq : ibv_cq {
-  alignas(64) Ring<Completion> places;
+  alignas(64) Ring<Completion> places;  // apart from libibverbs' locks
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
   bool overrun = false;

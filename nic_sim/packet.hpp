@@ -66,6 +66,8 @@ struct alignas(64) Packet {
   std::byte own_[kOwnBytes];            // begins with a cache line
 };
 
+static_assert(sizeof(Packet) == 2 * 64 + 192, "two cache lines in front of the bytes of its own");
+
 // Packets are reused; the pool grows to what is in flight at once.
 class PacketPool {
  public:

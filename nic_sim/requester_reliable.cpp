@@ -16,7 +16,7 @@ constexpr std::array<int, 32> kRnrTimer{65536, 1,    2,    3,    4,    6,     8,
                                         2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
 // Local ACK Timeout: 4.096 us * 2^code, section 9.7.6.1.3; 0 waits for ever.
-Picos ack_timeout(int code) {
+Picos ack_wait(int code) {
   return Picos(4'096'000LL << code);
 }
 
@@ -85,8 +85,7 @@ void Requester::go_back(SimQp& qp, std::uint32_t sequence) {
 void Requester::start_timer(SimQp& qp) {
   if (qp.requester.timer_runs || qp.settings.timeout == 0) return;
   qp.requester.timer_runs = true;
-  nic_.engine().schedule(nic_.engine().now() + ack_timeout(qp.settings.timeout), &retry_timer, &qp,
-                         in_life(qp.life, 0));
+  nic_.engine().schedule(nic_.engine().now() + ack_wait(qp.settings.timeout), &retry_timer, &qp, in_life(qp.life, 0));
 }
 
 // One timer per QP: it looks whether there was progress within the timeout, and if so runs on from there.
@@ -97,7 +96,7 @@ void Requester::retry_timer(void* object, std::uint64_t argument) {
   qp.requester.timer_runs = false;
   if (qp.state != IBV_QPS_RTS || qp.send.done >= qp.send.next) return;
   const Picos now = self.nic_.engine().now();
-  const Picos due = qp.requester.progress_at + ack_timeout(qp.settings.timeout);
+  const Picos due = qp.requester.progress_at + ack_wait(qp.settings.timeout);
   if (due <= now) {
     if (qp.requester.retries_left-- == 0) {
       return self.fail_at(qp, qp.send.at(qp.send.done), IBV_WC_RETRY_EXC_ERR);

@@ -57,6 +57,8 @@ struct alignas(64) SendWqe {
   bool answered() const { return !wants_response() || responses == sequences; }
 };
 
+static_assert(sizeof(SendWqe) == 2 * 64, "two cache lines");
+
 // WQEs that one MMIO announced.
 struct Batch {
   std::uint64_t first;
