@@ -1,4 +1,4 @@
-// What the tests of common/ share: a folder that goes away with the test, whole files, and records to write.
+// What tests share: a folder that goes away with the test, whole files, and the message of an error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 namespace verbscope {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "common/error.hpp"
 #include "tests/common/temp_dir.hpp"
 
@@ -86,9 +88,15 @@ TEST_P(FailsAt, FailsTheRunWhenItIsRequired) {
   }
 }
 
+std::string name_of(Source::Fails fails) {
+  constexpr std::array kNames{"never", "start", "background", "attach", "window", "report"};
+  return kNames[static_cast<std::size_t>(fails)];
+}
+
 INSTANTIATE_TEST_SUITE_P(, FailsAt,
                          testing::Values(Source::Fails::start, Source::Fails::background, Source::Fails::attach,
-                                         Source::Fails::window, Source::Fails::report));
+                                         Source::Fails::window, Source::Fails::report),
+                         [](const auto& fails) { return name_of(fails.param); });
 
 TEST(ParseCounters, KnowsAutoNoneAndLists) {
   const auto parse = [](const std::string& text, bool device) {

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "tests/microbench/temp_folder.hpp"
+#include "tests/common/temp_dir.hpp"
 
 namespace verbscope {
 namespace {
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 struct Sysfs {
-  test::TempFolder root;
+  TempDir root;
   fs::path device = root / "class/infiniband/dev0";
 
   void file(const fs::path& path, const std::string& content) {

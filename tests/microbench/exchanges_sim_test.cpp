@@ -171,7 +171,7 @@ TEST(ProbeSlots, FindsThoseOfTheClusters) {
 }
 
 TEST(ProbeSlots, FindsThoseOfAChangedProfile) {
-  const test::TempFolder folder;
+  const TempDir folder;
   Json profile = read_json_file(find_config("clusters", "cib"));
   profile.at("nic").at("atomic_slots").at("value") = 256;
   profile.at("nic").at("atomic_slot_lowest_bit").at("value") = 6;

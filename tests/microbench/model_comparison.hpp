@@ -12,7 +12,7 @@
 #include "common/pcie_events.hpp"
 #include "microbench/frame/sim_run.hpp"
 #include "pcie_model/render.hpp"
-#include "tests/microbench/temp_folder.hpp"
+#include "tests/common/temp_dir.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 
 namespace verbscope::test {
@@ -58,7 +58,7 @@ inline void expect_agreement(const Comparison& c, const std::string& line) {
 }
 
 // The path of a copy of a profile with one parameter of its NIC changed.
-inline std::string changed_profile(const TempFolder& folder, const std::string& name, const std::string& key,
+inline std::string changed_profile(const TempDir& folder, const std::string& name, const std::string& key,
                                    const Json& value) {
   Json profile = read_json_file(find_config("clusters", name));
   profile.at("nic").at(key).at("value") = value;
@@ -69,7 +69,7 @@ inline std::string changed_profile(const TempFolder& folder, const std::string& 
 
 // A small input buffer: where the receiver is the slower side the sender is held back, and the steady state begins,
 // soon.
-inline std::string quickly_steady(const TempFolder& folder, const std::string& name) {
+inline std::string quickly_steady(const TempDir& folder, const std::string& name) {
   return changed_profile(folder, name, "input_buffer_bytes", 8192);
 }
 

@@ -16,7 +16,7 @@ using test::SendBenchmark;
 class ModelGridTest : public testing::TestWithParam<GridPart> {};
 
 TEST_P(ModelGridTest, AgreesWithinOnePercent) {
-  const test::TempFolder folder;
+  const TempDir folder;
   const std::string cluster = quickly_steady(folder, GetParam().cluster);
   const std::string& connection = GetParam().connection;
   SendBenchmark benchmark(true);
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(, ModelGridTest,
 class ReceiverModelTest : public testing::TestWithParam<GridPart> {};
 
 TEST_P(ReceiverModelTest, AgreesWithinOnePercent) {
-  const test::TempFolder folder;
+  const TempDir folder;
   const std::string cluster = quickly_steady(folder, GetParam().cluster);
   const std::string& connection = GetParam().connection;
   SendBenchmark benchmark(false);
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(, ReceiverModelTest,
                          testing::PrintToStringParamName());
 
 TEST(WqeCacheMisses, AreExactlyWhatTheModelDoesNotForesee) {
-  const test::TempFolder folder;
+  const TempDir folder;
   // Room for eight WQEs of two lines, with batches of sixteen fetched ahead.
   const std::string cluster = changed_profile(folder, "cib", "wqe_cache_bytes", 8 * 128);
   const std::string line = "--fabric sim:" + cluster + " -c UD -s 60 -I 60 -l 16 --clients 1 -D 2ms";

@@ -23,7 +23,7 @@ void expect_agreement_on(const std::string& line, int payload) {
 class OneSidedGridTest : public testing::TestWithParam<GridPart> {};
 
 TEST_P(OneSidedGridTest, WritesAgreeWithinOnePercent) {
-  const test::TempFolder folder;
+  const TempDir folder;
   const std::string cluster = quickly_steady(folder, GetParam().cluster);
   for (const int payload : {1, 28, 60, 92, 128, 300, 512}) {
     for (const bool inlined : {false, true}) {
@@ -40,7 +40,7 @@ TEST_P(OneSidedGridTest, WritesAgreeWithinOnePercent) {
 }
 
 TEST_P(OneSidedGridTest, TargetsOfWritesAgreeWithinOnePercent) {
-  const test::TempFolder folder;
+  const TempDir folder;
   const std::string cluster = quickly_steady(folder, GetParam().cluster);
   for (const int payload : {1, 28, 64, 100, 128, 512, 5000}) {
     expect_agreement_on(fmt::format("--fabric sim:{} --verb write --direction in -c {} -q 4 --clients 2", cluster,
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(, OneSidedGridTest,
 class ReadGridTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ReadGridTest, AgreesWithinOnePercentOnBothSides) {
-  const test::TempFolder folder;
+  const TempDir folder;
   const std::string cluster = quickly_steady(folder, GetParam());
   for (const int payload : {1, 32, 64, 100, 128, 512, 5000}) {
     for (const int post_list : {1, 3, 16}) {
@@ -90,7 +90,7 @@ TEST(TranslationMisses, AreExactlyWhatTheModelDoesNotForesee) {
 }
 
 TEST(WqeCacheMisses, OfReadsAreExactlyWhatTheModelDoesNotForesee) {
-  const test::TempFolder folder;
+  const TempDir folder;
   // Room for eight WQEs of a line, of sixteen READs that are outstanding on each of four QPs.
   const std::string cluster = changed_profile(folder, "cib", "wqe_cache_bytes", 8 * 64);
   OneSidedBenchmark benchmark;

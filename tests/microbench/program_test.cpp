@@ -16,6 +16,7 @@ using testing::IsEmpty;
 struct Mistake {
   std::string arguments;
   std::string message;
+  friend std::ostream& operator<<(std::ostream& out, const Mistake& m) { return out << m.arguments; }
 };
 
 class MistakeTest : public testing::TestWithParam<Mistake> {};
@@ -57,7 +58,7 @@ TEST(Program, WritesARecordToStandardOutput) {
 }
 
 TEST(Program, AppendsToAFileAndTellsThePerson) {
-  const test::TempFolder folder;
+  const TempDir folder;
   const std::string file = (folder / "r.jsonl").string();
   for (const char* program : {"send_rate", "recv_rate"}) {
     const Ran ran = run_program(std::string(program) + " --fabric null -D 2ms --warmup 1ms --out-json-file " + file);

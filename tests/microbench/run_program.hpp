@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/microbench/temp_folder.hpp"
+#include "tests/common/temp_dir.hpp"
 
 namespace verbscope::test {
 
@@ -23,7 +23,7 @@ struct Ran {
 
 // `command` begins with the name of a program in build/bin, for example "send_rate --fabric null".
 inline Ran run_program(const std::string& command) {
-  const TempFolder folder;
+  const TempDir folder;
   const auto out = folder / "out";
   const auto err = folder / "err";
   const std::string line = std::string(VERBSCOPE_BINARY_DIR) + "/bin/" + command + " >" + out.string() + " 2>" +

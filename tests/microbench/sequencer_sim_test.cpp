@@ -109,7 +109,7 @@ TEST(Sequencer, TheSameSeedGivesTheSameRecord) {
 }
 
 // A copy of the profile whose switch drops one packet of a hundred.
-std::string lossy_cluster(const test::TempFolder& folder) {
+std::string lossy_cluster(const TempDir& folder) {
   Json profile = read_json_file(find_config("clusters", "cib"));
   profile["fabric"]["loss_probability"]["value"] = 0.01;
   const auto path = folder / "cib.json";
@@ -118,7 +118,7 @@ std::string lossy_cluster(const test::TempFolder& folder) {
 }
 
 TEST(Sequencer, WithLossValuesStayUniqueAndTheGapsAreCounted) {
-  const test::TempFolder folder;
+  const TempDir folder;
   const std::string cluster = lossy_cluster(folder);
   for (const char* design : {"herd", "herd --batching --threads 2 -q 2", "spec", "spec --batching --threads 2"}) {
     const Json record = record_of("--fabric sim:" + cluster + " --design " + design +
@@ -144,7 +144,7 @@ TEST(Sequencer, WithLossValuesStayUniqueAndTheGapsAreCounted) {
 }
 
 TEST(Sequencer, ALossyNetworkLosesNothingOnAReliableTransport) {
-  const test::TempFolder folder;
+  const TempDir folder;
   const Json record = record_of("--fabric sim:" + lossy_cluster(folder) + " --design atomic -D 1ms" +
                                 " --clients 2 --client_threads 2 --warmup 50us");
   expect_whole(record.at("result").at("values"), "atomic");

@@ -25,6 +25,9 @@ Outcome simulate(bool server_sends, const std::string& line) {
 struct Shape {
   bool server_sends;
   std::string line;
+  friend std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+    return out << (shape.server_sends ? "send " : "receive ") << shape.line;
+  }
 };
 
 class ValidatedTest : public testing::TestWithParam<Shape> {};

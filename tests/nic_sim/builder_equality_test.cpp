@@ -155,6 +155,9 @@ Trace trace_of(const std::string& cluster, ibv_qp_type type, const std::vector<s
 struct Case {
   std::string cluster;
   ibv_qp_type type;
+  friend std::ostream& operator<<(std::ostream& out, const Case& c) {
+    return out << c.cluster << '_' << name_of(c.type);
+  }
 };
 
 class SameAsPostSend : public testing::TestWithParam<Case> {};
@@ -191,7 +194,7 @@ TEST_P(SameAsPostSend, EveryOperationAloneAndInAList) {
 INSTANTIATE_TEST_SUITE_P(, SameAsPostSend,
                          testing::Values(Case{"cib", IBV_QPT_RC}, Case{"cib", IBV_QPT_UC}, Case{"cib", IBV_QPT_UD},
                                          Case{"cx3", IBV_QPT_RC}, Case{"cx3", IBV_QPT_UD}),
-                         [](const auto& c) { return c.param.cluster + "_" + name_of(c.param.type); });
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace verbscope::test

@@ -64,6 +64,10 @@ struct RereadCase {
   ibv_qp_type type;
   unsigned flags;
   std::uint32_t length, max_inline;
+  friend std::ostream& operator<<(std::ostream& out, const RereadCase& c) {
+    return out << c.cluster << '_' << name_of(c.type) << "_flags" << c.flags << '_' << c.length << "_of_"
+               << c.max_inline;
+  }
 };
 
 class Reread : public testing::TestWithParam<RereadCase> {};
@@ -93,10 +97,7 @@ std::vector<RereadCase> reread_cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(, Reread, testing::ValuesIn(reread_cases()), [](const auto& c) {
-  return c.param.cluster + "_" + name_of(c.param.type) + "_flags" + std::to_string(c.param.flags) + "_" +
-         std::to_string(c.param.length) + "_of_" + std::to_string(c.param.max_inline);
-});
+INSTANTIATE_TEST_SUITE_P(, Reread, testing::ValuesIn(reread_cases()), testing::PrintToStringParamName());
 
 TEST(WqeCache, WqesOfSeveralSizesGoRoundARingCorrectly) {
   // WQEs of one to four blocks in a ring that they do not divide; those that cross its end are read in two parts.

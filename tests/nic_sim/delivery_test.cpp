@@ -19,6 +19,10 @@ struct Shape {
   std::uint32_t length;
   bool inlined;
   std::string cluster;
+  friend std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+    return out << name_of(shape.type) << '_' << shape.length << (shape.inlined ? "_inline_" : "_by_dma_")
+               << shape.cluster;
+  }
 };
 
 class Delivery : public testing::TestWithParam<Shape> {};
@@ -68,10 +72,7 @@ std::vector<Shape> shapes() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(, Delivery, testing::ValuesIn(shapes()), [](const auto& shape) {
-  return name_of(shape.param.type) + "_" + std::to_string(shape.param.length) +
-         (shape.param.inlined ? "_inline_" : "_by_dma_") + shape.param.cluster;
-});
+INSTANTIATE_TEST_SUITE_P(, Delivery, testing::ValuesIn(shapes()), testing::PrintToStringParamName());
 
 class EveryTransport : public testing::TestWithParam<ibv_qp_type> {};
 INSTANTIATE_TEST_SUITE_P(, EveryTransport, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),

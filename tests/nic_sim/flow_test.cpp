@@ -93,6 +93,9 @@ TEST(Credits, SendersTakeTurnsAtAFullReceiver) {
 struct AckCase {
   int coalescing;
   int messages;
+  friend std::ostream& operator<<(std::ostream& out, const AckCase& c) {
+    return out << c.messages << "_by_" << c.coalescing;
+  }
 };
 
 class AckCoalescing : public testing::TestWithParam<AckCase> {};
@@ -117,7 +120,8 @@ TEST_P(AckCoalescing, AnAckCoversAtMostSoManyMessages) {
 
 INSTANTIATE_TEST_SUITE_P(, AckCoalescing,
                          testing::Values(AckCase{1, 40}, AckCase{4, 40}, AckCase{4, 41}, AckCase{16, 40},
-                                         AckCase{64, 40}));
+                                         AckCase{64, 40}),
+                         testing::PrintToStringParamName());
 
 TEST(Ack, ALoneMessageIsAcknowledgedAtOnce) {
   Profile profile = steady_profile();

@@ -44,6 +44,9 @@ struct Lossy {
   double share;
   std::uint64_t seed;
   std::uint8_t timeout;
+  friend std::ostream& operator<<(std::ostream& out, const Lossy& c) {
+    return out << name_of(c.type) << '_' << (128 << c.mtu) << "_timeout" << int{c.timeout} << "_seed" << c.seed;
+  }
 };
 
 class Loss : public testing::TestWithParam<Lossy> {};
@@ -132,10 +135,7 @@ std::vector<Lossy> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(, Loss, testing::ValuesIn(cases()), [](const auto& c) {
-  return name_of(c.param.type) + "_" + std::to_string(128 << c.param.mtu) + "_timeout" +
-         std::to_string(c.param.timeout) + "_seed" + std::to_string(c.param.seed);
-});
+INSTANTIATE_TEST_SUITE_P(, Loss, testing::ValuesIn(cases()), testing::PrintToStringParamName());
 
 // One packet, so the share of messages is the share of packets: 5 % of 480 is 24, deviation 4.8.
 TEST(LossShare, IsTheOneAskedFor) {

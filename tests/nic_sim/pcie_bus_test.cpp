@@ -54,6 +54,9 @@ struct Link {
 struct ReadCase {
   std::uint64_t address, bytes;
   std::uint64_t lines, requests, completions;
+  friend std::ostream& operator<<(std::ostream& out, const ReadCase& c) {
+    return out << c.bytes << "_at_" << c.address;
+  }
 };
 
 class DmaRead : public testing::TestWithParam<ReadCase> {};
@@ -85,11 +88,15 @@ INSTANTIATE_TEST_SUITE_P(, DmaRead,
                                          ReadCase{0, 1000, 16, 2, 8},     // 512 and 488, each 4 completions
                                          ReadCase{100, 1024, 17, 2, 10},  // to 612: cuts at 128, 256, 384, 512; then
                                                                           // to 1124: at 640, 768, 896, 1024
-                                         ReadCase{0, 513, 9, 2, 5}));
+                                         ReadCase{0, 513, 9, 2, 5}),
+                         testing::PrintToStringParamName());
 
 struct WriteCase {
   std::uint64_t address, bytes;
   std::uint64_t full, partial, requests;
+  friend std::ostream& operator<<(std::ostream& out, const WriteCase& c) {
+    return out << c.bytes << "_at_" << c.address;
+  }
 };
 
 class DmaWrite : public testing::TestWithParam<WriteCase> {};
@@ -114,7 +121,8 @@ INSTANTIATE_TEST_SUITE_P(, DmaWrite,
                                          WriteCase{8, 4, 0, 1, 1},     //
                                          WriteCase{30, 200, 2, 2, 1},  // to 230: whole are 64 and 128
                                          WriteCase{0, 300, 4, 1, 2},   // 256 and 44
-                                         WriteCase{0, 4096, 64, 0, 16}));
+                                         WriteCase{0, 4096, 64, 0, 16}),
+                         testing::PrintToStringParamName());
 
 TEST(Mmio, CountsLinesAndDoorbellsApart) {
   Link link;

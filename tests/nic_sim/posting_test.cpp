@@ -39,6 +39,7 @@ struct PostCase {
   // By hand, from the layouts of rdma-core 44 and its rules for BlueFlame.
   std::uint64_t wc_lines, doorbells, read_lines, full_lines, partial_lines;
   std::string name;
+  friend std::ostream& operator<<(std::ostream& out, const PostCase& c) { return out << c.name; }
 };
 
 class Post : public testing::TestWithParam<PostCase> {};
@@ -82,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
         PostCase{"cx3", IBV_QPT_UD, 64, 0, 1, 0, 1, 3, 0, 0, "mlx4_ud_by_dma"},
         PostCase{"cx3", IBV_QPT_RC, 44, kInline, 1, 1, 0, 0, 0, 0, "mlx4_rc_inline"},
         PostCase{"cx3", IBV_QPT_UD, 60, kInline, 4, 0, 1, 8, 0, 0, "mlx4_ud_list"}),
-    [](const auto& c) { return c.param.name; });
+    testing::PrintToStringParamName());
 
 TEST(BlueFlame, EndsAtHalfTheRegister) {
   // mlx5, UD: 68 + 188 = 256 bytes is the largest; one more byte takes 272.

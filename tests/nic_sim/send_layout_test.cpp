@@ -8,6 +8,10 @@
 namespace verbscope::sim {
 namespace {
 
+std::string name_of(NicFamily family) {
+  return family == NicFamily::mlx4 ? "mlx4" : "mlx5";
+}
+
 struct Case {
   NicFamily family;
   Verb verb;
@@ -15,6 +19,12 @@ struct Case {
   std::uint64_t largest_in_first;  // the most inline payload that the smallest number of blocks holds
   std::uint64_t first_blocks;
   std::uint64_t per_block;  // what each further block adds
+  friend std::ostream& operator<<(std::ostream& out, const Case& c) {
+    return out << name_of(c.family) << (c.verb == Verb::write ? "_write_" : "_send_")
+               << (c.transport == Transport::rc   ? "RC"
+                   : c.transport == Transport::uc ? "UC"
+                                                  : "UD");
+  }
 };
 
 class InlineSteps : public testing::TestWithParam<Case> {};
@@ -33,15 +43,16 @@ TEST_P(InlineSteps, AWqeGrowsByABlockRightAfterItsLargestPayload) {
 
 INSTANTIATE_TEST_SUITE_P(
     , InlineSteps,
-    testing::Values(Case{NicFamily::mlx5, Verb::write, Transport::rc, 28, 1, 64},   // 28, 92, 156, 220
-                    Case{NicFamily::mlx5, Verb::write, Transport::uc, 28, 1, 64},   //
-                    Case{NicFamily::mlx5, Verb::send, Transport::rc, 44, 1, 64},    // 44, 108, ...
-                    Case{NicFamily::mlx5, Verb::send, Transport::uc, 44, 1, 64},    //
-                    Case{NicFamily::mlx5, Verb::send, Transport::ud, 60, 2, 64},    // 60, 124, 188
-                    Case{NicFamily::mlx4, Verb::write, Transport::rc, 28, 1, 60},   // 28 + 60 (n - 1)
-                    Case{NicFamily::mlx4, Verb::send, Transport::rc, 44, 1, 60},    // 44 + 60 (n - 1)
-                    Case{NicFamily::mlx4, Verb::send, Transport::uc, 44, 1, 60},    //
-                    Case{NicFamily::mlx4, Verb::send, Transport::ud, 60, 2, 60}));  // 60 (n - 1)
+    testing::Values(Case{NicFamily::mlx5, Verb::write, Transport::rc, 28, 1, 64},  // 28, 92, 156, 220
+                    Case{NicFamily::mlx5, Verb::write, Transport::uc, 28, 1, 64},  //
+                    Case{NicFamily::mlx5, Verb::send, Transport::rc, 44, 1, 64},   // 44, 108, ...
+                    Case{NicFamily::mlx5, Verb::send, Transport::uc, 44, 1, 64},   //
+                    Case{NicFamily::mlx5, Verb::send, Transport::ud, 60, 2, 64},   // 60, 124, 188
+                    Case{NicFamily::mlx4, Verb::write, Transport::rc, 28, 1, 60},  // 28 + 60 (n - 1)
+                    Case{NicFamily::mlx4, Verb::send, Transport::rc, 44, 1, 60},   // 44 + 60 (n - 1)
+                    Case{NicFamily::mlx4, Verb::send, Transport::uc, 44, 1, 60},   //
+                    Case{NicFamily::mlx4, Verb::send, Transport::ud, 60, 2, 60}),  // 60 (n - 1)
+    testing::PrintToStringParamName());
 
 class BothFamilies : public testing::TestWithParam<NicFamily> {};
 
@@ -65,7 +76,8 @@ TEST_P(BothFamilies, ReadsAndAtomicsTakeOneBlock) {
   EXPECT_EQ(begin_layout(GetParam(), Verb::fetch_add, Transport::rc).add_sges(1).size(), 64u);
 }
 
-INSTANTIATE_TEST_SUITE_P(, BothFamilies, testing::Values(NicFamily::mlx4, NicFamily::mlx5));
+INSTANTIATE_TEST_SUITE_P(, BothFamilies, testing::Values(NicFamily::mlx4, NicFamily::mlx5),
+                         [](const auto& family) { return name_of(family.param); });
 
 TEST(SendLayout, SizesCountUnitsOfSixteenBytes) {
   EXPECT_EQ(begin_layout(NicFamily::mlx5, Verb::send, Transport::rc).add_inline(12).size(), 32u);  // 16 + 4 + 12
