@@ -93,6 +93,9 @@ class Workload {
   virtual std::uint64_t sent_to(std::uint32_t /*node*/) const { return 0; }
   virtual std::uint64_t received() const { return 0; }
   virtual std::uint64_t wrong() const { return 0; }
+  // Operations that are counted while each of its queues completes once, where completions stand for many operations of
+  // one of several queues; 0: they are counted one by one, or all of one queue.
+  virtual std::uint64_t round() const { return 0; }
   // What validation looked at.
   virtual std::uint64_t checked() const { return received(); }
   // What the payloads lie in, for the person; empty: nothing.

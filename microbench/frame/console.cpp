@@ -26,6 +26,20 @@ std::string thread_range(const Json& threads) {
   return threads.size() == 1 ? "" : fmt::format(" ({:.3f} to {:.3f} a thread)", low, high);
 }
 
+// With fewer rounds of the queues the rate is known to a few percent only: which of them are first at the window's ends
+// is chance.
+constexpr double kEnoughRounds = 20;
+
+std::string rounds_note(const Record& record) {
+  double rounds = kEnoughRounds;
+  for (const Json& thread : record.result.at("threads")) rounds = std::min(rounds, thread.value("rounds", rounds));
+  if (rounds >= kEnoughRounds) return "";
+  return fmt::format(
+      "  coarse: each QP of a thread completed {:.1f} times, --cq_mod {} operations each: a longer --duration "
+      "or a smaller --cq_mod tells the rate better\n",
+      rounds, record.config.value("cq_mod", 0));
+}
+
 }  // namespace
 
 std::string summary(const Traffic& traffic, const Record& record) {
@@ -34,6 +48,7 @@ std::string summary(const Traffic& traffic, const Record& record) {
   std::string text = point_line(traffic, record);
   text += fmt::format("  {:.3f} {}Mops{} over {:g} {}s\n", record.result.at("rate_mops").get<double>(), label,
                       thread_range(record.result.at("threads")), record.result.at("window_s").get<double>(), label);
+  text += rounds_note(record);
   if (record.prediction.is_object()) {
     text += fmt::format("  model: at most {:.3f} Mops, limited by {}\n", record.prediction.value("bound_mops", 0.0),
                         record.prediction.value("binding", ""));

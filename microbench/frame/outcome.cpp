@@ -1,51 +1,79 @@
 #include "microbench/frame/outcome.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace verbscope {
+namespace {
+
+void judge_thread(const Role& role, std::size_t thread, const ThreadResult& result, std::string& failure) {
+  if (!role.counted() || !role.workload(thread).counts() || result.rate_mops > 0 || !failure.empty()) return;
+  const std::uint32_t step = role.plan().operation.signal_every;
+  failure = fmt::format("{}: thread {} completed no operation in the measured window: it needs a longer --duration{}",
+                        role.name(), thread, step > 1 ? fmt::format(", or a --cq_mod under {}", step) : "");
+}
+
+// What a time and a count of operations come to. By time: each thread's rate holds for the whole window. By --iters:
+// threads end one after the other, so it is the operations over the time that all of them took together.
+void set_rate(Json& result, double rate, std::uint64_t ops, std::optional<double> span_s) {
+  const bool by_count = span_s.has_value() && *span_s > 0;
+  result["rate_mops"] = by_count ? static_cast<double>(ops) / *span_s * 1e-6 : rate;
+  result["window_ops"] =
+      by_count ? ops : static_cast<std::uint64_t>(std::llround(rate * 1e6 * result.at("window_s").get<double>()));
+  result["ops"] = ops;
+}
+
+}  // namespace
 
 Json role_result(const Role& role, Picos window, const std::vector<int>& cores, std::string& failure) {
   double rate = 0;
   std::uint64_t ops = 0;
+  Picos begin = Picos::max(), end{0};
   Json threads = Json::array();
   for (std::size_t t = 0; t < role.threads(); ++t) {
     const ThreadResult result = role.thread_result(t);
     rate += result.rate_mops;
     ops += result.window_ops;
+    if (result.window_ops > 0) {
+      begin = std::min(begin, result.begin);
+      end = std::max(end, result.begin + result.window);
+    }
     threads.push_back(Json{{"core", cores.at(t)},
                            {"rate_mops", result.rate_mops},
                            {"ops", result.window_ops},
                            {"window_s", to_seconds(result.window)}});
-    if (role.counted() && role.workload(t).counts() && result.rate_mops <= 0 && failure.empty()) {
-      failure = fmt::format("{}: thread {} completed no operation in the measured window", role.name(), t);
+    if (const std::uint64_t round = role.workload(t).round(); round > 0) {
+      threads.back()["rounds"] = static_cast<double>(result.window_ops) / static_cast<double>(round);
     }
+    judge_thread(role, t, result, failure);
   }
-  const double window_s = to_seconds(window);
-  Json json{{"rate_mops", rate},
-            {"window_s", window_s},
-            {"window_ops", static_cast<std::uint64_t>(std::llround(rate * 1e6 * window_s))},
-            {"ops", ops},
-            {"threads", threads}};
+  Json json{{"window_s", to_seconds(window)}, {"threads", threads}};
+  std::optional<double> span_s;
+  if (role.plan().schedule.iters && ops > 0) span_s = to_seconds(end - begin);
+  set_rate(json, rate, ops, span_s);
   json.update(role.results());
   return json;
 }
 
-void take_rate_of_clients(Json& result) {
+void take_rate_of_clients(Json& result, bool by_count) {
   double rate = 0;
   std::uint64_t ops = 0;
+  double longest_s = 0;
   Json threads = Json::array();
   for (const Json& client : result.at("clients")) {
     const Json& theirs = client.at("result");
-    rate += theirs.at("rate_mops").get<double>();
-    ops += theirs.at("ops").get<std::uint64_t>();
+    const auto client_rate = theirs.at("rate_mops").get<double>();
+    const auto client_ops = theirs.at("ops").get<std::uint64_t>();
+    rate += client_rate;
+    ops += client_ops;
+    if (client_rate > 0) longest_s = std::max(longest_s, static_cast<double>(client_ops) / client_rate * 1e-6);
     for (Json thread : theirs.at("threads")) {
       thread["node"] = client.at("node");
       threads.push_back(thread);
     }
   }
-  result["rate_mops"] = rate;
-  result["window_ops"] = std::llround(rate * 1e6 * result.at("window_s").get<double>());
-  result["ops"] = ops;
+  set_rate(result, rate, ops, by_count ? std::optional(longest_s) : std::nullopt);
   result["threads"] = threads;
 }
 

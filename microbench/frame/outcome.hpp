@@ -24,13 +24,14 @@ struct Outcome {
 };
 
 // The result of one role: rate, threads with their cores, operations, and what the benchmark adds. `window` is the
-// conductor's time from measure to stop. window_ops is rate times window: the operations of that window, as counters of
-// the same window want them. `cores` has one entry a thread. Sets `failure`, when it is empty, if this role's windows
-// make the rate and a thread measured nothing.
+// conductor's time from measure to stop. window_ops are the operations of that window, as counters of the same window
+// want them: rate times window, or with --iters just those that were counted. `cores` has one entry a thread. Sets
+// `failure`, when it is empty, if this role's windows make the rate and a thread measured nothing.
 Json role_result(const Role& role, Picos window, const std::vector<int>& cores, std::string& failure);
 
 // Makes rate, operations and threads of the server's result those of its clients[], which drive the traffic.
-void take_rate_of_clients(Json& result);
+// `by_count`: the window was ended by --iters.
+void take_rate_of_clients(Json& result, bool by_count);
 
 // messages_expected, messages_received, lost, and what validation found (null without it).
 Json delivery_json(const Delivery& delivery, bool validated);

@@ -32,6 +32,7 @@ struct RolePlace {
 // What a thread of a role did.
 struct ThreadResult {
   std::uint64_t window_ops = 0;
+  Picos begin{0};
   Picos window{0};
   double rate_mops = 0;
 };
@@ -91,6 +92,7 @@ class Role {
   Json results() const;  // of the benchmark, beside the rates
 
   bool counted() const { return counted_; }  // this side's windows make the rate
+  const Plan& plan() const { return plan_; }
 
   // For the record: device, ports and their addresses, path MTU, memory of the buffers.
   Json describe() const;

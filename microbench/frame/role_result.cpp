@@ -114,6 +114,7 @@ ThreadResult Role::thread_result(std::size_t thread) const {
   ThreadResult result;
   if (!tallies_[thread].window_closed.load(std::memory_order_acquire)) return result;
   result.window_ops = sample.end_ops - sample.begin_ops;
+  result.begin = sample.begin;
   result.window = sample.end - sample.begin;
   if (result.window > Picos(0)) result.rate_mops = to_mops(Ops(result.window_ops), result.window);
   return result;

@@ -108,7 +108,7 @@ class ServerRun {
     if (!peers_.empty()) {
       outcome.result.update(delivery_json(delivery, plan_.operation.validate));
       outcome.result["clients"] = clients;
-      if (!role_.counted()) take_rate_of_clients(outcome.result);
+      if (!role_.counted()) take_rate_of_clients(outcome.result, plan_.schedule.iters.has_value());
     }
     judge_delivery(delivery, plan_.operation, outcome.failure);
   }

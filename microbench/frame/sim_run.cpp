@@ -236,7 +236,7 @@ void collect(std::deque<Role>& roles, const Plan& plan, const SimConductor& cond
   total += inbound;
   outcome.result.update(delivery_json(total, plan.operation.validate));
   outcome.result["clients"] = clients;
-  if (!server.counted()) take_rate_of_clients(outcome.result);
+  if (!server.counted()) take_rate_of_clients(outcome.result, plan.schedule.iters.has_value());
   judge_delivery(total, plan.operation, outcome.failure);
   for (std::size_t node = 0; node < roles.size(); ++node) {
     outcome.counters.push_back(
@@ -266,8 +266,10 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   cluster.run();
   collect(roles, plan, conductor, profile, outcome);
   outcome.config["mtu"] = roles.front().mtu();
-  outcome.prediction = predict_json(benchmark, plan, profile.wire, static_cast<int>(plan.topology.ports),
-                                    outcome.result, outcome.no_prediction);
+  ClusterWire wire = profile.wire;
+  wire.mtu = Bytes(roles.front().mtu());  // of the paths in use, as on a device
+  outcome.prediction =
+      predict_json(benchmark, plan, wire, static_cast<int>(plan.topology.ports), outcome.result, outcome.no_prediction);
   benchmark.finish(outcome);
   return outcome;
 }

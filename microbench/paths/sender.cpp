@@ -87,6 +87,10 @@ class Sender final : public WorkloadOn<Sender> {
     return sent;
   }
 
+  std::uint64_t round() const override {
+    return queues_.size() > 1 && state_.signal_every > 1 ? queues_.size() * state_.signal_every : 0;
+  }
+
   std::uint64_t checked() const override { return state_.checked; }
   std::uint64_t wrong() const override { return state_.wrong; }
   std::string memory() const override { return buffer_.describe(); }

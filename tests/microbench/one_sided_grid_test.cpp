@@ -78,6 +78,16 @@ TEST(OneSidedGrid, InlineReceiveBringsReadsInTheCompletion) {
   expect_agreement_on("--fabric sim:cib --verb read --inline_recv 32 -Q 1 --clients 1", 33);
 }
 
+TEST(OneSidedGrid, ASmallerPathMtuTakesMorePackets) {
+  const TempDir folder;
+  OneSidedBenchmark benchmark;
+  const std::string line = "--fabric sim:" + quickly_steady(folder, "cib") + " --verb read -m 256 -s 4096 -D 5ms " +
+                           "--direction in -q 4 --clients 2";
+  const Comparison c = compare(benchmark, line);
+  expect_agreement(c, line);
+  EXPECT_NEAR(c.modelled.tlps_to_host, 4096 / 256, 0.01);  // a read request for each packet of the response
+}
+
 TEST(TranslationMisses, AreExactlyWhatTheModelDoesNotForesee) {
   OneSidedBenchmark benchmark;
   // 4 KB pages of 100 MB, at random.

@@ -70,6 +70,13 @@ TEST(SimRun, MeasuresExactlyTheItersOfEachQp) {
   const Outcome outcome = run_on_simulator(benchmark, set.options);
   EXPECT_EQ(outcome.failure, "");
   EXPECT_EQ(outcome.result.at("ops"), 640 * 2 * 3);
+  EXPECT_EQ(outcome.result.at("window_ops"), 640 * 2 * 3);
+  // All of them over the time that they took together, which is no shorter than that of any thread.
+  double longest_s = 0;
+  for (const Json& thread : outcome.result.at("threads")) {
+    longest_s = std::max(longest_s, thread.at("window_s").get<double>());
+  }
+  EXPECT_LE(outcome.result.at("rate_mops").get<double>() * 1e6 * longest_s, 640 * 2 * 3 * (1 + 1e-9));
 }
 
 TEST(SimRun, PredictsWithTheClustersFacts) {
