@@ -45,6 +45,9 @@ void check_operation(const Operation& op) {
         "window + 1",
         op.signal_every, op.post_list, op.window);
   }
+  if (op.inline_recv > 0 && op.transport == Transport::ud) {
+    fail_usage("--inline_recv {}: UD has no inline receive, only RC and UC have", op.inline_recv);
+  }
   if (op.inlined && op.verb == Verb::read) fail_usage("--inline_size {}: a READ sends no payload", op.inline_limit);
 }
 
