@@ -236,8 +236,10 @@ int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
   const auto wanted = static_cast<std::uint64_t>(std::max(entries, 0));
   if (thread != nullptr) {
     thread->spend(host.poll_call);
-    // When enough can be seen already, what happens up to the thread's time cannot change what it gets.
-    if (cq.waiting() < wanted || cq.at(cq.polled + wanted - 1).visible > thread->clock()) thread->sync();
+    // When enough can be seen already, what happens up to the thread's time cannot change what it gets; but what the
+    // completions tell of must be in memory.
+    const Picos there = nic.writes_under_way() == 0 ? thread->clock() : nic.engine().now();
+    if (cq.waiting() < wanted || cq.at(cq.polled + wanted - 1).visible > there) thread->sync();
   }
   const Picos now = thread != nullptr ? thread->clock() : nic.engine().now();
   int taken = 0;

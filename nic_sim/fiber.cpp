@@ -87,15 +87,24 @@ void Fiber::wait_until(Picos when) {
   suspend();
 }
 
+void Fiber::end_park(void* object, std::uint64_t park) {
+  Fiber& fiber = *static_cast<Fiber*>(object);
+  if (!fiber.parked_ || fiber.parks_ != park) return;  // an earlier wake has ended it
+  fiber.parked_ = false;
+  fiber.resume();
+}
+
 void Fiber::park() {
+  ++parks_;
+  wake_ = Picos::max();
   parked_ = true;
   suspend();
 }
 
 void Fiber::wake_at(Picos when) {
-  if (!parked_) return;
-  parked_ = false;
-  engine_.schedule(when, &resume_event, this);
+  if (!parked_ || when >= wake_) return;
+  wake_ = when;
+  engine_.schedule(when, &end_park, this, parks_);
 }
 
 }  // namespace verbscope::sim

@@ -28,7 +28,7 @@ class Fiber {
   // From inside the fiber: sleeps until wake_at(); on return the engine's clock is the time it was woken for.
   void park();
 
-  // Ends a park at `when`. Of several wakes of one park the first counts; a fiber that is not parked ignores it.
+  // Ends a park at `when`. Of several wakes of one park the earliest counts; a fiber that is not parked ignores it.
   void wake_at(Picos when);
 
   // From outside: runs the fiber until it waits, parks or ends. Rethrows what its body threw.
@@ -40,6 +40,7 @@ class Fiber {
   struct Abandoned {};  // thrown out of suspend() when the fiber is destroyed
 
   static void resume_event(void* fiber, std::uint64_t);
+  static void end_park(void* fiber, std::uint64_t park);
   boost::context::fiber enter(boost::context::fiber&& caller);
   void switch_to();
   void suspend();
@@ -50,6 +51,8 @@ class Fiber {
   bool parked_ = false;
   bool finished_ = false;
   bool abandoned_ = false;
+  std::uint32_t parks_ = 0;    // so far: an event that was to end an earlier one is void
+  Picos wake_ = Picos::max();  // when this park will end
   StackSwitch inside_;
   StackBounds caller_stack_;
   StackBounds stack_;

@@ -90,11 +90,15 @@ void Nic::remove_mr(SimMr& mr) {
   for (Translation& page : mr.pages) translations_.drop(page);
 }
 
-SimMr* Nic::find_mr(const ibv_pd& pd, std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const {
+SimMr* Nic::region(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const {
   const std::uint32_t index = (key >> kKeyTagBits) - 1;
   SimMr* mr = index < mrs_.size() ? mrs_[index] : nullptr;
-  if (mr == nullptr || mr->lkey != key || mr->pd != &pd || (mr->access & access) != access) return nullptr;
-  return mr->holds(address, bytes) ? mr : nullptr;
+  return mr != nullptr && mr->lkey == key && mr->holds(address, bytes) ? mr : nullptr;
+}
+
+SimMr* Nic::find_mr(const ibv_pd& pd, std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const {
+  SimMr* mr = region(key, address, bytes);
+  return mr != nullptr && mr->pd == &pd && (mr->access & access) == access ? mr : nullptr;
 }
 
 bool Nic::has_context(QpContext& context) {
@@ -108,9 +112,8 @@ bool Nic::has_context(QpContext& context) {
 }
 
 std::uint64_t Nic::missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) {
-  const std::uint32_t index = (key >> kKeyTagBits) - 1;
-  SimMr* mr = index < mrs_.size() ? mrs_[index] : nullptr;
-  if (mr == nullptr || mr->lkey != key || bytes == 0 || !mr->holds(address, bytes)) return 0;
+  SimMr* mr = region(key, address, bytes);
+  if (mr == nullptr || bytes == 0) return 0;
   prefetch(address, std::min(bytes, kMostAhead));  // the program's memory, which the NIC will read or write soon
   const std::uint64_t first_page = reinterpret_cast<std::uint64_t>(mr->addr) >> mr->page_bits;
   const std::uint64_t begin = (address >> mr->page_bits) - first_page;
@@ -133,6 +136,7 @@ void Nic::receive(Packet& packet) {
 void Nic::write_memory(std::uint64_t address, Packet& packet) {
   packet.remote_address = address;
   packet.kept = true;
+  ++writes_under_way_;
   const Picos visible = bus_.dma_write(address, packet.payload);
   engine_.schedule(visible, &memory_written, this, as_argument(packet));
 }
@@ -140,8 +144,12 @@ void Nic::write_memory(std::uint64_t address, Packet& packet) {
 void Nic::memory_written(void* object, std::uint64_t argument) {
   Nic& nic = *static_cast<Nic*>(object);
   Packet& packet = as_packet(argument);
-  std::memcpy(reinterpret_cast<std::byte*>(packet.remote_address), packet.data, packet.payload);
-  nic.memory_watch_.written(packet.remote_address, packet.payload, [](SimThread& thread) { thread.memory_written(); });
+  --nic.writes_under_way_;
+  if (nic.region(packet.rkey, packet.remote_address, packet.payload) != nullptr) {  // else it went away meanwhile
+    std::memcpy(reinterpret_cast<std::byte*>(packet.remote_address), packet.data, packet.payload);
+    nic.memory_watch_.written(packet.remote_address, packet.payload,
+                              [](SimThread& thread) { thread.memory_written(); });
+  }
   nic.fabric_.packets().give_back(packet);
 }
 

@@ -53,6 +53,9 @@ class Nic {
   // The region of `pd` that `key` names if it holds [address, address + bytes) and grants `access`.
   SimMr* find_mr(const ibv_pd& pd, std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const;
 
+  // The same of any protection domain, whatever it grants: what was allowed may have been deregistered since.
+  SimMr* region(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const;
+
   // Whether the state of a QP is in its cache; if not it will be, once the caller has read it.
   bool has_context(QpContext& context);
   // How many translations of [address, address + bytes) are not in their cache, each one cache line to read; they will
@@ -62,9 +65,11 @@ class Nic {
   // A packet has arrived at a port.
   void receive(Packet& packet);
 
-  // Writes `packet`'s payload to host memory at `address` over PCIe and gives the packet back when the bytes are there;
-  // threads that poll that memory wake.
+  // Writes `packet`'s payload to host memory at `address`, in the region of `rkey`, over PCIe and gives the packet back
+  // when the bytes are there; threads that poll that memory wake.
   void write_memory(std::uint64_t address, Packet& packet);
+  // Of these, how many are not there yet.
+  std::uint64_t writes_under_way() const { return writes_under_way_; }
 
   // Writes a CQE over PCIe and wakes who polls for it. `what.visible` is not looked at.
   // Inline: what the caller says goes straight to its place.
@@ -104,6 +109,7 @@ class Nic {
   std::vector<SimQp*> qps_;
   std::vector<SimMr*> mrs_;
   std::uint32_t mr_registrations_ = 0;
+  std::uint64_t writes_under_way_ = 0;
   Requester requester_;
   Responder responder_;
 };

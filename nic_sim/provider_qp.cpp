@@ -49,6 +49,7 @@ void clean(SimCq& cq, const SimQp& qp) {
 }
 
 void reset(SimQp& qp) {
+  qp.state = IBV_QPS_RESET;
   qp.nic->requester().forget(qp);
   qp.nic->responder().forget(qp);
   clean(qp.send_completions(), qp);
@@ -188,8 +189,8 @@ int SimProvider::destroy_qp(ibv_qp* verbs_qp) {
   SimQp& qp = as_sim(verbs_qp);
   clean(qp.send_completions(), qp);
   clean(qp.recv_completions(), qp);
-  nic_.remove_qp(qp);
   qp.state = IBV_QPS_RESET;
+  nic_.remove_qp(qp);
   --as_sim(qp.pd).users;
   if (qp.srq != nullptr) --qp.shared_queue()->users;
   --qp.send_completions().users;

@@ -35,7 +35,9 @@ struct ReadsUnderWay {
 struct RequesterState {
   int unit = 0;
   bool queued = false;                 // in its unit's line
-  bool waiting = false;                // for a WQE that is read again, or for an RNR timer
+  bool waiting = false;                // for a WQE that is read again
+  bool waits_for_rnr = false;          // for an RNR timer,
+  std::uint8_t rnr_waits = 0;          // the last of so many: others are void
   std::uint32_t packet_of_next = 0;    // packets of the WQE at `next` that are sent
   std::uint32_t sequence_to_post = 0;  // PSN of the next work request that is posted
   std::uint32_t sequence_unsent = 0;   // the first that was never sent
@@ -50,6 +52,8 @@ struct RequesterState {
   PacketQueue answers;              // responses that are not handled yet, and acknowledgements behind them
   std::uint32_t answers_ready = 0;  // the unit has had its time for so many of them
   bool asked_again = false;         // for a response that was lost; nothing has come since
+
+  bool must_wait() const { return waiting || waits_for_rnr; }
 };
 
 // The responder's last results of atomics, kept for repeated requests.

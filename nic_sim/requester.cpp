@@ -120,7 +120,7 @@ void Requester::batch_is_here(SimQp& qp, std::uint64_t number) {
 void Requester::activate(SimQp& qp) {
   RequesterState& state = qp.requester;
   Unit& unit = unit_of(qp);
-  if (state.queued || state.waiting || unit.serving == &qp || qp.state != IBV_QPS_RTS) return;
+  if (state.queued || state.must_wait() || unit.serving == &qp || qp.state != IBV_QPS_RTS) return;
   if (qp.send.next >= qp.send.arrived || waits_for_reads(qp)) return;
   state.queued = true;
   state.next_in_line = nullptr;
@@ -134,7 +134,8 @@ void Requester::serve_next(Unit& unit) {
     SimQp& qp = *unit.first;
     unit.first = qp.requester.next_in_line;
     qp.requester.queued = false;
-    if (qp.state != IBV_QPS_RTS || qp.send.next >= qp.send.arrived || read_again_if_missing(qp)) continue;
+    if (qp.state != IBV_QPS_RTS || qp.requester.waits_for_rnr || qp.send.next >= qp.send.arrived) continue;
+    if (read_again_if_missing(qp)) continue;
     unit.serving = &qp;
     unit.serving_since = nic_.engine().now();
     if (nic_.has_context(qp.requester_context)) {
@@ -242,7 +243,7 @@ void Requester::service_done(void* object, std::uint64_t) {
   SimQp& qp = as_qp(object);
   Requester& self = qp.nic->requester();
   Unit& unit = self.unit_of(qp);
-  if (qp.state == IBV_QPS_RTS && !qp.requester.waiting && qp.send.next < qp.send.arrived) {
+  if (qp.state == IBV_QPS_RTS && !qp.requester.must_wait() && qp.send.next < qp.send.arrived) {
     SendWqe& wqe = qp.send.at(qp.send.next);
     if (qp.transport == Transport::ud && wqe.packets > 1) {
       self.fail_at(qp, wqe, IBV_WC_LOC_LEN_ERR);  // a datagram is one packet

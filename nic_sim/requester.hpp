@@ -93,6 +93,8 @@ class Requester {
   void acknowledge_up_to(SimQp& qp, std::uint32_t sequence);
   bool read_again_for_ack(SimQp& qp, SendWqe& wqe);
   void go_back(SimQp& qp, std::uint32_t sequence);
+  void complete_confirmed(SimQp& qp, bool failing);
+  void fail_refused(SimQp& qp, ibv_wc_status status);
   void fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
   void start_timer(SimQp& qp);
   void give_up_share(SimQp& qp);

@@ -132,17 +132,23 @@ ibv_wc_status Requester::scatter(SimQp& qp, const SendWqe& wqe, const Packet& pa
 // Completes the work requests whose last packet is `sequence` or before.
 void Requester::acknowledge_up_to(SimQp& qp, std::uint32_t sequence) {
   RequesterState& state = qp.requester;
-  SendQueue& queue = qp.send;
   if (sequence_before(state.acknowledged, sequence)) {
     state.acknowledged = sequence;
     state.progress_at = nic_.engine().now();
     state.retries_left = qp.settings.retry_cnt;
     state.rnr_retries_left = qp.settings.rnr_retry;
   }
-  while (!state.reading_for_ack && queue.done < queue.next) {
+  complete_confirmed(qp, false);
+}
+
+// In order; a QP that is failing waits for no WQE that is read again.
+void Requester::complete_confirmed(SimQp& qp, bool failing) {
+  const RequesterState& state = qp.requester;
+  SendQueue& queue = qp.send;
+  while ((failing || !state.reading_for_ack) && queue.done < queue.next) {
     SendWqe& wqe = queue.at(queue.done);
     if (!wqe.answered() || sequence_before(state.acknowledged, wqe.sequence + wqe.sequences - 1)) return;
-    if (wqe.signaled && read_again_for_ack(qp, wqe)) return;
+    if (!failing && wqe.signaled && read_again_for_ack(qp, wqe)) return;
     release(wqe);
     ++queue.done;
     if (wqe.signaled) complete_wqe(qp, wqe, IBV_WC_SUCCESS);

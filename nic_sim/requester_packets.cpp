@@ -95,6 +95,7 @@ void Requester::send_payload(SimQp& qp, SendWqe& wqe, Packet& packet) {
       }
       const std::uint64_t bytes = std::min<std::uint64_t>(left, sge.length - begin);
       if (nic_.find_mr(*qp.pd, sge.lkey, sge.addr + begin, bytes, 0) == nullptr) {
+        pending_reads_.clear();
         nic_.fabric().packets().give_back(packet);
         return fail_at(qp, wqe, IBV_WC_LOC_PROT_ERR);
       }
@@ -129,6 +130,10 @@ void Requester::payload_read(void* object, std::uint64_t argument) {
       continue;
     }
     const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(packet.payload - copied, sge.length - begin));
+    if (qp.nic->region(sge.lkey, sge.addr + begin, bytes) == nullptr) {  // went away meanwhile
+      qp.nic->requester().fail_at(qp, queue.at(packet.wqe), IBV_WC_LOC_PROT_ERR);
+      break;
+    }
     std::memcpy(packet.data + copied, reinterpret_cast<const std::byte*>(sge.addr + begin), bytes);
     copied += bytes;
     begin = 0;

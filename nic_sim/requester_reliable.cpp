@@ -35,19 +35,20 @@ void Requester::handle_nak(SimQp& qp, const Packet& packet) {
       return activate(qp);
     case Packet::Kind::nak_receiver_not_ready:
       if (qp.settings.rnr_retry != kForEver && qp.requester.rnr_retries_left-- == 0) {
-        return fail_at(qp, queue.at(queue.done), IBV_WC_RNR_RETRY_EXC_ERR);
+        return fail_refused(qp, IBV_WC_RNR_RETRY_EXC_ERR);
       }
       go_back(qp, packet.sequence);
       give_up_share(qp);
-      qp.requester.waiting = true;
+      qp.requester.waits_for_rnr = true;
       qp.requester.progress_at = nic_.engine().now() + Picos(kRnrTimer[packet.immediate % 32] * 10'000'000LL);
-      return nic_.engine().schedule(qp.requester.progress_at, &rnr_timer, &qp, in_life(qp.life, 0));
+      return nic_.engine().schedule(qp.requester.progress_at, &rnr_timer, &qp,
+                                    in_life(qp.life, ++qp.requester.rnr_waits));
     case Packet::Kind::nak_invalid:
-      return fail_at(qp, queue.at(queue.done), IBV_WC_REM_INV_REQ_ERR);
+      return fail_refused(qp, IBV_WC_REM_INV_REQ_ERR);
     case Packet::Kind::nak_access:
-      return fail_at(qp, queue.at(queue.done), IBV_WC_REM_ACCESS_ERR);
+      return fail_refused(qp, IBV_WC_REM_ACCESS_ERR);
     default:
-      return fail_at(qp, queue.at(queue.done), IBV_WC_REM_OP_ERR);
+      return fail_refused(qp, IBV_WC_REM_OP_ERR);
   }
 }
 
@@ -64,8 +65,8 @@ void Requester::give_up_share(SimQp& qp) {
 
 void Requester::rnr_timer(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (!in_this_life(qp, argument)) return;
-  qp.requester.waiting = false;
+  if (!in_this_life(qp, argument) || without_life(argument) != qp.requester.rnr_waits) return;
+  qp.requester.waits_for_rnr = false;
   qp.nic->requester().activate(qp);
 }
 
@@ -111,9 +112,17 @@ void Requester::retry_timer(void* object, std::uint64_t argument) {
   self.nic_.engine().schedule(due, &retry_timer, &qp, argument);
 }
 
-// `wqe` completes with `status`, what is before it as flushed too (it had no other end), and the QP fails.
+// The first request that is not confirmed was refused.
+void Requester::fail_refused(SimQp& qp, ibv_wc_status status) {
+  complete_confirmed(qp, true);
+  fail_at(qp, qp.send.at(qp.send.done), status);
+}
+
+// `wqe` completes with `status`, what is before it and not confirmed as flushed too (it had no other end), and the QP
+// fails.
 void Requester::fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {
   SendQueue& queue = qp.send;
+  if (qp.transport == Transport::rc) complete_confirmed(qp, true);
   for (; queue.done <= wqe.index; ++queue.done) {
     SendWqe& ended = queue.at(queue.done);
     release(ended);
@@ -143,7 +152,7 @@ void Requester::forget(SimQp& qp) {
   give_up_share(qp);
   RequesterState& state = qp.requester;
   state.packet_of_next = 0;
-  state.waiting = false;
+  state.waiting = state.waits_for_rnr = false;
   qp.reads.ended = qp.reads.begun;
   state.asked_again = false;
   while (!state.answers.empty()) nic_.fabric().done_with(state.answers.pop());

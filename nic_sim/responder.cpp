@@ -72,6 +72,7 @@ void Responder::note_waited(Unit& unit) {
 
 void Responder::begin_service(SimQp& qp, Packet& packet) {
   Unit& unit = unit_of(qp);
+  unit.life = qp.life;
   const Verdict verdict = judge(qp, packet);
   if (verdict == Verdict::wait_for_recv) {
     unit.waits_for_recv = true;
@@ -140,7 +141,7 @@ void Responder::service_done(void* object, std::uint64_t argument) {
   Responder& self = qp.nic->responder();
   Packet& packet = as_packet(argument);
   Unit& unit = self.unit_of(qp);
-  if (receiving(qp)) {
+  if (receiving(qp) && unit.life == qp.life) {
     const Verdict verdict = unit.responses > 0 ? Verdict::repeat : self.judge(qp, packet);
     if (unit.responses == 0) unit.repeats = verdict == Verdict::repeat;
     if (verdict == Verdict::wait_for_recv) {  // another QP took the shared queue's last RECV meanwhile
@@ -200,7 +201,10 @@ bool Responder::take(SimQp& qp, Packet& packet) {
     return packet.verb == Verb::read ? respond(qp, packet) : begin_atomic(qp, packet);
   }
   if (packet.first) state.offset = 0;
-  if (takes_recv(qp, packet)) take_recv(qp);
+  if (takes_recv(qp, packet)) {
+    take_recv(qp);
+    if (!packet.last) prefetch(qp);  // another message may need the next before this one is complete
+  }
   ibv_wc_status status = IBV_WC_SUCCESS;
   if (packet.verb == Verb::send) {
     status = deliver(qp, packet);

@@ -40,6 +40,7 @@ class Responder {
     bool waits_for_recv = false;
     bool waits_for_atomic = false;  // an earlier one of the same QP
     bool translated = false;        // the addresses of the packet in front have been looked up
+    std::uint16_t life = 0;         // of its QP when the packet in front was taken up: a reset ends what it began
     bool repeats = false;           // the READ in front was answered before
     std::uint32_t responses = 0;    // packets made of the response to the READ in front
     Picos slot_wanted_at{0};        // when the atomic in front found its slot taken
@@ -88,6 +89,8 @@ class Responder {
   static void response_read(void* qp, std::uint64_t packet);
   static void operand_read(void* qp, std::uint64_t packet);
   static void operand_handled(void* qp, std::uint64_t packet);
+  static bool still_there(const SimQp& qp, const Packet& answer, std::uint64_t bytes);
+  static void finish_answer(SimQp& qp, Packet& answer, bool there);
   Packet& make_answer(SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload);
   void send_ready_answers(SimQp& qp);
   void acknowledge(SimQp& qp, Packet::Kind kind, std::uint32_t sequence);

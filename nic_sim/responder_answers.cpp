@@ -92,13 +92,23 @@ bool Responder::respond(SimQp& qp, const Packet& packet) {
 void Responder::response_read(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   Packet& answer = as_packet(argument);
-  Nic& nic = *qp.nic;
-  // A region that was deregistered meanwhile is gone.
-  if (nic.find_mr(*qp.pd, answer.rkey, answer.remote_address, answer.payload, 0) != nullptr) {
-    std::memcpy(answer.data, reinterpret_cast<const std::byte*>(answer.remote_address), answer.payload);
-  }
+  const bool there = still_there(qp, answer, answer.payload);
+  if (there) std::memcpy(answer.data, reinterpret_cast<const std::byte*>(answer.remote_address), answer.payload);
+  finish_answer(qp, answer, there);
+}
+
+// Whether the region that the request named has not been deregistered meanwhile.
+bool Responder::still_there(const SimQp& qp, const Packet& answer, std::uint64_t bytes) {
+  return qp.nic->find_mr(*qp.pd, answer.rkey, answer.remote_address, bytes, 0) != nullptr;
+}
+
+// The answer may leave; if its region is gone it refuses, and the QP fails.
+void Responder::finish_answer(SimQp& qp, Packet& answer, bool there) {
+  const bool fails = !there && answer.life == qp.life && receiving(qp);
+  if (!there) answer.kind = Packet::Kind::nak_access;
   answer.reads_left = 0;
-  nic.responder().send_ready_answers(qp);
+  qp.nic->responder().send_ready_answers(qp);
+  if (fails) qp.nic->fail_qp(qp);
 }
 
 // Reads the operand when the slot of the address is free. False: the packet waits in front of its unit's line for it.
@@ -141,22 +151,23 @@ void Responder::operand_handled(void* object, std::uint64_t argument) {
   Nic& nic = *qp.nic;
   Packet& answer = as_packet(argument);
   std::uint64_t before = 0;
-  if (nic.find_mr(*qp.pd, answer.rkey, answer.remote_address, sizeof before, 0) != nullptr) {
+  const bool there = still_there(qp, answer, sizeof before);
+  if (there) {
     std::memcpy(&before, reinterpret_cast<const std::byte*>(answer.remote_address), sizeof before);
     std::uint64_t after = before + answer.operand;
     if (answer.verb == Verb::compare_swap) after = before == answer.compare ? answer.operand : before;
     Packet& write = nic.fabric().packets().take(sizeof after);
+    write.rkey = answer.rkey;
     std::memcpy(write.data, &after, sizeof after);
     nic.write_memory(answer.remote_address, write);
     ++nic.counts().atomics_served;
+    if (answer.life == qp.life) qp.results.keep(answer.sequence, before);
   }
   std::memcpy(answer.data, &before, sizeof before);
-  qp.results.keep(answer.sequence, before);
-  answer.reads_left = 0;
   Responder& self = nic.responder();
   self.give_up_slot(answer.remote_address);
   self.atomic_ended(qp, answer.life);
-  self.send_ready_answers(qp);
+  finish_answer(qp, answer, there);
 }
 
 void Responder::atomic_ended(SimQp& qp, std::uint16_t life) {
@@ -175,7 +186,7 @@ void Responder::give_up_slot(std::uint64_t address) {
     Packet& packet = unit.line.front();
     SimQp* qp = nic_.find_qp(packet.target_qp);
     nic_.counts().atomic_slot_wait_ps += static_cast<std::uint64_t>((now - unit.slot_wanted_at).count());
-    const bool wanted = qp != nullptr && receiving(*qp);
+    const bool wanted = qp != nullptr && receiving(*qp) && unit.life == qp->life;
     if (wanted) start_atomic(*qp, packet);
     front_is_done(unit);
     if (wanted) return;

@@ -20,6 +20,10 @@ Responder::Verdict Responder::judge(SimQp& qp, const Packet& packet) {
     const Verdict access = judge_access(qp, packet);
     if (access != Verdict::take) return qp.transport == Transport::rc ? access : Verdict::drop;
   }
+  if (packet.verb == Verb::write && !packet.first &&
+      nic_.region(packet.rkey, packet.remote_address + packet.offset, packet.payload) == nullptr) {
+    return qp.transport == Transport::rc ? Verdict::no_access : Verdict::drop;  // it went away meanwhile
+  }
   RecvQueue& queue = qp.recv_queue();
   if (!takes_recv(qp, packet) || queue.used < queue.fetched) return Verdict::take;
   return queue.used < queue.posted ? Verdict::wait_for_recv : Verdict::no_recv;

@@ -118,8 +118,15 @@ ibv_wc_status Responder::scatter(SimQp& qp, std::uint64_t begin, std::span<const
     const std::uint64_t bytes = std::min<std::uint64_t>(data.size() - copied, sge.length - begin);
     const std::uint64_t address = sge.addr + begin;
     if (nic_.find_mr(*qp.pd, sge.lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE) == nullptr) return IBV_WC_LOC_PROT_ERR;
-    std::memcpy(reinterpret_cast<std::byte*>(address), &data[copied], bytes);
-    if (!by_cqe) nic_.bus().dma_write(address, bytes);
+    if (by_cqe || nic_.writes_under_way() == 0) {
+      std::memcpy(reinterpret_cast<std::byte*>(address), &data[copied], bytes);
+      if (!by_cqe) nic_.bus().dma_write(address, bytes);
+    } else {  // not before the WRITEs that came before it
+      Packet& write = nic_.fabric().packets().take(static_cast<std::uint32_t>(bytes));
+      std::memcpy(write.data, &data[copied], bytes);
+      write.rkey = sge.lkey;
+      nic_.write_memory(address, write);
+    }
     copied += bytes;
     begin = 0;
   }

@@ -218,5 +218,46 @@ TEST(LostPeer, ADestroyedQpDoesNotHoldUpItsNeighbours) {
   }
 }
 
+// Two messages of several packets at once, one unit, and the second's RECV in the next group that the adapter fetches:
+// it must come although the first message, whose packets wait behind, is not complete.
+TEST(SharedQueue, ARecvIsFetchedWhileAMessageIsUnderWay) {
+  Profile profile = steady_profile();
+  profile.nic.responder_units = 1;
+  const auto group = static_cast<std::uint32_t>(profile.wire.recv_prefetch);
+  TwoNodes nodes(profile);
+  const QpOptions options{.mtu = IBV_MTU_1024};
+  ibv_srq_init_attr attr{};
+  attr.attr = {.max_wr = 64, .max_sge = 1, .srq_limit = 0};
+  ibv_srq* srq = nodes.b.provider().create_srq(nodes.b.pd(), &attr);
+  ibv_qp* from[2];
+  ibv_qp* to[2];
+  for (int i = 0; i < 2; ++i) {
+    from[i] = nodes.a.make_qp(IBV_QPT_RC, options);
+    ibv_qp_init_attr init{};
+    init.send_cq = nodes.b.send_cq();
+    init.recv_cq = nodes.b.recv_cq();
+    init.srq = srq;
+    init.cap = options.cap;
+    init.qp_type = IBV_QPT_RC;
+    to[i] = nodes.b.provider().create_qp(nodes.b.pd(), &init);
+    ASSERT_EQ(bring_up(nodes.a, from[i], options, 1, to[i]->qp_num), 0);
+    ASSERT_EQ(bring_up(nodes.b, to[i], options, 0, from[i]->qp_num), 0);
+  }
+  for (std::uint32_t i = 0; i <= group; ++i) {
+    ibv_sge sge = nodes.b.sge(kIn + i * 16384, 16384);
+    ibv_recv_wr wr{.wr_id = i, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+    ibv_recv_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_srq_recv(srq, &wr, &bad), 0);
+  }
+  for (std::uint32_t i = 0; i + 1 < group; ++i) ASSERT_EQ(nodes.a.post(from[0], {.length = 8}), 0);
+  nodes.pass(kLong);
+  ASSERT_THAT(nodes.b.poll_recvs(), SizeIs(group - 1));
+  for (ibv_qp* qp : from) ASSERT_EQ(nodes.a.post(qp, {.length = 16000}), 0);
+  nodes.pass(kLong);
+  EXPECT_THAT(ids(nodes.b.poll_recvs()), testing::UnorderedElementsAre(group - 1, group));
+  for (ibv_qp* qp : to) nodes.b.provider().destroy_qp(qp);
+  nodes.b.provider().destroy_srq(srq);
+}
+
 }  // namespace
 }  // namespace verbscope::test

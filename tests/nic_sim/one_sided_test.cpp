@@ -1,10 +1,8 @@
 // WRITE, READ and atomics: what they do to memory, what they cost, how they fail.
+#include "tests/nic_sim/one_sided.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cstring>
-
-#include "tests/nic_sim/two_nodes.hpp"
 
 namespace verbscope::test {
 namespace {
@@ -12,64 +10,19 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 
-constexpr std::uint64_t kSource = 0;
-constexpr std::uint64_t kTarget = 256 * 1024;
-
-// A pair whose QPs allow everything, and one-sided requests from a's QP to b's memory.
-struct OneSided : Pair {
-  explicit OneSided(ibv_qp_type type = IBV_QPT_RC, const QpOptions& given = {}, const Profile& p = steady_profile(),
-                    std::uint64_t seed = 1)
-      : Pair(type, given, p, seed) {}
-
-  ibv_send_wr request(ibv_wr_opcode opcode, std::uint32_t length, std::uint64_t id = 0) {
-    sge = a.sge(kSource, length);
-    ibv_send_wr wr{};
-    wr.wr_id = id;
-    wr.opcode = opcode;
-    wr.sg_list = &sge;
-    wr.num_sge = length == 0 ? 0 : 1;
-    wr.send_flags = IBV_SEND_SIGNALED;
-    wr.wr.rdma.remote_addr = reinterpret_cast<std::uint64_t>(b.memory(kTarget));
-    wr.wr.rdma.rkey = b.mr()->rkey;
-    return wr;
-  }
-  ibv_send_wr atomic(ibv_wr_opcode opcode, std::uint64_t add_or_compare, std::uint64_t swap = 0) {
-    ibv_send_wr wr = request(opcode, 8);
-    wr.wr.atomic.remote_addr = reinterpret_cast<std::uint64_t>(b.memory(kTarget));
-    wr.wr.atomic.rkey = b.mr()->rkey;
-    wr.wr.atomic.compare_add = add_or_compare;
-    wr.wr.atomic.swap = swap;
-    return wr;
-  }
-  int post(ibv_send_wr wr) {
-    ibv_send_wr* bad = nullptr;
-    return ibv_post_send(qa, &wr, &bad);
-  }
-  std::uint64_t word(TestNode& node, std::uint64_t offset) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, node.memory(offset), sizeof value);
-    return value;
-  }
-  void set_word(TestNode& node, std::uint64_t offset, std::uint64_t value) {
-    std::memcpy(node.memory(offset), &value, sizeof value);
-  }
-
-  ibv_sge sge{};
-};
-
 class OfSize : public testing::TestWithParam<std::tuple<ibv_qp_type, std::uint32_t>> {};
 
 TEST_P(OfSize, AWriteArrivesWhole) {
   const auto [type, length] = GetParam();
   OneSided pair(type, {.mtu = IBV_MTU_1024});
-  fill(pair.a.memory(kSource), length, 7);
+  fill(pair.a.memory(kSourceAt), length, 7);
   ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_WRITE, length)), 0);
   const auto done = pair.await(pair.a.send_cq(), 1);
   ASSERT_THAT(done, SizeIs(1));
   EXPECT_EQ(done[0].status, IBV_WC_SUCCESS);
   EXPECT_EQ(done[0].opcode, IBV_WC_RDMA_WRITE);
   pair.pass(kLong);
-  EXPECT_TRUE(has_pattern(pair.b.memory(kTarget), length, 7));
+  EXPECT_TRUE(has_pattern(pair.b.memory(kTargetAt), length, 7));
   EXPECT_EQ(pair.cluster.nic_counts(1).writes_received, 1u);
 }
 
@@ -81,40 +34,40 @@ class ReadOfSize : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(ReadOfSize, BringsWhatIsThere) {
   OneSided pair(IBV_QPT_RC, {.mtu = IBV_MTU_1024});
-  fill(pair.b.memory(kTarget), GetParam(), 9);
+  fill(pair.b.memory(kTargetAt), GetParam(), 9);
   ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, GetParam())), 0);
   const auto done = pair.await(pair.a.send_cq(), 1);
   ASSERT_THAT(done, SizeIs(1));
   EXPECT_EQ(done[0].status, IBV_WC_SUCCESS);
   EXPECT_EQ(done[0].opcode, IBV_WC_RDMA_READ);
   EXPECT_EQ(done[0].byte_len, GetParam());
-  EXPECT_TRUE(has_pattern(pair.a.memory(kSource), GetParam(), 9));
+  EXPECT_TRUE(has_pattern(pair.a.memory(kSourceAt), GetParam(), 9));
 }
 
 INSTANTIATE_TEST_SUITE_P(Read, ReadOfSize, testing::Values(0u, 1u, 64u, 1024u, 1025u, 100'000u));
 
 TEST(Atomics, FetchAndAddReturnsWhatWasThere) {
   OneSided pair;
-  pair.set_word(pair.b, kTarget, 40);
+  pair.set_word(pair.b, kTargetAt, 40);
   ASSERT_EQ(pair.post(pair.atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 2)), 0);
   const auto done = pair.await(pair.a.send_cq(), 1);
   ASSERT_THAT(statuses(done), ElementsAre(IBV_WC_SUCCESS));
   EXPECT_EQ(done[0].opcode, IBV_WC_FETCH_ADD);
-  EXPECT_EQ(pair.word(pair.a, kSource), 40u);
+  EXPECT_EQ(pair.word(pair.a, kSourceAt), 40u);
   pair.pass(kLong);
-  EXPECT_EQ(pair.word(pair.b, kTarget), 42u);
+  EXPECT_EQ(pair.word(pair.b, kTargetAt), 42u);
 }
 
 TEST(Atomics, CompareAndSwapSwapsOnlyWhatIsEqual) {
   OneSided pair;
-  pair.set_word(pair.b, kTarget, 5);
+  pair.set_word(pair.b, kTargetAt, 5);
   ASSERT_EQ(pair.post(pair.atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 5, 6)), 0);
   ASSERT_EQ(pair.post(pair.atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 5, 7)), 0);
   const auto done = pair.await(pair.a.send_cq(), 2);
   EXPECT_THAT(statuses(done), ElementsAre(IBV_WC_SUCCESS, IBV_WC_SUCCESS));
   pair.pass(kLong);
-  EXPECT_EQ(pair.word(pair.b, kTarget), 6u);
-  EXPECT_EQ(pair.word(pair.a, kSource), 6u);  // what the second found
+  EXPECT_EQ(pair.word(pair.b, kTargetAt), 6u);
+  EXPECT_EQ(pair.word(pair.a, kSourceAt), 6u);  // what the second found
 }
 
 TEST(Atomics, OnOneSlotTakeTheirTurns) {
@@ -122,7 +75,7 @@ TEST(Atomics, OnOneSlotTakeTheirTurns) {
   for (int i = 0; i < 16; ++i) ASSERT_EQ(pair.post(pair.atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 1)), 0);
   EXPECT_THAT(pair.await(pair.a.send_cq(), 16), SizeIs(16));
   pair.pass(kLong);
-  EXPECT_EQ(pair.word(pair.b, kTarget), 16u);
+  EXPECT_EQ(pair.word(pair.b, kTargetAt), 16u);
   EXPECT_EQ(pair.cluster.nic_counts(1).atomic_slot_waits, 15u);
 }
 
@@ -172,7 +125,7 @@ TEST(LossyConnection, ReadsAndAtomicsAreAnsweredOnce) {
     Profile profile = steady_profile();
     profile.fabric.loss_probability = 0.03;
     OneSided pair(IBV_QPT_RC, {.timeout = 5, .mtu = IBV_MTU_256}, profile, seed);
-    fill(pair.b.memory(kTarget + 4096), 2000, 3);
+    fill(pair.b.memory(kTargetAt + 4096), 2000, 3);
     constexpr int kRounds = 300;
     std::uint64_t expected = 0;
     for (int i = 0; i < kRounds; ++i) {
@@ -185,13 +138,13 @@ TEST(LossyConnection, ReadsAndAtomicsAreAnsweredOnce) {
       ASSERT_THAT(statuses(pair.await(pair.a.send_cq(), 3, std::chrono::milliseconds(100))),
                   ElementsAre(IBV_WC_SUCCESS, IBV_WC_SUCCESS, IBV_WC_SUCCESS))
           << "round " << i << " seed " << seed;
-      EXPECT_EQ(pair.word(pair.a, kSource), expected + 1);
+      EXPECT_EQ(pair.word(pair.a, kSourceAt), expected + 1);
       expected += 2;
       EXPECT_TRUE(has_pattern(pair.a.memory(8192), 2000, 3));
       std::memset(pair.a.memory(8192), 0, 2000);
     }
     pair.pass(kLong);
-    EXPECT_EQ(pair.word(pair.b, kTarget), expected);
+    EXPECT_EQ(pair.word(pair.b, kTargetAt), expected);
     EXPECT_GT(pair.cluster.nic_counts(0).packets_resent, 0u);
   }
 }

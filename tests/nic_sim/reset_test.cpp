@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/nic_sim/two_nodes.hpp"
+#include "tests/nic_sim/one_sided.hpp"
 
 namespace verbscope::test {
 namespace {
@@ -239,6 +239,58 @@ TEST(Neighbours, AQpThatWaitsForItsReceiverDoesNotStopOthersOfItsUnit) {
   waiting.pass(kLong);
   EXPECT_THAT(waiting.b.poll_recvs(), SizeIs(2));
   EXPECT_THAT(ids(waiting.a.poll_sends()), ElementsAre(5, 6));
+}
+
+// What a QP has fetched ahead when it goes is its unit's to give to others again.
+TEST(Neighbours, AResetOrDestroyedQpLeavesTheFetchingAheadToOthers) {
+  for (const bool destroys : {false, true}) {
+    Profile profile = steady_profile();
+    profile.nic.requester_units = 1;
+    Pair pair(
+        IBV_QPT_RC,
+        {.cap = {.max_send_wr = 512, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}},
+        profile);
+    for (int i = 0; i < 24; ++i) ASSERT_EQ(pair.send_list({.length = 8}, 16), 0);
+    pair.pass(Nanos(800));
+    if (destroys) {
+      pair.a.destroy(pair.qa);
+      pair.qa = pair.a.make_qp(IBV_QPT_RC, pair.options);
+    }
+    reconnect(pair);
+    ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 64, 16), 0);
+    ASSERT_EQ(pair.send_list({.length = 8, .id = 1}, 2), 0);
+    pair.pass(kLong);
+    EXPECT_THAT(ids(pair.a.poll_sends()), ElementsAre(1, 2)) << (destroys ? "destroyed" : "reset");
+  }
+}
+
+// A response or an atomic of the connection before does not count in the new one.
+TEST(ResetOfTheResponder, EndsAReadThatIsBeingAnswered) {
+  OneSided pair(IBV_QPT_RC, {.mtu = IBV_MTU_1024});
+  ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 256 * 1024)), 0);
+  pair.pass(std::chrono::microseconds(6));
+  reconnect(pair);
+  pair.pass(kLong);
+  EXPECT_THAT(pair.a.poll_sends(), IsEmpty());
+  ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64)), 0);
+  pair.pass(kLong);
+  EXPECT_THAT(statuses(pair.a.poll_sends()), ElementsAre(IBV_WC_SUCCESS));
+}
+
+TEST(ResetOfTheResponder, EndsAtomicsThatWaitForTheirSlot) {
+  for (int moment = 500; moment < 4000; moment += 100) {
+    Profile profile = steady_profile();
+    profile.nic.atomic_operation = std::chrono::microseconds(1);
+    OneSided pair(IBV_QPT_RC, {}, profile);
+    for (int i = 0; i < 8; ++i) ASSERT_EQ(pair.post(pair.atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 1)), 0);
+    pair.pass(Nanos(moment));
+    reconnect(pair);
+    pair.pass(kLong);
+    pair.a.poll_sends();
+    ASSERT_EQ(pair.post(pair.atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 1)), 0);
+    pair.pass(kLong);
+    ASSERT_THAT(statuses(pair.a.poll_sends()), ElementsAre(IBV_WC_SUCCESS)) << "reset after " << moment << " ns";
+  }
 }
 
 }  // namespace
