@@ -16,7 +16,8 @@ struct RatioInterval {
 // `resamples` bootstrap resamples of both samples (a fixed generator: the same samples give the same interval); times
 // sqrt(n / (n - 1)) for each side, because a bootstrap of n values is narrow by that (Hesterberg, "What Teachers Should
 // Know About the Bootstrap", The American Statistician 69(4), 2015), and times Student's t with Welch's degrees of
-// freedom. None with fewer than two values on a side: one value says nothing of its spread. Rates are above 0.
+// freedom. It is never narrower than rounding: equal values have a ratio of 1, however many there are. None with fewer
+// than two values on a side: one value says nothing of its spread. Rates are above 0.
 std::optional<RatioInterval> ratio_interval(const std::vector<double>& base, const std::vector<double>& other,
                                             double level, int resamples = 1000);
 

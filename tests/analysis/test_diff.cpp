@@ -43,6 +43,24 @@ TEST(Diff, EqualRunsAreNoEvidence) {
   }
 }
 
+// Runs of a deterministic cluster are equal to the bit; sums of 2 and of 7 of them round differently.
+TEST(Diff, EqualValuesAreNoEvidenceHoweverManyThereAre) {
+  for (int i = 1; i <= 100; ++i) {
+    const double rate = 0.7 * i;
+    for (const std::size_t many : {3, 7, 100}) {
+      const auto few = runs({rate, rate}), more = runs(std::vector<double>(many, rate));
+      EXPECT_EQ(diff_records(few, more, kLevel)[0].verdict, Verdict::no_evidence) << rate << ", " << many << " runs";
+      EXPECT_EQ(diff_records(more, few, kLevel)[0].verdict, Verdict::no_evidence) << rate << ", " << many << " runs";
+    }
+  }
+}
+
+// A millionth less in every run is no rounding.
+TEST(Diff, ASmallLossWithoutSpreadIsFound) {
+  const auto rows = diff_records(runs({80, 80}), runs({79.99992, 79.99992, 79.99992}), kLevel);
+  EXPECT_EQ(rows[0].verdict, Verdict::slower);
+}
+
 TEST(Diff, ALossBeyondTheSpreadIsFoundAndOneWithinItIsNot) {
   const auto base = joined(runs({80, 80.4, 79.6, 80.2, 79.8}), runs({100, 110, 90, 105, 95}, 16));
   const auto slowed = joined(runs({76, 76.4, 75.6, 76.2, 75.8}), runs({95, 104, 86, 100, 90}, 16));
