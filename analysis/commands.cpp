@@ -28,6 +28,16 @@ void add_format(CLI::App& command, std::string& format, const std::vector<std::s
       "--json", [&format] { format = "json"; }, "the same as --format json");
 }
 
+// CLI::Range takes "nan" for a number of any range: it is neither below nor above.
+CLI::Validator number_between(double low, double high) {
+  const auto refusal = [low, high](const std::string& text) {
+    double value = 0;
+    const bool is_inside = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+    return is_inside ? "" : fmt::format("expected a number from {:g} to {:g}, got \"{}\"", low, high, text);
+  };
+  return {refusal, fmt::format("{:g} to {:g}", low, high)};
+}
+
 }  // namespace
 
 std::function<int()> add_compare_command(CLI::App& command) {
@@ -90,8 +100,9 @@ std::function<int()> add_diff_command(CLI::App& command) {
   command.add_option("new", options->other, "the results that are compared")->required();
   command
       .add_option("--threshold", options->threshold, "exit with 1 when a point is slower by more than so many percent")
-      ->check(CLI::Range(0.0, 100.0));
-  command.add_option("--confidence", options->confidence, "of the intervals (0.95)")->check(CLI::Range(0.5, 0.9999));
+      ->check(number_between(0, 100));
+  command.add_option("--confidence", options->confidence, "of the intervals (0.95)")
+      ->check(number_between(0.5, 0.9999));
   add_format(command, options->format, {"text", "json", "csv"});
   return [options] {
     const std::vector<Record> base = load_results({options->base}, false),

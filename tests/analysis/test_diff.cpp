@@ -3,6 +3,7 @@
 #include <numbers>
 #include <random>
 
+#include "analysis/commands.hpp"
 #include "analysis/diff.hpp"
 #include "tests/analysis/records.hpp"
 
@@ -96,6 +97,19 @@ TEST(Diff, TheGateOpensUpToItsThreshold) {
   const auto rows = diff_records(runs({100, 100.1, 99.9}), runs({96, 96.1, 95.9}), kLevel);
   EXPECT_TRUE(within_threshold(rows, 5));
   EXPECT_FALSE(within_threshold(rows, 3));
+}
+
+// "nan" is neither below nor above a bound: a gate with such a threshold would let everything pass.
+TEST(Diff, WhatIsNoNumberOfTheRangeIsRefused) {
+  for (const char* option : {"--threshold nan", "--threshold -nan", "--threshold inf", "--threshold 101",
+                             "--threshold x", "--confidence nan", "--confidence 0.4"}) {
+    CLI::App app;
+    const auto command = add_diff_command(app);  // owns what the options set
+    EXPECT_THROW(app.parse(fmt::format("a b {}", option)), CLI::ValidationError) << option;
+  }
+  CLI::App app;
+  const auto command = add_diff_command(app);
+  EXPECT_NO_THROW(app.parse("a b --threshold 5 --confidence 0.99"));
 }
 
 TEST(Diff, APointThatFailsNowClosesTheGate) {
