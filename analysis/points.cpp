@@ -217,4 +217,12 @@ std::optional<PciePerOp> events_per_op(const Record& record) {
   return events;
 }
 
+std::optional<double> extra_per_op(const Record& record, const std::string& key) {
+  const CounterReport* report = counters_of(record, "server");
+  if (report == nullptr) return std::nullopt;
+  const std::optional<double> count = number_at(report->extra, key);
+  const double ops = operations_in_window(record.result, *report);
+  return count && ops > 0 ? std::optional(*count / ops) : std::nullopt;
+}
+
 }  // namespace verbscope

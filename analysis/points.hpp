@@ -57,4 +57,8 @@ const CounterReport* counters_of(const Record& record, const std::string& node);
 // none does. None at all when nothing was counted.
 std::optional<PciePerOp> events_per_op(const Record& record);
 
+// What the adapter of the machine under test counted itself under `key` of `extra`, for each operation; none where it
+// does not say.
+std::optional<double> extra_per_op(const Record& record, const std::string& key);
+
 }  // namespace verbscope

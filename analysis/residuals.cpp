@@ -15,6 +15,10 @@ namespace {
 constexpr double kLeast = 0.02;
 constexpr double kLeastShare = 0.02;
 
+// A cause makes up some of the extra lines from this share of them on, and all of them from that one on.
+constexpr double kSome = 0.1;
+constexpr double kAll = 0.9;
+
 // A cause of extra reads, the options that make it grow, and the simulator's own count of its lines.
 struct Cause {
   std::string_view words;
@@ -62,10 +66,15 @@ Json options_of(const Record& record) {
   return options;
 }
 
+// On UD all clients are partners of the same QPs: more of them are no more QPs.
+bool is_knob(std::string_view option, const Record& record) {
+  return option != "clients" || text_at(record.config, "connection") != "UD";
+}
+
 double knob_value(const Record& record, const Cause& cause) {
   double value = 1;
   for (const std::string_view option : cause.options) {
-    if (option == "pages") continue;
+    if (option == "pages" || !is_knob(option, record)) continue;
     if (const auto number = number_at(record.config, std::string(option))) value *= std::max(*number, 1.0);
   }
   return value;
@@ -74,7 +83,9 @@ double knob_value(const Record& record, const Cause& cause) {
 std::string others_key(const Record& record, const Cause& cause) {
   Json options = options_of(record);
   options.erase("seed");
-  for (const std::string_view option : cause.options) options.erase(std::string(option));
+  for (const std::string_view option : cause.options) {
+    if (is_knob(option, record)) options.erase(std::string(option));
+  }
   return point_key(options);
 }
 
@@ -84,16 +95,32 @@ std::string joined(const std::vector<std::string>& parts) {
   return out;
 }
 
-// Of what the adapter itself counted, where it says: the cause that makes up at least nine tenths of the extra lines.
-std::optional<std::size_t> counted_cause(const Record& record, double per_op) {
-  const CounterReport* report = counters_of(record, "server");
-  const double ops = number_at(record.result, "window_ops").value_or(0);
-  if (report == nullptr || !(ops > 0)) return std::nullopt;
-  for (std::size_t i = 0; i < kCauses.size(); ++i) {
-    const double lines = number_at(report->extra, std::string(kCauses[i].counter)).value_or(0) / ops;
-    if (lines >= 0.9 * per_op) return i;
+// Of each cause the lines that the adapter itself counted for an operation; none where it does not say.
+using Counted = std::array<std::optional<double>, kCauses.size()>;
+
+Counted counted_lines(const Record& record) {
+  Counted out;
+  std::ranges::transform(kCauses, out.begin(),
+                         [&](const Cause& cause) { return extra_per_op(record, std::string(cause.counter)); });
+  return out;
+}
+
+// What the adapter's own counters make of `per_op` extra lines; none when they name no cause.
+std::optional<Residual> counted_reads(const Counted& counted, double per_op) {
+  std::vector<std::string> causes;
+  double sum = 0;
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const double lines = counted[i].value_or(0);
+    if (lines < kSome * per_op) continue;
+    causes.push_back(
+        fmt::format("{} ({:.2f} lines an operation by the adapter's own counters)", kCauses[i].words, lines));
+    sum += lines;
   }
-  return std::nullopt;
+  if (causes.empty()) return std::nullopt;
+  Residual out{.event = "reads", .per_op = per_op, .meaning = joined(causes)};
+  out.decided = sum >= kAll * per_op;
+  if (!out.decided) out.meaning += "; the evidence does not decide what else is read";
+  return out;
 }
 
 Residual writes_residual(const Prediction& prediction, double per_op) {
@@ -143,6 +170,8 @@ Residual Residuals::extra_reads(const Record& record, double per_op) const {
     out.meaning = "fewer lines are read than WQEs and payload need: the evidence does not decide why";
     return out;
   }
+  const Counted counted = counted_lines(record);
+  if (const auto found = counted_reads(counted, per_op)) return *found;
   std::array<Growth, kCauses.size()> by{};
   std::vector<std::string> evidence, possible;
   for (std::size_t i = 0; i < kCauses.size(); ++i) {
@@ -151,7 +180,8 @@ Residual Residuals::extra_reads(const Record& record, double per_op) const {
     if (by[i] == Growth::does_not) evidence.push_back(fmt::format("they do not grow with {}", kCauses[i].knob));
   }
   // More QPs also mean more WQEs outstanding: only with evidence of these apart do they tell contexts from WQEs.
-  const auto may_be = [&by](std::size_t cause) {
+  const auto may_be = [&](std::size_t cause) {
+    if (counted[cause]) return false;  // of which the adapter counted next to none
     if (cause == kWqes && by[kWqes] == Growth::unknown) return by[kContexts] != Growth::does_not;
     return by[cause] != Growth::does_not;
   };
@@ -159,18 +189,16 @@ Residual Residuals::extra_reads(const Record& record, double per_op) const {
   std::size_t grown = 0;
   for (std::size_t i = 0; i < kCauses.size(); ++i) {
     if (may_be(i)) possible.emplace_back(kCauses[i].words);
-    if (by[i] != Growth::grows) continue;
+    if (by[i] != Growth::grows || counted[i]) continue;
     ++grown;
     cause = i;
   }
-  if (by[kWqes] == Growth::grows && by[kTranslations] != Growth::grows) {
+  if (by[kWqes] == Growth::grows && !counted[kWqes] && by[kTranslations] != Growth::grows) {
     cause = kWqes;
   } else if (grown != 1 || (cause == kContexts && by[kWqes] != Growth::does_not)) {
     cause.reset();
   }
-  const std::optional<std::size_t> counted = counted_cause(record, per_op);
-  if (counted) evidence.push_back("the adapter's own counters say so");
-  if (counted) cause = counted;
+  if (possible.empty()) possible.emplace_back("the adapter's own counters name no cause");
   out.decided = cause.has_value();
   if (cause) {
     out.meaning = std::string(kCauses[*cause].words) + (evidence.empty() ? "" : " (" + joined(evidence) + ")");

@@ -81,6 +81,44 @@ TEST(Residuals, TheAdaptersOwnCountersDecide) {
   EXPECT_THAT(found[0].meaning, testing::HasSubstr("address translations"));
 }
 
+// What it counted none of is not the cause, whatever the extra reads grow with.
+TEST(Residuals, ACauseOfWhichTheAdapterCountedNoneIsExcluded) {
+  const Json none{{"wqe_cache_reread_lines", 0}, {"qp_context_read_lines", 0}, {"translation_misses", 0}};
+  Record small = with_extra_reads({{"region_size", 65536}}, 0);
+  Record large = with_extra_reads({{"region_size", 1 << 30}}, 1);
+  small.counters[0].extra = large.counters[0].extra = none;
+  const auto found = of_last({small, large});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_FALSE(found[0].decided);
+  EXPECT_THAT(found[0].meaning, testing::AllOf(testing::Not(testing::HasSubstr("address translations")),
+                                               testing::HasSubstr("counters name no cause")));
+}
+
+TEST(Residuals, ACauseThatIsCountedInPartLeavesTheRestOpen) {
+  Record record = with_extra_reads({{"qp", 64}}, 4.68);
+  record.counters[0].extra =
+      Json{{"wqe_cache_reread_lines", 1680}, {"qp_context_read_lines", 0}, {"translation_misses", 0}};
+  const auto found = of_last({record});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_FALSE(found[0].decided);
+  EXPECT_THAT(
+      found[0].meaning,
+      testing::AllOf(testing::HasSubstr("WQEs that were evicted"), testing::HasSubstr("1.68 lines"),
+                     testing::HasSubstr("what else is read"), testing::Not(testing::HasSubstr("translations"))));
+}
+
+// Connected clients bring QPs of their own; on UD they are partners of the same ones.
+TEST(Residuals, ClientsAreANumberOfQpsButOnUd) {
+  const auto meaning = [](const char* connection) {
+    return of_last({with_extra_reads({{"clients", 1}, {"connection", connection}}, 0.5),
+                    with_extra_reads({{"clients", 4}, {"connection", connection}}, 0.5)})
+        .at(0)
+        .meaning;
+  };
+  EXPECT_THAT(meaning("RC"), testing::HasSubstr("do not grow with the number of QPs"));
+  EXPECT_THAT(meaning("UD"), testing::Not(testing::HasSubstr("grow with the number of QPs")));
+}
+
 TEST(Residuals, APayloadLineThatIsNeverWrittenCameInTheCompletion) {
   Record record = with_extra_reads({{"inline_recv", 0}}, 0);
   record.counters[0].events.dma_write_full_lines = 1000;  // the CQE: 64 B; the payload's line is missing
