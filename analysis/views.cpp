@@ -1,5 +1,10 @@
 #include "analysis/views.hpp"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <set>
 
 #include "analysis/csv.hpp"
@@ -10,13 +15,26 @@ namespace {
 
 constexpr double kMebi = 1024 * 1024;
 
-std::string test_name(const Record& record) {
-  const std::string verb = text_at(record.config, "verb");
-  if (record.benchmark == "write_rate" || verb == "write") return "RDMA_Write";
-  if (record.benchmark == "read_rate" || verb == "read") return "RDMA_Read";
-  if (record.benchmark == "atomic_rate")
-    return verb == "compare_swap" ? "Atomic Compare and Swap" : "Atomic Fetch and Add";
-  return "Send";
+// What perftest calls the operation of a record; empty when it has no such test.
+std::string_view test_name(const Record& record) {
+  struct Name {
+    std::string_view kind, words;
+  };
+  static constexpr std::array<Name, 10> kNames{{{"send_rate", "Send"},
+                                                {"recv_rate", "Send"},
+                                                {"write_rate", "RDMA_Write"},
+                                                {"read_rate", "RDMA_Read"},
+                                                {"send", "Send"},
+                                                {"write", "RDMA_Write"},
+                                                {"write_inline", "RDMA_Write"},
+                                                {"read", "RDMA_Read"},
+                                                {"fetch_add", "Atomic FETCH_AND_ADD"},
+                                                {"compare_swap", "Atomic CMP_AND_SWAP"}}};
+  static constexpr std::array<std::string_view, 4> kWithVerb{"verb_latency", "atomic_rate", "wqe_cache", "qp_scaling"};
+  const bool has_verb = std::ranges::find(kWithVerb, record.benchmark) != kWithVerb.end();
+  const std::string kind = has_verb ? text_at(record.config, "verb") : record.benchmark;
+  const auto* const found = std::ranges::find(kNames, kind, &Name::kind);
+  return found == kNames.end() ? "" : found->words;
 }
 
 void put(Json& to, const char* key, const Json& from, const char* source) {
@@ -67,11 +85,13 @@ std::string cell(const Json& value) {
 
 }  // namespace
 
-Json perftest_view(const Record& record) {
+std::vector<Json> perftest_views(const Record& record) {
   const Json& config = record.config;
+  const std::string_view name = test_name(record);
+  if (name.empty()) return {};
   const auto latency = record.result.find("latency");
   const bool times = latency != record.result.end() && latency->is_array() && !latency->empty();
-  Json info{{"test", test_name(record) + (times ? " Latency Test" : " BW Test")}};
+  Json info{{"test", fmt::format("{} {} Test", name, times ? "Latency" : "BW")}};
   put(info, "Device", config, "ib_dev");
   put(info, "Number_of_qps", config, "qp");
   put(info, "Connection_type", config, "connection");
@@ -81,25 +101,41 @@ Json perftest_view(const Record& record) {
   put(info, "Mtu", config, "mtu");
   put(info, "GID_index", config, "gid_index");
   put(info, "Max_inline_data", config, "inline_size");
-  Json results = Json::object();
+  Json results{{"simulated", record.environment.at("simulated")}};
   put(results, "MsgSize", config, "size");
   put(results, "n_iterations", record.result, "ops");
-  const auto rate = number_at(record.result, "rate_mops");
-  if (times) {
-    put_latencies(results, latency->front());
-  } else if (rate) {
-    if (const auto size = number_at(config, "size")) results["BW_average"] = *rate * 1e6 * *size / kMebi;
-    results["MsgRate"] = *rate;
+  if (!times) {
+    const auto rate = number_at(record.result, "rate_mops");
+    const auto size = number_at(config, "size");
+    if (rate && size) results["BW_average"] = *rate * 1e6 * *size / kMebi;
+    if (rate) results["MsgRate"] = *rate;
+    return {Json{{"test_info", std::move(info)}, {"results", std::move(results)}}};
   }
-  results["simulated"] = record.environment.at("simulated");
-  return Json{{"test_info", std::move(info)}, {"results", std::move(results)}};
+  std::vector<Json> out;
+  for (const Json& of_size : *latency) {
+    Json theirs = results;
+    put(theirs, "MsgSize", of_size, "size");
+    put(theirs, "n_iterations", of_size, "lat_samples");
+    put_latencies(theirs, of_size);
+    out.push_back(Json{{"test_info", info}, {"results", std::move(theirs)}});
+  }
+  return out;
 }
 
 std::string perftest_lines(const std::vector<const Record*>& records) {
   std::string out;
+  std::set<std::string> refused;
   for (const Record* record : records) {
-    if (record->status == RecordStatus::ok) out += dump_json(perftest_view(*record)) + "\n";
+    if (record->status != RecordStatus::ok) continue;
+    const std::vector<Json> views = perftest_views(*record);
+    for (const Json& view : views) out += dump_json(view) + "\n";
+    const std::string verb = text_at(record->config, "verb");
+    if (views.empty()) refused.insert(record->benchmark + (verb.empty() ? "" : " --verb " + verb));
   }
+  if (refused.empty()) return out;
+  const std::string which = fmt::format("perftest has no test like {}", fmt::join(refused, ", "));
+  if (out.empty()) fail("--view perftest: {}; --view jsonl and csv export it", which);
+  fmt::print(stderr, "verbscope: warning: {}: left out\n", which);
   return out;
 }
 

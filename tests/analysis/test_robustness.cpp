@@ -73,7 +73,7 @@ TEST(Robustness, ARateThatIsNullIsNoRate) {
   record.result["rate_mops"] = nullptr;
   EXPECT_EQ(explain_json(record).at("limit"), Json());
   EXPECT_EQ(diff_records({record}, {record}, 0.95)[0].verdict, Verdict::only_new);
-  EXPECT_FALSE(perftest_view(record).at("results").contains("MsgRate"));
+  EXPECT_FALSE(perftest_views(record).at(0).at("results").contains("MsgRate"));
 }
 
 TEST(Robustness, OptionsOfAnotherTypeThanExpectedDoNoHarm) {
