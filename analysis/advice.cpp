@@ -13,6 +13,11 @@ namespace {
 
 constexpr double kWorthwhile = 1.03;
 
+// Counted for an operation: what is more is no accident of the window.
+constexpr double kCounted = 0.02;
+constexpr const char* kFewerOutstanding =
+    "fewer operations outstanding, so that their WQEs stay in the adapter's cache";
+
 // How a change scales each load of the machine under test and of its peers.
 using Scaling = std::function<double(const Load&, bool of_peer)>;
 
@@ -25,8 +30,9 @@ class Adviser {
     if (prediction_ && !binding_.of_peer && !waits()) {
       const double window = number_at(record_.config, "window").value_or(prediction_->shape.send_queue_depth);
       for (const ShapeChange& change : shape_changes(*prediction_, static_cast<int>(window))) add_shape_change(change);
-      add_no_misses();
+      add_no_misses("fewer active QPs or WQEs, so that their state stays in the adapter's caches");
     }
+    if (binding_.load.resource == Resource::outstanding && rereads_wqes()) add_no_misses(kFewerOutstanding);
     add_program_changes();
     std::ranges::stable_sort(out_, std::greater{}, &Advice::factor);
     return std::move(out_);
@@ -35,6 +41,16 @@ class Adviser {
  private:
   // The limit is not a use of a resource by each operation, so no other operation lifts it.
   bool waits() const { return binding_.load.resource == Resource::outstanding || held_only(binding_.load.resource); }
+
+  // Whether an adapter reads WQEs again because more are outstanding than its cache holds.
+  bool rereads_wqes() const {
+    double per_op = 0;
+    for (const CounterReport& report : record_.counters) {
+      const double ops = operations_in_window(record_.result, report);
+      if (ops > 0) per_op += number_at(report.extra, "wqe_cache_reread_lines").value_or(0) / ops;
+    }
+    return per_op > kCounted;
+  }
 
   // `smaller`: the operation moves less, which makes it easier for what the model does not scale, too.
   void add(const std::string& change, const Scaling& scaled, Json options, bool smaller) {
@@ -127,9 +143,9 @@ class Adviser {
   }
 
   // What the adapter read beyond what the model foresees would not be read.
-  void add_no_misses() {
+  void add_no_misses(const std::string& change) {
     const std::optional<PciePerOp> counted = events_per_op(record_);
-    if (!counted || !std::isfinite(counted->bytes_to_nic)) return;
+    if (!prediction_ || !counted || !std::isfinite(counted->bytes_to_nic)) return;
     const double rate = number_at(record_.result, "rate_mops").value_or(0) * 1e6;
     const double extra = counted->bytes_to_nic - prediction_->pcie.bytes_to_nic;
     const double extra_load = std::max(0.0, extra) * rate / prediction_->wire.pcie.bandwidth().value;
@@ -138,21 +154,21 @@ class Adviser {
       if (load.resource == Resource::pcie_to_nic) return load.utilisation - extra_load;
       return load.utilisation - load.waited;
     };
-    add("fewer active QPs or WQEs, so that their state stays in the adapter's caches", without, Json::object(), false);
+    add(change, without, Json::object(), false);
   }
 
   // Changes of the program around the operation: how many threads, QPs, peers, operations outstanding, and where locks
   // lie.
   void add_program_changes() {
     const Resource limit = binding_.load.resource;
+    if (binding_.of_peer && !is_of_one_qp(limit)) return add_twice("clients", "clients");
+    if (limit == Resource::atomic_slot) return add_other_placement();
+    if (rereads_wqes()) return;  // QPs, threads and windows bring WQEs
     if (is_of_one_qp(limit)) return add_twice("QPs a thread", "qp");
-    if (binding_.of_peer) return add_twice("clients", "clients");
     if (limit == Resource::cpu) return add_twice_the_threads();
-    if (limit == Resource::outstanding) {
-      const std::string key = record_.config.contains("window") ? "window" : "tx_depth";
-      if (may_fill(key)) add_twice("operations outstanding on a QP", key);
-    }
-    if (limit == Resource::atomic_slot) add_other_placement();
+    if (limit != Resource::outstanding) return;
+    const std::string key = record_.config.contains("window") ? "window" : "tx_depth";
+    if (may_fill(key)) add_twice("operations outstanding on a QP", key);
   }
 
   // Whether as many operations as option `key` allows can have been under way: by Little's law rate times latency were.

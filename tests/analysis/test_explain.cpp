@@ -66,6 +66,25 @@ TEST(Explain, MoreOutstandingIsAdvisedOnlyToWhoFillsHisQueue) {
   EXPECT_NE(advice_with(explain(record), "tx_depth"), nullptr);
 }
 
+// WQEs are read again because more are outstanding than the adapter's cache holds: more would make that worse.
+TEST(Explain, FewerOutstandingAndNeverMoreAreAdvisedWhereWqesAreReadAgain) {
+  Record record = with_loads(inline_send(), 50, {{"requester_busy_ps", 0.5}, {"requester_busiest_unit_ps", 0.5}});
+  record.config["window"] = 128;
+  EXPECT_NE(advice_with(explain(record), "window"), nullptr);
+  record.counters[0].extra["wqe_cache_reread_lines"] = 700;  // for 1000 operations
+  const Explanation it = explain(record);
+  ASSERT_EQ(it.advice.size(), 1u);
+  EXPECT_THAT(it.advice[0].change, testing::HasSubstr("fewer operations outstanding"));
+  EXPECT_NEAR(it.advice[0].factor, 2, 1e-6);  // the unit that works half of the time would be the limit
+}
+
+TEST(Explain, MoreQpsAreNotAdvisedWhereWqesAreReadAgain) {
+  Record record = with_loads(inline_send(), 8, {{"requester_busy_ps", 1.0}, {"requester_busiest_unit_ps", 1.0}});
+  EXPECT_NE(advice_with(explain(record), "qp"), nullptr);
+  record.counters[0].extra["wqe_cache_reread_lines"] = 700;
+  EXPECT_EQ(advice_with(explain(record), "qp"), nullptr);
+}
+
 // Locks and tags are held while PCIe works, so full PCIe fills them.
 TEST(Explain, WhatIsOnlyHeldIsTheLimitWhenNothingElseIs) {
   EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 0.99}, {"read_tags_held_ps", 64.0}})),
