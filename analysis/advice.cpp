@@ -31,6 +31,7 @@ class Adviser {
       const double window = number_at(record_.config, "window").value_or(prediction_->shape.send_queue_depth);
       for (const ShapeChange& change : shape_changes(*prediction_, static_cast<int>(window))) add_shape_change(change);
       add_no_misses("fewer active QPs or WQEs, so that their state stays in the adapter's caches");
+      add_recvs();
     }
     if (binding_.load.resource == Resource::outstanding && rereads_wqes()) add_no_misses(kFewerOutstanding);
     add_program_changes();
@@ -152,9 +153,26 @@ class Adviser {
     const auto without = [&](const Load& load, bool of_peer) {
       if (of_peer) return load.utilisation;
       if (load.resource == Resource::pcie_to_nic) return load.utilisation - extra_load;
-      return load.utilisation - load.waited;
+      return load.utilisation - (load.waited - waited_for_recvs(load));
     };
     add(change, without, Json::object(), false);
+  }
+
+  // The part of a unit's waiting that was for RECVs, not for QP contexts and translations that miss: by how often it
+  // was for either, as each is a read over PCIe.
+  double waited_for_recvs(const Load& load) const {
+    if (load.resource != Resource::responder_unit && load.resource != Resource::responder_units) return 0;
+    const auto times = [this](const char* key) { return extra_per_op(record_, key).value_or(0); };
+    const double recvs = times("recv_waits");
+    const double all = recvs + times("qp_context_misses") + times("translation_misses");
+    return recvs > 0 ? load.waited * recvs / all : 0;
+  }
+
+  void add_recvs() {
+    const auto without = [this](const Load& load, bool of_peer) {
+      return of_peer ? load.utilisation : load.utilisation - waited_for_recvs(load);
+    };
+    add("more RECVs posted (rx_depth), so that no message waits for one", without, Json::object(), false);
   }
 
   // Changes of the program around the operation: how many threads, QPs, peers, operations outstanding, and where locks
@@ -172,7 +190,10 @@ class Adviser {
   }
 
   // Whether as many operations as option `key` allows can have been under way: by Little's law rate times latency were.
+  // PUTs of a key-value store wait for locks, and for the atomics before them on their QP: more of them wait longer.
   bool may_fill(const std::string& key) const {
+    const bool one_at_a_time = record_.benchmark == "verb_latency" || record_.benchmark == "write_visibility";
+    if (one_at_a_time || number_at(record_.result, "put_mops").value_or(0) > 0) return false;
     const std::optional<double> latency = number_at(record_.result, "lat_mean_ns");
     if (!latency) return true;
     const double under_way = number_at(record_.result, "rate_mops").value_or(0) * *latency * 1e-3;

@@ -66,6 +66,37 @@ TEST(Explain, MoreOutstandingIsAdvisedOnlyToWhoFillsHisQueue) {
   EXPECT_NE(advice_with(explain(record), "tx_depth"), nullptr);
 }
 
+TEST(Explain, MoreOutstandingIsNotAdvisedWhereItChangesNothing) {
+  const Record send = with_loads(inline_send(), 0.5, {{"requester_busy_ps", 0.1}, {"requester_busiest_unit_ps", 0.1}});
+  Record latency = send, visibility = send, puts = send;
+  latency.benchmark = "verb_latency";  // these have one operation under way, whatever the depth of the queue
+  visibility.benchmark = "write_visibility";
+  puts.result["put_mops"] = 0.5;  // and these wait for locks
+  for (Record record : {latency, visibility, puts}) {
+    record.config["tx_depth"] = 128;
+    EXPECT_EQ(advice_with(explain(record), "tx_depth"), nullptr) << record.benchmark;
+  }
+}
+
+// A unit that waits half of the time does twice as much when it need not.
+TEST(Explain, WhatAUnitWaitsForIsToldByTheAdaptersCounters) {
+  Record record = with_loads(
+      inline_send(), 3, {{"responder_busy_ps", 0.5}, {"responder_waited_ps", 0.5}, {"responder_busiest_unit_ps", 1.0}});
+  const auto gain = [](const Record& of, const std::string& what) {
+    for (const Advice& advice : explain(of).advice) {
+      if (advice.change.find(what) != std::string::npos) return advice.factor;
+    }
+    return 1.0;
+  };
+  Record misses = record;
+  record.counters[0].extra["recv_waits"] = 400;
+  EXPECT_NEAR(gain(record, "more RECVs"), 2, 1e-6);
+  EXPECT_EQ(gain(record, "caches"), 1);
+  misses.counters[0].extra["qp_context_misses"] = 400;
+  EXPECT_EQ(gain(misses, "more RECVs"), 1);
+  EXPECT_NEAR(gain(misses, "caches"), 2, 1e-6);
+}
+
 // WQEs are read again because more are outstanding than the adapter's cache holds: more would make that worse.
 TEST(Explain, FewerOutstandingAndNeverMoreAreAdvisedWhereWqesAreReadAgain) {
   Record record = with_loads(inline_send(), 50, {{"requester_busy_ps", 0.5}, {"requester_busiest_unit_ps", 0.5}});
