@@ -30,10 +30,11 @@ class Adviser {
     if (prediction_ && !binding_.of_peer && !waits()) {
       const double window = number_at(record_.config, "window").value_or(prediction_->shape.send_queue_depth);
       for (const ShapeChange& change : shape_changes(*prediction_, static_cast<int>(window))) add_shape_change(change);
-      add_no_misses("fewer active QPs or WQEs, so that their state stays in the adapter's caches");
+      add_fewer_misses();
       add_recvs();
     }
-    if (binding_.load.resource == Resource::outstanding && rereads_wqes()) add_no_misses(kFewerOutstanding);
+    if (binding_.load.resource == Resource::outstanding && rereads_wqes())
+      add_no_misses(kFewerOutstanding, Json::object());
     add_program_changes();
     std::ranges::stable_sort(out_, std::greater{}, &Advice::factor);
     return std::move(out_);
@@ -144,7 +145,7 @@ class Adviser {
   }
 
   // What the adapter read beyond what the model foresees would not be read.
-  void add_no_misses(const std::string& change) {
+  void add_no_misses(const std::string& change, Json options) {
     const std::optional<PciePerOp> counted = events_per_op(record_);
     if (!prediction_ || !counted || !std::isfinite(counted->bytes_to_nic)) return;
     const double rate = number_at(record_.result, "rate_mops").value_or(0) * 1e6;
@@ -155,7 +156,21 @@ class Adviser {
       if (load.resource == Resource::pcie_to_nic) return load.utilisation - extra_load;
       return load.utilisation - (load.waited - waited_for_recvs(load));
     };
-    add(change, without, Json::object(), false);
+    add(change, without, std::move(options), false);
+  }
+
+  // Translations are of memory, all other state is of QPs: by what the adapter counts that it misses.
+  void add_fewer_misses() {
+    const double contexts = extra_per_op(record_, "qp_context_misses").value_or(0);
+    const double translations = extra_per_op(record_, "translation_misses").value_or(0);
+    if (translations < std::max(contexts, kCounted)) {
+      add_no_misses("fewer active QPs or WQEs, so that their state stays in the adapter's caches", Json::object());
+    } else if (text_at(record_.config, "pages") == "4k") {
+      add_no_misses("pages of 2 MB instead of 4 KB, so that translations stay in the adapter's cache",
+                    {{"pages", "2m"}});
+    } else {
+      add_no_misses("less memory, so that its translations stay in the adapter's cache", Json::object());
+    }
   }
 
   // The part of a unit's waiting that was for RECVs, not for QP contexts and translations that miss: by how often it

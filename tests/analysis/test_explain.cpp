@@ -97,6 +97,20 @@ TEST(Explain, WhatAUnitWaitsForIsToldByTheAdaptersCounters) {
   EXPECT_NEAR(gain(misses, "caches"), 2, 1e-6);
 }
 
+// Fewer QPs have as much memory: what misses is translations of its pages.
+TEST(Explain, LargerPagesAreAdvisedWhereTranslationsMiss) {
+  Record record = with_loads(
+      inline_send(), 3, {{"responder_busy_ps", 0.5}, {"responder_waited_ps", 0.5}, {"responder_busiest_unit_ps", 1.0}});
+  record.counters[0].extra["translation_misses"] = 900;
+  record.config["pages"] = "4k";
+  const Explanation small = explain(record);
+  ASSERT_NE(advice_with(small, "pages"), nullptr);
+  EXPECT_NEAR(advice_with(small, "pages")->factor, 2, 1e-6);
+  record.config["pages"] = "2m";
+  EXPECT_EQ(advice_with(explain(record), "pages"), nullptr);
+  EXPECT_THAT(explain_text(record), testing::HasSubstr("less memory"));
+}
+
 // WQEs are read again because more are outstanding than the adapter's cache holds: more would make that worse.
 TEST(Explain, FewerOutstandingAndNeverMoreAreAdvisedWhereWqesAreReadAgain) {
   Record record = with_loads(inline_send(), 50, {{"requester_busy_ps", 0.5}, {"requester_busiest_unit_ps", 0.5}});
