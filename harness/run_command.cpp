@@ -72,7 +72,8 @@ std::set<std::string> lines_of(const std::filesystem::path& path) {
   return lines;
 }
 
-// The points to run now: the sweep's, less what --resume, --points and --share leave out.
+// The points to run now: the sweep's, less what --points, --share and --resume leave out, in this order: a share is the
+// same points whatever has finished.
 struct Selection {
   std::vector<Point> points;
   std::size_t finished = 0;  // ok in the results file already
@@ -82,16 +83,16 @@ Selection select_points(const RunOptions& options, const Sweep& sweep, const std
                         const std::filesystem::path& results) {
   Selection selection{.points = expand_sweep(sweep, fabric), .finished = 0};
   const auto key = [&fabric](const Point& point) { return point_key(point_identity(point, fabric)); };
-  if (options.resume) {
-    const std::set<std::string> finished = finished_points(results);
-    selection.finished = std::erase_if(selection.points, [&](const Point& p) { return finished.contains(key(p)); });
-  }
   if (!options.points.empty()) {
     const std::set<std::string> wanted = lines_of(options.points);
     std::erase_if(selection.points, [&](const Point& p) { return !wanted.contains(key(p)); });
   }
   std::size_t place = 0;
   std::erase_if(selection.points, [&](const Point&) { return place++ % options.share.count != options.share.index; });
+  if (options.resume) {
+    const std::set<std::string> finished = finished_points(results);
+    selection.finished = std::erase_if(selection.points, [&](const Point& p) { return finished.contains(key(p)); });
+  }
   return selection;
 }
 

@@ -36,6 +36,11 @@ class SweepRun {
   std::size_t processes_started() const { return read_text(fake_.file("runs")).size() / 2; }
   void repair() const { write_text(fake_.file("repaired"), ""); }
   std::vector<Record> records() const { return read_results(options.out).records; }
+  std::vector<int> sizes() const {
+    std::vector<int> out;
+    for (const Record& record : records()) out.push_back(record.config.at("point").at("params").at("size"));
+    return out;
+  }
 
   RunOptions options;
 
@@ -167,12 +172,23 @@ TEST(Run, SharesOfTheListedPointsMakeUpTheSweep) {
     sweep.options.share = parse_share(share);
     EXPECT_EQ(sweep.run(), 0);
   }
-  std::vector<int> sizes;
-  for (const Record& record : sweep.records()) sizes.push_back(record.config.at("point").at("params").at("size"));
-  EXPECT_EQ(sizes, (std::vector<int>{10, 11, 12, 13, 14, 10, 13, 11, 14}));
+  EXPECT_EQ(sweep.sizes(), (std::vector<int>{10, 11, 12, 13, 14, 10, 13, 11, 14}));
   for (const char* wrong : {"2/2", "1", "/", "a/b", "1/2x", "-1/2"}) {
     EXPECT_THAT(error_of([&] { parse_share(wrong); }), testing::StartsWith("--share: expected I/N")) << wrong;
   }
+}
+
+TEST(Run, AShareIsResumedWithItsOwnPoints) {
+  SweepRun sweep(R"({"size": [10, 11, 12, 13, 14, 15]})");
+  sweep.options.share = parse_share("0/2");
+  EXPECT_EQ(sweep.run(), 0);
+  const std::string text = read_text(sweep.options.out);
+  write_text(sweep.options.out, text.substr(0, text.find('\n') + 1));
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_THAT(sweep.output(), testing::StartsWith("send_rate on null: 2 points, 1 more are in "));
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.sizes(), (std::vector<int>{10, 12, 14}));
 }
 
 TEST(Run, EveryRecordSaysHowItWasMade) {
