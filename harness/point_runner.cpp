@@ -48,17 +48,20 @@ Json point_identity(const Point& point, const std::string& fabric) {
               {"fabric", fabric}};
 }
 
-RunTarget parse_target(const std::string& hosts) {
-  if (hosts == "null") return {.fabric = hosts, .cast = {}};
+void require_target(const std::string& hosts) {
   if (hosts.starts_with("sim:")) {
     const std::filesystem::path profile = find_config("clusters", hosts.substr(4));
     read_cluster_wire(read_json_file(profile), profile.string());
-    return {.fabric = hosts, .cast = {}};
-  }
-  if (hosts != "slurm" && !std::filesystem::is_regular_file(hosts)) {
+  } else if (hosts != "null" && hosts != "slurm" && !std::filesystem::is_regular_file(hosts)) {
     fail("--hosts: expected sim:NAME, null, slurm or a hosts file, got \"{}\", which is no file", hosts);
   }
-  return {.fabric = "verbs", .cast = cast_roles(read_hosts(hosts), hosts)};
+}
+
+RunTarget parse_target(const std::string& hosts) {
+  require_target(hosts);
+  RunTarget target{.fabric = fabric_of(hosts), .cast = {}};
+  if (target.fabric == "verbs") target.cast = cast_roles(read_hosts(hosts), hosts);
+  return target;
 }
 
 void require_local(const RunTarget& target, const std::string& hosts) {

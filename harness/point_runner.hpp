@@ -31,6 +31,8 @@ struct RunTarget {
 
 // `--hosts` of the command line: a fabric, "slurm", or the path of a hosts file. Throws for a file that is not there, a
 // cluster that is not (with the names of those that are), a profile without a readable `wire` section.
+void require_target(const std::string& hosts);
+// The same, and what a hosts file or the Slurm allocation says.
 RunTarget parse_target(const std::string& hosts);
 
 // The fabric that `--hosts` means, without a look at files or hosts.

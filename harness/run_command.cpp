@@ -153,6 +153,7 @@ std::filesystem::path results_path(const std::string& out, const std::string& na
 
 int run_sweep(const RunOptions& options, const std::filesystem::path& folder, std::FILE* out) {
   Interrupt interrupt;
+  require_target(options.hosts);
   const LoadedSweep loaded = load_sweep(options, folder);
   const std::filesystem::path path = results_path(options.out, std::filesystem::path(options.sweep).stem().string());
   const std::string fabric = fabric_of(options.hosts);

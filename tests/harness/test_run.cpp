@@ -217,6 +217,14 @@ TEST(Run, WhatIsWrongBeforeTheFirstPointStartsNothing) {
   EXPECT_EQ(sweep.processes_started(), 0u);
 }
 
+TEST(Run, APlaceThatIsNotThereIsToldBeforeWhatTheSweepIsFor) {
+  SweepRun sweep(R"({"size": [1]}, "fabrics": ["sim:cib"])");
+  sweep.options.hosts = "sim:nope";
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("unknown cluster \"nope\": known are cib, cx, cx3"));
+  sweep.options.hosts = "nowhere.txt";
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("got \"nowhere.txt\", which is no file"));
+}
+
 TEST(Run, ABenchmarkThatDoesNotExistIsNamed) {
   SweepRun sweep(R"({"size": [1]})");
   write_text(sweep.options.sweep, R"({"schema": "verbscope.sweep/1", "benchmark": "../../bin/sh"})");
