@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "common/cli.hpp"
 
@@ -26,15 +27,18 @@ std::string expected_text(OptionType type) {
   return (type == OptionType::integer ? "an " : "a ") + to_string(type);
 }
 
-bool is_duration(const Json& value) {
-  if (value.is_number()) return value.get<double>() >= 0;
-  if (!value.is_string()) return false;
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : dump_json(value);
+}
+
+// As the benchmark will read it; nothing when it is none.
+std::optional<Picos> duration_of(const Json& value) {
+  if (!value.is_number() && !value.is_string()) return std::nullopt;
   try {
-    parse_duration(value.get<std::string>(), "duration");
-  } catch (const std::exception&) {
-    return false;
+    return parse_duration(text_of(value), "duration");
+  } catch (const UsageError&) {
+    return std::nullopt;
   }
-  return true;
 }
 
 bool has_type(OptionType type, const Json& value) {
@@ -48,9 +52,20 @@ bool has_type(OptionType type, const Json& value) {
     case OptionType::boolean:
       return value.is_boolean();
     case OptionType::duration:
-      return is_duration(value);
+      return duration_of(value).has_value();
   }
   return false;
+}
+
+// The bounds in `allowed` of a number or a time.
+void read_bounds(OptionSpec& option, const std::string& where) {
+  JsonFields fields(option.allowed, where + ": allowed");
+  if (option.type == OptionType::integer) {
+    option.min = fields.require<std::int64_t>("min");
+    option.max = fields.require<std::int64_t>("max");
+  }
+  if (option.type == OptionType::duration) option.zero = fields.require<bool>("zero");
+  fields.reject_unknown();
 }
 
 OptionSpec parse_option(const Json& json, const std::string& where) {
@@ -60,6 +75,7 @@ OptionSpec parse_option(const Json& json, const std::string& where) {
   option.type = option_type(fields.require<std::string>("type"), where);
   option.default_value = fields.optional<Json>("default", nullptr);
   option.allowed = fields.optional<Json>("allowed", nullptr);
+  if (option.allowed.is_object()) read_bounds(option, where);
   option.help = fields.optional<std::string>("help", "");
   fields.reject_unknown();
   return option;
@@ -109,6 +125,13 @@ void check_option_value(const OptionSpec& option, const Json& value, const std::
   if (option.allowed.is_array() && std::ranges::find(option.allowed, value) == option.allowed.end()) {
     fail("{}: \"{}\": allowed are {}, got {}", where, option.name, dump_json(option.allowed), dump_json(value));
   }
+  if (option.type == OptionType::integer) {
+    const Json named{{option.name, value}};
+    JsonFields(named, where).require<std::int64_t>(option.name, option.min, option.max);
+  }
+  if (option.type == OptionType::duration && !option.zero && duration_of(value) == Picos(0)) {
+    fail("{}: \"{}\": expected more than 0, got {}", where, option.name, dump_json(value));
+  }
 }
 
 Json option_value_from_text(const OptionSpec& option, const std::string& text, const std::string& where) {
@@ -122,7 +145,7 @@ Json option_value_from_text(const OptionSpec& option, const std::string& text, c
 }
 
 std::string option_argument(const std::string& name, const Json& value) {
-  return fmt::format("--{}={}", name, value.is_string() ? value.get<std::string>() : dump_json(value));
+  return fmt::format("--{}={}", name, text_of(value));
 }
 
 }  // namespace verbscope

@@ -2,6 +2,8 @@
 // Sweeps are checked against it, so the harness holds no list of options of its own.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,9 @@ struct OptionSpec {
   OptionType type = OptionType::string;
   Json default_value;  // null: none
   Json allowed;        // an array of the values allowed, a sentence about them, or null
+  // Of an integer; anything without.
+  std::int64_t min = std::numeric_limits<std::int64_t>::min(), max = std::numeric_limits<std::int64_t>::max();
+  bool zero = true;  // whether a duration may be 0
   std::string help;
 };
 
@@ -30,7 +35,8 @@ struct BenchmarkSpec {
   const OptionSpec& require(std::string_view option, const std::string& where) const;
 };
 
-// Reads {"benchmark", "options": [{"name", "type", "default", "allowed", "help"}]}. Throws on anything else.
+// Reads {"benchmark", "options": [{"name", "type", "default", "allowed", "help"}]}, where `allowed` of an integer is
+// {"min", "max"} and of a duration {"zero"}. Throws on anything else.
 BenchmarkSpec parse_benchmark_spec(std::string_view text, const std::string& where);
 
 // '-' and '_' mean the same in option names: "post-list" gives "post_list".

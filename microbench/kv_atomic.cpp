@@ -50,7 +50,6 @@ class KvAtomic final : public Benchmark {
     if (*o.size % kKvWord != 0 || *o.size < kSmallestValue) {
       fail_usage("--size {}: a value is a multiple of {} bytes, at least {}", *o.size, kKvWord, kSmallestValue);
     }
-    if (kv_.lease && *kv_.lease <= Picos(0)) fail_usage("--lease: expected more than 0");
     if (!kv_.lease) kv_.lease = is_simulated(o.fabric) ? kSimLease : kLease;
     o.cq_mod = 1;
     o.validate = true;  // what is served is always checked

@@ -50,7 +50,6 @@ class Sequencer final : public Benchmark {
     if (o.validate) fail_usage("--validate: every number is checked anyhow");
     if (atomic && sequencer_.batching) fail_usage("--batching: nobody answers in --design atomic");
     if (atomic && o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each result is looked at", *o.cq_mod);
-    if (retry_after_ && *retry_after_ <= Picos(0)) fail_usage("--retry_after: expected more than 0");
     if (sequencer_.outstanding > o.tx_depth) {
       fail_usage("--outstanding {} is more than the send queue holds (--tx_depth {})", sequencer_.outstanding,
                  o.tx_depth);

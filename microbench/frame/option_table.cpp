@@ -13,12 +13,14 @@ void OptionTable::text(const std::string& names, std::string& value, const std::
   add(names, "string", allowed, help, [&value] { return Json(value); }).keep = keep;
 }
 
-void OptionTable::duration(const std::string& names, std::optional<Picos>& value, const std::string& help) {
+void OptionTable::duration(const std::string& names, std::optional<Picos>& value, const std::string& help, Zero zero) {
   const std::string option = names.substr(names.find("--"));
-  app_.add_option_function<std::string>(
-          names, [&value, option](const std::string& text) { value = parse_duration(text, option); }, help)
-      ->type_name("TIME");
-  add(names, "duration", "a number of seconds, or a time with a unit such as 500us, 2ms, 1.5s", help,
+  const auto set = [&value, option, zero](const std::string& text) {
+    value = parse_duration(text, option);
+    if (zero == Zero::refused && *value == Picos(0)) fail_usage("{}: expected more than 0", option);
+  };
+  app_.add_option_function<std::string>(names, set, help)->type_name("TIME");
+  add(names, "duration", Json{{"zero", zero == Zero::allowed}}, help,
       [&value] { return value ? Json(to_seconds(*value)) : Json(); });
 }
 

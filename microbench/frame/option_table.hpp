@@ -41,15 +41,17 @@ class OptionTable {
   template <class T, class V = typename detail::OptionalOf<T>::type>
   void integer(const std::string& names, T& value, V low, V high, const std::string& help) {
     app_.add_option(names, value, help)->check(CLI::Range(low, high));
-    add(names, "integer", fmt::format("{} to {}", low, high), help, [&value] { return Json(shown(value)); });
+    add(names, "integer", Json{{"min", low}, {"max", high}}, help, [&value] { return Json(shown(value)); });
   }
 
   void flag(const std::string& names, bool& value, const std::string& help);
   // `allowed` is a sentence about the text; `keep` false keeps the value out of the record.
   void text(const std::string& names, std::string& value, const std::string& allowed, const std::string& help,
             bool keep = true);
+  enum class Zero { refused, allowed };
   // A time with a unit; the record has it in seconds under NAME_s.
-  void duration(const std::string& names, std::optional<Picos>& value, const std::string& help);
+  void duration(const std::string& names, std::optional<Picos>& value, const std::string& help,
+                Zero zero = Zero::refused);
 
   // One of a list of words, each with its meaning.
   template <class E>

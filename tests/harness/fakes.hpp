@@ -52,12 +52,12 @@ inline bool is_gone_soon(int pid) {
 
 inline constexpr const char* kFakeDescription = R"({"benchmark": "send_rate", "options": [
   {"name": "connection", "type": "string", "default": "RC", "allowed": ["RC", "UC", "UD"], "help": "transport"},
-  {"name": "size", "type": "integer", "default": 64, "allowed": "0 to 4096", "help": "payload in bytes"},
+  {"name": "size", "type": "integer", "default": 64, "allowed": {"min": 0, "max": 4096}, "help": "payload in bytes"},
   {"name": "post_list", "type": "integer", "default": 1, "allowed": null, "help": "list"},
   {"name": "load", "type": "number", "default": 1.0, "allowed": null, "help": "share"},
   {"name": "validate", "type": "boolean", "default": false, "allowed": null, "help": "check"},
   {"name": "clients", "type": "integer", "default": null, "allowed": null, "help": "machines"},
-  {"name": "duration", "type": "duration", "default": null, "allowed": null, "help": "time"}]})";
+  {"name": "duration", "type": "duration", "default": null, "allowed": {"zero": false}, "help": "time"}]})";
 
 // What a fake writes: 10 Mops over RC with 64 bytes.
 inline Record fake_record(const std::string& fabric = "null") {

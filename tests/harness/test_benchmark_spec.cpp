@@ -21,6 +21,12 @@ TEST(BenchmarkSpec, RefusesWhatItDoesNotUnderstand) {
               parse_benchmark_spec(R"({"benchmark": "b", "options": [{"name": "n", "type": "colour"}]})", "d");
             }),
             R"(d: options[0]: type: expected integer, number, string, boolean or duration, got "colour")");
+  EXPECT_THAT(error_of([] {
+                parse_benchmark_spec(
+                    R"({"benchmark": "b", "options": [{"name": "n", "type": "integer", "allowed": {"least": 1}}]})",
+                    "d");
+              }),
+              testing::HasSubstr("d: options[0]: allowed: "));
 }
 
 TEST(BenchmarkSpec, TextBecomesAValueOfTheOptionsType) {

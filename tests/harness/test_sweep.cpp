@@ -153,6 +153,18 @@ TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
   EXPECT_EQ(check_error(R"("fixed": {"validate": 1})"), R"(s.json: fixed: "validate": expected a boolean, got 1)");
   EXPECT_THAT(check_error(R"("fixed": {"duration": "2 weeks"})"),
               testing::HasSubstr(R"("duration": expected a duration)"));
+  EXPECT_EQ(check_error(R"("vary": {"size": [64, -1]})"),
+            R"(s.json: vary: key "size": expected integer from 0 to 4096, got number -1)");
+  EXPECT_THAT(check_error(R"("points": [{"size": 4097}])"), testing::StartsWith(R"(s.json: points[0]: key "size")"));
+  EXPECT_THAT(check_error(R"("fixed": {"size": 18446744073709551615})"), testing::HasSubstr("from 0 to 4096"));
+  for (const char* zero : {"0", "\"0s\"", "1e-15"}) {  // the last is less than a picosecond, which is what is counted
+    EXPECT_EQ(check_error(fmt::format(R"("vary": {{"duration": [1, {}]}})", zero)),
+              fmt::format(R"(s.json: vary: "duration": expected more than 0, got {})", zero));
+  }
+  for (const char* wrong : {"-1", "1e300", "\"1e300s\""}) {
+    EXPECT_THAT(check_error(fmt::format(R"("vary": {{"duration": [{}]}})", wrong)),
+                testing::HasSubstr(R"("duration": expected a duration)"));
+  }
   EXPECT_EQ(check_error(R"("fixed": {"seed": 3})"),
             R"(s.json: fixed: "seed" is set by the harness: a sweep cannot set it)");
 }

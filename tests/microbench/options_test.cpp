@@ -65,6 +65,7 @@ TEST(Options, RefuseWhatCannotBe) {
   EXPECT_THAT(refusal("-m 1000"), HasSubstr("expected 256, 512, 1024, 2048 or 4096, got 1000"));
   EXPECT_THAT(refusal("-i some"), HasSubstr("expected a number from 1 to 255, got \"some\""));
   EXPECT_THAT(refusal("-D 0"), HasSubstr("--duration: expected more than 0"));
+  EXPECT_EQ(refusal("--warmup 0"), "accepted");
   EXPECT_THAT(refusal("-c XRC"), HasSubstr("XRC"));
   EXPECT_THAT(refusal("-q 0"), HasSubstr("not in range"));
 }
@@ -96,10 +97,13 @@ TEST(Describe, NamesTypeDefaultAndAllowedOfEachOption) {
   };
   EXPECT_EQ(option("post_list").at("type"), "integer");
   EXPECT_EQ(option("post_list").at("default"), 1);
+  EXPECT_EQ(option("gid_index").at("allowed"), (Json{{"min", -1}, {"max", 255}}));
   EXPECT_EQ(option("connection").at("allowed"), Json::array({"RC", "UC", "UD"}));
   EXPECT_EQ(option("connection").at("default"), "RC");
   EXPECT_EQ(option("header_only").at("type"), "boolean");
   EXPECT_EQ(option("duration").at("type"), "duration");
+  EXPECT_EQ(option("duration").at("allowed"), (Json{{"zero", false}}));
+  EXPECT_EQ(option("warmup").at("allowed"), (Json{{"zero", true}}));
   EXPECT_TRUE(option("size").at("default").is_null());
 }
 
