@@ -45,9 +45,9 @@ LoadedSweep load_sweep(const RunOptions& options, const std::filesystem::path& f
     loaded.specs.emplace(benchmark, describe_benchmark(benchmark_binary(folder, benchmark)));
   }
   apply_set(loaded, options.set);
-  for (const auto& [name, spec] : loaded.specs) check_sweep(loaded.sweep, spec);
   if (options.seed) loaded.sweep.seed = *options.seed;
   if (options.repetitions) loaded.sweep.repetitions = *options.repetitions;
+  for (const auto& [name, spec] : loaded.specs) check_sweep(loaded.sweep, spec);
   return loaded;
 }
 

@@ -1,5 +1,6 @@
 // The command line of `verbscope run`.
 #include <charconv>
+#include <limits>
 #include <memory>
 
 #include "common/cli.hpp"
@@ -71,7 +72,8 @@ std::function<int()> add_run_command(CLI::App& command) {
   command.add_option("--hosts", run.hosts, "sim:NAME, null, slurm, or a hosts file")->required();
   command.add_option("--out", run.out, "append records here (results/local/SWEEP.jsonl)");
   command.add_flag("--resume", run.resume, "leave out points that are ok in the file");
-  command.add_option("--seed", run.seed, "instead of the sweep's");
+  command.add_option("--seed", run.seed, "instead of the sweep's")
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   command.add_option("--repetitions", run.repetitions, "instead of the sweep's")->check(CLI::Range(1, 10'000));
   command.add_option("--set", run.set, "key=value for every point; may be repeated")->allow_extra_args(false);
   command.add_option("--timeout", options->texts.timeout, "longest time of one point (120 s)");

@@ -94,6 +94,15 @@ void check_params(const Json& params, const BenchmarkSpec& spec, const std::stri
   }
 }
 
+// The seeds of the repetitions go up from the sweep's.
+void check_seeds(const Sweep& sweep, const BenchmarkSpec& spec) {
+  const auto largest = static_cast<std::uint64_t>(spec.require("seed", sweep.where).max);
+  const auto further = static_cast<std::uint64_t>(sweep.repetitions - 1);
+  if (sweep.seed <= largest && further <= largest - sweep.seed) return;
+  fail("{}: seed {}, repetitions {}: the largest seed of {} is {}", sweep.where, sweep.seed, sweep.repetitions,
+       spec.name, largest);
+}
+
 Json sorted(const Json& params) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : params.items()) keys.push_back(key);
@@ -167,6 +176,7 @@ bool is_reserved_option(std::string_view option) {
 }
 
 void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec) {
+  check_seeds(sweep, spec);
   check_params(sweep.fixed, spec, sweep.where + ": fixed");
   for (const auto& [key, values] : sweep.vary) {
     for (const Json& value : values) check_params(Json{{key, value}}, spec, sweep.where + ": vary");

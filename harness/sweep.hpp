@@ -55,7 +55,7 @@ Sweep parse_sweep(std::string_view text, const std::string& where);
 // Options that the harness sets by itself for every point: no sweep may.
 bool is_reserved_option(std::string_view option);
 
-// Throws one line for a key that the benchmark, one of the sweep's, has not, or a value that it cannot take.
+// Throws one line for a key that the benchmark, one of the sweep's, has not, or a value or a seed that it cannot take.
 void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec);
 
 // `--set key=value`: the key is taken out of fixed, vary and points, and fixed to the value.

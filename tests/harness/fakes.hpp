@@ -57,7 +57,8 @@ inline constexpr const char* kFakeDescription = R"({"benchmark": "send_rate", "o
   {"name": "load", "type": "number", "default": 1.0, "allowed": null, "help": "share"},
   {"name": "validate", "type": "boolean", "default": false, "allowed": null, "help": "check"},
   {"name": "clients", "type": "integer", "default": null, "allowed": null, "help": "machines"},
-  {"name": "duration", "type": "duration", "default": null, "allowed": {"zero": false}, "help": "time"}]})";
+  {"name": "duration", "type": "duration", "default": null, "allowed": {"zero": false}, "help": "time"},
+  {"name": "seed", "type": "integer", "default": 1, "allowed": {"min": 0, "max": 1000}, "help": "seed"}]})";
 
 // What a fake writes: 10 Mops over RC with 64 bytes.
 inline Record fake_record(const std::string& fabric = "null") {

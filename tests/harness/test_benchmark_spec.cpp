@@ -8,7 +8,7 @@ namespace {
 TEST(BenchmarkSpec, ReadsNamesTypesAndDefaults) {
   const BenchmarkSpec spec = parse_benchmark_spec(kFakeDescription, "d");
   EXPECT_EQ(spec.name, "send_rate");
-  ASSERT_EQ(spec.options.size(), 7u);
+  ASSERT_EQ(spec.options.size(), 8u);
   EXPECT_EQ(spec.require("load", "x").type, OptionType::number);
   EXPECT_EQ(spec.require("size", "x").default_value, 64);
   EXPECT_EQ(spec.find("nothing"), nullptr);

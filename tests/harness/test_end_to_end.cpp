@@ -192,6 +192,7 @@ TEST(EndToEnd, BadInputIsOneLineThatSaysWhat) {
       {{"run", sweep, "--hosts", "sim:cib", "--out", "/proc/x/y"}, "/proc/x/y"},
       {{"run", sweep, "--hosts", "sim:cib", "--set", "size=big"}, "size"},
       {{"run", sweep, "--hosts", "sim:cib", "--timeout", "soon"}, "--timeout"},
+      {{"run", sweep, "--hosts", "sim:cib", "--seed", "-1"}, "--seed: "},
       {{"compare", folder.file("nothing")}, "nothing"},
       {{"compare", folder.file("record")}, "verbscope.record/9"},
       {{"reproduce", "atc17"}, "there are atc16"},

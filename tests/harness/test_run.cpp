@@ -210,6 +210,9 @@ TEST(Run, WhatIsWrongBeforeTheFirstPointStartsNothing) {
   sweep.options.set = {"size"};
   EXPECT_EQ(error_of([&] { sweep.run(); }), R"(--set: expected key=value, got "size")");
   sweep.options.set = {};
+  sweep.options.seed = 1001;
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("seed 1001, repetitions 1: "));
+  sweep.options.seed = {};
   sweep.options.out = "/proc/nothing/results.jsonl";
   EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("/proc/nothing/results.jsonl"));
   sweep.options.sweep = "no-such-sweep";

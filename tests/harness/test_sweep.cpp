@@ -145,7 +145,7 @@ TEST(Sweep, MorePointsThanTheLimitAreRefusedBeforeTheyAreMade) {
 TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
   EXPECT_EQ(
       check_error(R"("fixed": {"sise": 1})"),
-      R"(s.json: fixed: send_rate has no option "sise"; it has connection, size, post_list, load, validate, clients, duration)");
+      R"(s.json: fixed: send_rate has no option "sise"; it has connection, size, post_list, load, validate, clients, duration, seed)");
   EXPECT_EQ(check_error(R"("vary": {"size": [1, "2"]})"), R"(s.json: vary: "size": expected an integer, got "2")");
   EXPECT_EQ(check_error(R"("points": [{"size": 1.5}])"), R"(s.json: points[0]: "size": expected an integer, got 1.5)");
   EXPECT_EQ(check_error(R"("fixed": {"connection": "XRC"})"),
@@ -167,6 +167,15 @@ TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
   }
   EXPECT_EQ(check_error(R"("fixed": {"seed": 3})"),
             R"(s.json: fixed: "seed" is set by the harness: a sweep cannot set it)");
+}
+
+TEST(Sweep, TheSeedOfTheLastRepetitionIsOneOfTheBenchmarks) {
+  const BenchmarkSpec spec = parse_benchmark_spec(kFakeDescription, "d");  // seeds up to 1000
+  const auto sweep = [](const std::string& rest) { return parse_sweep(sweep_text(rest), "s.json"); };
+  EXPECT_NO_THROW(check_sweep(sweep(R"("seed": 999, "repetitions": 2)"), spec));
+  EXPECT_EQ(check_error(R"("seed": 999, "repetitions": 3)"),
+            "s.json: seed 999, repetitions 3: the largest seed of send_rate is 1000");
+  EXPECT_THAT(check_error(R"("seed": 18446744073709551615, "repetitions": 2)"), testing::HasSubstr("the largest seed"));
 }
 
 TEST(Sweep, GoodValuesOfEveryTypePass) {
