@@ -86,6 +86,8 @@ Selection select_points(const RunOptions& options, const Sweep& sweep, const std
   if (!options.points.empty()) {
     const std::set<std::string> wanted = lines_of(options.points);
     std::erase_if(selection.points, [&](const Point& p) { return !wanted.contains(key(p)); });
+    if (selection.points.empty())
+      fail("--points {}: no line is a point of {} on {}", options.points, sweep.where, fabric);
   }
   std::size_t place = 0;
   std::erase_if(selection.points, [&](const Point&) { return place++ % options.share.count != options.share.index; });

@@ -178,6 +178,15 @@ TEST(Run, SharesOfTheListedPointsMakeUpTheSweep) {
   }
 }
 
+TEST(Run, AFileOfPointsWithNoneOfTheSweepIsRefused) {
+  SweepRun sweep(R"({"size": [10, 11]})");
+  sweep.options.points = sweep.options.out + ".points";
+  write_text(sweep.options.points, "{\"benchmark\":\"send_rate\"}\n");
+  EXPECT_THAT(error_of([&] { sweep.run(); }),
+              testing::AllOf(testing::StartsWith("--points " + sweep.options.points + ": no line is a point of "),
+                             testing::EndsWith("sweep.json on null")));
+}
+
 TEST(Run, AShareIsResumedWithItsOwnPoints) {
   SweepRun sweep(R"({"size": [10, 11, 12, 13, 14, 15]})");
   sweep.options.share = parse_share("0/2");
