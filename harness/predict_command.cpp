@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "analysis/published.hpp"
 #include "common/paths.hpp"
@@ -67,9 +68,25 @@ int predict_wqe_list(const PredictOptions& options, const ClusterWire& cluster) 
   return 0;
 }
 
+// The model speaks of queues and lists; here their options are named.
+void check_queue(const PredictOptions& o) {
+  const bool receives = o.receiver || (o.responder && o.immediate);
+  if (receives && o.post_list > o.rx_depth) {
+    fail_usage("--post_list {} is more than the receive queue holds (--rx_depth {})", o.post_list, o.rx_depth);
+  }
+  if (o.receiver || o.responder) return;
+  if (o.post_list > o.tx_depth) {
+    fail_usage("--post_list {} is more than the send queue holds (--tx_depth {})", o.post_list, o.tx_depth);
+  }
+  if (o.signal_every > o.tx_depth) {
+    fail_usage("--cq_mod {} is more than the send queue holds (--tx_depth {})", o.signal_every, o.tx_depth);
+  }
+}
+
 int predict(const PredictOptions& options) {
   const ClusterWire cluster = load_cluster(options);
   if (options.wqe_bytes) return predict_wqe_list(options, cluster);
+  check_queue(options);
   const VerbShape shape = shape_of(options);
   const Prediction prediction = options.receiver    ? predict_receiver(cluster, shape)
                                 : options.responder ? predict_responder(cluster, shape)
@@ -78,29 +95,48 @@ int predict(const PredictOptions& options) {
   return 0;
 }
 
+// What says which operation is reckoned, in the ranges of the benchmarks' options.
+std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOptions& o) {
+  const CLI::Range depth(1, 1 << 20);
+  auto* receiver = command.add_flag("--receiver", o.receiver, "the side that receives SENDs, instead of the requester");
+  return {
+      receiver,
+      command.add_flag("--responder", o.responder, "the side whose memory WRITE, READ and atomics work on")
+          ->excludes(receiver),
+      command.add_option("--verb", o.verb, "send, write, read, compare_swap or fetch_add")->capture_default_str(),
+      command.add_option("-c,--connection", o.connection, "RC, UC or UD")->capture_default_str(),
+      command.add_option("-s,--size", o.size, "payload in bytes")
+          ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31)),
+      command.add_option("-I,--inline_size", o.inline_size, "payloads up to this size travel in the WQE")
+          ->check(CLI::Range(0, 1 << 16)),
+      command.add_flag("--header_only", o.header_only, "a SEND without payload, with a 4-byte immediate"),
+      command.add_option("-l,--post_list", o.post_list, "work requests in one post")
+          ->capture_default_str()
+          ->check(depth),
+      command.add_option("-Q,--cq_mod,--signal_every", o.signal_every, "signal every this many")
+          ->capture_default_str()
+          ->check(depth),
+      command.add_option("-t,--tx_depth", o.tx_depth, "depth of the send queue")->capture_default_str()->check(depth),
+      command.add_option("-r,--rx_depth", o.rx_depth, "depth of the receive queue")
+          ->capture_default_str()
+          ->check(depth),
+      command.add_flag("--immediate", o.immediate, "a SEND or WRITE with a 4-byte immediate"),
+      command.add_option("--inline_recv", o.inline_recv, "payloads up to this size arrive in the CQE")
+          ->check(CLI::Range(0, 1 << 12)),
+      command.add_flag("--srq", o.srq, "RECVs in a shared receive queue"),
+  };
+}
+
 }  // namespace
 
 std::function<int()> add_predict_command(CLI::App& command) {
   auto options = std::make_shared<PredictOptions>();
   PredictOptions& o = *options;
   command.add_option("--cluster", o.cluster, "a name in configs/clusters, or a profile's path")->required();
-  auto* wqe_bytes = command.add_option("--wqe_bytes", o.wqe_bytes, "reckon WQEs of this size instead of an operation");
-  command.add_option("--wqes", o.wqes, "how many of them (1)")->needs(wqe_bytes);
-  command.add_option("--verb", o.verb, "send, write, read, compare_swap or fetch_add")->capture_default_str();
-  command.add_option("-c,--connection", o.connection, "RC, UC or UD")->capture_default_str();
-  command.add_option("-s,--size", o.size, "payload in bytes");
-  command.add_option("-I,--inline_size", o.inline_size, "payloads up to this size travel in the WQE");
-  command.add_flag("--header_only", o.header_only, "a SEND without payload, with a 4-byte immediate");
-  command.add_option("-l,--post_list", o.post_list, "work requests in one post")->capture_default_str();
-  command.add_option("-Q,--cq_mod,--signal_every", o.signal_every, "signal every this many")->capture_default_str();
-  command.add_option("-t,--tx_depth", o.tx_depth, "depth of the send queue")->capture_default_str();
-  command.add_option("-r,--rx_depth", o.rx_depth, "depth of the receive queue")->capture_default_str();
-  command.add_flag("--immediate", o.immediate, "a SEND or WRITE with a 4-byte immediate");
-  command.add_option("--inline_recv", o.inline_recv, "payloads up to this size arrive in the CQE");
-  command.add_flag("--srq", o.srq, "RECVs in a shared receive queue");
-  auto* receiver = command.add_flag("--receiver", o.receiver, "the side that receives SENDs, instead of the requester");
-  command.add_flag("--responder", o.responder, "the side whose memory WRITE, READ and atomics work on")
-      ->excludes(receiver);
+  auto* wqe_bytes = command.add_option("--wqe_bytes", o.wqe_bytes, "reckon WQEs of this size instead of an operation")
+                        ->check(CLI::Range(1, 1024));
+  command.add_option("--wqes", o.wqes, "how many of them (1)")->needs(wqe_bytes)->check(CLI::Range(1, 32768));
+  for (CLI::Option* const option : add_operation_options(command, o)) option->excludes(wqe_bytes);
   command.add_option("--pcie_gen", o.pcie_gen, "another PCIe generation than the cluster's");
   command.add_option("--pcie_lanes", o.pcie_lanes, "another width");
   command.add_flag("--json", o.json, "print JSON");

@@ -155,6 +155,33 @@ TEST(EndToEnd, PredictReproducesTheFiguresOfThePaper) {
   EXPECT_THAT(table, testing::HasSubstr("published: mmio_limit_mops = 87.5"));
 }
 
+TEST(EndToEnd, PredictNamesTheOptionThatIsWrong) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"-c", "RC", "-s", "60", "--inline_recv", "-1"}, "--inline_recv: Value -1 not in range"},
+      {{"-s", "-1"}, "--size: Value -1 not in range"},
+      {{"-s", "60", "-I", "-1"}, "--inline_size: Value -1 not in range"},
+      {{"-s", "60", "-Q", "0"}, "--cq_mod: Value 0 not in range"},
+      {{"-s", "60", "-t", "0"}, "--tx_depth: Value 0 not in range"},
+      {{"-s", "60", "-l", "200"}, "--post_list 200 is more than the send queue holds (--tx_depth 128)"},
+      {{"-s", "60", "-Q", "200"}, "--cq_mod 200 is more than the send queue holds (--tx_depth 128)"},
+      {{"-s", "60", "-l", "600", "--receiver"},
+       "--post_list 600 is more than the receive queue holds (--rx_depth 512)"},
+      {{"--wqe-bytes", "-5"}, "--wqe_bytes: Value -5 not in range"},
+      {{"--wqe-bytes", "65", "--verb", "read"}, "--wqe_bytes excludes --verb"},
+      {{"--wqe-bytes", "65", "-s", "5000"}, "--wqe_bytes excludes --size"},
+      {{"--wqe-bytes", "65", "--receiver"}, "--wqe_bytes excludes --receiver"},
+      {{"--wqe-bytes", "65", "-l", "4"}, "--wqe_bytes excludes --post_list"}};
+  for (const auto& [arguments, part] : cases) {
+    std::vector<std::string> command{"predict", "--cluster", "cib"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const Ran ran = run(command);
+    EXPECT_EQ(ran.end, "exit status 2") << part;
+    EXPECT_THAT(ran.err, testing::StartsWith("verbscope: " + part));
+  }
+  // The queue that the receiver's lists go through is another one.
+  EXPECT_EQ(run({"predict", "--cluster", "cib", "-s", "60", "-l", "200", "--receiver"}).end, "exit status 0");
+}
+
 TEST(EndToEnd, ListShowsBenchmarksClustersAndSweeps) {
   const std::string out = run({"list"}).out;
   for (const char* part : {"send_rate", "post_list", "sim:cib", "sim:cx3", "sim:cx ", "quickstart"}) {
