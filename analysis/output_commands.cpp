@@ -58,7 +58,9 @@ std::function<int()> add_plot_command(CLI::App& command) {
       return !options->benchmark.empty() && record->benchmark != options->benchmark;
     });
     options->request.out = options->out;
-    run_gnuplot(plot_script(records, options->request));
+    const std::string script = plot_script(records, options->request);
+    write_text(options->out, "");  // where gnuplot cannot write, it prints the figure instead
+    run_gnuplot(script);
     fmt::print("{}\n", options->out);
     return 0;
   };

@@ -34,12 +34,18 @@ struct Curve {
   std::map<double, double> points, bounds;  // of repetitions the last
 };
 
-// The options other than x that differ between the records.
+// The key of option x in the configurations: a time stands there as NAME_s.
+std::string config_key(const std::vector<const Record*>& records, const std::string& x) {
+  const auto has_number = [&x](const Record* record) { return number_at(record->config, x).has_value(); };
+  return std::ranges::any_of(records, has_number) ? x : x + "_s";
+}
+
+// The options other than the one under `x` that differ between the records.
 std::vector<std::string> varying_options(const std::vector<const Record*>& records, const std::string& x) {
   std::vector<std::string> keys;
   for (const Record* record : records) {
     for (const std::string& key : option_keys(*record)) {
-      if (key != x && std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+      if (key != x && key + "_s" != x && std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
     }
   }
   std::erase_if(keys, [&records](const std::string& key) {
@@ -49,8 +55,9 @@ std::vector<std::string> varying_options(const std::vector<const Record*>& recor
   return keys;
 }
 
-std::vector<Curve> curves_of(const std::vector<const Record*>& records, const PlotRequest& request) {
-  const std::vector<std::string> keys = varying_options(records, request.x);
+std::vector<Curve> curves_of(const std::vector<const Record*>& records, const std::string& x_key,
+                             const PlotRequest& request) {
+  const std::vector<std::string> keys = varying_options(records, x_key);
   const std::set<std::string> benchmarks = [&] {
     std::set<std::string> names;
     for (const Record* record : records) names.insert(record->benchmark);
@@ -58,7 +65,7 @@ std::vector<Curve> curves_of(const std::vector<const Record*>& records, const Pl
   }();
   std::vector<Curve> curves;
   for (const Record* record : records) {
-    const auto x = number_at(record->config, request.x), y = number_at(record->result, request.y);
+    const auto x = number_at(record->config, x_key), y = number_at(record->result, request.y);
     if (record->status == RecordStatus::failed || !x || !y) continue;
     const auto fabric = record->environment.value("fabric", "");
     std::string name = (benchmarks.size() > 1 ? record->benchmark + " " : "") + fabric;
@@ -90,10 +97,11 @@ std::string terminal(const std::filesystem::path& out) {
 std::string plot_script(const std::vector<const Record*>& records, const PlotRequest& request) {
   std::string script =
       fmt::format("set terminal {}\nset output {}\n", terminal(request.out), quoted(request.out.string()));
-  const std::vector<Curve> curves = curves_of(records, request);
+  const std::string x = config_key(records, request.x);
+  const std::vector<Curve> curves = curves_of(records, x, request);
   if (curves.empty()) fail("no record has numbers for both {} (an option) and {} (a result)", request.x, request.y);
-  script += fmt::format("set xlabel {}\nset ylabel {}\nset yrange [0:*]\nset grid\nset key outside below\n",
-                        quoted(request.x), quoted(request.y == "rate_mops" ? "Mops" : request.y));
+  script += fmt::format("set xlabel {}\nset ylabel {}\nset yrange [0:*]\nset grid\nset key outside below\n", quoted(x),
+                        quoted(request.y == "rate_mops" ? "Mops" : request.y));
   if (request.logarithmic) script += "set logscale x 2\n";
   // Okabe and Ito's colours, apart for every kind of colour vision.
   constexpr std::array kColors = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000"};

@@ -17,6 +17,17 @@ SWEEP = {"schema": "verbscope.sweep/1", "benchmark": "send_rate", "vary": {"size
          "fixed": {"connection": "UD", "inline_size": 60, "duration": "50us", "warmup": "50us"}}
 
 
+def plot_times(folder, verbscope):
+    """A time is plotted by its name in the sweep and by its key in the record: one curve through both points."""
+    sweep = {"schema": "verbscope.sweep/1", "benchmark": "send_rate", "vary": {"duration": ["20us", "50us"]}}
+    (folder / "times.json").write_text(json.dumps(sweep))
+    verbscope("run", folder / "times.json", "--hosts", "sim:cib", "--out", folder / "times.jsonl")
+    for name in ("duration", "duration_s"):
+        verbscope("plot", folder / "times.jsonl", "--x", name, "-o", folder / "times.svg")
+        figure = (folder / "times.svg").read_text()
+        assert ">duration_s<" in figure and figure.count("SIMULATED") == 1, figure
+
+
 def main():
     binaries, root = map(pathlib.Path, sys.argv[1:3])
     try:
@@ -57,6 +68,11 @@ def main():
         assert "SIMULATED" in (folder / "p.svg").read_text() and "model bounds" in (folder / "p.svg").read_text()
         verbscope("plot", results, "--x", "size", "-o", folder / "p.pdf")
         assert (folder / "p.pdf").read_bytes().startswith(b"%PDF")
+        plot_times(folder, verbscope)
+        command = [binaries / "verbscope", "plot", results, "--x", "size", "-o", folder / "no folder/p.svg"]
+        refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+        assert refused.returncode == 1 and refused.stdout == "", refused
+        assert refused.stderr.count("\n") == 1 and "no folder/p.svg" in refused.stderr, refused
         subprocess.run([root / "docs/examples/plot_records.py", results, "size", folder / "p.png"], check=True, timeout=120)
         assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
     print("1 passed, 0 failed")
