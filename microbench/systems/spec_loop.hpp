@@ -126,7 +126,8 @@ struct SpecWorker {
   std::span<RecvQueue> recvs;  // of the same QPs
   std::span<SpecClient> clients;
   const QpBook* book = nullptr;       // of the clients
-  std::span<SpecRequest> waiting;     // circular, a power of two, with room for all RECVs
+  std::span<SpecRequest> waiting;     // circular, a power of two, with room for all RECVs: none is posted again while
+                                      // the request that it took waits
   std::span<std::uint64_t> answered;  // by client machine
   std::uint64_t* counter = nullptr;
   bool batching = true;
@@ -137,6 +138,15 @@ struct SpecWorker {
   std::uint64_t strangers = 0;
   WorkerCounts counts;
 };
+
+// A RECV of queue `index` is done with: it is posted again with the others of its list. False: a post failed.
+inline bool give_back_recv(SpecWorker& s, std::uint32_t index, RunEnd& end) {
+  RecvQueue& recvs = s.recvs[index];
+  if (++recvs.consumed != recvs.list) return true;
+  recvs.consumed = 0;
+  const int error = post_next_recvs(recvs);
+  return error == 0 || fail_post(end, error, index);
+}
 
 // Takes what has completed: requests into `waiting`. Returns how much, or -1 with `end` set.
 inline int take_requests(SpecWorker& s, RunEnd& end) {
@@ -157,17 +167,10 @@ inline int take_requests(SpecWorker& s, RunEnd& end) {
       retire(s.queues, index);
       continue;
     }
-    RecvQueue& recvs = s.recvs[index];
-    if (++recvs.consumed == recvs.list) {
-      recvs.consumed = 0;
-      if (const int error = post_next_recvs(recvs); error != 0) [[unlikely]] {
-        fail_post(end, error, index);
-        return -1;
-      }
-    }
     const std::uint32_t client = s.book->find(wc);
     if (client == QpBook::kNobody) [[unlikely]] {
       ++s.strangers;
+      if (!give_back_recv(s, index, end)) return -1;
       continue;
     }
     s.waiting[s.tail++ & (s.waiting.size() - 1)] = {client, be32toh(wc.imm_data), index};
@@ -198,9 +201,11 @@ inline bool answer_waiting(N& node, SpecWorker& s, bool measured, RunEnd& end) {
   for (AnswerQueue& queue : s.queues) queue.reserved = 0;
   std::uint64_t until = s.head;
   for (; until != s.tail; ++until) {
-    AnswerQueue& queue = s.queues[s.waiting[until & (s.waiting.size() - 1)].queue];
+    const std::uint32_t index = s.waiting[until & (s.waiting.size() - 1)].queue;
+    AnswerQueue& queue = s.queues[index];
     if (queue.reserved == queue.lane.room) break;
     ++queue.reserved;
+    if (!give_back_recv(s, index, end)) return false;
   }
   if (until == s.head) return true;
   std::uint64_t value = node.fetch_add(*s.counter, until - s.head);

@@ -159,6 +159,18 @@ TEST(SpecWorker, KeepsRequestsUntilThereIsRoomToAnswer) {
   EXPECT_EQ(worker.counter, 3u);
 }
 
+TEST(SpecWorker, PostsNoRecvAgainBeforeItsRequestIsAnswered) {
+  SpecServerEnd worker(true);
+  worker.queues[0].lane.room = 0;
+  for (int i = 0; i < 32; ++i) worker.ask(1, 0);
+  worker.pass();
+  EXPECT_EQ(worker.state.tail - worker.state.head, 32u);  // all that there is room for
+  EXPECT_THAT(worker.device.recvs, testing::IsEmpty());   // so nobody can ask for more
+  worker.queues[0].lane.room = 16;
+  worker.pass();
+  EXPECT_EQ(worker.device.recvs.size(), 16u);
+}
+
 // A client of two QPs, which the test plays: each request is answered when the client has nothing to do.
 struct SpecClientEnd {
   static constexpr std::uint32_t kOutstanding = 4;
