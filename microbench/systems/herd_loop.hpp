@@ -186,15 +186,20 @@ struct HerdWorker {
   std::uint32_t max_batch = 16;  // answers behind one doorbell
   std::size_t count = 0;         // collected in this pass
   std::uint64_t blocked = 0;     // left in this pass because a send queue was full
+  std::uint32_t first = 0;       // client at which a pass begins: the first that was left so
   std::uint64_t bell = 0;        // what it held last
   std::uint64_t served = 0;
   WorkerCounts counts;
 };
 
-// Takes request `number` of `client` as one of this pass. False: its port's queue is full.
-inline bool collect(HerdWorker& s, HerdClient& client, std::uint64_t number) {
+// Takes request `number` of client `c` as one of this pass. False: its port's queue is full.
+inline bool collect(HerdWorker& s, std::uint32_t c, std::uint64_t number) {
+  HerdClient& client = s.clients[c];
   AnswerQueue& queue = s.ports[client.port].current();
-  if (queue.lane.room == 0) return false;
+  if (queue.lane.room == 0) {
+    if (s.blocked++ == 0) s.first = c;
+    return false;
+  }
   ibv_send_wr& answer = append(queue);
   answer.wr.ud = client.to.wr.ud;
   answer.imm_data = htobe32(answer_tag(s.worker, number));
@@ -217,46 +222,51 @@ inline bool answer(N& node, HerdWorker& s, bool measured, RunEnd& end) {
   return post_all(s.ports, s.max_batch, measured ? &s.counts.batches : nullptr, end);
 }
 
-// One pass over the clients: at most one request of each. False: a post failed.
-template <Node N>
-inline bool serve_slots(N& node, HerdWorker& s, bool measured, RunEnd& end) {
+// One pass over the clients: at most one request of each, which `serve(c)` collects. Who was left when the room ended
+// comes first in the next, so that nobody waits for ever. False: a post failed.
+template <Node N, class Serve>
+inline bool serve_clients(N& node, HerdWorker& s, bool measured, RunEnd& end, Serve&& serve) {
   node.look(s.clients.size());
-  for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
-    HerdClient& client = s.clients[c];
-    std::byte* const slot = s.region + s.places.slot(s.worker, c, client.next);
-    if (load_word<std::uint64_t>(slot) != request_word(client.next)) continue;
-    if (!collect(s, client, client.next)) {
-      ++s.blocked;
-    } else if (!s.batching && !answer(node, s, measured, end)) {
-      return false;
-    }
+  const auto count = static_cast<std::uint32_t>(s.clients.size());
+  const std::uint32_t first = s.first;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    serve(first + i < count ? first + i : first + i - count);
+    if (!s.batching && s.count > 0 && !answer(node, s, measured, end)) return false;
   }
   return s.count == 0 || answer(node, s, measured, end);
 }
 
-// The same for retry slots, when somebody has rung.
+// What clients wrote into their slots.
+template <Node N>
+inline bool serve_slots(N& node, HerdWorker& s, bool measured, RunEnd& end) {
+  return serve_clients(node, s, measured, end, [&s](std::uint32_t c) {
+    const std::uint64_t next = s.clients[c].next;
+    std::byte* const slot = s.region + s.places.slot(s.worker, c, next);
+    if (load_word<std::uint64_t>(slot) == request_word(next)) collect(s, c, next);
+  });
+}
+
+// And into their retry slots, when somebody has rung.
 template <Node N>
 inline bool serve_retries(N& node, HerdWorker& s, bool measured, RunEnd& end) {
   const auto bell = load_word<std::uint64_t>(s.region + s.places.bell(s.worker));
   if (bell == s.bell) [[likely]]
     return true;
-  node.look(s.clients.size());
   bool all = true;
-  for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
+  const bool posted = serve_clients(node, s, measured, end, [&s, &all](std::uint32_t c) {
     HerdClient& client = s.clients[c];
     const auto word = load_word<std::uint64_t>(s.region + s.places.retry(s.worker, c));
-    if (word == client.retry) continue;
+    if (word == client.retry) return;
     const std::uint64_t number = word % kRetryNumbers - 1;
     // Of a later request this tells nothing: the one before it will be asked for again first.
-    if (number > client.next || collect(s, client, number)) {
+    if (number > client.next || collect(s, c, number)) {
       client.retry = word;
     } else {
       all = false;
     }
-    if (!s.batching && s.count > 0 && !answer(node, s, measured, end)) return false;
-  }
+  });
   if (all) s.bell = bell;
-  return s.count == 0 || answer(node, s, measured, end);
+  return posted;
 }
 
 // Answers until told to quit; never waits for more requests than there are.

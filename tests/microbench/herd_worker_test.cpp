@@ -93,6 +93,7 @@ struct HerdServerEnd {
   // One pass over slots and retry slots.
   std::vector<Sent> pass() {
     sent.clear();
+    state.blocked = 0;
     EXPECT_TRUE(serve_slots(node, state, true, end));
     EXPECT_TRUE(serve_retries(node, state, true, end));
     return sent;
@@ -168,6 +169,25 @@ TEST(HerdWorker, LeavesARequestWhenItsQueueIsFull) {
   EXPECT_EQ(worker.pass().size(), 1u);
   EXPECT_EQ(worker.state.blocked, 1u);
   worker.queues[1].lane.room = 1;  // the turn of the next
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, answer_tag(1, 0)}));
+}
+
+TEST(HerdWorker, BeginsAPassWithTheClientThatItLeftFirst) {
+  HerdServerEnd worker(true);
+  for (AnswerQueue& queue : worker.queues) queue.lane.room = 1;
+  for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{1, 1, answer_tag(1, 0)}));
+  for (const std::uint32_t c : {0, 1}) worker.ask(c, 1);  // they are quick, and yet 2 and 3 are next
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 2, answer_tag(1, 0)}, Sent{3, 3, answer_tag(1, 0)}));
+}
+
+TEST(HerdWorker, BeginsWithTheRetryThatItLeftFirst) {
+  HerdServerEnd worker(true);
+  worker.queues[0].lane.room = 1;
+  worker.queues[1].lane.room = 1;
+  for (const std::uint32_t c : {0, 2}) worker.ask_again(c, 0, 1);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}));
+  worker.ask_again(0, 0, 2);
   EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, answer_tag(1, 0)}));
 }
 

@@ -167,6 +167,17 @@ TEST(Herd, BatchingIsFasterAndMultiQueueFasterStill) {
   EXPECT_GT(multi_queue, 1.3 * batched);
 }
 
+// 70 clients on one port: the send queue is the limit. A closed loop serves all alike, as it does with a queue so deep
+// that it never is.
+TEST(Herd, ServesAllClientsAlikeWhenTheSendQueueIsTheLimit) {
+  const Json result = result_of("--design herd -i 1");
+  EXPECT_GT(result.at("workers").at("blocked").get<std::uint64_t>(), 0u);
+  const double share = rate(result) / 70;
+  for (const Json& client : result.at("clients")) {
+    for (const Json& thread : client.at("result").at("threads")) EXPECT_NEAR(rate(thread), share, 0.05 * share);
+  }
+}
+
 TEST(Herd, WithMoreWorkersThanNeededBatchesShrinkAndTheRateFalls) {
   const std::string options = std::string("--design herd --batching -q 3 --outstanding 16") + kShort;
   const Json enough = result_of(options + "--threads 6"), more = result_of(options + "--threads 14");
