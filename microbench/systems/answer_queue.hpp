@@ -94,7 +94,7 @@ inline void retire(std::span<AnswerQueue> queues, std::uint32_t index) {
 
 // Takes completions of answers when a queue is half used. Returns how many, or -1 with `end` set.
 inline int reap_answers(ibv_cq* cq, std::span<AnswerQueue> queues, RunEnd& end) {
-  const auto half_used = [](const AnswerQueue& q) { return q.lane.room < q.lane.depth / 2; };
+  const auto half_used = [](const AnswerQueue& q) { return q.lane.room < (q.lane.depth + 1) / 2; };
   if (std::ranges::none_of(queues, half_used)) return 0;
   std::array<ibv_wc, 16> wcs;
   const int count = ibv_poll_cq(cq, static_cast<int>(wcs.size()), wcs.data());

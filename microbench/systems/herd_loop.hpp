@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "microbench/exchanges/atomic_loop.hpp"
 #include "microbench/systems/answer_inbox.hpp"
@@ -67,6 +68,7 @@ struct HerdLane {
   std::uint64_t bell = 0;
   std::uint64_t sent = 0;
   std::uint64_t attempts = 0;
+  std::uint64_t ring = 0;  // to be written to the bell, for a retry that is in its slot; 0: nothing
 };
 
 // Requests prebuilt: one WRITE, and the two of a retry; the words that they send, inline.
@@ -136,28 +138,39 @@ class HerdAsker {
     return inbox.cover(open_, end);
   }
 
-  // The oldest request of each lane that waits for too long.
+  // The oldest request of each lane that waits for too long. A send queue with room for its retry alone rings later.
   bool ask_again(Picos now, RunEnd& end) {
-    LaneQueue& queue = state->queues[0];
     for (HerdLane& lane : lanes) {
-      Asked* oldest = nullptr;
-      for (Asked& asked : lane.asked) {
-        if (asked.open && (oldest == nullptr || asked.number < oldest->number)) oldest = &asked;
-      }
-      if (oldest == nullptr || now - oldest->last < state->retry_after || queue.room < 2) continue;
-      oldest->last = now;
-      if (!inbox.cover(open_ + 1, end)) return false;
-      writes->retry_word = request_word(oldest->number, ++lane.attempts);
-      writes->bell_word = writes->retry_word * 0x9e3779b97f4a7c15u + client;  // other than that of any other retry
-      writes->retry.wr.rdma.remote_addr = lane.retry_slot;
-      writes->ring.wr.rdma.remote_addr = lane.bell;
-      ++state->receipts.retries;
-      if (!post_one(queue, writes->retry, 0, end) || !post_one(queue, writes->ring, 0, end)) return false;
+      if (lane.ring == 0 && !write_again(lane, now, end)) return false;
+      if (lane.ring != 0 && !ring(lane, end)) return false;
     }
     return true;
   }
 
  private:
+  bool write_again(HerdLane& lane, Picos now, RunEnd& end) {
+    Asked* oldest = nullptr;
+    for (Asked& asked : lane.asked) {
+      if (asked.open && (oldest == nullptr || asked.number < oldest->number)) oldest = &asked;
+    }
+    LaneQueue& queue = state->queues[0];
+    if (oldest == nullptr || now - oldest->last < state->retry_after || queue.room == 0) return true;
+    oldest->last = now;
+    if (!inbox.cover(open_ + 1, end)) return false;
+    writes->retry_word = request_word(oldest->number, ++lane.attempts);
+    writes->retry.wr.rdma.remote_addr = lane.retry_slot;
+    lane.ring = writes->retry_word * 0x9e3779b97f4a7c15u + client;  // other than that of any other retry
+    ++state->receipts.retries;
+    return post_one(queue, writes->retry, 0, end);
+  }
+
+  bool ring(HerdLane& lane, RunEnd& end) {
+    if (state->queues[0].room == 0) return true;
+    writes->bell_word = std::exchange(lane.ring, 0);
+    writes->ring.wr.rdma.remote_addr = lane.bell;
+    return post_one(state->queues[0], writes->ring, 0, end);
+  }
+
   std::uint32_t open_ = 0;
   std::uint64_t turn_ = 0;
 };

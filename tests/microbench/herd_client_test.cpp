@@ -141,6 +141,26 @@ TEST(HerdClient, AsksAgainForWhatDoesNotCome) {
   EXPECT_EQ(client.state.receipts.repeated, 0u);
 }
 
+TEST(HerdClient, AsksAgainWithRoomForOneWriteAtATime) {
+  HerdClientEnd client;
+  LaneQueue& queue = client.queues[0];
+  queue.depth = queue.room = queue.signal_every = 3;  // two requests, of which no completion tells, leave room for one
+  client.asker.lanes = std::span(client.lanes).first(1);
+  client.asker.choice = CounterChoice(1, true, 7, 0);
+  client.state.goal = 1;
+  std::uint64_t served = 0;
+  int idle = 0;
+  client.node.on_idle = [&] {
+    client.control.quit = ++idle > 1000;
+    if (client.word(client.places.bell(0)) == 0) return;
+    EXPECT_EQ(client.word(client.places.retry(0, 1)) % kRetryNumbers, 1u);
+    while (client.word(client.places.slot(0, 1, served)) == request_word(served)) client.answer(0, served++);
+  };
+  client.run();
+  EXPECT_EQ(client.tally.end.kind, EndKind::finished);
+  EXPECT_EQ(client.state.receipts.answers, client.state.receipts.asked);
+}
+
 TEST(HerdClient, NoticesAValueThatSomebodyHad) {
   HerdClientEnd client;
   client.state.goal = 3;

@@ -51,7 +51,8 @@ TEST(Sequencer, HandsOutEveryValueOnceInEachDesign) {
         "--design herd --threads 14 --outstanding 1", "--design herd --batching --outstanding 32 -t 32 -Q 8",
         "--design herd --batching --wr_api", "--design spec", "--design spec --batching --threads 4",
         "--design spec --batching -q 2 --outstanding 32 -r 128", "--design spec --wr_api", "--design atomic",
-        "--design atomic --outstanding 1 --threads 3", "--design herd -i 1", "--design spec -i 2"}) {
+        "--design atomic --outstanding 1 --threads 3", "--design herd -i 1", "--design spec -i 2",
+        "--design herd -t 1 --outstanding 1", "--design herd -t 3 --outstanding 3"}) {
     const Json result = result_of(options + std::string(kSmall));
     expect_whole(result.at("values"), options);
     EXPECT_EQ(result.at("values").at("retries"), 0) << options;
