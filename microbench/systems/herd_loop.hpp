@@ -282,6 +282,13 @@ inline bool serve_retries(N& node, HerdWorker& s, bool measured, RunEnd& end) {
   return posted;
 }
 
+// One pass over retries and slots: retries first, for who asks again has waited longest. False: a post failed.
+template <Node N>
+inline bool serve(N& node, HerdWorker& s, bool measured, RunEnd& end) {
+  s.blocked = 0;
+  return serve_retries(node, s, measured, end) && serve_slots(node, s, measured, end);
+}
+
 // Answers until told to quit; never waits for more requests than there are.
 template <Node N>
 void worker_loop(N& node, HerdWorker& s, const RunControl& control, ThreadTally& tally) {
@@ -289,8 +296,7 @@ void worker_loop(N& node, HerdWorker& s, const RunControl& control, ThreadTally&
   for (;;) {
     const bool measured = control.phase.load(std::memory_order_relaxed) == Phase::measure;
     const std::uint64_t before = s.served;
-    s.blocked = 0;
-    if (!serve_slots(node, s, measured, tally.end) || !serve_retries(node, s, measured, tally.end)) return;
+    if (!serve(node, s, measured, tally.end)) return;
     const int completed = reap_answers(s.cq, s.queues, tally.end);
     if (completed < 0) return;
     const bool empty = s.served == before;

@@ -93,9 +93,7 @@ struct HerdServerEnd {
   // One pass over slots and retry slots.
   std::vector<Sent> pass() {
     sent.clear();
-    state.blocked = 0;
-    EXPECT_TRUE(serve_slots(node, state, true, end));
-    EXPECT_TRUE(serve_retries(node, state, true, end));
+    EXPECT_TRUE(serve(node, state, true, end));
     return sent;
   }
 };
@@ -196,9 +194,17 @@ TEST(HerdWorker, ServesALostRequestFromTheRetrySlot) {
   worker.ask(3, 1);  // number 0 was lost
   EXPECT_THAT(worker.pass(), IsEmpty());
   worker.ask_again(3, 0, 1);
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 0, answer_tag(1, 0)}));
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 1, answer_tag(1, 1)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 0, answer_tag(1, 0)}, Sent{3, 1, answer_tag(1, 1)}));
   EXPECT_THAT(worker.pass(), IsEmpty());
+}
+
+TEST(HerdWorker, ServesWhoAsksAgainBeforeTheOthers) {
+  HerdServerEnd worker(true);
+  worker.queues[0].lane.room = 1;
+  worker.queues[1].lane.room = 0;
+  worker.ask(0, 0);
+  worker.ask_again(2, 0, 1);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 0, answer_tag(1, 0)}));
 }
 
 TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
