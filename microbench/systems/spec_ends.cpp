@@ -21,16 +21,21 @@ std::vector<PeerQp> qps_of(const std::vector<ClientAddress>& clients) {
   return out;
 }
 
+// Requests of a client to one QP.
+std::size_t remembered(const SequencerOptions& options) {
+  return std::size_t{options.outstanding} + kSpecRemembered;
+}
+
 class SpecClientEnd final : public AskingEnd<SpecAsker> {
  public:
   SpecClientEnd(const ThreadSetup& setup, const SequencerOptions& options)
       : AskingEnd(setup, options, setup.operation.tx_depth, setup.operation.signal_every),
         recvs_(setup, 0, answer_recvs(options.outstanding)),
         book_(qps_of(setup.lanes[0].peers)),
-        asked_(setup.lanes[0].peers.size() * options.outstanding) {
+        asked_(setup.lanes[0].peers.size() * remembered(options)) {
     for (std::size_t i = 0; i < setup.lanes[0].peers.size(); ++i) {
       const PeerQp& qp = setup.lanes[0].peers[i].qp;
-      SpecLane lane{.asked = std::span(asked_).subspan(i * options.outstanding, options.outstanding)};
+      SpecLane lane{.asked = std::span(asked_).subspan(i * remembered(options), remembered(options))};
       lane.to.wr.ud = {qp.ah, qp.qpn, qp.qkey};
       lanes_.push_back(lane);
     }

@@ -3,8 +3,8 @@
 // holds, the answer is a header-only SEND with the low 32 bits, otherwise a regular one with all 64.
 //
 // Nothing in an answer says to which request it belongs. It comes from the QP that was asked, which answers in order,
-// so it is taken for the oldest request to that QP. After a loss that is one too old, until that QP has nothing left to
-// answer and the request is sent again.
+// so it is taken for the oldest request to that QP. When one was sent again, nobody knows whether its answer was lost
+// or late: then an answer may be to an earlier request, and only what held for that one can be asked of it.
 #pragma once
 
 #include <endian.h>
@@ -36,7 +36,21 @@ struct SpecLane {
   ibv_send_wr to{};        // where they go: wr.ud
   std::uint64_t sent = 0;
   std::uint64_t answered = 0;
+  std::uint64_t doubts = 0;  // requests sent again without a surplus answer so far
+
+  // The next answer, to its oldest request. The n-th answer is to the n-th SEND of this lane or to a later one, and
+  // each doubt may be one of the SENDs before: its value is above all that the client had so many requests earlier.
+  Asked answer() {
+    Asked oldest = asked[answered % asked.size()];
+    const bool known = doubts <= answered && sent - (answered - doubts) <= asked.size();
+    oldest.floor = known ? asked[(answered - doubts) % asked.size()].floor : 0;
+    ++answered;
+    return oldest;
+  }
 };
+
+// Requests of a lane that are remembered beyond those outstanding.
+inline constexpr std::uint32_t kSpecRemembered = 64;
 
 class SpecAsker {
  public:
@@ -74,10 +88,11 @@ class SpecAsker {
     const std::uint64_t value = confirmed ? extend_value(be32toh(wc.imm_data), near_) : body;
     SpecLane& lane = lanes[from];
     if (lane.answered == lane.sent) {
+      if (lane.doubts > 0) --lane.doubts;
       state->receipts.take_surplus(value);
     } else {
       --open_;
-      state->receipts.take(value, lane.asked[lane.answered++ % lane.asked.size()], now, measured);
+      state->receipts.take(value, lane.answer(), now, measured);
     }
     near_ = state->receipts.next - 1;
     return inbox.cover(open_, end);
@@ -90,6 +105,7 @@ class SpecAsker {
       Asked& oldest = lane.asked[lane.answered % lane.asked.size()];
       if (now - oldest.last < state->retry_after || state->queues[0].room == 0) continue;
       oldest.last = now;
+      ++lane.doubts;
       ++state->receipts.retries;
       if (!inbox.cover(open_ + 1, end) || !send(lane, end)) return false;
     }

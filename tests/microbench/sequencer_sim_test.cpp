@@ -92,6 +92,13 @@ TEST(Spec, AnswersEveryRequestThatItTookWhenMoreComeThanItCanAnswer) {
   EXPECT_EQ(values.at("received"), values.at("handed_out"));
 }
 
+TEST(Spec, AsksAgainTooEarlyWithoutHarm) {
+  const Json values =
+      result_of("--design spec --batching --threads 10 --outstanding 16 --retry_after 20us -D 200us").at("values");
+  EXPECT_GT(values.at("retries").get<std::uint64_t>(), 0u);
+  EXPECT_EQ(values.at("disordered"), 0);
+}
+
 TEST(Spec, CorrectsAGuessOnlyWhenItIsWrong) {
   // Six clients, which have four requests outstanding each, learn the high bits with their first answer.
   const auto corrections = [](std::uint64_t start) {

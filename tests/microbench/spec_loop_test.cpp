@@ -272,6 +272,34 @@ TEST(SpecClient, TakesEveryValueAcrossTheWrapOfTheLowBits) {
   }
 }
 
+TEST(SpecClient, ALateAnswerToARequestThatWasSentAgainIsInOrder) {
+  SpecClientEnd client(0);
+  client.asker.lanes = std::span(client.lanes).first(1);
+  client.asker.choice = CounterChoice(1, true, 7, 0);
+  client.asker.outstanding = 1;
+  const Receipts& receipts = client.state.receipts;
+  RunEnd end;
+  Picos now{0};
+  const auto ask = [&] { ASSERT_TRUE(client.asker.ask(now, end)); };
+  const auto take = [&](std::uint64_t value) {
+    bool moved = false;
+    client.counter = value;
+    client.answer();
+    ASSERT_EQ(take_answers(client.asker, client.state, 16, now, true, moved, end), 1);
+  };
+  ask();
+  now += client.state.retry_after;
+  ASSERT_TRUE(client.asker.ask_again(now, end));
+  take(0);                         // the first request's, which was late
+  client.state.receipts.next = 6;  // as if another QP had answered 5
+  ask();
+  take(1);  // the first request's once more: it was sent before 5 came
+  EXPECT_EQ(receipts.disordered, 0u);
+  ask();
+  take(4);  // the second request's, which was sent after 5 had come
+  EXPECT_EQ(receipts.disordered, 1u);
+}
+
 TEST(SpecClient, AsksAgainWhenAQpIsSilent) {
   SpecClientEnd client(0);
   client.state.goal = 1;
