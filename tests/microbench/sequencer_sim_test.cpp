@@ -225,6 +225,16 @@ TEST(Atomic, OneOperationAPcieRoundTripWhateverTheClientsDo) {
   EXPECT_LT(many, 3);
 }
 
+TEST(Atomic, SaysWhetherRequestsWaitForTheCounter) {
+  const auto bottleneck = [](const char* load) {
+    return result_of(std::string("--design atomic --warmup 300us -D 300us --clients 1 --client_threads 1 ") + load)
+        .at("bottleneck");
+  };
+  EXPECT_EQ(bottleneck("--outstanding 8"), "PCIe round trip of an atomic");
+  // One after the other: the rate is that of the network's round trip, a quarter of what the counter can do.
+  EXPECT_EQ(bottleneck("--outstanding 1"), "too few requests outstanding");
+}
+
 TEST(Sequencer, ModelAndSimulatorAgreeOnPcieEventsPerRequest) {
   for (const char* design : {"herd", "herd --batching -q 3", "spec --batching", "spec"}) {
     const Json record =
