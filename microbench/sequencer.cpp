@@ -25,6 +25,7 @@ class Sequencer final : public Benchmark {
   }
 
   void options(OptionTable& table) override {
+    table_ = &table;
     table.choice<SequencerDesign>(
         "--design", sequencer_.design,
         {{"herd", SequencerDesign::herd}, {"spec", SequencerDesign::spec}, {"atomic", SequencerDesign::atomic}},
@@ -42,13 +43,20 @@ class Sequencer final : public Benchmark {
 
   void adjust(Options& o) override {
     const bool atomic = sequencer_.design == SequencerDesign::atomic;
+    const Transport transport = transport_of(sequencer_.design);
     if (o.fabric == "null") fail_usage("--fabric null: nobody asks for numbers");
     if (o.size.value_or(kValueBytes) != kValueBytes) fail_usage("--size {}: a number has 8 bytes", *o.size);
     if (o.header_only) fail_usage("--header_only: --design spec says what has no payload");
     if (o.post_list != 1) fail_usage("--post_list {}: --batching makes lists of what there is", o.post_list);
     if (o.events) fail_usage("--events: the workers poll");
     if (o.validate) fail_usage("--validate: every number is checked anyhow");
+    if (table_->given("--connection") && o.connection != transport) {
+      fail_usage("--connection {}: requests of this --design go by {}", to_string(o.connection), to_string(transport));
+    }
     if (atomic && sequencer_.batching) fail_usage("--batching: nobody answers in --design atomic");
+    if (atomic && table_->given("--max_batch")) fail_usage("--max_batch: nobody answers in --design atomic");
+    if (atomic && retry_after_)
+      fail_usage("--retry_after: nothing is lost on the reliable transport of --design atomic");
     if (atomic && o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each result is looked at", *o.cq_mod);
     if (sequencer_.outstanding > o.tx_depth) {
       fail_usage("--outstanding {} is more than the send queue holds (--tx_depth {})", sequencer_.outstanding,
@@ -56,9 +64,7 @@ class Sequencer final : public Benchmark {
     }
     const bool simulated = is_simulated(o.fabric);
     o.size = kValueBytes;
-    o.connection = sequencer_.design == SequencerDesign::herd   ? Transport::uc
-                   : sequencer_.design == SequencerDesign::spec ? Transport::ud
-                                                                : Transport::rc;
+    o.connection = transport;
     if (atomic) o.cq_mod = 1;
     if (!atomic) o.inline_size = std::max(o.inline_size, kValueBytes);
     if (simulated) o.clients = o.clients.value_or(kPaperMachines);
@@ -126,6 +132,14 @@ class Sequencer final : public Benchmark {
   }
 
  private:
+  // Of the requests.
+  static Transport transport_of(SequencerDesign design) {
+    return design == SequencerDesign::herd   ? Transport::uc
+           : design == SequencerDesign::spec ? Transport::ud
+                                             : Transport::rc;
+  }
+
+  const OptionTable* table_ = nullptr;
   SequencerOptions sequencer_;
   std::optional<Picos> retry_after_;
 };

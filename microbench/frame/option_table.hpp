@@ -74,6 +74,9 @@ class OptionTable {
     });
   }
 
+  // Whether the person gave it, be it with the default's value: "--size".
+  bool given(const std::string& option) const { return app_.get_option(option)->count() > 0; }
+
   // {"benchmark", "options": [{"name", "type", "default", "allowed", "help"}]}.
   Json describe(const std::string& benchmark) const;
   // {"size": 64, ...}: the values now, in the order of registration; null where the program chooses.

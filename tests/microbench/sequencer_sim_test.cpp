@@ -251,14 +251,25 @@ TEST(Sequencer, ModelAndSimulatorAgreeOnPcieEventsPerRequest) {
   }
 }
 
+TEST(Sequencer, TakesTheTransportThatItHasAnyhow) {
+  for (const char* options : {"--design herd -c UC", "--design spec -c UD", "--design atomic -c RC"}) {
+    expect_whole(result_of(options + std::string(kSmall)).at("values"), options);
+  }
+}
+
 TEST(Sequencer, RefusesWhatItCannotDo) {
-  for (const auto& [options, reason] :
-       std::vector<std::pair<std::string, std::string>>{{"--fabric null", "nobody asks"},
-                                                        {"--fabric sim:cib -s 4", "--size 4"},
-                                                        {"--fabric sim:cib --design atomic --batching", "--batching"},
-                                                        {"--fabric sim:cib -l 4", "--post_list 4"},
-                                                        {"--fabric sim:cib --outstanding 200", "--outstanding 200"},
-                                                        {"--fabric sim:cib --retry_after 0s", "--retry_after"}}) {
+  for (const auto& [options, reason] : std::vector<std::pair<std::string, std::string>>{
+           {"--fabric null", "nobody asks"},
+           {"--fabric sim:cib -s 4", "--size 4"},
+           {"--fabric sim:cib --design atomic --batching", "--batching"},
+           {"--fabric sim:cib -l 4", "--post_list 4"},
+           {"--fabric sim:cib --outstanding 200", "--outstanding 200"},
+           {"--fabric sim:cib --retry_after 0s", "--retry_after"},
+           {"--fabric sim:cib --design herd -c RC", "--connection RC"},
+           {"--fabric sim:cib --design spec -c UC", "--connection UC"},
+           {"--fabric sim:cib --design atomic -c UD", "--connection UD"},
+           {"--fabric sim:cib --design atomic --retry_after 1us", "lost"},
+           {"--fabric sim:cib --design atomic --max_batch 16", "--max_batch"}}) {
     const test::Ran ran = test::run_program("sequencer " + options);
     EXPECT_EQ(ran.exit_code, 2) << options;
     EXPECT_EQ(ran.error_lines(), 1) << ran.err;
