@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kDefaultValue = 32;  // bytes
 constexpr std::uint32_t kSmallestValue = 16;
 constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 24;
+constexpr std::uint32_t kDefaultWindow = 8;
 constexpr std::uint32_t kSendsPerOperation = 2;  // a PUT's WRITE and its unlocking
 constexpr Picos kLease = 2s, kSimLease = 10ms;   // far longer than anybody alive holds a lock
 
@@ -32,7 +33,8 @@ class KvAtomic final : public Benchmark {
         "--locks", kv_.locks,
         {{"same", LockPlacement::same}, {"hashed", LockPlacement::hashed}, {"apart", LockPlacement::apart}},
         "lock at the same offset of each page-aligned record, at an offset that the key chooses, or in a table apart");
-    table.integer("--window", kv_.window, 1u, 1u << 12, "operations outstanding on a QP");
+    table.integer("--window", kv_.window, 1u, 1u << 12,
+                  "operations outstanding on a QP (default 8, at most --tx_depth)");
     table.flag("--emulate", kv_.emulate, "a PUT is its two atomics alone, without the WRITE");
     table.duration("--lease", kv_.lease,
                    "how long a PUT waits for a lock that nobody passes on (default 2 s; sim 10 ms, simulated)");
@@ -50,6 +52,10 @@ class KvAtomic final : public Benchmark {
     if (*o.size % kKvWord != 0 || *o.size < kSmallestValue) {
       fail_usage("--size {}: a value is a multiple of {} bytes, at least {}", *o.size, kKvWord, kSmallestValue);
     }
+    if (!kv_.window) kv_.window = std::min(kDefaultWindow, o.tx_depth);
+    if (*kv_.window > o.tx_depth) {
+      fail_usage("--window {} is more than --tx_depth {}", *kv_.window, o.tx_depth);
+    }
     if (!kv_.lease) kv_.lease = is_simulated(o.fabric) ? kSimLease : kLease;
     o.cq_mod = 1;
     o.validate = true;  // what is served is always checked
@@ -59,13 +65,13 @@ class KvAtomic final : public Benchmark {
     return {.verb = Verb::fetch_add,
             .driver = Side::client,
             .counted = Side::client,
-            .window = kv_.window,
+            .window = kv_.window.value(),
             .label = "GETs and PUTs",
             .clients_may_leave = true};
   }
 
   QueueNeeds needs(const Operation& op, Side) const override {
-    const std::uint32_t depth = kSendsPerOperation * kv_.outstanding(op);
+    const std::uint32_t depth = kSendsPerOperation * kv_.window.value();
     return {.send_depth = depth, .inline_bytes = op.inline_limit, .completions = depth};
   }
 

@@ -50,13 +50,12 @@ void fill_kv_region(const KvOptions& options, const Operation& op, std::span<std
 
 KvClient::KvClient(const ThreadSetup& setup, const KvOptions& options)
     : value_stride_(payload_stride(setup.operation.payload)),
-      buffer_(Bytes(setup.lanes.size() * options.outstanding(setup.operation) * (value_stride_ + kKvWord)),
-              setup.huge_pages),
+      buffer_(Bytes(setup.lanes.size() * options.window.value() * (value_stride_ + kKvWord)), setup.huge_pages),
       mr_(setup.pd, buffer_.data(), buffer_.size()),
-      operations_(setup.lanes.size() * options.outstanding(setup.operation)),
+      operations_(setup.lanes.size() * options.window.value()),
       state_(options.layout(setup.operation.payload), KvValues(setup.operation.seed, setup.operation.payload),
              setup.operation.seed * 1'000'003 + (std::uint64_t{setup.node} << 32) + setup.thread) {
-  const std::uint32_t window = options.outstanding(setup.operation);
+  const std::uint32_t window = options.window.value();
   for (const Lane& lane : setup.lanes) lanes_.push_back({lane.qp, lane.builder, lane.peers.front().region.address});
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     KvOperation& op = operations_[i];

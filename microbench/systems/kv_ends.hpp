@@ -15,12 +15,11 @@ struct KvOptions {
   std::uint64_t keys = 4096;
   std::uint32_t put_percent = 5;
   LockPlacement locks = LockPlacement::hashed;
-  std::uint32_t window = 8;      // operations outstanding on a QP
-  bool emulate = false;          // a PUT is its two atomics, without the WRITE
-  std::optional<Picos> lease{};  // after which a ticket that is not given back is skipped
+  std::optional<std::uint32_t> window{};  // operations outstanding on a QP
+  bool emulate = false;                   // a PUT is its two atomics, without the WRITE
+  std::optional<Picos> lease{};           // after which a ticket that is not given back is skipped
   bool huge_pages = false;
 
-  std::uint32_t outstanding(const Operation& op) const { return std::min(window, op.tx_depth); }
   KvLayout layout(std::uint32_t value_bytes) const { return {keys, value_bytes, locks}; }
 };
 

@@ -47,6 +47,15 @@ TEST(Kv, ServesEveryValueAsItWasPut) {
   }
 }
 
+TEST(Kv, TheRecordHasTheWindowThatTheRunHad) {
+  const auto window = [](const std::string& options) {
+    return record_of("--fabric sim:cib --warmup 20us -D 50us " + options).at("config").at("window");
+  };
+  EXPECT_EQ(window(""), 8);
+  EXPECT_EQ(window("-t 4"), 4);
+  EXPECT_EQ(window("-t 128 --window 128"), 128);
+}
+
 TEST(Kv, MeasuresGetsAndPutsApart) {
   const Json result = busy("cib", "--put_percent 25 --keys 65536").at("result");
   EXPECT_NEAR(result.at("get_mops").get<double>() + result.at("put_mops").get<double>(),
@@ -128,6 +137,7 @@ TEST(Kv, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal_of("--keys 0"), HasSubstr("--keys"));
   EXPECT_THAT(refusal_of("--locks near"), HasSubstr("--locks: expected one of [\"same\",\"hashed\",\"apart\"]"));
   EXPECT_THAT(refusal_of("--window 0"), HasSubstr("--window"));
+  EXPECT_THAT(refusal_of("--window 129"), HasSubstr("--window 129 is more than --tx_depth 128"));
   EXPECT_THAT(refusal_of("--lease 0"), HasSubstr("--lease: expected more than 0"));
   EXPECT_THAT(refusal_of("--lease soon"), HasSubstr("--lease"));
   EXPECT_THAT(refusal_of("--pages 1g"), HasSubstr("--pages: expected one of"));
