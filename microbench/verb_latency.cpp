@@ -54,6 +54,9 @@ class VerbLatency final : public Benchmark {
     const std::uint32_t largest = o.header_only ? 0 : o.size.value_or(kDefaultSize);
     if (largest == 0 && verb_ != LatencyVerb::send) fail_usage("--size 0: only a SEND can be seen without a payload");
     if (inlined) o.inline_size = std::max(o.inline_size, largest);
+    if (!is_ping_pong(verb_) && o.cq_mod.value_or(1) != 1) {
+      fail_usage("--cq_mod {}: the completion is what is timed, so each is signaled", *o.cq_mod);
+    }
     if (!o.cq_mod && verb_ != LatencyVerb::echo) o.cq_mod = 1;
     sizes_.clear();
     for (std::uint32_t size = 2; all_ && size < largest; size *= 2) sizes_.push_back(size);

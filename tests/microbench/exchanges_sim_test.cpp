@@ -125,6 +125,9 @@ TEST(Latency, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal_of(program + "--verb read -c UC"), HasSubstr("--connection UC"));
   EXPECT_THAT(refusal_of(program + "--verb echo -e"), HasSubstr("--events"));
   EXPECT_THAT(refusal_of("verb_latency --fabric null --verb send"), HasSubstr("nobody answers"));
+  for (const char* verb : {"read", "fetch_add", "compare_swap"}) {  // it would time the posts of all but one in eight
+    EXPECT_THAT(refusal_of(program + "-Q 8 -n 160 --verb " + verb), HasSubstr("--cq_mod 8"));
+  }
 }
 
 TEST(AtomicRate, FetchAndAddsSumUpToTheOperationsDone) {
