@@ -58,6 +58,8 @@ class VerbLatency final : public Benchmark {
       fail_usage("--cq_mod {}: the completion is what is timed, so each is signaled", *o.cq_mod);
     }
     if (!o.cq_mod && verb_ != LatencyVerb::echo) o.cq_mod = 1;
+    // One that answers serves one QP; a thread that would get none is not started.
+    if (is_ping_pong(verb_)) o.client_threads = o.client_threads.value_or(o.threads);
     sizes_.clear();
     for (std::uint32_t size = 2; all_ && size < largest; size *= 2) sizes_.push_back(size);
     sizes_.push_back(largest);
@@ -92,6 +94,10 @@ class VerbLatency final : public Benchmark {
 
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
     if (setup.side == Side::client && !is_ping_pong(verb_)) return make_idle();
+    if (setup.lanes.size() > 1) {
+      fail_usage("--client_threads {}: too few, a thread of client {} would have to answer on {} QPs",
+                 setup.topology.client_threads, setup.node, setup.lanes.size());
+    }
     return std::make_unique<LatencyEnd>(setup, verb_, sizes_);
   }
 

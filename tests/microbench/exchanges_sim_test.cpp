@@ -96,6 +96,18 @@ TEST(Latency, MeasuresExactlyTheItersOfEachThread) {
   EXPECT_EQ(result_of("verb_latency --fabric sim:cib --verb write -n 64 --threads 2").at("lat_samples"), 128);
 }
 
+TEST(Latency, EachThreadHasOneThatAnswersItOnEveryTransport) {
+  // A thread that nobody answered would have no trip, and the run would fail.
+  for (const char* options : {"--threads 5", "--threads 2 --clients 1", "--threads 2 -c UD --verb send",
+                              "--threads 3 --clients 2 -c UD --verb send", "--threads 5 --clients 2 --client_threads 3",
+                              "--threads 5 --verb read --client_threads 1"}) {
+    const Json result = result_of(std::string("verb_latency --fabric sim:cib -D 100us --warmup 50us ") + options);
+    EXPECT_THAT(result.value("lat_samples", 0), Gt(10)) << options;
+  }
+  EXPECT_THAT(refusal_of("verb_latency --fabric sim:cib --threads 5 --clients 2 --client_threads 2"),
+              HasSubstr("--client_threads 2: too few"));
+}
+
 TEST(Latency, SweepsPayloadsInOneRun) {
   const Json result = result_of("verb_latency --fabric sim:cib --verb write -a -s 3000");
   std::vector<int> sizes;
