@@ -35,7 +35,8 @@ class VerbLatency final : public Benchmark {
                                {"compare_swap", LatencyVerb::compare_swap},
                                {"echo", LatencyVerb::echo}},
                               "what is timed; echo: unsignaled inlined WRITEs both ways");
-    table.flag("-a,--all", all_, "payloads of 2, 4, 8 ... bytes up to --size in turn (default 65536; inlined 128)");
+    table.flag("-a,--all", all_,
+               "payloads of 2, 4, 8 ... bytes up to --size in turn (default 65536; inlined 128); --iters: of each");
   }
 
   void adjust(Options& o) override {

@@ -94,7 +94,7 @@ LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb, const std::ve
   state_.cq = setup.cq;
   state_.channel = setup.channel;
   state_.points = points_;
-  if (setup.goal != Window::kNoGoal) state_.goal = setup.goal * points_.size();
+  state_.goal = setup.goal;
   if (op.validate) state_.pattern_end = pattern_.data() + pattern_.size();
   state_.atomic = is_atomic(verb);
   state_.divisor = reports_half(verb) ? 2 : 1;

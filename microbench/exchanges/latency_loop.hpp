@@ -45,9 +45,9 @@ struct LatencyState {
   ibv_cq* cq = nullptr;
   ibv_comp_channel* channel = nullptr;
   std::span<LatencyPoint> points;
-  std::uint64_t goal = Window::kNoGoal;
-  std::byte* inbox_end = nullptr;   // messages of WRITE and READ end here
-  std::byte* outbox_end = nullptr;  // messages that go out end here
+  std::uint64_t goal = Window::kNoGoal;  // samples of each size; as many as the time allows
+  std::byte* inbox_end = nullptr;        // messages of WRITE and READ end here
+  std::byte* outbox_end = nullptr;       // messages that go out end here
   // SEND: one RECV is taken and posted again at a time, all into the same place.
   ibv_recv_wr recv{};
   std::byte* recv_payload = nullptr;
@@ -157,10 +157,12 @@ struct MessageTrip {
   }
 };
 
-// The side that is timed. Ends after the stop or the goal, when all its requests are complete.
+// The side that is timed. Ends after the stop, or when every size has its samples, and when all its requests are
+// complete.
 template <class Trip, Node N>
 void latency_loop(N& node, LatencyState& s, const RunControl& control, ThreadTally& tally) {
-  Window window(tally, s.goal);
+  Window window(tally, Window::kNoGoal);
+  std::size_t unfinished = s.points.size();
   IdleWait wait(s.cq, s.channel);
   node.watch(s.inbox_end - 1, 1);
   for (std::uint64_t trip = 0;; ++trip) {
@@ -169,13 +171,16 @@ void latency_loop(N& node, LatencyState& s, const RunControl& control, ThreadTal
     if (!Trip::go(node, s, wait, control, tally.end, point, trip)) [[unlikely]]
       return;
     const Picos time = node.now() - begin;
-    if (tally.window_opened.load(std::memory_order_relaxed) && counts_trip(trip, s.points.size())) {
+    if (tally.window_opened.load(std::memory_order_relaxed) && counts_trip(trip, s.points.size()) &&
+        point.histogram.count() < s.goal) {
       point.histogram.record(time / s.divisor);
+      if (point.histogram.count() == s.goal) --unfinished;
     }
     if (!Trip::after(s, tally.end, point, trip)) [[unlikely]]
       return;
     tally.done_ops.store(trip + 1, std::memory_order_relaxed);
-    if (window.see(node, control.phase.load(std::memory_order_relaxed), trip + 1)) break;
+    const Phase phase = unfinished == 0 ? Phase::stop : control.phase.load(std::memory_order_relaxed);
+    if (window.see(node, phase, trip + 1)) break;
   }
   reap_until(node, s.cq, s.queues(), wait, control, tally.end, kNoRecv, [&s] { return s.queue.due == 0; });
 }

@@ -135,13 +135,24 @@ TEST(LatencyLoop, SignalsAnEchoNowAndThenAndKeepsTheQueueUsable) {
 TEST(LatencyLoop, SizesTakeTurns) {
   LatencyEnd thread(IBV_WR_RDMA_WRITE, 1, {2, 16, 128});
   thread.answer_writes();
-  thread.state.goal = 3 * kTripsPerTurn * 5;
+  thread.state.goal = 5 * (kTripsPerTurn - kWarmTrips);
   latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
   for (const LatencyPoint& point : thread.points) {
     EXPECT_EQ(point.histogram.count(), 5 * (kTripsPerTurn - kWarmTrips));
   }
   EXPECT_EQ(thread.device.requests[0].sg_list->length, 2u);
   EXPECT_EQ(thread.device.requests[kTripsPerTurn].sg_list->length, 16u);
+}
+
+TEST(LatencyLoop, EachSizeHasExactlyItsSamples) {
+  for (const std::uint64_t goal : {1, 10, 60, 100}) {  // within a turn, all of one, more than one
+    LatencyEnd thread(IBV_WR_RDMA_WRITE, 1, {2, 16, 128});
+    thread.answer_writes();
+    thread.state.goal = goal;
+    latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
+    for (const LatencyPoint& point : thread.points) EXPECT_EQ(point.histogram.count(), goal);
+    EXPECT_TRUE(thread.tally.window_closed);
+  }
 }
 
 TEST(LatencyLoop, ChecksEveryByteWhenAskedTo) {
