@@ -31,6 +31,7 @@ class QpScaling final : public OneSided {
   }
 
   void adjust(Options& options) override {
+    OneSided::adjust(options);
     if (everybody_ && verb_ == Verb::send) fail_usage("--active all: not with --verb send");
     if (!options.cq_mod) options.cq_mod = 1;
     if (!connections_) return;

@@ -48,6 +48,7 @@ class VerbLatency final : public Benchmark {
       fail_usage("--events: the answer to a WRITE is seen in memory, which raises no event");
     }
     if (is_atomic(verb_)) {
+      if (o.fabric == "null") fail_usage("--verb: the null device has no memory to count in");
       if (all_ || o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size: an atomic has 8 bytes");
       o.size = kAtomicBytes;
     }

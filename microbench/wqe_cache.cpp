@@ -27,6 +27,7 @@ class WqeCache final : public OneSided {
   }
 
   void adjust(Options& options) override {
+    OneSided::adjust(options);
     if (window_ > options.tx_depth) options.tx_depth = window_;
     if (!options.cq_mod) options.cq_mod = 1;
   }

@@ -77,7 +77,7 @@ void fill_latency_region(const Operation& op, std::span<std::byte> region) {
 }
 
 LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb, const std::vector<std::uint32_t>& sizes)
-    : verb_(verb), initiates_(setup.side == Side::server), pattern_(sizes.back()), points_(sizes.size()) {
+    : verb_(verb), initiates_(setup.side == Side::server), pattern_(std::max(sizes.back(), 1u)), points_(sizes.size()) {
   const Operation& op = setup.operation;
   lay_out(setup);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -142,8 +142,9 @@ void LatencyEnd::build_point(const ThreadSetup& setup, LatencyPoint& point) {
 
 void LatencyEnd::post_recvs(const ThreadSetup& setup) {
   const Operation& op = setup.operation;
-  const std::uint32_t grh = op.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;
-  recv_segment_ = {reinterpret_cast<std::uint64_t>(state_.recv_payload) - grh, grh + op.payload, setup.region.lkey};
+  state_.grh = op.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;
+  recv_segment_ = {reinterpret_cast<std::uint64_t>(state_.recv_payload) - state_.grh, state_.grh + op.payload,
+                   setup.region.lkey};
   state_.recv.sg_list = &recv_segment_;
   state_.recv.num_sge = recv_segment_.length > 0 ? 1 : 0;
   for (std::uint32_t i = 0; i < std::min(op.rx_depth, kRecvs); ++i) {

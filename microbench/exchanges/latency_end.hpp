@@ -55,7 +55,7 @@ class LatencyEnd final : public WorkloadOn<LatencyEnd> {
 
   LatencyVerb verb_;
   bool initiates_;
-  std::vector<std::byte> pattern_;
+  std::vector<std::byte> pattern_;  // one byte at least, so that it has an end
   std::vector<LatencyPoint> points_;
   ibv_sge recv_segment_{};
   LatencyState state_;

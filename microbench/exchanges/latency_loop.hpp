@@ -52,6 +52,8 @@ struct LatencyState {
   ibv_recv_wr recv{};
   std::byte* recv_payload = nullptr;
   std::uint64_t arrived = 0;  // messages received
+  ibv_wc last{};              // that of the last
+  std::uint32_t grh = 0;      // bytes that a message is longer by
   // Validation: what the longest message holds ends here; null: none.
   const std::byte* pattern_end = nullptr;
   std::uint64_t checked = 0, wrong = 0;
@@ -87,9 +89,10 @@ struct CompletionTrip {
   }
 };
 
-inline void check_message(LatencyState& s, std::byte* message, std::uint32_t bytes, std::uint32_t compared) {
+inline void check_message(LatencyState& s, std::byte* message, std::uint32_t bytes, std::uint32_t compared,
+                          bool good = true) {
   ++s.checked;
-  if (std::memcmp(message, s.pattern_end - bytes, compared) != 0) ++s.wrong;
+  if (!good || std::memcmp(message, s.pattern_end - bytes, compared) != 0) ++s.wrong;
   std::memset(message, 0, compared);
 }
 
@@ -130,8 +133,9 @@ struct MessageTrip {
   template <Node N>
   static bool wait_for_message(N& node, LatencyState& s, IdleWait& wait, const RunControl& control, RunEnd& end,
                                std::uint64_t trip) {
-    const auto count = [&s](const ibv_wc&) {
+    const auto count = [&s](const ibv_wc& wc) {
       ++s.arrived;
+      s.last = wc;
       return true;
     };
     return reap_until(node, s.cq, s.queues(), wait, control, end, count,
@@ -151,8 +155,17 @@ struct MessageTrip {
     return error == 0;
   }
 
+  // Length, immediate and bytes are those of the message that goes the other way.
+  static void check(LatencyState& s, const LatencyPoint& point) {
+    const bool immediate = point.request.opcode == IBV_WR_SEND_WITH_IMM;
+    const bool good = s.last.byte_len == s.grh + point.bytes &&
+                      ((s.last.wc_flags & IBV_WC_WITH_IMM) != 0) == immediate &&
+                      (!immediate || s.last.imm_data == point.request.imm_data);
+    check_message(s, s.recv_payload, point.bytes, point.bytes, good);
+  }
+
   static bool after(LatencyState& s, RunEnd& end, LatencyPoint& point, std::uint64_t) {
-    if (s.pattern_end != nullptr) check_message(s, s.recv_payload, point.bytes, point.bytes);
+    if (s.pattern_end != nullptr) check(s, point);
     return repost(s, end);
   }
 };
@@ -208,7 +221,7 @@ void send_responder(N& node, LatencyState& s, const RunControl& control, ThreadT
     LatencyPoint& point = s.points[point_of_trip(trip, s.points.size())];
     if (!MessageTrip::wait_for_message(node, s, wait, control, tally.end, trip)) return;
     // Before the answer: the message that it calls forth comes to the same place.
-    if (s.pattern_end != nullptr) check_message(s, s.recv_payload, point.bytes, point.bytes);
+    if (s.pattern_end != nullptr) MessageTrip::check(s, point);
     if (!post_one(s.queue, point.request, 0, tally.end)) return;
     tally.done_ops.store(trip + 1, std::memory_order_relaxed);
     if (!MessageTrip::repost(s, tally.end)) return;

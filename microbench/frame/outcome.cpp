@@ -92,6 +92,8 @@ void judge_delivery(const Delivery& delivery, const Operation& op, std::string& 
   } else if (delivery.lost() > 0 && op.transport == Transport::rc) {
     failure =
         fmt::format("{} of {} messages did not arrive, on a reliable transport", delivery.lost(), delivery.expected);
+  } else if (op.validate && delivery.lost() > 0 && delivery.checked == 0) {
+    failure = "validation: nothing arrived that could be checked";
   }
 }
 

@@ -41,6 +41,14 @@ void OneSided::add_verb(OptionTable& table, bool with_send) {
   table.choice<Verb>("--verb", verb_, verbs, "what is posted");
 }
 
+void OneSided::adjust(Options& options) {
+  if (!options.validate || verb_ == Verb::send) return;
+  if (options.size == 0u) fail_usage("--validate: a {} of 0 bytes leaves nothing to check", verb_name(verb_));
+  if (everybody_ && verb_ == Verb::write) {
+    fail_usage("--validate: where both sides post WRITEs (--active all) nobody is left to look at the memory");
+  }
+}
+
 Traffic OneSided::traffic() const {
   Traffic traffic;
   traffic.verb = verb_;

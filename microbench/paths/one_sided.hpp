@@ -14,6 +14,8 @@ namespace verbscope {
 
 class OneSided : public Benchmark {
  public:
+  // Refuses a validation that would check nothing. Classes that have an adjust of their own call it.
+  void adjust(Options& options) override;
   Traffic traffic() const override;
   QueueNeeds needs(const Operation& operation, Side side) const override;
   RegionNeeds region(const Operation& operation, Side side, std::uint32_t qps) const override;

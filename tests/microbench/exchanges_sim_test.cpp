@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "common/json.hpp"
-#include "common/paths.hpp"
+#include "tests/microbench/changed_cluster.hpp"
 #include "tests/microbench/run_program.hpp"
 
 namespace verbscope {
@@ -75,11 +73,12 @@ TEST(Latency, EveryExchangeArrivesIntact) {
   for (const char* options :
        {"--verb read -s 4097", "--verb write -s 1", "--verb write -s 5000", "--verb write -c UC -s 9",
         "--verb send -s 100", "--verb send -c UC -s 64", "--verb send -c UD -s 64 -I 64", "--verb send --header_only",
-        "--verb echo -s 60", "--verb fetch_add", "--verb write -s 4 --threads 3", "--verb send -e",
-        "--verb read --wr_api"}) {
+        "--verb send --header_only -c UD", "--verb send -s 0", "--verb echo -s 60", "--verb fetch_add",
+        "--verb write -s 4 --threads 3", "--verb send -e", "--verb read --wr_api"}) {
     const Json result =
         result_of(std::string("verb_latency --fabric sim:cib -D 200us --warmup 20us --validate ") + options);
-    EXPECT_THAT(result.value("lat_samples", 0), Gt(10)) << options;
+    EXPECT_THAT(result.at("latency").back().value("lat_samples", 0), Gt(10)) << options;
+    EXPECT_THAT(result.at("validation").value("checked", 0), Gt(10)) << options;
   }
 }
 
@@ -94,7 +93,8 @@ TEST(Latency, SaysWhichTripItReports) {
 TEST(Latency, MeasuresExactlyTheItersOfEachThread) {
   EXPECT_EQ(result_of("verb_latency --fabric sim:cib --verb read -n 640").at("lat_samples"), 640);
   EXPECT_EQ(result_of("verb_latency --fabric sim:cib --verb write -n 64 --threads 2").at("lat_samples"), 128);
-  for (const Json& size : result_of("verb_latency --fabric sim:cib --all -s 1024 -n 10").at("latency")) {
+  for (const Json& size :
+       result_of("verb_latency --fabric sim:cib --all -s 1024 -n 10 --verb send --validate").at("latency")) {
     EXPECT_EQ(size.at("lat_samples"), 10) << size.at("size");
   }
 }
@@ -140,6 +140,7 @@ TEST(Latency, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal_of(program + "--verb read -c UC"), HasSubstr("--connection UC"));
   EXPECT_THAT(refusal_of(program + "--verb echo -e"), HasSubstr("--events"));
   EXPECT_THAT(refusal_of("verb_latency --fabric null --verb send"), HasSubstr("nobody answers"));
+  EXPECT_THAT(refusal_of("verb_latency --fabric null --verb fetch_add"), HasSubstr("no memory to count in"));
   for (const char* verb : {"read", "fetch_add", "compare_swap"}) {  // it would time the posts of all but one in eight
     EXPECT_THAT(refusal_of(program + "-Q 8 -n 160 --verb " + verb), HasSubstr("--cq_mod 8"));
   }
@@ -174,28 +175,24 @@ TEST(AtomicRate, SwapsThatSucceedSumUpInTheCounters) {
 }
 
 Json slots_of(const std::string& fabric) {
-  return result_of("atomic_rate --probe_slots --fabric sim:" + fabric).at("lock_slots");
+  return result_of("atomic_rate --probe_slots --fabric " + fabric).at("lock_slots");
 }
 
 TEST(ProbeSlots, FindsThoseOfTheClusters) {
-  const Json cib = slots_of("cib");
+  const Json cib = slots_of("sim:cib");
   EXPECT_EQ(cib.at("slots"), 4096);
   EXPECT_EQ(cib.at("slots_told_apart"), 512);
   EXPECT_EQ(cib.at("address_bits"), Json({3, 4, 5, 6, 7, 8, 9, 10, 11}));
   EXPECT_GT(cib.at("confidence").get<double>(), 0.95);
-  const Json cx3 = slots_of("cx3");
+  const Json cx3 = slots_of("sim:cx3");
   EXPECT_EQ(cx3.at("slots"), 1);
   EXPECT_GT(cx3.at("confidence").get<double>(), 0.95);
 }
 
 TEST(ProbeSlots, FindsThoseOfAChangedProfile) {
   const TempDir folder;
-  Json profile = read_json_file(find_config("clusters", "cib"));
-  profile.at("nic").at("atomic_slots").at("value") = 256;
-  profile.at("nic").at("atomic_slot_lowest_bit").at("value") = 6;
-  const std::filesystem::path path = folder / "changed.json";
-  std::ofstream(path) << profile;
-  const Json found = slots_of(path.string());
+  const Json found =
+      slots_of(test::changed_cluster(folder, {{"/nic/atomic_slots", 256}, {"/nic/atomic_slot_lowest_bit", 6}}));
   EXPECT_EQ(found.at("slots"), 256);
   EXPECT_EQ(found.at("address_bits"), Json({6, 7, 8, 9, 10, 11, 12, 13}));
   EXPECT_EQ(found.at("checked_pairs_agreed"), found.at("checked_pairs"));

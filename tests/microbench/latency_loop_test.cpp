@@ -251,5 +251,31 @@ TEST(SendResponder, ChecksAMessageBeforeItCallsForthTheNext) {
   EXPECT_EQ(thread.state.wrong, 0u);
 }
 
+TEST(SendResponder, ChecksLengthAndImmediateOfAMessageWithoutPayload) {
+  const std::array<std::byte, 1> pattern{};
+  std::array<std::byte, 8> text{};
+  const auto wrong_of = [&](std::uint32_t length, unsigned flags, std::uint32_t immediate) {
+    LatencyEnd thread(IBV_WR_SEND_WITH_IMM, 64, {0});
+    thread.points[0].request.imm_data = 77;
+    thread.state.pattern_end = pattern.data() + pattern.size();
+    ibv_sge segment{reinterpret_cast<std::uint64_t>(thread.inbox), 8, 1};
+    thread.state.recv.sg_list = &segment;
+    thread.state.recv_payload = thread.inbox;
+    thread.device.recvs.push_back(thread.state.recv);
+    thread.device.edit = [&](ibv_wc& wc) {
+      wc.wc_flags = flags;
+      wc.imm_data = immediate;
+    };
+    thread.device.deliver(text.data(), length);
+    send_responder(thread.node, thread.state, thread.control, thread.tally);
+    EXPECT_EQ(thread.state.checked, 1u);
+    return thread.state.wrong;
+  };
+  EXPECT_EQ(wrong_of(0, IBV_WC_WITH_IMM, 77), 0u);
+  EXPECT_EQ(wrong_of(4, IBV_WC_WITH_IMM, 77), 1u);
+  EXPECT_EQ(wrong_of(0, IBV_WC_WITH_IMM, 78), 1u);
+  EXPECT_EQ(wrong_of(0, 0, 77), 1u);
+}
+
 }  // namespace
 }  // namespace verbscope

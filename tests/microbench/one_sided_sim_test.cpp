@@ -79,6 +79,21 @@ TEST(OneSided, BothSidesCanPost) {
   EXPECT_THAT(outcome.no_prediction, HasSubstr("one side"));
 }
 
+TEST(OneSided, RefusesAValidationThatWouldCheckNothing) {
+  const auto refusal = [](const std::string& line) {
+    try {
+      simulate(line + " --validate");
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal("--verb write -s 0"), HasSubstr("a WRITE of 0 bytes"));
+  EXPECT_THAT(refusal("--verb read -s 0"), HasSubstr("a READ of 0 bytes"));
+  EXPECT_THAT(refusal("--verb write --everybody"), HasSubstr("both sides post WRITEs"));
+  EXPECT_EQ(refusal("--verb read --everybody"), "accepted");  // READs are checked where they are posted
+}
+
 TEST(OneSided, RandomAddressesOverManyPagesMissTheTranslationCacheAndLargePagesDoNot) {
   const std::string line = "--verb read --addresses random --region_size 100000000";
   const Outcome small = simulate(line), large = simulate(line + " --pages 2m");

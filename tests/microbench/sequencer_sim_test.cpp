@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "common/json.hpp"
-#include "common/paths.hpp"
+#include "tests/microbench/changed_cluster.hpp"
 #include "tests/microbench/run_program.hpp"
 
 namespace verbscope {
@@ -125,20 +124,16 @@ TEST(Sequencer, TheSameSeedGivesTheSameRecord) {
   EXPECT_EQ(result_of(options), result_of(options));
 }
 
-// A copy of the profile whose switch drops one packet of a hundred.
+// One packet of a hundred is dropped.
 std::string lossy_cluster(const TempDir& folder) {
-  Json profile = read_json_file(find_config("clusters", "cib"));
-  profile["fabric"]["loss_probability"]["value"] = 0.01;
-  const auto path = folder / "cib.json";
-  std::ofstream(path) << profile.dump();
-  return path.string();
+  return test::changed_cluster(folder, {{"/fabric/loss_probability", 0.01}});
 }
 
 TEST(Sequencer, WithLossValuesStayUniqueAndTheGapsAreCounted) {
   const TempDir folder;
   const std::string cluster = lossy_cluster(folder);
   for (const char* design : {"herd", "herd --batching --threads 2 -q 2", "spec", "spec --batching --threads 2"}) {
-    const Json record = record_of("--fabric sim:" + cluster + " --design " + design +
+    const Json record = record_of("--fabric " + cluster + " --design " + design +
                                   " --clients 2 --client_threads 5 --warmup 50us -D 1ms --retry_after 30us");
     const Json& values = record.at("result").at("values");
     EXPECT_EQ(record.at("status"), "ok") << design;
@@ -162,7 +157,7 @@ TEST(Sequencer, WithLossValuesStayUniqueAndTheGapsAreCounted) {
 
 TEST(Sequencer, ALossyNetworkLosesNothingOnAReliableTransport) {
   const TempDir folder;
-  const Json record = record_of("--fabric sim:" + lossy_cluster(folder) + " --design atomic -D 1ms" +
+  const Json record = record_of("--fabric " + lossy_cluster(folder) + " --design atomic -D 1ms" +
                                 " --clients 2 --client_threads 2 --warmup 50us");
   expect_whole(record.at("result").at("values"), "atomic");
 }

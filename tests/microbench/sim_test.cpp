@@ -6,6 +6,7 @@
 #include "common/error.hpp"
 #include "common/record.hpp"
 #include "microbench/frame/sim_run.hpp"
+#include "tests/microbench/changed_cluster.hpp"
 #include "tests/microbench/run_program.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 
@@ -108,6 +109,14 @@ TEST(SimRun, RefusesWhatTheClusterCannotDo) {
   EXPECT_THAT(refusal("-c UD -s 4097"), HasSubstr("--size 4097 is over the MTU of 4096"));
   EXPECT_THAT(refusal("-I 513"), HasSubstr("512"));
   EXPECT_THAT(refusal("-i 3"), HasSubstr("3"));
+}
+
+TEST(SimProgram, AValidationThatCheckedNothingFails) {
+  const TempDir folder;
+  const std::string cluster = test::changed_cluster(folder, {{"/fabric/loss_probability", 1}});
+  const test::Ran ran = test::run_program("send_rate -c UD --validate --warmup 20us -D 50us --fabric " + cluster);
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;  // losing datagrams is no failure, but none was looked at
+  EXPECT_THAT(ran.err, HasSubstr("nothing arrived that could be checked"));
 }
 
 TEST(SimProgram, OneSeedGivesTheSameRecordToTheByte) {

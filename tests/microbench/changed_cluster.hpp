@@ -1,0 +1,23 @@
+// A copy of the profile cib with other values.
+#pragma once
+
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "common/json.hpp"
+#include "common/paths.hpp"
+#include "tests/common/temp_dir.hpp"
+
+namespace verbscope::test {
+
+// Written into `folder`, as the name of a fabric; keys are such as "/nic/atomic_slots".
+inline std::string changed_cluster(const TempDir& folder, const std::map<std::string, Json>& values) {
+  Json profile = read_json_file(find_config("clusters", "cib"));
+  for (const auto& [key, value] : values) profile.at(Json::json_pointer(key + "/value")) = value;
+  const auto path = folder / "cib.json";
+  std::ofstream(path) << profile.dump();
+  return "sim:" + path.string();
+}
+
+}  // namespace verbscope::test
