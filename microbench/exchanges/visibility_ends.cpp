@@ -140,8 +140,9 @@ class Reader final : public WorkloadOn<Reader>, private VisibilityEnd {
   VisibilityReader state_;
 };
 
-double microseconds(const Json& result, const std::string& key) {
-  return result.at(key).is_number() ? result.at(key).get<double>() / 1e3 : 0;
+// Of a number of nanoseconds, or null.
+std::string microseconds(const Json& ns) {
+  return ns.is_number() ? fmt::format("{:.3f} us", ns.get<double>() / 1e3) : "no sample";
 }
 
 }  // namespace
@@ -190,16 +191,18 @@ std::string visibility_text(const Json& result) {
     text += fmt::format("  completed {}: {} of {} not yet visible when the CPU was told", what,
                         visible.value("not_visible", 0ull), visible.value("told", 0ull));
     if (visible.at("late_max_ns").is_number()) {
-      text += fmt::format(", for up to {:.3f} us more", microseconds(visible, "late_max_ns"));
+      text += fmt::format(", for up to {} more", microseconds(visible.at("late_max_ns")));
     }
     text += "\n";
   }
   if (!result.contains("write_lat_p50_ns")) return text;
-  const double plain = microseconds(result, "write_lat_p50_ns"), with = microseconds(result, "write_read_lat_p50_ns");
-  return text + fmt::format(
-                    "  to the completion (full round trip), median: WRITE {:.3f} us, WRITE and READ {:.3f} us: "
-                    "{:.3f} us more\n",
-                    plain, with, with - plain);
+  const Json &plain = result.at("write_lat_p50_ns"), &with = result.at("write_read_lat_p50_ns");
+  text += fmt::format("  to the completion (full round trip), median: WRITE {}, WRITE and READ {}", microseconds(plain),
+                      microseconds(with));
+  if (plain.is_number() && with.is_number()) {
+    text += fmt::format(": {:.3f} us more", (with.get<double>() - plain.get<double>()) / 1e3);
+  }
+  return text + "\n";
 }
 
 }  // namespace verbscope

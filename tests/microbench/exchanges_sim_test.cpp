@@ -264,5 +264,12 @@ TEST(WriteVisibility, SaysWhatItSawAndHowOftenItLooked) {
   EXPECT_THAT(ran.out, testing::Not(HasSubstr("guarantee")));
 }
 
+TEST(WriteVisibility, SaysThatThereWasNoSampleOfAKind) {
+  const test::Ran ran = test::run_program("write_visibility --fabric sim:cx3 -n 1");  // one of the two kinds
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("no sample"));
+  EXPECT_THAT(ran.out, testing::Not(HasSubstr("us more")));
+}
+
 }  // namespace
 }  // namespace verbscope
