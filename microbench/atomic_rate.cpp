@@ -43,7 +43,7 @@ class AtomicRate final : public Benchmark {
     o.size = kAtomicBytes;
     o.cq_mod = 1;
     if (!atomics_.probe_slots) return;
-    if (o.iters) fail_usage("--iters: --probe_slots measures what it needs");
+    refuse_beside_probe(o);
     o.threads = 1;
     o.qp = 2;
     o.clients = o.client_threads = 1;
@@ -102,6 +102,17 @@ class AtomicRate final : public Benchmark {
   }
 
  private:
+  // What a survey, of two QPs of one thread, cannot do as it was asked to.
+  static void refuse_beside_probe(const Options& o) {
+    if (o.iters) fail_usage("--iters: --probe_slots measures what it needs");
+    if (o.threads != 1 || o.clients.value_or(1) != 1 || o.client_threads.value_or(1) != 1 || o.qp > 2) {
+      fail_usage("--threads, --clients, --client_threads, --qp: --probe_slots has one thread with two QPs");
+    }
+    if (o.warmup.value_or(Picos(0)) != Picos(0)) fail_usage("--warmup: each measurement of --probe_slots has its own");
+    if (o.events) fail_usage("--events: --probe_slots polls, for rates that tell slots apart");
+    if (o.validate) fail_usage("--validate: --probe_slots looks at rates, not at results");
+  }
+
   AtomicOptions atomics_;
 };
 

@@ -221,6 +221,7 @@ SlotFindings SlotSurvey::findings() const {
   found.apart = apart_;
   if (!found.inconclusive.empty()) return found;
   found.bits = bits_;
+  found.highest_examined = region_bits_ - 1;
   found.folded = folded_;
   found.told_apart = std::uint64_t{1} << (region_bits_ - kLowestSlotBit - same_slot_.dimension());
   found.low_bits_taken = !bits_.empty() && bits_.front() == kLowestSlotBit;
@@ -248,6 +249,7 @@ Json slots_json(const SlotFindings& f) {
     folded.push_back(Json::array({std::countr_zero(mask), std::bit_width(mask) - 1}));
   }
   json.update(Json{{"address_bits", f.bits},
+                   {"highest_bit_examined", f.highest_examined},
                    {"folded_bits", folded},
                    {"slots_told_apart", f.told_apart},
                    {"slots", f.slots},
@@ -280,9 +282,12 @@ std::string slots_text(const Json& f) {
           fmt::format("; taken with bits 0 to 2, which aligned atomics cannot show: {} slots", f.value("slots", 1ull));
     }
   }
-  return text + fmt::format("\n  {} of {} random pairs behaved so; confidence {:.3f}\n",
-                            f.value("checked_pairs_agreed", 0u), f.value("checked_pairs", 0u),
-                            f.value("confidence", 0.0));
+  const auto highest = f.value("highest_bit_examined", 0u);
+  const bool more = !bits.empty() && bits.back() == highest;  // the range need not end there
+  return text +
+         fmt::format("\n  bits above {} were not examined{}\n  {} of {} random pairs behaved so; confidence {:.3f}\n",
+                     highest, more ? ": there may be more slots than these" : "", f.value("checked_pairs_agreed", 0u),
+                     f.value("checked_pairs", 0u), f.value("confidence", 0.0));
 }
 
 }  // namespace verbscope

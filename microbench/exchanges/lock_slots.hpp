@@ -61,6 +61,7 @@ struct SlotFindings {
   std::string inconclusive;                // why nothing can be said; empty: something can
   std::vector<std::uint32_t> bits;         // address bits that choose the slot, ascending
   std::vector<std::uint64_t> folded;       // masks of two such bits that cancel: the NIC combines them
+  std::uint32_t highest_examined = 0;      // address bit
   std::uint64_t told_apart = 1;            // slots that the observed bits tell apart
   std::uint64_t slots = 1;                 // slots that the NIC is taken to have
   bool low_bits_taken = false;             // slots counts bits 0 to 2 too, which cannot be observed

@@ -198,6 +198,14 @@ TEST(ProbeSlots, FindsThoseOfAChangedProfile) {
   EXPECT_EQ(found.at("checked_pairs_agreed"), found.at("checked_pairs"));
 }
 
+TEST(ProbeSlots, RefusesWhatItWouldDrop) {
+  for (const char* option :
+       {"--events", "--threads 2", "--qp 3", "--clients 2", "--client_threads 2", "--warmup 1ms", "--validate"}) {
+    EXPECT_THAT(refusal_of(std::string("atomic_rate --probe_slots --fabric sim:cib ") + option),
+                HasSubstr(std::string(option).substr(0, std::string(option).find(' '))));
+  }
+}
+
 class EchoOf : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(, EchoOf, testing::Values("write_write", "write_send", "send_send"));
 

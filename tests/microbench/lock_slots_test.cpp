@@ -130,6 +130,16 @@ TEST(LockSlots, TellsThePersonAndTheRecord) {
   EXPECT_THAT(slots_text(slots_json(survey({.slot = [](std::uint64_t) { return 0; }}))), HasSubstr("1 slot"));
 }
 
+TEST(LockSlots, SaysUpToWhichBitItLooked) {
+  // 256 slots on bits 14 to 21, of which the survey looks at the lower six.
+  const Json json = slots_json(survey({.slot = [](std::uint64_t a) { return a >> 14 & 255; }}));
+  EXPECT_EQ(json.at("slots"), 64);
+  EXPECT_EQ(json.at("highest_bit_examined"), kRegionBits - 1);
+  EXPECT_THAT(slots_text(json), HasSubstr("bits above 19 were not examined: there may be more slots"));
+  const std::string whole = slots_text(slots_json(survey({.slot = [](std::uint64_t a) { return a % 4096; }})));
+  EXPECT_THAT(whole, HasSubstr("bits above 19 were not examined\n"));
+}
+
 TEST(MaskSpace, HoldsTheSumsOfWhatWasAdded) {
   MaskSpace space;
   space.add(0b0011);
