@@ -1,7 +1,5 @@
 // Request and response: the clients ask, the server answers with the bytes that it got. The rate is that of the
 // responses that the clients have.
-#include <algorithm>
-
 #include "microbench/exchanges/echo_ends.hpp"
 #include "microbench/frame/runner.hpp"
 #include "pcie_model/together.hpp"
@@ -24,6 +22,7 @@ class EchoRate final : public Benchmark {
   }
 
   void options(OptionTable& table) override {
+    table_ = &table;
     table.choice<EchoMode>("--mode", echo_.mode,
                            {{"write_write", EchoMode::write_write},
                             {"write_send", EchoMode::write_send},
@@ -91,13 +90,14 @@ class EchoRate final : public Benchmark {
  private:
   void optimise(Options& o) const {
     if (optimise_ == Optimise::as_given) return;
-    if (optimise_ >= Optimise::unreliable && o.connection == Transport::rc) {
+    if (optimise_ >= Optimise::unreliable && !table_->given("--connection")) {
       o.connection = echo_.requests_written() ? Transport::uc : Transport::ud;
     }
     if (optimise_ < Optimise::unsignaled) o.cq_mod = o.cq_mod.value_or(1);
-    if (optimise_ == Optimise::inlined) o.inline_size = std::max(o.inline_size, *o.size);
+    if (optimise_ == Optimise::inlined && !table_->given("--inline_size")) o.inline_size = *o.size;
   }
 
+  const OptionTable* table_ = nullptr;
   EchoOptions echo_;
   Optimise optimise_ = Optimise::as_given;
 };

@@ -232,6 +232,7 @@ TEST(EchoRate, EachOptimisationHasThoseBeforeIt) {
   EXPECT_EQ(config("unreliable"), Json({"UC", 1, false}));
   EXPECT_EQ(config("unsignaled"), Json({"UC", 64, false}));
   EXPECT_EQ(config("inline"), Json({"UC", 64, true}));
+  EXPECT_EQ(config("inline -c RC -I 0 -Q 1"), Json({"RC", 1, false}));  // what is given stays
 }
 
 TEST(EchoRate, AWindowOfOneRunsAtOneEchoPerRoundTrip) {
