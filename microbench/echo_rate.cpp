@@ -54,7 +54,8 @@ class EchoRate final : public Benchmark {
     return {.verb = echo_.requests_written() ? Verb::write : Verb::send,
             .driver = Side::client,
             .counted = Side::client,
-            .label = "echoes"};
+            .label = "echoes",
+            .datagrams_beside = echo_.mode == EchoMode::write_send};
   }
 
   QueueNeeds needs(const Operation& op, Side) const override {

@@ -13,6 +13,13 @@ namespace verbscope {
 
 namespace {
 
+using namespace std::chrono_literals;
+
+// Without a response: far longer than an echo takes, far shorter than a run; over RC longer than a retransmission,
+// which takes the request from where it lies.
+constexpr Picos kGiveUp = 1ms;
+constexpr Picos kGiveUpOverRc = 100ms;
+
 std::uint64_t slot_stride(std::uint32_t payload) {
   return round_up(payload, kCacheLine.value);
 }
@@ -125,6 +132,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
     state_.size = op.payload;
     state_.by_memory = options.responses_written();
     state_.validate = op.validate;
+    if (!op.reliable()) state_.give_up = op.transport == Transport::rc ? kGiveUpOverRc : kGiveUp;
     state_.goal = setup.goal;
   }
 
@@ -197,6 +205,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
     state_.queues = queues_;
     state_.lanes = lanes_;
     state_.by_memory = options.requests_written();
+    state_.lossy = op.transport != Transport::rc;
     state_.waiting = waiting_;
   }
 

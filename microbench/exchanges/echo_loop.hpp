@@ -3,7 +3,10 @@
 //
 // The last eight bytes of a message are its tag: who asked, and the number of the request on its QP, which counts from
 // 1. A message that is written ends where its slot ends, so that the tag is one aligned word; slot (number - 1) %
-// window held number - window before, so no stale tag is taken for a new one.
+// window held a lower number before, so no stale tag is taken for a new one.
+//
+// Where messages can be lost, those of one QP come in order all the same: a request is lost when a later one has come,
+// or been answered, or when nothing has come for a while. It then gives its place in the window back.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -36,6 +39,20 @@ struct EchoSlots {
   std::byte* end_of(std::uint64_t index) const { return begin + (index + 1) * stride; }
 };
 
+// The number of the next message that has been written into `slots`, one for each of `window`, behind number `last`; 0:
+// none. It looks `ahead` slots: over one where those before it may be lost.
+inline std::uint64_t next_written(const EchoSlots& slots, std::uint64_t window, std::uint64_t last,
+                                  std::uint64_t ahead) {
+  for (std::uint64_t i = 0; i < ahead; ++i) {
+    const auto number = number_of(load_word<std::uint64_t>(slots.end_of((last + i) % window) - kTagBytes));
+    if (number <= last) continue;
+    // Those before it may have come since they were looked at.
+    const std::uint64_t earlier = next_written(slots, window, last, i);
+    return earlier != 0 ? earlier : number;
+  }
+  return 0;
+}
+
 // RECVs of one QP, posted one by one; RECV j fills place j, whose message ends at slots.end_of(j).
 struct EchoRecvs {
   ibv_qp* qp = nullptr;  // null: nothing is received
@@ -57,6 +74,9 @@ struct EchoClientLane {
   EchoSlots in;                     // responses by WRITE
   EchoRecvs recvs;                  // responses by SEND
   std::uint64_t sent = 0, answered = 0;
+  std::uint64_t settled = 0;  // the requests up to this number are answered or given up
+  std::uint64_t seen = 0;     // `settled` when it was looked at last, and the time since when it has been that
+  Picos since{0};
 };
 
 struct EchoClientState {
@@ -68,6 +88,7 @@ struct EchoClientState {
   std::uint32_t size = 0;
   bool by_memory = true;  // responses by WRITE
   bool validate = false;  // every byte, not the tag alone
+  Picos give_up{0};       // after so long without a response; 0: nothing can be lost
   std::uint64_t wrong = 0;
   std::uint64_t goal = Window::kNoGoal;
 };
@@ -77,7 +98,7 @@ inline bool ask(EchoClientState& s, RunEnd& end) {
   for (std::uint32_t i = 0; i < s.lanes.size(); ++i) {
     EchoClientLane& lane = s.lanes[i];
     LaneQueue& queue = s.queues[i];
-    while (lane.sent - lane.answered < lane.requests.size() && queue.room > 0) {
+    while (lane.sent - lane.settled < lane.requests.size() && queue.room > 0) {
       const std::uint64_t slot = lane.sent % lane.requests.size();
       store_word(lane.out.end_of(slot) - kTagBytes, echo_tag(s.client, ++lane.sent));
       if (!post_one(queue, lane.requests[slot], i, end)) return false;
@@ -86,14 +107,17 @@ inline bool ask(EchoClientState& s, RunEnd& end) {
   return true;
 }
 
-// Counts a response, which ends at `response_end`: it must be what its request said.
+// Counts a response, which ends at `response_end`: it must be what its request said. Where requests are given up, one
+// may come too late: another request has its place.
 inline void take_response(EchoClientState& s, EchoClientLane& lane, const std::byte* response_end) {
   std::uint64_t tag;
   std::memcpy(&tag, response_end - kTagBytes, kTagBytes);
+  ++lane.answered;
+  if (s.give_up > Picos(0) && number_of(tag) <= lane.settled) return;
   const std::byte* const asked = lane.out.end_of((number_of(tag) - 1) % lane.requests.size());
   const std::uint32_t compared = s.validate ? s.size : kTagBytes;
   if (std::memcmp(response_end - compared, asked - compared, compared) != 0) ++s.wrong;
-  ++lane.answered;
+  lane.settled = s.give_up > Picos(0) && number_of(tag) <= lane.sent ? number_of(tag) : lane.settled + 1;
 }
 
 // Responses that have been written by now, `count_one` after each.
@@ -101,15 +125,29 @@ template <class Count>
 inline bool collect_written(EchoClientState& s, Count&& count_one) {
   bool moved = false;
   for (EchoClientLane& lane : s.lanes) {
-    while (lane.answered < lane.sent) {
-      std::byte* const end = lane.in.end_of(lane.answered % lane.requests.size());
-      if (load_word<std::uint64_t>(end - kTagBytes) != echo_tag(s.client, lane.answered + 1)) break;
-      take_response(s, lane, end);
+    while (lane.settled < lane.sent) {
+      const std::uint64_t window = lane.requests.size();
+      const std::uint64_t ahead = s.give_up > Picos(0) ? window : 1;
+      const std::uint64_t number = next_written(lane.in, window, lane.settled, ahead);
+      if (number == 0) break;
+      take_response(s, lane, lane.in.end_of((number - 1) % window));
       count_one();
       moved = true;
     }
   }
   return moved;
+}
+
+// Gives up the requests of lanes on which no response has come for long enough.
+inline void give_up_lost(EchoClientState& s, Picos now) {
+  for (EchoClientLane& lane : s.lanes) {
+    if (lane.settled == lane.sent || lane.settled != lane.seen) {
+      lane.seen = lane.settled;
+      lane.since = now;
+    } else if (now - lane.since >= s.give_up) {
+      lane.settled = lane.sent;
+    }
+  }
 }
 
 // Asks until the stop or the goal, then waits for the responses to come.
@@ -119,6 +157,7 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
   IdleWait wait(s.cq, s.channel);
   std::uint64_t ops = 0;
   bool running = true;
+  const bool lossy = s.give_up > Picos(0);
   const auto count_one = [&] {
     tally.done_ops.store(++ops, std::memory_order_relaxed);
     if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) running = false;
@@ -133,6 +172,7 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
     if (s.by_memory) node.watch(lane.in.begin, lane.in.stride * lane.requests.size());
   }
   for (;;) {
+    if (lossy) give_up_lost(s, node.now());
     if (running && !ask(s, tally.end)) return;
     bool moved = false, open = false, due = !s.by_memory;
     if (s.by_memory) {
@@ -141,7 +181,7 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
     }
     for (std::size_t i = 0; i < s.lanes.size(); ++i) {
       due = due || s.queues[i].due > 0;
-      open = open || s.lanes[i].answered < s.lanes[i].sent || s.queues[i].due > 0;
+      open = open || s.lanes[i].settled < s.lanes[i].sent || s.queues[i].due > 0;
     }
     if (!running && !open) return;
     if (due) {
@@ -154,7 +194,11 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
       tally.end = {.kind = EndKind::gave_up};
       return;
     }
-    wait.idle(node);
+    if (lossy && s.channel == nullptr) {
+      node.relax_until(node.now() + s.give_up);
+    } else {
+      wait.idle(node);
+    }
   }
 }
 
@@ -165,6 +209,7 @@ struct EchoServerLane {
   std::span<const ibv_send_wr> addresses;  // UD: where the response to client i goes
   std::span<std::uint64_t> answered;       // UD: responses to client i
   std::uint64_t served = 0;                // requests taken
+  std::uint64_t last = 0;                  // requests by WRITE: the number of the last
 };
 
 struct EchoServerState {
@@ -173,6 +218,7 @@ struct EchoServerState {
   std::span<LaneQueue> queues;
   std::span<EchoServerLane> lanes;
   bool by_memory = true;             // requests by WRITE
+  bool lossy = false;                // which can be lost
   std::span<std::uint64_t> waiting;  // circular, a power of two: RECVs (wr_id) that have a request to answer
   std::uint64_t waiting_head = 0, waiting_tail = 0;
   std::uint64_t wrong = 0;  // requests of nobody
@@ -183,10 +229,11 @@ inline bool serve_written(EchoServerState& s, bool& moved, RunEnd& end) {
   for (std::uint32_t i = 0; i < s.lanes.size(); ++i) {
     EchoServerLane& lane = s.lanes[i];
     while (s.queues[i].room > 0) {
-      const std::uint64_t slot = lane.served % lane.responses.size();
-      const auto tag = load_word<std::uint64_t>(lane.in.end_of(slot) - kTagBytes);
-      if (number_of(tag) != number_of(lane.served + 1)) break;
-      if (!post_one(s.queues[i], lane.responses[slot], i, end)) return false;
+      const std::uint64_t window = lane.responses.size();
+      const std::uint64_t number = next_written(lane.in, window, lane.last, s.lossy ? window : 1);
+      if (number == 0) break;
+      if (!post_one(s.queues[i], lane.responses[(number - 1) % window], i, end)) return false;
+      lane.last = number;
       ++lane.served;
       moved = true;
     }

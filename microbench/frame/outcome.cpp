@@ -89,7 +89,7 @@ void judge_delivery(const Delivery& delivery, const Operation& op, std::string& 
   if (delivery.wrong > 0) {
     failure = fmt::format("validation: {} of {} messages had a wrong length, immediate or byte", delivery.wrong,
                           delivery.checked);
-  } else if (delivery.lost() > 0 && op.transport == Transport::rc) {
+  } else if (delivery.lost() > 0 && op.reliable()) {
     failure =
         fmt::format("{} of {} messages did not arrive, on a reliable transport", delivery.lost(), delivery.expected);
   } else if (op.validate && delivery.lost() > 0 && delivery.checked == 0) {

@@ -70,6 +70,7 @@ Operation plan_operation(const Options& o, const Traffic& traffic, std::optional
   op.builder = o.wr_api;
   op.events = o.events;
   op.validate = o.validate;
+  op.datagrams_beside = traffic.datagrams_beside;
   op.seed = o.seed;
   if (goal && *goal % op.signal_every != 0) {
     fail_usage("--iters {} with --qp {} is not a multiple of --cq_mod {}: completions come in steps of cq_mod",

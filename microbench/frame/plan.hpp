@@ -33,8 +33,10 @@ struct Operation {
   bool builder = false;            // ibv_wr_* instead of ibv_post_send
   bool events = false;             // sleep on completion events instead of polling
   bool validate = false;
+  bool datagrams_beside = false;  // as in Traffic
   std::uint64_t seed = 1;
 
+  bool reliable() const { return transport == Transport::rc && !datagrams_beside; }
   std::uint32_t outstanding() const { return window == 0 || window > tx_depth ? tx_depth : window; }
 };
 
@@ -54,6 +56,7 @@ struct Traffic {
   bool shared_recv_queue = false;   // as in Operation
   std::string label = "SENDs out";  // for the console
   std::optional<ClientQps> client_qps{};
+  bool datagrams_beside = false;   // messages go over UD, too, whatever the transport of the run
   bool clients_may_leave = false;  // a client that dies is counted, and the others go on
 };
 

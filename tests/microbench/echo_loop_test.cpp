@@ -153,6 +153,35 @@ TEST(EchoClient, RefusesAMessageThatAnswersAnotherRequest) {
   EXPECT_EQ(client.lanes[0].sent, client.lanes[0].answered);
 }
 
+TEST(EchoClient, ALostRequestGivesItsPlaceBackWhenALaterOneIsAnswered) {
+  Client client;
+  client.state.give_up = Picos(1'000'000'000'000);                    // not by time
+  std::byte* const lost = client.requests + 2 * kStride - kTagBytes;  // where request 5 goes
+  client.device.after = [&](const ibv_send_wr&) {
+    if (number_of(load_word<std::uint64_t>(lost)) == 5) store_word(lost, echo_tag(kClient, 2));
+    std::memcpy(client.responses, client.requests, sizeof client.responses);
+  };
+  echo_client_loop(client.node, client.state, client.control, client.tally);
+  EXPECT_EQ(client.tally.end.kind, EndKind::finished);
+  EXPECT_EQ(client.lanes[0].answered, client.lanes[0].sent - 1);
+  EXPECT_EQ(client.state.wrong, 0u);
+}
+
+TEST(EchoClient, GivesRequestsUpWhenNothingComes) {
+  Client client;
+  client.state.give_up = Picos(100'000);
+  client.device.after = [&](const ibv_send_wr&) {  // the first window is lost
+    if (client.device.requests.size() > kEchoWindow) {
+      std::memcpy(client.responses, client.requests, sizeof client.responses);
+    }
+  };
+  client.node.on_idle = [] {};
+  echo_client_loop(client.node, client.state, client.control, client.tally);
+  EXPECT_EQ(client.tally.end.kind, EndKind::finished);
+  EXPECT_EQ(client.lanes[0].answered, client.lanes[0].sent - kEchoWindow);
+  EXPECT_EQ(client.state.wrong, 0u);
+}
+
 struct Server : Memory, End {
   std::vector<EchoServerLane> lanes = std::vector<EchoServerLane>(1);
   std::vector<std::uint64_t> waiting = std::vector<std::uint64_t>(4);
@@ -197,6 +226,17 @@ TEST(EchoServer, DoesNotServeAStaleRequestAgain) {
   for (std::uint64_t number = 1; number <= kEchoWindow; ++number) server.request(number);
   echo_server_loop(server.node, server.state, server.control, server.tally);
   EXPECT_EQ(server.device.requests.size(), kEchoWindow);
+}
+
+TEST(EchoServer, GoesOnBehindALostRequestWhereOneMayBeLost) {
+  for (const bool lossy : {false, true}) {
+    Server server;
+    server.state.lossy = lossy;
+    server.request(1);
+    server.request(3);
+    echo_server_loop(server.node, server.state, server.control, server.tally);
+    EXPECT_EQ(server.lanes[0].served, lossy ? 2u : 1u);
+  }
 }
 
 TEST(EchoServer, AnswersDatagramsToWhoAskedAndCountsThem) {

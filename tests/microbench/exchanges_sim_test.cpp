@@ -221,6 +221,32 @@ TEST_P(EchoOf, AnswersEveryRequestWithItsBytes) {
   }
 }
 
+TEST_P(EchoOf, LosesMessagesAndGoesOnWhereTheyMayBeLost) {
+  // A lost message costs one place of the window for about one round trip: next to nothing.
+  const TempDir folder;
+  const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.001}});
+  for (const std::string connection : {"RC", "UC", "UD"}) {
+    if (connection == "UD" && GetParam() != "send_send") continue;   // WRITEs need a connection
+    if (connection == "RC" && GetParam() != "write_send") continue;  // loses nothing
+    const std::string options = " -D 10ms --clients 1 --validate --mode " + GetParam() + " -c " + connection;
+    const Json whole = result_of("echo_rate --fabric sim:cib" + options);
+    const Json result = result_of("echo_rate --fabric " + lossy + options);
+    EXPECT_GT(result.at("lost").get<int>(), 10) << options;
+    EXPECT_GT(result.at("rate_mops").get<double>(), 0.9 * whole.at("rate_mops").get<double>()) << options;
+  }
+}
+
+TEST(EchoRate, ALostRequestIsGivenUpAlsoWhenNoOtherIsOutstanding) {
+  const TempDir folder;
+  const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.01}});
+  for (const char* options : {"--mode send_send -c UD", "--mode write_write -c UC", "--mode write_send -c UC"}) {
+    const Json result = result_of("echo_rate --window 1 --client_threads 1 -D 20ms --fabric " + lossy + " " + options);
+    // One echo of fifty takes 1 ms instead of 2 us: 20 ms have room for about twenty times fifty.
+    EXPECT_GT(result.at("lost").get<int>(), 5) << options;
+    EXPECT_GT(result.at("ops").get<int>(), 250) << options;
+  }
+}
+
 TEST(EchoRate, EachOptimisationHasThoseBeforeIt) {
   const auto config = [](const std::string& level) {
     const test::Ran ran = test::run_program("echo_rate --fabric sim:cib -D 20us --warmup 10us --optimise " + level +
