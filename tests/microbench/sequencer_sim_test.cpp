@@ -184,9 +184,9 @@ TEST(Herd, ServesAllClientsAlikeWhenTheSendQueueIsTheLimit) {
 // With one round trip of 46 us for all 70 clients, an answer that is asked for again after 200 us comes within 300 us.
 TEST(Herd, AnswersARetrySoonWhenTheSendQueueIsTheLimit) {
   const TempDir folder;
-  const Json result = record_of("--fabric sim:" + lossy_cluster(folder) +
-                                " --design herd -t 2 --outstanding 2 -D 3ms --retry_after 200us")
-                          .at("result");
+  const Json result =
+      record_of("--fabric " + lossy_cluster(folder) + " --design herd -t 2 --outstanding 2 -D 3ms --retry_after 200us")
+          .at("result");
   EXPECT_GT(result.at("values").at("lost").get<std::uint64_t>(), 50u);
   EXPECT_LT(result.at("lat_p99_ns").get<double>(), 300e3);
 }
