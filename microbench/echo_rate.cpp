@@ -1,5 +1,6 @@
 // Request and response: the clients ask, the server answers with the bytes that it got. The rate is that of the
 // responses that the clients have.
+#include "common/environment.hpp"
 #include "microbench/exchanges/echo_ends.hpp"
 #include "microbench/frame/runner.hpp"
 #include "pcie_model/together.hpp"
@@ -10,6 +11,10 @@ namespace {
 
 constexpr std::uint32_t kDefaultEcho = 32;  // bytes
 constexpr std::uint32_t kTag = 8;           // bytes: what tells a response from another
+// When a request without a response is given up: long after an echo, and on RC, whose requests are sent again from
+// where they lie, long after a retransmission.
+constexpr Picos kGiveUp = std::chrono::milliseconds(100);
+constexpr Picos kSimGiveUp = std::chrono::milliseconds(1);
 
 // Each level has those before it, in the order of the published figure (Kalia et al., SIGCOMM 2014, section 3.2.2).
 enum class Optimise : std::uint8_t { as_given, none, unreliable, unsignaled, inlined };
@@ -48,6 +53,7 @@ class EchoRate final : public Benchmark {
       fail_usage("--events: a request by WRITE is seen in memory, which raises no event");
     }
     optimise(o);
+    echo_.give_up = is_simulated(o.fabric) && o.connection != Transport::rc ? kSimGiveUp : kGiveUp;
   }
 
   Traffic traffic() const override {

@@ -13,13 +13,6 @@ namespace verbscope {
 
 namespace {
 
-using namespace std::chrono_literals;
-
-// Without a response: far longer than an echo takes, far shorter than a run; over RC longer than a retransmission,
-// which takes the request from where it lies.
-constexpr Picos kGiveUp = 1ms;
-constexpr Picos kGiveUpOverRc = 100ms;
-
 std::uint64_t slot_stride(std::uint32_t payload) {
   return round_up(payload, kCacheLine.value);
 }
@@ -132,7 +125,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
     state_.size = op.payload;
     state_.by_memory = options.responses_written();
     state_.validate = op.validate;
-    if (!op.reliable()) state_.give_up = op.transport == Transport::rc ? kGiveUpOverRc : kGiveUp;
+    if (!op.reliable()) state_.give_up = options.give_up;
     state_.goal = setup.goal;
   }
 
