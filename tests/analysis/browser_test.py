@@ -211,6 +211,7 @@ def check_many(page):
     check_charts(page)
     expect("More than 2000 points" in page.run("element('rate-note').textContent"), "markers that are left out are told")
     page.run("(element('option').value = 'size', element('option').dispatchEvent(new Event('change')), 1)")
+    page.drawn("rate-chart")
     expect("The 40 longest of" in page.run("element('rate-note').textContent"), "curves that are left out are told")
     check_keyboard(page)
     check_print(page, MANY)
