@@ -4,7 +4,8 @@
 #include <optional>
 
 #include "common/error.hpp"
-#include "microbench/exchanges/echo_loop.hpp"
+#include "microbench/exchanges/echo_client.hpp"
+#include "microbench/exchanges/echo_server.hpp"
 #include "microbench/paths/payload.hpp"
 #include "pcie_model/wire/pcie.hpp"
 #include "verbs/memory.hpp"

@@ -1,7 +1,8 @@
 #include <algorithm>
 
 #include "common/error.hpp"
-#include "microbench/systems/herd_loop.hpp"
+#include "microbench/systems/herd_client.hpp"
+#include "microbench/systems/herd_worker.hpp"
 #include "microbench/systems/sequencer_bases.hpp"
 
 namespace verbscope {

@@ -1,6 +1,6 @@
 #include "microbench/systems/sequencer_ends.hpp"
 
-#include "microbench/systems/herd_loop.hpp"
+#include "microbench/systems/herd_places.hpp"
 
 namespace verbscope {
 

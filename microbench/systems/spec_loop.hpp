@@ -42,8 +42,10 @@ struct SpecLane {
   // each doubt may be one of the SENDs before: its value is above all that the client had so many requests earlier.
   Asked answer() {
     Asked oldest = asked[answered % asked.size()];
-    const bool known = doubts <= answered && sent - (answered - doubts) <= asked.size();
-    oldest.floor = known ? asked[(answered - doubts) % asked.size()].floor : 0;
+    if (doubts > 0) [[unlikely]] {
+      const bool known = doubts <= answered && sent - (answered - doubts) <= asked.size();
+      oldest.floor = known ? asked[(answered - doubts) % asked.size()].floor : 0;
+    }
     ++answered;
     return oldest;
   }

@@ -1,9 +1,9 @@
 // The two loops of echo_rate against a device that executes at once; the test plays the other side.
-#include "microbench/exchanges/echo_loop.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "microbench/exchanges/echo_client.hpp"
+#include "microbench/exchanges/echo_server.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

@@ -1,7 +1,8 @@
 // The client's loop of `sequencer --design herd` against a device that executes at once; the test plays the workers.
+#include "microbench/systems/herd_client.hpp"
+
 #include <gtest/gtest.h>
 
-#include "microbench/systems/herd_loop.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

@@ -1,9 +1,10 @@
 // The worker's loop of `sequencer --design herd` against a device that executes at once, and the places where clients
 // leave their requests; the test plays the clients.
+#include "microbench/systems/herd_worker.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "microbench/systems/herd_loop.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 
