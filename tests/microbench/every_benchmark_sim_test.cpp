@@ -9,15 +9,11 @@
 namespace verbscope {
 namespace {
 
+using test::record_of;
+
 constexpr double kTolerance = 0.01;
 // Of an event that the model excludes, so many per operation may be seen at the window's edges.
 constexpr double kStray = 1e-3;
-
-Json record_of(const std::string& command) {
-  const test::Ran ran = test::run_program(command + " --out_json_file -");
-  EXPECT_EQ(ran.exit_code, 0) << command << ": " << ran.err;
-  return ran.exit_code == 0 ? parse_json_text(ran.out, command) : Json();
-}
 
 double window_ops(const Json& record) {
   return record.at("result").at("window_ops").get<double>();

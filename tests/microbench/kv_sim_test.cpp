@@ -11,10 +11,7 @@ namespace {
 using testing::HasSubstr;
 
 Json record_of(const std::string& options) {
-  const std::string command = "kv_atomic " + options + " --out_json_file -";
-  const test::Ran ran = test::run_program(command);
-  EXPECT_EQ(ran.exit_code, 0) << command << ": " << ran.err;
-  return ran.exit_code == 0 ? parse_json_text(ran.out, command) : Json{{"result", Json::object()}};
+  return test::record_of("kv_atomic " + options);
 }
 
 // A busy server: as many QPs as keep its units at work.

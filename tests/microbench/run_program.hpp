@@ -1,14 +1,17 @@
 // Runs a program of the build and keeps what it said.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "common/json.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope::test {
@@ -35,6 +38,25 @@ inline Ran run_program(const std::string& command) {
     return content.str();
   };
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text(out), text(err)};
+}
+
+// The record of a run that must end well; after one that did not, one with an empty result.
+inline Json record_of(const std::string& command) {
+  const Ran ran = run_program(command + " --out_json_file -");
+  EXPECT_EQ(ran.exit_code, 0) << command << ": " << ran.err;
+  return ran.exit_code == 0 ? parse_json_text(ran.out, command) : Json{{"result", Json::object()}};
+}
+
+inline Json result_of(const std::string& command) {
+  return record_of(command).at("result");
+}
+
+// What a run says that must be refused as a mistake of usage, in one line.
+inline std::string refusal_of(const std::string& command) {
+  const Ran ran = run_program(command);
+  EXPECT_EQ(ran.exit_code, 2) << command << ": " << ran.out;
+  EXPECT_EQ(ran.error_lines(), 1) << ran.err;
+  return ran.err;
 }
 
 }  // namespace verbscope::test

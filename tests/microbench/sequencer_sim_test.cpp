@@ -17,10 +17,7 @@ using testing::HasSubstr;
 constexpr std::uint64_t kWrap = std::uint64_t{1} << 32;
 
 Json record_of(const std::string& options) {
-  const std::string command = "sequencer " + options + " --out_json_file -";
-  const test::Ran ran = test::run_program(command);
-  EXPECT_EQ(ran.exit_code, 0) << command << ": " << ran.err;
-  return ran.exit_code == 0 ? parse_json_text(ran.out, command) : Json::object();
+  return test::record_of("sequencer " + options);
 }
 
 Json result_of(const std::string& options) {

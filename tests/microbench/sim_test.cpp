@@ -6,6 +6,7 @@
 #include "common/error.hpp"
 #include "common/record.hpp"
 #include "microbench/frame/sim_run.hpp"
+#include "tests/common/temp_dir.hpp"
 #include "tests/microbench/changed_cluster.hpp"
 #include "tests/microbench/run_program.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
@@ -97,14 +98,7 @@ TEST(SimRun, CountsWhatAnOverrunReceiverLoses) {
 }
 
 TEST(SimRun, RefusesWhatTheClusterCannotDo) {
-  const auto refusal = [](const std::string& line) {
-    try {
-      simulate(true, line);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
-  };
+  const auto refusal = [](const std::string& line) { return message_of<Error>([&line] { simulate(true, line); }); };
   EXPECT_THAT(refusal("--threads 15"), HasSubstr("--threads 15 is more than the 14 cores"));
   EXPECT_THAT(refusal("-c UD -s 4097"), HasSubstr("--size 4097 is over the MTU of 4096"));
   EXPECT_THAT(refusal("-I 513"), HasSubstr("512"));

@@ -220,14 +220,20 @@ TEST(LocalError, RequestsThatWereSentBeforeItSucceed) {
   EXPECT_THAT(statuses(sent), ElementsAre(IBV_WC_LOC_PROT_ERR));
 }
 
-TEST(Neighbours, AQpThatWaitsForItsReceiverDoesNotStopOthersOfItsUnit) {
-  // One requester unit; the first QP's doorbelled WQEs fill what the unit may fetch ahead, and its peer has no RECV.
+Profile one_requester_unit() {
   Profile profile = steady_profile();
   profile.nic.requester_units = 1;
-  Pair waiting(
-      IBV_QPT_RC,
-      {.cap = {.max_send_wr = 128, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}},
-      profile);
+  return profile;
+}
+
+// WQEs without inline data in lists go by doorbell: as many as fit are fetched ahead.
+QpOptions for_lists(std::uint32_t depth) {
+  return {.cap = {.max_send_wr = depth, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}};
+}
+
+TEST(Neighbours, AQpThatWaitsForItsReceiverDoesNotStopOthersOfItsUnit) {
+  // The first QP's WQEs fill what the unit may fetch ahead, and its peer has no RECV.
+  Pair waiting(IBV_QPT_RC, for_lists(128), one_requester_unit());
   ibv_qp* from = waiting.a.make_qp(IBV_QPT_UD);
   ibv_qp* to = waiting.b.make_qp(IBV_QPT_UD);
   ASSERT_EQ(bring_up(waiting.a, from, {}, 0, 0), 0);
@@ -244,12 +250,7 @@ TEST(Neighbours, AQpThatWaitsForItsReceiverDoesNotStopOthersOfItsUnit) {
 // What a QP has fetched ahead when it goes is its unit's to give to others again.
 TEST(Neighbours, AResetOrDestroyedQpLeavesTheFetchingAheadToOthers) {
   for (const bool destroys : {false, true}) {
-    Profile profile = steady_profile();
-    profile.nic.requester_units = 1;
-    Pair pair(
-        IBV_QPT_RC,
-        {.cap = {.max_send_wr = 512, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}},
-        profile);
+    Pair pair(IBV_QPT_RC, for_lists(512), one_requester_unit());
     for (int i = 0; i < 24; ++i) ASSERT_EQ(pair.send_list({.length = 8}, 16), 0);
     pair.pass(Nanos(800));
     if (destroys) {
