@@ -12,7 +12,7 @@ namespace {
 using test::ExecutingDevice;
 using test::ScriptedNode;
 
-constexpr std::uint64_t kWrap = std::uint64_t{1} << 32;
+constexpr std::uint64_t kOneHigh = std::uint64_t{1} << 32;  // one more in the high bits
 constexpr std::uint32_t kLidOfSecond = 2;
 
 // A worker with one QP and two clients, of which the second has the same QP number on another machine.
@@ -89,7 +89,7 @@ struct SpecServerEnd {
 
 TEST(SpecWorker, ConfirmsAGuessWithTheLowBits) {
   SpecServerEnd worker(true);
-  worker.counter = 3 * kWrap + 17;
+  worker.counter = 3 * kOneHigh + 17;
   worker.ask(kLidOfSecond, 3);
   worker.pass();
   ASSERT_EQ(worker.device.requests.size(), 1u);
@@ -103,7 +103,7 @@ TEST(SpecWorker, ConfirmsAGuessWithTheLowBits) {
 
 TEST(SpecWorker, CorrectsAWrongGuessWithAllOfTheValue) {
   SpecServerEnd worker(true);
-  worker.counter = kWrap - 1;
+  worker.counter = kOneHigh - 1;
   worker.ask(1, 0);
   worker.ask(1, 0);  // the value of this one has other high bits
   worker.pass();
@@ -111,7 +111,7 @@ TEST(SpecWorker, CorrectsAWrongGuessWithAllOfTheValue) {
   EXPECT_EQ(worker.device.requests[0].num_sge, 0);
   const ibv_send_wr& correction = worker.device.requests[1];
   EXPECT_EQ(correction.opcode, IBV_WR_SEND);
-  EXPECT_EQ(*reinterpret_cast<std::uint64_t*>(correction.sg_list->addr), kWrap);
+  EXPECT_EQ(*reinterpret_cast<std::uint64_t*>(correction.sg_list->addr), kOneHigh);
   EXPECT_EQ(worker.state.corrections, 1u);
 }
 
