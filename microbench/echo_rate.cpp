@@ -2,7 +2,9 @@
 // responses that the clients have.
 #include "common/environment.hpp"
 #include "microbench/exchanges/echo_ends.hpp"
+#include "microbench/exchanges/echo_places.hpp"
 #include "microbench/frame/runner.hpp"
+#include "microbench/paths/payload.hpp"
 #include "pcie_model/together.hpp"
 
 namespace verbscope {
@@ -85,6 +87,7 @@ class EchoRate final : public Benchmark {
 
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
     VerbShape response = verb_shape(op, ports);
+    response.payload_offset = Bytes(offset_before_end(op.payload));
     const Prediction request =
         echo_.requests_written() ? predict_responder(cluster, response) : predict_receiver(cluster, response);
     if (echo_.mode == EchoMode::write_send) {
@@ -92,6 +95,15 @@ class EchoRate final : public Benchmark {
       response.transport = Transport::ud;
     }
     return predict_together("echo server", {{predict_requester(cluster, response)}, {request}});
+  }
+
+  Prediction predict_run(const ClusterWire& cluster, const Operation& op, int ports,
+                         const Json& result) const override {
+    if (!echo_.requests_written()) {
+      const std::uint64_t clients = op.transport == Transport::ud ? result.at("clients").size() : 1;
+      check_recv_groups(cluster, op, echo_recvs(op, clients * echo_.window), clients * echo_.window);
+    }
+    return predict(cluster, op, ports);
   }
 
  private:

@@ -45,10 +45,7 @@ class RecvRate final : public Benchmark {
   }
 
   Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const override {
-    VerbShape shape = verb_shape(operation, ports);
-    shape.verb = Verb::recv;
-    shape.post_list = static_cast<int>(recv_list(operation));
-    return predict_receiver(cluster, shape);
+    return predict_listed_receiver(cluster, operation, ports);
   }
 
  private:

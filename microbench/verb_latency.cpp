@@ -6,6 +6,7 @@
 #include "microbench/exchanges/latency_end.hpp"
 #include "microbench/frame/idle.hpp"
 #include "microbench/frame/runner.hpp"
+#include "microbench/paths/payload.hpp"
 #include "pcie_model/together.hpp"
 
 namespace verbscope {
@@ -116,10 +117,15 @@ class VerbLatency final : public Benchmark {
 
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
     if (sizes_.size() > 1) fail("one size at a time has a model");
-    const VerbShape shape = verb_shape(op, ports);
+    VerbShape shape = verb_shape(op, ports);
+    shape.payload_offset = Bytes(offset_before_end(op.payload));
     const Prediction request = predict_requester(cluster, shape);
     if (!is_ping_pong(verb_)) return request;
     const bool sent = verb_ == LatencyVerb::send;
+    if (sent) {
+      shape.payload_offset = Bytes(0);
+      check_recv_groups(cluster, op, latency_recvs(op), 1);
+    }
     const Prediction answer = sent ? predict_receiver(cluster, shape) : predict_responder(cluster, shape);
     return predict_together("requester, answered", {{request}, {answer}});
   }

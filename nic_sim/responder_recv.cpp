@@ -46,7 +46,8 @@ void Responder::prefetch(SimSrq& srq) {
 // Aligned groups, so that a group is one DMA read; two groups ahead of use; less than a group only when there is
 // nothing else at hand.
 void Responder::prefetch(RecvQueue& queue, Engine::Action fetched, void* owner, std::uint16_t life) {
-  const auto group = static_cast<std::uint64_t>(nic_.profile().wire.recv_prefetch);
+  const std::uint64_t group =
+      std::min<std::uint64_t>(static_cast<std::uint64_t>(nic_.profile().wire.recv_prefetch), queue.ring.size());
   while (queue.fetching < queue.posted && queue.fetching - queue.used < 2 * group) {
     const std::uint64_t rest = group - queue.fetching % group;
     const std::uint64_t count = std::min(rest, queue.posted - queue.fetching);

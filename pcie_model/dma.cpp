@@ -38,13 +38,16 @@ PciePerOp dma_read(const PcieLink& link, std::uint64_t address, Bytes length) {
   return cost;
 }
 
-PciePerOp dma_write(const PcieLink& link, Bytes length) {
+PciePerOp dma_write(const PcieLink& link, std::uint64_t address, Bytes length) {
   PciePerOp cost;
+  if (length.value == 0) return cost;
   const auto n = static_cast<double>(length.value);
   const auto requests = static_cast<double>(divide_up(length.value, link.mps.value));
-  const std::uint64_t full = length.value / kCacheLine.value;
+  const std::uint64_t begin = divide_up(address, kCacheLine.value);
+  const std::uint64_t end = (address + length.value) / kCacheLine.value;
+  const std::uint64_t full = end > begin ? end - begin : 0;
   cost.dma_write_full_lines = static_cast<double>(full);
-  cost.dma_write_partial_lines = length.value % kCacheLine.value == 0 ? 0 : 1;
+  cost.dma_write_partial_lines = static_cast<double>(pieces_touched(address, length.value, kCacheLine.value) - full);
   cost.tlps_to_host = requests;
   cost.bytes_to_host = n + requests * static_cast<double>(link.request_header.value);
   cost.payload_bytes_to_host = n;

@@ -11,8 +11,8 @@ namespace verbscope {
 // end at multiples of RCB. Nothing when the length is 0.
 PciePerOp dma_read(const PcieLink& link, std::uint64_t address, Bytes length);
 
-// The adapter writes `length` bytes to a line-aligned address: ceil(length / MPS) requests.
-PciePerOp dma_write(const PcieLink& link, Bytes length);
+// The adapter writes `length` bytes to `address`: ceil(length / MPS) requests, counted from the start.
+PciePerOp dma_write(const PcieLink& link, std::uint64_t address, Bytes length);
 
 // The CPU writes `lines` write-combined lines, or one doorbell of `size` bytes.
 PciePerOp mmio_lines(const PcieLink& link, int lines);

@@ -13,6 +13,7 @@ namespace verbscope {
 namespace {
 
 constexpr int kMaxQueueDepth = 1 << 20;
+constexpr std::int64_t kMaxOffset = 4095;  // a payload's place in a page
 constexpr std::uint64_t kMaxMessage = std::uint64_t{1}
                                       << 31;  // the longest message, InfiniBand Architecture Specification 1.3
 
@@ -42,6 +43,7 @@ void check_message(const ClusterWire& cluster, const VerbShape& shape) {
   if (is_atomic(shape.verb) && shape.payload != kAtomicOperand) {
     fail("payload of {} is {} B, not {}", to_string(shape.verb), kAtomicOperand.value, shape.payload.value);
   }
+  check_range("payload offset", static_cast<std::int64_t>(shape.payload_offset.value), 0, kMaxOffset);
   if (shape.payload.value > kMaxMessage) fail("payload of {} B is over {} B", shape.payload.value, kMaxMessage);
   if (shape.ports_used) check_range("number of ports", *shape.ports_used, 1, cluster.ports);
 }
@@ -55,6 +57,7 @@ void check_requester(const ClusterWire& cluster, const VerbShape& shape) {
   }
   check_range("send queue depth", shape.send_queue_depth, 1, kMaxQueueDepth);
   check_range("post list", shape.post_list, 1, shape.send_queue_depth);
+  check_range("post step", shape.post_step, 0, shape.send_queue_depth);
   check_range("signal-every", shape.signal_every, 1, shape.send_queue_depth);
 }
 
@@ -66,21 +69,21 @@ bool uses_blueflame(const ClusterWire& cluster, const VerbShape& shape, const Wq
   return shape.verb == Verb::read || empty_write || (shape.inlined && shape.payload.value > 0);
 }
 
-// The payload reaches host memory packet by packet, from a line-aligned address on.
-PciePerOp payload_write(const ClusterWire& cluster, Bytes payload) {
+// The payload reaches host memory packet by packet.
+PciePerOp payload_write(const ClusterWire& cluster, const VerbShape& shape) {
+  const std::uint64_t begin = shape.payload_offset.value, mtu = cluster.mtu.value;
   PciePerOp cost;
-  const std::uint64_t full_packets = payload.value / cluster.mtu.value;
-  add_weighted(cost, dma_write(cluster.pcie, cluster.mtu), static_cast<double>(full_packets));
-  add_weighted(cost, dma_write(cluster.pcie, Bytes(payload.value % cluster.mtu.value)), 1);
+  add_weighted(cost, dma_write(cluster.pcie, begin, cluster.mtu), static_cast<double>(shape.payload.value / mtu));
+  add_weighted(cost, dma_write(cluster.pcie, begin, Bytes(shape.payload.value % mtu)), 1);
   return cost;
 }
 
-// The payload leaves host memory packet by packet, from an RCB-aligned address on.
-PciePerOp payload_read(const ClusterWire& cluster, Bytes payload) {
+// The payload leaves host memory packet by packet.
+PciePerOp payload_read(const ClusterWire& cluster, const VerbShape& shape) {
+  const std::uint64_t begin = shape.payload_offset.value, mtu = cluster.mtu.value;
   PciePerOp cost;
-  const std::uint64_t full_packets = payload.value / cluster.mtu.value;
-  add_weighted(cost, dma_read(cluster.pcie, 0, cluster.mtu), static_cast<double>(full_packets));
-  add_weighted(cost, dma_read(cluster.pcie, 0, Bytes(payload.value % cluster.mtu.value)), 1);
+  add_weighted(cost, dma_read(cluster.pcie, begin, cluster.mtu), static_cast<double>(shape.payload.value / mtu));
+  add_weighted(cost, dma_read(cluster.pcie, begin, Bytes(shape.payload.value % mtu)), 1);
   return cost;
 }
 
@@ -93,21 +96,23 @@ bool has_immediate(const VerbShape& shape) {
   return shape.header_only || shape.immediate;
 }
 
+// A shared queue keeps one slot free: rdma-core 44 mlx5_alloc_srq_buf, mlx4_create_srq.
+std::uint64_t recv_slots(const VerbShape& shape) {
+  return std::bit_ceil(static_cast<std::uint64_t>(shape.recv_queue_depth) + (shape.shared_recv_queue ? 1 : 0));
+}
+
 // One RECV: its WQE is read with others of its group, a CQE says that it was used.
 void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& out) {
   check_range("receive queue depth", shape.recv_queue_depth, 1, kMaxQueueDepth);
   check_range("post list", shape.post_list, 1, shape.recv_queue_depth);
-  // A shared queue keeps one slot free: rdma-core 44 mlx5_alloc_srq_buf, mlx4_create_srq.
   const Bytes stride = shape.shared_recv_queue ? kSrqNextSegment + kRecvStride : kRecvStride;
-  const std::uint64_t slots =
-      std::bit_ceil(static_cast<std::uint64_t>(shape.recv_queue_depth) + (shape.shared_recv_queue ? 1 : 0));
-  const std::uint64_t group = std::min<std::uint64_t>(slots, static_cast<std::uint64_t>(cluster.recv_prefetch));
+  const std::uint64_t slots = recv_slots(shape), group = recv_group(cluster, shape);
   out.wqe_bytes = stride;
   out.wqe_lines = 1;
   out.method = PostMethod::doorbell_record;
   const PciePerOp fetch = ring_read_mean(cluster.pcie, stride * slots, stride * group, stride * group);
   add_weighted(out.pcie, fetch, 1.0 / static_cast<double>(group));
-  add_weighted(out.pcie, dma_write(cluster.pcie, cluster.cqe_bytes), 1);
+  add_weighted(out.pcie, dma_write(cluster.pcie, 0, cluster.cqe_bytes), 1);
 
   out.cpu.ring_bytes = static_cast<double>(kRecvStride.value);
   out.cpu.record_bytes = static_cast<double>(family_facts(cluster.family).recv_doorbell_record.value) / shape.post_list;
@@ -123,10 +128,11 @@ PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, co
         !shape.header_only, shape.send_queue_depth);
     const auto list = static_cast<std::uint64_t>(shape.post_list);
     const Bytes length = queue.stride * (list - 1) + kWqeBlock * static_cast<std::uint64_t>(wqe.lines());
-    add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride * list, length), 1.0 / shape.post_list);
+    const std::uint64_t step = shape.post_step > 0 ? static_cast<std::uint64_t>(shape.post_step) : list;
+    add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride * step, length), 1.0 / shape.post_list);
   }
   const bool sends_payload = shape.verb == Verb::send || shape.verb == Verb::write;
-  if (sends_payload && !shape.inlined) add_weighted(reads, payload_read(cluster, shape.payload), 1);
+  if (sends_payload && !shape.inlined) add_weighted(reads, payload_read(cluster, shape), 1);
   return reads;
 }
 
@@ -169,15 +175,19 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
   }
   if (shape.verb == Verb::read || is_atomic(shape.verb)) {
     const double written = comes_in_cqe(cluster, shape) ? 1 - 1.0 / shape.signal_every : 1;
-    add_weighted(out.pcie, payload_write(cluster, shape.payload), written);
+    add_weighted(out.pcie, payload_write(cluster, shape), written);
   }
-  add_weighted(out.pcie, dma_write(cluster.pcie, cluster.cqe_bytes), 1.0 / shape.signal_every);
+  add_weighted(out.pcie, dma_write(cluster.pcie, 0, cluster.cqe_bytes), 1.0 / shape.signal_every);
   out.cpu = requester_stores(cluster, shape, wqe, out.method);
 
   const Bytes sent = request_bytes(shape.verb, shape.transport, shape.payload, has_immediate(shape), cluster.mtu);
   const Bytes received = response_bytes(shape.verb, shape.payload, cluster.mtu);
   set_bounds(out, cluster, {reads.payload_bytes_to_nic, sent, received});
   return out;
+}
+
+std::uint64_t recv_group(const ClusterWire& cluster, const VerbShape& shape) {
+  return std::min<std::uint64_t>(recv_slots(shape), static_cast<std::uint64_t>(cluster.recv_prefetch));
 }
 
 Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) {
@@ -188,7 +198,7 @@ Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) 
   out.role = "receiver";
   out.shape = shape;
   add_recv(cluster, shape, out);
-  if (!comes_in_cqe(cluster, shape)) add_weighted(out.pcie, payload_write(cluster, shape.payload), 1);
+  if (!comes_in_cqe(cluster, shape)) add_weighted(out.pcie, payload_write(cluster, shape), 1);
 
   const Bytes received = request_bytes(Verb::send, shape.transport, shape.payload, has_immediate(shape), cluster.mtu);
   set_bounds(out, cluster, {static_cast<double>(out.wqe_bytes.value), Bytes(0), received});
@@ -208,9 +218,9 @@ Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape)
   if (shape.immediate) add_recv(cluster, shape, out);
 
   PciePerOp reads;
-  if (shape.verb != Verb::write) add_weighted(reads, payload_read(cluster, shape.payload), 1);
+  if (shape.verb != Verb::write) add_weighted(reads, payload_read(cluster, shape), 1);
   add_weighted(out.pcie, reads, 1);
-  if (shape.verb != Verb::read) add_weighted(out.pcie, payload_write(cluster, shape.payload), 1);
+  if (shape.verb != Verb::read) add_weighted(out.pcie, payload_write(cluster, shape), 1);
 
   const Bytes received = request_bytes(shape.verb, shape.transport, shape.payload, shape.immediate, cluster.mtu);
   const Bytes sent = response_bytes(shape.verb, shape.payload, cluster.mtu);

@@ -18,13 +18,15 @@ struct VerbShape {
   Verb verb = Verb::send;
   Transport transport = Transport::ud;
   Bytes payload{};           // 8 for atomics
+  Bytes payload_offset{};    // the payload begins so far behind a multiple of RCB, on either side of the wire
   bool header_only = false;  // SEND of no payload with a 4-byte immediate, on a QP made for nothing else (no SGE)
   bool immediate =
       false;             // SEND or WRITE with a 4-byte immediate (header-only has one anyhow); a WRITE then uses a RECV
   bool inlined = false;  // the payload travels in the WQE; without effect on an empty payload
   Bytes max_inline_cap{};  // max_inline_data of the QP; the payload's size is taken when that is larger
   int post_list = 1;       // WQEs per ibv_post_send (predict_receiver: RECVs per ibv_post_recv)
-  int signal_every = 1;    // one CQE per this many operations
+  int post_step = 0;     // with lists of other lengths between them, lists begin at multiples of so many WQEs; 0: alone
+  int signal_every = 1;  // one CQE per this many operations
   int send_queue_depth = 128;
   int recv_queue_depth = 512;
   // The QP was made with inline receive: what arrives and fits (inline_receive_room) comes in the CQE instead of a
@@ -76,6 +78,9 @@ struct Prediction {
 // none, inline receive where the adapter or the transport has none, a post list over the queue depth, a number out of
 // range.
 Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape);
+
+// RECVs that the adapter fetches at once: as many as it does, or as the queue has slots.
+std::uint64_t recv_group(const ClusterWire& cluster, const VerbShape& shape);
 
 // The side that receives the SENDs of `shape`. The verb is send or recv, which mean the same here. Same errors.
 Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape);

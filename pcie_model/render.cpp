@@ -55,6 +55,7 @@ std::string describe(const VerbShape& shape) {
   } else {
     text += fmt::format(", {} B{}", shape.payload.value, shape.inlined && shape.payload.value > 0 ? " inline" : "");
   }
+  if (shape.payload_offset.value > 0) text += fmt::format(" from offset {}", shape.payload_offset.value);
   if (shape.immediate) text += ", immediate";
   if (shape.inline_recv) text += ", inline receive";
   if (shape.shared_recv_queue) text += ", shared receive queue";
@@ -70,7 +71,8 @@ Json to_json(const VerbShape& shape) {
                {"inlined", shape.inlined},           {"post_list", shape.post_list},
                {"signal_every", shape.signal_every}, {"tx_depth", shape.send_queue_depth},
                {"rx_depth", shape.recv_queue_depth}, {"recv_inlined", shape.inline_recv},
-               {"srq", shape.shared_recv_queue}};
+               {"srq", shape.shared_recv_queue},     {"payload_offset", shape.payload_offset.value}};
+  if (shape.post_step > 0) json["post_step"] = shape.post_step;
   if (shape.ports_used) json["ports_used"] = *shape.ports_used;
   return json;
 }
@@ -93,6 +95,7 @@ VerbShape shape_from_json(const Json& config, const std::string& where) {
   const bool fits = can_inline && shape.payload.value > 0 && shape.payload <= shape.max_inline_cap;
   shape.inlined = fields.optional<bool>("inlined", fits);
   shape.post_list = fields.optional<int>("post_list", shape.post_list);
+  shape.post_step = fields.optional<int>("post_step", 0);
   shape.signal_every = fields.optional<int>("signal_every", shape.signal_every);
   shape.send_queue_depth = fields.optional<int>("tx_depth", shape.send_queue_depth);
   shape.recv_queue_depth = fields.optional<int>("rx_depth", shape.recv_queue_depth);
@@ -100,6 +103,7 @@ VerbShape shape_from_json(const Json& config, const std::string& where) {
   const bool arrives_inline = shape.payload.value > 0 && shape.payload.value <= recv_inline_bytes;
   shape.inline_recv = fields.optional<bool>("recv_inlined", arrives_inline);
   shape.shared_recv_queue = fields.optional<bool>("srq", false);
+  shape.payload_offset = Bytes(fields.optional<std::uint64_t>("payload_offset", 0));
   if (fields.has("ports_used")) shape.ports_used = fields.require<int>("ports_used");
   return shape;
 }

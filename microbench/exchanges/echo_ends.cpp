@@ -3,106 +3,23 @@
 #include <bit>
 #include <optional>
 
-#include "common/error.hpp"
 #include "microbench/exchanges/echo_client.hpp"
+#include "microbench/exchanges/echo_places.hpp"
 #include "microbench/exchanges/echo_server.hpp"
 #include "microbench/paths/payload.hpp"
-#include "pcie_model/wire/pcie.hpp"
 #include "verbs/memory.hpp"
 
 namespace verbscope {
 
 namespace {
 
-std::uint64_t slot_stride(std::uint32_t payload) {
-  return round_up(payload, kCacheLine.value);
-}
-// Of a RECV's place: the message may have a GRH before it, and ends where the place ends.
-std::uint64_t recv_stride(std::uint32_t payload) {
-  return kCacheLine.value + round_up(payload, kCacheLine.value);
-}
-
 LaneQueue lane_queue(ibv_qp* qp, ibv_qp_ex* builder, const Operation& op) {
   return {.qp = qp, .builder = builder, .depth = op.tx_depth, .room = op.tx_depth, .signal_every = op.signal_every};
 }
 
 EchoSlots slots_of(const LocalRegion& region, const Lane& lane, std::uint32_t payload) {
-  return {region.bytes.data() + slice_of(region.bytes.size(), lane.count, lane.index).offset, slot_stride(payload)};
+  return {region.bytes.data() + slice_of(region.bytes.size(), lane.count, lane.index).offset, echo_stride(payload)};
 }
-
-// RECVs of a thread's lanes and the memory that they fill.
-class RecvPlaces {
- public:
-  RecvPlaces(const ThreadSetup& setup, std::uint32_t each, bool datagram)
-      : each_(each),
-        payload_(setup.operation.payload),
-        grh_(datagram ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0),
-        buffer_(Bytes(setup.lanes.size() * each * recv_stride(payload_)), setup.huge_pages),
-        mr_(setup.pd, buffer_.data(), buffer_.size()),
-        segments_(setup.lanes.size() * each),
-        requests_(segments_.size()) {
-    if (each > setup.operation.rx_depth) {
-      fail("--rx_depth {} is too short for the {} requests that all peers of a QP may have outstanding",
-           setup.operation.rx_depth, each);
-    }
-  }
-
-  // Posts those of lane `index` to `qp`.
-  EchoRecvs post(ibv_qp* qp, std::uint32_t index) {
-    EchoRecvs recvs{qp,
-                    {requests_.data() + std::size_t{index} * each_, each_},
-                    {buffer_.data() + index * each_ * recv_stride(payload_), recv_stride(payload_)}};
-    for (std::uint32_t j = 0; j < each_; ++j) {
-      ibv_sge& segment = segments_[std::size_t{index} * each_ + j];
-      segment = {reinterpret_cast<std::uint64_t>(recvs.slots.end_of(j)) - payload_ - grh_, payload_ + grh_, mr_.lkey()};
-      recvs.requests[j].wr_id = recv_id(index, j);
-      recvs.requests[j].sg_list = &segment;
-      recvs.requests[j].num_sge = 1;
-      RunEnd end;
-      if (!post_recv(recvs, recv_id(index, j), end)) check_errno("post a RECV", end.code);
-    }
-    return recvs;
-  }
-
-  std::uint32_t lkey() const { return mr_.lkey(); }
-
- private:
-  std::uint32_t each_, payload_, grh_;
-  Buffer buffer_;
-  Mr mr_;
-  std::vector<ibv_sge> segments_;
-  std::vector<ibv_recv_wr> requests_;
-};
-
-// One message per place, prebuilt: WRITEs go to the same place of the peer, SENDs to its RECVs.
-class Messages {
- public:
-  Messages(const ThreadSetup& setup, std::size_t count) : op_(setup.operation), segments_(count), requests_(count) {}
-
-  // Messages [begin, begin + count) lie in `from`; `peer` gets them.
-  std::span<ibv_send_wr> build(std::size_t begin, std::size_t count, std::uint32_t queue, const EchoSlots& from,
-                               std::uint32_t lkey, const LanePeer& peer, bool written) {
-    for (std::size_t j = 0; j < count; ++j) {
-      ibv_send_wr& wr = requests_[begin + j];
-      segments_[begin + j] = {reinterpret_cast<std::uint64_t>(from.end_of(j)) - op_.payload, op_.payload, lkey};
-      wr.wr_id = send_id(queue);
-      wr.sg_list = &segments_[begin + j];
-      wr.num_sge = 1;
-      wr.opcode = written ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
-      if (op_.inlined) wr.send_flags = IBV_SEND_INLINE;
-      if (written) {
-        const std::uint64_t slot_end = peer.region.address + peer.slice().offset + (j + 1) * slot_stride(op_.payload);
-        wr.wr.rdma = {slot_end - op_.payload, peer.region.rkey};
-      }
-    }
-    return {&requests_[begin], count};
-  }
-
- private:
-  const Operation op_;
-  std::vector<ibv_sge> segments_;
-  std::vector<ibv_send_wr> requests_;
-};
 
 void address_datagram(ibv_send_wr& wr, const PeerQp& to) {
   wr.wr.ud = {to.ah, to.qpn, to.qkey};
@@ -111,7 +28,7 @@ void address_datagram(ibv_send_wr& wr, const PeerQp& to) {
 class EchoClient final : public WorkloadOn<EchoClient> {
  public:
   EchoClient(const ThreadSetup& setup, const EchoOptions& options)
-      : out_(Bytes(setup.lanes.size() * options.window * slot_stride(setup.operation.payload)), setup.huge_pages),
+      : out_(Bytes(setup.lanes.size() * options.window * echo_stride(setup.operation.payload)), setup.huge_pages),
         mr_(setup.pd, out_.data(), out_.size()),
         messages_(setup, setup.lanes.size() * options.window) {
     const Operation& op = setup.operation;
@@ -152,7 +69,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
     const Operation& op = setup.operation;
     const Lane& lane = setup.lanes[index];
     const LanePeer& peer = lane.peers.front();
-    const std::uint64_t stride = slot_stride(op.payload);
+    const std::uint64_t stride = echo_stride(op.payload);
     EchoClientLane mine;
     mine.out = {out_.data() + index * options.window * stride, stride};
     for (std::uint32_t j = 0; j < options.window; ++j) {
@@ -174,8 +91,8 @@ class EchoClient final : public WorkloadOn<EchoClient> {
 
   Buffer out_;
   Mr mr_;
-  Messages messages_;
-  std::optional<RecvPlaces> recvs_;
+  EchoSends messages_;
+  std::optional<EchoRecvPlaces> recvs_;
   std::vector<LaneQueue> queues_;
   std::vector<EchoClientLane> lanes_;
   EchoClientState state_;
@@ -184,14 +101,14 @@ class EchoClient final : public WorkloadOn<EchoClient> {
 class EchoServer final : public WorkloadOn<EchoServer> {
  public:
   EchoServer(const ThreadSetup& setup, const EchoOptions& options)
-      : places_(options.window * (setup.lanes.empty() ? 1 : setup.lanes.front().peers.size())),
+      : places_(places_of(setup, options)),
         messages_(setup, setup.lanes.size() * places_),
         waiting_(std::bit_ceil(setup.lanes.size() * places_)),
         addresses_(setup.lanes.size()),
         answered_(setup.lanes.size()) {
     const Operation& op = setup.operation;
     if (!options.requests_written()) {
-      recvs_.emplace(setup, static_cast<std::uint32_t>(places_), op.transport == Transport::ud);
+      recvs_.emplace(setup, requests_under_way(setup, options), op.transport == Transport::ud);
     }
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
     state_.cq = setup.cq;
@@ -229,6 +146,16 @@ class EchoServer final : public WorkloadOn<EchoServer> {
   std::uint64_t wrong() const override { return state_.wrong; }
 
  private:
+  // Requests that may come at once on a lane.
+  static std::uint64_t requests_under_way(const ThreadSetup& setup, const EchoOptions& options) {
+    return options.window * (setup.lanes.empty() ? 1 : setup.lanes.front().peers.size());
+  }
+
+  static std::uint64_t places_of(const ThreadSetup& setup, const EchoOptions& options) {
+    const std::uint64_t under_way = requests_under_way(setup, options);
+    return options.requests_written() ? under_way : echo_recvs(setup.operation, under_way);
+  }
+
   void add_lane(const ThreadSetup& setup, const EchoOptions& options, std::uint32_t index) {
     const Operation& op = setup.operation;
     const Lane& lane = setup.lanes[index];
@@ -259,9 +186,9 @@ class EchoServer final : public WorkloadOn<EchoServer> {
                                 : lane_queue(lane.qp, lane.builder, op));
   }
 
-  std::uint64_t places_;  // of a lane: requests that may be there at once
-  Messages messages_;
-  std::optional<RecvPlaces> recvs_;
+  std::uint64_t places_;  // of a lane, for requests
+  EchoSends messages_;
+  std::optional<EchoRecvPlaces> recvs_;
   std::vector<std::uint64_t> waiting_;
   std::vector<std::vector<ibv_send_wr>> addresses_;  // UD: by lane, then client
   std::vector<std::vector<std::uint64_t>> answered_;
@@ -275,7 +202,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
 
 std::uint64_t echo_slice_bytes(const EchoOptions& options, std::uint32_t payload, Side side) {
   const bool written = side == Side::server ? options.requests_written() : options.responses_written();
-  return written ? options.window * slot_stride(payload) : 0;
+  return written ? options.window * echo_stride(payload) : 0;
 }
 
 std::unique_ptr<Workload> make_echo_client(const ThreadSetup& setup, const EchoOptions& options) {

@@ -69,6 +69,10 @@ std::uint64_t latency_slice_bytes(std::uint32_t payload) {
   return 2 * box_bytes(payload);
 }
 
+std::uint32_t latency_recvs(const Operation& op) {
+  return std::min(op.rx_depth, kRecvs);
+}
+
 void fill_latency_region(const Operation& op, std::span<std::byte> region) {
   const std::uint64_t slice = latency_slice_bytes(op.payload);
   for (std::uint64_t end = slice; end <= region.size(); end += slice) {
@@ -147,7 +151,7 @@ void LatencyEnd::post_recvs(const ThreadSetup& setup) {
                    setup.region.lkey};
   state_.recv.sg_list = &recv_segment_;
   state_.recv.num_sge = recv_segment_.length > 0 ? 1 : 0;
-  for (std::uint32_t i = 0; i < std::min(op.rx_depth, kRecvs); ++i) {
+  for (std::uint32_t i = 0; i < latency_recvs(op); ++i) {
     ibv_recv_wr* bad;
     check_errno("post a RECV", ibv_post_recv(state_.queue.qp, &state_.recv, &bad));
   }

@@ -23,6 +23,8 @@ bool reports_half(LatencyVerb verb);
 
 // Bytes of the region that a QP of either side needs for messages of up to `payload` bytes.
 std::uint64_t latency_slice_bytes(std::uint32_t payload);
+// RECVs that each end of a ping-pong by SEND has posted.
+std::uint32_t latency_recvs(const Operation& op);
 // Puts what goes out, or is read, into every slice of a region.
 void fill_latency_region(const Operation& op, std::span<std::byte> region);
 

@@ -1,5 +1,7 @@
 #include "microbench/frame/benchmark.hpp"
 
+#include "common/error.hpp"
+
 namespace verbscope {
 
 VerbShape verb_shape(const Operation& op, int ports) {
@@ -18,6 +20,13 @@ VerbShape verb_shape(const Operation& op, int ports) {
   shape.shared_recv_queue = op.shared_recv_queue;
   shape.ports_used = ports;
   return shape;
+}
+
+void check_recv_groups(const ClusterWire& cluster, const Operation& op, std::uint64_t posted, std::uint64_t under_way) {
+  const std::uint64_t group = recv_group(cluster, verb_shape(op, 1));
+  if (posted >= under_way + group) return;
+  fail("{} RECVs are too few to be fetched in groups of {} beside {} that may be in use (--rx_depth)", posted, group,
+       under_way);
 }
 
 }  // namespace verbscope

@@ -84,11 +84,9 @@ std::unique_ptr<Workload> OneSided::setup(const ThreadSetup& setup) const {
 
 Prediction OneSided::predict(const ClusterWire& cluster, const Operation& op, int ports) const {
   if (everybody_) fail("the model has one side that posts, not both");
-  VerbShape shape = verb_shape(op, ports);
-  if (driver_ == Side::server) return predict_requester(cluster, shape);
-  if (op.verb != Verb::send) return predict_responder(cluster, shape);
-  shape.post_list = static_cast<int>(recv_list(op));
-  return predict_receiver(cluster, shape);
+  if (driver_ == Side::server) return predict_requester(cluster, verb_shape(op, ports));
+  if (op.verb != Verb::send) return predict_responder(cluster, verb_shape(op, ports));
+  return predict_listed_receiver(cluster, op, ports);
 }
 
 }  // namespace verbscope

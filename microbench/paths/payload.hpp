@@ -23,6 +23,11 @@ inline constexpr std::uint64_t kPayloadPool = std::uint64_t{1} << 20;  // bytes 
 std::uint64_t payload_stride(std::uint32_t payload);
 std::uint32_t payload_slots(std::uint32_t payload);
 
+// A message that ends where its slot ends begins so far behind a multiple of kSlotAlignment.
+constexpr std::uint64_t offset_before_end(std::uint32_t payload) {
+  return (kSlotAlignment - payload % kSlotAlignment) % kSlotAlignment;
+}
+
 // The immediate of a header-only message, in network order.
 std::uint32_t immediate_of(std::uint32_t slot);
 

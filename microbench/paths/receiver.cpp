@@ -137,4 +137,15 @@ std::unique_ptr<Workload> make_receiver(const ThreadSetup& setup) {
   return std::make_unique<Receiver>(setup);
 }
 
+// Lists of whole groups are fetched whole. Others must leave a group at hand while the next one fills: beside what the
+// program gathers for a list, what one group has is in use.
+Prediction predict_listed_receiver(const ClusterWire& cluster, const Operation& operation, int ports) {
+  const std::uint32_t list = recv_list(operation);
+  const std::uint64_t group = recv_group(cluster, verb_shape(operation, ports));
+  if (list % group != 0) check_recv_groups(cluster, operation, ring_length(operation), list - 1 + group);
+  VerbShape shape = verb_shape(operation, ports);
+  shape.post_list = static_cast<int>(list);
+  return predict_receiver(cluster, shape);
+}
+
 }  // namespace verbscope

@@ -31,4 +31,7 @@ QueueNeeds receiver_needs(const Operation& operation);
 // Registers the buffers and posts every RECV. Throws Error.
 std::unique_ptr<Workload> make_receiver(const ThreadSetup& setup);
 
+// Its closed-form model. Throws Error when its lists do not keep whole groups of RECVs at hand.
+Prediction predict_listed_receiver(const ClusterWire& cluster, const Operation& operation, int ports);
+
 }  // namespace verbscope

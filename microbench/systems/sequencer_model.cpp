@@ -1,4 +1,5 @@
 // The closed-form model of a sequencer's server: what comes in and what goes out, composed.
+#include <numeric>
 #include <vector>
 
 #include "common/error.hpp"
@@ -22,8 +23,9 @@ VerbShape request_shape(const Operation& op, int ports, const SequencerOptions& 
   return shape;
 }
 
-// An answer in a list of `length`. A correction is a regular SEND in a design that sends none otherwise.
-VerbShape answer_shape(const Operation& op, int ports, bool regular, int length) {
+// An answer in a list of `length`, `step` from others. A correction is a regular SEND in a design that sends none
+// otherwise.
+VerbShape answer_shape(const Operation& op, int ports, bool regular, int length, int step) {
   VerbShape shape = verb_shape(op, ports);
   shape.verb = Verb::send;
   shape.transport = Transport::ud;
@@ -32,6 +34,7 @@ VerbShape answer_shape(const Operation& op, int ports, bool regular, int length)
   shape.immediate = false;
   shape.inlined = regular;
   shape.post_list = length;
+  shape.post_step = step;
   return shape;
 }
 
@@ -51,15 +54,20 @@ Prediction predict_sequencer(const ClusterWire& cluster, const Operation& op, in
     corrected = workers.at("corrections").get<double>() / workers.at("answers").get<double>();
   }
   double answers = 0;
-  for (const Json& each : lists) answers += each[0].get<double>() * each[1].get<double>();
+  int step = 0;  // lists of all lengths share the queues
+  for (const Json& each : lists) {
+    answers += each[0].get<double>() * each[1].get<double>();
+    step = std::gcd(step, each[0].get<int>());
+  }
   for (const Json& each : lists) {
     const int length = each[0].get<int>();
     const double share = length * each[1].get<double>() / answers;
-    VerbShape regular = answer_shape(op, ports, true, length);
+    VerbShape regular = answer_shape(op, ports, true, length, step);
     regular.immediate = herd;
     parts.push_back({predict_requester(cluster, regular), herd ? share : share * corrected});
     if (!herd) {
-      parts.push_back({predict_requester(cluster, answer_shape(op, ports, false, length)), share * (1 - corrected)});
+      parts.push_back(
+          {predict_requester(cluster, answer_shape(op, ports, false, length, step)), share * (1 - corrected)});
     }
   }
   parts.push_back({herd ? predict_responder(cluster, request) : predict_receiver(cluster, request), 1});

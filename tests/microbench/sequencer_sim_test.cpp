@@ -227,22 +227,6 @@ TEST(Atomic, SaysWhetherRequestsWaitForTheCounter) {
   EXPECT_EQ(bottleneck("--outstanding 1"), "too few requests outstanding");
 }
 
-TEST(Sequencer, ModelAndSimulatorAgreeOnPcieEventsPerRequest) {
-  for (const char* design : {"herd", "herd --batching -q 3", "spec --batching", "spec"}) {
-    const Json record =
-        record_of(std::string("--fabric sim:cib --threads 4 --outstanding 8 --design ") + design + kShort);
-    const Json& counted = record.at("counters").at(0).at("events");
-    const Json& model = record.at("prediction").at("pcie_per_op");
-    const auto requests = record.at("result").at("window_ops").get<double>();
-    for (const char* event :
-         {"bytes_to_nic", "bytes_to_host", "tlps_to_host", "dma_read_lines", "payload_bytes_to_host"}) {
-      EXPECT_NEAR(counted.at(event).get<double>() / requests, model.at(event).get<double>(),
-                  0.03 * model.at(event).get<double>())
-          << design << ": " << event;
-    }
-  }
-}
-
 TEST(Sequencer, TakesTheTransportThatItHasAnyhow) {
   for (const char* options : {"--design herd -c UC", "--design spec -c UD", "--design atomic -c RC"}) {
     expect_whole(result_of(options + std::string(kSmall)).at("values"), options);

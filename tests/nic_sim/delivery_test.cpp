@@ -142,6 +142,24 @@ TEST_P(EveryTransport, AHeaderOnlySendNeedsNoMemoryOnEitherSide) {
   EXPECT_EQ(counts.dma_write_partial_lines, 0u);
 }
 
+// Eight slots of a RECV of one segment, 16 B, of which four are used: of the next eight RECVs four lie up to the ring's
+// end, and one DMA read ends there.
+TEST_P(EveryTransport, RecvsAreNotFetchedBeyondTheEndOfAShortRing) {
+  Pair pair(GetParam(),
+            {.cap = {.max_send_wr = 16, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}});
+  ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 64, 4), 0);
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(pair.send({.length = 8}), 0);
+  ASSERT_THAT(pair.await(pair.b.recv_cq(), 4), SizeIs(4));
+  const PcieCounts before = pair.cluster.pcie_counts(1);
+  ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 64, 8), 0);
+  pair.pass(kLong);
+  const PcieCounts after = pair.cluster.pcie_counts(1);
+  EXPECT_EQ(after.tlps_to_host - before.tlps_to_host, 1u);
+  EXPECT_EQ(after.payload_bytes_to_nic - before.payload_bytes_to_nic, 4u * 16);
+  for (int i = 0; i < 8; ++i) ASSERT_EQ(pair.send({.length = 8}), 0);
+  EXPECT_THAT(pair.await(pair.b.recv_cq(), 8), SizeIs(8));
+}
+
 TEST_P(EveryTransport, AHeaderOnlySendWorksOnAQpWithoutInlineRoom) {
   Pair pair(GetParam(),
             {.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}});

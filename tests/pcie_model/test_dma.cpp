@@ -33,19 +33,33 @@ TEST(DmaRead, FourBytesOverTwoLinesCountTwo) {
 }
 
 TEST(DmaWrite, SplitsAtMpsAndCountsPartialLines) {
-  const PciePerOp cost = dma_write(kLink, Bytes(600));  // 256 + 256 + 88; 9 whole lines and 24 B
+  const PciePerOp cost = dma_write(kLink, 0, Bytes(600));  // 256 + 256 + 88; 9 whole lines and 24 B
   EXPECT_EQ(cost.tlps_to_host, 3);
   EXPECT_EQ(cost.bytes_to_host, 600 + 3 * 26);
   EXPECT_EQ(cost.dma_write_full_lines, 9);
   EXPECT_EQ(cost.dma_write_partial_lines, 1);
-  EXPECT_EQ(dma_write(kLink, Bytes(32)).dma_write_partial_lines, 1);
-  EXPECT_EQ(dma_write(kLink, Bytes(64)).dma_write_partial_lines, 0);
-  EXPECT_EQ(dma_write(kLink, Bytes(64)).dma_write_full_lines, 1);
+  EXPECT_EQ(dma_write(kLink, 0, Bytes(32)).dma_write_partial_lines, 1);
+  EXPECT_EQ(dma_write(kLink, 0, Bytes(64)).dma_write_partial_lines, 0);
+  EXPECT_EQ(dma_write(kLink, 0, Bytes(64)).dma_write_full_lines, 1);
+}
+
+// 8 B of the first line and all of the second; 4 B on either side of a border; 20 B within a line; 8 B, 63 lines, 56 B.
+TEST(DmaWrite, UnalignedStartWritesItsFirstLineInPart) {
+  EXPECT_EQ(dma_write(kLink, 56, Bytes(72)).dma_write_full_lines, 1);
+  EXPECT_EQ(dma_write(kLink, 56, Bytes(72)).dma_write_partial_lines, 1);
+  EXPECT_EQ(dma_write(kLink, 60, Bytes(8)).dma_write_full_lines, 0);
+  EXPECT_EQ(dma_write(kLink, 60, Bytes(8)).dma_write_partial_lines, 2);
+  EXPECT_EQ(dma_write(kLink, 10, Bytes(20)).dma_write_partial_lines, 1);
+  const PciePerOp packet = dma_write(kLink, 120, Bytes(4096));
+  EXPECT_EQ(packet.dma_write_full_lines, 63);
+  EXPECT_EQ(packet.dma_write_partial_lines, 2);
+  EXPECT_EQ(packet.tlps_to_host, 16);
 }
 
 TEST(Dma, NothingCostsNothing) {
   EXPECT_EQ(dma_read(kLink, 64, Bytes(0)).bytes_to_host, 0);
-  EXPECT_EQ(dma_write(kLink, Bytes(0)).bytes_to_host, 0);
+  EXPECT_EQ(dma_write(kLink, 8, Bytes(0)).bytes_to_host, 0);
+  EXPECT_EQ(dma_write(kLink, 8, Bytes(0)).dma_write_partial_lines, 0);
 }
 
 // One header-only post list of 3 on a ring of 4 blocks starts at blocks 0, 3, 2, 1: [0,192) is one request with 2

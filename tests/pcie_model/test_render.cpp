@@ -71,6 +71,17 @@ TEST(Render, TableNamesTheBindingResource) {
   EXPECT_THAT(table, testing::ContainsRegex("pcie_to_nic +103\\.56  binding\n"));
 }
 
+TEST(Render, WhereThePayloadAndTheListsBeginIsKept) {
+  VerbShape shape = inline_shape(Verb::send, Transport::ud, 60, 2);
+  shape.payload_offset = Bytes(68);
+  shape.post_step = 1;
+  const Prediction p = predict_requester(wide_mlx5(), shape);
+  EXPECT_THAT(format_table(p), HasSubstr("UD send, 60 B inline from offset 68, post list 2"));
+  const Prediction again = prediction_from_json(to_json(p), "again");
+  EXPECT_EQ(again.shape.payload_offset, Bytes(68));
+  EXPECT_EQ(again.shape.post_step, 1);
+}
+
 TEST(Render, WqeTableAndJsonShowThePublishedFigures) {
   const WqePrediction p = predict_wqes(wide_mlx5(), Bytes(65), 10);
   const std::string table = format_table(p);

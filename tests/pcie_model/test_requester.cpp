@@ -71,6 +71,28 @@ TEST(Requester, Mlx5UdHeaderOnlyList) {
   expect_events(p.pcie, {1, 1, 0, 0, 1.0 / 16, 9.0 / 16, 1 + 2.0 / 16, 64 + (8 * 22 + 34) / 16.0, 90 + 52.0 / 16});
 }
 
+// Lists of 2 header-only WQEs (64 B each) on a ring of 128 blocks. Alone they begin at even blocks: one completion.
+// With lists of odd lengths between them they begin anywhere: 64 even blocks, one completion; 63 odd ones, two; the
+// last block, two reads of one completion each.
+TEST(Requester, ListsAmongListsOfOtherLengthsBeginAnywhere) {
+  VerbShape shape = header_only_shape(ud, 2);
+  EXPECT_EQ(predict_requester(wide_mlx5(), shape).pcie.tlps_to_nic, (1 + 1) / 2.0);
+  shape.post_step = 1;
+  const Prediction p = predict_requester(wide_mlx5(), shape);
+  const double completions = (64 + 63 * 2 + 2) / 128.0 / 2, requests = (64 + 63 + 2) / 128.0 / 2;
+  expect_events(p.pcie,
+                {1, 1, 0, 0, 0.5, 0.5 + completions, 1 + requests, 64 + completions * 22 + 17, 90 + requests * 26});
+}
+
+// The payload is [24, 1024): requests [24, 536) and [536, 1024), answered by completions that end at multiples of 128:
+// 5 and 4. The WQE of 48 B is a line by BlueFlame.
+TEST(Requester, PayloadFromAnOffsetHasACompletionMore) {
+  VerbShape shape = gather_shape(write, rc, 1000, 1);
+  shape.payload_offset = Bytes(24);
+  const Prediction p = predict_requester(wide_mlx5(), shape);
+  expect_events(p.pcie, {16, 1, 0, 1, 0, 1 + 9, 2 + 1, 90 + 1000 + 9 * 22, 2 * 26 + 90});
+}
+
 // Queue depth 4 makes a ring of 4 blocks. Lists of 3 start at blocks 0, 3, 2, 1: 1, 2, 2, 1 requests, 2 completions
 // each.
 TEST(Requester, Mlx5OddListWrapsAroundTheRing) {

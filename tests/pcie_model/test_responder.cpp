@@ -50,6 +50,22 @@ TEST(Responder, PacketsBelowTheReadRequestSizeAreReadOneByOne) {
   EXPECT_EQ(predict_responder(cluster, gather_shape(read, rc, 1024, 1)).pcie.tlps_to_host, 4);
 }
 
+// 5000 B that begin 120 B behind a multiple of RCB, in packets of 4096 and 904 B, each of which ends and begins there:
+// 8 B, 63 lines and 56 B; 8 B and 14 lines. Read: 512-byte requests over 4 borders of 128 and to the next, so 5
+// completions each of 8; the last packet 5 and [632, 1024) 4.
+TEST(Responder, PayloadFromAnOffsetIsWrittenAndReadFromThere) {
+  VerbShape shape = gather_shape(write, rc, 5000, 1);
+  shape.payload_offset = Bytes(120);
+  const PciePerOp written = predict_responder(wide_mlx5(), shape).pcie;
+  EXPECT_EQ(written.dma_write_full_lines, 63 + 14);
+  EXPECT_EQ(written.dma_write_partial_lines, 2 + 1);
+  EXPECT_EQ(written.tlps_to_host, 16 + 4);
+  shape.verb = read;
+  const PciePerOp fetched = predict_responder(wide_mlx5(), shape).pcie;
+  EXPECT_EQ(fetched.tlps_to_nic, 8 * 5 + 5 + 4);
+  EXPECT_EQ(fetched.dma_read_lines, 65 + 15);
+}
+
 // 600 B arrive in one packet: MPS 256 makes 3 requests; 9 whole lines and 24 B. No CPU, no CQE.
 TEST(Responder, WriteIsOnePayloadWrite) {
   for (const VerbShape& shape : {gather_shape(write, uc, 600, 1), inline_shape(write, rc, 512, 4)}) {
