@@ -132,12 +132,12 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
 
 }  // namespace
 
-Picos ring_doorbell(Nic& nic, SimThread* thread) {
+Picos ring_doorbell(Nic& nic, SimThread* thread, Bytes size) {
   if (thread != nullptr) {
     thread->stall_until(thread->buffer_free_for(1));
     thread->sync();
   }
-  const Picos departed = nic.bus().mmio_write(nic.profile().wire.doorbell_bytes.value);
+  const Picos departed = nic.bus().mmio_write(size.value);
   if (thread != nullptr) {
     thread->line_departs(departed);
     thread->spend(nic.profile().host.doorbell);
@@ -186,8 +186,8 @@ void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint
   wqe.by_blueflame = blueflame;
   const std::uint64_t number = queue.batches_posted++;
   queue.batch(number) = Batch{first, static_cast<std::uint32_t>(count), bytes, 0, blueflame, false};
-  const Picos departed =
-      blueflame ? write_by_blueflame(nic, thread, divide_up(last_size, kCacheLine.value)) : ring_doorbell(nic, thread);
+  const Picos departed = blueflame ? write_by_blueflame(nic, thread, divide_up(last_size, kCacheLine.value))
+                                   : ring_doorbell(nic, thread, nic.profile().wire.doorbell_bytes);
   nic.requester().announce(qp, number, departed + nic.bus().propagation());
 }
 

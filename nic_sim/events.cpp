@@ -7,14 +7,11 @@
 #include "nic_sim/provider.hpp"
 #include "nic_sim/provider_limits.hpp"
 #include "nic_sim/sim_node.hpp"
+#include "pcie_model/wire/event.hpp"
 
 namespace verbscope {
 namespace sim {
 namespace {
-
-// An entry of the event queue, and the message of an MSI-X interrupt (PCI Express Base 3.0, 6.1.4: one dword).
-constexpr std::uint64_t kEqeBytes = 64;
-constexpr std::uint64_t kInterruptBytes = 4;
 
 // The manual page of ibv_req_notify_cq: a failed completion counts as solicited, a successful send never does.
 bool wanted(Notify asked, const Completion& completion) {
@@ -25,8 +22,8 @@ bool wanted(Notify asked, const Completion& completion) {
 // The event: an entry for the event queue and an interrupt, both behind the CQE on the link.
 void raise(Nic& nic, SimCq& cq) {
   cq.arming = Arming{};
-  nic.bus().dma_write(0, kEqeBytes);
-  const Picos at = nic.bus().dma_write(0, kInterruptBytes);
+  nic.bus().dma_write(0, kEventQueueEntry.value);
+  const Picos at = nic.bus().dma_write(0, kInterruptMessage.value);
   if (cq.channel == nullptr) return;
   SimChannel& channel = *static_cast<SimChannel*>(cq.channel);
   channel.pending.push_back({&cq, at});
@@ -53,7 +50,7 @@ void meet(Nic& nic, SimCq& cq, const Completion& completion) {
 int req_notify_cq(ibv_cq* verbs_cq, int solicited_only) {
   SimCq& cq = *static_cast<SimCq*>(verbs_cq);
   Nic& nic = *static_cast<SimContext*>(cq.context)->nic;
-  const Picos departed = ring_doorbell(nic, nic.running_thread());
+  const Picos departed = ring_doorbell(nic, nic.running_thread(), kArmDoorbell);
   cq.arming.asked = std::max(cq.arming.asked, solicited_only != 0 ? Notify::solicited : Notify::any);
   // Completions that are on their way to memory are new to the program.
   for (std::uint64_t n = cq.written; n > cq.polled && cq.at(n - 1).visible > nic.engine().now(); --n) {

@@ -5,6 +5,7 @@
 #include "common/error.hpp"
 #include "pcie_model/dma.hpp"
 #include "pcie_model/rates.hpp"
+#include "pcie_model/wire/event.hpp"
 
 namespace verbscope {
 
@@ -53,6 +54,18 @@ Prediction predict_together(const std::string& role, const std::vector<Predicted
   if (out.bounds.empty()) fail("a prediction of parts that are never taken");
   set_binding(out);
   return out;
+}
+
+Prediction with_completion_events(const Prediction& prediction, double per_op) {
+  const PcieLink& link = prediction.wire.pcie;
+  Prediction event;
+  add_weighted(event.pcie, mmio_doorbell(link, kArmDoorbell), 1);
+  add_weighted(event.pcie, dma_write(link, 0, kEventQueueEntry), 1);
+  add_weighted(event.pcie, dma_write(link, 0, kInterruptMessage), 1);
+  event.cpu.mmio_bytes = static_cast<double>(kArmDoorbell.value);
+  event.cpu.stores = 1;
+  set_bounds(event, prediction.wire, {});
+  return predict_together(prediction.role, {{prediction}, {event, per_op}});
 }
 
 }  // namespace verbscope

@@ -18,4 +18,9 @@ struct PredictedPart {
 // Error when there is no part, or one is not taken at least 0 times.
 Prediction predict_together(const std::string& role, const std::vector<PredictedPart>& parts);
 
+// `prediction` of a program that sleeps on completion events, so many for an operation. For each it arms its completion
+// queue by a doorbell, and the adapter writes an entry of the event queue and an interrupt. What the kernel does for an
+// event is not counted.
+Prediction with_completion_events(const Prediction& prediction, double per_op);
+
 }  // namespace verbscope

@@ -97,7 +97,7 @@ inline int retire_atomics(AtomicState& s, int batch, RunEnd& end) {
 template <Node N>
 void atomic_loop(N& node, AtomicState& s, const RunControl& control, ThreadTally& tally) {
   Window window(tally, s.goal);
-  IdleWait wait(s.cq, s.channel);
+  IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
   const auto under_way = [&s] {
     return std::ranges::any_of(s.lanes, [](const LaneQueue& lane) { return lane.room < lane.depth; });

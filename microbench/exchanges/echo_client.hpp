@@ -100,7 +100,7 @@ inline bool give_up_lost(EchoClientState& s, Picos now) {
 template <Node N>
 void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, ThreadTally& tally) {
   Window window(tally, s.goal);
-  IdleWait wait(s.cq, s.channel);
+  IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
   bool running = true;
   const bool lossy = s.give_up > Picos(0);

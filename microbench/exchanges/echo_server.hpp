@@ -82,7 +82,7 @@ inline bool serve_received(EchoServerState& s, RunEnd& end) {
 // Answers until told to quit.
 template <Node N>
 void echo_server_loop(N& node, EchoServerState& s, const RunControl& control, ThreadTally& tally) {
-  IdleWait wait(s.cq, s.channel);
+  IdleWait wait(s.cq, s.channel, tally);
   const auto on_recv = [&s](const ibv_wc& wc) {
     s.waiting[s.waiting_tail++ & (s.waiting.size() - 1)] = wc.wr_id;
     return true;

@@ -176,7 +176,7 @@ template <class Trip, Node N>
 void latency_loop(N& node, LatencyState& s, const RunControl& control, ThreadTally& tally) {
   Window window(tally, Window::kNoGoal);
   std::size_t unfinished = s.points.size();
-  IdleWait wait(s.cq, s.channel);
+  IdleWait wait(s.cq, s.channel, tally);
   node.watch(s.inbox_end - 1, 1);
   for (std::uint64_t trip = 0;; ++trip) {
     LatencyPoint& point = s.points[point_of_trip(trip, s.points.size())];
@@ -201,7 +201,7 @@ void latency_loop(N& node, LatencyState& s, const RunControl& control, ThreadTal
 // The side that answers each WRITE by a WRITE, until told to quit.
 template <Node N>
 void write_responder(N& node, LatencyState& s, const RunControl& control, ThreadTally& tally) {
-  IdleWait wait(s.cq, nullptr);
+  IdleWait wait(s.cq, nullptr, tally);
   node.watch(s.inbox_end - 1, 1);
   for (std::uint64_t trip = 0;; ++trip) {
     LatencyPoint& point = s.points[point_of_trip(trip, s.points.size())];
@@ -216,7 +216,7 @@ void write_responder(N& node, LatencyState& s, const RunControl& control, Thread
 // The side that answers each SEND by a SEND.
 template <Node N>
 void send_responder(N& node, LatencyState& s, const RunControl& control, ThreadTally& tally) {
-  IdleWait wait(s.cq, s.channel);
+  IdleWait wait(s.cq, s.channel, tally);
   for (std::uint64_t trip = 0;; ++trip) {
     LatencyPoint& point = s.points[point_of_trip(trip, s.points.size())];
     if (!MessageTrip::wait_for_message(node, s, wait, control, tally.end, trip)) return;

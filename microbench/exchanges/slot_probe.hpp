@@ -37,7 +37,7 @@ double measure_slots(N& node, SlotProbe& s, const SlotQuestion& question, const 
   const std::uint64_t warm = 4 * used * s.lanes[0].depth;
   std::uint64_t completed = 0, counted_from = 0, counted = 0;
   Picos begin{0}, end{0};
-  IdleWait wait(s.cq, nullptr);
+  IdleWait wait(s.cq, nullptr, tally);
   while (counted == 0 || s.lanes[0].due + s.lanes[1].due > 0) {
     for (std::uint32_t i = 0; counted == 0 && i < used; ++i) {
       while (s.lanes[i].room > 0) {

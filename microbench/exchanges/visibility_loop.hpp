@@ -67,7 +67,7 @@ inline bool post_signaled_list(LaneQueue& q, ibv_send_wr* list, RunEnd& end) {
 template <Node N>
 void write_versions(N& node, VisibilityWriter& s, const RunControl& control, ThreadTally& tally) {
   Window window(tally, s.goal);
-  IdleWait wait(s.cq, nullptr);
+  IdleWait wait(s.cq, nullptr, tally);
   const auto on_recv = [&](const ibv_wc&) { return s.answers.take(tally.end); };
   do {
     const std::uint64_t version = ++s.version;

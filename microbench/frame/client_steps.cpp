@@ -35,6 +35,7 @@ void run_client_steps(const HostSide& side, Outcome& outcome) {
   collector.attach(conductor.thread_ids());
   Picos begin{0}, window{0};
   CpuSeconds cpu, used;
+  std::uint64_t armed = 0, armings = 0;
   for (Phase phase = Phase::warmup; phase != Phase::stop;) {
     const Json body = conductor.await(server, "phase");
     const auto name = JsonFields(body, "message phase").require<std::string>("phase");
@@ -45,9 +46,11 @@ void run_client_steps(const HostSide& side, Outcome& outcome) {
       collector.begin_window();
       begin = TscClock::now();
       cpu = process_cpu();
+      armed = role.armed();
     } else {
       window = TscClock::now() - begin;
       used = process_cpu() - cpu;
+      armings = role.armed() - armed;
       collector.end_window();
     }
     conductor.turn(phase);
@@ -64,6 +67,7 @@ void run_client_steps(const HostSide& side, Outcome& outcome) {
   delivery = role.delivery(delivery.expected);
   outcome.result = role_result(role, window, side.cores, outcome.failure);
   outcome.result["cpu"] = cpu_json(used, window);
+  if (plan.operation.events) outcome.result["cq_armings"] = armings;
   outcome.result.update(delivery_json(delivery, plan.operation.validate));
   Json report = outcome.result;
   report["checked"] = delivery.checked;

@@ -42,6 +42,7 @@ struct WindowSample {
 // One thread's account. The atomics are read by the conductor while the thread runs, the rest after it has ended.
 struct alignas(64) ThreadTally {
   std::atomic<std::uint64_t> done_ops{0};  // operations completed (sender) or messages received (receiver)
+  std::atomic<std::uint64_t> armed{0};     // times that it armed its completion queue, with --events
   std::atomic<bool> window_opened{false};
   std::atomic<bool> window_closed{false};
   std::atomic<bool> ended{false};

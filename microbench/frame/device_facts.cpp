@@ -6,6 +6,7 @@
 
 #include "common/error.hpp"
 #include "pcie_model/render.hpp"
+#include "pcie_model/together.hpp"
 
 namespace verbscope {
 
@@ -87,7 +88,12 @@ DeviceFacts read_device_facts(const fs::path& sysfs, const std::string& device, 
 Json predict_json(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, int ports, const Json& result,
                   std::string& why_not) {
   try {
-    return to_json(benchmark.predict_run(wire, plan.operation, ports, result));
+    Prediction prediction = benchmark.predict_run(wire, plan.operation, ports, result);
+    const double ops = result.value("window_ops", 0.0);
+    if (ops > 0 && result.contains("cq_armings")) {
+      prediction = with_completion_events(prediction, result.at("cq_armings").get<double>() / ops);
+    }
+    return to_json(prediction);
   } catch (const Error& error) {
     why_not = error.what();
     return {};

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "common/units.hpp"
+#include "microbench/frame/control.hpp"
 #include "verbs/node.hpp"
 
 namespace verbscope {
@@ -13,7 +14,7 @@ namespace verbscope {
 class IdleWait {
  public:
   // Without a channel it spins.
-  IdleWait(ibv_cq* cq, ibv_comp_channel* channel) : cq_(cq), channel_(channel) {}
+  IdleWait(ibv_cq* cq, ibv_comp_channel* channel, ThreadTally& tally) : cq_(cq), channel_(channel), tally_(tally) {}
 
   // Call when a poll found nothing, then poll again. It sleeps for at most kLongestSleep, so that a loop that looks at
   // the phase and the order to quit after each call sees them soon.
@@ -22,7 +23,8 @@ class IdleWait {
     if (channel_ == nullptr) return node.relax();
     if (!armed_) {
       armed_ = ibv_req_notify_cq(cq_, 0) == 0;
-      if (!armed_) node.relax();
+      if (!armed_) return node.relax();
+      tally_.armed.store(tally_.armed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       return;
     }
     if (node.await_event(channel_, kLongestSleep) != nullptr) armed_ = false;
@@ -33,6 +35,7 @@ class IdleWait {
 
   ibv_cq* cq_;
   ibv_comp_channel* channel_;
+  ThreadTally& tally_;
   bool armed_ = false;
 };
 

@@ -81,6 +81,7 @@ class Role {
   bool counts() const;  // whether any thread does
   std::uint64_t received() const;
   std::uint64_t completed() const;  // operations of all threads so far: to see that something moves
+  std::uint64_t armed() const;      // times that all threads have armed their completion queues so far
   // One line about the first thread that failed; empty while none has.
   std::string failure() const;
 

@@ -51,6 +51,12 @@ std::uint64_t Role::completed() const {
   return sum;
 }
 
+std::uint64_t Role::armed() const {
+  std::uint64_t sum = 0;
+  for (const ThreadTally& tally : tallies_) sum += tally.armed.load(std::memory_order_relaxed);
+  return sum;
+}
+
 bool Role::sends() const {
   return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->active(); });
 }

@@ -42,12 +42,14 @@ class ServerRun {
     collector_.begin_window();
     const Picos begin = TscClock::now();
     const CpuSeconds cpu = process_cpu();
+    const std::uint64_t armed = role_.armed();
     conductor_.turn(Phase::measure);
     tell_phase("measure");
     conductor_.each_second([this] { tell_phase("measure"); });
     wait_for_window();
     const Picos window = TscClock::now() - begin;
     const CpuSeconds used = process_cpu() - cpu;
+    const std::uint64_t armings = role_.armed() - armed;
     collector_.end_window();
     conductor_.each_second(nullptr);
     // Receivers see their window's end in traffic that still flows, so those that send to them are stopped afterwards.
@@ -59,6 +61,7 @@ class ServerRun {
     conductor_.wait_until("the last completions", false, [this] { return role_.active_ended(); });
     outcome.result = role_result(role_, window, cores_, outcome.failure);
     outcome.result["cpu"] = cpu_json(used, window);
+    if (plan_.operation.events) outcome.result["cq_armings"] = armings;
   }
 
   void wait_for_window() {

@@ -28,6 +28,7 @@ struct NodeCounts {
   NicCounts nic;
   UsageTimes usage;
   Picos busy{0};  // its threads
+  std::uint64_t armed = 0;
 };
 
 // Turns the phases and decides when all is over, as actions of the simulated cluster.
@@ -45,6 +46,7 @@ class SimConductor {
 
   Picos window() const { return end_ - begin_; }
   const std::string& failure() const { return failure_; }
+  std::uint64_t armings(std::size_t node) const { return counts_at_end_[node].armed - counts_at_begin_[node].armed; }
   Picos busy(std::size_t node) const { return counts_at_end_[node].busy - counts_at_begin_[node].busy; }
   const NodeCounts& at_begin(std::size_t node) const { return counts_at_begin_[node]; }
   const NodeCounts& at_end(std::size_t node) const { return counts_at_end_[node]; }
@@ -69,7 +71,8 @@ class SimConductor {
     std::vector<NodeCounts> all;
     for (std::size_t node = 0; node < roles_.size(); ++node) {
       all.push_back({cluster_.pcie_counts(static_cast<int>(node)), cluster_.nic_counts(static_cast<int>(node)),
-                     cluster_.usage_times(static_cast<int>(node)), cluster_.busy_time(static_cast<int>(node))});
+                     cluster_.usage_times(static_cast<int>(node)), cluster_.busy_time(static_cast<int>(node)),
+                     roles_[node].armed()});
     }
     return all;
   }
@@ -219,6 +222,7 @@ void collect(std::deque<Role>& roles, const Plan& plan, const SimConductor& cond
   outcome.failure = conductor.failure();
   outcome.result = role_result(server, window, first_cores(server.threads()), outcome.failure);
   outcome.result["cpu"] = cpu_json({to_seconds(conductor.busy(0)), 0}, window);
+  if (plan.operation.events) outcome.result["cq_armings"] = conductor.armings(0);
   Delivery total;
   Json clients = Json::array();
   Delivery inbound = server.delivery(0);
@@ -230,6 +234,7 @@ void collect(std::deque<Role>& roles, const Plan& plan, const SimConductor& cond
     Json result = role_result(client, window, first_cores(client.threads()), outcome.failure);
     result.update(delivery_json(outbound, plan.operation.validate));
     result["cpu"] = cpu_json({to_seconds(conductor.busy(c)), 0}, window);
+    if (plan.operation.events) result["cq_armings"] = conductor.armings(c);
     clients.push_back(Json{{"node", client.name()}, {"result", result}});
     total += outbound;
   }

@@ -97,7 +97,7 @@ inline bool take_messages(RecvState& s, const ibv_wc* wcs, int count, RunEnd& en
 template <bool kValidate, bool kShared, Node N>
 void recv_loop(N& node, RecvState& s, const RunControl& control, ThreadTally& tally) {
   Window window(tally, s.goal);
-  IdleWait wait(s.cq, s.channel);
+  IdleWait wait(s.cq, s.channel, tally);
   std::array<ibv_wc, kRecvPollBatch> wcs;
   std::uint64_t received = 0;
   for (;;) {

@@ -157,7 +157,7 @@ inline bool retire(SendState& s, const ibv_wc* wcs, int count, RunEnd& end) {
 template <SendTraits traits, Node N>
 void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
   constexpr SendTraits kPlain{.builder = traits.builder, .validated = traits.validated};
-  IdleWait wait(s.cq, s.channel);
+  IdleWait wait(s.cq, s.channel, tally);
   std::array<ibv_wc, kSendPollBatch> wcs;
   std::uint64_t ops = tally.done_ops.load(std::memory_order_relaxed);
   for (;;) {
@@ -197,7 +197,7 @@ template <SendTraits traits, Node N>
 void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
   const std::uint64_t step = traits.each_signaled ? 1 : s.signal_every;
   Window window(tally, s.goal);
-  IdleWait wait(s.cq, s.channel);
+  IdleWait wait(s.cq, s.channel, tally);
   std::array<ibv_wc, kSendPollBatch> wcs;
   std::uint64_t ops = 0;
   for (;;) {

@@ -196,7 +196,7 @@ int advance_all(N& node, KvState& s, int batch, RunEnd& end) {
 template <Node N>
 void kv_loop(N& node, KvState& s, const RunControl& control, ThreadTally& tally) {
   Window window(tally, s.goal);
-  IdleWait wait(s.cq, s.channel);
+  IdleWait wait(s.cq, s.channel, tally);
   for (; s.under_way < s.operations.size(); ++s.under_way) {
     if (!start_kv(s, s.under_way, node.now(), tally.end)) return;
   }
