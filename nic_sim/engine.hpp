@@ -57,9 +57,9 @@ class Engine {
   std::size_t places() const { return events_.size() + far_.size(); }
 
  private:
-  static constexpr int kBucketShift = 10;  // 1 ns a bucket
+  static constexpr int kBucketShift = 7;  // 128 ps a bucket
   static constexpr std::uint32_t kBucketPicos = 1 << kBucketShift;
-  static constexpr std::uint64_t kBuckets = 2048;
+  static constexpr std::uint64_t kBuckets = 8192;
   static constexpr std::size_t kFew = 16;      // events of a bucket that are kept in order
   static constexpr std::uint32_t kNone = ~0u;  // no event
 
