@@ -22,11 +22,11 @@ VerbShape verb_shape(const Operation& op, int ports) {
   return shape;
 }
 
-void check_recv_groups(const ClusterWire& cluster, const Operation& op, std::uint64_t posted, std::uint64_t under_way) {
+void check_recv_groups(const ClusterWire& cluster, const Operation& op, std::uint64_t posted, std::uint64_t in_use) {
   const std::uint64_t group = recv_group(cluster, verb_shape(op, 1));
-  if (posted >= under_way + group) return;
+  if (posted >= in_use + group) return;
   fail("{} RECVs are too few to be fetched in groups of {} beside {} that may be in use (--rx_depth)", posted, group,
-       under_way);
+       in_use);
 }
 
 }  // namespace verbscope

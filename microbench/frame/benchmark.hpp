@@ -181,10 +181,10 @@ class Benchmark {
 // The operation as the model names it.
 VerbShape verb_shape(const Operation& operation, int ports);
 
-// The model of a receiver fetches whole groups of RECVs. Throws Error when a receive queue that has `posted` and gets
-// each back alone cannot keep a group whole while `under_way` messages may be there: how many RECVs are fetched at once
-// then depends on the moment.
+// The model of a receiver fetches whole groups of RECVs. Throws Error when a receive queue of `posted` RECVs has no
+// whole group left while `in_use` of them are used and not posted again: how many are fetched at once then depends on
+// the moment.
 void check_recv_groups(const ClusterWire& cluster, const Operation& operation, std::uint64_t posted,
-                       std::uint64_t under_way);
+                       std::uint64_t in_use);
 
 }  // namespace verbscope
