@@ -10,6 +10,7 @@ namespace verbscope::sim {
 namespace {
 
 constexpr std::uint64_t kMany = 1024;          // events: their objects do not stay in the processor's caches
+constexpr std::uint64_t kAhead = 8;            // buckets, a nanosecond: memory takes as long as some ten events
 constexpr std::uint64_t kObjectBytes = 1000;   // what an event looks at in a QP, the largest object
 constexpr std::uint64_t kArgumentBytes = 160;  // of a packet: what is in front of its data, and the first of them
 
@@ -80,12 +81,12 @@ void Engine::sort(std::uint64_t place) {
   unsorted_.clear(place);
 }
 
-// With many nodes the objects of an event have left the processor's caches since they were looked at last: asked for a
-// bucket ahead, they come while the events before it run.
+// With many nodes the objects of an event have left the processor's caches since they were looked at last: asked for
+// some buckets ahead, they come while the events before it run.
 void Engine::fetch_ahead(std::uint64_t place) {
   if (ahead_of_ != place) {
     ahead_of_ = place;
-    ahead_ = wheel_[(place + 1) % kBuckets].first;
+    ahead_ = wheel_[(place + kAhead) % kBuckets].first;
   }
   if (ahead_ == kNone) return;
   const Event& event = events_[ahead_];
