@@ -3,16 +3,24 @@
 #include <algorithm>
 #include <optional>
 
+#include "pcie_model/together.hpp"
+
 namespace verbscope {
 namespace {
 
 constexpr int kBatch = 16;
 constexpr int kSignalEvery = 64;
 
-Prediction predict_like(const Prediction& before, const VerbShape& shape) {
+Prediction predict_polled(const Prediction& before, const VerbShape& shape) {
   if (before.role == "receiver") return predict_receiver(before.wire, shape);
   if (before.role == "responder") return predict_responder(before.wire, shape);
   return predict_requester(before.wire, shape);
+}
+
+// With as many completion events for an operation as before.
+Prediction predict_like(const Prediction& before, const VerbShape& shape) {
+  const Prediction polled = predict_polled(before, shape);
+  return shape.events > 0 ? with_completion_events(polled, shape.events) : polled;
 }
 
 class Changes {

@@ -69,21 +69,13 @@ bool uses_blueflame(const ClusterWire& cluster, const VerbShape& shape, const Wq
   return shape.verb == Verb::read || empty_write || (shape.inlined && shape.payload.value > 0);
 }
 
-// The payload reaches host memory packet by packet.
-PciePerOp payload_write(const ClusterWire& cluster, const VerbShape& shape) {
+// The payload crosses the link packet by packet, each by `transfer`.
+PciePerOp by_packets(PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes), const ClusterWire& cluster,
+                     const VerbShape& shape) {
   const std::uint64_t begin = shape.payload_offset.value, mtu = cluster.mtu.value;
   PciePerOp cost;
-  add_weighted(cost, dma_write(cluster.pcie, begin, cluster.mtu), static_cast<double>(shape.payload.value / mtu));
-  add_weighted(cost, dma_write(cluster.pcie, begin, Bytes(shape.payload.value % mtu)), 1);
-  return cost;
-}
-
-// The payload leaves host memory packet by packet.
-PciePerOp payload_read(const ClusterWire& cluster, const VerbShape& shape) {
-  const std::uint64_t begin = shape.payload_offset.value, mtu = cluster.mtu.value;
-  PciePerOp cost;
-  add_weighted(cost, dma_read(cluster.pcie, begin, cluster.mtu), static_cast<double>(shape.payload.value / mtu));
-  add_weighted(cost, dma_read(cluster.pcie, begin, Bytes(shape.payload.value % mtu)), 1);
+  add_weighted(cost, transfer(cluster.pcie, begin, cluster.mtu), static_cast<double>(shape.payload.value / mtu));
+  add_weighted(cost, transfer(cluster.pcie, begin, Bytes(shape.payload.value % mtu)), 1);
   return cost;
 }
 
@@ -132,7 +124,7 @@ PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, co
     add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride * step, length), 1.0 / shape.post_list);
   }
   const bool sends_payload = shape.verb == Verb::send || shape.verb == Verb::write;
-  if (sends_payload && !shape.inlined) add_weighted(reads, payload_read(cluster, shape), 1);
+  if (sends_payload && !shape.inlined) add_weighted(reads, by_packets(dma_read, cluster, shape), 1);
   return reads;
 }
 
@@ -175,7 +167,7 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
   }
   if (shape.verb == Verb::read || is_atomic(shape.verb)) {
     const double written = comes_in_cqe(cluster, shape) ? 1 - 1.0 / shape.signal_every : 1;
-    add_weighted(out.pcie, payload_write(cluster, shape), written);
+    add_weighted(out.pcie, by_packets(dma_write, cluster, shape), written);
   }
   add_weighted(out.pcie, dma_write(cluster.pcie, 0, cluster.cqe_bytes), 1.0 / shape.signal_every);
   out.cpu = requester_stores(cluster, shape, wqe, out.method);
@@ -198,7 +190,7 @@ Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) 
   out.role = "receiver";
   out.shape = shape;
   add_recv(cluster, shape, out);
-  if (!comes_in_cqe(cluster, shape)) add_weighted(out.pcie, payload_write(cluster, shape), 1);
+  if (!comes_in_cqe(cluster, shape)) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
 
   const Bytes received = request_bytes(Verb::send, shape.transport, shape.payload, has_immediate(shape), cluster.mtu);
   set_bounds(out, cluster, {static_cast<double>(out.wqe_bytes.value), Bytes(0), received});
@@ -218,9 +210,9 @@ Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape)
   if (shape.immediate) add_recv(cluster, shape, out);
 
   PciePerOp reads;
-  if (shape.verb != Verb::write) add_weighted(reads, payload_read(cluster, shape), 1);
+  if (shape.verb != Verb::write) add_weighted(reads, by_packets(dma_read, cluster, shape), 1);
   add_weighted(out.pcie, reads, 1);
-  if (shape.verb != Verb::read) add_weighted(out.pcie, payload_write(cluster, shape), 1);
+  if (shape.verb != Verb::read) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
 
   const Bytes received = request_bytes(shape.verb, shape.transport, shape.payload, shape.immediate, cluster.mtu);
   const Bytes sent = response_bytes(shape.verb, shape.payload, cluster.mtu);

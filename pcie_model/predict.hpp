@@ -34,6 +34,7 @@ struct VerbShape {
   bool inline_recv = false;
   bool shared_recv_queue = false;   // RECVs are posted to a shared receive queue
   std::optional<int> ports_used{};  // all ports of the cluster when absent
+  double events = 0;  // completion events that the program sleeps for, of an operation: see with_completion_events
 };
 
 // What the CPU writes per operation for the driver's sake (payload preparation and polling are not the driver's).

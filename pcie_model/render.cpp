@@ -73,6 +73,7 @@ Json to_json(const VerbShape& shape) {
                {"rx_depth", shape.recv_queue_depth}, {"recv_inlined", shape.inline_recv},
                {"srq", shape.shared_recv_queue},     {"payload_offset", shape.payload_offset.value}};
   if (shape.post_step > 0) json["post_step"] = shape.post_step;
+  if (shape.events > 0) json["events_per_op"] = shape.events;
   if (shape.ports_used) json["ports_used"] = *shape.ports_used;
   return json;
 }
@@ -95,6 +96,7 @@ VerbShape shape_from_json(const Json& config, const std::string& where) {
   const bool fits = can_inline && shape.payload.value > 0 && shape.payload <= shape.max_inline_cap;
   shape.inlined = fields.optional<bool>("inlined", fits);
   shape.post_list = fields.optional<int>("post_list", shape.post_list);
+  shape.events = fields.optional<double>("events_per_op", 0);
   shape.post_step = fields.optional<int>("post_step", 0);
   shape.signal_every = fields.optional<int>("signal_every", shape.signal_every);
   shape.send_queue_depth = fields.optional<int>("tx_depth", shape.send_queue_depth);

@@ -65,7 +65,9 @@ Prediction with_completion_events(const Prediction& prediction, double per_op) {
   event.cpu.mmio_bytes = static_cast<double>(kArmDoorbell.value);
   event.cpu.stores = 1;
   set_bounds(event, prediction.wire, {});
-  return predict_together(prediction.role, {{prediction}, {event, per_op}});
+  Prediction out = predict_together(prediction.role, {{prediction}, {event, per_op}});
+  out.shape.events = per_op;
+  return out;
 }
 
 }  // namespace verbscope

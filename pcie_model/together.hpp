@@ -20,7 +20,7 @@ Prediction predict_together(const std::string& role, const std::vector<Predicted
 
 // `prediction` of a program that sleeps on completion events, so many for an operation. For each it arms its completion
 // queue by a doorbell, and the adapter writes an entry of the event queue and an interrupt. What the kernel does for an
-// event is not counted.
+// event is not counted. Its shape says so.
 Prediction with_completion_events(const Prediction& prediction, double per_op);
 
 }  // namespace verbscope

@@ -1,6 +1,6 @@
-#include "common/clock.hpp"
 #include "microbench/frame/conductor.hpp"
 #include "microbench/frame/host_steps.hpp"
+#include "microbench/frame/host_window.hpp"
 
 namespace verbscope {
 
@@ -33,9 +33,7 @@ void run_client_steps(const HostSide& side, Outcome& outcome) {
   conductor.await(server, "go");
   conductor.start();
   collector.attach(conductor.thread_ids());
-  Picos begin{0}, window{0};
-  CpuSeconds cpu, used;
-  std::uint64_t armed = 0, armings = 0;
+  HostWindow window(role, collector);
   for (Phase phase = Phase::warmup; phase != Phase::stop;) {
     const Json body = conductor.await(server, "phase");
     const auto name = JsonFields(body, "message phase").require<std::string>("phase");
@@ -43,15 +41,9 @@ void run_client_steps(const HostSide& side, Outcome& outcome) {
     if (said == phase) continue;
     phase = said;
     if (phase == Phase::measure) {
-      collector.begin_window();
-      begin = TscClock::now();
-      cpu = process_cpu();
-      armed = role.armed();
+      window.begin();
     } else {
-      window = TscClock::now() - begin;
-      used = process_cpu() - cpu;
-      armings = role.armed() - armed;
-      collector.end_window();
+      window.end();
     }
     conductor.turn(phase);
     if (phase == Phase::measure && role.counted()) {
@@ -65,9 +57,8 @@ void run_client_steps(const HostSide& side, Outcome& outcome) {
   delivery.expected = JsonFields(sent, "message sent").require<std::uint64_t>("messages");
   conductor.finish(delivery.expected);
   delivery = role.delivery(delivery.expected);
-  outcome.result = role_result(role, window, side.cores, outcome.failure);
-  outcome.result["cpu"] = cpu_json(used, window);
-  if (plan.operation.events) outcome.result["cq_armings"] = armings;
+  outcome.result = role_result(role, window.time(), side.cores, outcome.failure);
+  window.put_use(outcome.result);
   outcome.result.update(delivery_json(delivery, plan.operation.validate));
   Json report = outcome.result;
   report["checked"] = delivery.checked;

@@ -1,6 +1,6 @@
-#include "common/clock.hpp"
 #include "microbench/frame/conductor.hpp"
 #include "microbench/frame/host_steps.hpp"
+#include "microbench/frame/host_window.hpp"
 
 namespace verbscope {
 
@@ -39,18 +39,13 @@ class ServerRun {
     collector_.attach(conductor_.thread_ids());
     conductor_.each_second([this] { tell_phase("warmup"); });
     if (!no_warmup) conductor_.wait_for(plan_.schedule.warmup, "the end of the warm-up");
-    collector_.begin_window();
-    const Picos begin = TscClock::now();
-    const CpuSeconds cpu = process_cpu();
-    const std::uint64_t armed = role_.armed();
+    HostWindow window(role_, collector_);
+    window.begin();
     conductor_.turn(Phase::measure);
     tell_phase("measure");
     conductor_.each_second([this] { tell_phase("measure"); });
     wait_for_window();
-    const Picos window = TscClock::now() - begin;
-    const CpuSeconds used = process_cpu() - cpu;
-    const std::uint64_t armings = role_.armed() - armed;
-    collector_.end_window();
+    window.end();
     conductor_.each_second(nullptr);
     // Receivers see their window's end in traffic that still flows, so those that send to them are stopped afterwards.
     const bool receives = role_.counted() && !role_.sends();
@@ -59,9 +54,8 @@ class ServerRun {
     conductor_.wait_until("the first completion after the window", false, [this] { return role_.windows_closed(); });
     if (receives) tell_phase("stop");
     conductor_.wait_until("the last completions", false, [this] { return role_.active_ended(); });
-    outcome.result = role_result(role_, window, cores_, outcome.failure);
-    outcome.result["cpu"] = cpu_json(used, window);
-    if (plan_.operation.events) outcome.result["cq_armings"] = armings;
+    outcome.result = role_result(role_, window.time(), cores_, outcome.failure);
+    window.put_use(outcome.result);
   }
 
   void wait_for_window() {

@@ -1,5 +1,7 @@
 // The limit and the advice, from records by hand whose loads are known.
 #include "analysis/explain.hpp"
+#include "analysis/shape_changes.hpp"
+#include "pcie_model/together.hpp"
 #include "tests/analysis/records.hpp"
 
 namespace verbscope {
@@ -219,6 +221,19 @@ TEST(Points, IdsDependOnThePointAlone) {
   const std::vector<Record> both{record, again};
   ASSERT_EQ(last_of_each_point(both).size(), 1u);
   EXPECT_EQ(last_of_each_point(both)[0], &both[1]);
+}
+
+// Half an arming doorbell for an operation, whatever else is changed: what polls again is no change of the post.
+TEST(ShapeChanges, KeepTheCompletionEvents) {
+  const Prediction before = with_completion_events(predict_requester(cib(), inline_send()), 0.5);
+  const std::vector<ShapeChange> changes = shape_changes(before, 64);
+  ASSERT_GE(changes.size(), 3u);
+  for (const ShapeChange& change : changes) {
+    VerbShape polled = change.after.shape;
+    polled.events = 0;
+    EXPECT_EQ(change.after.pcie.mmio_doorbells - predict_requester(cib(), polled).pcie.mmio_doorbells, 0.5)
+        << change.text;
+  }
 }
 
 }  // namespace

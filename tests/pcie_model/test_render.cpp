@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "pcie_model/render.hpp"
+#include "pcie_model/together.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {
@@ -80,6 +81,7 @@ TEST(Render, WhereThePayloadAndTheListsBeginIsKept) {
   const Prediction again = prediction_from_json(to_json(p), "again");
   EXPECT_EQ(again.shape.payload_offset, Bytes(68));
   EXPECT_EQ(again.shape.post_step, 1);
+  EXPECT_EQ(prediction_from_json(to_json(with_completion_events(p, 0.25)), "again").shape.events, 0.25);
 }
 
 TEST(Render, WqeTableAndJsonShowThePublishedFigures) {

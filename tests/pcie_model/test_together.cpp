@@ -53,6 +53,7 @@ TEST(CompletionEvents, AreADoorbellAnEntryAndAnInterrupt) {
   const Prediction polled = predict_requester(wide_mlx5(), gather_shape(Verb::read, Transport::rc, 64, 1));
   const Prediction woken = with_completion_events(polled, 0.5);
   EXPECT_EQ(woken.role, "requester");
+  EXPECT_EQ(woken.shape.events, 0.5);
   EXPECT_EQ(woken.pcie.mmio_doorbells, 0.5);
   EXPECT_EQ(woken.pcie.dma_write_full_lines, 2 + 0.5);
   EXPECT_EQ(woken.pcie.dma_write_partial_lines, 0.5);
