@@ -59,8 +59,7 @@ std::function<int()> add_plot_command(CLI::App& command) {
     });
     options->request.out = options->out;
     const std::string script = plot_script(records, options->request);
-    write_text(options->out, "");  // where gnuplot cannot write, it prints the figure instead
-    run_gnuplot(script);
+    draw_plot(script, options->out);
     fmt::print("{}\n", options->out);
     return 0;
   };

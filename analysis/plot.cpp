@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -92,11 +93,16 @@ std::string terminal(const std::filesystem::path& out) {
   fail("--out {}: expected a name that ends in .svg or .pdf", out.string());
 }
 
+// Where the figure is while it is drawn.
+std::string unfinished(const std::filesystem::path& out) {
+  return out.string() + ".part";
+}
+
 }  // namespace
 
 std::string plot_script(const std::vector<const Record*>& records, const PlotRequest& request) {
   std::string script =
-      fmt::format("set terminal {}\nset output {}\n", terminal(request.out), quoted(request.out.string()));
+      fmt::format("set terminal {}\nset output {}\n", terminal(request.out), quoted(unfinished(request.out)));
   const std::string x = config_key(records, request.x);
   const std::vector<Curve> curves = curves_of(records, x, request);
   if (curves.empty()) fail("no record has numbers for both {} (an option) and {} (a result)", request.x, request.y);
@@ -119,6 +125,8 @@ std::string plot_script(const std::vector<const Record*>& records, const PlotReq
   return script + plots + "\n";
 }
 
+namespace {
+
 void run_gnuplot(const std::string& script) {
   std::signal(SIGPIPE, SIG_IGN);  // no gnuplot: writing fails, and pclose says why
   std::FILE* pipe = ::popen("gnuplot", "w");
@@ -129,6 +137,21 @@ void run_gnuplot(const std::string& script) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSuchCommand)
     fail("gnuplot is not installed (Debian: gnuplot-nox)");
   if (!written || status != 0) fail("gnuplot failed; what it said is above");
+}
+
+}  // namespace
+
+void draw_plot(const std::string& script, const std::filesystem::path& out) {
+  const std::filesystem::path part = unfinished(out);
+  // Where gnuplot cannot write, it prints the figure instead.
+  if (!std::ofstream(part)) throw_errno(fmt::format("cannot write {}", out.string()), errno);
+  try {
+    run_gnuplot(script);
+  } catch (const Error&) {
+    std::filesystem::remove(part);
+    throw;
+  }
+  std::filesystem::rename(part, out);
 }
 
 }  // namespace verbscope

@@ -21,7 +21,8 @@ struct PlotRequest {
 // for a file that is neither SVG nor PDF.
 std::string plot_script(const std::vector<const Record*>& records, const PlotRequest& request);
 
-// Runs gnuplot on the script. Throws Error when there is no gnuplot or it fails.
-void run_gnuplot(const std::string& script);
+// Has gnuplot draw the script, which is that of `out`. Throws Error when there is no gnuplot or it fails: a figure that
+// was there before is left as it is.
+void draw_plot(const std::string& script, const std::filesystem::path& out);
 
 }  // namespace verbscope

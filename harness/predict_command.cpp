@@ -19,7 +19,7 @@ struct PredictOptions {
   std::optional<int> pcie_gen, pcie_lanes;
   std::string verb = "send", connection = "UD";
   std::optional<std::uint64_t> size;
-  std::uint64_t inline_size = 0, inline_recv = 0;
+  std::uint64_t inline_size = 0, inline_recv = 0, payload_offset = 0;
   bool header_only = false, immediate = false, srq = false, receiver = false, responder = false, json = false;
   int post_list = 1, signal_every = 1, tx_depth = 128, rx_depth = 512;
 };
@@ -40,7 +40,8 @@ VerbShape shape_of(const PredictOptions& options) {
             {"post_list", options.post_list},
             {"signal_every", options.signal_every},
             {"tx_depth", options.tx_depth},
-            {"rx_depth", options.rx_depth}};
+            {"rx_depth", options.rx_depth},
+            {"payload_offset", options.payload_offset}};
   if (options.size) json["size"] = *options.size;
   return shape_from_json(json, "predict");
 }
@@ -124,6 +125,10 @@ std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOption
       command.add_option("--inline_recv", o.inline_recv, "payloads up to this size arrive in the CQE")
           ->check(CLI::Range(0, 1 << 12)),
       command.add_flag("--srq", o.srq, "RECVs in a shared receive queue"),
+      command
+          .add_option("--payload_offset", o.payload_offset,
+                      "where the payload begins, in bytes behind the beginning of a page")
+          ->check(CLI::Range(0, 4095)),
   };
 }
 

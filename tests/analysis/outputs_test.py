@@ -7,6 +7,7 @@ Exits with 77 (skipped) where there is no gnuplot or no matplotlib.
 import csv
 import io
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -26,6 +27,17 @@ def plot_times(folder, verbscope):
         verbscope("plot", folder / "times.jsonl", "--x", name, "-o", folder / "times.svg")
         figure = (folder / "times.svg").read_text()
         assert ">duration_s<" in figure and figure.count("SIMULATED") == 1, figure
+
+
+def without_gnuplot(binaries, results, folder):
+    """The figure that was there before stays, and none is begun that is not there yet."""
+    before = (folder / "p.svg").read_bytes()
+    for figure in (folder / "p.svg", folder / "new.svg"):
+        refused = subprocess.run([binaries / "verbscope", "plot", results, "--x", "size", "-o", figure], check=False,
+                                 capture_output=True, text=True, timeout=120, env={**os.environ, "PATH": str(folder)})
+        assert refused.returncode == 1 and "gnuplot is not installed" in refused.stderr, refused
+    assert (folder / "p.svg").read_bytes() == before
+    assert not list(folder.glob("new.svg*")) and not list(folder.glob("*.part"))
 
 
 def main():
@@ -73,6 +85,7 @@ def main():
         refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
         assert refused.returncode == 1 and refused.stdout == "", refused
         assert refused.stderr.count("\n") == 1 and "no folder/p.svg" in refused.stderr, refused
+        without_gnuplot(binaries, results, folder)
         subprocess.run([root / "docs/examples/plot_records.py", results, "size", folder / "p.png"], check=True, timeout=120)
         assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
     print("1 passed, 0 failed")

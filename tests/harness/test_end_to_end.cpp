@@ -155,6 +155,16 @@ TEST(EndToEnd, PredictReproducesTheFiguresOfThePaper) {
   EXPECT_THAT(table, testing::HasSubstr("published: mmio_limit_mops = 87.5"));
 }
 
+// 64 bytes lie in one line, or, from offset 4 on, in two.
+TEST(EndToEnd, PredictTakesWhereThePayloadBegins) {
+  for (const auto& [offset, lines] : {std::pair{"0", 1}, {"4", 2}, {"4032", 1}}) {
+    const Ran ran = run({"predict", "--cluster", "cib", "--verb", "write", "-c", "RC", "-s", "64", "--payload_offset",
+                         offset, "--responder", "--json"});
+    const Json pcie = Json::parse(ran.out).at("pcie_per_op");
+    EXPECT_EQ(pcie.at("dma_write_full_lines").get<double>() + pcie.at("dma_write_partial_lines").get<double>(), lines);
+  }
+}
+
 TEST(EndToEnd, PredictNamesTheOptionThatIsWrong) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"-c", "RC", "-s", "60", "--inline_recv", "-1"}, "--inline_recv: Value -1 not in range"},

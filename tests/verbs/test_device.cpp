@@ -133,11 +133,15 @@ TEST(Srq, RefusalSaysWhatTheDeviceOffers) {
 TEST(InlineRecv, BeyondTheDevice) {
   MockDevice mock;
   const Device device(mock, "");
-  EXPECT_CALL(mock, set_inline_recv(_, 32)).WillOnce(Return(0)).WillOnce(Return(EOPNOTSUPP)).WillOnce(Return(EINVAL));
+  EXPECT_CALL(mock, set_inline_recv(_, 32)).WillOnce(Return(0)).WillOnce(Return(EOPNOTSUPP));
   EXPECT_EQ(error_of([&] { set_inline_recv(device, 32); }), "(nothing thrown)");
   EXPECT_EQ(error_of([&] { set_inline_recv(device, 32); }), "not supported by mock0: inline receive");
-  EXPECT_EQ(error_of([&] { set_inline_recv(device, 32); }),
-            "not supported by mock0: inline receive of 32 bytes, that is too many");
+  EXPECT_CALL(mock, set_inline_recv(_, testing::Gt(60u))).WillRepeatedly(Return(EINVAL));
+  EXPECT_CALL(mock, set_inline_recv(_, testing::Le(60u))).WillRepeatedly(Return(0));
+  for (const std::uint32_t bytes : {61, 64, 1000}) {
+    EXPECT_EQ(error_of([&] { set_inline_recv(device, bytes); }),
+              fmt::format("not supported by mock0: inline receive of {} bytes, it offers up to 60", bytes));
+  }
 }
 
 TEST(Mr, RefusalNamesTheSize) {
