@@ -72,13 +72,16 @@ function drawRate() {
   const drawn = curves.slice(0, maxCurves);
   const markers = drawn.reduce((sum, [, curve]) => sum + curve.length, 0) <= maxMarkers;
   const series = drawn.flatMap(([name, curve], i) => curveSeries(name, curve, i, markers));
+  const long = drawn.filter(([, curve]) => curve.length > 1);
+  const listed = long.length ? long : drawn;
   const logarithmic = element("log").checked && series.every((one) => one.data.every(([x]) => x > 0));
   draw("rate-chart", {
-    heading: marked("Rate of " + benchmark + ", Mops", some), series, legend: { data: drawn.map(([name]) => name) },
+    heading: marked("Rate of " + benchmark + ", Mops", some), series, legend: { data: listed.map(([name]) => name) },
     xAxis: { type: logarithmic ? "log" : "value", name: option, scale: true }, yAxis: { type: "value", name: "Mops" },
     tooltip: { formatter: (at) => at.seriesId + "\n" + option + " = " + at.value[0] + ": " + digits(at.value[1]) + " Mops" },
   });
   const notes = ["Dashed: the model's bound. Open diamonds: published."];
+  if (listed.length < drawn.length) notes.push("Curves of a single point are not in the legend: point at them.");
   if (curves.length > maxCurves) notes.push("The " + maxCurves + " longest of " + curves.length + " curves: filter the points to see others.");
   if (!markers) notes.push("More than " + maxMarkers + " points: filter them to see each.");
   element("rate-note").textContent = notes.join(" ");

@@ -162,6 +162,16 @@ def check_charts(page):
            "a click in the legend hides a curve")
 
 
+def check_legend(page):
+    """The record with other cores than all others is a curve of its own, of one point, which has no place in the legend."""
+    names = page.run("JSON.parse(element('rate-chart').dataset.series)")
+    listed = page.run("charts['rate-chart'].getOption().legend[0].data")
+    alone = [name for name in names if HOSTILE in name]
+    expect(len(alone) == 1 and len(listed) == len(names) - 1, "a curve of one point is drawn")
+    expect(set(listed) == set(names) - set(alone), "but is not in the legend")
+    expect("of a single point" in page.run("element('rate-note').textContent"), "and the note says so")
+
+
 def check_keyboard(page):
     page.run("(document.querySelector('#table tbody tr').focus(), 1)")
     page.run("(document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true})), 1)")
@@ -251,6 +261,7 @@ def main():
         check_filter(page, total)
         check_sort(page)
         check_charts(page)
+        check_legend(page)
         check_keyboard(page)
         check_theme(page, folder)
         check_print(page, total)
