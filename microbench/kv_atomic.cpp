@@ -94,9 +94,19 @@ class KvAtomic final : public Benchmark {
   void finish(Outcome& outcome) const override { kv_finish(outcome); }
   std::string report(const Json& result) const override { return kv_text(result); }
 
-  // Without what retries cost.
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
     const double puts = kv_.put_percent / 100.0;
+    return predict_mix(cluster, op, ports, {.gets = 1 - puts, .puts = puts});
+  }
+  // What was drawn, and what was done again because another had the lock or wrote, is known after the run only.
+  Prediction predict_run(const ClusterWire& cluster, const Operation& op, int ports,
+                         const Json& result) const override {
+    const std::optional<KvMix> mix = kv_mix(result);
+    return mix ? predict_mix(cluster, op, ports, *mix) : predict(cluster, op, ports);
+  }
+
+ private:
+  Prediction predict_mix(const ClusterWire& cluster, const Operation& op, int ports, const KvMix& mix) const {
     std::vector<PredictedPart> parts;
     const auto add = [&](Verb verb, Bytes payload, double per_op) {
       if (per_op <= 0) return;
@@ -105,13 +115,13 @@ class KvAtomic final : public Benchmark {
       shape.payload = payload;
       parts.push_back({predict_responder(cluster, shape), per_op});
     };
-    add(Verb::read, Bytes(op.payload), 1 - puts);
-    add(Verb::fetch_add, kAtomicOperand, 2 * puts);
-    if (!kv_.emulate) add(Verb::write, Bytes(op.payload), puts);
+    add(Verb::read, Bytes(op.payload), mix.gets);
+    add(Verb::fetch_add, kAtomicOperand, 2 * mix.puts);
+    if (!kv_.emulate) add(Verb::write, Bytes(op.payload), mix.puts);
+    add(Verb::read, Bytes(kKvWord), mix.looks);
     return predict_together("responder", parts);
   }
 
- private:
   KvOptions kv_;
 };
 

@@ -45,7 +45,7 @@ struct KvOperation {
   Picos begin{0};
 };
 
-// Over the whole run, but for the last two.
+// Over the whole run, but for those of the window.
 struct KvCounts {
   std::uint64_t gets = 0, puts = 0;
   std::uint64_t lock_retries = 0;  // looks at a lock that was still taken
@@ -55,6 +55,7 @@ struct KvCounts {
   std::uint64_t given_up = 0;      // GETs whose value stayed torn for the lease
   std::uint64_t wrong = 0;         // values of no version of the key; locks that somebody took away from their holder
   std::uint64_t window_gets = 0, window_puts = 0;
+  std::uint64_t window_looks = 0, window_torn = 0;  // READs of locks, and of values that were torn
 };
 
 struct KvState {
@@ -128,6 +129,7 @@ inline bool end_read(KvState& s, std::uint64_t index, Picos now, RunEnd& end) {
   const KvReading reading = s.values.look_at(op.value, op.key);
   if (reading.finding == KvFinding::torn) {
     ++s.counts.torn_reads;
+    if (s.measuring) ++s.counts.window_torn;
     if (now - op.begin <= s.lease) return post_kv(s, index, op.read, KvStep::reading, end);
     ++s.counts.given_up;
   }
@@ -169,6 +171,7 @@ inline bool advance_kv(KvState& s, std::uint64_t index, Picos now, RunEnd& end) 
       op.ticket = next_ticket(*op.word);
       return await_turn(s, index, *op.word, now, end);
     case KvStep::waiting:
+      if (s.measuring) ++s.counts.window_looks;
       return await_turn(s, index, *op.word, now, end);
     case KvStep::skipping:
       if (*op.word == op.skip.wr.atomic.compare_add) ++s.counts.skipped;

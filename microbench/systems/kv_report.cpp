@@ -15,10 +15,12 @@ struct Key {
   std::uint64_t KvCounts::*count;
 };
 // Summed over threads, then over clients.
-constexpr std::array<Key, 10> kCounted = {{{"gets", &KvCounts::gets},
+constexpr std::array<Key, 12> kCounted = {{{"gets", &KvCounts::gets},
                                            {"puts", &KvCounts::puts},
                                            {"get_ops", &KvCounts::window_gets},
                                            {"put_ops", &KvCounts::window_puts},
+                                           {"lock_look_ops", &KvCounts::window_looks},
+                                           {"torn_read_ops", &KvCounts::window_torn},
                                            {"lock_retries", &KvCounts::lock_retries},
                                            {"torn_reads", &KvCounts::torn_reads},
                                            {"reads_given_up", &KvCounts::given_up},
@@ -102,6 +104,22 @@ Json kv_results(const std::vector<const Workload*>& threads) {
     json[histogram_key(kKinds[i])] = latency[i].pack();
   }
   return json;
+}
+
+std::optional<KvMix> kv_mix(const Json& result) {
+  std::uint64_t gets = 0, puts = 0, looks = 0, torn = 0;
+  for (const Json& client : result.at("clients")) {
+    const Json& theirs = client.at("result");
+    gets += theirs.value("get_ops", 0ull);
+    puts += theirs.value("put_ops", 0ull);
+    looks += theirs.value("lock_look_ops", 0ull);
+    torn += theirs.value("torn_read_ops", 0ull);
+  }
+  if (gets + puts == 0) return std::nullopt;
+  const auto all = static_cast<double>(gets + puts);
+  return KvMix{.gets = static_cast<double>(gets + torn) / all,
+               .puts = static_cast<double>(puts) / all,
+               .looks = static_cast<double>(looks) / all};
 }
 
 void kv_finish(Outcome& outcome) {

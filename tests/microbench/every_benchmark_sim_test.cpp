@@ -75,7 +75,10 @@ INSTANTIATE_TEST_SUITE_P(
         "sequencer --design herd --threads 4 -D 4ms", "sequencer --design herd --batching --threads 4 -q 3 -D 4ms",
         "sequencer --design spec --threads 4 -D 4ms", "sequencer --design spec --batching --threads 4 -D 4ms",
         "sequencer --design atomic -D 4ms", "kv_atomic --put_percent 0 --keys 16384 --pages 2m -q 8 -D 4ms",
-        "kv_atomic --put_percent 100 --keys 16384 --pages 2m -q 8 -D 4ms"));
+        "kv_atomic --put_percent 100 --keys 16384 --pages 2m -q 8 -D 4ms",
+        // locks that are taken, and values of which a READ sees a half
+        "kv_atomic --put_percent 50 --keys 64 --pages 2m -q 8 -D 4ms",
+        "kv_atomic --put_percent 50 --keys 4 --pages 2m -q 4 -s 16384 -D 20ms"));
 
 // A receive queue that cannot keep a whole group of RECVs at hand has no closed form, and the record says so.
 TEST(NoModel, OfAReceiveQueueTooShortForGroups) {
