@@ -147,11 +147,13 @@ void draw_plot(const std::string& script, const std::filesystem::path& out) {
   if (!std::ofstream(part)) throw_errno(fmt::format("cannot write {}", out.string()), errno);
   try {
     run_gnuplot(script);
+    std::error_code error;
+    std::filesystem::rename(part, out, error);
+    if (error) fail("cannot write {}: {}", out.string(), error.message());
   } catch (const Error&) {
     std::filesystem::remove(part);
     throw;
   }
-  std::filesystem::rename(part, out);
 }
 
 }  // namespace verbscope

@@ -85,6 +85,10 @@ def main():
         refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
         assert refused.returncode == 1 and refused.stdout == "", refused
         assert refused.stderr.count("\n") == 1 and "no folder/p.svg" in refused.stderr, refused
+        (folder / "folder.svg").mkdir()
+        command[-1] = folder / "folder.svg"
+        refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+        assert refused.returncode == 1 and "folder.svg: Is a directory" in refused.stderr, refused
         without_gnuplot(binaries, results, folder)
         subprocess.run([root / "docs/examples/plot_records.py", results, "size", folder / "p.png"], check=True, timeout=120)
         assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
