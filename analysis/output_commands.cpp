@@ -58,8 +58,7 @@ std::function<int()> add_plot_command(CLI::App& command) {
       return !options->benchmark.empty() && record->benchmark != options->benchmark;
     });
     options->request.out = options->out;
-    const std::string script = plot_script(records, options->request);
-    draw_plot(script, options->out);
+    draw_plot(records, options->request);
     fmt::print("{}\n", options->out);
     return 0;
   };

@@ -98,8 +98,7 @@ std::string unfinished(const std::filesystem::path& out) {
   return out.string() + ".part";
 }
 
-}  // namespace
-
+// The input for gnuplot, which leaves the figure in unfinished(request.out).
 std::string plot_script(const std::vector<const Record*>& records, const PlotRequest& request) {
   std::string script =
       fmt::format("set terminal {}\nset output {}\n", terminal(request.out), quoted(unfinished(request.out)));
@@ -125,8 +124,6 @@ std::string plot_script(const std::vector<const Record*>& records, const PlotReq
   return script + plots + "\n";
 }
 
-namespace {
-
 void run_gnuplot(const std::string& script) {
   std::signal(SIGPIPE, SIG_IGN);  // no gnuplot: writing fails, and pclose says why
   std::FILE* pipe = ::popen("gnuplot", "w");
@@ -141,15 +138,16 @@ void run_gnuplot(const std::string& script) {
 
 }  // namespace
 
-void draw_plot(const std::string& script, const std::filesystem::path& out) {
-  const std::filesystem::path part = unfinished(out);
+void draw_plot(const std::vector<const Record*>& records, const PlotRequest& request) {
+  const std::string script = plot_script(records, request);
+  const std::filesystem::path part = unfinished(request.out);
   // Where gnuplot cannot write, it prints the figure instead.
-  if (!std::ofstream(part)) throw_errno(fmt::format("cannot write {}", out.string()), errno);
+  if (!std::ofstream(part)) throw_errno(fmt::format("cannot write {}", request.out.string()), errno);
   try {
     run_gnuplot(script);
     std::error_code error;
-    std::filesystem::rename(part, out, error);
-    if (error) fail("cannot write {}: {}", out.string(), error.message());
+    std::filesystem::rename(part, request.out, error);
+    if (error) fail("cannot write {}: {}", request.out.string(), error.message());
   } catch (const Error&) {
     std::filesystem::remove(part);
     throw;

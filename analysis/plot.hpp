@@ -16,13 +16,10 @@ struct PlotRequest {
   bool logarithmic = false;     // the horizontal axis
 };
 
-// The input for gnuplot: a curve for each fabric and set of other options, points in order of x, model bounds as dashed
-// lines (of rate_mops). A title says when a curve is simulated. Throws Error when no record has x and y as numbers, and
-// for a file that is neither SVG nor PDF.
-std::string plot_script(const std::vector<const Record*>& records, const PlotRequest& request);
-
-// Has gnuplot draw the script, which is that of `out`. Throws Error when there is no gnuplot or it fails: a figure that
-// was there before is left as it is.
-void draw_plot(const std::string& script, const std::filesystem::path& out);
+// Has gnuplot draw a curve for each fabric and set of other options, points in order of x, model bounds as dashed lines
+// (of rate_mops). A title says when a curve is simulated. Throws Error when no record has x and y as numbers, for a
+// file that is neither SVG nor PDF, and when there is no gnuplot or it fails: a figure that was there before is left as
+// it is.
+void draw_plot(const std::vector<const Record*>& records, const PlotRequest& request);
 
 }  // namespace verbscope

@@ -34,6 +34,14 @@ std::string histogram_key(const std::string& kind) {
   return kind + "_lat_packed";
 }
 
+std::uint64_t sum_over_clients(const Json& result, const char* key) {
+  std::uint64_t sum = 0;
+  for (const Json& client : result.at("clients")) {
+    sum += JsonFields(client.at("result"), "result of " + client.value("node", "")).require<std::uint64_t>(key);
+  }
+  return sum;
+}
+
 Json server_results(const KvServer& server) {
   return Json{{"records_locked", server.locked()},
               {"records_inconsistent", server.inconsistent()},
@@ -107,32 +115,20 @@ Json kv_results(const std::vector<const Workload*>& threads) {
 }
 
 std::optional<KvMix> kv_mix(const Json& result) {
-  std::uint64_t gets = 0, puts = 0, looks = 0, torn = 0;
-  for (const Json& client : result.at("clients")) {
-    const Json& theirs = client.at("result");
-    gets += theirs.value("get_ops", 0ull);
-    puts += theirs.value("put_ops", 0ull);
-    looks += theirs.value("lock_look_ops", 0ull);
-    torn += theirs.value("torn_read_ops", 0ull);
-  }
-  if (gets + puts == 0) return std::nullopt;
-  const auto all = static_cast<double>(gets + puts);
-  return KvMix{.gets = static_cast<double>(gets + torn) / all,
-               .puts = static_cast<double>(puts) / all,
-               .looks = static_cast<double>(looks) / all};
+  const auto sum = [&result](const char* key) { return static_cast<double>(sum_over_clients(result, key)); };
+  const double gets = sum("get_ops"), puts = sum("put_ops"), all = gets + puts;
+  if (all <= 0) return std::nullopt;
+  return KvMix{.gets = (gets + sum("torn_read_ops")) / all, .puts = puts / all, .looks = sum("lock_look_ops") / all};
 }
 
 void kv_finish(Outcome& outcome) {
   Json& result = outcome.result;
-  for (const Key& key : kCounted) result[key.name] = 0;
+  for (const Key& key : kCounted) result[key.name] = sum_over_clients(result, key.name);
   for (const char* rate : kRates) result[rate] = 0.0;
   std::array<Histogram, 2> latency;
   for (Json& client : result.at("clients")) {
     Json& theirs = client.at("result");
     JsonFields fields(theirs, "result of " + client.value("node", ""));
-    for (const Key& key : kCounted) {
-      result[key.name] = result.value(key.name, 0ull) + fields.require<std::uint64_t>(key.name);
-    }
     for (const char* rate : kRates) result[rate] = result.value(rate, 0.0) + fields.require<double>(rate);
     for (std::size_t i = 0; i < 2; ++i) {
       const std::string key = histogram_key(kKinds[i]);
