@@ -228,18 +228,28 @@ int post_send_all(ibv_qp* verbs_qp, ibv_send_wr* list) {
   return post_send(verbs_qp, list, &bad);
 }
 
+namespace {
+
+// Whether the world must catch up with a thread that polls at `clock`, before it can be said what it gets. A CQE is
+// known for a while before the program can see it; but what the completions tell of must be in memory.
+bool must_catch_up(Nic& nic, SimCq& cq, int entries, Picos clock) {
+  const Picos now = nic.engine().now();
+  if (clock > now + nic.bus().write_latency()) return true;
+  if (nic.writes_under_way() == 0 || cq.waiting() == 0 || entries <= 0) return false;
+  const std::uint64_t taken = std::min(cq.waiting(), static_cast<std::uint64_t>(entries));
+  return cq.at(cq.polled).visible <= clock && cq.at(cq.polled + taken - 1).visible > now;
+}
+
+}  // namespace
+
 int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
   SimCq& cq = *static_cast<SimCq*>(verbs_cq);
   Nic& nic = *static_cast<SimContext*>(cq.context)->nic;
   SimThread* thread = nic.running_thread();
   const HostProfile& host = nic.profile().host;
-  const auto wanted = static_cast<std::uint64_t>(std::max(entries, 0));
   if (thread != nullptr) {
     thread->spend(host.poll_call);
-    // When enough can be seen already, what happens up to the thread's time cannot change what it gets; but what the
-    // completions tell of must be in memory.
-    const Picos there = nic.writes_under_way() == 0 ? thread->clock() : nic.engine().now();
-    if (cq.waiting() < wanted || cq.at(cq.polled + wanted - 1).visible > there) thread->sync();
+    if (must_catch_up(nic, cq, entries, thread->clock())) thread->sync();
   }
   const Picos now = thread != nullptr ? thread->clock() : nic.engine().now();
   int taken = 0;

@@ -44,6 +44,9 @@ class PcieBus {
   // NIC: writes to host memory; yields when the bytes can be seen there. Order is kept.
   Picos dma_write(std::uint64_t address, std::uint64_t bytes);
 
+  // What a write takes at least until its bytes can be seen.
+  Picos write_latency() const { return propagation_ + host_.memory_write; }
+
   // NIC: when a unit that has just written may go on; now unless its posted writes have run out of credits.
   Picos posted_credit_at() const;
 
