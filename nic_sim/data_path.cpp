@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "nic_sim/mmio.hpp"
 #include "nic_sim/nic.hpp"
 #include "nic_sim/send_layout.hpp"
 
@@ -130,39 +131,6 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
   return layout.size();
 }
 
-}  // namespace
-
-Picos ring_doorbell(Nic& nic, SimThread* thread, Bytes size) {
-  if (thread != nullptr) {
-    thread->stall_until(thread->buffer_free_for(1));
-    thread->sync();
-  }
-  const Picos departed = nic.bus().mmio_write(size.value);
-  if (thread != nullptr) {
-    thread->line_departs(departed);
-    thread->spend(nic.profile().host.doorbell);
-  }
-  return departed;
-}
-
-namespace {
-
-// BlueFlame: the CPU writes the WQE itself, line by line, as write-combining buffers are free.
-Picos write_by_blueflame(Nic& nic, SimThread* thread, std::uint64_t lines) {
-  const HostProfile& host = nic.profile().host;
-  if (thread != nullptr) {
-    thread->stall_until(thread->buffer_free_for(std::min(lines, host.wc_buffers)));
-    thread->sync();
-  }
-  Picos departed{0};
-  for (std::uint64_t i = 0; i < lines; ++i) {
-    departed = nic.bus().mmio_write(kCacheLine.value);
-    if (thread != nullptr) thread->line_departs(departed);
-  }
-  if (thread != nullptr) thread->spend(host.wc_line * static_cast<std::int64_t>(lines));
-  return departed;
-}
-
 // rdma-core 44, mlx5_post_send and mlx4_post_send: BlueFlame for a lone WQE of more than one 16-byte unit that is small
 // enough, on mlx4 only with inline data, for which it takes a READ and a WRITE without data too; otherwise a doorbell.
 bool goes_by_blueflame(const SimQp& qp, const SendWqe& wqe, std::uint64_t count, std::uint64_t size) {
@@ -182,13 +150,14 @@ void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint
     thread->spend(host.post_call + host.post_wqe * static_cast<std::int64_t>(count));
   }
   SendWqe& wqe = queue.at(first);
-  const bool blueflame = goes_by_blueflame(qp, wqe, count, last_size);
-  wqe.by_blueflame = blueflame;
+  wqe.by_blueflame = goes_by_blueflame(qp, wqe, count, last_size);
   const std::uint64_t number = queue.batches_posted++;
-  queue.batch(number) = Batch{first, static_cast<std::uint32_t>(count), bytes, 0, blueflame, false};
-  const Picos departed = blueflame ? write_by_blueflame(nic, thread, divide_up(last_size, kCacheLine.value))
-                                   : ring_doorbell(nic, thread, nic.profile().wire.doorbell_bytes);
-  nic.requester().announce(qp, number, departed + nic.bus().propagation());
+  queue.batch(number) = Batch{first, static_cast<std::uint32_t>(count), bytes, 0, wqe.by_blueflame, false};
+  if (wqe.by_blueflame) {
+    write_by_blueflame(qp, thread, number, last_size);
+  } else {
+    ring_doorbell(qp, thread, number);
+  }
 }
 
 }  // namespace

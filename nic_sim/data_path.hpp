@@ -5,16 +5,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "common/units.hpp"
-
 namespace verbscope::sim {
-
-class Nic;
-class SimThread;
-
-// Writes a doorbell of `size` to the NIC, which costs `thread` (null: nobody) its time. Yields when it has left for the
-// link.
-Picos ring_doorbell(Nic& nic, SimThread* thread, Bytes size);
 
 // Errors as the manual pages have them: EINVAL (state, opcode, SGE count), ENOMEM (queue full, inline too long).
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "nic_sim/data_path.hpp"
+#include "nic_sim/mmio.hpp"
 #include "nic_sim/provider.hpp"
 #include "nic_sim/provider_limits.hpp"
 #include "nic_sim/sim_node.hpp"
@@ -50,7 +51,7 @@ void meet(Nic& nic, SimCq& cq, const Completion& completion) {
 int req_notify_cq(ibv_cq* verbs_cq, int solicited_only) {
   SimCq& cq = *static_cast<SimCq*>(verbs_cq);
   Nic& nic = *static_cast<SimContext*>(cq.context)->nic;
-  const Picos departed = ring_doorbell(nic, nic.running_thread(), kArmDoorbell);
+  const Picos departed = ring_arm_doorbell(nic, nic.running_thread());
   cq.arming.asked = std::max(cq.arming.asked, solicited_only != 0 ? Notify::solicited : Notify::any);
   // Completions that are on their way to memory are new to the program.
   for (std::uint64_t n = cq.written; n > cq.polled && cq.at(n - 1).visible > nic.engine().now(); --n) {

@@ -41,7 +41,7 @@ void Requester::bind(SimQp& qp) {
 }
 
 void Requester::announce(SimQp& qp, std::uint64_t batch, Picos when) {
-  nic_.engine().schedule(when + nic_.profile().nic.front_end, &batch_arrived, &qp, in_life(qp.life, batch));
+  nic_.engine().schedule(when + nic_.profile().nic.front_end, &batch_arrived, &qp, batch);
 }
 
 void Requester::batch_arrived(void* object, std::uint64_t argument) {

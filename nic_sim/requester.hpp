@@ -20,7 +20,7 @@ class Requester {
   // Binds a new QP to a unit, one after the other.
   void bind(SimQp& qp);
 
-  // An MMIO that announces batch number `batch` of `qp` has left the CPU and reaches the NIC at `when`.
+  // An MMIO that announces a batch of `qp` (its number, in_life) has left the CPU and reaches the NIC at `when`.
   void announce(SimQp& qp, std::uint64_t batch, Picos when);
 
   // A packet that completes its work request has left the port at `when`.

@@ -17,7 +17,7 @@ SimThread::SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, 
                running_ = true;
                body(*this);
              }),
-      departures_(host.wc_buffers, Picos(0)),
+      wc_buffers_(host.wc_buffers),
       core_(core) {}
 
 void SimThread::sync() {
@@ -116,17 +116,6 @@ Picos SimThread::busy() const {
     until = std::max(clock_, engine_.now());
   }
   return until - started_ - slept_;
-}
-
-Picos SimThread::buffer_free_for(std::uint64_t lines) const {
-  const std::size_t buffers = departures_.size();
-  if (lines >= buffers) return departures_[(next_departure_ + buffers - 1) % buffers];
-  return departures_[(next_departure_ + lines - 1) % buffers];
-}
-
-void SimThread::line_departs(Picos when) {
-  departures_[next_departure_] = when;
-  next_departure_ = (next_departure_ + 1) % departures_.size();
 }
 
 }  // namespace verbscope::sim

@@ -8,6 +8,7 @@
 
 #include "nic_sim/fiber.hpp"
 #include "nic_sim/profile.hpp"
+#include "nic_sim/wc_buffers.hpp"
 
 namespace verbscope::sim {
 
@@ -52,9 +53,12 @@ class alignas(64) SimThread {
   void sleep(Picos deadline);
   void idle_until(Picos when);
 
-  // When the write-combining buffer that the last of `lines` new lines needs is free, and: line departs at `when`.
-  Picos buffer_free_for(std::uint64_t lines) const;
-  void line_departs(Picos when);
+  // Until `lines` of the core's write-combining buffers are free.
+  void await_wc_buffers(std::uint64_t lines) {
+    if (!wc_buffers_.known_for(lines)) sync();
+    stall_until(wc_buffers_.free_for(lines));
+  }
+  WcBuffers& wc_buffers() { return wc_buffers_; }
 
   // From outside: something that the thread polls can be seen at `when`.
   void wake_at(Picos when) {
@@ -111,8 +115,7 @@ class alignas(64) SimThread {
   bool memory_written_ = false;  // since the last look
   Fiber fiber_;
   boost::container::small_vector<SimCq*, 1> empty_queues_;
-  std::size_t next_departure_ = 0;
-  std::vector<Picos> departures_;  // of the last lines, a ring of as many as there are buffers
+  WcBuffers wc_buffers_;
   int core_;
   Picos started_{0};
   Picos slept_{0};
