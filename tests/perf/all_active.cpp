@@ -1,7 +1,7 @@
 #include "tests/perf/all_active.hpp"
 
-#include <array>
 #include <bit>
+#include <vector>
 
 #include "common/error.hpp"
 #include "verbs/memory.hpp"
@@ -27,11 +27,11 @@ int ports_of(const Device& device) {
 
 // One QP and the one work request that it posts again and again.
 struct AllActive::Lane {
-  Lane(const Pd& pd, ibv_cq* cq)
+  Lane(const Pd& pd, ibv_cq* cq, int window)
       : qp(pd, {.type = IBV_QPT_RC,
                 .send_cq = cq,
                 .recv_cq = cq,
-                .send_depth = AllActiveLoad::window,
+                .send_depth = window,
                 .recv_depth = 1,
                 .max_inline = AllActiveLoad::bytes,
                 .signal_all = true}) {}
@@ -51,18 +51,20 @@ struct AllActive::Lane {
 };
 
 struct AllActive::Thread {
-  Thread(const Device& device, const Pd& pd) : cq(device, AllActiveLoad::qps * AllActiveLoad::window) {
-    for (int i = 0; i < AllActiveLoad::qps; ++i) lanes.emplace_back(pd, cq.get());
+  Thread(const Device& device, const Pd& pd, const AllActiveLoad& load)
+      : window(load.window),
+        cq(device, load.qps * load.window),
+        done(static_cast<std::size_t>(load.qps * load.window)) {
+    for (int i = 0; i < load.qps; ++i) lanes.emplace_back(pd, cq.get(), load.window);
   }
 
   void run(SimNode& node, std::uint64_t operations) {
     std::uint64_t posted = 0;
-    for (int i = 0; i < AllActiveLoad::window; ++i) {
+    for (int i = 0; i < window; ++i) {
       for (Lane& lane : lanes) {
         if (posted++ < operations) lane.post();
       }
     }
-    std::array<ibv_wc, AllActiveLoad::qps * AllActiveLoad::window> done{};
     while (completed < operations) {
       const int count = ibv_poll_cq(cq.get(), static_cast<int>(done.size()), done.data());
       if (count < 0) fail("ibv_poll_cq: error {}", count);
@@ -76,19 +78,21 @@ struct AllActive::Thread {
     }
   }
 
+  int window;
   Cq cq;
+  std::vector<ibv_wc> done;
   std::deque<Lane> lanes;
   std::uint64_t completed = 0;
 };
 
 struct AllActive::Machine {
-  explicit Machine(Provider& provider)
+  Machine(Provider& provider, const AllActiveLoad& load)
       : device(provider, ""),
         pd(device),
         memory(kRegion, false),
         mr(pd, memory.data(), memory.size(),
            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ) {
-    for (int i = 0; i < AllActiveLoad::threads; ++i) threads.emplace_back(device, pd);
+    for (int i = 0; i < AllActiveLoad::threads; ++i) threads.emplace_back(device, pd, load);
   }
 
   // Towards the same lane of `peer`.
@@ -102,7 +106,7 @@ struct AllActive::Machine {
                     .peer_qpn = peer.threads[thread].lanes[number].qp.number(),
                     .max_dest_rd_atomic = kMostReads});
     lane.qp.to_rts({.max_rd_atomic = kMostReads});
-    const std::size_t place = thread * AllActiveLoad::qps + number;
+    const std::size_t place = thread * static_cast<std::size_t>(load.qps) + number;
     lane.sge = {reinterpret_cast<std::uint64_t>(memory.data()) + place * AllActiveLoad::bytes, AllActiveLoad::bytes,
                 mr.lkey()};
     lane.wr.wr_id = number;
@@ -127,7 +131,7 @@ AllActive::AllActive(const AllActiveLoad& load)
   if (load.nodes < 2 || !std::has_single_bit(static_cast<unsigned>(load.nodes))) {
     fail("{} nodes: expected a power of two, 2 or more", load.nodes);
   }
-  for (int i = 0; i < load.nodes; ++i) machines_.emplace_back(cluster_.provider(i));
+  for (int i = 0; i < load.nodes; ++i) machines_.emplace_back(cluster_.provider(i), load);
   connect();
 }
 
@@ -137,10 +141,11 @@ AllActive::~AllActive() = default;
 // depend on the QP.
 void AllActive::connect() {
   const std::size_t nodes = machines_.size();
+  const auto qps = static_cast<std::size_t>(load_.qps);
   for (std::size_t node = 0; node < nodes; ++node) {
     for (std::size_t thread = 0; thread < AllActiveLoad::threads; ++thread) {
-      for (std::size_t qp = 0; qp < AllActiveLoad::qps; ++qp) {
-        const std::size_t distance = 1 + (thread * AllActiveLoad::qps + qp) % (nodes - 1);
+      for (std::size_t qp = 0; qp < qps; ++qp) {
+        const std::size_t distance = 1 + (thread * qps + qp) % (nodes - 1);
         machines_[node].connect(thread, qp, load_, machines_[node ^ distance]);
       }
     }

@@ -16,10 +16,10 @@ struct AllActiveLoad {
   int nodes = 2;                            // a power of two
   ibv_wr_opcode opcode = IBV_WR_RDMA_READ;  // or IBV_WR_RDMA_WRITE
   std::uint64_t operations = 1;             // of each thread
+  int qps = 4;                              // of each thread
+  int window = 4;                           // of each QP
 
   static constexpr int threads = 16;  // of each node
-  static constexpr int qps = 4;       // of each thread
-  static constexpr int window = 4;    // of each QP
   static constexpr std::uint32_t bytes = 64;
 };
 

@@ -1,4 +1,4 @@
-// all_active_load NODES OPERATIONS: the load of all_active.hpp with so many READs in all, for callgrind.
+// all_active_load NODES OPERATIONS [QPS WINDOW]: the load of all_active.hpp with so many READs in all, for callgrind.
 #include <cstdio>
 #include <cstdlib>
 
@@ -7,10 +7,14 @@
 
 int main(int argc, char** argv) {
   using namespace verbscope;
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 5) return 2;
   try {
     test::AllActiveLoad load{.nodes = std::atoi(argv[1])};
     load.operations = std::strtoull(argv[2], nullptr, 10) / static_cast<std::uint64_t>(load.nodes * load.threads);
+    if (argc == 5) {
+      load.qps = std::atoi(argv[3]);
+      load.window = std::atoi(argv[4]);
+    }
     test::AllActive all(load);
     std::printf("%llu operations\n", static_cast<unsigned long long>(all.run()));
   } catch (const Error& error) {
