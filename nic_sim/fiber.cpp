@@ -37,7 +37,7 @@ Fiber::Fiber(Engine& engine, std::function<void()> body)
       body_(std::move(body)) {}
 
 boost::context::fiber Fiber::enter(boost::context::fiber&& caller) {
-  caller_stack_ = inside_.arrive();
+  inside_.arrive();
   caller_ = std::move(caller);
   try {
     if (!abandoned_) body_();
@@ -46,7 +46,7 @@ boost::context::fiber Fiber::enter(boost::context::fiber&& caller) {
     error_ = std::current_exception();
   }
   finished_ = true;
-  inside_.leave(caller_stack_, true);
+  inside_.leave_back(true);
   return std::move(caller_);
 }
 
@@ -68,9 +68,9 @@ void Fiber::resume() {
 }
 
 void Fiber::suspend() {
-  inside_.leave(caller_stack_);
+  inside_.leave_back();
   caller_ = std::move(caller_).resume();
-  caller_stack_ = inside_.arrive();
+  inside_.arrive();
   if (abandoned_) throw Abandoned{};
 }
 

@@ -24,7 +24,10 @@ struct ReadsUnderWay {
   std::uint64_t count() const { return begun - ended; }
   std::uint64_t oldest() const { return wqes[ended % kMostReads]; }
   std::uint64_t newest() const { return wqes[(begun - 1) % kMostReads]; }
-  void begin(std::uint64_t wqe) { wqes[begun++ % kMostReads] = wqe; }
+  void begin(std::uint64_t wqe) {
+    if (count() == 0) begun = ended = 0;  // few at a time stay in one cache line
+    wqes[begun++ % kMostReads] = wqe;
+  }
   // Those from work request `wqe` on will be asked for again.
   void forget_from(std::uint64_t wqe) {
     while (count() > 0 && newest() >= wqe) --begun;

@@ -43,7 +43,8 @@ class Requester {
     std::uint16_t life;
     std::uint64_t batch;
   };
-  struct Unit {
+  // One cache line, and the queue of doorbells behind it.
+  struct alignas(64) Unit {
     SimQp* first = nullptr;  // QPs with work, a line linked through RequesterState::next_in_line
     SimQp* last = nullptr;
     SimQp* serving = nullptr;

@@ -34,7 +34,7 @@ class Responder {
   void forget(SimQp& qp);
 
  private:
-  struct Unit {
+  struct alignas(64) Unit {  // one cache line
     PacketQueue line;
     bool busy = false;
     bool waits_for_recv = false;

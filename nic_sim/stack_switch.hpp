@@ -33,18 +33,22 @@ class StackSwitch {
 #endif
   }
 
-  // Yields the bounds of the stack that was left.
-  StackBounds arrive() {
-    StackBounds from;
+  void arrive() {
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(fake_stack_, &from.bottom, &from.size);
+    __sanitizer_finish_switch_fiber(fake_stack_, &from_.bottom, &from_.size);
 #endif
-    return from;
+  }
+  // Back to the stack from which the last arrive() came.
+  void leave_back([[maybe_unused]] bool last = false) {
+#if defined(__SANITIZE_ADDRESS__)
+    leave(from_, last);
+#endif
   }
 
  private:
 #if defined(__SANITIZE_ADDRESS__)
   void* fake_stack_ = nullptr;
+  StackBounds from_;
 #endif
 };
 

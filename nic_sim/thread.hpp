@@ -55,6 +55,7 @@ class alignas(64) SimThread {
 
   // Until `lines` of the core's write-combining buffers are free.
   void await_wc_buffers(std::uint64_t lines) {
+    if (wc_buffers_.empty_at(clock_)) return;
     if (!wc_buffers_.known_for(lines)) sync();
     stall_until(wc_buffers_.free_for(lines));
   }
@@ -99,7 +100,7 @@ class alignas(64) SimThread {
   static void end_sleep(void* thread, std::uint64_t sleep);
   static void end_rest(void* thread, std::uint64_t);
 
-  // What every poll looks at comes first, the fiber's own part of it too.
+  // What every poll and post look at comes first, the fiber's own part of it too, in whole cache lines.
   Engine& engine_;
   ThreadSlot& slot_;
   Picos clock_{0};
@@ -114,7 +115,7 @@ class alignas(64) SimThread {
   bool looked_ = false;          // at memory, in this pass
   bool memory_written_ = false;  // since the last look
   Fiber fiber_;
-  boost::container::small_vector<SimCq*, 1> empty_queues_;
+  alignas(64) boost::container::small_vector<SimCq*, 1> empty_queues_;
   WcBuffers wc_buffers_;
   int core_;
   Picos started_{0};

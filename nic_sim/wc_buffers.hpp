@@ -23,6 +23,12 @@ class WcBuffers {
  public:
   explicit WcBuffers(std::uint64_t buffers) : departures_(buffers, Picos(0)) {}
 
+  // Whether nothing waits for the link at `now`; the ring then begins anew, so that it stays in few cache lines.
+  bool empty_at(Picos now) {
+    if (begun_lines_ > 0 || last_departure_ > now) return false;
+    next_ = 0;
+    return true;
+  }
   // Whether so many of the writes before have left that it is known when `lines` new ones have their buffers.
   bool known_for(std::uint64_t lines) const { return begun_lines_ + taken_by(lines) <= departures_.size(); }
   // When they have.
@@ -43,7 +49,7 @@ class WcBuffers {
     return write;
   }
   void line_departs(Picos when) {
-    departures_[next_] = when;
+    departures_[next_] = last_departure_ = when;
     next_ = within(next_ + 1);
   }
 
@@ -58,6 +64,7 @@ class WcBuffers {
   std::size_t left_ = 0;  // of those, which stay until all have
   std::uint64_t begun_lines_ = 0;
   std::size_t next_ = 0;
+  Picos last_departure_{0};
   std::vector<Picos> departures_;  // of the last lines, a ring of as many as there are buffers
 };
 
