@@ -151,13 +151,8 @@ void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint
   }
   SendWqe& wqe = queue.at(first);
   wqe.by_blueflame = goes_by_blueflame(qp, wqe, count, last_size);
-  const std::uint64_t number = queue.batches_posted++;
-  queue.batch(number) = Batch{first, static_cast<std::uint32_t>(count), bytes, 0, wqe.by_blueflame, false};
-  if (wqe.by_blueflame) {
-    write_by_blueflame(qp, thread, number, last_size);
-  } else {
-    ring_doorbell(qp, thread, number);
-  }
+  wqe.batch = Batch{static_cast<std::uint32_t>(count), bytes, 0, false};
+  announce_batch(qp, thread, first, last_size);
 }
 
 }  // namespace

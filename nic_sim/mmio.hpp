@@ -12,10 +12,9 @@ class Nic;
 class SimThread;
 struct SimQp;
 
-// Batch `number` of the QP is announced, at the thread's time: by a doorbell, or by the CPU writing its WQE of `size`
-// bytes itself, line by line.
-void ring_doorbell(SimQp& qp, SimThread* thread, std::uint64_t number);
-void write_by_blueflame(SimQp& qp, SimThread* thread, std::uint64_t number, std::uint64_t size);
+// The batch that begins at WQE `first` is announced, at the thread's time: by a doorbell, or, by_blueflame, by the CPU
+// writing that WQE of `size` bytes itself, line by line.
+void announce_batch(SimQp& qp, SimThread* thread, std::uint64_t first, std::uint64_t size);
 
 // The doorbell that arms a completion queue. The thread is in step with the engine afterwards. Yields when the write
 // has left for the link.

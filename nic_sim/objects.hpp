@@ -77,13 +77,15 @@ struct alignas(64) Completion {
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
 struct SimCq : ibv_cq {
-  alignas(64) Ring<Completion> places;  // apart from libibverbs' locks
+  // What every completion and every poll look at, in one cache line apart from libibverbs' locks.
+  alignas(64) boost::container::small_vector<SimThread*, 1> waiters;  // threads that poll it
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
+  [[no_unique_address]] Ring<Completion> places;
   bool overrun = false;
   Arming arming;
-  int users = 0;                                          // QPs, counted once for each queue
-  boost::container::small_vector<SimThread*, 1> waiters;  // threads that poll it
+
+  int users = 0;  // QPs, counted once for each queue
 
   std::uint64_t waiting() const { return written - polled; }
   Completion& at(std::uint64_t n) { return places[n]; }
@@ -145,8 +147,8 @@ struct alignas(64) SimQp : ibv_qp {
   SendQueue send;
   RequesterState requester;
   ResponderState responder;
-  RecvQueue recv;
   ReadsUnderWay reads;
+  RecvQueue recv;
   AtomicResults results;
   std::vector<ibv_sge> srq_sges;  // of the RECV that was taken from the shared queue
   ibv_qp_attr attributes;         // the others as modify_qp left them, for query_qp

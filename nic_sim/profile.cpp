@@ -58,7 +58,7 @@ HostProfile read_host(JsonFields& file) {
                    .event_wakeup = s.time("event_wakeup_ns"),
                    .post_recv_call = s.time("post_recv_call_ns"),
                    .post_recv_wqe = s.time("post_recv_wqe_ns"),
-                   .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", 64)),
+                   .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", sim::WcBuffers::kMost)),
                    .memory_read = s.time("memory_read_ns"),
                    .memory_read_jitter = s.time("memory_read_jitter_ns"),
                    .slow_read_probability = s.number("slow_read_probability", 0, 1),

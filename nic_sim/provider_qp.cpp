@@ -29,9 +29,8 @@ void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
   queue.slot_bytes = slot.slot;
   queue.ring_bytes = std::bit_ceil(std::uint64_t{queue.depth} * (slot.slot > 0 ? slot.slot : slot.largest));
   queue.ring.resize(queue.depth);
-  queue.batches.resize(queue.depth);
-  queue.sges.resize(queue.ring.size() * queue.max_sge);
-  queue.inline_data.resize(queue.ring.size() * queue.max_inline);
+  queue.sges = std::make_unique<ibv_sge[]>(queue.ring.size() * queue.max_sge);
+  queue.inline_data = std::make_unique<std::byte[]>(queue.ring.size() * queue.max_inline);
 }
 
 void size_recv_queue(SimQp& qp, const ibv_qp_cap& cap) {
@@ -56,7 +55,7 @@ void reset(SimQp& qp) {
   clean(qp.recv_completions(), qp);
   SendQueue& send = qp.send;
   send.posted = send.arrived = send.next = send.done = send.freed = 0;
-  send.posted_bytes = send.batches_posted = send.batches_arrived = 0;
+  send.posted_bytes = 0;
   RecvQueue& recv = qp.recv;
   recv.posted = recv.fetched = recv.fetching = recv.used = recv.freed = 0;
   ++qp.life;

@@ -45,9 +45,7 @@ struct RequesterState {
   std::uint32_t sequence_to_post = 0;  // PSN of the next work request that is posted
   std::uint32_t sequence_unsent = 0;   // the first that was never sent
   std::uint32_t acknowledged = 0;      // PSN that the peer has confirmed last
-  bool reading_for_ack = false;        // a WQE is read again to complete it; answers wait
-  bool timer_runs = false;
-  Picos progress_at{0};  // the last time that something was sent first or acknowledged
+  Picos progress_at{0};                // the last time that something was sent first or acknowledged
   int retries_left = 0;
   int rnr_retries_left = 0;
   SimQp* next_in_line = nullptr;
@@ -55,6 +53,8 @@ struct RequesterState {
   PacketQueue answers;              // responses that are not handled yet, and acknowledgements behind them
   std::uint32_t answers_ready = 0;  // the unit has had its time for so many of them
   bool asked_again = false;         // for a response that was lost; nothing has come since
+  bool reading_for_ack = false;     // a WQE is read again to complete it; answers wait
+  bool timer_runs = false;
 
   bool must_wait() const { return waiting || waits_for_rnr; }
 };

@@ -47,15 +47,14 @@ void Requester::announce(SimQp& qp, std::uint64_t batch, Picos when) {
 void Requester::batch_arrived(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;  // flushed on the way
-  const std::uint64_t number = without_life(argument);
+  const std::uint64_t first = without_life(argument);
   Requester& self = qp.nic->requester();
-  Batch& batch = qp.send.batch(number);
-  if (batch.by_blueflame) {
-    self.nic_.wqe_cache().insert(qp.send.at(batch.first));
-    self.batch_is_here(qp, number);
+  if (SendWqe& wqe = qp.send.at(first); wqe.by_blueflame) {
+    self.nic_.wqe_cache().insert(wqe);
+    self.batch_is_here(qp, first);
   } else {
     Unit& unit = self.unit_of(qp);
-    unit.fetches.push_back({&qp, qp.life, number});
+    unit.fetches.push_back({&qp, qp.life, first});
     self.fetch_more(unit);
   }
 }
@@ -64,32 +63,31 @@ void Requester::batch_arrived(void* object, std::uint64_t argument) {
 void Requester::fetch_more(Unit& unit) {
   const std::uint64_t limit = nic_.profile().nic.wqe_fetch_ahead.value;
   while (!unit.fetches.empty()) {
-    const auto [qp, life, number] = unit.fetches.front();
-    const std::uint64_t bytes = qp->send.batch(number).bytes;
+    const auto [qp, life, first] = unit.fetches.front();
+    const std::uint64_t bytes = qp->send.batch(first).bytes;
     const bool wanted = qp->state == IBV_QPS_RTS && qp->life == life;
     if (wanted && unit.fetched_ahead > 0 && unit.fetched_ahead + bytes > limit) return;
     unit.fetches.pop_front();
-    if (wanted) fetch(*qp, number);
+    if (wanted) fetch(*qp, first);
   }
 }
 
 // One DMA read of all WQEs of the batch, or two where they cross the end of the ring.
-void Requester::fetch(SimQp& qp, std::uint64_t number) {
+void Requester::fetch(SimQp& qp, std::uint64_t first) {
   SendQueue& queue = qp.send;
-  Batch& batch = queue.batch(number);
+  Batch& batch = queue.batch(first);
   for (std::uint64_t i = 0; i < batch.count; ++i) {
-    SendWqe& wqe = queue.at(batch.first + i);
+    SendWqe& wqe = queue.at(first + i);
     wqe.ahead = true;
     unit_of(qp).fetched_ahead += wqe.bytes;
   }
-  const SendWqe& first = queue.at(batch.first);
-  const SendWqe& last = queue.at(batch.first + batch.count - 1);
-  const std::uint64_t begin = first.ring_offset;
+  const SendWqe& last = queue.at(first + batch.count - 1);
+  const std::uint64_t begin = queue.at(first).ring_offset;
   std::uint64_t end = last.ring_offset + last.bytes;
   if (end <= begin) end += queue.ring_bytes;
   batch.reads_left = end > queue.ring_bytes ? 2 : 1;
   const std::uint64_t in_one = std::min(end, queue.ring_bytes) - begin;
-  const std::uint64_t argument = in_life(qp.life, number);
+  const std::uint64_t argument = in_life(qp.life, first);
   nic_.bus().dma_read(begin, in_one, &part_fetched, &qp, argument);
   if (batch.reads_left == 2) nic_.bus().dma_read(0, end - queue.ring_bytes, &part_fetched, &qp, argument);
 }
@@ -97,21 +95,20 @@ void Requester::fetch(SimQp& qp, std::uint64_t number) {
 void Requester::part_fetched(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
-  const std::uint64_t number = without_life(argument);
+  const std::uint64_t first = without_life(argument);
   Requester& self = qp.nic->requester();
-  Batch& batch = qp.send.batch(number);
+  Batch& batch = qp.send.batch(first);
   if (--batch.reads_left > 0) return;
-  for (std::uint64_t i = 0; i < batch.count; ++i) self.nic_.wqe_cache().insert(qp.send.at(batch.first + i));
-  self.batch_is_here(qp, number);
+  for (std::uint64_t i = 0; i < batch.count; ++i) self.nic_.wqe_cache().insert(qp.send.at(first + i));
+  self.batch_is_here(qp, first);
 }
 
 // WQEs are taken up in the order of posting, whichever fetch is back first.
-void Requester::batch_is_here(SimQp& qp, std::uint64_t number) {
+void Requester::batch_is_here(SimQp& qp, std::uint64_t first) {
   SendQueue& queue = qp.send;
-  queue.batch(number).at_nic = true;
-  while (queue.batches_arrived < queue.batches_posted && queue.batch(queue.batches_arrived).at_nic) {
-    const Batch& batch = queue.batch(queue.batches_arrived++);
-    queue.arrived = batch.first + batch.count;
+  queue.batch(first).at_nic = true;
+  while (queue.arrived < queue.posted && queue.batch(queue.arrived).at_nic) {
+    queue.arrived += queue.batch(queue.arrived).count;
   }
   activate(qp);
 }

@@ -20,7 +20,7 @@ class Requester {
   // Binds a new QP to a unit, one after the other.
   void bind(SimQp& qp);
 
-  // An MMIO that announces a batch of `qp` (its number, in_life) has left the CPU and reaches the NIC at `when`.
+  // An MMIO that announces a batch of `qp` (its first WQE, in_life) has left the CPU and reaches the NIC at `when`.
   void announce(SimQp& qp, std::uint64_t batch, Picos when);
 
   // A packet that completes its work request has left the port at `when`.
@@ -41,7 +41,7 @@ class Requester {
   struct Fetch {
     SimQp* qp;
     std::uint16_t life;
-    std::uint64_t batch;
+    std::uint64_t first;  // of the batch
   };
   // One cache line, and the queue of doorbells behind it.
   struct alignas(64) Unit {
@@ -70,8 +70,8 @@ class Requester {
 
   Unit& unit_of(const SimQp& qp) { return units_[static_cast<std::size_t>(qp.requester.unit)]; }
   void fetch_more(Unit& unit);
-  void fetch(SimQp& qp, std::uint64_t batch);
-  void batch_is_here(SimQp& qp, std::uint64_t batch);
+  void fetch(SimQp& qp, std::uint64_t first);
+  void batch_is_here(SimQp& qp, std::uint64_t first);
   void activate(SimQp& qp);
   void serve_next(Unit& unit);
   bool read_again_if_missing(SimQp& qp);

@@ -144,7 +144,6 @@ void Requester::flush(SimQp& qp) {
     if (!sent || queue.at(queue.done).signaled) complete_wqe(qp, queue.at(queue.done), IBV_WC_WR_FLUSH_ERR);
   }
   queue.next = queue.arrived = queue.posted;
-  queue.batches_arrived = queue.batches_posted;
 }
 
 void Requester::forget(SimQp& qp) {

@@ -12,20 +12,20 @@ template <class T>
 class Ring {
  public:
   explicit Ring(std::size_t wanted = 1) { resize(wanted); }
-  // Room for `wanted` at once or more; what was there is lost.
+  // Room for `wanted` (2^32 at most) at once or more; what was there is lost.
   void resize(std::size_t wanted) {
     const std::size_t places = std::bit_ceil(wanted);
     places_ = std::make_unique<T[]>(places);
-    mask_ = places - 1;
+    mask_ = static_cast<std::uint32_t>(places - 1);
   }
-  std::size_t size() const { return mask_ + 1; }
+  std::size_t size() const { return std::size_t{mask_} + 1; }
   std::size_t place(std::uint64_t n) const { return n & mask_; }
   T& operator[](std::uint64_t n) { return places_[n & mask_]; }
   const T& operator[](std::uint64_t n) const { return places_[n & mask_]; }
 
  private:
   std::unique_ptr<T[]> places_;
-  std::uint64_t mask_ = 0;
+  std::uint32_t mask_ = 0;
 };
 
 }  // namespace verbscope::sim

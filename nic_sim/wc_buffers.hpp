@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "common/units.hpp"
 
@@ -21,16 +21,18 @@ struct Announcement {
 
 class WcBuffers {
  public:
-  explicit WcBuffers(std::uint64_t buffers) : departures_(buffers, Picos(0)) {}
+  static constexpr std::size_t kMost = 64;  // what a profile may have
 
-  // Whether nothing waits for the link at `now`; the ring then begins anew, so that it stays in few cache lines.
+  explicit WcBuffers(std::uint64_t buffers) : buffers_(buffers) {}
+
+  // Whether nothing waits for the link at `now`; the ring then begins anew, so that it stays in one cache line.
   bool empty_at(Picos now) {
     if (begun_lines_ > 0 || last_departure_ > now) return false;
     next_ = 0;
     return true;
   }
   // Whether so many of the writes before have left that it is known when `lines` new ones have their buffers.
-  bool known_for(std::uint64_t lines) const { return begun_lines_ + taken_by(lines) <= departures_.size(); }
+  bool known_for(std::uint64_t lines) const { return begun_lines_ + taken_by(lines) <= buffers_; }
   // When they have.
   Picos free_for(std::uint64_t lines) const { return departures_[within(next_ + begun_lines_ + taken_by(lines) - 1)]; }
 
@@ -50,22 +52,21 @@ class WcBuffers {
   }
   void line_departs(Picos when) {
     departures_[next_] = last_departure_ = when;
-    next_ = within(next_ + 1);
+    next_ = static_cast<std::uint32_t>(within(next_ + 1));
   }
 
  private:
   // Of a write of more lines than there are buffers the first ones leave while the others are written.
-  std::uint64_t taken_by(std::uint64_t lines) const { return std::min<std::uint64_t>(lines, departures_.size()); }
-  std::size_t within(std::size_t place) const {
-    return place < departures_.size() ? place : place - departures_.size();
-  }
+  std::uint64_t taken_by(std::uint64_t lines) const { return std::min(lines, buffers_); }
+  std::uint64_t within(std::uint64_t place) const { return place < buffers_ ? place : place - buffers_; }
 
-  boost::container::small_vector<Announcement, 1> begun_;
-  std::size_t left_ = 0;  // of those, which stay until all have
-  std::uint64_t begun_lines_ = 0;
-  std::size_t next_ = 0;
+  std::uint64_t buffers_;
+  std::uint32_t begun_lines_ = 0;
+  std::uint32_t next_ = 0;
+  std::uint64_t left_ = 0;  // of begun_, which stay until all have
   Picos last_departure_{0};
-  std::vector<Picos> departures_;  // of the last lines, a ring of as many as there are buffers
+  boost::container::small_vector<Announcement, 1> begun_;
+  std::array<Picos, kMost> departures_{};  // of the last lines, a ring of as many as there are buffers
 };
 
 }  // namespace verbscope::sim

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "common/units.hpp"
@@ -19,6 +20,14 @@
 namespace verbscope::sim {
 
 struct SimQp;
+
+// WQEs that one MMIO announced: it is named by the number of the first, which keeps this.
+struct Batch {
+  std::uint32_t count;
+  std::uint32_t bytes;      // of its WQEs together
+  std::uint8_t reads_left;  // DMA reads that fetch it and are not back
+  bool at_nic;
+};
 
 struct alignas(64) SendWqe {
   std::uint64_t wr_id;
@@ -51,6 +60,7 @@ struct alignas(64) SendWqe {
   bool by_blueflame;
   bool staged;  // read again after a miss, held for its use
   bool ahead;   // counts as fetched ahead in its unit
+  Batch batch;  // that it is the first of
 
   // A READ or an atomic: a response brings something.
   bool wants_response() const { return verb != Verb::send && verb != Verb::write; }
@@ -59,27 +69,14 @@ struct alignas(64) SendWqe {
 
 static_assert(sizeof(SendWqe) == 2 * 64, "two cache lines");
 
-// WQEs that one MMIO announced.
-struct Batch {
-  std::uint64_t first;
-  std::uint32_t count;
-  std::uint32_t bytes;       // of its WQEs together
-  std::uint32_t reads_left;  // DMA reads that fetch it and are not back
-  bool by_blueflame;
-  bool at_nic;
-};
-
 struct SendQueue {
   Ring<SendWqe> ring;
-  Ring<Batch> batches;
   // Work requests, counted since the QP was reset.
   std::uint64_t posted = 0;
   std::uint64_t arrived = 0;  // at the NIC
   std::uint64_t next = 0;     // the requester's unit will take it up
   std::uint64_t done = 0;     // sent (unreliable) or acknowledged (reliable)
   std::uint64_t freed = 0;    // the program has polled its completion, or a later one's
-  std::uint64_t batches_posted = 0;
-  std::uint64_t batches_arrived = 0;
 
   std::uint64_t ring_bytes = 0;
   std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
@@ -88,11 +85,11 @@ struct SendQueue {
   std::uint32_t max_sge = 0;
   std::uint32_t max_inline = 0;
   const TransportRules* verbs = nullptr;
-  std::vector<ibv_sge> sges;           // max_sge per slot
-  std::vector<std::byte> inline_data;  // max_inline per slot
+  std::unique_ptr<ibv_sge[]> sges;           // max_sge per slot
+  std::unique_ptr<std::byte[]> inline_data;  // max_inline per slot
 
   SendWqe& at(std::uint64_t n) { return ring[n]; }
-  Batch& batch(std::uint64_t n) { return batches[n]; }
+  Batch& batch(std::uint64_t first) { return ring[first].batch; }
   ibv_sge* sges_of(std::uint64_t n) { return &sges[ring.place(n) * max_sge]; }
   std::byte* inline_data_of(std::uint64_t n) { return &inline_data[ring.place(n) * max_inline]; }
 };

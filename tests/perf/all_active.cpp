@@ -25,8 +25,9 @@ int ports_of(const Device& device) {
 
 }  // namespace
 
-// One QP and the one work request that it posts again and again.
-struct AllActive::Lane {
+// One QP and the one work request that it posts again and again: two cache lines that every READ looks at, since it is
+// the simulator's memory that is to be measured.
+struct alignas(64) AllActive::Lane {
   Lane(const Pd& pd, ibv_cq* cq, int window)
       : qp(pd, {.type = IBV_QPT_RC,
                 .send_cq = cq,
@@ -43,18 +44,19 @@ struct AllActive::Lane {
     if (const int error = ibv_post_send(qp.get(), &wr, &bad); error != 0) fail("ibv_post_send: error {}", error);
   }
 
-  Qp qp;
-  ibv_sge sge{};
   ibv_send_wr wr{};
+  ibv_sge sge{};
   std::uint64_t remote = 0;  // region of the peer
   std::uint64_t offset = 0;
+  Qp qp;
 };
 
-struct AllActive::Thread {
+struct alignas(64) AllActive::Thread {
   Thread(const Device& device, const Pd& pd, const AllActiveLoad& load)
       : window(load.window),
         cq(device, load.qps * load.window),
         done(static_cast<std::size_t>(load.qps * load.window)) {
+    lanes.reserve(static_cast<std::size_t>(load.qps));
     for (int i = 0; i < load.qps; ++i) lanes.emplace_back(pd, cq.get(), load.window);
   }
 
@@ -81,7 +83,7 @@ struct AllActive::Thread {
   int window;
   Cq cq;
   std::vector<ibv_wc> done;
-  std::deque<Lane> lanes;
+  std::vector<Lane> lanes;
   std::uint64_t completed = 0;
 };
 
