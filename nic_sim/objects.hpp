@@ -77,7 +77,8 @@ struct alignas(64) Completion {
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
 struct SimCq : ibv_cq {
-  // What every completion and every poll look at, in one cache line apart from libibverbs' locks.
+  // What every completion and every poll look at, in one cache line apart from libibverbs' locks (two members stand in
+  // the padding of the ring).
   alignas(64) boost::container::small_vector<SimThread*, 1> waiters;  // threads that poll it
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
