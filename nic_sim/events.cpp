@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "nic_sim/data_path.hpp"
 #include "nic_sim/mmio.hpp"
 #include "nic_sim/provider.hpp"
 #include "nic_sim/provider_limits.hpp"

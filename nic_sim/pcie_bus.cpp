@@ -136,7 +136,7 @@ Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes) {
   counts_.dma_write_full_lines += whole;
   counts_.dma_write_partial_lines += touched - whole;
   count_to_host(header, bytes);
-  return to_host_.take(engine_.now(), duration(header + bytes)) + propagation_ + host_.memory_write;
+  return to_host_.take(engine_.now(), duration(header + bytes)) + write_latency();
 }
 
 Picos PcieBus::posted_credit_at() const {

@@ -6,6 +6,7 @@
 
 #include "common/json.hpp"
 #include "common/paths.hpp"
+#include "nic_sim/wc_buffers.hpp"
 
 namespace verbscope {
 namespace {

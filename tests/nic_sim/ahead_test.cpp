@@ -56,7 +56,6 @@ TEST(PostingAhead, AThreadStallsWhenItsBuffersWaitForTheLink) {
 
 TEST(PostingAhead, ADoorbellAndAListLeaveBehindWhatWasPostedBefore) {
   OneSided pair;
-  std::vector<ibv_wc> done;
   pair.cluster.add_thread(0, kCore, [&](SimNode& node) {
     ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64, 1)), 0);
     ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64, 2), pair.request(IBV_WR_RDMA_READ, 64, 3)), 0);
@@ -68,7 +67,7 @@ TEST(PostingAhead, ADoorbellAndAListLeaveBehindWhatWasPostedBefore) {
     node.work(Nanos(1));
   });
   pair.pass(kLong);
-  done = pair.a.poll_sends();
+  const auto done = pair.a.poll_sends();
   EXPECT_THAT(ids(done), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(statuses(done), Each(IBV_WC_SUCCESS));
 }

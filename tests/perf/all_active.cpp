@@ -133,6 +133,9 @@ AllActive::AllActive(const AllActiveLoad& load)
   if (load.nodes < 2 || !std::has_single_bit(static_cast<unsigned>(load.nodes))) {
     fail("{} nodes: expected a power of two, 2 or more", load.nodes);
   }
+  if (load.qps < 1 || load.window < 1 || load.window > kMostReads) {
+    fail("{} QPs with {} READs: expected 1 or more, with 1 to {}", load.qps, load.window, kMostReads);
+  }
   for (int i = 0; i < load.nodes; ++i) machines_.emplace_back(cluster_.provider(i), load);
   connect();
 }

@@ -7,7 +7,10 @@
 
 int main(int argc, char** argv) {
   using namespace verbscope;
-  if (argc != 3 && argc != 5) return 2;
+  if (argc != 3 && argc != 5) {
+    std::fputs("usage: all_active_load NODES OPERATIONS [QPS WINDOW]\n", stderr);
+    return 2;
+  }
   try {
     test::AllActiveLoad load{.nodes = std::atoi(argv[1])};
     load.operations = std::strtoull(argv[2], nullptr, 10) / static_cast<std::uint64_t>(load.nodes * load.threads);
