@@ -1,13 +1,16 @@
 #include "nic_sim/cluster.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <vector>
 
 #include "common/error.hpp"
-#include "nic_sim/engine.hpp"
+#include "nic_sim/crossings.hpp"
 #include "nic_sim/fabric.hpp"
 #include "nic_sim/nic.hpp"
+#include "nic_sim/partition.hpp"
 #include "nic_sim/provider.hpp"
+#include "nic_sim/windows.hpp"
 
 namespace verbscope {
 namespace {
@@ -21,48 +24,56 @@ constexpr std::uint64_t seed_of(std::uint64_t seed, std::uint64_t part) {
 
 struct SimCluster::Impl {
   struct Machine {
-    Machine(sim::Engine& engine, sim::Fabric& fabric, sim::ThreadSlot& threads, const Profile& profile,
-            std::uint32_t node, std::uint64_t seed)
-        : nic(engine, fabric, threads, profile, node, seed), provider(nic) {}
+    Machine(sim::Partition& partition, sim::Fabric& fabric, const Profile& profile, std::uint32_t node,
+            std::uint64_t seed)
+        : home(partition), nic(partition, fabric, profile, node, seed), provider(nic) {}
 
+    sim::Partition& home;
     sim::Nic nic;
     sim::SimProvider provider;
     std::vector<bool> core_used;
     std::vector<const sim::SimThread*> own_threads;
   };
 
-  Impl(const Profile& p, int nodes, std::uint64_t seed) : profile(p), fabric(engine, profile, seed_of(seed, 0)) {
-    for (int i = 0; i < nodes; ++i) {
-      const auto node = static_cast<std::uint32_t>(i);
-      machines.emplace_back(engine, fabric, running, profile, node, seed_of(seed, node + 1));
+  // `homes`: the partition of each node.
+  Impl(const Profile& p, std::uint64_t seed, const std::vector<std::size_t>& homes, std::size_t by_threads)
+      : profile(p),
+        crossings(homes, *std::ranges::max_element(homes) + 1),
+        windows(partitions, crossings, sim::Fabric::way_to_switch(profile),
+                std::min(by_threads, crossings.partitions())),
+        fabric(crossings, profile, seed_of(seed, 0)) {
+    const std::size_t all = crossings.partitions();
+    if (all > SimWork::kMostPartitions) fail("partition {}: up to {}", all - 1, SimWork::kMostPartitions - 1);
+    for (std::size_t i = 0; i < all; ++i) partitions.emplace_back(profile.wire.mtu, i, all);
+    for (std::uint32_t node = 0; node < homes.size(); ++node) {
+      machines.emplace_back(partitions[homes[node]], fabric, profile, node, seed_of(seed, node + 1));
       machines.back().core_used.resize(static_cast<std::size_t>(profile.host.cores));
     }
   }
 
-  struct Appointment {
-    Impl* impl;
-    std::function<void()> action;
-  };
-
-  static void keep_appointment(void* object, std::uint64_t) {
-    const Appointment& appointment = *static_cast<Appointment*>(object);
-    appointment.action();
-    for (sim::SimThread& thread : appointment.impl->threads) thread.nudge();
+  // Over the partitions.
+  std::uint64_t sum(const auto& of) const {
+    std::uint64_t sum = 0;
+    for (const sim::Partition& partition : partitions) sum += of(partition);
+    return sum;
   }
 
   static void start_thread(void* thread, std::uint64_t) { static_cast<sim::SimThread*>(thread)->start(); }
 
   Profile profile;
-  sim::Engine engine;
-  sim::ThreadSlot running;
+  std::deque<sim::Partition> partitions;
+  sim::Crossings crossings;
+  sim::Windows windows;
   sim::Fabric fabric;
   std::deque<Machine> machines;
   std::deque<sim::SimThread> threads;
-  std::deque<Appointment> appointments;
 };
 
-SimCluster::SimCluster(const Profile& profile, int nodes, std::uint64_t seed)
-    : impl_(std::make_unique<Impl>(profile, nodes, seed)) {}
+SimCluster::SimCluster(const Profile& profile, int nodes, std::uint64_t seed, const SimWork& work) {
+  std::vector<std::size_t> homes = work.partitions;
+  homes.resize(static_cast<std::size_t>(nodes));
+  impl_ = std::make_unique<Impl>(profile, seed, homes, work.threads);
+}
 SimCluster::~SimCluster() = default;
 
 Provider& SimCluster::provider(int node) {
@@ -81,40 +92,39 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
   if (machine.core_used[static_cast<std::size_t>(core)]) fail("core {} of node {}: has a thread already", core, node);
   machine.core_used[static_cast<std::size_t>(core)] = true;
   sim::SimThread& thread = impl_->threads.emplace_back(
-      impl_->engine, impl_->running, impl_->profile.host, core,
+      machine.home.engine, machine.home.threads, impl_->profile.host, core,
       [&machine, look_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
         SimNode sim_node(self, machine.nic.memory_watch(), machine.nic.shared_lines(), look_cost);
         body(sim_node);
       });
   machine.own_threads.push_back(&thread);
-  ++impl_->running.unfinished;
-  impl_->engine.schedule(impl_->engine.now(), &Impl::start_thread, &thread);
+  ++machine.home.threads.unfinished;
+  machine.home.engine.schedule(now(), &Impl::start_thread, &thread);
 }
 
 void SimCluster::at(Picos when, std::function<void()> action) {
-  Impl::Appointment& appointment = impl_->appointments.emplace_back(impl_.get(), std::move(action));
-  impl_->engine.schedule(when, &Impl::keep_appointment, &appointment);
+  impl_->windows.at(when, [impl = impl_.get(), action = std::move(action)] {
+    action();
+    for (sim::SimThread& thread : impl->threads) thread.nudge();
+  });
 }
 
 void SimCluster::run() {
-  while (impl_->running.unfinished > 0) {
-    if (!impl_->engine.step()) {
-      fail("simulation at {:.3f} us: all threads wait and nothing can happen any more", to_seconds(now()) * 1e6);
-    }
-  }
+  impl_->windows.run();
 }
 
 Picos SimCluster::now() const {
-  return impl_->engine.now();
+  return impl_->windows.now();
 }
+
 std::uint64_t SimCluster::events_run() const {
-  return impl_->engine.events_run();
+  return impl_->sum([](const sim::Partition& partition) { return partition.engine.events_run(); });
 }
 std::size_t SimCluster::event_places() const {
-  return impl_->engine.places();
+  return impl_->sum([](const sim::Partition& partition) { return partition.engine.places(); });
 }
 std::size_t SimCluster::packets_allocated() const {
-  return impl_->fabric.packets().size();
+  return impl_->sum([](const sim::Partition& partition) { return partition.packets.size(); });
 }
 
 PcieCounts SimCluster::pcie_counts(int node) const {

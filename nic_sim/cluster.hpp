@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "common/pcie_events.hpp"
 #include "common/units.hpp"
@@ -14,10 +15,22 @@
 
 namespace verbscope {
 
+// How the work of a simulation is shared out.
+struct SimWork {
+  static constexpr std::uint32_t kMostPartitions = 256;
+  // By node: those with one number, from 0 to kMostPartitions - 1, are simulated together, a short while at a time.
+  // None: all are.
+  std::vector<std::size_t> partitions{};
+  // Threads of this machine; they take the partitions in turn.
+  std::size_t threads = 1;
+};
+
 class SimCluster {
  public:
-  // The same profile, nodes and seed give the same run, event for event.
-  SimCluster(const Profile& profile, int nodes, std::uint64_t seed);
+  // The same profile, nodes and seed give the same run, event for event. `work`: how it is shared out changes the time
+  // that a run takes, and nothing that can be measured in it; but simulated threads of different partitions may share
+  // nothing except by verbs.
+  SimCluster(const Profile& profile, int nodes, std::uint64_t seed, const SimWork& work = {});
   ~SimCluster();
   SimCluster(const SimCluster&) = delete;
   SimCluster& operator=(const SimCluster&) = delete;
@@ -31,11 +44,13 @@ class SimCluster {
   // or the core has a thread already.
   void add_thread(int node, int core, std::function<void(SimNode&)> body);
 
-  // Runs `action` at virtual time `when`, then wakes every thread that waits for a completion.
+  // Runs `action` at virtual time `when`, before what else happens then, while no thread runs; then wakes every thread
+  // that waits for a completion. A simulated thread may call it only in a cluster of one partition: else it throws
+  // Error.
   void at(Picos when, std::function<void()> action);
 
-  // Runs until every thread has ended; rethrows what one threw. Throws Error when all threads wait and nothing can
-  // happen any more.
+  // Runs until every thread has ended, with several partitions for up to one packet's way longer; rethrows what one
+  // threw. Throws Error when all threads wait and nothing can happen any more.
   void run();
 
   Picos now() const;

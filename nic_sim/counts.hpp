@@ -35,7 +35,7 @@ struct NicCounts {
   std::uint64_t atomic_slot_waits = 0;   // atomics that found their slot taken
   std::uint64_t atomic_slot_wait_ps = 0;
   std::uint64_t recv_waits = 0;    // packets that waited until their RECV was fetched
-  std::uint64_t credit_waits = 0;  // packets that waited at a port for room at their target
+  std::uint64_t credit_waits = 0;  // packets that waited at their port while the switch held others of it
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {

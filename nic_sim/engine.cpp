@@ -97,19 +97,20 @@ void Engine::fetch_ahead(std::uint64_t place) {
 
 bool Engine::step() {
   if (near_events_ == 0) {
-    if (first_far_ == kNever) return false;
+    if (first_far_ >= horizon_) return false;
     set_now(first_far_);
   }
   const std::uint64_t place = first_place();
   Bucket& bucket = wheel_[place];
   if (unsorted_.has(place)) sort(place);
-  if (near_events_ > kMany) fetch_ahead(place);
   const std::uint32_t index = bucket.first;
   Event& event = events_[index];
+  const std::int64_t time = time_of(event);
+  if (time >= horizon_) return false;
+  if (near_events_ > kMany) fetch_ahead(place);
   const Action action = event.action;
   void* const object = event.object;
   const std::uint64_t argument = event.argument;
-  const std::int64_t time = time_of(event);
   bucket.first = event.next;
   if (bucket.first == kNone) occupied_.clear(place);
   event.next = free_;

@@ -44,8 +44,12 @@ class Engine {
     return time_of(events_[wheel_[place].first]);
   }
 
-  // Runs the next event; false when there is none.
+  // Runs the next event; false when there is none before the horizon.
   bool step();
+
+  // What happens from then on is not to run yet: other nodes may still have a say in it.
+  std::int64_t horizon() const { return horizon_; }
+  void set_horizon(std::int64_t horizon) { horizon_ = horizon; }
 
   // Moves the clock on to `when`; no event may be due before it.
   void advance_to(Picos when) {
@@ -153,6 +157,7 @@ class Engine {
   [[gnu::noinline]] void fetch_ahead(std::uint64_t place);
 
   std::int64_t now_ = 0;
+  std::int64_t horizon_ = kNever;
   std::int64_t far_from_ = static_cast<std::int64_t>(kBuckets) << kBucketShift;  // from there on the wheel has no place
   std::int64_t first_far_ = kNever;
   std::uint64_t near_events_ = 0;

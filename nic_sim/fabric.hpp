@@ -1,11 +1,13 @@
 // Ports, cables and the switch. A port of a node reaches only the same port of other nodes. Flow control is by credit:
-// a packet leaves its port only when the target's input buffer has room for it, so nothing is lost for want of room,
-// and what cannot leave holds up what is behind it.
+// a packet goes on from the switch only when the target's input buffer has room for it, so nothing is lost for want of
+// room; until then it stays in the switch. A port of which as much is held there as it sends in a way there and back
+// stops, and what cannot leave holds up what is behind it.
 #pragma once
 
 #include <vector>
 
 #include "nic_sim/counts.hpp"
+#include "nic_sim/crossings.hpp"
 #include "nic_sim/engine.hpp"
 #include "nic_sim/packet.hpp"
 #include "nic_sim/pcie_bus.hpp"
@@ -18,15 +20,18 @@ class Nic;
 
 class Fabric {
  public:
-  Fabric(Engine& engine, const Profile& profile, std::uint64_t seed);
+  Fabric(Crossings& crossings, const Profile& profile, std::uint64_t seed);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
   // Nodes are numbered in the order in which they are attached.
   void attach(Nic& nic);
 
-  PacketPool& packets() { return packets_; }
   std::size_t nodes() const { return ports_.size() / ports_per_node_; }
+
+  // From a port's first bit to the switch's output: pipeline of the sender, cable, switch. What one node does is known
+  // at no other earlier.
+  static Picos way_to_switch(const Profile& profile);
 
   // Sends from the packet's source by its port; the target's Nic gets it. Packet::completes: the source's requester is
   // told when it has left.
@@ -41,32 +46,55 @@ class Fabric {
   void done_with(Packet& packet);
 
  private:
-  struct Port {
-    Nic* nic = nullptr;
-    PacketQueue waiting;         // to leave, the first of them without credit
-    SerialResource out;          // to the switch
-    SerialResource in;           // from the switch
-    std::uint64_t room = 0;      // bytes of input buffer without a packet or a promise
-    std::vector<Port*> held_up;  // ports whose first packet waits for room here, in order
+  // Bytes that an output of the switch holds of a port: now, and as the port was told last.
+  struct Held {
+    std::int64_t now = 0;
+    std::int64_t told = 0;
+  };
+  // A node's port, and the switch's output to it.
+  struct alignas(64) Port {
+    Port(Fabric& fabric, Nic& nic, std::uint64_t seed);
+
+    Fabric* fabric;
+    Nic* nic;
+    Engine* engine;
+    SerialResource out;               // to the switch
+    PacketQueue waiting;              // to leave
+    std::int64_t held_elsewhere = 0;  // bytes that left here and are held in the switch, as is known here
+    bool leaves_later = false;        // an event will let packets leave
+    SerialResource in;                // from the switch
+    std::uint64_t room;               // bytes of input buffer without a packet or a promise
+    PacketQueue held;                 // in the switch, for want of room
+    std::vector<Held> held_from;      // of these, by node
+    Random random;
   };
 
   static void at_switch(void* fabric, std::uint64_t packet);
   static void at_target(void* fabric, std::uint64_t packet);
-  Port& source(const Packet& packet) { return ports_[packet.source_node * ports_per_node_ + packet.port]; }
-  Port& target(const Packet& packet) { return ports_[packet.target_node * ports_per_node_ + packet.port]; }
-  bool leave(Port& port, Packet& packet);
+  static void learns(void* port, std::uint64_t bytes);
+  static void port_has_time(void* port, std::uint64_t);
+  Port& port_of(std::uint32_t node, std::uint8_t port) { return ports_[node * ports_per_node_ + port]; }
+  Port& source(const Packet& packet) { return port_of(packet.source_node, packet.port); }
+  Port& target(const Packet& packet) { return port_of(packet.target_node, packet.port); }
+  bool stopped(const Port& port) const { return port.held_elsewhere >= most_held_; }
+  bool may_leave(const Port& port) const;
+  void leave(Port& port, Packet& packet);
+  void leave_all(Port& port);
+  void hold(Port& to, Packet& packet);
+  void held_changes(Port& to, const Packet& packet, std::int64_t bytes);
+  void forward(Port& to, Packet& packet);
   void free_room(Port& port, std::uint64_t bytes);
   Picos duration(const Packet& packet) const { return transfer_time_(Bytes(packet.wire_bytes)); }
 
-  Engine& engine_;
+  Crossings& crossings_;
   std::size_t ports_per_node_;
   std::uint64_t input_buffer_;
   TransferTime transfer_time_;  // at the rate that packets can have
-  Picos to_switch_;             // from a port's first bit to the switch's output: pipeline of the sender, cable, switch
+  Picos to_switch_;
+  std::int64_t most_held_;  // bytes of a port in the switch
   Picos cable_;
   double loss_probability_;
-  Random random_;
-  PacketPool packets_;
+  std::uint64_t seed_;
   std::vector<Port> ports_;
 };
 

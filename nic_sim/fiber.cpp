@@ -1,5 +1,6 @@
 #include "nic_sim/fiber.hpp"
 
+#include <algorithm>
 #include <boost/context/protected_fixedsize_stack.hpp>
 
 #include "common/error.hpp"
@@ -12,19 +13,19 @@ constexpr std::size_t kStackBytes = 256 * 1024;  // benchmark threads are shallo
 // Boost's guarded stack, remembering where it lies.
 class NotedStack {
  public:
-  explicit NotedStack(StackBounds& bounds) : bounds_(bounds), stack_(kStackBytes) {}
+  explicit NotedStack(Stack& noted) : noted_(noted), stack_(kStackBytes) {}
   boost::context::stack_context allocate() {
     boost::context::stack_context context = stack_.allocate();
-    bounds_ = StackBounds{static_cast<char*>(context.sp) - context.size, context.size};
+    noted_ = new_stack(static_cast<char*>(context.sp) - context.size, context.size);
     return context;
   }
   void deallocate(boost::context::stack_context& context) {
-    forget_stack({static_cast<char*>(context.sp) - context.size, context.size});
+    forget_stack(noted_);
     stack_.deallocate(context);
   }
 
  private:
-  StackBounds& bounds_;
+  Stack& noted_;
   boost::context::protected_fixedsize_stack stack_;
 };
 
@@ -46,7 +47,7 @@ boost::context::fiber Fiber::enter(boost::context::fiber&& caller) {
     error_ = std::current_exception();
   }
   finished_ = true;
-  inside_.leave_back(true);
+  inside_.leave_back(stack_, true);
   return std::move(caller_);
 }
 
@@ -68,7 +69,7 @@ void Fiber::resume() {
 }
 
 void Fiber::suspend() {
-  inside_.leave_back();
+  inside_.leave_back(stack_);
   caller_ = std::move(caller_).resume();
   inside_.arrive();
   if (abandoned_) throw Abandoned{};
@@ -79,7 +80,7 @@ void Fiber::resume_event(void* fiber, std::uint64_t) {
 }
 
 void Fiber::wait_until(Picos when) {
-  if (when.count() < engine_.next_time()) {  // nothing happens before: no need to leave the stack
+  if (when.count() < std::min(engine_.next_time(), engine_.horizon())) {  // nothing before: no need to leave the stack
     engine_.advance_to(when);
     return;
   }

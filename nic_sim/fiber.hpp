@@ -47,7 +47,7 @@ class Fiber {
 
   // What every switch looks at, in one cache line.
   Engine& engine_;
-  StackBounds stack_;
+  Stack stack_;
   boost::context::fiber context_;  // where the fiber goes on
   boost::context::fiber caller_;   // where resume() goes on
   std::exception_ptr error_;

@@ -18,14 +18,14 @@ constexpr std::uint64_t kMostAhead = 256;
 
 }  // namespace
 
-Nic::Nic(Engine& engine, Fabric& fabric, ThreadSlot& threads, const Profile& profile, std::uint32_t node,
-         std::uint64_t seed)
-    : engine_(engine),
+Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t node, std::uint64_t seed)
+    : engine_(home.engine),
       fabric_(fabric),
-      threads_(threads),
+      packets_(home.packets),
+      threads_(home.threads),
       profile_(profile),
       node_(node),
-      bus_(engine, profile, seed),
+      bus_(engine_, profile, seed),
       wqe_cache_(profile.nic.wqe_cache, seed ^ 1),
       qp_contexts_(profile.nic.qp_context_cache, seed ^ 2),
       translations_(profile.nic.translation_cache, seed ^ 3),
@@ -150,7 +150,7 @@ void Nic::memory_written(void* object, std::uint64_t argument) {
     nic.memory_watch_.written(packet.remote_address, packet.payload,
                               [](SimThread& thread) { thread.memory_written(); });
   }
-  nic.fabric_.packets().give_back(packet);
+  nic.packets().give_back(packet);
 }
 
 Picos Nic::write_cqe(const SimCq& cq) {

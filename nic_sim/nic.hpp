@@ -12,6 +12,7 @@
 #include "nic_sim/fabric.hpp"
 #include "nic_sim/memory_watch.hpp"
 #include "nic_sim/objects.hpp"
+#include "nic_sim/partition.hpp"
 #include "nic_sim/pcie_bus.hpp"
 #include "nic_sim/profile.hpp"
 #include "nic_sim/requester.hpp"
@@ -22,13 +23,13 @@ namespace verbscope::sim {
 
 class Nic {
  public:
-  Nic(Engine& engine, Fabric& fabric, ThreadSlot& threads, const Profile& profile, std::uint32_t node,
-      std::uint64_t seed);
+  Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t node, std::uint64_t seed);
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
   Engine& engine() { return engine_; }
   Fabric& fabric() { return fabric_; }
+  PacketPool& packets() { return packets_; }
   PcieBus& bus() { return bus_; }
   const PcieBus& bus() const { return bus_; }
   const Profile& profile() const { return profile_; }
@@ -95,6 +96,7 @@ class Nic {
 
   Engine& engine_;
   Fabric& fabric_;
+  PacketPool& packets_;
   ThreadSlot& threads_;
   const Profile& profile_;
   std::uint32_t node_;

@@ -3,9 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include "common/units.hpp"
 #include "pcie_model/wire/wqe.hpp"
@@ -38,6 +37,7 @@ struct alignas(64) Packet {
   bool counted = false;    // a response that ends one of the responder's reads
   bool completes = false;  // its work request is done, and signaled, when it has left the port
   std::uint8_t port = 0;   // index from 0; the same on both sides
+  std::uint8_t pool = 0;   // that it was taken from
   std::uint16_t life = 0;  // SimQp::life of the sender's QP
   std::uint32_t source_node = 0;
   std::uint32_t target_node = 0;
@@ -68,42 +68,6 @@ struct alignas(64) Packet {
 
 static_assert(sizeof(Packet) == 2 * 64 + 192, "two cache lines in front of the bytes of its own");
 
-// Packets are reused; the pool grows to what is in flight at once.
-class PacketPool {
- public:
-  explicit PacketPool(Bytes mtu) : mtu_(mtu.value) {}
-
-  // A packet with room for `payload` bytes (at most the MTU), other fields as they were left.
-  Packet& take(std::uint32_t payload) {
-    Packet* packet = free_;
-    if (packet != nullptr) {
-      free_ = packet->next;
-    } else {
-      packet = &all_.emplace_back();
-    }
-    packet->next = nullptr;
-    packet->kept = false;
-    packet->payload = payload;
-    if (payload <= Packet::kOwnBytes) {
-      packet->data = packet->own_;
-    } else {
-      if (packet->large_ == nullptr) packet->large_ = std::make_unique<std::byte[]>(mtu_);
-      packet->data = packet->large_.get();
-    }
-    return *packet;
-  }
-  void give_back(Packet& packet) {
-    packet.next = free_;
-    free_ = &packet;
-  }
-  std::size_t size() const { return all_.size(); }
-
- private:
-  std::size_t mtu_;
-  std::deque<Packet> all_;
-  Packet* free_ = nullptr;
-};
-
 // First in, first out, through Packet::next.
 class PacketQueue {
  public:
@@ -118,6 +82,11 @@ class PacketQueue {
     Packet& packet = *first_;
     first_ = packet.next;
     return packet;
+  }
+  // Empties the queue: its first packet, and `rest` linked behind its last; there is one.
+  Packet* in_front_of(Packet* rest) {
+    last_->next = rest;
+    return std::exchange(first_, nullptr);
   }
 
  private:

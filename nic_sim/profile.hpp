@@ -65,7 +65,7 @@ struct NicProfile {
   Bytes qp_responder_context;  // a responder's
   Bytes qp_context_cache;      // holds both
   Bytes translation_cache;
-  Bytes input_buffer;  // per port: packets that have arrived (or have credits to) and are not yet handled
+  Bytes input_buffer;  // per port: packets that have left the switch and are not yet handled
   int ack_coalescing;  // messages that one acknowledgement may cover while more are waiting
 };
 

@@ -31,7 +31,7 @@ Packet& Requester::make_packet(SimQp& qp, SendWqe& wqe) {
   const std::uint32_t offset = qp.requester.packet_of_next * qp.path_mtu;
   const bool carries = wqe.verb == Verb::send || wqe.verb == Verb::write;
   const std::uint32_t payload = carries ? std::min(wqe.length - offset, qp.path_mtu) : 0;
-  Packet& packet = nic_.fabric().packets().take(payload);
+  Packet& packet = nic_.packets().take(payload);
   packet.kind = Packet::Kind::request;
   packet.verb = wqe.verb;
   packet.transport = qp.transport;
@@ -96,7 +96,7 @@ void Requester::send_payload(SimQp& qp, SendWqe& wqe, Packet& packet) {
       const std::uint64_t bytes = std::min<std::uint64_t>(left, sge.length - begin);
       if (nic_.find_mr(*qp.pd, sge.lkey, sge.addr + begin, bytes, 0) == nullptr) {
         pending_reads_.clear();
-        nic_.fabric().packets().give_back(packet);
+        nic_.packets().give_back(packet);
         return fail_at(qp, wqe, IBV_WC_LOC_PROT_ERR);
       }
       pending_reads_.push_back({sge.addr + begin, bytes});
@@ -148,7 +148,7 @@ void Requester::send_ready_packets(SimQp& qp) {
     if (qp.state == IBV_QPS_RTS && packet.life == qp.life) {
       nic_.fabric().send(packet);
     } else {
-      nic_.fabric().packets().give_back(packet);
+      nic_.packets().give_back(packet);
     }
   }
 }

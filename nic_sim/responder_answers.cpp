@@ -9,7 +9,7 @@
 namespace verbscope::sim {
 
 Packet& Responder::make_answer(SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload) {
-  Packet& packet = nic_.fabric().packets().take(payload);
+  Packet& packet = nic_.packets().take(payload);
   packet.kind = kind;
   packet.transport = qp.transport;
   packet.completes = false;
@@ -34,7 +34,7 @@ void Responder::send_ready_answers(SimQp& qp) {
   while (!answers.empty() && answers.front().reads_left == 0) {
     Packet& packet = answers.pop();
     if (qp.state == IBV_QPS_RESET || packet.life != qp.life) {
-      nic_.fabric().packets().give_back(packet);
+      nic_.packets().give_back(packet);
       continue;
     }
     if (packet.counted) --qp.responder.reads;
@@ -156,7 +156,7 @@ void Responder::operand_handled(void* object, std::uint64_t argument) {
     std::memcpy(&before, reinterpret_cast<const std::byte*>(answer.remote_address), sizeof before);
     std::uint64_t after = before + answer.operand;
     if (answer.verb == Verb::compare_swap) after = before == answer.compare ? answer.operand : before;
-    Packet& write = nic.fabric().packets().take(sizeof after);
+    Packet& write = nic.packets().take(sizeof after);
     write.rkey = answer.rkey;
     std::memcpy(write.data, &after, sizeof after);
     nic.write_memory(answer.remote_address, write);

@@ -123,7 +123,7 @@ ibv_wc_status Responder::scatter(SimQp& qp, std::uint64_t begin, std::span<const
       std::memcpy(reinterpret_cast<std::byte*>(address), &data[copied], bytes);
       if (!by_cqe) nic_.bus().dma_write(address, bytes);
     } else {  // not before the WRITEs that came before it
-      Packet& write = nic_.fabric().packets().take(static_cast<std::uint32_t>(bytes));
+      Packet& write = nic_.packets().take(static_cast<std::uint32_t>(bytes));
       std::memcpy(write.data, &data[copied], bytes);
       write.rkey = sge.lkey;
       nic_.write_memory(address, write);

@@ -1,5 +1,5 @@
-// Tells AddressSanitizer about stacks and the switches between them; nothing in other builds. Usage around a switch, as
-// the sanitizer's interface asks: leave() before it on the old stack, arrive() after it on the new one.
+// Tells AddressSanitizer and ThreadSanitizer about stacks and the switches between them; nothing in other builds. Usage
+// around a switch: leave() before it on the old stack, arrive() after it on the new one.
 #pragma once
 
 #include <cstddef>
@@ -7,29 +7,49 @@
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#elif defined(VERBSCOPE_THREAD_SANITIZER)
+#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace verbscope::sim {
 
-struct StackBounds {
+// A stack, and what ThreadSanitizer knows it by.
+struct Stack {
   const void* bottom = nullptr;
   std::size_t size = 0;
+#if defined(VERBSCOPE_THREAD_SANITIZER)
+  void* fiber = nullptr;
+  void* caller = nullptr;  // the fiber that switched to it last
+#endif
 };
+
+inline Stack new_stack(const void* bottom, std::size_t size) {
+  Stack stack{.bottom = bottom, .size = size};
+#if defined(VERBSCOPE_THREAD_SANITIZER)
+  stack.fiber = __tsan_create_fiber(0);
+#endif
+  return stack;
+}
 
 // The memory of a stack is given back: what the frames that never returned left forbidden there is allowed again, for
 // whoever gets these addresses next.
-inline void forget_stack([[maybe_unused]] const StackBounds& stack) {
+inline void forget_stack([[maybe_unused]] const Stack& stack) {
 #if defined(__SANITIZE_ADDRESS__)
   ASAN_UNPOISON_MEMORY_REGION(stack.bottom, stack.size);
+#elif defined(VERBSCOPE_THREAD_SANITIZER)
+  __tsan_destroy_fiber(stack.fiber);
 #endif
 }
 
 class StackSwitch {
  public:
-  // `last`: this stack will never run again.
-  void leave([[maybe_unused]] const StackBounds& target, [[maybe_unused]] bool last = false) {
+  // To `target`.
+  void leave([[maybe_unused]] Stack& target) {
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack_, target.bottom, target.size);
+    __sanitizer_start_switch_fiber(&fake_stack_, target.bottom, target.size);
+#elif defined(VERBSCOPE_THREAD_SANITIZER)
+    target.caller = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(target.fiber, 0);
 #endif
   }
 
@@ -38,17 +58,20 @@ class StackSwitch {
     __sanitizer_finish_switch_fiber(fake_stack_, &from_.bottom, &from_.size);
 #endif
   }
-  // Back to the stack from which the last arrive() came.
-  void leave_back([[maybe_unused]] bool last = false) {
+
+  // From `own` back to the stack from which the last arrive() came. `last`: this stack will never run again.
+  void leave_back([[maybe_unused]] const Stack& own, [[maybe_unused]] bool last = false) {
 #if defined(__SANITIZE_ADDRESS__)
-    leave(from_, last);
+    __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack_, from_.bottom, from_.size);
+#elif defined(VERBSCOPE_THREAD_SANITIZER)
+    __tsan_switch_to_fiber(own.caller, 0);
 #endif
   }
 
  private:
 #if defined(__SANITIZE_ADDRESS__)
   void* fake_stack_ = nullptr;
-  StackBounds from_;
+  Stack from_;
 #endif
 };
 

@@ -14,11 +14,12 @@ namespace verbscope::sim {
 
 struct SimCq;
 
-// Which thread runs now; null while the control path runs outside of fibers. One per cluster.
+// The threads of a partition: which one runs now, null while the control path runs outside of fibers.
 class SimThread;
 struct ThreadSlot {
   SimThread* current = nullptr;
   int unfinished = 0;
+  bool all = true;  // of the cluster: when none is left, the simulation ends
 };
 
 class alignas(64) SimThread {
@@ -87,14 +88,15 @@ class alignas(64) SimThread {
  private:
   // The thread runs its body; ends with it, however it ends.
   struct Running {
-    explicit Running(SimThread& thread) : slot(thread.slot_) { slot.current = &thread; }
+    explicit Running(SimThread& t) : thread(t) { thread.slot_.current = &thread; }
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
     ~Running() {
+      ThreadSlot& slot = thread.slot_;
       slot.current = nullptr;
-      --slot.unfinished;
+      if (--slot.unfinished == 0 && slot.all) thread.engine_.set_horizon(thread.engine_.now().count());
     }
-    ThreadSlot& slot;
+    SimThread& thread;
   };
 
   static void end_sleep(void* thread, std::uint64_t sleep);

@@ -25,6 +25,14 @@ int ports_of(const Device& device) {
 
 }  // namespace
 
+SimWork shared_out(int nodes, std::size_t partitions, std::size_t threads) {
+  SimWork work{.threads = threads};
+  for (int i = 0; i < nodes; ++i) {
+    work.partitions.push_back(static_cast<std::size_t>(i) * partitions / static_cast<std::size_t>(nodes));
+  }
+  return work;
+}
+
 // One QP and the one work request that it posts again and again: two cache lines that every READ looks at, since it is
 // the simulator's memory that is to be measured.
 struct alignas(64) AllActive::Lane {
@@ -129,7 +137,7 @@ struct AllActive::Machine {
 };
 
 AllActive::AllActive(const AllActiveLoad& load)
-    : load_(load), cluster_(profile_with_cores(AllActiveLoad::threads), load.nodes, 1) {
+    : load_(load), cluster_(profile_with_cores(AllActiveLoad::threads), load.nodes, 1, load.work) {
   if (load.nodes < 2 || !std::has_single_bit(static_cast<unsigned>(load.nodes))) {
     fail("{} nodes: expected a power of two, 2 or more", load.nodes);
   }

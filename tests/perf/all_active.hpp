@@ -18,10 +18,14 @@ struct AllActiveLoad {
   std::uint64_t operations = 1;             // of each thread
   int qps = 4;                              // of each thread
   int window = 4;                           // of each QP
+  SimWork work{};
 
   static constexpr int threads = 16;  // of each node
   static constexpr std::uint32_t bytes = 64;
 };
+
+// Nodes that follow one another are in one partition.
+SimWork shared_out(int nodes, std::size_t partitions, std::size_t threads);
 
 class AllActive {
  public:

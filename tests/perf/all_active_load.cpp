@@ -1,4 +1,5 @@
-// all_active_load NODES OPERATIONS [QPS WINDOW]: the load of all_active.hpp with so many READs in all, for callgrind.
+// all_active_load NODES OPERATIONS [QPS WINDOW [PARTITIONS THREADS]]: the load of all_active.hpp with so many READs in
+// all, for callgrind.
 #include <cstdio>
 #include <cstdlib>
 
@@ -7,14 +8,17 @@
 
 int main(int argc, char** argv) {
   using namespace verbscope;
-  if (argc != 3 && argc != 5) {
-    std::fputs("usage: all_active_load NODES OPERATIONS [QPS WINDOW]\n", stderr);
+  if (argc != 3 && argc != 5 && argc != 7) {
+    std::fputs("usage: all_active_load NODES OPERATIONS [QPS WINDOW [PARTITIONS THREADS]]\n", stderr);
     return 2;
   }
   try {
     test::AllActiveLoad load{.nodes = std::atoi(argv[1])};
     load.operations = std::strtoull(argv[2], nullptr, 10) / static_cast<std::uint64_t>(load.nodes * load.threads);
-    if (argc == 5) {
+    if (argc == 7)
+      load.work =
+          test::shared_out(load.nodes, std::strtoull(argv[5], nullptr, 10), std::strtoull(argv[6], nullptr, 10));
+    if (argc >= 5) {
       load.qps = std::atoi(argv[3]);
       load.window = std::atoi(argv[4]);
     }

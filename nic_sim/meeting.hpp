@@ -1,0 +1,45 @@
+// Where threads of the host wait for one another, many thousand times a second: while each has a processor of its own,
+// they look for some ten microseconds before they sleep, which std::barrier does not.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "common/clock.hpp"
+
+namespace verbscope::sim {
+
+class Meeting {
+ public:
+  explicit Meeting(std::uint32_t threads)
+      : threads_(threads), looks_(threads > std::thread::hardware_concurrency() ? 0 : kLooks) {}
+
+  // Until all threads are here. The last one runs `alone`, which throws nothing, before any of them goes on.
+  template <class Alone>
+  void arrive_and_wait(Alone&& alone) {
+    const std::uint32_t round = round_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      alone();
+      round_.store(round + 1, std::memory_order_release);
+      round_.notify_all();
+      return;
+    }
+    for (int look = 0; look < looks_; ++look) {
+      if (round_.load(std::memory_order_acquire) != round) return;
+      cpu_relax();
+    }
+    round_.wait(round, std::memory_order_acquire);
+  }
+
+ private:
+  static constexpr int kLooks = 2000;  // of some 20 to 60 ns
+
+  std::uint32_t threads_;
+  int looks_;
+  alignas(64) std::atomic<std::uint32_t> arrived_{0};
+  alignas(64) std::atomic<std::uint32_t> round_{0};
+};
+
+}  // namespace verbscope::sim

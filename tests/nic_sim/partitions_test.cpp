@@ -1,0 +1,177 @@
+// A cluster whose nodes several threads of this machine simulate goes through the same run, event for event, as one
+// that a single thread simulates.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "nic_sim/random.hpp"
+#include "tests/nic_sim/two_nodes.hpp"
+
+namespace verbscope::test {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr int kNodes = 6;
+
+// Receivers are so slow and buffers so small that the switch has to hold packets. With chance, a packet in a hundred is
+// lost; without, all nodes are alike, and much happens at the same picosecond.
+Profile crowded(bool chance) {
+  Profile profile = chance ? load_profile("cib") : steady_profile();
+  profile.host.cores = 2;
+  profile.fabric.loss_probability = chance ? 0.01 : 0;
+  profile.nic.receive_packet = std::chrono::microseconds(1);
+  profile.nic.input_buffer = Bytes(4096 + 256);
+  return profile;
+}
+
+// Every node reads from, writes to and adds at its neighbour, and floods the one behind it with datagrams.
+class Ring {
+ public:
+  Ring(bool chance, const SimWork& work) : cluster_(crowded(chance), kNodes, 7, work) {
+    for (int i = 0; i < kNodes; ++i) nodes_.emplace_back(cluster_, i);
+    for (int i = 0; i < kNodes; ++i) connect(i);
+    for (Node& node : nodes_) {
+      cluster_.add_thread(node.number, 0, [&, this](SimNode& self) { one_sided(node, self); });
+      cluster_.add_thread(node.number, 1, [&, this](SimNode& self) { datagrams(node, self); });
+    }
+  }
+
+  // What the threads saw and when, and what was counted up to a moment.
+  std::vector<std::uint64_t> run() {
+    std::vector<std::uint64_t> all;
+    cluster_.at(microseconds(300), [&] {
+      for (int i = 0; i < kNodes; ++i) {
+        for (const std::uint64_t value : values(cluster_.pcie_counts(i))) all.push_back(value);
+        for (const std::uint64_t value : values(cluster_.nic_counts(i))) all.push_back(value);
+        all.push_back(static_cast<std::uint64_t>(cluster_.busy_time(i).count()));
+      }
+      stop_ = true;
+    });
+    cluster_.run();
+    for (const Node& node : nodes_) {
+      for (const auto& log : node.logs) all.insert(all.end(), log.begin(), log.end());
+    }
+    return all;
+  }
+
+  std::uint64_t completions() const {
+    std::uint64_t sum = 0;
+    for (const Node& node : nodes_) sum += node.logs[0].size() + node.logs[1].size() / 2;
+    return sum;
+  }
+  std::uint64_t credit_waits() const {
+    std::uint64_t sum = 0;
+    for (int i = 0; i < kNodes; ++i) sum += cluster_.nic_counts(i).credit_waits;
+    return sum;
+  }
+
+ private:
+  struct Node {
+    Node(SimCluster& cluster, int n) : number(n), verbs(cluster, n) {
+      connected[0] = verbs.make_qp(IBV_QPT_RC, kOptions);
+      connected[1] = verbs.make_qp(IBV_QPT_RC, kOptions);
+      datagram = verbs.make_qp(IBV_QPT_UD);
+      datagram_cq = datagram->recv_cq;
+    }
+
+    int number;
+    TestNode verbs;
+    ibv_qp* connected[2];  // to the next node, to the one before
+    ibv_qp* datagram;
+    ibv_cq* datagram_cq;
+    ibv_ah* ah = nullptr;
+    std::vector<std::uint64_t> logs[2];  // by thread: times and ids
+  };
+
+  static inline const QpOptions kOptions{.timeout = 3};
+
+  Node& after(int node, int distance = 1) { return nodes_[static_cast<std::size_t>((node + distance) % kNodes)]; }
+
+  void connect(int i) {
+    Node& node = after(i, 0);
+    Node& next = after(i);
+    EXPECT_EQ(bring_up(node.verbs, node.connected[0], kOptions, next.number, next.connected[1]->qp_num), 0);
+    EXPECT_EQ(bring_up(next.verbs, next.connected[1], kOptions, node.number, node.connected[0]->qp_num), 0);
+    EXPECT_EQ(bring_up(node.verbs, node.datagram, {}, 0, 0), 0);
+    node.ah = node.verbs.make_ah(after(i, 2).number);
+    EXPECT_EQ(node.verbs.post_recvs(node.datagram, kIn, 1064, 64), 0);
+  }
+
+  void post_one_sided(Node& node, sim::Random& random) {
+    constexpr ibv_wr_opcode kVerbs[] = {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD};
+    TestNode& peer = after(node.number).verbs;
+    ibv_sge piece = node.verbs.sge(random.below(64) * 8, 8);
+    ibv_send_wr wr{};
+    wr.sg_list = &piece;
+    wr.num_sge = 1;
+    wr.opcode = kVerbs[random.below(3)];
+    wr.send_flags = kSignaled;
+    const auto address = reinterpret_cast<std::uint64_t>(peer.memory(random.below(64) * 8));
+    if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+      wr.wr.atomic.remote_addr = address;
+      wr.wr.atomic.compare_add = 1;
+      wr.wr.atomic.rkey = peer.mr()->rkey;
+    } else {
+      wr.wr.rdma.remote_addr = address;
+      wr.wr.rdma.rkey = peer.mr()->rkey;
+    }
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_send(node.connected[0], &wr, &bad), 0);
+  }
+
+  void one_sided(Node& node, SimNode& self) {
+    sim::Random random(static_cast<std::uint64_t>(node.number));
+    for (int i = 0; i < 16; ++i) post_one_sided(node, random);
+    while (!stop_) {
+      ibv_wc wc{};
+      if (ibv_poll_cq(node.connected[0]->send_cq, 1, &wc) == 0) {
+        self.relax();
+        continue;
+      }
+      EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+      node.logs[0].push_back(static_cast<std::uint64_t>(self.now().count()));
+      if (wc.qp_num == node.connected[0]->qp_num) post_one_sided(node, random);
+    }
+  }
+
+  void datagrams(Node& node, SimNode& self) {
+    const std::uint32_t peer = after(node.number, 2).datagram->qp_num;
+    for (int sent = 0; !stop_;) {  // a full queue refuses
+      const unsigned flags = sent % 32 == 0 ? kSignaled : 0;
+      if (node.verbs.post(node.datagram, {.length = 1024, .flags = flags}, node.ah, peer) == 0) ++sent;
+      ibv_wc wc{};
+      while (ibv_poll_cq(node.datagram_cq, 1, &wc) == 1) {
+        node.logs[1].push_back(static_cast<std::uint64_t>(self.now().count()));
+        node.logs[1].push_back(wc.wr_id);
+        EXPECT_EQ(node.verbs.post_recv(node.datagram, kIn + wc.wr_id * 1064, 1064, wc.wr_id), 0);
+      }
+      self.work(Nanos(400));
+    }
+  }
+
+  SimCluster cluster_;
+  std::deque<Node> nodes_;
+  bool stop_ = false;
+};
+
+class AnyPartition : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(, AnyPartition, testing::Bool(),
+                         [](const auto& chance) { return chance.param ? "with_chance" : "without_chance"; });
+
+TEST_P(AnyPartition, GivesTheSameRun) {
+  Ring one(GetParam(), {});
+  const std::vector<std::uint64_t> by_one = one.run();
+  EXPECT_GT(one.completions(), 1000u);
+  EXPECT_GT(one.credit_waits(), 100u);
+  for (const auto& partitions : std::vector<std::vector<std::size_t>>{
+           {0, 0, 0, 1, 1, 1}, {0, 1, 0, 1, 0, 1}, {0, 1, 1, 1, 2, 2}, {0, 1, 2, 3, 4, 5}}) {
+    for (const std::size_t threads : {1, 2, 3}) {
+      EXPECT_EQ(Ring(GetParam(), {partitions, threads}).run(), by_one) << threads << " threads";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace verbscope::test

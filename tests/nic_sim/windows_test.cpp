@@ -1,0 +1,181 @@
+// Windows of virtual time: what happens between them, what crosses them, and how they end.
+#include "nic_sim/windows.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <stdexcept>
+#include <thread>
+
+#include "common/error.hpp"
+#include "nic_sim/meeting.hpp"
+#include "tests/nic_sim/two_nodes.hpp"
+
+namespace verbscope::test {
+namespace {
+
+const SimWork kByTwo{.partitions = {0, 1}, .threads = 2};
+using std::chrono::microseconds;
+
+// Two nodes without anything on them, between which nothing takes less than 100 ps.
+struct World {
+  World() {
+    partitions.emplace_back(Bytes(4096), 0, 1);
+    partitions.front().threads.unfinished = 1;
+  }
+  void happen(std::int64_t when) { engine().schedule(Picos(when), &note, this); }
+  void end(std::int64_t when) { engine().schedule(Picos(when), &last, this); }
+  sim::Engine& engine() { return partitions.front().engine; }
+
+  static void note(void* world, std::uint64_t) {
+    World& self = *static_cast<World*>(world);
+    self.log.push_back(self.engine().now().count());
+  }
+  static void last(void* world, std::uint64_t) {
+    static_cast<World*>(world)->partitions.front().threads.unfinished = 0;
+  }
+
+  std::deque<sim::Partition> partitions;
+  sim::Crossings crossings{{0, 0}, 1};
+  sim::Windows windows{partitions, crossings, Picos(100), 1};
+  std::vector<std::int64_t> log;
+};
+
+TEST(Windows, AnAppointmentComesBeforeWhatElseHappensThen) {
+  World world;
+  std::size_t before = 9;
+  world.happen(30);
+  world.happen(50);
+  world.windows.at(Picos(50), [&] {
+    before = world.log.size();
+    EXPECT_EQ(world.windows.now(), Picos(50));
+  });
+  world.end(60);
+  world.windows.run();
+  EXPECT_EQ(before, 1u);
+  EXPECT_THAT(world.log, testing::ElementsAre(30, 50));
+}
+
+TEST(Windows, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {
+  World world;
+  std::string order;
+  for (const char name : {'a', 'b', 'c'}) world.windows.at(Picos(20), [&order, name] { order += name; });
+  world.end(60);
+  world.windows.run();
+  EXPECT_EQ(order, "abc");
+}
+
+// The next window begins at 150 only, and would end at 250 without what the appointment sends for 140.
+TEST(Windows, WhatAnAppointmentSendsArrivesInTime) {
+  World world;
+  world.windows.at(Picos(40), [&] { world.crossings.send(0, 1, Picos(140), &World::note, &world, 0); });
+  world.happen(150);
+  world.end(240);
+  world.windows.run();
+  EXPECT_THAT(world.log, testing::ElementsAre(140, 150));
+}
+
+TEST(Windows, WhatIsSentWhileAWindowRunsComesInTheNextInTheOrderOfTheNodes) {
+  struct Sender {
+    static void send(void* world, std::uint64_t node) {
+      World& self = *static_cast<World*>(world);
+      const auto from = static_cast<std::uint32_t>(node);
+      self.crossings.send(from, 0, Picos(200), &Sender::arrive, world, node);
+    }
+    static void arrive(void* world, std::uint64_t node) {
+      static_cast<World*>(world)->log.push_back(static_cast<std::int64_t>(node));
+    }
+  };
+  World world;
+  world.engine().schedule(Picos(10), &Sender::send, &world, 1);
+  world.engine().schedule(Picos(20), &Sender::send, &world, 0);
+  world.end(300);
+  world.windows.run();
+  EXPECT_THAT(world.log, testing::ElementsAre(0, 1));
+}
+
+TEST(Windows, AThreadsErrorEndsTheRunOfAllHostThreads) {
+  for (const SimWork& work : {SimWork{}, kByTwo}) {
+    SimCluster cluster(steady_profile(), 2, 1, work);
+    cluster.add_thread(0, 0, [](SimNode& node) {
+      for (;;) node.relax_until(node.now() + Nanos(100));
+    });
+    cluster.add_thread(1, 0, [](SimNode& node) {
+      node.relax_until(microseconds(5));
+      throw std::runtime_error("enough");
+    });
+    EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<std::runtime_error>("enough"));
+    EXPECT_NEAR(to_seconds(cluster.now()) * 1e6, 5.0, 0.3);
+  }
+}
+
+TEST(Windows, WhereNothingCanHappenAnyMoreAllHostThreadsEnd) {
+  SimCluster cluster(steady_profile(), 2, 1, kByTwo);
+  for (int node = 0; node < 2; ++node) cluster.add_thread(node, 0, [](SimNode& self) { self.relax(); });
+  EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<Error>(testing::HasSubstr("all threads wait")));
+}
+
+TEST(Windows, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
+  for (const SimWork& work : {SimWork{}, kByTwo}) {
+    SimCluster cluster(steady_profile(), 2, 1, work);
+    Picos kept{0};
+    cluster.add_thread(0, 0, [&](SimNode& node) {
+      node.relax_until(Nanos(50));
+      cluster.at(Nanos(60), [&] { kept = cluster.now(); });
+      node.relax_until(Nanos(70));
+    });
+    if (work.threads == 1) {
+      cluster.run();
+      EXPECT_EQ(kept, Picos(Nanos(60)));
+    } else {
+      EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<Error>(testing::HasSubstr("one partition")));
+    }
+  }
+}
+
+// One node sends, another simulated apart from it gives the packets back.
+TEST(Windows, PacketsOfAOneWayFlowComeBack) {
+  SimCluster cluster(steady_profile(), 2, 1, kByTwo);
+  TestNode from(cluster, 0), to(cluster, 1);
+  ibv_qp* source = from.make_qp(IBV_QPT_UC);
+  ibv_qp* sink = to.make_qp(IBV_QPT_UC);
+  ASSERT_EQ(bring_up(from, source, {}, 1, sink->qp_num), 0);
+  ASSERT_EQ(bring_up(to, sink, {}, 0, source->qp_num), 0);
+  int sent = 0;
+  cluster.add_thread(0, 0, [&](SimNode& node) {
+    while (sent < 2000) {
+      if (from.post(source, {.length = 64}) == 0) ++sent;
+      ibv_wc wc{};
+      while (ibv_poll_cq(from.send_cq(), 1, &wc) == 0) node.relax();
+    }
+  });
+  cluster.run();
+  EXPECT_EQ(sent, 2000);
+  EXPECT_LE(cluster.packets_allocated(), 64u);  // one at a time, and those that wait for the end of a window
+}
+
+TEST(Meeting, NobodyGoesOnBeforeAllAreThere) {
+  constexpr int kRounds = 2000;
+  constexpr int kThreads = 3;
+  sim::Meeting meeting(kThreads);
+  int arrived[kThreads] = {};
+  int wrong = 0;
+  const auto take_part = [&](int self) {
+    for (int round = 1; round <= kRounds; ++round) {
+      arrived[self] = round;
+      meeting.arrive_and_wait([&] {
+        for (const int other : arrived) wrong += other != round ? 1 : 0;
+      });
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back(take_part, i);
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_THAT(arrived, testing::Each(kRounds));
+}
+
+}  // namespace
+}  // namespace verbscope::test
