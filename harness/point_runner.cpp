@@ -124,6 +124,11 @@ Role PointRunner::make_role(const Point& point, const std::string& name, const H
   for (const auto& [key, value] : point.params.items()) {
     if (host == nullptr || !set_by_hosts(key, *host)) role.command.push_back(option_argument(key, value));
   }
+  // --jobs says how many processors a sweep takes.
+  const bool simulated = host == nullptr && target_.fabric.starts_with("sim:");
+  if (simulated && spec_.find("sim_threads") != nullptr && !point.params.contains("sim_threads")) {
+    role.command.push_back(option_argument("sim_threads", 1));
+  }
   if (host == nullptr) return role;
   if (!host->device.empty()) {
     role.command.push_back("--ib_dev=" + host->device + (host->ib_port ? fmt::format(":{}", host->ib_port) : ""));

@@ -37,15 +37,16 @@ class OptionTable {
  public:
   explicit OptionTable(CLI::App& app) : app_(app) {}
 
-  // A whole number from `low` to `high`. T is an integer or an optional of one.
+  // A whole number from `low` to `high`. T is an integer or an optional of one. `keep` false keeps it out of the
+  // record.
   template <class T, class V = typename detail::OptionalOf<T>::type>
-  void integer(const std::string& names, T& value, V low, V high, const std::string& help) {
+  void integer(const std::string& names, T& value, V low, V high, const std::string& help, bool keep = true) {
     app_.add_option(names, value, help)->check(CLI::Range(low, high));
-    add(names, "integer", Json{{"min", low}, {"max", high}}, help, [&value] { return Json(shown(value)); });
+    add(names, "integer", Json{{"min", low}, {"max", high}}, help, [&value] { return Json(shown(value)); }).keep = keep;
   }
 
   void flag(const std::string& names, bool& value, const std::string& help);
-  // `allowed` is a sentence about the text; `keep` false keeps the value out of the record.
+  // `allowed` is a sentence about the text; `keep` as above.
   void text(const std::string& names, std::string& value, const std::string& allowed, const std::string& help,
             bool keep = true);
   enum class Zero { refused, allowed };

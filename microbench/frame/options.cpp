@@ -7,6 +7,7 @@
 #include "common/environment.hpp"
 #include "common/error.hpp"
 #include "counters/collector.hpp"
+#include "nic_sim/cluster.hpp"
 
 namespace verbscope {
 
@@ -49,6 +50,11 @@ void add_time_options(OptionTable& table, Options& o) {
 
 void add_place_options(OptionTable& table, Options& o) {
   table.text("--fabric", o.fabric, "verbs, sim:NAME or null", "where to run: a device, a simulated cluster, nothing");
+  table.integer(
+      "--sim_threads", o.sim_threads, 1u, SimWork::kMostPartitions,
+      "sim: threads of this machine that simulate, one the server and the others the clients; the figures are the same "
+      "(default 1; 2 for 16 machines and more)",
+      false);
   table.integer("--clients", o.clients, 1u, kMaxThreads,
                 "machines facing the server (default 1; sim: so many that they are not the limit)");
   table.integer("--client_threads", o.client_threads, 1u, kMaxThreads,
@@ -104,6 +110,9 @@ void check_options(const Options& o) {
   }
   if (!is_fabric(o.fabric)) {
     fail_usage("--fabric: expected verbs, sim:NAME or null, got \"{}\"", o.fabric);
+  }
+  if (o.sim_threads && !o.fabric.starts_with("sim:")) {
+    fail_usage("--sim_threads {}: --fabric {} simulates nothing", *o.sim_threads, o.fabric);
   }
   if (o.fabric != "verbs" && !o.host.empty()) {
     fail_usage("a host argument ({}) makes no sense with --fabric {}: one process plays every role", o.host, o.fabric);

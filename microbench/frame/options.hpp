@@ -37,6 +37,7 @@ struct Options {
   std::uint64_t seed = 1;
   // Where.
   std::string fabric = "verbs";
+  std::optional<std::uint32_t> sim_threads;
   std::optional<std::uint32_t> clients;
   std::optional<std::uint32_t> client_threads;
   std::string ib_dev;

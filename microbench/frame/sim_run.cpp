@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <numeric>
+#include <thread>
 
 #include "common/error.hpp"
 #include "microbench/frame/device_facts.hpp"
@@ -249,6 +250,20 @@ void collect(std::deque<Role>& roles, const Plan& plan, const SimConductor& cond
   }
 }
 
+// From so many machines on two threads simulate a cluster where there are processors for them: below, a window is too
+// short to be worth two.
+constexpr std::size_t kManyNodes = 16;
+
+// The server does about as much as all clients together, so one thread of this machine simulates it, and the others
+// the clients.
+SimWork shared_out(std::size_t nodes, std::optional<std::uint32_t> asked) {
+  const std::size_t usual = nodes >= kManyNodes && std::thread::hardware_concurrency() > 1 ? 2 : 1;
+  const std::size_t threads = std::min<std::size_t>(asked.value_or(usual), nodes);
+  SimWork work{.partitions = std::vector<std::size_t>(nodes), .threads = threads};
+  for (std::size_t c = 1; c < nodes && threads > 1; ++c) work.partitions[c] = 1 + (c - 1) % (threads - 1);
+  return work;
+}
+
 }  // namespace
 
 Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
@@ -257,7 +272,7 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   Outcome outcome;
   outcome.config = plan_json(plan);
   const int nodes = 1 + static_cast<int>(plan.topology.clients);
-  SimCluster cluster(profile, nodes, options.seed);
+  SimCluster cluster(profile, nodes, options.seed, shared_out(static_cast<std::size_t>(nodes), options.sim_threads));
   std::deque<Role> roles;
   for (int node = 0; node < nodes; ++node) {
     Provider& provider = cluster.provider(node);

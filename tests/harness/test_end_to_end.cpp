@@ -54,6 +54,22 @@ TEST(EndToEnd, QuickstartReproducesThePublishedRatesAndTheModelsEvents) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 160u) << line;
 }
 
+TEST(EndToEnd, APointIsSimulatedByOneThreadUnlessTheSweepSaysOtherwise) {
+  TempFolder folder;
+  for (const auto& [extra, passed] :
+       {std::pair{"", "--sim_threads=1"}, std::pair{R"(, "sim_threads": 2)", "--sim_threads=2"}}) {
+    const std::string sweep =
+        sweep_file(folder, R"("fixed": {"size": 32, "duration": "50us")" + std::string(extra) + "}");
+    const std::string results = folder.file(std::string("results") + passed);
+    ASSERT_EQ(run({"run", sweep, "--hosts", "sim:cib", "--out", results}).end, "exit status 0");
+    const Json command = read_results(results).records.at(0).environment.at("command_line");
+    EXPECT_EQ(std::ranges::count_if(
+                  command, [](const Json& word) { return word.get<std::string>().starts_with("--sim_threads"); }),
+              1);
+    EXPECT_EQ(std::ranges::count(command, Json(passed)), 1);
+  }
+}
+
 TEST(EndToEnd, OneSeedGivesTheSameRecords) {
   TempFolder folder;
   const std::string sweep =
