@@ -40,7 +40,7 @@ struct SimCluster::Impl {
       : profile(p),
         crossings(homes, *std::ranges::max_element(homes) + 1),
         windows(partitions, crossings, sim::Fabric::way_to_switch(profile),
-                std::min(by_threads, crossings.partitions())),
+                std::clamp<std::size_t>(by_threads, 1, crossings.partitions())),
         fabric(crossings, profile, seed_of(seed, 0)) {
     const std::size_t all = crossings.partitions();
     if (all > SimWork::kMostPartitions) fail("partition {}: up to {}", all - 1, SimWork::kMostPartitions - 1);

@@ -12,10 +12,8 @@ using test::GridPart;
 using test::OneSidedBenchmark;
 using test::quickly_steady;
 
-// With 5,000 operations in the window at the least: signalled in bunches of 64, its ends are worth 64/5,000 of them
-// at the most, and seldom that.
-// So long that what a send queue of 128 has posted and not seen complete, by which the ends of the window may differ,
-// is less than a hundredth of what is counted.
+// With some 15,000 operations in the window: what a send queue of 128 has posted and not seen complete, by which the
+// window's ends may differ, is less than a hundredth of them.
 void expect_agreement_on(const std::string& line, int payload) {
   OneSidedBenchmark benchmark;
   const std::string whole = fmt::format("{} -s {} -D {}ms", line, payload, payload > 2000 ? 10 : payload > 128 ? 4 : 2);

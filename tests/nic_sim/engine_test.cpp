@@ -113,6 +113,23 @@ TEST(Engine, SaysTheTimeOfTheNextEvent) {
   EXPECT_EQ(log.engine.next_time(), Engine::kNever);
 }
 
+TEST(Engine, RunsNothingFromTheHorizonOn) {
+  for (const std::int64_t horizon : {std::int64_t{300}, 20 * kFar}) {  // events wait near, and far
+    Log log;
+    for (const std::int64_t when : {horizon - 1, horizon, horizon + 1}) log.schedule(when, 0);
+    log.engine.set_horizon(horizon);
+    while (log.engine.step()) {
+    }
+    EXPECT_THAT(log.times, ElementsAre(horizon - 1));
+    EXPECT_FALSE(log.engine.step());
+    EXPECT_EQ(log.engine.now(), Picos(horizon - 1));
+    EXPECT_EQ(log.engine.next_time(), horizon);
+    log.engine.set_horizon(Engine::kNever);
+    log.run();
+    EXPECT_THAT(log.times, ElementsAre(horizon - 1, horizon, horizon + 1));
+  }
+}
+
 TEST(Engine, GoesOnCorrectlyAfterTheClockWasAdvancedPastTheWheel) {
   Log log;
   log.engine.advance_to(Picos(5 * kFar + 123));

@@ -75,6 +75,26 @@ TEST(Fiber, AWaitWithNothingBeforeItMovesTheClock) {
   EXPECT_EQ(engine.events_run(), 0u);
 }
 
+TEST(Fiber, AWaitBeyondTheHorizonEndsWhenTheHorizonHasMovedOn) {
+  Engine engine;
+  engine.set_horizon(100);
+  int reached = 0;
+  Fiber fiber(engine, [&] {
+    for (const int when : {99, 100, 150}) {
+      fiber.wait_until(Picos(when));
+      reached = when;
+    }
+  });
+  fiber.resume();
+  while (engine.step()) {
+  }
+  EXPECT_EQ(reached, 99);
+  EXPECT_EQ(engine.now(), Picos(99));
+  engine.set_horizon(Engine::kNever);
+  run(engine);
+  EXPECT_EQ(reached, 150);
+}
+
 TEST(Fiber, AParkLastsUntilTheEarliestWake) {
   Engine engine;
   std::vector<Picos> woken;
