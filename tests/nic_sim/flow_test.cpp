@@ -100,6 +100,21 @@ TEST(Credits, WhatCannotLeaveHoldsUpWhatIsBehindIt) {
   EXPECT_GT(to_seconds(arrived) * 1e6, 120.0 - kMostUnderWay);
 }
 
+// Long packets and short ones in turn: where there is room for a short one only, it does not overtake.
+TEST(Credits, WhatTheSwitchHoldsStaysInOrder) {
+  Pair pair(IBV_QPT_UD, deep(), slow_receiver());
+  ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 200), 0);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(pair.send({.length = 1024}), 0);
+    ASSERT_EQ(pair.send({.length = 1}), 0);
+  }
+  pair.pass(std::chrono::microseconds(400));
+  const std::vector<ibv_wc> received = pair.b.poll_recvs();
+  ASSERT_THAT(received, SizeIs(200));
+  for (std::size_t i = 0; i < received.size(); ++i)
+    EXPECT_EQ(received[i].byte_len, 40 + (i % 2 == 0 ? 1024u : 1u)) << i;
+}
+
 TEST(Credits, AReceiverWithRoomHoldsNobodyBack) {
   Pair pair(IBV_QPT_UD, deep());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 100), 0);
