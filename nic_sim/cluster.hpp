@@ -29,7 +29,7 @@ class SimCluster {
  public:
   // The same profile, nodes and seed give the same run, event for event. `work`: how it is shared out changes the time
   // that a run takes, and nothing that can be measured in it; but simulated threads of different partitions may share
-  // nothing except by verbs.
+  // nothing except by verbs, and not call the cluster.
   SimCluster(const Profile& profile, int nodes, std::uint64_t seed, const SimWork& work = {});
   ~SimCluster();
   SimCluster(const SimCluster&) = delete;

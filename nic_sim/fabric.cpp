@@ -8,7 +8,7 @@
 namespace verbscope::sim {
 namespace {
 
-constexpr std::int64_t kTellings = 8;  // while what is held of a port grows to the most
+constexpr std::int64_t kTellings = 8;  // at most, while what is held of a port grows to the most
 
 }  // namespace
 
@@ -90,7 +90,8 @@ void Fabric::hold(Port& to, Packet& packet) {
   held_changes(to, packet, packet.wire_bytes);
 }
 
-// The port that the packet came from learns of it as long after as a packet takes from there; of little, with more.
+// The port that the packet came from learns of it as long after as a packet takes from there; of less than an eighth of
+// the most, with what follows.
 void Fabric::held_changes(Port& to, const Packet& packet, std::int64_t bytes) {
   if (to.held_from.empty()) to.held_from.resize(nodes());
   Held& held = to.held_from[packet.source_node];

@@ -1,4 +1,4 @@
-// The nodes of a cluster that one thread of the host simulates: what their simulation shares.
+// Nodes of a cluster that are simulated together: what their simulation shares.
 #pragma once
 
 #include <cstddef>

@@ -60,13 +60,11 @@ bool Windows::all_ended() const {
   return std::ranges::all_of(partitions_, [](const Partition& p) { return p.threads.unfinished == 0; });
 }
 
-void Windows::keep_appointments() {
-  while (!appointments_.empty() && appointments_.begin()->first.count() <= next_time()) {
-    const auto appointment = appointments_.extract(appointments_.begin());
-    for (Partition& partition : partitions_) partition.engine.advance_to(appointment.key());
-    appointment.mapped()();
-    for (std::size_t i = 0; i < partitions_.size(); ++i) collect(i);
-  }
+void Windows::keep_appointment() {
+  const auto appointment = appointments_.extract(appointments_.begin());
+  for (Partition& partition : partitions_) partition.engine.advance_to(appointment.key());
+  appointment.mapped()();
+  for (std::size_t i = 0; i < partitions_.size(); ++i) collect(i);
 }
 
 bool Windows::open_next() {
@@ -74,8 +72,8 @@ bool Windows::open_next() {
     if (partition.error) std::rethrow_exception(partition.error);
   }
   if (all_ended()) return false;
-  keep_appointments();
-  const std::int64_t next = next_time();
+  std::int64_t next = next_time();
+  for (; !appointments_.empty() && appointments_.begin()->first.count() <= next; next = next_time()) keep_appointment();
   if (next == Engine::kNever) {
     fail("simulation at {:.3f} us: all threads wait and nothing can happen any more", to_seconds(now()) * 1e6);
   }

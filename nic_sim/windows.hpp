@@ -40,7 +40,7 @@ class Windows {
   void open_window();
   bool open_next();
   std::int64_t next_time();
-  void keep_appointments();
+  void keep_appointment();
   bool all_ended() const;
 
   std::deque<Partition>& partitions_;

@@ -1,5 +1,5 @@
 // all_active_load NODES OPERATIONS [QPS WINDOW [PARTITIONS THREADS]]: the load of all_active.hpp with so many READs in
-// all, for callgrind.
+// all, for callgrind and the clock.
 #include <cstdio>
 #include <cstdlib>
 
@@ -15,9 +15,10 @@ int main(int argc, char** argv) {
   try {
     test::AllActiveLoad load{.nodes = std::atoi(argv[1])};
     load.operations = std::strtoull(argv[2], nullptr, 10) / static_cast<std::uint64_t>(load.nodes * load.threads);
-    if (argc == 7)
-      load.work =
-          test::shared_out(load.nodes, std::strtoull(argv[5], nullptr, 10), std::strtoull(argv[6], nullptr, 10));
+    if (argc == 7) {
+      const auto number = [&](int i) { return static_cast<std::size_t>(std::strtoull(argv[i], nullptr, 10)); };
+      load.work = test::shared_out(load.nodes, number(5), number(6));
+    }
     if (argc >= 5) {
       load.qps = std::atoi(argv[3]);
       load.window = std::atoi(argv[4]);
