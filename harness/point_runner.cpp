@@ -111,6 +111,7 @@ std::optional<Record> PointRunner::run(const Point& point) const {
   const Role& blamed = group.roles()[failure.role];
   Record record = failure.reason.empty() ? collect(point, blamed) : failed(point, blamed, failure.reason);
   record.reason += failure.others;
+  add_others(point, group.roles(), failure.role, record);
   return record;
 }
 
@@ -202,6 +203,19 @@ Record PointRunner::failed(const Point& point, const Role& role, const std::stri
   add_end(record, role);
   record.environment = make_environment(target_.fabric, role.command);
   return record;
+}
+
+void PointRunner::add_others(const Point& point, const std::vector<Role>& roles, std::size_t blamed,
+                             Record& record) const {
+  Json others = Json::array();
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    const Role& role = roles[i];
+    if (i == blamed || !role.task) continue;
+    const bool failed = !role.cut_short && role.ended_badly();
+    others.push_back(failed ? collect(point, role).reason
+                            : role.prefix() + (role.cut_short ? "ended by verbscope" : role.task->end_text()));
+  }
+  if (!others.empty()) record.result["others"] = std::move(others);
 }
 
 Record PointRunner::joined(const Point& point, const std::vector<Role>& roles) const {

@@ -64,6 +64,8 @@ class PointRunner {
   // What the role's process wrote; a failed record when that does not fit how it ended.
   Record collect(const Point& point, const Role& role) const;
   Record failed(const Point& point, const Role& role, const std::string& reason) const;
+  // result.others: what became of the roles but the one that is blamed.
+  void add_others(const Point& point, const std::vector<Role>& roles, std::size_t blamed, Record& record) const;
   // The server's record, with what the clients wrote.
   Record joined(const Point& point, const std::vector<Role>& roles) const;
 

@@ -1,7 +1,6 @@
 #include "harness/roles.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "common/error.hpp"
 
@@ -88,10 +87,9 @@ void RoleGroup::wait_all() {
     if (interrupted_) return;
     failure_ = Failure{.role = static_cast<std::size_t>(bad - roles_.begin()), .reason = ""};
     wait(std::min(deadline_, Clock::now() + (launcher_ == nullptr ? kAfterFailure : kAfterRemoteFailure)), all_ended);
-    // Its peers notice the death of a process before its end is told here: one that left no word is the cause.
-    const auto mute = std::ranges::find_if(
-        roles_, [](const Role& role) { return role.ended_badly() && !std::filesystem::exists(role.record_file()); });
-    if (mute != roles_.end()) failure_->role = static_cast<std::size_t>(mute - roles_.begin());
+    // Its peers notice the death of a process before its end is told here.
+    const auto dead = std::ranges::find_if(roles_, &Role::died);
+    if (dead != roles_.end()) failure_->role = static_cast<std::size_t>(dead - roles_.begin());
   } else if (!in_time) {
     const auto late = std::ranges::find_if(roles_, &Role::running);
     failure_ = Failure{.role = static_cast<std::size_t>(late - roles_.begin()),
@@ -107,6 +105,7 @@ void RoleGroup::end_all() {
   listen();
   for (Role& role : roles_) {
     if (!role.running()) continue;
+    role.cut_short = true;
     if (failure_ && role.task->silence() > kQuiet) {
       const auto silence = std::chrono::round<std::chrono::seconds>(role.task->silence());
       failure_->others += fmt::format("; {}nothing heard for {} s", role.prefix(), silence.count());

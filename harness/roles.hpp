@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "harness/cluster/task.hpp"
@@ -22,12 +24,19 @@ struct Role {
   std::vector<std::string> environment;
   std::unique_ptr<TempFolder> folder = std::make_unique<TempFolder>();
   std::unique_ptr<Task> task;
+  bool cut_short = false;  // it still ran when the point was over
 
   std::string record_file() const { return folder->file("record.json"); }
   // "client 0 on node7: ", or nothing.
   std::string prefix() const { return name.empty() ? "" : name + " on " + host.name + ": "; }
   bool running() const { return task && task->running(); }
   bool ended_badly() const { return task && !task->running() && !task->succeeded(); }
+  // It ended badly and left no record, which it opens when it starts and writes when it fails.
+  bool died() const {
+    std::error_code none;
+    const auto bytes = std::filesystem::file_size(record_file(), none);
+    return ended_badly() && (none || bytes == 0);
+  }
 };
 
 // How long is waited for the processes of a point.

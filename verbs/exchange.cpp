@@ -45,7 +45,7 @@ void Channel::send_message(const Message& message, std::size_t limit, const Dead
   send_all(socket_, encode_message(message, limit), Wait{named(message.type), peer_, deadline});
 }
 
-Message Channel::receive_message(std::string_view what, std::size_t limit, const Deadline& deadline) {
+Message Channel::receive_any(std::string_view what, std::size_t limit, const Deadline& deadline) {
   const Wait wait{named(what), peer_, deadline};
   std::vector<std::byte> bytes(kLengthBytes);
   receive_all(socket_, bytes, wait);
@@ -61,8 +61,17 @@ Message Channel::receive_message(std::string_view what, std::size_t limit, const
   Message message = checked([&] { return parse_message(bytes, limit); });
   if (message.type == kFailure) fail("{} gave up: {}", peer_, reason_of(message));
   if (message.type == kRefused) fail("{} refused this side: {}", peer_, reason_of(message));
+  return message;
+}
+
+Message Channel::receive_message(std::string_view what, std::size_t limit, const Deadline& deadline) {
+  Message message = receive_any(what, limit, deadline);
   if (message.type != what) fail("{} sent {} instead of {}", peer_, named(printable(message.type)), named(what));
   return message;
+}
+
+void Channel::hear_out() {
+  while (true) receive_any("result", kMaxMessage, Deadline(Picos(0)));
 }
 
 void Channel::send(std::string_view what, const Json& body, Picos timeout) {

@@ -38,6 +38,8 @@ class Channel {
   // The body of the next message, which must be of type `what`. A channel that threw is over. Throws on timeout, a peer
   // that closed, a peer's failure (with its reason), or a message of another type.
   Json receive(std::string_view what, Picos timeout);
+  // Of a peer that has gone: throws Error with the reason that it gave, or PeerGone. Does not wait.
+  [[noreturn]] void hear_out();
   // Tells the peer why this side gives up. Best effort: never throws, never waits.
   void send_failure(std::string_view reason) noexcept;
   // True when the peer has closed or reset the connection; what it sent before, such as a failure with its reason, can
@@ -53,6 +55,8 @@ class Channel {
   friend class ExchangeServer;
   friend Channel connect_exchange(const std::string& host, int port, const Hello& hello, Picos timeout);
   explicit Channel(Fd socket);
+  // The next message of any type but a failure; `what` was expected.
+  Message receive_any(std::string_view what, std::size_t limit, const Deadline& deadline);
   Message receive_message(std::string_view what, std::size_t limit, const Deadline& deadline);
   void send_message(const Message& message, std::size_t limit, const Deadline& deadline);
   void tell(const char* type, std::string_view reason) noexcept;

@@ -41,13 +41,17 @@ void set_option(const Fd& socket, int level, int name, int value) {
   check("set a socket option", setsockopt(socket.get(), level, name, &value, sizeof value));
 }
 
-// Small messages go out at once, and a peer whose machine vanished is noticed after about 15 s.
+// Small messages go out at once. A peer whose machine vanished is noticed after kPeerSilence: by three keep-alive times
+// when nothing is on the way to it, else by TCP_USER_TIMEOUT, for there are no probes while data is unacknowledged
+// (tcp(7)).
 void tune(const Fd& socket) {
+  constexpr int kSilenceMs = static_cast<int>(std::chrono::milliseconds(kPeerSilence).count());
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kSilenceMs / 3000);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kSilenceMs / 3000);
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 2);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kSilenceMs);
 }
 
 // False when the deadline passes first. An error on the socket counts as ready: the next call reports it.
@@ -100,8 +104,10 @@ std::optional<Fd> connect_once(const addrinfo& address, const Deadline& deadline
   return fd;
 }
 
-bool is_cut(int error) {
-  return error == ECONNRESET || error == EPIPE || error == ETIMEDOUT;
+// What a peer has done whose connection ends with `error` (0: in order), or nothing when it is not the peer's doing.
+std::string_view how_gone(int error) {
+  if (error == 0 || error == ECONNRESET || error == EPIPE) return "closed the connection";
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? "stopped answering" : "";
 }
 
 }  // namespace
@@ -192,8 +198,8 @@ void send_all(const Fd& socket, std::span<const std::byte> bytes, const Wait& wa
     const ssize_t sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(sent));
-    } else if (is_cut(errno)) {
-      fail("{} closed the connection while {} was sent to it", wait.peer, wait.what);
+    } else if (const std::string_view how = how_gone(errno); !how.empty()) {
+      throw PeerGone(fmt::format("{} {} while {} was sent to it", wait.peer, how, wait.what));
     } else if (errno == EAGAIN) {
       if (!wait_ready(socket.get(), POLLOUT, wait.deadline)) {
         fail("waited {} for {} to take {}", wait.deadline.text(), wait.peer, wait.what);
@@ -209,8 +215,8 @@ void receive_all(const Fd& socket, std::span<std::byte> bytes, const Wait& wait)
     const ssize_t received = recv(socket.get(), bytes.data(), bytes.size(), 0);
     if (received > 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(received));
-    } else if (received == 0 || is_cut(errno)) {
-      fail("{} closed the connection before {} had arrived", wait.peer, wait.what);
+    } else if (const std::string_view how = how_gone(received == 0 ? 0 : errno); !how.empty()) {
+      throw PeerGone(fmt::format("{} {} before {} had arrived", wait.peer, how, wait.what));
     } else if (errno == EAGAIN) {
       if (!wait_ready(socket.get(), POLLIN, wait.deadline)) {
         fail("waited {} for {} from {}", wait.deadline.text(), wait.what, wait.peer);

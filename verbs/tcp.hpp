@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "common/error.hpp"
 #include "common/fd.hpp"
 #include "common/units.hpp"
 
@@ -33,6 +34,15 @@ struct Wait {
   const Deadline& deadline;
 };
 
+// The peer has closed or reset the connection, or no longer answers (kPeerSilence).
+class PeerGone : public Error {
+ public:
+  using Error::Error;
+};
+
+// For so long a peer's machine may answer nothing, neither data nor keep-alive probes.
+inline constexpr std::chrono::seconds kPeerSilence{15};
+
 // Listens on `port` (0: the system picks) of `address` ("": every address, IPv6 and IPv4).
 Fd tcp_listen(const std::string& address, int port);
 int local_port(const Fd& socket);
@@ -44,7 +54,7 @@ Fd tcp_connect(const std::string& host, int port, const Deadline& deadline);
 // "10.0.0.1:18515", "[fe80::1]:18515".
 std::string peer_name(const Fd& socket);
 
-// All bytes or an Error: deadline, peer closed, system error.
+// All bytes, or PeerGone, or an Error: deadline, system error.
 void send_all(const Fd& socket, std::span<const std::byte> bytes, const Wait& wait);
 void receive_all(const Fd& socket, std::span<std::byte> bytes, const Wait& wait);
 

@@ -77,13 +77,12 @@ void Conductor::check_all(const Channel* awaited, bool silent) {
 }
 
 void Conductor::check_peer(Channel& peer, bool silent) {
-  if (peer.peer_gone()) {
-    if (let_go(peer)) return;
-    fail("peer {} has closed the connection in the middle of the run", peer.peer());
-  }
-  if (!silent) return;
   pollfd entry{peer.fd(), POLLIN, 0};
-  if (::poll(&entry, 1, 0) == 0) return;
+  const bool heard = silent && ::poll(&entry, 1, 0) != 0;
+  const bool left = peer.peer_gone();  // looked at behind what was heard, which may be just that
+  if (!heard && !left) return;
+  if (left && let_go(peer)) return;
+  if (left) peer.hear_out();
   try {
     peer.receive("nothing", timeout_);  // throws with the peer's reason
   } catch (const Error&) {
@@ -112,6 +111,14 @@ void Conductor::tell(Channel& peer, const char* type, const Json& body) {
   if (gone(peer)) return;
   try {
     peer.send(type, body, timeout_);
+  } catch (const PeerGone&) {
+    if (let_go(peer)) return;
+    try {
+      peer.hear_out();
+    } catch (const PeerGone&) {
+      // It has said no more than what failed here.
+    }
+    throw;
   } catch (const Error&) {
     if (!let_go(peer)) throw;
   }

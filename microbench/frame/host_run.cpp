@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <exception>
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
@@ -45,7 +46,7 @@ template <class Body>
 void telling_peers(std::vector<Channel>& peers, Body&& body) {
   try {
     body();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     for (Channel& peer : peers) peer.send_failure(error.what());
     throw;
   }

@@ -1,6 +1,7 @@
 #include "microbench/frame/runner.hpp"
 
 #include <cstdio>
+#include <exception>
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
@@ -62,7 +63,7 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
     check_options(options);
     outcome =
         is_simulated(options.fabric) ? run_on_simulator(benchmark, options) : run_on_host(benchmark, options, table);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     outcome.failure = error.what();
     // A fabric that does not exist cannot stand in a record.
     if (is_fabric(options.fabric)) sink.write(make_record(name, options, table, command_line, outcome));

@@ -140,7 +140,9 @@ TEST(PointRunner, ServerAndClientMakeOneRecord) {
 
 TEST(PointRunner, AFailingClientEndsTheServerAndIsBlamed) {
   const FakeBenchmark fake(both_roles("sleep 1000", "echo 'no route' >&2; exit 4"), "verbs");
-  EXPECT_EQ(run(fake, two_hosts()).reason, "client 0 on 127.0.0.1: exit status 4: no route");
+  const Record record = run(fake, two_hosts());
+  EXPECT_EQ(record.reason, "client 0 on 127.0.0.1: exit status 4: no route");
+  EXPECT_EQ(record.result.at("others"), Json::array({"server on localhost: ended by verbscope"}));
   EXPECT_TRUE(is_gone_soon(std::stoi(read_text(fake.file("server.pid")))));
 }
 
@@ -148,9 +150,11 @@ TEST(PointRunner, TheProcessThatDiedIsBlamedNotThePeerThatNoticed) {
   const FakeBenchmark fake(
       both_roles("while ! [ -e $dir/dying ]; do sleep 0.01; done\n"
                  "sed 's/\"ok\",\"reason\":\"\"/\"failed\",\"reason\":\"peer is gone\"/' $record > $out; exit 1",
-                 "touch $dir/dying; sleep 0.5; kill -9 $$"),
+                 ": > $out; touch $dir/dying; sleep 0.5; kill -9 $$"),  // benchmarks open their record first
       "verbs");
-  EXPECT_EQ(run(fake, two_hosts()).reason, "client 0 on 127.0.0.1: killed by signal 9 (Killed)");
+  const Record record = run(fake, two_hosts());
+  EXPECT_EQ(record.reason, "client 0 on 127.0.0.1: killed by signal 9 (Killed)");
+  EXPECT_EQ(record.result.at("others"), Json::array({"server on localhost: peer is gone"}));
 }
 
 TEST(PointRunner, AServerThatNeverListensStartsNoClient) {

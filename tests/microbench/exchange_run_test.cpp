@@ -217,6 +217,32 @@ TEST(ExchangeRun, AClientThatGivesUpTellsTheServerWhy) {
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("the cat sat on the card"));
 }
 
+// The server looks after its clients now and then: mostly it finds the connection closed, and the reason before that.
+TEST(ExchangeRun, TheReasonOfAClientThatHasGoneIsHeard) {
+  for (const std::string line : {"-c UD -D 60", "-c UD -D 60 --warmup 0"}) {
+    Pair pair(true);
+    auto server = pair.serve(line);
+    { Deserter(pair.port, line).channel().send_failure("client0: the cat sat on the card"); }
+    ASSERT_EQ(server.wait_for(20s), std::future_status::ready) << "the server hangs";
+    EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("gave up: client0: the cat sat on the card"));
+  }
+}
+
+class NoMemory final : public SendBenchmark {
+ public:
+  NoMemory() : SendBenchmark(true) {}
+  RegionNeeds region(const Operation&, Side, std::uint32_t) const override { throw std::bad_alloc(); }
+};
+
+TEST(ExchangeRun, WhateverAClientThrowsTheServerLearns) {
+  Pair pair(true);
+  auto server = pair.serve("-c UD -D 60");
+  const OptionSet set("-c UD -D 60 -p " + pair.port + kNoCounters + " 127.0.0.1");
+  EXPECT_THROW(run_client(NoMemory(), set.options, set.table, pair.client_device), std::bad_alloc);
+  ASSERT_EQ(server.wait_for(20s), std::future_status::ready) << "the server hangs";
+  EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("gave up: std::bad_alloc"));
+}
+
 TEST(ExchangeRun, AServerWithoutClientsGivesUp) {
   Pair pair(true);
   auto server = pair.serve("--timeout 200ms");

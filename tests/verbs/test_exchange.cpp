@@ -230,6 +230,15 @@ TEST(Exchange, APeerThatGoesIsSeen) {
   EXPECT_TRUE(pair.far[0].peer_gone());
 }
 
+TEST(Exchange, APeerThatHasGoneIsHeardOut) {
+  Pair pair;
+  pair.near[0].send("progress", 1, kLong);
+  pair.near[0].send_failure("the cat sat on the card");
+  pair.near.clear();
+  EXPECT_THAT(error_of([&] { pair.far[0].hear_out(); }), EndsWith("gave up: the cat sat on the card"));
+  EXPECT_THROW(pair.far[0].hear_out(), PeerGone);  // that was all
+}
+
 TEST(Exchange, AFailureTellsItsReasonOnOneLine) {
   Pair pair;
   pair.near[0].send_failure("create RC QP on mlx5_0: out of\nluck");

@@ -152,17 +152,16 @@ class Cluster(unittest.TestCase):
     def test_03_a_killed_client_fails_its_point_only(self):
         self.start_sweep(self.sweep(points=[{"duration": "1000s"}, {"iters": 300}]))
         self.wait_for_traffic(self.client)
-        for process, path in self.processes(self.client):
-            if client(path):
-                self.client.run(f"kill -9 {process}")
+        (process,) = [process for process, path in self.processes(self.client) if client(path)]
+        self.client.run(f"kill -9 {process}")
         self.assertEqual(self.finish(), 1, self.said())
         failed, good = self.records()
+        print(failed["reason"], failed["result"])
         self.assertEqual((failed["status"], good["status"]), ("failed", "ok"), self.said())
         # The peer may tell first: a killed process that holds a device is slow to end under emulation.
         self.assertRegex(failed["reason"], r"^(client 0 on node2: killed by signal 9|server on node1: )")
         self.assertRegex(failed["result"]["end"], "killed by signal 9|exit status 1")
         self.assertTrue(failed["result"]["command"][0].endswith("/send_rate"))
-        print(failed["reason"])
         self.assert_nothing_left(*CLUSTER.nodes)
 
     def test_04_a_taken_port_is_named(self):
@@ -218,6 +217,22 @@ class Cluster(unittest.TestCase):
         self.wait_for_traffic(self.client)
         self.program.kill()
         self.finish()
+        self.assert_nothing_left(*CLUSTER.nodes)
+
+    def test_09b_a_network_that_carries_nothing_is_told_by_both(self):
+        self.start_sweep(self.sweep(fixed={**FIXED, "connection": "UD", "duration": "1000s"}))
+        self.wait_for_traffic(self.server)
+        for node in CLUSTER.nodes:
+            node.run("modprobe sch_netem && tc qdisc add dev eth1 root netem loss 100%")
+            self.addCleanup(node.run, "tc qdisc del dev eth1 root")
+        start = time.monotonic()
+        self.assertEqual(self.finish(), 1, self.said())
+        print(f"ended after {time.monotonic() - start:.0f} s")
+        (record,) = self.records()
+        for each in [record["reason"], *record["result"]["others"]]:
+            print(each)
+            self.assertRegex(each, r" on node.: 10\.9\.0\..:\d+ stopped answering ")
+        self.assertEqual(len(record["result"]["others"]), 1)
         self.assert_nothing_left(*CLUSTER.nodes)
 
     def test_10_a_paused_machine_is_given_up(self):
