@@ -75,7 +75,16 @@ void Channel::hear_out() {
 }
 
 void Channel::send(std::string_view what, const Json& body, Picos timeout) {
-  send_message({std::string(what), body}, kMaxMessage, Deadline(timeout));
+  try {
+    send_message({std::string(what), body}, kMaxMessage, Deadline(timeout));
+  } catch (const PeerGone&) {
+    try {
+      hear_out();
+    } catch (const PeerGone&) {
+      // It gave no reason: what failed here says more.
+    }
+    throw;
+  }
 }
 
 Json Channel::receive(std::string_view what, Picos timeout) {

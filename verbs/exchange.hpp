@@ -33,7 +33,8 @@ constexpr int kExchangePort = 18515;  // perftest's
 // A connection to a peer whose handshake is over.
 class Channel {
  public:
-  // Sends {what, body}; waits at most `timeout` for room in the socket.
+  // Sends {what, body}; waits at most `timeout` for room in the socket. Throws with the reason of a peer that has gone
+  // and gave one.
   void send(std::string_view what, const Json& body, Picos timeout);
   // The body of the next message, which must be of type `what`. A channel that threw is over. Throws on timeout, a peer
   // that closed, a peer's failure (with its reason), or a message of another type.

@@ -111,14 +111,6 @@ void Conductor::tell(Channel& peer, const char* type, const Json& body) {
   if (gone(peer)) return;
   try {
     peer.send(type, body, timeout_);
-  } catch (const PeerGone&) {
-    if (let_go(peer)) return;
-    try {
-      peer.hear_out();
-    } catch (const PeerGone&) {
-      // It has said no more than what failed here.
-    }
-    throw;
   } catch (const Error&) {
     if (!let_go(peer)) throw;
   }

@@ -239,6 +239,17 @@ TEST(Exchange, APeerThatHasGoneIsHeardOut) {
   EXPECT_THROW(pair.far[0].hear_out(), PeerGone);  // that was all
 }
 
+TEST(Exchange, WhoSendsToAPeerThatHasGoneLearnsItsReason) {
+  Pair pair;
+  pair.near[0].send_failure("the cat sat on the card");
+  pair.near.clear();
+  // The first message may leave before the end of the connection is known here.
+  EXPECT_THAT(error_of([&] {
+                for (int i = 0; i < 1000; ++i) pair.far[0].send("progress", std::string(10'000, 'x'), kLong);
+              }),
+              EndsWith("gave up: the cat sat on the card"));
+}
+
 TEST(Exchange, AFailureTellsItsReasonOnOneLine) {
   Pair pair;
   pair.near[0].send_failure("create RC QP on mlx5_0: out of\nluck");
