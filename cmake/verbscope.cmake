@@ -19,11 +19,22 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION
   target_compile_definitions(verbscope_flags INTERFACE FMT_CONSTEVAL=)  # its consteval refuses good format strings
 endif()
 
-# verbscope_library(NAME SOURCES a.cpp ... LINK other ...): a static library with the project's flags.
+# The large headers of other projects, compiled once: most of the time of building a small source.
+file(WRITE ${PROJECT_BINARY_DIR}/project_headers.cpp "// compiled for its precompiled headers only\n")
+add_library(project_headers OBJECT ${PROJECT_BINARY_DIR}/project_headers.cpp)
+target_link_libraries(project_headers PRIVATE verbscope_flags fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
+target_precompile_headers(project_headers PRIVATE <CLI/CLI.hpp> <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp> <atomic>
+                          <chrono> <filesystem> <fstream> <thread>)
+
+# verbscope_library(NAME [OWN_OPTIONS] SOURCES a.cpp ... LINK other ...): a static library with the project's flags.
+# OWN_OPTIONS: it is compiled with others, so that it cannot use the precompiled headers.
 function(verbscope_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_OPTIONS" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC verbscope_flags ${ARG_LINK})
+  if(NOT ARG_OWN_OPTIONS)
+    target_precompile_headers(${name} REUSE_FROM project_headers)
+  endif()
 endfunction()
 
 # What a user runs, without the tests: what `quickstart` builds.
@@ -34,6 +45,7 @@ function(verbscope_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK})
+  target_precompile_headers(${name} REUSE_FROM project_headers)
   add_dependencies(programs ${name})
 endfunction()
 

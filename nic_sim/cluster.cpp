@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "nic_sim/crossings.hpp"
-#include "nic_sim/fabric.hpp"
-#include "nic_sim/nic.hpp"
-#include "nic_sim/partition.hpp"
-#include "nic_sim/provider.hpp"
-#include "nic_sim/windows.hpp"
+#include "nic_sim/device/provider.hpp"
+#include "nic_sim/host/partition.hpp"
+#include "nic_sim/link/fabric.hpp"
+#include "nic_sim/nic/nic.hpp"
+#include "nic_sim/time/mailbox.hpp"
+#include "nic_sim/time/windows.hpp"
 
 namespace verbscope {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "common/pcie_events.hpp"
 #include "common/units.hpp"
-#include "nic_sim/counts.hpp"
-#include "nic_sim/profile.hpp"
-#include "nic_sim/sim_node.hpp"
+#include "nic_sim/host/sim_node.hpp"
+#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/profile/profile.hpp"
 #include "verbs/provider.hpp"
 
 namespace verbscope {

@@ -3,7 +3,7 @@
 
 #include "common/pcie_events.hpp"
 #include "common/units.hpp"
-#include "pcie_model/wire/pcie.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pcie_model/wire/packet.hpp"
+#include "wire/packet.hpp"
 
 namespace verbscope {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/units.hpp"
-#include "pcie_model/wire/wqe.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
 

@@ -9,7 +9,7 @@
 
 #include "common/pcie_events.hpp"
 #include "common/units.hpp"
-#include "pcie_model/wire/cluster_wire.hpp"
+#include "wire/cluster_wire.hpp"
 
 namespace verbscope {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/error.hpp"
-#include "pcie_model/wire/wire_json.hpp"
+#include "wire/wire_json.hpp"
 
 namespace verbscope {
 namespace {

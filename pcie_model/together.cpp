@@ -5,7 +5,7 @@
 #include "common/error.hpp"
 #include "pcie_model/dma.hpp"
 #include "pcie_model/rates.hpp"
-#include "pcie_model/wire/event.hpp"
+#include "wire/event.hpp"
 
 namespace verbscope {
 

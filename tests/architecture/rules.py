@@ -101,8 +101,8 @@ def check_links(root, rules):
     targets = read_targets(root)
 
     def home(name):
-        sources = targets[name][1]
-        return folder_of(str(sources[0].relative_to(root)), rules) if sources else None
+        listing, sources, _ = targets[name]
+        return folder_of(str(listing.parent.relative_to(root)), rules) if sources else None
 
     for name, (listing, sources, linked) in targets.items():
         user = home(name)

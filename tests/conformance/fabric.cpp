@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "common/error.hpp"
+#include "machine/node.hpp"
 #include "nic_sim/cluster.hpp"
 #include "verbs/host_provider.hpp"
-#include "verbs/node.hpp"
 
 namespace verbscope::conformance {
 namespace {

@@ -8,9 +8,9 @@
 #include <functional>
 #include <vector>
 
+#include "machine/memory.hpp"
 #include "tests/conformance/fabric.hpp"
 #include "verbs/gid.hpp"
-#include "verbs/memory.hpp"
 #include "verbs/resources.hpp"
 
 namespace verbscope::conformance {

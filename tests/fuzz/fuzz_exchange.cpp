@@ -1,8 +1,8 @@
 // The bytes that a stranger sends to the exchange port: a message, and in it a hello.
 #include <span>
 
+#include "exchange/message.hpp"
 #include "tests/fuzz/fuzz.hpp"
-#include "verbs/message.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);

@@ -1,5 +1,5 @@
 // The sweep file: parsed, and expanded into its points when it is one.
-#include "harness/sweep.hpp"
+#include "harness/sweep/sweep.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,12 +1,12 @@
 // The loops of atomic_rate against a device that executes atomics at once.
-#include "microbench/exchanges/atomic_loop.hpp"
+#include "microbench/atomic/atomic_loop.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "microbench/exchanges/slot_probe.hpp"
+#include "microbench/atomic/slot_probe.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

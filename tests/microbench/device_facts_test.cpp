@@ -1,5 +1,5 @@
 // What is read of a device from a made-up sysfs.
-#include "microbench/frame/device_facts.hpp"
+#include "microbench/run/device_facts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,11 +7,11 @@
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
-#include "microbench/frame/host_run.hpp"
+#include "exchange/exchange.hpp"
+#include "machine/threads.hpp"
+#include "microbench/run/host_run.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
-#include "verbs/exchange.hpp"
-#include "verbs/null_provider.hpp"
-#include "verbs/threads.hpp"
+#include "verbs/null/provider.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,6 +1,6 @@
 // The loops of verb_latency against a device that executes at once and a peer that the test plays. The clock moves by
 // 1 ns whenever it is read, so each trip takes exactly 1 ns.
-#include "microbench/exchanges/latency_loop.hpp"
+#include "microbench/latency/latency_loop.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The inference of lock slots against made-up NICs: each maps addresses in its own way and answers with the rates that
 // its mapping leads to. What is expected is the mapping itself.
-#include "microbench/exchanges/lock_slots.hpp"
+#include "microbench/atomic/lock_slots.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

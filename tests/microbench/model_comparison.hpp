@@ -10,7 +10,7 @@
 
 #include "common/paths.hpp"
 #include "common/pcie_events.hpp"
-#include "microbench/frame/sim_run.hpp"
+#include "microbench/run/sim_run.hpp"
 #include "pcie_model/render.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/microbench/test_benchmarks.hpp"

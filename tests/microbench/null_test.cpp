@@ -6,10 +6,10 @@
 #include <cstdlib>
 
 #include "common/error.hpp"
-#include "microbench/frame/host_run.hpp"
-#include "microbench/frame/role.hpp"
+#include "microbench/run/host_run.hpp"
+#include "microbench/run/role.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
-#include "verbs/null_provider.hpp"
+#include "verbs/null/provider.hpp"
 
 namespace {
 std::atomic<bool> counting{false};

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/error.hpp"
-#include "microbench/frame/sim_run.hpp"
+#include "microbench/run/sim_run.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 

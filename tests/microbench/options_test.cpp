@@ -1,5 +1,5 @@
 // What the command line takes, what it refuses, and what --describe says.
-#include "microbench/frame/options.hpp"
+#include "microbench/bench/options.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Validation tells a good message from one with anything wrong.
-#include "microbench/paths/payload.hpp"
+#include "microbench/loop/payload.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Who is connected to whom, and what is chosen where the person leaves it open.
-#include "microbench/frame/plan.hpp"
+#include "microbench/bench/plan.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

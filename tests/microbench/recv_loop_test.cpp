@@ -1,9 +1,9 @@
 // The receiving loop against a scripted device: reposting, validation, the window.
-#include "microbench/paths/recv_loop.hpp"
+#include "microbench/loop/recv_loop.hpp"
 
 #include <gtest/gtest.h>
 
-#include "microbench/paths/receiver.hpp"
+#include "microbench/loop/receiver.hpp"
 #include "tests/microbench/scripted_device.hpp"
 
 namespace verbscope {

@@ -1,5 +1,5 @@
 // Slices of a region, and the walk of a ring's remote addresses over its places.
-#include "microbench/frame/region.hpp"
+#include "microbench/bench/region.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // The posting loop against a scripted device: flow control, turns, accounting, failures.
-#include "microbench/paths/send_loop.hpp"
+#include "microbench/loop/send_loop.hpp"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 
-#include "microbench/paths/send_ring.hpp"
+#include "microbench/loop/send_ring.hpp"
 #include "tests/microbench/scripted_device.hpp"
 
 namespace verbscope {

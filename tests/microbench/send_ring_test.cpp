@@ -1,9 +1,9 @@
 // The prebuilt work requests, counted by hand.
-#include "microbench/paths/send_ring.hpp"
+#include "microbench/loop/send_ring.hpp"
 
 #include <gtest/gtest.h>
 
-#include "microbench/paths/payload.hpp"
+#include "microbench/loop/payload.hpp"
 
 namespace verbscope {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "common/error.hpp"
 #include "common/record.hpp"
-#include "microbench/frame/sim_run.hpp"
+#include "microbench/run/sim_run.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/microbench/changed_cluster.hpp"
 #include "tests/microbench/run_program.hpp"

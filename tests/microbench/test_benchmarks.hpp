@@ -1,11 +1,11 @@
 // The two SEND benchmarks as objects, for tests that do not start a program.
 #pragma once
 
-#include "microbench/frame/benchmark.hpp"
-#include "microbench/frame/options.hpp"
-#include "microbench/paths/one_sided.hpp"
-#include "microbench/paths/receiver.hpp"
-#include "microbench/paths/sender.hpp"
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/options.hpp"
+#include "microbench/loop/receiver.hpp"
+#include "microbench/loop/sender.hpp"
+#include "microbench/rate/one_sided.hpp"
 
 namespace verbscope::test {
 

@@ -1,5 +1,5 @@
 // What write_visibility makes of memory that the test sets by hand.
-#include "microbench/exchanges/visibility_loop.hpp"
+#include "microbench/visibility/visibility_loop.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

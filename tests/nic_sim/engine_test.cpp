@@ -1,5 +1,5 @@
 // The event engine runs events by time, ties by the order of scheduling, whether they are near or far.
-#include "nic_sim/engine.hpp"
+#include "nic_sim/time/engine.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "nic_sim/random.hpp"
+#include "nic_sim/profile/random.hpp"
 
 namespace verbscope::sim {
 namespace {

@@ -1,5 +1,5 @@
 // Fibers wait for moments of the engine's clock, park until they are woken, and end cleanly in every way.
-#include "nic_sim/fiber.hpp"
+#include "nic_sim/time/fiber.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 
 #include <deque>
 
-#include "nic_sim/random.hpp"
+#include "nic_sim/profile/random.hpp"
 #include "tests/nic_sim/two_nodes.hpp"
 
 namespace verbscope::test {

@@ -1,5 +1,5 @@
 // The PCIe link: TLPs, bytes and cache lines of every transfer, and how long they take, each counted by hand.
-#include "nic_sim/pcie_bus.hpp"
+#include "nic_sim/link/pcie_bus.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // WQE sizes of the two NIC families, against the formulas of rdma-core 44 (providers/mlx5/qp.c, providers/mlx4/qp.c):
 // on mlx5, SEND inline is 20 + x bytes on RC and UC, 68 + x on UD, WRITE inline 36 + x; on mlx4, every chunk of inline
 // data ends at a 64-byte boundary and has a 4-byte header of its own, so that each further block holds 60 bytes.
-#include "nic_sim/send_layout.hpp"
+#include "nic_sim/nic/send_layout.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Windows of virtual time: what happens between them, what crosses them, and how they end.
-#include "nic_sim/windows.hpp"
+#include "nic_sim/time/windows.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "common/error.hpp"
-#include "nic_sim/meeting.hpp"
+#include "nic_sim/time/barrier.hpp"
 #include "tests/nic_sim/two_nodes.hpp"
 
 namespace verbscope::test {

@@ -56,4 +56,12 @@ inline VerbShape header_only_shape(Transport transport, int post_list) {
   return {.transport = transport, .header_only = true, .post_list = post_list};
 }
 
+// The bound of `resource` in Mops; 0 when it has none.
+inline double bound(const Prediction& prediction, const std::string& resource) {
+  for (const RateBound& each : prediction.bounds) {
+    if (each.resource == resource) return each.mops;
+  }
+  return 0;
+}
+
 }  // namespace verbscope

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "verbs/memory.hpp"
+#include "machine/memory.hpp"
 #include "verbs/resources.hpp"
 
 namespace verbscope::test {

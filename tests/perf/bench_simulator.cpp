@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "common/error.hpp"
-#include "microbench/exchanges/atomic_client.hpp"
-#include "microbench/frame/sim_run.hpp"
+#include "microbench/atomic/atomic_client.hpp"
+#include "microbench/run/sim_run.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "tests/perf/all_active.hpp"
 

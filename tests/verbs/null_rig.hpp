@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "verbs/null_provider.hpp"
+#include "verbs/null/provider.hpp"
 #include "verbs/resources.hpp"
 
 namespace verbscope {

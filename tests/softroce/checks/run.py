@@ -25,9 +25,9 @@ def tests_of(suite):
 
 
 def short_name(test):
-    """test_rates.Rates.test_send_rate_RC is rates.send_rate_RC."""
+    """rates_test.Rates.test_send_rate_RC is rates.send_rate_RC."""
     module, _, method = test.id().split(".")[-3:]  # a module that does not load has one more
-    return f"{module.removeprefix('test_')}.{method.removeprefix('test_')}"
+    return f"{module.removesuffix('_test')}.{method.removeprefix('test_')}"
 
 
 def run_one(test):
@@ -42,7 +42,7 @@ def run_one(test):
 def main():
     results = {}
     wanted = os.environ.get("VERBSCOPE_CHECKS", "").split()
-    for test in tests_of(unittest.defaultTestLoader.discover(str(HERE))):
+    for test in tests_of(unittest.defaultTestLoader.discover(str(HERE), pattern="*_test.py")):
         name = short_name(test)
         if wanted and name not in wanted:
             continue

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S python3 -B
-"""Boots two emulated machines and runs the checks of test_cluster.py against them (softroce.cluster in ctest).
+"""Boots two emulated machines and runs the checks of cluster_test.py against them (softroce.cluster in ctest).
 
     boot.py --bin FOLDER --out FOLDER --cache FOLDER --expect NAME...
 
@@ -37,11 +37,11 @@ def run_checks(options, out):
         raise machine.Unavailable("missing: " + " ".join(missing) + " (packages openssh-client and openssh-server)")
     cluster = machines.Cluster(out / "cluster", options.cache, BOOT_LIMIT_S)
     try:
-        import test_cluster  # noqa: PLC0415: not before the machines are known to be possible
-        test_cluster.CLUSTER, test_cluster.OUT = cluster, out
-        test_cluster.BIN = stripped_programs(options.bin, out / "bin")
+        import cluster_test  # noqa: PLC0415: not before the machines are known to be possible
+        cluster_test.CLUSTER, cluster_test.OUT = cluster, out
+        cluster_test.BIN = stripped_programs(options.bin, out / "bin")
         results = {}
-        for test in checks.tests_of(unittest.defaultTestLoader.loadTestsFromModule(test_cluster)):
+        for test in checks.tests_of(unittest.defaultTestLoader.loadTestsFromModule(cluster_test)):
             name = checks.short_name(test)
             results[name] = checks.run_one(test)
             print(f"{'passed' if results[name]['passed'] else 'FAILED'} {results[name]['seconds']:6.1f} s  {name}", flush=True)

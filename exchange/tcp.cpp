@@ -1,0 +1,239 @@
+#include "exchange/tcp.hpp"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+constexpr int kBacklog = 128;
+constexpr int kRetryMs = 20;  // between attempts to connect while nobody listens
+
+AddressList resolve(const std::string& host, int port, int flags) {
+  if (port < 0 || port > 65535) fail("port {}: allowed 0-65535", port);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const int error = getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (error != 0) fail("host \"{}\": {}", host, gai_strerror(error));
+  return {list, freeaddrinfo};
+}
+
+void set_option(const Fd& socket, int level, int name, int value) {
+  check("set a socket option", setsockopt(socket.get(), level, name, &value, sizeof value));
+}
+
+// Small messages go out at once. A peer whose machine vanished is noticed after kPeerSilence: by three keep-alive times
+// when nothing is on the way to it, else by TCP_USER_TIMEOUT, for there are no probes while data is unacknowledged
+// (tcp(7)).
+void tune(const Fd& socket) {
+  constexpr int kSilenceMs = static_cast<int>(std::chrono::milliseconds(kPeerSilence).count());
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kSilenceMs / 3000);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kSilenceMs / 3000);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 2);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kSilenceMs);
+}
+
+// False when the deadline passes first. An error on the socket counts as ready: the next call reports it.
+bool wait_ready(int fd, short events, const Deadline& deadline) {
+  pollfd entry{fd, events, 0};
+  while (true) {
+    const int ready = poll(&entry, 1, deadline.poll_ms());
+    if (ready > 0) return true;
+    if (ready == 0 && deadline.poll_ms() == 0) return false;
+    if (ready < 0 && errno != EINTR) throw_errno("poll a socket", errno);
+  }
+}
+
+// A socket that listens on `address`, or errno.
+std::optional<Fd> listen_on(const addrinfo& address) {
+  Fd fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd.get() < 0) return std::nullopt;
+  set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.ai_family == AF_INET6) set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0 || listen(fd.get(), kBacklog) != 0) return std::nullopt;
+  return fd;
+}
+
+// A port of this machine that nobody listens on can be connected to itself when the system picks it as the local one.
+bool is_connected_to_itself(const Fd& socket) {
+  sockaddr_storage local{};
+  sockaddr_storage peer{};
+  socklen_t local_size = sizeof local;
+  socklen_t peer_size = sizeof peer;
+  return getsockname(socket.get(), reinterpret_cast<sockaddr*>(&local), &local_size) == 0 &&
+         getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 && local_size == peer_size &&
+         std::memcmp(&local, &peer, local_size) == 0;
+}
+
+// One attempt: the connection, or the errno of its failure in `error`.
+std::optional<Fd> connect_once(const addrinfo& address, const Deadline& deadline, int& error) {
+  Fd fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  error = fd.get() < 0 ? errno : 0;
+  if (error == 0 && connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0) error = errno;
+  if (error == EINPROGRESS) {
+    socklen_t size = sizeof error;
+    if (!wait_ready(fd.get(), POLLOUT, deadline)) {
+      error = ETIMEDOUT;
+    } else if (getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+      error = errno;
+    }
+  }
+  if (error == 0 && is_connected_to_itself(fd)) error = ECONNREFUSED;
+  if (error != 0) return std::nullopt;
+  return fd;
+}
+
+// What a peer has done whose connection ends with `error` (0: in order), or nothing when it is not the peer's doing.
+std::string_view how_gone(int error) {
+  if (error == 0 || error == ECONNRESET || error == EPIPE) return "closed the connection";
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? "stopped answering" : "";
+}
+
+}  // namespace
+
+Deadline::Deadline(Picos timeout)
+    : end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(timeout)),
+      timeout_(timeout) {}
+
+int Deadline::poll_ms() const {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
+}
+
+std::string Deadline::text() const {
+  return fmt::format("{:.6g} s", to_seconds(timeout_));
+}
+
+Fd tcp_listen(const std::string& address, int port) {
+  const AddressList list = resolve(address, port, AI_PASSIVE);
+  int error = 0;
+  for (const int family : {AF_INET6, AF_INET}) {  // IPv6 first: it serves IPv4 as well
+    for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
+      if (entry->ai_family != family) continue;
+      if (auto fd = listen_on(*entry)) return std::move(*fd);
+      error = errno;
+    }
+  }
+  throw_errno(fmt::format("listen on port {}{}", port, address.empty() ? "" : " of " + address), error);
+}
+
+int local_port(const Fd& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  check("ask for a socket's port", getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size));
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                                             : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+std::optional<Fd> tcp_accept(const Fd& listener, const Deadline& deadline) {
+  while (wait_ready(listener.get(), POLLIN, deadline)) {
+    Fd fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd.get() >= 0) {
+      tune(fd);
+      return fd;
+    }
+    // The peer may have gone between poll and accept.
+    if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) throw_errno("accept a connection", errno);
+  }
+  return std::nullopt;
+}
+
+Fd tcp_connect(const std::string& host, int port, const Deadline& deadline) {
+  const AddressList list = resolve(host, port, 0);
+  while (true) {
+    int error = 0;
+    for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
+      if (auto fd = connect_once(*entry, deadline, error)) {
+        tune(*fd);
+        return std::move(*fd);
+      }
+    }
+    const int left = deadline.poll_ms();
+    if (left == 0) fail("waited {} for a server on {} port {}: {}", deadline.text(), host, port, errno_text(error));
+    poll(nullptr, 0, std::min(left, kRetryMs));
+  }
+}
+
+std::string peer_name(const Fd& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> service{};
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (getpeername(socket.get(), generic, &size) != 0 ||
+      getnameinfo(generic, size, host.data(), host.size(), service.data(), service.size(),
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "a peer that has gone";
+  }
+  std::string_view name = host.data();
+  constexpr std::string_view kMapped = "::ffff:";
+  if (name.starts_with(kMapped) && name.find('.') != std::string_view::npos) name.remove_prefix(kMapped.size());
+  const bool is_ipv6 = name.find(':') != std::string_view::npos;
+  return is_ipv6 ? fmt::format("[{}]:{}", name, service.data()) : fmt::format("{}:{}", name, service.data());
+}
+
+void send_all(const Fd& socket, std::span<const std::byte> bytes, const Wait& wait) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    } else if (const std::string_view how = how_gone(errno); !how.empty()) {
+      throw PeerGone(fmt::format("{} {} while {} was sent to it", wait.peer, how, wait.what));
+    } else if (errno == EAGAIN) {
+      if (!wait_ready(socket.get(), POLLOUT, wait.deadline)) {
+        fail("waited {} for {} to take {}", wait.deadline.text(), wait.peer, wait.what);
+      }
+    } else if (errno != EINTR) {
+      throw_errno(fmt::format("send {} to {}", wait.what, wait.peer), errno);
+    }
+  }
+}
+
+void receive_all(const Fd& socket, std::span<std::byte> bytes, const Wait& wait) {
+  while (!bytes.empty()) {
+    const ssize_t received = recv(socket.get(), bytes.data(), bytes.size(), 0);
+    if (received > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(received));
+    } else if (const std::string_view how = how_gone(received == 0 ? 0 : errno); !how.empty()) {
+      throw PeerGone(fmt::format("{} {} before {} had arrived", wait.peer, how, wait.what));
+    } else if (errno == EAGAIN) {
+      if (!wait_ready(socket.get(), POLLIN, wait.deadline)) {
+        fail("waited {} for {} from {}", wait.deadline.text(), wait.what, wait.peer);
+      }
+    } else if (errno != EINTR) {
+      throw_errno(fmt::format("receive {} from {}", wait.what, wait.peer), errno);
+    }
+  }
+}
+
+void send_now(const Fd& socket, std::span<const std::byte> bytes) noexcept {
+  [[maybe_unused]] const ssize_t sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool has_hung_up(const Fd& socket) {
+  pollfd entry{socket.get(), POLLRDHUP, 0};
+  return poll(&entry, 1, 0) > 0;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,62 @@
+#include "harness/commands/deploy_command.hpp"
+
+#include <memory>
+
+#include "harness/point/site.hpp"
+#include "harness/sweep/benchmarks.hpp"
+
+namespace verbscope {
+namespace {
+
+struct DeployOptions {
+  std::string hosts;
+  LauncherOptions launcher{.name = "ssh", .ssh_config = ""};
+  std::vector<std::string> benchmarks;  // empty: all
+  bool clean = false;
+};
+
+int deploy_to_all(const DeployOptions& options, std::FILE* out) {
+  Interrupt interrupt;
+  const std::unique_ptr<Launcher> launcher = make_launcher(options.launcher, &interrupt);
+  if (!launcher) fail_usage("--launcher: local needs no deployment");
+  const std::vector<Host> hosts = each_once(read_hosts(options.hosts));
+  std::vector<std::string> names = options.benchmarks;
+  if (names.empty()) names.assign(kBenchmarks.begin(), kBenchmarks.end());
+  for (const std::string& name : names) benchmark_binary(program_folder(), name);  // known
+  names.push_back("verbscope");
+  const std::vector<Program> programs = options.clean ? std::vector<Program>() : hash_programs(program_folder(), names);
+  Deployment deployment;
+  bool failed = false;
+  for (const Host& host : hosts) {
+    try {
+      if (options.clean) {
+        remove_deployed(*launcher, host, &interrupt);
+        fmt::print(out, "{}: clean\n", host.name);
+      } else {
+        const std::size_t copied = deployment.deploy(*launcher, host, programs, &interrupt);
+        fmt::print(out, "{}: {} programs copied, {} were there\n", host.name, copied, programs.size() - copied);
+      }
+    } catch (const InterruptedError&) {
+      throw;
+    } catch (const Error& error) {
+      fmt::print(stderr, "verbscope: {}\n", error.what());
+      failed = true;
+    }
+    std::fflush(out);
+  }
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+std::function<int()> add_deploy_command(CLI::App& command) {
+  auto options = std::make_shared<DeployOptions>();
+  command.add_option("--hosts", options->hosts, "a hosts file, or slurm for this allocation")->required();
+  command.add_option("--launcher", options->launcher.name, "ssh or slurm (ssh)");
+  command.add_option("--ssh_config", options->launcher.ssh_config, "a configuration file for ssh instead of yours");
+  command.add_option("--benchmarks", options->benchmarks, "only these, as send_rate,read_rate (all)")->delimiter(',');
+  command.add_flag("--clean", options->clean, "remove what was deployed instead");
+  return [options] { return deploy_to_all(*options, stdout); };
+}
+
+}  // namespace verbscope

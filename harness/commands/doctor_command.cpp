@@ -1,0 +1,78 @@
+#include "harness/commands/doctor_command.hpp"
+
+#include <memory>
+
+#include "harness/doctor/report.hpp"
+#include "harness/point/host_inquiry.hpp"
+#include "harness/point/site.hpp"
+#include "harness/sweep/benchmarks.hpp"
+
+namespace verbscope {
+namespace {
+
+struct DoctorOptions {
+  std::string hosts;
+  LauncherOptions launcher{.name = "", .ssh_config = ""};
+  bool json = false;
+};
+
+Wanted wanted_of(const Host& host) {
+  return {.device = host.device, .ib_port = host.ib_port, .cores = host.cores, .numa_node = host.numa_node};
+}
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json out = Json::array();
+  for (const Finding& finding : findings) out.push_back(Json{{"what", finding.what}, {"todo", finding.todo}});
+  return out;
+}
+
+void show(const Host& host, const Json& facts, bool json, std::FILE* out) {
+  const std::vector<Finding> findings = judge_host(facts, wanted_of(host));
+  if (json) {
+    fmt::print(out, "{}\n",
+               dump_json(Json{{"host", host.name}, {"facts", facts}, {"findings", findings_json(findings)}}));
+  } else {
+    fmt::print(out, "{}", host_report(host.name, facts, findings));
+  }
+  std::fflush(out);
+}
+
+int examine_all(const DoctorOptions& options, std::FILE* out) {
+  if (options.hosts.empty()) {
+    Host here;
+    here.name = "localhost";
+    show(here, facts_here(), options.json, out);
+    return 0;
+  }
+  Interrupt interrupt;
+  const std::vector<Host> hosts = read_hosts(options.hosts);
+  const std::unique_ptr<Launcher> launcher =
+      launcher_for(options.hosts, each_once(hosts), options.launcher, &interrupt);
+  Deployment deployment;
+  bool failed = false;
+  for (const Host& host : hosts) {
+    try {
+      deploy_if_needed(deployment, launcher.get(), {host}, program_folder(), {}, &interrupt);
+      show(host, facts_of(host, launcher.get(), deployment, &interrupt), options.json, out);
+    } catch (const InterruptedError&) {
+      throw;
+    } catch (const Error& error) {
+      fmt::print(stderr, "verbscope: {}\n", error.what());
+      failed = true;
+    }
+  }
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+std::function<int()> add_doctor_command(CLI::App& command) {
+  auto options = std::make_shared<DoctorOptions>();
+  command.add_option("--hosts", options->hosts, "a hosts file, or slurm (default: this machine)");
+  command.add_option("--launcher", options->launcher.name, "local, ssh or slurm (default: what the hosts need)");
+  command.add_option("--ssh_config", options->launcher.ssh_config, "a configuration file for ssh instead of yours");
+  command.add_flag("--json", options->json, "a line of JSON for each host");
+  return [options] { return examine_all(*options, stdout); };
+}
+
+}  // namespace verbscope

@@ -1,0 +1,64 @@
+#include "harness/commands/hosts_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/text_table.hpp"
+#include "harness/cluster/hosts.hpp"
+
+namespace verbscope {
+namespace {
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+std::string device_text(const Host& host) {
+  return host.ib_port == 0 ? or_dash(host.device) : fmt::format("{}:{}", host.device, host.ib_port);
+}
+
+std::string cores_text(const Host& host) {
+  return host.numa_node >= 0 ? fmt::format("of node {}", host.numa_node) : or_dash(host.cores);
+}
+
+std::vector<std::string> cells(const std::string& role, const Host& host) {
+  return {role,
+          host.name,
+          or_dash(host.user),
+          host.management_address() + (host.ssh_port ? fmt::format(" port {}", host.ssh_port) : ""),
+          host.data_address(),
+          device_text(host),
+          host.gid_index < 0 ? "-" : std::to_string(host.gid_index),
+          cores_text(host),
+          host.line ? std::to_string(host.line) : "-"};
+}
+
+}  // namespace
+
+int show_hosts(const std::string& hosts, std::FILE* out) {
+  const std::vector<Host> parsed = read_hosts(hosts);
+  const Cast cast = cast_roles(parsed, hosts);
+  TextTable table({{"",
+                    {{"role", true},
+                     {"host", true},
+                     {"user", true},
+                     {"management", true},
+                     {"data", true},
+                     {"device", true},
+                     {"gid"},
+                     {"cores", true},
+                     {"line"}}}});
+  table.add_row(cells("server", cast.server));
+  for (std::size_t i = 0; i < cast.clients.size(); ++i) {
+    table.add_row(cells(fmt::format("client {}", i), cast.clients[i]));
+  }
+  fmt::print(out, "{}", table.text());
+  // Further hosts with role=server play none.
+  if (const std::size_t idle = parsed.size() - std::min(parsed.size(), cast.clients.size() + 1); idle > 0) {
+    fmt::print(out, "{} more may be a server only, and there is one: left out\n", idle);
+  }
+  return 0;
+}
+
+}  // namespace verbscope

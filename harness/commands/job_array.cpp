@@ -1,0 +1,151 @@
+#include "harness/commands/job_array.hpp"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "common/paths.hpp"
+#include "common/record.hpp"
+#include "harness/cluster/shell_quote.hpp"
+#include "harness/point/point_runner.hpp"
+#include "harness/process/child.hpp"
+#include "harness/process/find_program.hpp"
+#include "harness/process/text_file.hpp"
+
+namespace verbscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kTaskVariable = "$SLURM_ARRAY_TASK_ID";
+
+std::filesystem::path parts_of(const std::filesystem::path& results) {
+  return std::filesystem::absolute(results.string() + ".parts");
+}
+
+// A path that means the same from another folder; a name of a sweep or a fabric stays.
+std::string from_anywhere(const std::string& text) {
+  return std::filesystem::is_regular_file(text) ? std::filesystem::absolute(text).string() : text;
+}
+
+// What a task runs, but for what depends on its number.
+std::vector<std::string> task_command(const RunOptions& options, const std::filesystem::path& folder,
+                                      const std::filesystem::path& parts) {
+  std::vector<std::string> words{folder / "verbscope",
+                                 "run",
+                                 find_config("sweeps", options.sweep),
+                                 "--hosts",
+                                 from_anywhere(options.hosts),
+                                 "--points",
+                                 parts / "points"};
+  words[2] = std::filesystem::absolute(words[2]).string();
+  const auto add = [&words](const char* option, const auto& value) {
+    words.push_back(option);
+    words.push_back(fmt::format("{}", value));
+  };
+  if (options.seed) add("--seed", *options.seed);
+  if (options.repetitions) add("--repetitions", *options.repetitions);
+  for (const std::string& setting : options.set) add("--set", setting);
+  if (!options.launcher.name.empty()) add("--launcher", options.launcher.name);
+  if (!options.launcher.ssh_config.empty()) add("--ssh_config", from_anywhere(options.launcher.ssh_config));
+  add("--timeout", fmt::format("{}ms", options.limits.timeout.count()));
+  add("--silence", fmt::format("{}ms", options.limits.silence.count()));
+  add("--connect_timeout", fmt::format("{}s", options.launcher.connect_timeout.count()));
+  add("--port", options.port);
+  add("--jobs", options.jobs);
+  add("--retries", options.retries);
+  if (options.fail_fast) words.push_back("--fail_fast");
+  return words;
+}
+
+void write_parts(const RunOptions& options, const std::vector<Point>& points, const std::string& fabric,
+                 const std::filesystem::path& folder, const std::filesystem::path& parts) {
+  std::error_code error;
+  if (!std::filesystem::create_directory(parts, error)) {
+    fail("{}: {}", parts.string(), error ? error.message() : "is there already: verbscope collect, or remove it");
+  }
+  std::string keys;
+  for (const Point& point : points) keys += point_key(point_identity(point, fabric)) + "\n";
+  replace_text_file(parts / "points", keys);
+  replace_text_file(parts / "task.sh", fmt::format("#!/bin/sh\nexec {} --share \"{}/{}\" --out {}\"/{}.jsonl\"\n",
+                                                   shell_quote(task_command(options, folder, parts)), kTaskVariable,
+                                                   options.array, shell_quote({parts.string()}), kTaskVariable));
+}
+
+}  // namespace
+
+int run_job_array(const RunOptions& options, const std::vector<Point>& points, const std::string& fabric,
+                  const std::filesystem::path& results, const std::filesystem::path& folder, StopSource* stop,
+                  std::FILE* out) {
+  const std::string sbatch = find_program("sbatch"), scancel = find_program("scancel");
+  const std::filesystem::path parts = parts_of(results);
+  write_parts(options, points, fabric, folder, parts);
+  std::vector<std::string> command{sbatch,
+                                   "--parsable",
+                                   "--wait",
+                                   "--job-name=verbscope",
+                                   fmt::format("--array=0-{}", options.array - 1),
+                                   "--output=" + (parts / "%a.log").string()};
+  command.insert(command.end(), options.sbatch.begin(), options.sbatch.end());
+  command.push_back(parts / "task.sh");
+  std::string job;
+  Child child(command, [&job](std::string_view chunk) { job += chunk.substr(0, 100); });
+  const auto ended = [&child] { return !child.running(); };
+  const WaitEnd end = wait_children({&child}, Clock::time_point::max(), stop, ended);
+  job = job.substr(0, job.find_first_of(";\n"));
+  if (job.empty()) {
+    std::filesystem::remove_all(parts);
+    const std::vector<std::string> tail = child.tail();
+    fail("--array: {}", tail.empty() ? "sbatch: " + child.end_text() : tail.back());
+  }
+  if (end == WaitEnd::interrupted) {
+    Child cancel({scancel, job});
+    wait_children({&cancel}, Clock::now() + std::chrono::seconds(30), nullptr, [&] { return !cancel.running(); });
+    fmt::print(out, "\ninterrupted: job {} is cancelled\n", job);
+    wait_children({&child}, Clock::now() + std::chrono::seconds(30), nullptr, ended);
+  }
+  const int status = collect_parts(results, out);
+  return end == WaitEnd::interrupted ? kExitInterrupted : status;
+}
+
+int collect_parts(const std::filesystem::path& results, std::FILE* out) {
+  const std::filesystem::path parts = parts_of(results);
+  if (!std::filesystem::is_directory(parts))
+    fail("{}: no parts of a job array are there to be collected", parts.string());
+  std::map<std::string, Record> records;
+  for (const auto& entry : std::filesystem::directory_iterator(parts)) {
+    if (entry.path().extension() != ".jsonl") continue;
+    Results part = read_results(entry.path());
+    for (const std::string& warning : part.warnings) fmt::print(stderr, "verbscope: warning: {}\n", warning);
+    for (Record& record : part.records) {
+      if (record.config.contains("point")) records[point_key(record.config.at("point"))] = std::move(record);
+    }
+  }
+  std::istringstream keys(read_text_file(parts / "points"));
+  std::string missing;
+  std::size_t missing_count = 0, failed = 0, found = 0;
+  ResultsWriter writer(results);
+  for (std::string key; std::getline(keys, key);) {
+    const auto record = records.find(key);
+    if (record == records.end()) {
+      missing += key + "\n";
+      ++missing_count;
+      continue;
+    }
+    ++found;
+    if (record->second.status == RecordStatus::failed) ++failed;
+    writer.append(record->second);
+  }
+  if (failed > 0) fmt::print(out, "{} of {} points failed\n", failed, found);
+  fmt::print(out, "records: {}\n", results.string());
+  if (missing_count == 0) {
+    std::filesystem::remove_all(parts);
+    return failed > 0 ? 1 : 0;
+  }
+  replace_text_file(parts / "points", missing);  // the next time, these only
+  fmt::print(out, "{} points have no record yet; what the tasks said is in {}\n", missing_count,
+             (parts / "*.log").string());
+  return 1;
+}
+
+}  // namespace verbscope

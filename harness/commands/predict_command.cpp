@@ -1,0 +1,151 @@
+#include "harness/commands/predict_command.hpp"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "analysis/published.hpp"
+#include "common/paths.hpp"
+#include "harness/sweep/benchmark_spec.hpp"
+#include "pcie_model/render.hpp"
+
+namespace verbscope {
+namespace {
+
+struct PredictOptions {
+  std::string cluster;
+  std::optional<std::uint64_t> wqe_bytes;
+  std::optional<int> wqes;
+  std::optional<int> pcie_gen, pcie_lanes;
+  std::string verb = "send", connection = "UD";
+  std::optional<std::uint64_t> size;
+  std::uint64_t inline_size = 0, inline_recv = 0, payload_offset = 0;
+  bool header_only = false, immediate = false, srq = false, receiver = false, responder = false, json = false;
+  int post_list = 1, signal_every = 1, tx_depth = 128, rx_depth = 512;
+};
+
+ClusterWire load_cluster(const PredictOptions& options) {
+  const std::filesystem::path path = find_config("clusters", options.cluster);
+  return with_pcie(read_cluster_wire(read_json_file(path), path.string()), options.pcie_gen, options.pcie_lanes);
+}
+
+VerbShape shape_of(const PredictOptions& options) {
+  Json json{{"verb", CLI::detail::to_lower(options.verb)},
+            {"connection", options.connection},
+            {"header_only", options.header_only},
+            {"immediate", options.immediate},
+            {"inline_size", options.inline_size},
+            {"inline_recv", options.inline_recv},
+            {"srq", options.srq},
+            {"post_list", options.post_list},
+            {"signal_every", options.signal_every},
+            {"tx_depth", options.tx_depth},
+            {"rx_depth", options.rx_depth},
+            {"payload_offset", options.payload_offset}};
+  if (options.size) json["size"] = *options.size;
+  return shape_from_json(json, "predict");
+}
+
+// The published figures that these WQEs reproduce, when the slot is the cluster's own.
+void print_published(const PredictOptions& options, const WqePrediction& prediction) {
+  if (options.pcie_gen || options.pcie_lanes) return;
+  const Json values = to_json(prediction);
+  const std::vector<PublishedPoint> published = load_published();
+  for (const PublishedPoint* row : find_predicted(published, prediction.cluster, values)) {
+    const double value = values.at(row->result_key).get<double>();
+    fmt::print("published: {} = {:g} ({} {}), off by {} %\n", row->result_key, row->value, row->paper, row->where,
+               percent_text(deviation_percent(value, row->value)));
+  }
+}
+
+int predict_wqe_list(const PredictOptions& options, const ClusterWire& cluster) {
+  const WqePrediction prediction = predict_wqes(cluster, Bytes(*options.wqe_bytes), options.wqes.value_or(1));
+  if (options.json) {
+    fmt::print("{}\n", to_json(prediction).dump(2));
+    return 0;
+  }
+  fmt::print("{}", format_table(prediction));
+  print_published(options, prediction);
+  return 0;
+}
+
+// The model speaks of queues and lists; here their options are named.
+void check_queue(const PredictOptions& o) {
+  const bool receives = o.receiver || (o.responder && o.immediate);
+  if (receives && o.post_list > o.rx_depth) {
+    fail_usage("--post_list {} is more than the receive queue holds (--rx_depth {})", o.post_list, o.rx_depth);
+  }
+  if (o.receiver || o.responder) return;
+  if (o.post_list > o.tx_depth) {
+    fail_usage("--post_list {} is more than the send queue holds (--tx_depth {})", o.post_list, o.tx_depth);
+  }
+  if (o.signal_every > o.tx_depth) {
+    fail_usage("--cq_mod {} is more than the send queue holds (--tx_depth {})", o.signal_every, o.tx_depth);
+  }
+}
+
+int predict(const PredictOptions& options) {
+  const ClusterWire cluster = load_cluster(options);
+  if (options.wqe_bytes) return predict_wqe_list(options, cluster);
+  check_queue(options);
+  const VerbShape shape = shape_of(options);
+  const Prediction prediction = options.receiver    ? predict_receiver(cluster, shape)
+                                : options.responder ? predict_responder(cluster, shape)
+                                                    : predict_requester(cluster, shape);
+  fmt::print("{}", options.json ? to_json(prediction).dump(2) + "\n" : format_table(prediction));
+  return 0;
+}
+
+// What says which operation is reckoned, in the ranges of the benchmarks' options.
+std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOptions& o) {
+  const CLI::Range depth(1, 1 << 20);
+  auto* receiver = command.add_flag("--receiver", o.receiver, "the side that receives SENDs, instead of the requester");
+  return {
+      receiver,
+      command.add_flag("--responder", o.responder, "the side whose memory WRITE, READ and atomics work on")
+          ->excludes(receiver),
+      command.add_option("--verb", o.verb, "send, write, read, compare_swap or fetch_add")->capture_default_str(),
+      command.add_option("-c,--connection", o.connection, "RC, UC or UD")->capture_default_str(),
+      command.add_option("-s,--size", o.size, "payload in bytes")
+          ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31)),
+      command.add_option("-I,--inline_size", o.inline_size, "payloads up to this size travel in the WQE")
+          ->check(CLI::Range(0, 1 << 16)),
+      command.add_flag("--header_only", o.header_only, "a SEND without payload, with a 4-byte immediate"),
+      command.add_option("-l,--post_list", o.post_list, "work requests in one post")
+          ->capture_default_str()
+          ->check(depth),
+      command.add_option("-Q,--cq_mod,--signal_every", o.signal_every, "signal every this many")
+          ->capture_default_str()
+          ->check(depth),
+      command.add_option("-t,--tx_depth", o.tx_depth, "depth of the send queue")->capture_default_str()->check(depth),
+      command.add_option("-r,--rx_depth", o.rx_depth, "depth of the receive queue")
+          ->capture_default_str()
+          ->check(depth),
+      command.add_flag("--immediate", o.immediate, "a SEND or WRITE with a 4-byte immediate"),
+      command.add_option("--inline_recv", o.inline_recv, "payloads up to this size arrive in the CQE")
+          ->check(CLI::Range(0, 1 << 12)),
+      command.add_flag("--srq", o.srq, "RECVs in a shared receive queue"),
+      command
+          .add_option("--payload_offset", o.payload_offset,
+                      "where the payload begins, in bytes behind the beginning of a page")
+          ->check(CLI::Range(0, 4095)),
+  };
+}
+
+}  // namespace
+
+std::function<int()> add_predict_command(CLI::App& command) {
+  auto options = std::make_shared<PredictOptions>();
+  PredictOptions& o = *options;
+  command.add_option("--cluster", o.cluster, "a name in configs/clusters, or a profile's path")->required();
+  auto* wqe_bytes = command.add_option("--wqe_bytes", o.wqe_bytes, "reckon WQEs of this size instead of an operation")
+                        ->check(CLI::Range(1, 1024));
+  command.add_option("--wqes", o.wqes, "how many of them (1)")->needs(wqe_bytes)->check(CLI::Range(1, 32768));
+  for (CLI::Option* const option : add_operation_options(command, o)) option->excludes(wqe_bytes);
+  command.add_option("--pcie_gen", o.pcie_gen, "another PCIe generation than the cluster's");
+  command.add_option("--pcie_lanes", o.pcie_lanes, "another width");
+  command.add_flag("--json", o.json, "print JSON");
+  return [options] { return predict(*options); };
+}
+
+}  // namespace verbscope

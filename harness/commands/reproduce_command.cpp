@@ -1,0 +1,173 @@
+#include "harness/commands/reproduce_command.hpp"
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "common/paths.hpp"
+#include "harness/commands/run_command.hpp"
+#include "harness/paper/curves.hpp"
+#include "harness/paper/reproduce.hpp"
+#include "harness/paper/row_runner.hpp"
+#include "harness/process/text_file.hpp"
+#include "harness/sweep/benchmarks.hpp"
+#include "harness/sweep/parallel.hpp"
+#include "harness/sweep/progress.hpp"
+#include "harness/sweep/run_points.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::chrono::seconds kPointTimeout{120};
+
+struct ReproduceOptions {
+  std::string paper;
+  std::string out;
+  int jobs = 0;  // 0: one for each CPU
+  bool rows_only = false;
+};
+
+// The rows of a paper; throws with the papers that there are.
+std::vector<PublishedPoint> rows_of(const std::string& paper) {
+  std::vector<PublishedPoint> rows = load_published();
+  std::set<std::string> papers;
+  for (const PublishedPoint& row : rows) papers.insert(row.paper);
+  if (!papers.contains(paper))
+    fail_usage("no figures of \"{}\" are known: there are {}", paper, fmt::join(papers, ", "));
+  std::erase_if(rows, [&paper](const PublishedPoint& row) { return row.paper != paper; });
+  return rows;
+}
+
+// A sweep in configs/sweeps/PAPER, and where each of its points stands among the tasks.
+struct Curves {
+  std::string name;
+  Sweep sweep;
+  std::vector<std::pair<CurvePoint, std::size_t>> points;
+};
+
+class Reproduction {
+ public:
+  Reproduction(const ReproduceOptions& options, const std::filesystem::path& folder)
+      : options_(options), folder_(folder), rows_(rows_of(options.paper)) {
+    for (const PublishedPoint& row : rows_) add_row(row);
+    if (options.rows_only) return;
+    const std::string kind = "sweeps/" + options.paper;
+    for (const std::string& name : list_configs(kind)) add_curves(name, find_config(kind, name));
+  }
+
+  int run(std::FILE* out) {
+    ResultsWriter writer(results_path(options_.out, options_.paper));
+    const std::size_t jobs =
+        options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs) : std::max(1u, std::thread::hardware_concurrency());
+    fmt::print(out, "{}: {} points, {} at a time\n", options_.paper, tasks_.size(), jobs);
+    Progress progress(tasks_.size(), out, isatty(fileno(out)) == 1);
+    run_parallel(tasks_.size(), jobs, [&](std::size_t i) {
+      const auto start = std::chrono::steady_clock::now();
+      std::optional<Record> record = interrupt_.pending() ? std::nullopt : tasks_[i].run();
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      const std::lock_guard lock(mutex_);
+      if (!record) return;
+      progress.finished(tasks_[i].name, outcome_text(*record), took / static_cast<double>(jobs));
+      tasks_[i].record = std::move(record);
+      while (written_ < tasks_.size() && tasks_[written_].record) writer.append(*tasks_[written_++].record);
+    });
+    if (interrupt_.pending()) {
+      fmt::print(out, "interrupted: the first {} records are in {}\n", written_, writer.path().string());
+      return kExitInterrupted;
+    }
+    const bool good = print(out);
+    fmt::print(out, "records: {}\n", writer.path().string());
+    return good ? 0 : 1;
+  }
+
+ private:
+  struct Task {
+    std::string name;
+    std::function<std::optional<Record>()> run;
+    std::optional<Record> record{};
+  };
+
+  void add_row(const PublishedPoint& row) {
+    if (!row.reproducible() || row.benchmark.empty()) return;
+    row_tasks_[row.id] = tasks_.size();
+    tasks_.push_back({row.id, [this, &row] { return run_row(row, "sim:" + row.cluster, folder_, &interrupt_); }});
+  }
+
+  void add_curves(const std::string& name, const std::filesystem::path& path) {
+    Curves curves{.name = name, .sweep = parse_sweep(read_text_file(path), path.string()), .points = {}};
+    if (curves.sweep.benchmarks.size() != 1) fail("{}: curves are of one benchmark", path.string());
+    const std::filesystem::path binary = benchmark_binary(folder_, curves.sweep.benchmarks.front());
+    const BenchmarkSpec spec = describe_benchmark(binary);
+    check_sweep(curves.sweep, spec);
+    for (const std::string& cluster : list_configs("clusters")) {
+      const std::string fabric = "sim:" + cluster;
+      if (!fabric_allowed(curves.sweep.fabrics, fabric)) continue;
+      const auto runner = std::make_shared<PointRunner>(binary, spec, RunTarget{.fabric = fabric, .cast = {}},
+                                                        RoleLimits{.timeout = kPointTimeout}, &interrupt_);
+      for (const Point& point : expand_sweep(curves.sweep, fabric)) {
+        curves.points.emplace_back(CurvePoint{.fabric = fabric, .point = point, .record = {}}, tasks_.size());
+        const std::string label = fmt::format("{} {} {}", name, cluster, dump_json(point.params));
+        tasks_.push_back({label, [runner, point] { return runner->run(point); }});
+      }
+    }
+    curves_.push_back(std::move(curves));
+  }
+
+  Reproduced reproduced(const PublishedPoint& row) const {
+    Reproduced out{.row = &row, .value = {}, .failure = ""};
+    if (!row.reproducible()) return out;
+    try {
+      out.value = row.benchmark.empty() ? model_value(row) : row_value(row, *tasks_[row_tasks_.at(row.id)].record);
+    } catch (const Error& error) {
+      out.failure = error.what();
+    }
+    return out;
+  }
+
+  // Curves first, so that the verdict on the rows stands at the end. Returns it.
+  bool print(std::FILE* out) {
+    for (Curves& curves : curves_) {
+      std::vector<CurvePoint> points;
+      for (auto& [point, task] : curves.points) {
+        point.record = *tasks_[task].record;
+        points.push_back(point);
+      }
+      fmt::print(out, "\n{} ({}): {}\n{}", curves.name, curves.sweep.benchmarks.front(), curves.sweep.description,
+                 curve_table(curves.sweep, points));
+    }
+    std::vector<Reproduced> all;
+    for (const PublishedPoint& row : rows_) all.push_back(reproduced(row));
+    fmt::print(out, "\n{}", reproduction_text(all));
+    const auto failed = [](const Task& task) { return task.record->status == RecordStatus::failed; };
+    return std::ranges::all_of(all, within_limits) && std::ranges::none_of(tasks_, failed);
+  }
+
+  ReproduceOptions options_;
+  std::filesystem::path folder_;
+  std::vector<PublishedPoint> rows_;
+  std::vector<Curves> curves_;
+  std::vector<Task> tasks_;
+  std::map<std::string, std::size_t> row_tasks_;  // by id
+  Interrupt interrupt_;
+  std::mutex mutex_;
+  std::size_t written_ = 0;
+};
+
+}  // namespace
+
+std::function<int()> add_reproduce_command(CLI::App& command) {
+  auto options = std::make_shared<ReproduceOptions>();
+  command.add_option("paper", options->paper, "a paper in configs/published.json, as atc16")->required();
+  command.add_option("--out", options->out, "append records here (results/local/PAPER.jsonl)");
+  command.add_option("--jobs", options->jobs, "points at a time (one for each CPU)")->check(CLI::Range(1, 1024));
+  command.add_flag("--rows_only", options->rows_only, "the published figures without the curves");
+  return [options] { return Reproduction(*options, program_folder()).run(stdout); };
+}
+
+}  // namespace verbscope

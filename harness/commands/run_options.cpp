@@ -1,0 +1,92 @@
+// The command line of `verbscope run`.
+#include <charconv>
+#include <limits>
+#include <memory>
+
+#include "common/cli.hpp"
+#include "harness/commands/run_command.hpp"
+#include "harness/sweep/benchmarks.hpp"
+
+namespace verbscope {
+namespace {
+
+struct Texts {
+  std::string timeout, silence, connect_timeout, share;
+};
+
+std::chrono::milliseconds duration_of(const std::string& text, const char* option) {
+  const Picos time = parse_duration(text, option);
+  if (time < std::chrono::milliseconds(1)) fail_usage("{}: expected at least 1 ms, got \"{}\"", option, text);
+  return std::chrono::ceil<std::chrono::milliseconds>(time);
+}
+
+void read_texts(const Texts& texts, RunOptions& run) {
+  if (!texts.timeout.empty()) run.limits.timeout = duration_of(texts.timeout, "--timeout");
+  if (!texts.silence.empty()) run.limits.silence = duration_of(texts.silence, "--silence");
+  if (!texts.connect_timeout.empty()) {
+    run.launcher.connect_timeout =
+        std::chrono::ceil<std::chrono::seconds>(duration_of(texts.connect_timeout, "--connect_timeout"));
+  }
+  if (run.limits.silence < 2 * kHoldBeat) {
+    fail_usage("--silence: expected at least {} s: hosts say every {} s that they are there", 2 * kHoldBeat.count(),
+               kHoldBeat.count());
+  }
+  if (!texts.share.empty()) run.share = parse_share(texts.share);
+}
+
+void add_cluster_options(CLI::App& command, RunOptions& run, Texts& texts) {
+  command.add_option("--launcher", run.launcher.name, "local, ssh or slurm (default: what the hosts need)");
+  command.add_option("--ssh_config", run.launcher.ssh_config, "a configuration file for ssh instead of yours");
+  command.add_option("--connect_timeout", texts.connect_timeout, "longest time of a connection by ssh (10 s)");
+  command.add_option("--silence", texts.silence, "a host that says nothing for so long is given up (15 s)");
+  command.add_option("--port", run.port, "TCP port of the server's exchange (default: the system picks)")
+      ->check(CLI::Range(0, 65535));
+  command.add_option("--array", run.array, "submit the sweep to Slurm as a job array of so many tasks")
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--sbatch", run.sbatch, "further argument of sbatch; may be repeated")->allow_extra_args(false);
+  command.add_option("--points", run.points, "a file of point identities: run only these");
+  command.add_option("--share", texts.share, "I/N: run only the points I, I+N, I+2N ... (from 0)");
+}
+
+}  // namespace
+
+Share parse_share(const std::string& text) {
+  Share share;
+  const char* const end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, share.index);
+  if (index.ec == std::errc() && index.ptr != end && *index.ptr == '/') {
+    const auto count = std::from_chars(index.ptr + 1, end, share.count);
+    if (count.ec == std::errc() && count.ptr == end && share.index < share.count) return share;
+  }
+  fail_usage("--share: expected I/N with I below N, got \"{}\"", text);
+}
+
+std::function<int()> add_run_command(CLI::App& command) {
+  struct Options {
+    RunOptions run;
+    Texts texts;
+  };
+  auto options = std::make_shared<Options>();
+  RunOptions& run = options->run;
+  command.add_option("sweep", run.sweep, "a sweep file, or a name in configs/sweeps")->required();
+  command.add_option("--hosts", run.hosts, "sim:NAME, null, slurm, or a hosts file")->required();
+  command.add_option("--out", run.out, "append records here (results/local/SWEEP.jsonl)");
+  command.add_flag("--resume", run.resume, "leave out points that are ok in the file");
+  command.add_option("--seed", run.seed, "instead of the sweep's")
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
+  command.add_option("--repetitions", run.repetitions, "instead of the sweep's")->check(CLI::Range(1, 10'000));
+  command.add_option("--set", run.set, "key=value for every point; may be repeated")->allow_extra_args(false);
+  command.add_option("--timeout", options->texts.timeout, "longest time of one point (120 s)");
+  command.add_option("--jobs", run.jobs, "points that run at the same time, on sim: and null; 0: one for each CPU (1)")
+      ->check(CLI::Range(0, 4096));
+  command.add_option("--retries", run.retries, "further attempts at a point that failed (0)")
+      ->check(CLI::Range(0, 100));
+  command.add_flag("--fail_fast", run.fail_fast, "stop at the first point that failed");
+  add_cluster_options(command, run, options->texts);
+  return [options] {
+    read_texts(options->texts, options->run);
+    return run_sweep(options->run, program_folder(), stdout);
+  };
+}
+
+}  // namespace verbscope

@@ -1,0 +1,90 @@
+#include "harness/paper/reproduce.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "analysis/text_table.hpp"
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+double limit_percent(const PublishedPoint& row) {
+  return row.calibration ? kCalibratedPercent : kPredictedPercent;
+}
+
+double deviation(const Reproduced& each) {
+  return deviation_percent(*each.value, each.row->value);
+}
+
+std::string heading(const PublishedPoint& row) {
+  return row.benchmark.empty() ? fmt::format("model of {}", row.cluster)
+                               : fmt::format("sim:{} (SIMULATED)", row.cluster);
+}
+
+void add_row(TextTable& table, const Reproduced& each) {
+  const PublishedPoint& row = *each.row;
+  std::vector<std::string> cells{row.id, row.where, fmt::format("{:g}", row.value)};
+  if (!each.value) {
+    table.add_note(std::move(cells), "FAILED: " + each.failure);
+    return;
+  }
+  cells.push_back(row.metric == "bytes" ? fmt::format("{:.0f}", *each.value) : number_text(each.value));
+  cells.push_back(percent_text(deviation(each)));
+  cells.push_back(row.calibration ? "calibrated" : "predicted");
+  cells.push_back(within_limits(each) ? "" : fmt::format("OFF by more than {:g} %", limit_percent(row)));
+  table.add_row(std::move(cells));
+}
+
+// "16 calibrated (3 % allowed), worst 0.4 %: atc16-t5-send-cx3".
+std::string summary_of(const std::vector<Reproduced>& rows, bool calibration) {
+  std::size_t count = 0, outside = 0;
+  const Reproduced* worst = nullptr;
+  for (const Reproduced& each : rows) {
+    if (!each.row->reproducible() || each.row->calibration != calibration) continue;
+    ++count;
+    if (!within_limits(each)) ++outside;
+    if (each.value && (worst == nullptr || std::abs(deviation(each)) > std::abs(deviation(*worst)))) worst = &each;
+  }
+  std::string text = fmt::format("{} {} ({:g} % allowed)", count, calibration ? "calibrated" : "predicted",
+                                 calibration ? kCalibratedPercent : kPredictedPercent);
+  if (outside > 0) text += fmt::format(", {} NOT WITHIN", outside);
+  if (worst != nullptr) text += fmt::format(", worst {} %: {}", percent_text(deviation(*worst)), worst->row->id);
+  return text;
+}
+
+}  // namespace
+
+bool within_limits(const Reproduced& reproduced) {
+  if (!reproduced.row->reproducible()) return true;
+  return reproduced.value && std::abs(deviation(reproduced)) <= limit_percent(*reproduced.row);
+}
+
+std::string reproduction_text(const std::vector<Reproduced>& rows) {
+  TextTable table({{"published row", {{"", true}}},
+                   {"where", {{"", true}}},
+                   {"figures", {{"published"}, {"ours"}, {"off by %"}}},
+                   {"parameters", {{"", true}, {"", true}}}});
+  std::set<std::string> headings;
+  std::size_t missing = 0;
+  for (const Reproduced& first : rows) {
+    if (!first.row->reproducible()) ++missing;
+    if (!first.row->reproducible() || !headings.insert(heading(*first.row)).second) continue;
+    table.add_heading(heading(*first.row));
+    for (const Reproduced& each : rows) {
+      if (each.row->reproducible() && heading(*each.row) == heading(*first.row)) add_row(table, each);
+    }
+  }
+  std::string text = table.text();
+  for (const Reproduced& each : rows) {
+    if (!each.row->reproducible())
+      text += fmt::format("not reproduced yet: {}: needs {}\n", each.row->id, each.row->needs);
+  }
+  const bool good = std::ranges::all_of(rows, within_limits);
+  text += fmt::format("{}: {}; {}; {} not reproduced yet\n", good ? "all within limits" : "NOT within limits",
+                      summary_of(rows, true), summary_of(rows, false), missing);
+  return text;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,34 @@
+#include "harness/point/host_inquiry.hpp"
+
+#include <cstdlib>
+#include <sstream>
+
+#include "harness/cluster/remote_call.hpp"
+#include "harness/doctor/host_facts.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::chrono::seconds kLimit{60};
+
+}  // namespace
+
+Json facts_here() {
+  const char* path = std::getenv("PATH");
+  return host_facts(SysTree(), std::string(path == nullptr ? "" : path) + ":/usr/sbin:/usr/local/sbin");
+}
+
+Json facts_of(const Host& host, Launcher* launcher, const Deployment& deployment, StopSource* stop) {
+  const std::string* verbscope = launcher == nullptr ? nullptr : deployment.path(host, "verbscope");
+  if (verbscope == nullptr) return facts_here();
+  const std::string what = "doctor";
+  std::istringstream lines(remote_call(*launcher, host, what, {*verbscope, "doctor", "--json"}, kLimit, stop));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("{\"host\":")) continue;  // what a login script printed
+    const Json answer = parse_json_text(line, fmt::format("host {}: {}", host.name, what));
+    if (answer.contains("facts")) return answer.at("facts");
+  }
+  fail("host {}: {}: it gave no answer", host.name, what);
+}
+
+}  // namespace verbscope

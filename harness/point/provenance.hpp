@@ -1,0 +1,29 @@
+// What the harness adds to the environment of every record: how the point was started, when, and on what hosts.
+#pragma once
+
+#include <chrono>
+
+#include "common/record.hpp"
+#include "harness/point/site.hpp"
+
+namespace verbscope {
+
+class Provenance {
+ public:
+  using Time = std::chrono::system_clock::time_point;
+
+  explicit Provenance(const Site& site);
+
+  // Adds environment.harness {launcher, command_line, started, ended, with the zone} and environment.hosts, the facts
+  // of each. `started` is when the point began; it ends now.
+  void add_to(Record& record, Time started) const;
+
+ private:
+  const Site& site_;
+  Json command_line_;
+};
+
+// ISO 8601 in this machine's zone: "2026-11-21T17:20:05+01:00".
+std::string zoned_time(Provenance::Time time);
+
+}  // namespace verbscope

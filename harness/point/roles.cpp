@@ -1,0 +1,163 @@
+#include "harness/point/roles.hpp"
+
+#include <algorithm>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kListenTimeout{30};
+// After one process has failed: how long the others have to end by themselves and say what they saw; with processes
+// elsewhere, whose words have a way to go.
+constexpr std::chrono::seconds kAfterFailure{3};
+constexpr std::chrono::seconds kAfterRemoteFailure{10};
+// From SIGTERM to SIGKILL; for a process elsewhere, with the way there and back.
+constexpr std::chrono::milliseconds kPatience{1000};
+constexpr std::chrono::milliseconds kRemotePatience{5000};
+// A host that has missed its beats for so long is worth a word when another process has failed: it may be why.
+constexpr auto kQuiet = 2 * kHoldBeat + std::chrono::seconds(1);
+constexpr std::string_view kListening = "listening on port ";
+
+// The port of a line "listening on port N" in the output so far; 0: none yet.
+int listening_port(const std::string& output) {
+  std::size_t start = 0;
+  for (std::size_t end = output.find('\n'); end != std::string::npos; end = output.find('\n', start)) {
+    const std::string line = output.substr(start, end - start);
+    if (line.starts_with(kListening)) {
+      const int port = std::atoi(line.c_str() + kListening.size());
+      if (port > 0 && port < 65536) return port;
+    }
+    start = end + 1;
+  }
+  return 0;
+}
+
+std::string seconds_text(Clock::duration duration) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(duration).count());
+}
+
+}  // namespace
+
+RoleGroup::RoleGroup(const RoleLimits& limits, StopSource* stop, Launcher* launcher)
+    : limits_(limits), deadline_(Clock::now() + limits.timeout), stop_(stop), launcher_(launcher) {}
+
+void RoleGroup::start(Role role) {
+  if (stopped()) return;
+  roles_.push_back(std::move(role));
+  Role& started = roles_.back();
+  const TaskSpec spec{.command = started.command,
+                      .environment = started.environment,
+                      .record_file = started.record_file(),
+                      .limit = limits_.timeout};
+  try {
+    started.task = started.holder.empty() ? std::make_unique<Task>(spec, started.host.numa_node)
+                                          : std::make_unique<Task>(*launcher_, started.host, started.holder, spec);
+  } catch (const Error& error) {
+    interrupted_ = stop_ != nullptr && stop_->pending();
+    failure_ = Failure{.role = roles_.size() - 1, .reason = error.what()};
+  }
+}
+
+int RoleGroup::wait_for_port() {
+  if (stopped()) return 0;
+  const Role& role = roles_.back();
+  const auto limit = std::min<Clock::duration>(kListenTimeout, limits_.timeout);
+  const bool in_time =
+      wait(Clock::now() + limit, [&role] { return !role.running() || listening_port(role.task->output()) != 0; });
+  const int port = listening_port(role.task->output());
+  if (stopped() || port != 0) return port;
+  std::string reason = in_time ? "" : "not listening after " + seconds_text(limit);
+  if (in_time && role.task->succeeded()) reason = "ended before it listened";
+  failure_ = Failure{.role = roles_.size() - 1, .reason = std::move(reason)};
+  return 0;
+}
+
+void RoleGroup::wait_all() {
+  if (stopped()) return;
+  const auto all_ended = [this] { return std::ranges::none_of(roles_, &Role::running); };
+  const bool in_time = wait(deadline_, [&] { return all_ended() || std::ranges::any_of(roles_, &Role::ended_badly); });
+  if (stopped()) return;
+  const auto bad = std::ranges::find_if(roles_, &Role::ended_badly);
+  if (bad != roles_.end()) {
+    // A Ctrl-C reaches a process that has not left the terminal's group yet: what ended badly then has not failed.
+    interrupted_ = stop_ != nullptr && stop_->pending();
+    if (interrupted_) return;
+    failure_ = Failure{.role = static_cast<std::size_t>(bad - roles_.begin()), .reason = ""};
+    wait(std::min(deadline_, Clock::now() + (launcher_ == nullptr ? kAfterFailure : kAfterRemoteFailure)), all_ended);
+    // Its peers notice the death of a process before its end is told here.
+    const auto dead = std::ranges::find_if(roles_, &Role::died);
+    if (dead != roles_.end()) failure_->role = static_cast<std::size_t>(dead - roles_.begin());
+  } else if (!in_time) {
+    const auto late = std::ranges::find_if(roles_, &Role::running);
+    failure_ = Failure{.role = static_cast<std::size_t>(late - roles_.begin()),
+                       .reason = "no end after " + seconds_text(limits_.timeout)};
+  }
+}
+
+void RoleGroup::listen() {
+  wait_children(children(), Clock::now() + std::chrono::milliseconds(1), nullptr, [] { return false; });
+}
+
+void RoleGroup::end_all() {
+  listen();
+  for (Role& role : roles_) {
+    if (!role.running()) continue;
+    role.cut_short = true;
+    if (failure_ && role.task->silence() > kQuiet) {
+      const auto silence = std::chrono::round<std::chrono::seconds>(role.task->silence());
+      failure_->others += fmt::format("; {}nothing heard for {} s", role.prefix(), silence.count());
+    }
+    role.task->ask_end();
+  }
+  for (Role& role : roles_) {
+    if (role.running()) role.task->end(role.holder.empty() ? kPatience : kRemotePatience);
+  }
+}
+
+std::vector<Child*> RoleGroup::children() const {
+  std::vector<Child*> out;
+  for (const Role& role : roles_) {
+    if (role.task) out.push_back(&role.task->child());
+  }
+  return out;
+}
+
+RoleGroup::TimePoint RoleGroup::patience_ends() const {
+  TimePoint first = TimePoint::max();
+  for (const Role& role : roles_) {
+    if (role.running() && !role.holder.empty()) {
+      first = std::min(first, Clock::now() + limits_.silence - role.task->silence());
+    }
+  }
+  return first;
+}
+
+bool RoleGroup::note_silence() {
+  bool noted = false;
+  for (std::size_t i = 0; i < roles_.size(); ++i) {
+    if (!roles_[i].running() || roles_[i].task->silence() < limits_.silence) continue;
+    noted = true;
+    launcher_->lost(roles_[i].host);
+    roles_[i].task->end(std::chrono::milliseconds(0));
+    if (!failure_) {
+      failure_ =
+          Failure{.role = i, .reason = "the host does not answer: nothing heard for " + seconds_text(limits_.silence)};
+    }
+  }
+  return noted;
+}
+
+bool RoleGroup::wait(TimePoint deadline, const std::function<bool()>& satisfied) {
+  listen();  // a connection to another host may have taken longer than a host may be silent
+  while (true) {
+    const WaitEnd end = wait_children(children(), std::min(deadline, patience_ends()), stop_, satisfied);
+    interrupted_ = interrupted_ || end == WaitEnd::interrupted;
+    if (end != WaitEnd::timeout) return end == WaitEnd::satisfied;
+    if (note_silence() || Clock::now() >= deadline) return false;
+  }
+}
+
+}  // namespace verbscope

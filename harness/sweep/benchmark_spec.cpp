@@ -1,0 +1,151 @@
+#include "harness/sweep/benchmark_spec.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "common/cli.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::array<std::pair<OptionType, const char*>, 5> kTypeNames = {{{OptionType::integer, "integer"},
+                                                                           {OptionType::number, "number"},
+                                                                           {OptionType::string, "string"},
+                                                                           {OptionType::boolean, "boolean"},
+                                                                           {OptionType::duration, "duration"}}};
+
+OptionType option_type(const std::string& text, const std::string& where) {
+  for (const auto& [type, name] : kTypeNames) {
+    if (text == name) return type;
+  }
+  fail("{}: type: expected integer, number, string, boolean or duration, got \"{}\"", where, text);
+}
+
+std::string expected_text(OptionType type) {
+  if (type == OptionType::duration) return "a duration (seconds, or a string such as \"2ms\")";
+  return (type == OptionType::integer ? "an " : "a ") + to_string(type);
+}
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : dump_json(value);
+}
+
+// As the benchmark will read it; nothing when it is none.
+std::optional<Picos> duration_of(const Json& value) {
+  if (!value.is_number() && !value.is_string()) return std::nullopt;
+  try {
+    return parse_duration(text_of(value), "duration");
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
+bool has_type(OptionType type, const Json& value) {
+  switch (type) {
+    case OptionType::integer:
+      return value.is_number_integer();
+    case OptionType::number:
+      return value.is_number();
+    case OptionType::string:
+      return value.is_string();
+    case OptionType::boolean:
+      return value.is_boolean();
+    case OptionType::duration:
+      return duration_of(value).has_value();
+  }
+  return false;
+}
+
+// The bounds in `allowed` of a number or a time.
+void read_bounds(OptionSpec& option, const std::string& where) {
+  JsonFields fields(option.allowed, where + ": allowed");
+  if (option.type == OptionType::integer) {
+    option.min = fields.require<std::int64_t>("min");
+    option.max = fields.require<std::int64_t>("max");
+  }
+  if (option.type == OptionType::duration) option.zero = fields.require<bool>("zero");
+  fields.reject_unknown();
+}
+
+OptionSpec parse_option(const Json& json, const std::string& where) {
+  JsonFields fields(json, where);
+  OptionSpec option;
+  option.name = option_name(fields.require<std::string>("name"));
+  option.type = option_type(fields.require<std::string>("type"), where);
+  option.default_value = fields.optional<Json>("default", nullptr);
+  option.allowed = fields.optional<Json>("allowed", nullptr);
+  if (option.allowed.is_object()) read_bounds(option, where);
+  option.help = fields.optional<std::string>("help", "");
+  fields.reject_unknown();
+  return option;
+}
+
+}  // namespace
+
+const OptionSpec* BenchmarkSpec::find(std::string_view option) const {
+  const auto found = std::ranges::find(options, option, &OptionSpec::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
+const OptionSpec& BenchmarkSpec::require(std::string_view option, const std::string& where) const {
+  if (const OptionSpec* found = find(option)) return *found;
+  std::string names;
+  for (const OptionSpec& each : options) names += (names.empty() ? "" : ", ") + each.name;
+  fail("{}: {} has no option \"{}\"; it has {}", where, name, option, names);
+}
+
+BenchmarkSpec parse_benchmark_spec(std::string_view text, const std::string& where) {
+  const Json json = parse_json_text(text, where);
+  JsonFields fields(json, where);
+  BenchmarkSpec spec;
+  spec.name = fields.require<std::string>("benchmark");
+  const auto options = fields.require<std::vector<Json>>("options");
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    spec.options.push_back(parse_option(options[i], fmt::format("{}: options[{}]", where, i)));
+  }
+  fields.reject_unknown();
+  return spec;
+}
+
+std::string option_name(std::string_view text) {
+  std::string name(text);
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+std::string to_string(OptionType type) {
+  return std::ranges::find(kTypeNames, type, &std::pair<OptionType, const char*>::first)->second;
+}
+
+void check_option_value(const OptionSpec& option, const Json& value, const std::string& where) {
+  if (!has_type(option.type, value)) {
+    fail("{}: \"{}\": expected {}, got {}", where, option.name, expected_text(option.type), dump_json(value));
+  }
+  if (option.allowed.is_array() && std::ranges::find(option.allowed, value) == option.allowed.end()) {
+    fail("{}: \"{}\": allowed are {}, got {}", where, option.name, dump_json(option.allowed), dump_json(value));
+  }
+  if (option.type == OptionType::integer) {
+    const Json named{{option.name, value}};
+    JsonFields(named, where).require<std::int64_t>(option.name, option.min, option.max);
+  }
+  if (option.type == OptionType::duration && !option.zero && duration_of(value) == Picos(0)) {
+    fail("{}: \"{}\": expected more than 0, got {}", where, option.name, dump_json(value));
+  }
+}
+
+Json option_value_from_text(const OptionSpec& option, const std::string& text, const std::string& where) {
+  Json value = text;
+  if (option.type == OptionType::boolean || option.type == OptionType::integer || option.type == OptionType::number) {
+    const Json parsed = Json::parse(text, nullptr, false);
+    if (!parsed.is_discarded()) value = parsed;
+  }
+  check_option_value(option, value, where);
+  return value;
+}
+
+std::string option_argument(const std::string& name, const Json& value) {
+  return fmt::format("--{}={}", name, text_of(value));
+}
+
+}  // namespace verbscope

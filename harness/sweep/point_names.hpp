@@ -1,0 +1,23 @@
+// What the points of a sweep are called on the console.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/sweep.hpp"
+
+namespace verbscope {
+
+// What tells these points apart, and nothing else: "send_rate post_list=16 size=60 #2".
+class PointNames {
+ public:
+  explicit PointNames(const std::vector<Point>& points);
+  std::string name(const Point& point) const;
+
+ private:
+  std::set<std::string> varying_;
+  bool repeated_ = false;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,79 @@
+#include "harness/sweep/run_points.hpp"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "harness/sweep/ordered_results.hpp"
+#include "harness/sweep/parallel.hpp"
+
+namespace verbscope {
+namespace {
+
+// Records that wait for a slower one before them, for each job.
+constexpr std::size_t kAheadPerJob = 16;
+
+std::optional<Record> run_with_retries(const Point& point, const RunPoint& run, int retries, StopSource& stop) {
+  Json reasons = Json::array();
+  while (!stop.pending()) {
+    std::optional<Record> record = run(point);
+    if (!record) return std::nullopt;
+    const bool last = record->status == RecordStatus::ok || reasons.size() == static_cast<std::size_t>(retries);
+    if (!last) {
+      reasons.push_back(record->reason);
+      continue;
+    }
+    if (!reasons.empty()) record->environment["failed_attempts"] = std::move(reasons);
+    return record;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string outcome_text(const Record& record) {
+  if (record.status == RecordStatus::failed) return "FAILED: " + record.reason;
+  const auto rate = record.result.find("rate_mops");
+  if (rate == record.result.end() || !rate->is_number()) return "ok";
+  return fmt::format("{:.2f} Mops", rate->get<double>());
+}
+
+PointsOutcome run_points(const std::vector<Point>& points, const RunPoint& run, const PointsOptions& options,
+                         ResultsWriter& writer, Progress& progress, StopSource& stop) {
+  const PointNames names(points);
+  OrderedResults results(writer, kAheadPerJob * options.jobs);
+  PointsOutcome outcome;
+  std::mutex mutex;
+  const auto one = [&](std::size_t i) {
+    if (!results.wait_turn(i)) return;
+    const std::string name = names.name(points[i]);
+    if (options.jobs == 1) progress.started(name);
+    const auto start = std::chrono::steady_clock::now();
+    const std::optional<Record> record = run_with_retries(points[i], run, options.retries, stop);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (!record) {
+      results.close();
+      return;
+    }
+    results.add(i, *record);
+    const bool failed = record->status == RecordStatus::failed;
+    const std::lock_guard lock(mutex);
+    ++outcome.ended;
+    if (failed) ++outcome.failed;
+    progress.finished(name, outcome_text(*record), took / static_cast<double>(options.jobs));
+    if (failed && options.fail_fast) results.close();
+  };
+  run_parallel(points.size(), options.jobs, [&](std::size_t i) {
+    try {
+      one(i);
+    } catch (...) {
+      results.close();  // nobody may wait for this point
+      throw;
+    }
+  });
+  results.close();
+  outcome.interrupted = stop.pending();
+  return outcome;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,39 @@
+// The points of a sweep, one after another or some side by side: records written in order, failures tried again.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "common/record.hpp"
+#include "harness/process/stop.hpp"
+#include "harness/sweep/point_names.hpp"
+#include "harness/sweep/progress.hpp"
+
+namespace verbscope {
+
+struct PointsOptions {
+  std::size_t jobs = 1;  // points that run at the same time
+  int retries = 0;       // further attempts at a point that failed
+  bool fail_fast = false;
+};
+
+struct PointsOutcome {
+  std::size_t ended = 0;   // points with a record
+  std::size_t failed = 0;  // of these
+  bool interrupted = false;
+};
+
+// What runs one point, once; nothing when interrupted.
+using RunPoint = std::function<std::optional<Record>(const Point&)>;
+
+// Runs them; ends early at the stop, and with fail_fast after the first point whose last attempt failed. A record that
+// needed several attempts has environment.failed_attempts, the reason of each. Throws what the writer throws.
+PointsOutcome run_points(const std::vector<Point>& points, const RunPoint& run, const PointsOptions& options,
+                         ResultsWriter& writer, Progress& progress, StopSource& stop);
+
+// What came of a point, in a few words: its rate, or why it failed.
+std::string outcome_text(const Record& record);
+
+}  // namespace verbscope

@@ -1,0 +1,233 @@
+#include "harness/sweep/sweep.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "common/record.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::array<std::string_view, 5> kReservedKeys = {"fabric", "seed", "out_json_file", "port", "secret"};
+
+// An object of option values, its keys spelt with '_'. Values are scalars.
+Json parse_params(const Json& json, const std::string& where) {
+  if (!json.is_object()) fail("{}: expected an object of option values, got {}", where, json.type_name());
+  if (json.size() > kMaxOptions) fail("{}: more than {} options", where, kMaxOptions);
+  Json params = Json::object();
+  for (const auto& [key, value] : json.items()) {
+    const std::string name = option_name(key);
+    if (params.contains(name)) fail("{}: \"{}\" appears twice", where, name);
+    if (value.is_structured() || value.is_null()) {
+      fail("{}: \"{}\": expected one value, got {}", where, key, value.type_name());
+    }
+    params[name] = value;
+  }
+  return params;
+}
+
+std::vector<std::pair<std::string, std::vector<Json>>> parse_vary(const Json& json, const std::string& where) {
+  if (!json.is_object()) fail("{}: expected an object of lists, got {}", where, json.type_name());
+  if (json.size() > kMaxOptions) fail("{}: more than {} options", where, kMaxOptions);
+  std::vector<std::pair<std::string, std::vector<Json>>> vary;
+  for (const auto& [key, values] : json.items()) {
+    const std::string name = option_name(key);
+    if (std::ranges::find(vary, name, [](const auto& each) { return each.first; }) != vary.end()) {
+      fail("{}: \"{}\" appears twice", where, name);
+    }
+    if (!values.is_array() || values.empty()) fail("{}: \"{}\": expected a list of at least one value", where, key);
+    for (const Json& value : values) {
+      if (value.is_structured() || value.is_null()) {
+        fail("{}: \"{}\": expected single values in the list, got {}", where, key, value.type_name());
+      }
+    }
+    vary.emplace_back(name, std::vector<Json>(values.begin(), values.end()));
+  }
+  return vary;
+}
+
+std::string point_where(const Sweep& sweep, std::size_t index) {
+  return fmt::format("{}: points[{}]", sweep.where, index);
+}
+
+SweepPoint parse_point(Json json, const std::string& where) {
+  SweepPoint point;
+  if (json.is_object() && json.contains("fabrics")) {
+    point.fabrics = json_value<std::vector<std::string>>(json.at("fabrics"), where + ": fabrics");
+    json.erase("fabrics");
+  }
+  if (json.is_object() && json.contains("label")) {
+    point.label = json_value<std::string>(json.at("label"), where + ": label");
+    json.erase("label");
+  }
+  point.overrides = parse_params(json, where);
+  return point;
+}
+
+// A key has one meaning per point: `vary` excludes it elsewhere (points may override fixed).
+void check_no_overlap(const Sweep& sweep) {
+  for (const auto& [key, values] : sweep.vary) {
+    if (sweep.fixed.contains(key)) fail("{}: \"{}\" is in both fixed and vary", sweep.where, key);
+    for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+      if (sweep.points[i].overrides.contains(key)) fail("{}: \"{}\" is in vary as well", point_where(sweep, i), key);
+    }
+  }
+}
+
+void check_count(const Sweep& sweep) {
+  std::uint64_t count = std::max<std::uint64_t>(sweep.points.size(), 1) *
+                        static_cast<std::uint64_t>(sweep.repetitions) * sweep.benchmarks.size();
+  for (const auto& [key, values] : sweep.vary) {
+    if (count > kMaxPoints) break;
+    count *= values.size();
+  }
+  if (count > kMaxPoints) fail("{}: makes more than {} points", sweep.where, kMaxPoints);
+}
+
+void check_params(const Json& params, const BenchmarkSpec& spec, const std::string& where) {
+  for (const auto& [key, value] : params.items()) {
+    if (is_reserved_option(key)) {
+      fail("{}: \"{}\" is set by the harness: a sweep cannot set it", where, key);
+    }
+    check_option_value(spec.require(key, where), value, where);
+  }
+}
+
+// The seeds of the repetitions go up from the sweep's.
+void check_seeds(const Sweep& sweep, const BenchmarkSpec& spec) {
+  const auto largest = static_cast<std::uint64_t>(spec.require("seed", sweep.where).max);
+  const auto further = static_cast<std::uint64_t>(sweep.repetitions - 1);
+  if (sweep.seed <= largest && further <= largest - sweep.seed) return;
+  fail("{}: seed {}, repetitions {}: the largest seed of {} is {}", sweep.where, sweep.seed, sweep.repetitions,
+       spec.name, largest);
+}
+
+Json sorted(const Json& params) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : params.items()) keys.push_back(key);
+  std::ranges::sort(keys);
+  Json out = Json::object();
+  for (const std::string& key : keys) out[key] = params.at(key);
+  return out;
+}
+
+// Sets the keys of vary, all combinations, the last key fastest.
+void cross_product(const Sweep& sweep, std::size_t depth, Json& params, std::vector<Json>& out) {
+  if (depth == sweep.vary.size()) {
+    out.push_back(sorted(params));
+    return;
+  }
+  const auto& [key, values] = sweep.vary[depth];
+  for (const Json& value : values) {
+    params[key] = value;
+    cross_product(sweep, depth + 1, params, out);
+  }
+}
+
+// One name, or an array of them.
+std::vector<std::string> parse_benchmarks(JsonFields& fields) {
+  if (!fields.at("benchmark").is_array()) return {fields.require<std::string>("benchmark")};
+  auto names = fields.require<std::vector<std::string>>("benchmark");
+  if (names.empty() || names.size() > kMaxOptions) {
+    fields.fail_key("benchmark", fmt::format("expected 1 to {} benchmarks, got {}", kMaxOptions, names.size()));
+  }
+  std::vector<std::string> sorted_names = names;
+  std::ranges::sort(sorted_names);
+  if (std::ranges::adjacent_find(sorted_names) != sorted_names.end()) {
+    fields.fail_key("benchmark", "names a benchmark twice");
+  }
+  return names;
+}
+
+}  // namespace
+
+Sweep parse_sweep(std::string_view text, const std::string& where) {
+  const Json json = parse_json_text(text, where);
+  JsonFields fields(json, where);
+  const auto schema = fields.require<std::string>("schema");
+  if (schema != kSweepSchema)
+    fields.fail_key("schema", fmt::format("expected \"{}\", got \"{}\"", kSweepSchema, schema));
+  Sweep sweep;
+  sweep.where = where;
+  sweep.benchmarks = parse_benchmarks(fields);
+  sweep.description = fields.optional<std::string>("description", "");
+  sweep.fabrics = fields.optional<std::vector<std::string>>("fabrics", {});
+  sweep.repetitions = fields.optional<int>("repetitions", 1, 1, 10'000);
+  sweep.seed = fields.optional<std::uint64_t>("seed", 1);
+  sweep.show = fields.optional<std::vector<std::string>>("show", sweep.show);
+  if (sweep.show.empty()) fields.fail_key("show", "expected at least one key of a result");
+  if (fields.has("fixed")) sweep.fixed = parse_params(fields.at("fixed"), where + ": fixed");
+  if (fields.has("vary")) sweep.vary = parse_vary(fields.at("vary"), where + ": vary");
+  if (fields.has("points")) {
+    const auto points = fields.require<std::vector<Json>>("points");
+    if (points.empty()) fields.fail_key("points", "expected at least one point");
+    for (std::size_t i = 0; i < points.size(); ++i)
+      sweep.points.push_back(parse_point(points[i], point_where(sweep, i)));
+  }
+  fields.reject_unknown();
+  check_no_overlap(sweep);
+  check_count(sweep);
+  return sweep;
+}
+
+bool is_reserved_option(std::string_view option) {
+  return std::ranges::find(kReservedKeys, option) != kReservedKeys.end();
+}
+
+void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec) {
+  check_seeds(sweep, spec);
+  check_params(sweep.fixed, spec, sweep.where + ": fixed");
+  for (const auto& [key, values] : sweep.vary) {
+    for (const Json& value : values) check_params(Json{{key, value}}, spec, sweep.where + ": vary");
+  }
+  for (std::size_t i = 0; i < sweep.points.size(); ++i)
+    check_params(sweep.points[i].overrides, spec, point_where(sweep, i));
+}
+
+void override_key(Sweep& sweep, const std::string& key, const Json& value) {
+  std::erase_if(sweep.vary, [&key](const auto& each) { return each.first == key; });
+  for (SweepPoint& point : sweep.points) point.overrides.erase(key);
+  sweep.fixed[key] = value;
+}
+
+std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
+  check_count(sweep);                             // the caller may have raised the repetitions
+  std::vector<std::pair<std::size_t, Json>> all;  // with the entry of `points`
+  const std::vector<SweepPoint> entries = sweep.points.empty() ? std::vector<SweepPoint>(1) : sweep.points;
+  for (std::size_t entry = 0; fabric_allowed(sweep.fabrics, fabric) && entry < entries.size(); ++entry) {
+    if (!fabric_allowed(entries[entry].fabrics, fabric)) continue;
+    Json params = sweep.fixed;
+    params.update(entries[entry].overrides);
+    std::vector<Json> crossed;
+    cross_product(sweep, 0, params, crossed);
+    for (Json& each : crossed) all.emplace_back(entry, std::move(each));
+  }
+  if (all.empty()) fail("{}: has no point for {}: see its \"fabrics\"", sweep.where, fabric);
+  std::set<std::string> seen;
+  std::erase_if(all, [&seen](const auto& each) { return !seen.insert(point_key(each.second)).second; });
+  std::vector<Point> points;
+  for (const std::string& benchmark : sweep.benchmarks) {
+    for (const auto& [entry, params] : all) {
+      for (int r = 0; r < sweep.repetitions; ++r) {
+        const std::uint64_t seed = sweep.seed + static_cast<std::uint64_t>(r);
+        points.push_back({.benchmark = benchmark, .params = params, .repetition = r, .seed = seed, .entry = entry});
+      }
+    }
+  }
+  return points;
+}
+
+bool fabric_allowed(const std::vector<std::string>& fabrics, const std::string& fabric) {
+  const std::string kind = fabric.substr(0, fabric.find(':'));
+  std::string name = fabric;
+  if (kind == "sim" && fabric.ends_with(".json")) {
+    const std::size_t start = fabric.find_last_of("/:") + 1;
+    name = "sim:" + fabric.substr(start, fabric.size() - start - 5);
+  }
+  return fabrics.empty() || std::ranges::any_of(fabrics, [&](const std::string& allowed) {
+           return allowed == fabric || allowed == name || allowed == kind;
+         });
+}
+
+}  // namespace verbscope

@@ -1,0 +1,73 @@
+// A sweep: benchmarks, mostly one, and the points at which to run them (docs/sweeps.md). Parsing knows the file's form
+// only; check_sweep compares keys and values with what the benchmark says of itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/json.hpp"
+#include "harness/sweep/benchmark_spec.hpp"
+
+namespace verbscope {
+
+inline constexpr const char* kSweepSchema = "verbscope.sweep/1";
+// A sweep that asks for more points than this is refused: it is a slip of the pen, and the memory is finite.
+inline constexpr std::uint64_t kMaxPoints = 20'000;
+// In fixed, in vary and in each of points.
+inline constexpr std::size_t kMaxOptions = 64;
+
+// One entry of `points`: overrides of `fixed`, perhaps for some fabrics only.
+struct SweepPoint {
+  Json overrides = Json::object();
+  std::vector<std::string> fabrics;  // empty: any
+  std::string label;                 // names its curve in a table of curves; empty: its overrides do
+};
+
+struct Sweep {
+  std::string where;                    // file name, for messages
+  std::vector<std::string> benchmarks;  // the points are those of each
+  std::string description;
+  std::vector<std::string> fabrics;  // empty: any
+  Json fixed = Json::object();
+  std::vector<std::pair<std::string, std::vector<Json>>> vary;  // in the file's order; the last turns fastest
+  std::vector<SweepPoint> points;                               // empty: one without overrides
+  std::vector<std::string> show{"rate_mops"};                   // result keys that a table of curves has
+  int repetitions = 1;
+  std::uint64_t seed = 1;
+};
+
+// One run of a benchmark.
+struct Point {
+  std::string benchmark{};
+  Json params = Json::object();  // options given, sorted by name
+  int repetition = 0;
+  std::uint64_t seed = 1;  // the sweep's seed plus the repetition
+  std::size_t entry = 0;   // of the sweep's `points`; 0 when there are none
+};
+
+// Throws one line "where: ..." (with the line of the file for malformed JSON, else with the key).
+Sweep parse_sweep(std::string_view text, const std::string& where);
+
+// Options that the harness sets by itself for every point: no sweep may.
+bool is_reserved_option(std::string_view option);
+
+// Throws one line for a key that the benchmark, one of the sweep's, has not, or a value or a seed that it cannot take.
+void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec);
+
+// `--set key=value`: the key is taken out of fixed, vary and points, and fixed to the value.
+void override_key(Sweep& sweep, const std::string& key, const Json& value);
+
+// Every point to run on `fabric`, repetitions innermost: for each of `points` that is for it, the cross product of
+// `vary`; all those of one benchmark, then those of the next. Equal points appear once. Throws when nothing of the
+// sweep is for this fabric.
+std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric);
+
+// Whether a list of `fabrics` has `fabric`: an entry equal to it ("sim:cib", also for a profile file .../cib.json), or
+// its kind ("sim", "verbs", "null"). An empty list has every one.
+bool fabric_allowed(const std::vector<std::string>& fabrics, const std::string& fabric);
+
+}  // namespace verbscope

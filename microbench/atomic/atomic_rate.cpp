@@ -1,0 +1,126 @@
+// Rate of atomics on the server's memory: the clients post them, the server's adapter executes them.
+#include "microbench/atomic/atomic_client.hpp"
+#include "microbench/atomic/lock_slots.hpp"
+#include "microbench/run/outcome.hpp"
+#include "microbench/run/runner.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Picos kProbeDuration = 1ms;  // the survey takes the time that it needs
+
+class AtomicRate final : public Benchmark {
+ public:
+  Description describe() const override {
+    return {"atomic_rate",
+            "Rate of fetch-and-add or compare-and-swap on a machine's memory, and its NIC's lock slots."};
+  }
+
+  void options(OptionTable& table) override {
+    table.choice<Verb>("--verb", atomics_.verb, {{"fetch_add", Verb::fetch_add}, {"compare_swap", Verb::compare_swap}},
+                       "atomic operation");
+    table.integer("-Z,--counters", atomics_.counters, std::uint64_t{1}, std::uint64_t{1} << 31, "counters of 8 bytes");
+    table.choice<bool>("--addresses", atomics_.random, {{"random", true}, {"strided", false}},
+                       "which counter is next: a random one, or one after the other");
+    table.integer("--stride", atomics_.stride, std::uint64_t{8}, std::uint64_t{1} << 30,
+                  "bytes from a counter to the next, a multiple of 8");
+    table.integer("--window", atomics_.window, 1u, 1u << 20, "operations outstanding on a QP");
+    table.flag("--probe_slots", atomics_.probe_slots,
+               "measure pairs of addresses instead, and infer the lock slots of the server's NIC");
+  }
+
+  void adjust(Options& o) override {
+    if (o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size {}: an atomic has 8 bytes", *o.size);
+    if (atomics_.stride % kAtomicBytes != 0) {
+      fail_usage("--stride {}: counters lie on multiples of 8 bytes", atomics_.stride);
+    }
+    if (o.fabric == "null") fail_usage("--fabric null: it has no memory to count in");
+    if (o.post_list != 1) fail_usage("--post_list {}: atomics are posted one at a time", o.post_list);
+    if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each result is looked at", *o.cq_mod);
+    o.size = kAtomicBytes;
+    o.cq_mod = 1;
+    if (!atomics_.probe_slots) return;
+    refuse_beside_probe(o);
+    o.threads = 1;
+    o.qp = 2;
+    o.clients = o.client_threads = 1;
+    if (!o.duration) o.duration = kProbeDuration;
+    o.warmup = Picos(0);
+  }
+
+  Traffic traffic() const override {
+    return {.verb = atomics_.verb,
+            .driver = Side::client,
+            .counted = Side::client,
+            .window = atomics_.window,
+            .label = atomics_.verb == Verb::fetch_add ? "fetch-and-adds in" : "compare-and-swaps in"};
+  }
+
+  QueueNeeds needs(const Operation& op, Side) const override {
+    return {.send_depth = op.tx_depth, .completions = op.tx_depth};
+  }
+
+  RegionNeeds region(const Operation&, Side side, std::uint32_t) const override {
+    if (side == Side::client) return {};
+    return {
+        .bytes = atomics_.region_bytes(),
+        .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC};
+  }
+
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    if (setup.side == Side::server) return make_counter_holder(setup, atomics_);
+    return atomics_.probe_slots ? make_slot_prober(setup, atomics_) : make_atomic_client(setup, atomics_);
+  }
+
+  Json results(const std::vector<const Workload*>& threads) const override { return atomic_results(threads); }
+
+  void finish(Outcome& outcome) const override {
+    std::uint64_t tried = 0, succeeded = 0;
+    const Json clients = outcome.result.at("clients");
+    for (const Json& client : clients) {
+      const Json& result = client.at("result");
+      if (result.contains("lock_slots")) outcome.result["lock_slots"] = result.at("lock_slots");
+      tried += result.value("swaps_tried", 0ull);
+      succeeded += result.value("swaps_succeeded", 0ull);
+    }
+    if (tried > 0) outcome.result.update(Json{{"swaps_tried", tried}, {"swaps_succeeded", succeeded}});
+  }
+
+  std::string report(const Json& result) const override {
+    if (result.contains("lock_slots")) return slots_text(result.at("lock_slots"));
+    if (!result.contains("swaps_tried")) return "";
+    return fmt::format("  {} of {} swaps succeeded\n", result.value("swaps_succeeded", 0ull),
+                       result.value("swaps_tried", 0ull));
+  }
+
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    if (atomics_.probe_slots) fail("a survey of slots has no rate of its own");
+    return predict_responder(cluster, verb_shape(op, ports));
+  }
+
+ private:
+  // What a survey, of two QPs of one thread, cannot do as it was asked to.
+  static void refuse_beside_probe(const Options& o) {
+    if (o.iters) fail_usage("--iters: --probe_slots measures what it needs");
+    if (o.threads != 1 || o.clients.value_or(1) != 1 || o.client_threads.value_or(1) != 1 || o.qp > 2) {
+      fail_usage("--threads, --clients, --client_threads, --qp: --probe_slots has one thread with two QPs");
+    }
+    if (o.warmup.value_or(Picos(0)) != Picos(0)) fail_usage("--warmup: each measurement of --probe_slots has its own");
+    if (o.events) fail_usage("--events: --probe_slots polls, for rates that tell slots apart");
+    if (o.validate) fail_usage("--validate: --probe_slots looks at rates, not at results");
+  }
+
+  AtomicOptions atomics_;
+};
+
+}  // namespace
+
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  verbscope::AtomicRate benchmark;
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

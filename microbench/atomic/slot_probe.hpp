@@ -1,0 +1,92 @@
+// The data path of atomic_rate --probe_slots: measures one question of a SlotSurvey after the other on two QPs.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+
+#include "microbench/atomic/lock_slots.hpp"
+#include "microbench/loop/lane_queue.hpp"
+
+namespace verbscope {
+
+inline constexpr std::uint64_t kProbeOps = 512;  // that a measurement counts
+
+struct SlotProbe {
+  ibv_cq* cq = nullptr;
+  std::array<LaneQueue, 2> lanes;      // depth: the window
+  std::array<ibv_send_wr, 2> atomics;  // prebuilt but for the address; each is posted again and again
+  std::array<ibv_send_wr, 2> reads;
+  std::uint64_t base = 0;  // peer's address of the survey's offset 0
+  std::uint64_t done = 0;  // operations of all measurements
+};
+
+// The rate in operations per second; negative with tally.end set when it could not be measured. The windows are full
+// before the counting begins and until it ends.
+template <Node N>
+double measure_slots(N& node, SlotProbe& s, const SlotQuestion& question, const RunControl& control,
+                     ThreadTally& tally) {
+  const bool reads = question.kind == SlotQuestion::Kind::reads;
+  const std::size_t used = question.kind == SlotQuestion::Kind::solo ? 1 : 2;
+  auto& requests = reads ? s.reads : s.atomics;
+  for (std::size_t i = 0; i < used; ++i) {
+    const std::uint64_t address = s.base + (i == 0 ? question.first : question.second);
+    (reads ? requests[i].wr.rdma.remote_addr : requests[i].wr.atomic.remote_addr) = address;
+  }
+  const std::uint64_t warm = 4 * used * s.lanes[0].depth;
+  std::uint64_t completed = 0, counted_from = 0, counted = 0;
+  Picos begin{0}, end{0};
+  IdleWait wait(s.cq, nullptr, tally);
+  while (counted == 0 || s.lanes[0].due + s.lanes[1].due > 0) {
+    for (std::uint32_t i = 0; counted == 0 && i < used; ++i) {
+      while (s.lanes[i].room > 0) {
+        if (!post_one(s.lanes[i], requests[i], i, tally.end)) return -1;
+      }
+    }
+    const int count = reap(s.cq, s.lanes, tally.end, kNoRecv);
+    if (count < 0) return -1;
+    if (count == 0) {
+      if (control.quit.load(std::memory_order_relaxed)) {
+        tally.end = {.kind = EndKind::gave_up};
+        return -1;
+      }
+      wait.idle(node);
+      continue;
+    }
+    completed += static_cast<std::uint64_t>(count);
+    s.done += static_cast<std::uint64_t>(count);
+    tally.done_ops.store(s.done, std::memory_order_relaxed);
+    if (counted_from == 0 && completed >= warm) {
+      counted_from = completed;
+      begin = node.now();
+    } else if (counted == 0 && counted_from != 0 && completed - counted_from >= kProbeOps) {
+      counted = completed - counted_from;
+      end = node.now();
+    }
+  }
+  return static_cast<double>(counted) / to_seconds(end - begin);
+}
+
+// Asks and answers until the survey is complete. The window of the run is that of the survey, whenever the conductor
+// turns the phase.
+template <Node N>
+void probe_loop(N& node, SlotProbe& s, SlotSurvey& survey, const RunControl& control, ThreadTally& tally) {
+  while (control.phase.load(std::memory_order_relaxed) == Phase::warmup) {
+    if (control.quit.load(std::memory_order_relaxed)) {
+      tally.end = {.kind = EndKind::gave_up};
+      return;
+    }
+    node.relax();
+  }
+  Window window(tally, Window::kNoGoal);
+  window.see(node, Phase::measure, 0);
+  while (const auto question = survey.next()) {
+    const double rate = measure_slots(node, s, *question, control, tally);
+    if (rate < 0) return;
+    survey.answer(rate);
+  }
+  window.see(node, Phase::stop, s.done);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,190 @@
+// The frame that a benchmark fills in: options, setup, step, describe. Everything else (flags, devices, connections,
+// memory regions, exchange, warm-up, timing, counters, output) is the runner's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "machine/node.hpp"
+#include "microbench/bench/control.hpp"
+#include "microbench/bench/option_table.hpp"
+#include "microbench/bench/plan.hpp"
+#include "microbench/bench/region.hpp"
+#include "nic_sim/host/sim_node.hpp"
+#include "pcie_model/predict.hpp"
+#include "verbs/resources.hpp"
+
+namespace verbscope {
+
+struct Options;
+struct Outcome;
+
+// A QP of a peer.
+struct PeerQp {
+  std::uint32_t qpn = 0;
+  std::uint32_t qkey = 0;  // UD
+  ibv_ah* ah = nullptr;    // UD; owned by the role
+  std::uint16_t lid = 0;   // of its port; 0 on Ethernet
+};
+
+// The far end of a lane.
+struct LanePeer {
+  std::uint32_t node = 0;   // which client; 0 for the server
+  std::uint32_t index = 0;  // of the QP among that node's
+  std::uint32_t count = 1;  // QPs of that node
+  PeerQp qp;
+  PeerQp companion;     // when the benchmark asked for companions
+  RemoteRegion region;  // of the node
+  Slice slice() const { return slice_of(region.bytes, count, index); }
+};
+
+// One QP of a thread, connected to its peers.
+struct Lane {
+  std::uint32_t index = 0;  // among this node's QPs
+  std::uint32_t count = 1;  // QPs of this node
+  Transport transport = Transport::rc;
+  std::uint32_t port = 0;  // index among the ports in use
+  ibv_qp* qp = nullptr;
+  ibv_qp_ex* builder = nullptr;  // of `qp`, with Operation::builder
+  ibv_qp* companion = nullptr;   // when the benchmark asked for companions
+  ibv_qp_ex* companion_builder = nullptr;
+  std::vector<LanePeer> peers;  // one, or on UD at the server one for every client
+};
+
+// What a thread is given to build its data path from.
+struct ThreadSetup {
+  const Operation& operation;
+  const Topology& topology;
+  Side side;
+  std::uint32_t node;    // which client; 0 for the server
+  std::uint32_t thread;  // of the node
+  std::uint64_t goal;    // operations to measure in this thread; Window::kNoGoal: as many as the time allows
+  const Device& device;
+  const Pd& pd;
+  ibv_cq* cq;
+  ibv_comp_channel* channel;  // of `cq`, with Operation::events; null otherwise
+  ibv_srq* srq;               // of the thread's QPs, with Operation::shared_recv_queue; null otherwise
+  std::uint32_t rd_atomic;    // READs and atomics that an RC QP may have outstanding
+  LocalRegion region;
+  std::vector<Lane> lanes;
+  bool huge_pages;
+};
+
+// The data path of one thread: built in setup, run once.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  // step: runs until the phase is `stop` and what was posted is complete (active), or until told to quit.
+  virtual void run(HostNode& node, const RunControl& control, ThreadTally& tally) = 0;
+  virtual void run(SimNode& node, const RunControl& control, ThreadTally& tally) = 0;
+
+  // Whether it drives the traffic: it then ends by itself after the stop. Others wait for what is still to come.
+  virtual bool active() const = 0;
+  // Whether it counts operations at all; one that does not has no window.
+  virtual bool counts() const { return true; }
+  // After the run. Messages that a node of the other side must have counted in its `received`; messages received; those
+  // that validation refused.
+  virtual std::uint64_t sent_to(std::uint32_t /*node*/) const { return 0; }
+  virtual std::uint64_t received() const { return 0; }
+  virtual std::uint64_t wrong() const { return 0; }
+  // Operations that are counted while each of its queues completes once, where completions stand for many operations of
+  // one of several queues; 0: they are counted one by one, or all of one queue.
+  virtual std::uint64_t round() const { return 0; }
+  // What validation looked at.
+  virtual std::uint64_t checked() const { return received(); }
+  // What the payloads lie in, for the person; empty: nothing.
+  virtual std::string memory() const { return ""; }
+};
+
+// Makes both `run`s from one template: Derived has `template <Node N> void step(N&, const RunControl&, ThreadTally&)`.
+template <class Derived>
+class WorkloadOn : public Workload {
+ public:
+  void run(HostNode& node, const RunControl& control, ThreadTally& tally) override {
+    self().step(node, control, tally);
+  }
+  void run(SimNode& node, const RunControl& control, ThreadTally& tally) override { self().step(node, control, tally); }
+
+ private:
+  Derived& self() { return static_cast<Derived&>(*this); }
+};
+
+// What a side's QPs must be able to hold.
+struct QueueNeeds {
+  std::uint32_t send_depth = 1;
+  std::uint32_t recv_depth = 1;  // of the shared receive queue when there is one
+  std::uint32_t send_sge = 1;
+  std::uint32_t recv_sge = 1;
+  std::uint32_t inline_bytes = 0;
+  // Most that a QP, or a shared receive queue, can have waiting in the CQ while all goes well.
+  std::uint32_t completions = 1;
+};
+
+// The memory region of one node.
+struct RegionNeeds {
+  std::uint64_t bytes = 0;  // 0: none
+  // Of the region, and of the node's QPs. IBV_ACCESS_REMOTE_ATOMIC is refused on a device that has no atomics.
+  int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  bool huge_pages = false;  // 2 MB
+};
+
+struct Description {
+  std::string name;     // of the binary and in records
+  std::string summary;  // one sentence, for --help
+};
+
+class Benchmark {
+ public:
+  virtual ~Benchmark() = default;
+
+  virtual Description describe() const = 0;
+  // Registers options of its own; they become part of the record and of what both sides must agree on.
+  virtual void options(OptionTable&) {}
+  // Called once when the options are read, before they are checked: may set common options that its own imply. Throws
+  // UsageError.
+  virtual void adjust(Options&) {}
+  virtual Traffic traffic() const = 0;
+  virtual QueueNeeds needs(const Operation& operation, Side side) const = 0;
+  // Of the UD QPs of ClientQps.
+  virtual QueueNeeds datagram_needs(const Operation& operation, Side side) const { return needs(operation, side); }
+  // The region of each node of `side`, which has `qps` QPs; with ClientQps, connected ones.
+  virtual RegionNeeds region(const Operation&, Side, std::uint32_t /*qps*/) const { return {}; }
+  // Every QP gets a second one of this transport, connected like the first (on UD to the same partners), with the same
+  // needs and the same CQ.
+  virtual std::optional<Transport> companion(const Operation&) const { return std::nullopt; }
+  // What the region holds before peers learn of it; it is zeroed otherwise.
+  virtual void fill(const Operation&, Side, std::span<std::byte> /*region*/) const {}
+  virtual std::unique_ptr<Workload> setup(const ThreadSetup& setup) const = 0;
+
+  // After the run, what one node's threads found beside their rates: goes into the node's result, of a client into
+  // result.clients[i].result (a client sends it to the server: at most a few kilobytes).
+  virtual Json results(const std::vector<const Workload*>& /*threads*/) const { return Json::object(); }
+  // At the server, with every node's result, the counters and the prediction in place.
+  virtual void finish(Outcome&) const {}
+  // Lines for the console, each ending in a newline.
+  virtual std::string report(const Json& /*result*/) const { return ""; }
+  // The closed-form model of the machine under test. Throws Error where it has none.
+  virtual Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const = 0;
+  // The same after the run: for a model that must know what the run found, such as the sizes of its batches.
+  virtual Prediction predict_run(const ClusterWire& cluster, const Operation& operation, int ports,
+                                 const Json& /*result*/) const {
+    return predict(cluster, operation, ports);
+  }
+};
+
+// The operation as the model names it.
+VerbShape verb_shape(const Operation& operation, int ports);
+
+// The model of a receiver fetches whole groups of RECVs. Throws Error when a receive queue of `posted` RECVs has no
+// whole group left while `in_use` of them are used and not posted again: how many are fetched at once then depends on
+// the moment.
+void check_recv_groups(const ClusterWire& cluster, const Operation& operation, std::uint64_t posted,
+                       std::uint64_t in_use);
+
+}  // namespace verbscope

@@ -1,0 +1,55 @@
+#include "microbench/bench/option_table.hpp"
+
+namespace verbscope {
+
+void OptionTable::flag(const std::string& names, bool& value, const std::string& help) {
+  app_.add_flag(names, value, help);
+  add(names, "boolean", Json(), help, [&value] { return Json(value); });
+}
+
+void OptionTable::text(const std::string& names, std::string& value, const std::string& allowed,
+                       const std::string& help, bool keep) {
+  app_.add_option(names, value, help);
+  add(names, "string", allowed, help, [&value] { return Json(value); }).keep = keep;
+}
+
+void OptionTable::duration(const std::string& names, std::optional<Picos>& value, const std::string& help, Zero zero) {
+  const std::string option = names.substr(names.find("--"));
+  const auto set = [&value, option, zero](const std::string& text) {
+    value = parse_duration(text, option);
+    if (zero == Zero::refused && *value == Picos(0)) fail_usage("{}: expected more than 0", option);
+  };
+  app_.add_option_function<std::string>(names, set, help)->type_name("TIME");
+  add(names, "duration", Json{{"zero", zero == Zero::allowed}}, help,
+      [&value] { return value ? Json(to_seconds(*value)) : Json(); });
+}
+
+OptionTable::Entry& OptionTable::add(const std::string& names, const std::string& type, Json allowed,
+                                     const std::string& help, std::function<Json()> value) {
+  Json fallback = value();
+  entries_.push_back(
+      Entry{names.substr(names.find("--") + 2), type, std::move(fallback), std::move(allowed), help, std::move(value)});
+  return entries_.back();
+}
+
+Json OptionTable::describe(const std::string& benchmark) const {
+  Json options = Json::array();
+  for (const Entry& entry : entries_) {
+    options.push_back(Json{{"name", entry.name},
+                           {"type", entry.type},
+                           {"default", entry.fallback},
+                           {"allowed", entry.allowed},
+                           {"help", entry.help}});
+  }
+  return Json{{"benchmark", benchmark}, {"options", options}};
+}
+
+Json OptionTable::values() const {
+  Json values = Json::object();
+  for (const Entry& entry : entries_) {
+    if (entry.keep) values[entry.type == "duration" ? entry.name + "_s" : entry.name] = entry.value();
+  }
+  return values;
+}
+
+}  // namespace verbscope

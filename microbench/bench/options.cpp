@@ -1,0 +1,150 @@
+#include "microbench/bench/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "common/environment.hpp"
+#include "common/error.hpp"
+#include "counters/collector.hpp"
+#include "nic_sim/cluster.hpp"
+
+namespace verbscope {
+
+namespace {
+
+constexpr std::uint32_t kMaxMessage = 1u << 31;  // bytes: IBTA vol. 1, section 9.7.7: messages of 0 to 2^31 bytes
+constexpr std::uint32_t kMaxDepth = 1u << 20;
+constexpr std::uint64_t kMaxIters = 1ull << 50;
+constexpr std::uint32_t kMaxThreads = 4096;
+constexpr int kMaxCore = 1 << 16;
+
+void add_operation_options(OptionTable& table, Options& o) {
+  table.choice<Transport>("-c,--connection", o.connection,
+                          {{"RC", Transport::rc}, {"UC", Transport::uc}, {"UD", Transport::ud}}, "transport");
+  table.integer("-s,--size", o.size, 0u, kMaxMessage, "payload in bytes (default 64; 0 with --header_only)");
+  table.flag("--header_only", o.header_only, "no payload, a 4-byte immediate instead");
+  table.integer("-l,--post_list", o.post_list, 1u, kMaxDepth, "work requests in one ibv_post_send");
+  table.integer("-I,--inline_size", o.inline_size, 0u, 1u << 16, "largest payload that is sent inline, in bytes");
+  table.integer("-Q,--cq_mod", o.cq_mod, 1u, kMaxDepth,
+                "signal every this many work requests (default: about 64, at most half of --tx_depth)");
+  table.integer("-q,--qp", o.qp, 1u, kMaxDepth, "QPs of each thread of the server");
+  table.integer("-t,--tx_depth", o.tx_depth, 1u, kMaxDepth, "depth of a send queue");
+  table.integer("-r,--rx_depth", o.rx_depth, 1u, kMaxDepth, "depth of a receive queue");
+  table.integer("--threads", o.threads, 1u, kMaxThreads, "threads of the server, each pinned to a core");
+  table.integer("--inline_recv", o.inline_recv, 0u, 1u << 12,
+                "let received payloads of up to so many bytes come in the completion, where the device can");
+  table.flag("--wr_api", o.wr_api, "post with the ibv_wr_* builder instead of ibv_post_send");
+  table.flag("-e,--events", o.events, "sleep until a completion event instead of polling");
+  table.flag("--validate", o.validate, "check every byte, length and immediate that arrives");
+}
+
+void add_time_options(OptionTable& table, Options& o) {
+  table.duration("-D,--duration", o.duration, "measured time (default 3 s; null 1 s; sim 1 ms, simulated)");
+  table.integer("-n,--iters", o.iters, std::uint64_t{1}, kMaxIters,
+                "measure exactly this many operations per QP instead of a time");
+  table.duration("--warmup", o.warmup, "time before the measurement (default 500 ms; sim 1 ms, simulated)",
+                 OptionTable::Zero::allowed);
+  table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 53, "seed of payloads and of the simulator");
+}
+
+void add_place_options(OptionTable& table, Options& o) {
+  table.text("--fabric", o.fabric, "verbs, sim:NAME or null", "where to run: a device, a simulated cluster, nothing");
+  table.integer(
+      "--sim_threads", o.sim_threads, 1u, SimWork::kMostPartitions,
+      "sim: threads of this machine that simulate, one the server and the others the clients; the figures are the same "
+      "(default 1; 2 for 16 machines and more)",
+      false);
+  table.integer("--clients", o.clients, 1u, kMaxThreads,
+                "machines facing the server (default 1; sim: so many that they are not the limit)");
+  table.integer("--client_threads", o.client_threads, 1u, kMaxThreads,
+                "threads of each client (default 1; sim: one that receives, every core that sends)");
+  table.text("-d,--ib_dev", o.ib_dev, "a device, or nothing for the first", "device, as mlx5_0 or mlx5_0:1");
+  table.text("-i,--ib_port", o.ib_port, "a port number, or all", "port of the device; all: every active port in turn");
+  table.integer("-x,--gid_index", o.gid_index, -1, 255, "entry of the GID table; -1 picks one and says which");
+  table.integer("-m,--mtu", o.mtu, 256u, 4096u, "path MTU in bytes (default: what both ports have)");
+  table.integer("-p,--port", o.port, 0u, 65535u, "TCP port of the exchange; 0 lets the system pick");
+  table.duration("--timeout", o.timeout, "longest wait for a peer (default 10 s)");
+  table.text("--secret", o.secret, "any text", "shared secret of the run (default: VERBSCOPE_SECRET)", false);
+  table.text("--cores", o.cores, "a list such as 0-3,8", "cores of the threads, in turn (default: those allowed)");
+  table.text("--counter_sources", o.counter_sources,
+             "auto, none or a list of " + fmt::format("{}", fmt::join(counter_sources(), ", ")),
+             "what counts PCIe, CPU and NIC events in the window (auto: all of them on verbs, else none)");
+  table.flag("--require_counters", o.require_counters, "fail when one of --counter_sources cannot count");
+  table.text("--out_json_file", o.out_json_file, "a file, or - for standard output", "append the record there", false);
+}
+
+int parse_int(std::string_view text, const std::string& option, int low, int high) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+    fail_usage("{}: expected a number from {} to {}, got \"{}\"", option, low, high, text);
+  }
+  return value;
+}
+
+}  // namespace
+
+void add_common_options(OptionTable& table, Options& options) {
+  add_operation_options(table, options);
+  add_time_options(table, options);
+  add_place_options(table, options);
+}
+
+void check_options(const Options& o) {
+  if (o.header_only && o.size.value_or(0) != 0) {
+    fail_usage("--header_only sends no payload: leave out --size {}", *o.size);
+  }
+  if (o.post_list > o.tx_depth) {
+    fail_usage("--post_list {} is more than the send queue holds (--tx_depth {})", o.post_list, o.tx_depth);
+  }
+  if (o.cq_mod && *o.cq_mod + o.post_list > o.tx_depth + 1) {
+    fail_usage(
+        "--cq_mod {} with --post_list {} can wait for ever on a send queue of --tx_depth {}: cq_mod + post_list may be "
+        "at most tx_depth + 1",
+        *o.cq_mod, o.post_list, o.tx_depth);
+  }
+  if (o.iters && o.duration) fail_usage("--iters and --duration exclude each other");
+  if (o.iters && o.cq_mod && *o.iters * o.qp % *o.cq_mod != 0) {
+    fail_usage("--iters {} is not a multiple of --cq_mod {}: completions come in steps of cq_mod", *o.iters, *o.cq_mod);
+  }
+  if (!is_fabric(o.fabric)) {
+    fail_usage("--fabric: expected verbs, sim:NAME or null, got \"{}\"", o.fabric);
+  }
+  if (o.sim_threads && !o.fabric.starts_with("sim:")) {
+    fail_usage("--sim_threads {}: --fabric {} simulates nothing", *o.sim_threads, o.fabric);
+  }
+  if (o.fabric != "verbs" && !o.host.empty()) {
+    fail_usage("a host argument ({}) makes no sense with --fabric {}: one process plays every role", o.host, o.fabric);
+  }
+  if (o.mtu && std::ranges::count(std::array{256u, 512u, 1024u, 2048u, 4096u}, *o.mtu) == 0) {
+    fail_usage("--mtu: expected 256, 512, 1024, 2048 or 4096, got {}", *o.mtu);
+  }
+  parse_ib_port(o.ib_port);
+  parse_cores(o.cores);
+  const std::vector<std::string> counters = parse_counters(o.counter_sources, "--counter_sources", o.fabric == "verbs");
+  if (is_simulated(o.fabric) && !counters.empty()) {
+    fail_usage("--counter_sources {} makes no sense with --fabric {}: the simulator counts itself", o.counter_sources,
+               o.fabric);
+  }
+}
+
+std::vector<int> parse_cores(const std::string& text) {
+  std::vector<int> cores;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+    const std::size_t dash = item.find('-');
+    const int first = parse_int(item.substr(0, dash), "--cores", 0, kMaxCore);
+    const int last = dash == item.npos ? first : parse_int(item.substr(dash + 1), "--cores", first, kMaxCore);
+    for (int core = first; core <= last; ++core) cores.push_back(core);
+  }
+  return cores;
+}
+
+int parse_ib_port(const std::string& text) {
+  return text == "all" ? 0 : parse_int(text, "--ib_port", 1, 255);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,71 @@
+// The options that every benchmark of this folder has, as the person gave them. Names and meanings are perftest's where
+// perftest has the option.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/units.hpp"
+#include "microbench/bench/option_table.hpp"
+#include "wire/wqe.hpp"
+
+namespace verbscope {
+
+inline constexpr std::uint32_t kDefaultSize = 64;  // bytes: one cache line
+
+struct Options {
+  // The operation.
+  Transport connection = Transport::rc;
+  std::optional<std::uint32_t> size;  // bytes; kDefaultSize, or 0 when header_only
+  bool header_only = false;
+  std::uint32_t post_list = 1;
+  std::uint32_t inline_size = 0;        // bytes
+  std::optional<std::uint32_t> cq_mod;  // signal every this many
+  std::uint32_t qp = 1;                 // per thread
+  std::uint32_t tx_depth = 128;
+  std::uint32_t rx_depth = 512;
+  std::uint32_t threads = 1;      // of the machine under test
+  std::uint32_t inline_recv = 0;  // bytes
+  bool wr_api = false;
+  bool events = false;
+  bool validate = false;
+  // How long.
+  std::optional<Picos> duration;
+  std::optional<std::uint64_t> iters;  // per QP
+  std::optional<Picos> warmup;
+  std::uint64_t seed = 1;
+  // Where.
+  std::string fabric = "verbs";
+  std::optional<std::uint32_t> sim_threads;
+  std::optional<std::uint32_t> clients;
+  std::optional<std::uint32_t> client_threads;
+  std::string ib_dev;
+  std::string ib_port = "all";
+  int gid_index = -1;
+  std::optional<std::uint32_t> mtu;  // bytes
+  std::uint32_t port = 18515;
+  std::optional<Picos> timeout;
+  std::string secret;
+  std::string cores;
+  // What counts beside the benchmark.
+  std::string counter_sources = "auto";
+  bool require_counters = false;
+  // Out.
+  std::string out_json_file;
+  std::string host;  // of the server; empty: this is the server
+};
+
+// Registers them all; `options` must outlive the table.
+void add_common_options(OptionTable& table, Options& options);
+
+// What can be refused by looking at the options alone. Throws UsageError with one line.
+void check_options(const Options& options);
+
+// "0-3,8" as {0, 1, 2, 3, 8}; throws UsageError.
+std::vector<int> parse_cores(const std::string& text);
+
+// 0 for "all", else the port's number; throws UsageError.
+int parse_ib_port(const std::string& text);
+
+}  // namespace verbscope

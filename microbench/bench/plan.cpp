@@ -1,0 +1,207 @@
+#include "microbench/bench/plan.hpp"
+
+#include <algorithm>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kUsualSignalEvery = 64;
+constexpr Picos kWarmup = 500ms;
+constexpr Picos kDuration = 3s;
+constexpr Picos kNullDuration = 1s;
+constexpr Picos kSimWarmup = 1ms;  // until buffers between a fast sender and a slow receiver are full
+constexpr Picos kSimDuration = 1ms;
+constexpr Picos kTimeout = 10s;
+// A simulated core takes more messages than its share of what one machine sends; more cores would idle, and that takes
+// time.
+constexpr std::uint32_t kSimReceivingThreads = 1;
+
+std::uint32_t largest_divisor(std::uint64_t of, std::uint32_t at_most) {
+  for (std::uint32_t d = at_most; d > 1; --d) {
+    if (of % d == 0) return d;
+  }
+  return 1;
+}
+
+// What the options alone do not show: they depend on the benchmark's verb and window.
+void check_operation(const Operation& op) {
+  if (find_wqe_layout(NicFamily::mlx5, op.verb, op.transport) == nullptr) {
+    fail_usage("--connection {}: it has no {}", to_string(op.transport), to_string(op.verb));
+  }
+  if (op.header_only && op.verb != Verb::send) {
+    fail_usage("--header_only: a {} has no receiver for the immediate", to_string(op.verb));
+  }
+  if (op.post_list > op.outstanding()) {
+    fail_usage("--post_list {} is more than --window {} lets be outstanding", op.post_list, op.window);
+  }
+  if (op.signal_every + op.post_list > op.outstanding() + 1) {
+    fail_usage(
+        "--cq_mod {} with --post_list {} can wait for ever on a --window of {}: cq_mod + post_list may be at most "
+        "window + 1",
+        op.signal_every, op.post_list, op.window);
+  }
+  if (op.inline_recv > 0 && op.transport == Transport::ud) {
+    fail_usage("--inline_recv {}: UD has no inline receive, only RC and UC have", op.inline_recv);
+  }
+  if (op.inlined && op.verb == Verb::read) fail_usage("--inline_size {}: a READ sends no payload", op.inline_limit);
+}
+
+Operation plan_operation(const Options& o, const Traffic& traffic, std::optional<std::uint64_t> goal) {
+  Operation op;
+  op.verb = traffic.verb;
+  op.transport = o.connection;
+  op.header_only = o.header_only;
+  op.payload = o.header_only ? 0 : o.size.value_or(kDefaultSize);
+  op.inlined = op.payload > 0 && op.payload <= o.inline_size;
+  op.inline_limit = o.header_only ? 0 : o.inline_size;
+  op.post_list = o.post_list;
+  op.tx_depth = o.tx_depth;
+  op.window = traffic.window;
+  op.signal_every = o.cq_mod ? *o.cq_mod : default_signal_every(o.post_list, op.outstanding(), goal);
+  op.rx_depth = o.rx_depth;
+  op.recv_list = traffic.recv_list;
+  op.shared_recv_queue = traffic.shared_recv_queue;
+  op.inline_recv = o.inline_recv;
+  op.builder = o.wr_api;
+  op.events = o.events;
+  op.validate = o.validate;
+  op.datagrams_beside = traffic.datagrams_beside;
+  op.seed = o.seed;
+  if (goal && *goal % op.signal_every != 0) {
+    fail_usage("--iters {} with --qp {} is not a multiple of --cq_mod {}: completions come in steps of cq_mod",
+               *o.iters, o.qp, op.signal_every);
+  }
+  check_operation(op);
+  return op;
+}
+
+Topology plan_topology(const Options& o, const FabricFacts& facts, const Traffic& traffic) {
+  Topology t;
+  t.transport = o.connection;
+  t.threads = o.threads;
+  t.qps_per_thread = o.qp;
+  t.ports = facts.ports;
+  t.client_qps = traffic.client_qps;
+  const std::uint32_t cores = o.host.empty() ? facts.server_cores : facts.client_cores;
+  if (o.host.empty() && o.threads > cores) {
+    fail_usage("--threads {} is more than the {} cores there are to pin them to", o.threads, cores);
+  }
+  if (o.client_threads && *o.client_threads > facts.client_cores && (facts.simulated || !o.host.empty())) {
+    fail_usage("--client_threads {} is more than the {} cores there are to pin them to", *o.client_threads,
+               facts.client_cores);
+  }
+  const std::uint32_t simulated_threads =
+      traffic.driver == Side::server ? std::min(kSimReceivingThreads, facts.client_cores) : facts.client_cores;
+  t.client_threads = o.client_threads.value_or(facts.simulated ? simulated_threads : 1);
+  if (facts.alone) {
+    t.clients = 1;
+    return t;
+  }
+  const bool one_client_a_qp = o.connection != Transport::ud && !traffic.client_qps;
+  t.clients = o.clients.value_or(facts.default_clients);
+  if (one_client_a_qp && t.clients > t.server_qps()) {
+    if (o.clients) {
+      fail_usage("--clients {}: the server's {} x {} connected QPs reach at most {} clients", t.clients, o.threads,
+                 o.qp, t.server_qps());
+    }
+    t.clients = t.server_qps();
+  }
+  return t;
+}
+
+}  // namespace
+
+std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth, std::optional<std::uint64_t> goal) {
+  const std::uint32_t cap = std::min({kUsualSignalEvery, std::max(1u, depth / 2), depth + 1 - post_list});
+  if (goal) return largest_divisor(*goal, cap);
+  return post_list <= cap ? cap / post_list * post_list : largest_divisor(post_list, cap);
+}
+
+Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffic) {
+  if (facts.alone && traffic.counted == Side::client) {
+    fail_usage("--fabric null: it has no clients, and they would be the ones to post");
+  }
+  Plan plan;
+  std::optional<std::uint64_t> goal;
+  // Senders count in steps of cq_mod, receivers one by one.
+  if (o.iters && traffic.driver == traffic.counted) goal = traffic.counted == Side::server ? *o.iters * o.qp : *o.iters;
+  plan.operation = plan_operation(o, traffic, goal);
+  plan.topology = plan_topology(o, facts, traffic);
+  plan.schedule.iters = o.iters;
+  plan.schedule.warmup = o.warmup.value_or(facts.simulated ? kSimWarmup : kWarmup);
+  plan.schedule.duration = o.duration.value_or(facts.simulated ? kSimDuration
+                                               : facts.alone   ? kNullDuration
+                                                               : kDuration);
+  plan.schedule.timeout = o.timeout.value_or(kTimeout);
+  return plan;
+}
+
+namespace {
+
+std::vector<QpPlan> server_ends(const Topology& t) {
+  std::vector<QpPlan> qps;
+  for (std::uint32_t g = 0; t.client_qps->connected && g < t.all_client_threads(); ++g) {
+    qps.push_back({g % t.ports, g % t.threads, {{g / t.client_threads, g % t.client_threads}}, t.transport});
+  }
+  const std::uint32_t first = t.client_qps->connected ? t.client_threads : 0;  // UD QP of a client
+  for (std::uint32_t k = 0; t.client_qps->datagram && k < t.server_qps() * t.ports; ++k) {
+    QpPlan qp{k % t.ports, k / t.ports / t.qps_per_thread, {}, Transport::ud};
+    for (std::uint32_t g = qp.port; g < t.all_client_threads(); g += t.ports) {
+      qp.partners.push_back({g / t.client_threads, first + g % t.client_threads});
+    }
+    qps.push_back(qp);
+  }
+  return qps;
+}
+
+std::vector<QpPlan> client_ends(const Topology& t, std::uint32_t client) {
+  std::vector<QpPlan> qps;
+  const std::uint32_t begin = client * t.client_threads;
+  for (std::uint32_t i = 0; t.client_qps->connected && i < t.client_threads; ++i) {
+    qps.push_back({(begin + i) % t.ports, i, {{0, begin + i}}, t.transport});
+  }
+  const std::uint32_t first = t.client_qps->connected ? t.all_client_threads() : 0;  // UD QP of the server
+  for (std::uint32_t i = 0; t.client_qps->datagram && i < t.client_threads; ++i) {
+    QpPlan qp{(begin + i) % t.ports, i, {}, Transport::ud};
+    for (std::uint32_t k = qp.port; k < t.server_qps() * t.ports; k += t.ports) qp.partners.push_back({0, first + k});
+    qps.push_back(qp);
+  }
+  return qps;
+}
+
+}  // namespace
+
+std::vector<QpPlan> plan_qps(const Topology& t, Side side, std::uint32_t client) {
+  if (t.client_qps) return side == Side::server ? server_ends(t) : client_ends(t, client);
+  const bool datagram = t.transport == Transport::ud;
+  std::vector<QpPlan> qps;
+  for (std::uint32_t k = 0; k < t.server_qps(); ++k) {
+    const std::uint32_t owner = k % t.clients;
+    if (side == Side::server) {
+      QpPlan qp{k % t.ports, k / t.qps_per_thread, {}, t.transport};
+      if (datagram) {
+        for (std::uint32_t c = 0; c < t.clients; ++c) qp.partners.push_back({c, k});
+      } else {
+        qp.partners.push_back({owner, k / t.clients});
+      }
+      qps.push_back(qp);
+    } else if (datagram || owner == client) {
+      const auto index = static_cast<std::uint32_t>(qps.size());
+      qps.push_back({k % t.ports, index % t.client_threads, {{0, k}}, t.transport});
+    }
+  }
+  return qps;
+}
+
+std::uint32_t used_threads(const std::vector<QpPlan>& qps) {
+  std::uint32_t threads = 0;
+  for (const QpPlan& qp : qps) threads = std::max(threads, qp.thread + 1);
+  return threads;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,130 @@
+// What one point measures, decided from the options and the fabric before any device is opened: the operation, who is
+// connected to whom, and how long. Pure functions: every side computes the same plan.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/units.hpp"
+#include "microbench/bench/options.hpp"
+#include "wire/wqe.hpp"
+
+namespace verbscope {
+
+enum class Side { server, client };
+
+struct Operation {
+  Verb verb = Verb::send;
+  Transport transport = Transport::rc;
+  std::uint32_t payload = 0;  // bytes
+  bool header_only = false;   // 4-byte immediate
+  bool inlined = false;
+  std::uint32_t inline_limit = 0;  // bytes asked of the QP
+  std::uint32_t post_list = 1;
+  std::uint32_t signal_every = 1;
+  std::uint32_t tx_depth = 128;
+  std::uint32_t window = 0;  // operations outstanding per QP; 0: as many as the queue holds
+  std::uint32_t rx_depth = 512;
+  std::uint32_t recv_list = 0;     // RECVs per post; 0: recv_list(rx_depth)
+  bool shared_recv_queue = false;  // one a thread
+  std::uint32_t inline_recv = 0;   // bytes; 0: off
+  bool builder = false;            // ibv_wr_* instead of ibv_post_send
+  bool events = false;             // sleep on completion events instead of polling
+  bool validate = false;
+  bool datagrams_beside = false;  // as in Traffic
+  std::uint64_t seed = 1;
+
+  bool reliable() const { return transport == Transport::rc && !datagrams_beside; }
+  std::uint32_t outstanding() const { return window == 0 || window > tx_depth ? tx_depth : window; }
+};
+
+// QPs that each thread of each client has of its own, instead of sharing those of the server's threads.
+struct ClientQps {
+  bool connected = false;  // one to the server, of the run's transport
+  bool datagram = false;   // one on UD; the server's threads have --qp on each port, which all clients of that port use
+};
+
+// What a benchmark does with the two sides, decided by its options.
+struct Traffic {
+  Verb verb = Verb::send;
+  Side driver = Side::server;       // posts the operations
+  Side counted = Side::server;      // whose threads' windows make the rate
+  std::uint32_t window = 0;         // as in Operation
+  std::uint32_t recv_list = 0;      // as in Operation
+  bool shared_recv_queue = false;   // as in Operation
+  std::string label = "SENDs out";  // for the console
+  std::optional<ClientQps> client_qps{};
+  bool datagrams_beside = false;   // messages go over UD, too, whatever the transport of the run
+  bool clients_may_leave = false;  // a client that dies is counted, and the others go on
+};
+
+struct Topology {
+  Transport transport = Transport::rc;
+  std::uint32_t threads = 1;         // of the server
+  std::uint32_t qps_per_thread = 1;  // of the server
+  std::uint32_t clients = 1;
+  std::uint32_t client_threads = 1;
+  std::uint32_t ports = 1;  // of each side
+  std::optional<ClientQps> client_qps{};
+
+  std::uint32_t server_qps() const { return threads * qps_per_thread; }
+  // Threads of all clients; with client_qps they are numbered: thread t of client c is c * client_threads + t.
+  std::uint32_t all_client_threads() const { return clients * client_threads; }
+};
+
+struct Schedule {
+  Picos warmup{0};
+  Picos duration{0};
+  std::optional<std::uint64_t> iters;  // per QP, with client_qps per thread: ends the window instead of the duration
+  Picos timeout{0};
+};
+
+struct Plan {
+  Operation operation;
+  Topology topology;
+  Schedule schedule;
+};
+
+// What the plan must know of the fabric.
+struct FabricFacts {
+  bool simulated = false;
+  bool alone = false;                 // null: there are no clients
+  std::uint32_t server_cores = 1;     // threads that fit
+  std::uint32_t client_cores = 1;     // likewise
+  std::uint32_t ports = 1;            // that --ib_port selects
+  std::uint32_t default_clients = 1;  // enough not to be the limit
+};
+
+// Throws UsageError: more threads than cores, clients that would have no QP, a verb that the transport does not have.
+Plan make_plan(const Options& options, const FabricFacts& facts, const Traffic& traffic);
+
+// The --cq_mod that is chosen: at most 64 and half the queue, never one that can wait for ever; a multiple or a divisor
+// of the post list, so that the ring stays short. With `goal` (operations to measure exactly), a divisor of it.
+std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth, std::optional<std::uint64_t> goal);
+
+// The far end of a QP.
+struct Partner {
+  std::uint32_t node = 0;  // which client; 0 for the server
+  std::uint32_t qp = 0;    // index among that side's QPs
+};
+
+struct QpPlan {
+  std::uint32_t port = 0;  // index among the ports in use
+  std::uint32_t thread = 0;
+  std::vector<Partner> partners;  // one on RC and UC; on UD at the server one for every client
+  Transport transport = Transport::rc;
+};
+
+// The QPs of one side. Server: QP k is of thread k / qps_per_thread on port k % ports; RC and UC: it belongs to client
+// k % clients. A client has, in order, its ends of the server's QPs, dealt to its threads in turn.
+// With client_qps: client thread g (of all) is on port g % ports. The server has first its ends of the connected QPs,
+// that of g in thread g % threads; then the UD QPs by thread, QP and port. A client has the connected QPs of its
+// threads, then their UD QPs, each with every UD QP of the server on its port as a partner.
+std::vector<QpPlan> plan_qps(const Topology& topology, Side side, std::uint32_t client);
+
+// Threads that have at least one QP.
+std::uint32_t used_threads(const std::vector<QpPlan>& qps);
+
+}  // namespace verbscope

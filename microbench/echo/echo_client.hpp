@@ -1,0 +1,152 @@
+// The data path of a client of echo_rate, which keeps a window of requests on each QP.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "microbench/echo/echo_messages.hpp"
+#include "microbench/loop/recv_loop.hpp"
+
+namespace verbscope {
+
+struct EchoClientLane {
+  std::span<ibv_send_wr> requests;  // one a slot of the window
+  EchoSlots out;                    // what they send
+  EchoSlots in;                     // responses by WRITE
+  EchoRecvs recvs;                  // responses by SEND
+  std::uint64_t sent = 0, answered = 0;
+  std::uint64_t settled = 0;  // the requests up to this number are answered or given up
+  std::uint64_t seen = 0;     // `settled` when it was looked at last, and the time since when it has been that
+  Picos since{0};
+};
+
+struct EchoClientState {
+  ibv_cq* cq = nullptr;
+  ibv_comp_channel* channel = nullptr;
+  std::span<LaneQueue> queues;
+  std::span<EchoClientLane> lanes;
+  std::uint32_t client = 0;
+  std::uint32_t size = 0;
+  bool by_memory = true;  // responses by WRITE
+  bool validate = false;  // every byte, not the tag alone
+  Picos give_up{0};       // after so long without a response; 0: nothing can be lost
+  std::uint64_t wrong = 0;
+  std::uint64_t goal = Window::kNoGoal;
+};
+
+// Fills the windows. False: a post failed.
+inline bool ask(EchoClientState& s, RunEnd& end) {
+  for (std::uint32_t i = 0; i < s.lanes.size(); ++i) {
+    EchoClientLane& lane = s.lanes[i];
+    LaneQueue& queue = s.queues[i];
+    while (lane.sent - lane.settled < lane.requests.size() && queue.room > 0) {
+      const std::uint64_t slot = lane.sent % lane.requests.size();
+      store_word(lane.out.end_of(slot) - kTagBytes, echo_tag(s.client, ++lane.sent));
+      if (!post_one(queue, lane.requests[slot], i, end)) return false;
+    }
+  }
+  return true;
+}
+
+// Counts a response, which ends at `response_end`: it must be what its request said. Where requests are given up, one
+// may come too late: another request has its place.
+inline void take_response(EchoClientState& s, EchoClientLane& lane, const std::byte* response_end) {
+  std::uint64_t tag;
+  std::memcpy(&tag, response_end - kTagBytes, kTagBytes);
+  ++lane.answered;
+  if (s.give_up > Picos(0) && number_of(tag) <= lane.settled) return;
+  const std::byte* const asked = lane.out.end_of((number_of(tag) - 1) % lane.requests.size());
+  const std::uint32_t compared = s.validate ? s.size : kTagBytes;
+  if (std::memcmp(response_end - compared, asked - compared, compared) != 0) ++s.wrong;
+  lane.settled = s.give_up > Picos(0) && number_of(tag) <= lane.sent ? number_of(tag) : lane.settled + 1;
+}
+
+// Responses that have been written by now, `count_one` after each; `over_gaps`: also behind some that are not there.
+template <class Count>
+inline bool collect_written(EchoClientState& s, bool over_gaps, Count&& count_one) {
+  bool moved = false;
+  for (EchoClientLane& lane : s.lanes) {
+    while (lane.settled < lane.sent) {
+      const std::uint64_t window = lane.requests.size();
+      const std::uint64_t number = next_written(lane.in, window, lane.settled, over_gaps ? window : 1);
+      if (number == 0) break;
+      take_response(s, lane, lane.in.end_of((number - 1) % window));
+      count_one();
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+// Gives up the requests of lanes on which no response has come for long enough. Whether there were some.
+inline bool give_up_lost(EchoClientState& s, Picos now) {
+  bool some = false;
+  for (EchoClientLane& lane : s.lanes) {
+    if (lane.settled == lane.sent || lane.settled != lane.seen) {
+      lane.seen = lane.settled;
+      lane.since = now;
+    } else if (now - lane.since >= s.give_up) {
+      lane.settled = lane.sent;
+      some = true;
+    }
+  }
+  return some;
+}
+
+// Asks until the stop or the goal, then waits for the responses to come.
+template <Node N>
+void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, ThreadTally& tally) {
+  Window window(tally, s.goal);
+  IdleWait wait(s.cq, s.channel, tally);
+  std::uint64_t ops = 0;
+  bool running = true;
+  const bool lossy = s.give_up > Picos(0);
+  const auto count_one = [&] {
+    tally.done_ops.store(++ops, std::memory_order_relaxed);
+    if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) running = false;
+  };
+  const auto on_recv = [&](const ibv_wc& wc) {
+    EchoClientLane& lane = s.lanes[wc.wr_id >> 32];
+    take_response(s, lane, lane.recvs.slots.end_of(wc.wr_id & 0xffffffff));
+    count_one();
+    return post_recv(lane.recvs, wc.wr_id, tally.end);
+  };
+  for (const EchoClientLane& lane : s.lanes) {
+    if (s.by_memory) node.watch(lane.in.begin, lane.in.stride * lane.requests.size());
+  }
+  for (;;) {
+    if (running && !ask(s, tally.end)) return;
+    bool moved = false, open = false, due = !s.by_memory;
+    if (s.by_memory) {
+      node.look();
+      moved = collect_written(s, false, count_one);
+      if (lossy && !moved) moved = collect_written(s, true, count_one);
+    }
+    for (std::size_t i = 0; i < s.lanes.size(); ++i) {
+      due = due || s.queues[i].due > 0;
+      open = open || s.lanes[i].settled < s.lanes[i].sent || s.queues[i].due > 0;
+    }
+    if (!running && !open) return;
+    if (due) {
+      const int count = reap(s.cq, s.queues, tally.end, on_recv);
+      if (count < 0) return;
+      moved = moved || count > 0;
+    }
+    if (moved) continue;
+    if (control.quit.load(std::memory_order_relaxed)) {
+      tally.end = {.kind = EndKind::gave_up};
+      return;
+    }
+    if (lossy && give_up_lost(s, node.now())) continue;
+    if (lossy && s.channel == nullptr) {
+      node.relax_until(node.now() + s.give_up);
+    } else {
+      wait.idle(node);
+    }
+  }
+}
+
+}  // namespace verbscope

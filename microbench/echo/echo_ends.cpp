@@ -1,0 +1,216 @@
+#include "microbench/echo/echo_ends.hpp"
+
+#include <bit>
+#include <optional>
+
+#include "machine/memory.hpp"
+#include "microbench/echo/echo_client.hpp"
+#include "microbench/echo/echo_places.hpp"
+#include "microbench/echo/echo_server.hpp"
+#include "microbench/loop/payload.hpp"
+
+namespace verbscope {
+
+namespace {
+
+LaneQueue lane_queue(ibv_qp* qp, ibv_qp_ex* builder, const Operation& op) {
+  return {.qp = qp, .builder = builder, .depth = op.tx_depth, .room = op.tx_depth, .signal_every = op.signal_every};
+}
+
+EchoSlots slots_of(const LocalRegion& region, const Lane& lane, std::uint32_t payload) {
+  return {region.bytes.data() + slice_of(region.bytes.size(), lane.count, lane.index).offset, echo_stride(payload)};
+}
+
+void address_datagram(ibv_send_wr& wr, const PeerQp& to) {
+  wr.wr.ud = {to.ah, to.qpn, to.qkey};
+}
+
+class EchoClient final : public WorkloadOn<EchoClient> {
+ public:
+  EchoClient(const ThreadSetup& setup, const EchoOptions& options)
+      : out_(Bytes(setup.lanes.size() * options.window * echo_stride(setup.operation.payload)), setup.huge_pages),
+        mr_(setup.pd, out_.data(), out_.size()),
+        messages_(setup, setup.lanes.size() * options.window) {
+    const Operation& op = setup.operation;
+    const bool datagram = op.transport == Transport::ud || options.mode == EchoMode::write_send;
+    if (!options.responses_written()) recvs_.emplace(setup, options.window, datagram);
+    for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
+    state_.cq = setup.cq;
+    state_.channel = setup.channel;
+    state_.queues = queues_;
+    state_.lanes = lanes_;
+    state_.client = setup.node;
+    state_.size = op.payload;
+    state_.by_memory = options.responses_written();
+    state_.validate = op.validate;
+    if (!op.reliable()) state_.give_up = options.give_up;
+    state_.goal = setup.goal;
+  }
+
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    echo_client_loop(node, state_, control, tally);
+  }
+
+  bool active() const override { return true; }
+  std::uint64_t sent_to(std::uint32_t) const override { return sum(&EchoClientLane::sent); }
+  std::uint64_t received() const override { return sum(&EchoClientLane::answered); }
+  std::uint64_t wrong() const override { return state_.wrong; }
+  std::string memory() const override { return out_.describe(); }
+
+ private:
+  std::uint64_t sum(std::uint64_t EchoClientLane::*count) const {
+    std::uint64_t total = 0;
+    for (const EchoClientLane& lane : lanes_) total += lane.*count;
+    return total;
+  }
+
+  void add_lane(const ThreadSetup& setup, const EchoOptions& options, std::uint32_t index) {
+    const Operation& op = setup.operation;
+    const Lane& lane = setup.lanes[index];
+    const LanePeer& peer = lane.peers.front();
+    const std::uint64_t stride = echo_stride(op.payload);
+    EchoClientLane mine;
+    mine.out = {out_.data() + index * options.window * stride, stride};
+    for (std::uint32_t j = 0; j < options.window; ++j) {
+      fill_payload(op.seed, j % kMaxPayloadSlots, {mine.out.end_of(j) - op.payload, op.payload});
+    }
+    mine.requests = messages_.build(index * options.window, options.window, index, mine.out, mr_.lkey(), peer,
+                                    options.requests_written());
+    if (op.transport == Transport::ud) {
+      for (ibv_send_wr& request : mine.requests) address_datagram(request, peer.qp);
+    }
+    if (options.responses_written()) {
+      mine.in = slots_of(setup.region, lane, op.payload);
+    } else {
+      mine.recvs = recvs_->post(options.mode == EchoMode::write_send ? lane.companion : lane.qp, index);
+    }
+    lanes_.push_back(mine);
+    queues_.push_back(lane_queue(lane.qp, lane.builder, op));
+  }
+
+  Buffer out_;
+  Mr mr_;
+  EchoSends messages_;
+  std::optional<EchoRecvPlaces> recvs_;
+  std::vector<LaneQueue> queues_;
+  std::vector<EchoClientLane> lanes_;
+  EchoClientState state_;
+};
+
+class EchoServer final : public WorkloadOn<EchoServer> {
+ public:
+  EchoServer(const ThreadSetup& setup, const EchoOptions& options)
+      : places_(places_of(setup, options)),
+        messages_(setup, setup.lanes.size() * places_),
+        waiting_(std::bit_ceil(setup.lanes.size() * places_)),
+        addresses_(setup.lanes.size()),
+        answered_(setup.lanes.size()) {
+    const Operation& op = setup.operation;
+    if (!options.requests_written()) {
+      recvs_.emplace(setup, requests_under_way(setup, options), op.transport == Transport::ud);
+    }
+    for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
+    state_.cq = setup.cq;
+    state_.channel = setup.channel;
+    state_.queues = queues_;
+    state_.lanes = lanes_;
+    state_.by_memory = options.requests_written();
+    state_.lossy = op.transport != Transport::rc;
+    state_.waiting = waiting_;
+  }
+
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    echo_server_loop(node, state_, control, tally);
+  }
+
+  bool active() const override { return false; }
+  bool counts() const override { return false; }
+  std::uint64_t sent_to(std::uint32_t node) const override {
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (!lanes_[i].answered.empty()) {
+        total += lanes_[i].answered[node];
+      } else if (owners_[i] == node) {
+        total += lanes_[i].served;
+      }
+    }
+    return total;
+  }
+  std::uint64_t received() const override {
+    std::uint64_t total = 0;
+    for (const EchoServerLane& lane : lanes_) total += lane.served;
+    return total;
+  }
+  std::uint64_t wrong() const override { return state_.wrong; }
+
+ private:
+  // Requests that may come at once on a lane.
+  static std::uint64_t requests_under_way(const ThreadSetup& setup, const EchoOptions& options) {
+    return options.window * (setup.lanes.empty() ? 1 : setup.lanes.front().peers.size());
+  }
+
+  static std::uint64_t places_of(const ThreadSetup& setup, const EchoOptions& options) {
+    const std::uint64_t under_way = requests_under_way(setup, options);
+    return options.requests_written() ? under_way : echo_recvs(setup.operation, under_way);
+  }
+
+  void add_lane(const ThreadSetup& setup, const EchoOptions& options, std::uint32_t index) {
+    const Operation& op = setup.operation;
+    const Lane& lane = setup.lanes[index];
+    const LanePeer& peer = lane.peers.front();
+    EchoServerLane mine;
+    if (options.requests_written()) {
+      mine.in = slots_of(setup.region, lane, op.payload);
+    } else {
+      mine.recvs = recvs_->post(lane.qp, index);
+    }
+    const std::uint32_t lkey = options.requests_written() ? setup.region.lkey : recvs_->lkey();
+    mine.responses =
+        messages_.build(index * places_, places_, index, options.requests_written() ? mine.in : mine.recvs.slots, lkey,
+                        peer, options.responses_written());
+    const bool companion = options.mode == EchoMode::write_send;
+    if (companion) {
+      for (ibv_send_wr& response : mine.responses) address_datagram(response, peer.companion);
+    } else if (op.transport == Transport::ud) {
+      addresses_[index].resize(lane.peers.size());
+      answered_[index].resize(lane.peers.size());
+      for (const LanePeer& client : lane.peers) address_datagram(addresses_[index].at(client.node), client.qp);
+      mine.addresses = addresses_[index];
+      mine.answered = answered_[index];
+    }
+    owners_.push_back(peer.node);
+    lanes_.push_back(mine);
+    queues_.push_back(companion ? lane_queue(lane.companion, lane.companion_builder, op)
+                                : lane_queue(lane.qp, lane.builder, op));
+  }
+
+  std::uint64_t places_;  // of a lane, for requests
+  EchoSends messages_;
+  std::optional<EchoRecvPlaces> recvs_;
+  std::vector<std::uint64_t> waiting_;
+  std::vector<std::vector<ibv_send_wr>> addresses_;  // UD: by lane, then client
+  std::vector<std::vector<std::uint64_t>> answered_;
+  std::vector<std::uint32_t> owners_;  // connected: the client of each lane
+  std::vector<LaneQueue> queues_;
+  std::vector<EchoServerLane> lanes_;
+  EchoServerState state_;
+};
+
+}  // namespace
+
+std::uint64_t echo_slice_bytes(const EchoOptions& options, std::uint32_t payload, Side side) {
+  const bool written = side == Side::server ? options.requests_written() : options.responses_written();
+  return written ? options.window * echo_stride(payload) : 0;
+}
+
+std::unique_ptr<Workload> make_echo_client(const ThreadSetup& setup, const EchoOptions& options) {
+  return std::make_unique<EchoClient>(setup, options);
+}
+
+std::unique_ptr<Workload> make_echo_server(const ThreadSetup& setup, const EchoOptions& options) {
+  return std::make_unique<EchoServer>(setup, options);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,58 @@
+// Where the messages of echo_rate lie, and the requests that send and receive them, prebuilt.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "machine/memory.hpp"
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/region.hpp"
+#include "microbench/echo/echo_messages.hpp"
+
+namespace verbscope {
+
+// From one place of a message that is written to the next, in bytes. It ends where the place ends.
+std::uint64_t echo_stride(std::uint32_t payload);
+
+// RECVs that a QP has when `under_way` messages may come at once: some to spare, so that the adapter can fetch whole
+// groups. Throws Error when the receive queue is too short for those messages.
+std::uint32_t echo_recvs(const Operation& op, std::uint64_t under_way);
+
+// RECVs of a thread's lanes and the memory that they fill.
+class EchoRecvPlaces {
+ public:
+  // `under_way`: messages that may come at once on a lane. `datagram`: with a GRH before each.
+  EchoRecvPlaces(const ThreadSetup& setup, std::uint64_t under_way, bool datagram);
+
+  // Posts those of lane `index` to `qp`.
+  EchoRecvs post(ibv_qp* qp, std::uint32_t index);
+
+  std::uint32_t lkey() const { return mr_.lkey(); }
+
+ private:
+  std::uint32_t each_, payload_, grh_;
+  Buffer buffer_;
+  Mr mr_;
+  std::vector<ibv_sge> segments_;
+  std::vector<ibv_recv_wr> requests_;
+};
+
+// One message per place: WRITEs go to the same place of the peer, SENDs to its RECVs.
+class EchoSends {
+ public:
+  EchoSends(const ThreadSetup& setup, std::size_t count);
+
+  // Messages [begin, begin + count) lie in `from`; `peer` gets them.
+  std::span<ibv_send_wr> build(std::size_t begin, std::size_t count, std::uint32_t queue, const EchoSlots& from,
+                               std::uint32_t lkey, const LanePeer& peer, bool written);
+
+ private:
+  const Operation op_;
+  std::vector<ibv_sge> segments_;
+  std::vector<ibv_send_wr> requests_;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,199 @@
+#include "microbench/latency/latency_end.hpp"
+
+#include <algorithm>
+
+#include "common/error.hpp"
+#include "microbench/loop/payload.hpp"
+
+namespace verbscope {
+
+namespace {
+
+constexpr std::uint64_t kHead = 64;             // before a received SEND: room for the GRH, then a cache line begins
+constexpr std::uint32_t kSmallest = 8;          // bytes of an atomic
+constexpr std::uint32_t kRecvs = 64;            // posted at most
+constexpr std::uint32_t kAnswersSignaled = 64;  // one in so many: signalling is not what is measured there
+
+std::uint64_t box_bytes(std::uint32_t payload) {
+  return round_up(kHead + std::max(payload, kSmallest), kSlotAlignment);
+}
+
+ibv_wr_opcode opcode_of(LatencyVerb verb, bool header_only) {
+  switch (verb) {
+    case LatencyVerb::read:
+      return IBV_WR_RDMA_READ;
+    case LatencyVerb::send:
+      return header_only ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+    case LatencyVerb::fetch_add:
+      return IBV_WR_ATOMIC_FETCH_AND_ADD;
+    case LatencyVerb::compare_swap:
+      return IBV_WR_ATOMIC_CMP_AND_SWP;
+    case LatencyVerb::write:
+    case LatencyVerb::write_inline:
+    case LatencyVerb::echo:
+      break;
+  }
+  return IBV_WR_RDMA_WRITE;
+}
+
+}  // namespace
+
+Verb posted_verb(LatencyVerb verb) {
+  switch (verb) {
+    case LatencyVerb::read:
+      return Verb::read;
+    case LatencyVerb::send:
+      return Verb::send;
+    case LatencyVerb::fetch_add:
+      return Verb::fetch_add;
+    case LatencyVerb::compare_swap:
+      return Verb::compare_swap;
+    default:
+      return Verb::write;
+  }
+}
+
+bool is_atomic(LatencyVerb verb) {
+  return verb == LatencyVerb::fetch_add || verb == LatencyVerb::compare_swap;
+}
+
+bool is_ping_pong(LatencyVerb verb) {
+  return posted_verb(verb) == Verb::write || verb == LatencyVerb::send;
+}
+
+bool reports_half(LatencyVerb verb) {
+  return is_ping_pong(verb) && verb != LatencyVerb::echo;
+}
+
+std::uint64_t latency_slice_bytes(std::uint32_t payload) {
+  return 2 * box_bytes(payload);
+}
+
+std::uint32_t latency_recvs(const Operation& op) {
+  return std::min(op.rx_depth, kRecvs);
+}
+
+void fill_latency_region(const Operation& op, std::span<std::byte> region) {
+  const std::uint64_t slice = latency_slice_bytes(op.payload);
+  for (std::uint64_t end = slice; end <= region.size(); end += slice) {
+    fill_payload(op.seed, 0, region.subspan(end - op.payload, op.payload));
+  }
+}
+
+LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb, const std::vector<std::uint32_t>& sizes)
+    : verb_(verb), initiates_(setup.side == Side::server), pattern_(std::max(sizes.back(), 1u)), points_(sizes.size()) {
+  const Operation& op = setup.operation;
+  lay_out(setup);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    points_[i].bytes = sizes[i];
+    build_point(setup, points_[i]);
+  }
+  const Lane& lane = setup.lanes.front();
+  state_.queue = {
+      .qp = lane.qp,
+      .builder = lane.builder,
+      .depth = op.tx_depth,
+      .room = op.tx_depth,
+      .signal_every = initiates_ ? op.signal_every : std::min(kAnswersSignaled, std::max(1u, op.tx_depth / 2))};
+  state_.cq = setup.cq;
+  state_.channel = setup.channel;
+  state_.points = points_;
+  state_.goal = setup.goal;
+  if (op.validate) state_.pattern_end = pattern_.data() + pattern_.size();
+  state_.atomic = is_atomic(verb);
+  state_.divisor = reports_half(verb) ? 2 : 1;
+  if (verb == LatencyVerb::send) post_recvs(setup);
+}
+
+// Both boxes of the slice hold a message of the largest size at their end.
+void LatencyEnd::lay_out(const ThreadSetup& setup) {
+  const Lane& lane = setup.lanes.front();
+  const std::uint64_t box = box_bytes(setup.operation.payload);
+  std::byte* const slice =
+      setup.region.bytes.data() + slice_of(setup.region.bytes.size(), lane.count, lane.index).offset;
+  state_.inbox_end = slice + box;
+  state_.outbox_end = slice + 2 * box;
+  state_.recv_payload = slice + kHead;
+  fill_payload(setup.operation.seed, 0, pattern_);
+}
+
+void LatencyEnd::build_point(const ThreadSetup& setup, LatencyPoint& point) {
+  const Operation& op = setup.operation;
+  const Lane& lane = setup.lanes.front();
+  const LanePeer& peer = lane.peers[lane.index % lane.peers.size()];
+  const std::uint64_t box = box_bytes(op.payload);
+  const std::uint64_t remote_box = peer.region.address + peer.slice().offset;  // the peer's inbox; its outbox follows
+  const bool brings = verb_ == LatencyVerb::read || is_atomic(verb_);
+  const std::byte* const local = (brings ? state_.inbox_end : state_.outbox_end) - point.bytes;
+  point.segment = {reinterpret_cast<std::uint64_t>(local), point.bytes, setup.region.lkey};
+  ibv_send_wr& wr = point.request;
+  wr.wr_id = send_id(0);
+  wr.opcode = opcode_of(verb_, op.header_only);
+  wr.sg_list = &point.segment;
+  wr.num_sge = point.bytes > 0 ? 1 : 0;
+  if (op.header_only) wr.imm_data = immediate_of(0);
+  if (posted_verb(verb_) != Verb::read && !is_atomic(verb_) && point.bytes > 0 && point.bytes <= op.inline_limit) {
+    wr.send_flags = IBV_SEND_INLINE;
+  }
+  if (is_atomic(verb_)) {
+    wr.wr.atomic = {remote_box + box - kSmallest, verb_ == LatencyVerb::fetch_add ? 1u : 0u, 1, peer.region.rkey};
+  } else if (verb_ == LatencyVerb::send) {
+    if (op.transport == Transport::ud) wr.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
+  } else {
+    wr.wr.rdma = {remote_box + (brings ? 2 : 1) * box - point.bytes, peer.region.rkey};
+  }
+}
+
+void LatencyEnd::post_recvs(const ThreadSetup& setup) {
+  const Operation& op = setup.operation;
+  state_.grh = op.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;
+  recv_segment_ = {reinterpret_cast<std::uint64_t>(state_.recv_payload) - state_.grh, state_.grh + op.payload,
+                   setup.region.lkey};
+  state_.recv.sg_list = &recv_segment_;
+  state_.recv.num_sge = recv_segment_.length > 0 ? 1 : 0;
+  for (std::uint32_t i = 0; i < latency_recvs(op); ++i) {
+    ibv_recv_wr* bad;
+    check_errno("post a RECV", ibv_post_recv(state_.queue.qp, &state_.recv, &bad));
+  }
+}
+
+Json latency_json(const std::vector<const LatencyEnd*>& ends, LatencyVerb verb) {
+  Json sizes = Json::array();
+  for (std::size_t i = 0; !ends.empty() && i < ends.front()->points().size(); ++i) {
+    Histogram merged;
+    for (const LatencyEnd* end : ends) merged.merge(end->points()[i].histogram);
+    Json entry{{"size", ends.front()->points()[i].bytes}};
+    entry.update(merged.to_json());
+    entry["lat_histogram_ns"] = Json::array();
+    merged.each_bucket([&](Picos time, std::uint64_t samples) {
+      entry["lat_histogram_ns"].push_back(Json::array({static_cast<double>(time.count()) / 1e3, samples}));
+    });
+    sizes.push_back(entry);
+  }
+  Json json{{"trip", reports_half(verb) ? "half" : "full"}, {"latency", sizes}};
+  if (sizes.size() == 1) {
+    Json flat = sizes.front();
+    flat.erase("size");
+    flat.erase("lat_histogram_ns");
+    json.update(flat);
+  }
+  return json;
+}
+
+std::string latency_text(const Json& result) {
+  if (!result.contains("latency")) return "";  // of the side that answers
+  std::string text = fmt::format(
+      "  {} round trip in us\n  {:>8} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
+      result.value("trip", ""), "bytes", "samples", "min", "mean", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "max");
+  for (const Json& size : result.at("latency")) {
+    text += fmt::format("  {:>8} {:>9}", size.value("size", 0u), size.value("lat_samples", 0ull));
+    for (const char* key : {"min", "mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"}) {
+      const Json& value = size.at(fmt::format("lat_{}_ns", key));
+      text += value.is_null() ? fmt::format(" {:>8}", "-") : fmt::format(" {:>8.3f}", value.get<double>() / 1e3);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace verbscope

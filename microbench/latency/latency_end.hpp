@@ -1,0 +1,72 @@
+// One end of a latency measurement as a workload: lays messages out in the region, prebuilds the requests, runs a loop
+// of latency_loop.hpp.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/latency/latency_loop.hpp"
+
+namespace verbscope {
+
+// What happens in a trip. Echo: a WRITE that is answered by a WRITE, both inlined and mostly unsignaled.
+enum class LatencyVerb : std::uint8_t { read, write, write_inline, send, fetch_add, compare_swap, echo };
+
+Verb posted_verb(LatencyVerb verb);
+bool is_atomic(LatencyVerb verb);
+// The peer only answers; otherwise its memory does.
+bool is_ping_pong(LatencyVerb verb);
+// As perftest reports them: half the round trip of WRITE and SEND, all of it for READ, atomics and echo.
+bool reports_half(LatencyVerb verb);
+
+// Bytes of the region that a QP of either side needs for messages of up to `payload` bytes.
+std::uint64_t latency_slice_bytes(std::uint32_t payload);
+// RECVs that each end of a ping-pong by SEND has posted.
+std::uint32_t latency_recvs(const Operation& op);
+// Puts what goes out, or is read, into every slice of a region.
+void fill_latency_region(const Operation& op, std::span<std::byte> region);
+
+class LatencyEnd final : public WorkloadOn<LatencyEnd> {
+ public:
+  // The server initiates, a client answers (ping-pongs only). `sizes` are the payloads in bytes, ascending.
+  LatencyEnd(const ThreadSetup& setup, LatencyVerb verb, const std::vector<std::uint32_t>& sizes);
+
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    if (!initiates_)
+      return verb_ == LatencyVerb::send ? send_responder(node, state_, control, tally)
+                                        : write_responder(node, state_, control, tally);
+    if (verb_ == LatencyVerb::send) return latency_loop<MessageTrip>(node, state_, control, tally);
+    if (is_ping_pong(verb_)) return latency_loop<MemoryTrip>(node, state_, control, tally);
+    latency_loop<CompletionTrip>(node, state_, control, tally);
+  }
+
+  bool active() const override { return initiates_; }
+  bool counts() const override { return initiates_; }
+  std::uint64_t wrong() const override { return state_.wrong; }
+
+  std::uint64_t checked() const override { return state_.checked; }
+  const std::vector<LatencyPoint>& points() const { return points_; }
+
+ private:
+  void lay_out(const ThreadSetup& setup);
+  void build_point(const ThreadSetup& setup, LatencyPoint& point);
+  void post_recvs(const ThreadSetup& setup);
+
+  LatencyVerb verb_;
+  bool initiates_;
+  std::vector<std::byte> pattern_;  // one byte at least, so that it has an end
+  std::vector<LatencyPoint> points_;
+  ibv_sge recv_segment_{};
+  LatencyState state_;
+};
+
+// Results of the threads of one node, merged: "trip" ("half" or "full"), "latency" with an object for each size, and
+// with one size its keys again at the top. A histogram is a list of [nanoseconds, samples].
+Json latency_json(const std::vector<const LatencyEnd*>& ends, LatencyVerb verb);
+// The same for the person: a table.
+std::string latency_text(const Json& result);
+
+}  // namespace verbscope

@@ -1,0 +1,146 @@
+// Latency of one verb, or of an echo, with one operation at a time: the server starts each trip.
+#include <algorithm>
+#include <bit>
+
+#include "common/environment.hpp"
+#include "microbench/bench/idle.hpp"
+#include "microbench/latency/latency_end.hpp"
+#include "microbench/loop/payload.hpp"
+#include "microbench/run/runner.hpp"
+#include "pcie_model/together.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kAtomicBytes = 8;
+constexpr std::uint32_t kSweepTo = 65536;      // bytes
+constexpr std::uint32_t kInlineSweepTo = 128;  // bytes
+constexpr Picos kSimDuration = 20ms;           // of each size: some ten thousand trips
+
+class VerbLatency final : public Benchmark {
+ public:
+  Description describe() const override {
+    return {"verb_latency", "Latency of READ, WRITE, SEND, atomics and an echo by WRITEs, one operation at a time."};
+  }
+
+  void options(OptionTable& table) override {
+    table.choice<LatencyVerb>("--verb", verb_,
+                              {{"read", LatencyVerb::read},
+                               {"write", LatencyVerb::write},
+                               {"write_inline", LatencyVerb::write_inline},
+                               {"send", LatencyVerb::send},
+                               {"fetch_add", LatencyVerb::fetch_add},
+                               {"compare_swap", LatencyVerb::compare_swap},
+                               {"echo", LatencyVerb::echo}},
+                              "what is timed; echo: unsignaled inlined WRITEs both ways");
+    table.flag("-a,--all", all_,
+               "payloads of 2, 4, 8 ... bytes up to --size in turn (default 65536; inlined 128); --iters: of each");
+  }
+
+  void adjust(Options& o) override {
+    const bool inlined = verb_ == LatencyVerb::write_inline || verb_ == LatencyVerb::echo;
+    if (o.qp != 1) fail_usage("--qp {}: a thread of verb_latency has one operation under way, so one QP", o.qp);
+    if (o.post_list != 1) fail_usage("--post_list {}: verb_latency has one operation under way", o.post_list);
+    if (is_ping_pong(verb_) && o.fabric == "null") fail_usage("--verb: the null device moves no bytes, nobody answers");
+    if (o.events && is_ping_pong(verb_) && verb_ != LatencyVerb::send) {
+      fail_usage("--events: the answer to a WRITE is seen in memory, which raises no event");
+    }
+    if (is_atomic(verb_)) {
+      if (o.fabric == "null") fail_usage("--verb: the null device has no memory to count in");
+      if (all_ || o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size: an atomic has 8 bytes");
+      o.size = kAtomicBytes;
+    }
+    if (all_ && !o.header_only) o.size = o.size.value_or(inlined ? kInlineSweepTo : kSweepTo);
+    const std::uint32_t largest = o.header_only ? 0 : o.size.value_or(kDefaultSize);
+    if (largest == 0 && verb_ != LatencyVerb::send) fail_usage("--size 0: only a SEND can be seen without a payload");
+    if (inlined) o.inline_size = std::max(o.inline_size, largest);
+    if (!is_ping_pong(verb_) && o.cq_mod.value_or(1) != 1) {
+      fail_usage("--cq_mod {}: the completion is what is timed, so each is signaled", *o.cq_mod);
+    }
+    if (!o.cq_mod && verb_ != LatencyVerb::echo) o.cq_mod = 1;
+    // One that answers serves one QP; a thread that would get none is not started.
+    if (is_ping_pong(verb_)) o.client_threads = o.client_threads.value_or(o.threads);
+    sizes_.clear();
+    for (std::uint32_t size = 2; all_ && size < largest; size *= 2) sizes_.push_back(size);
+    sizes_.push_back(largest);
+    if (is_simulated(o.fabric) && !o.iters && !o.duration) {
+      o.duration = kSimDuration * static_cast<std::int64_t>(sizes_.size());
+    }
+  }
+
+  Traffic traffic() const override {
+    Traffic traffic;
+    traffic.verb = posted_verb(verb_);
+    traffic.label = reports_half(verb_) ? "ping-pongs" : verb_ == LatencyVerb::echo ? "echoes" : "operations";
+    return traffic;
+  }
+
+  QueueNeeds needs(const Operation& op, Side) const override {
+    QueueNeeds needs;
+    needs.send_depth = op.tx_depth;
+    needs.recv_depth = verb_ == LatencyVerb::send ? op.rx_depth : 1;
+    needs.inline_bytes = op.inline_limit;
+    needs.completions = op.tx_depth + needs.recv_depth;
+    return needs;
+  }
+
+  RegionNeeds region(const Operation& op, Side side, std::uint32_t qps) const override {
+    RegionNeeds needs{.bytes = qps * latency_slice_bytes(op.payload)};
+    if (is_atomic(verb_) && side == Side::client) needs.access |= IBV_ACCESS_REMOTE_ATOMIC;
+    return needs;
+  }
+
+  void fill(const Operation& op, Side, std::span<std::byte> region) const override { fill_latency_region(op, region); }
+
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    if (setup.side == Side::client && !is_ping_pong(verb_)) return make_idle();
+    if (setup.lanes.size() > 1) {
+      fail_usage("--client_threads {}: too few, a thread of client {} would have to answer on {} QPs",
+                 setup.topology.client_threads, setup.node, setup.lanes.size());
+    }
+    return std::make_unique<LatencyEnd>(setup, verb_, sizes_);
+  }
+
+  Json results(const std::vector<const Workload*>& threads) const override {
+    std::vector<const LatencyEnd*> ends;
+    for (const Workload* thread : threads) {
+      const auto* end = dynamic_cast<const LatencyEnd*>(thread);
+      if (end != nullptr && end->active()) ends.push_back(end);
+    }
+    return ends.empty() ? Json::object() : latency_json(ends, verb_);
+  }
+
+  std::string report(const Json& result) const override { return latency_text(result); }
+
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    if (sizes_.size() > 1) fail("one size at a time has a model");
+    VerbShape shape = verb_shape(op, ports);
+    shape.payload_offset = Bytes(offset_before_end(op.payload));
+    const Prediction request = predict_requester(cluster, shape);
+    if (!is_ping_pong(verb_)) return request;
+    const bool sent = verb_ == LatencyVerb::send;
+    if (sent) {
+      shape.payload_offset = Bytes(0);
+      check_recv_groups(cluster, op, latency_recvs(op), 1);
+    }
+    const Prediction answer = sent ? predict_receiver(cluster, shape) : predict_responder(cluster, shape);
+    return predict_together("requester, answered", {{request}, {answer}});
+  }
+
+ private:
+  LatencyVerb verb_ = LatencyVerb::write;
+  bool all_ = false;
+  std::vector<std::uint32_t> sizes_;
+};
+
+}  // namespace
+
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  verbscope::VerbLatency benchmark;
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

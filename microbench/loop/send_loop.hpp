@@ -1,0 +1,230 @@
+// The data path of a thread that sends: post while a queue has room, reap completions when none has. Prebuilt requests,
+// no allocation, no virtual call; specialised on what is constant for a point. Inlining, opcode and addressing are in
+// the prebuilt requests and cost the loop nothing; remote addresses move on when a ring begins again.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "microbench/bench/control.hpp"
+#include "microbench/bench/region.hpp"
+#include "microbench/loop/idle_wait.hpp"
+#include "microbench/loop/payload.hpp"
+#include "microbench/loop/post.hpp"
+
+namespace verbscope {
+
+// One QP as the loop sees it. Invariant: depth - room requests are posted and not known to be complete, in ring order.
+struct SendQueue {
+  ibv_qp* qp = nullptr;
+  ibv_send_wr* ring = nullptr;
+  std::uint32_t next = 0;  // ring position of the next list
+  std::uint32_t length = 0;
+  std::uint32_t room = 0;  // requests that may still be posted
+  std::uint32_t depth = 0;
+  std::uint64_t laps = 0;  // times around the ring
+  ibv_qp_ex* builder = nullptr;
+  RemoteWalk* walk = nullptr;  // of WRITE and READ
+  std::uint32_t checked = 0;   // ring position of the next READ to validate
+
+  std::uint64_t posted() const { return laps * length + next; }
+};
+
+struct SendState {
+  ibv_cq* cq = nullptr;
+  std::span<SendQueue> queues;
+  std::span<SendQueue*> ready;  // circular, a power of two: queues with room for a list, in turn; used with several
+  std::uint32_t ready_head = 0;
+  std::uint32_t ready_tail = 0;
+  std::uint32_t post_list = 1;
+  std::uint32_t signal_every = 1;
+  std::uint64_t goal = Window::kNoGoal;  // operations to measure
+  ibv_comp_channel* channel = nullptr;   // sleep there when nothing completes
+  std::uint64_t random_turn = 0;         // not 0: queues are taken at random instead of in turn; the generator's state
+  PayloadChecker* checker = nullptr;
+  std::uint64_t checked = 0;  // READs
+  std::uint64_t wrong = 0;    // those that the checker refused
+};
+
+struct SendTraits {
+  bool single_post = false;  // post lists of one
+  bool each_signaled = false;
+  bool one_queue = false;
+  bool builder = false;    // ibv_wr_* instead of ibv_post_send
+  bool validated = false;  // READs, by the bytes that they bring
+};
+
+inline constexpr int kSendPollBatch = 32;
+
+// Posts the next list of `q`, which has room for it. Returns 0 or an errno value.
+template <SendTraits traits>
+inline int post_next_list(SendQueue& q, std::uint32_t list) {
+  int error;
+  if constexpr (traits.builder) {
+    error = post_list(q.builder, q.ring + q.next);
+  } else {
+    error = post_list(q.qp, q.ring + q.next);
+  }
+  if (error != 0) [[unlikely]]
+    return error;
+  q.room -= list;
+  q.next += list;
+  if (q.next == q.length) {
+    q.next = 0;
+    ++q.laps;
+    if (q.walk != nullptr) q.walk->point(q.ring, q.length);
+  }
+  return 0;
+}
+
+// Brings a queue at random to the front of those that are ready (xorshift64, Marsaglia 2003).
+inline void pick_at_random(SendState& s) {
+  s.random_turn ^= s.random_turn << 13;
+  s.random_turn ^= s.random_turn >> 7;
+  s.random_turn ^= s.random_turn << 17;
+  const std::uint64_t waiting = s.ready_tail - s.ready_head;
+  const auto chosen = s.ready_head + static_cast<std::uint32_t>((s.random_turn >> 32) * waiting >> 32);
+  const std::size_t mask = s.ready.size() - 1;
+  std::swap(s.ready[s.ready_head & mask], s.ready[chosen & mask]);
+}
+
+// Posts until no queue has room for a list. False: a post failed, and `end` says how.
+template <SendTraits traits>
+inline bool post_while_room(SendState& s, RunEnd& end) {
+  const std::uint32_t list = traits.single_post ? 1 : s.post_list;
+  if constexpr (traits.one_queue) {
+    SendQueue& q = s.queues.front();
+    while (q.room >= list) {
+      if (const int error = post_next_list<traits>(q, list); error != 0) [[unlikely]] {
+        end = {.kind = EndKind::post_failed, .code = error};
+        return false;
+      }
+    }
+  } else {
+    const auto mask = static_cast<std::uint32_t>(s.ready.size() - 1);
+    while (s.ready_head != s.ready_tail) {
+      if (s.random_turn != 0) pick_at_random(s);
+      SendQueue& q = *s.ready[s.ready_head++ & mask];
+      if (const int error = post_next_list<traits>(q, list); error != 0) [[unlikely]] {
+        end = {.kind = EndKind::post_failed, .code = error, .queue = static_cast<std::uint32_t>(&q - &s.queues[0])};
+        return false;
+      }
+      if (q.room >= list) s.ready[s.ready_tail++ & mask] = &q;
+    }
+  }
+  return true;
+}
+
+// Checks the bytes of the `count` READs that are complete next.
+inline void check_reads(SendState& s, SendQueue& q, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const ibv_send_wr& wr = q.ring[q.checked];
+    if (wr.num_sge != 0 && !s.checker->bytes_good(reinterpret_cast<std::byte*>(wr.sg_list->addr))) ++s.wrong;
+    if (++q.checked == q.length) q.checked = 0;
+  }
+  s.checked += count;
+}
+
+// Accounts for `count` completions: each retires signal_every requests of its queue. False: one of them is an error.
+template <SendTraits traits>
+inline bool retire(SendState& s, const ibv_wc* wcs, int count, RunEnd& end) {
+  const std::uint32_t list = traits.single_post ? 1 : s.post_list;
+  const std::uint32_t step = traits.each_signaled ? 1 : s.signal_every;
+  for (const ibv_wc* wc = wcs; wc != wcs + count; ++wc) {
+    if (wc->status != IBV_WC_SUCCESS) [[unlikely]] {
+      end = {EndKind::completion_failed, wc->status, wc->vendor_err, static_cast<std::uint32_t>(wc->wr_id)};
+      return false;
+    }
+    if constexpr (traits.validated) check_reads(s, s.queues[wc->wr_id], step);
+    if constexpr (traits.one_queue) {
+      s.queues.front().room += step;
+    } else {
+      SendQueue& q = s.queues[wc->wr_id];
+      const bool was_ready = q.room >= list;
+      q.room += step;
+      if (!was_ready && q.room >= list) s.ready[s.ready_tail++ & (s.ready.size() - 1)] = &q;
+    }
+  }
+  return true;
+}
+
+// After the window: goes on until the last request of each queue is a signaled one, and reaps everything.
+template <SendTraits traits, Node N>
+void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
+  constexpr SendTraits kPlain{.builder = traits.builder, .validated = traits.validated};
+  IdleWait wait(s.cq, s.channel, tally);
+  std::array<ibv_wc, kSendPollBatch> wcs;
+  std::uint64_t ops = tally.done_ops.load(std::memory_order_relaxed);
+  for (;;) {
+    bool open = false;
+    for (SendQueue& q : s.queues) {
+      while (q.next % s.signal_every != 0 && q.room >= s.post_list) {
+        if (const int error = post_next_list<kPlain>(q, s.post_list); error != 0) {
+          tally.end = {
+              .kind = EndKind::post_failed, .code = error, .queue = static_cast<std::uint32_t>(&q - &s.queues[0])};
+          return;
+        }
+      }
+      open = open || q.next % s.signal_every != 0 || q.room != q.depth;
+    }
+    if (!open) return;
+    const int count = ibv_poll_cq(s.cq, kSendPollBatch, wcs.data());
+    if (count == 0) {
+      if (control.quit.load(std::memory_order_relaxed)) {
+        tally.end = {.kind = EndKind::gave_up};
+        return;
+      }
+      wait.idle(node);
+    } else if (count < 0) {
+      tally.end = {.kind = EndKind::poll_failed, .code = -count};
+      return;
+    } else {
+      s.ready_head = s.ready_tail = 0;
+      if (!retire<kPlain>(s, wcs.data(), count, tally.end)) return;
+      ops += static_cast<std::uint64_t>(count) * s.signal_every;
+      tally.done_ops.store(ops, std::memory_order_relaxed);
+    }
+  }
+}
+
+// Sends until the phase is `stop` or the goal is reached, then drains. How it ended is in tally.end.
+template <SendTraits traits, Node N>
+void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
+  const std::uint64_t step = traits.each_signaled ? 1 : s.signal_every;
+  Window window(tally, s.goal);
+  IdleWait wait(s.cq, s.channel, tally);
+  std::array<ibv_wc, kSendPollBatch> wcs;
+  std::uint64_t ops = 0;
+  for (;;) {
+    if (!post_while_room<traits>(s, tally.end)) [[unlikely]]
+      return;
+    const std::uint64_t left = window.left(ops);
+    const int batch = left >= kSendPollBatch * step ? kSendPollBatch : static_cast<int>(left / step);
+    const int count = ibv_poll_cq(s.cq, batch, wcs.data());
+    if (count <= 0) [[unlikely]] {
+      if (count < 0) {
+        tally.end = {.kind = EndKind::poll_failed, .code = -count};
+        return;
+      }
+      if (control.quit.load(std::memory_order_relaxed)) {
+        tally.end = {.kind = EndKind::gave_up};
+        return;
+      }
+      wait.idle(node);
+      continue;
+    }
+    if (!retire<traits>(s, wcs.data(), count, tally.end)) [[unlikely]]
+      return;
+    ops += static_cast<std::uint64_t>(count) * step;
+    tally.done_ops.store(ops, std::memory_order_relaxed);
+    if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) break;
+  }
+  drain_sends<traits>(node, s, control, tally);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,23 @@
+// The passive side of WRITEs and READs: a region of places, one payload each, that its threads leave alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "microbench/bench/benchmark.hpp"
+
+namespace verbscope {
+
+// Places of a region lie payload_stride apart. At least one.
+std::uint64_t target_bytes(const Operation& operation, std::uint64_t wanted);
+
+// What READs find: place k has the message of slot k modulo the number of slots.
+void fill_target(const Operation& operation, std::span<std::byte> region);
+
+// Waits for the end. With validation of WRITEs its first thread then looks at every cache line of the region: it must
+// be that line of some slot's message, or zeroes where nobody has written. QPs that write to one place at a time may
+// mix there, a line does not.
+std::unique_ptr<Workload> make_target(const ThreadSetup& setup);
+
+}  // namespace verbscope

@@ -1,0 +1,55 @@
+// Rate against the number of connected QPs: a thread takes its QPs in turn or at random, with a window on each. Beside
+// READs and WRITEs, SENDs over UD, which need no QP a peer. One side posts, or every machine does.
+#include "common/error.hpp"
+#include "microbench/bench/options.hpp"
+#include "microbench/rate/one_sided.hpp"
+#include "microbench/run/outcome.hpp"
+#include "microbench/run/runner.hpp"
+
+namespace verbscope {
+
+namespace {
+
+class QpScaling final : public OneSided {
+ public:
+  QpScaling() : OneSided(Verb::read) { window_ = 1; }
+
+  Description describe() const override {
+    return {"qp_scaling", "Rate of READs, WRITEs or SENDs against the number of QPs."};
+  }
+
+  void options(OptionTable& table) override {
+    add_verb(table, true);
+    add_direction(table);
+    add_window(table);
+    add_region(table);
+    table.integer("--connections", connections_, 1u, 1u << 20,
+                  "QPs of the server in all, instead of --qp for each thread");
+    table.choice<bool>("--active", everybody_, {{"one", false}, {"all", true}},
+                       "one: the side that --direction says posts; all: both do");
+    table.choice<bool>("--order", random_turns_, {{"turn", false}, {"random", true}}, "how a thread takes its QPs");
+  }
+
+  void adjust(Options& options) override {
+    OneSided::adjust(options);
+    if (everybody_ && verb_ == Verb::send) fail_usage("--active all: not with --verb send");
+    if (!options.cq_mod) options.cq_mod = 1;
+    if (!connections_) return;
+    if (*connections_ % options.threads != 0) {
+      fail_usage("--connections {} is not a multiple of --threads {}", *connections_, options.threads);
+    }
+    options.qp = *connections_ / options.threads;
+  }
+
+ private:
+  std::optional<std::uint32_t> connections_;
+};
+
+}  // namespace
+
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  verbscope::QpScaling benchmark;
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

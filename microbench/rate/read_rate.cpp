@@ -1,0 +1,9 @@
+// READs, outbound or inbound.
+#include "microbench/rate/one_sided.hpp"
+#include "microbench/run/runner.hpp"
+
+int main(int argc, char** argv) {
+  verbscope::OneSidedRate benchmark(verbscope::Verb::read,
+                                    {"read_rate", "Rate of READs over RC, posted by the server (out) or to it (in)."});
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

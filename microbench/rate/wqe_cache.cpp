@@ -1,0 +1,73 @@
+// How many outstanding WQEs an adapter keeps: each thread has a window of signaled READs or WRITEs outstanding on each
+// of its QPs, and the server's PCIe reads per operation beyond the model's tell how many WQEs had to be read again.
+#include <algorithm>
+
+#include "common/pcie_events.hpp"
+#include "microbench/bench/options.hpp"
+#include "microbench/rate/one_sided.hpp"
+#include "microbench/run/outcome.hpp"
+#include "microbench/run/runner.hpp"
+
+namespace verbscope {
+
+namespace {
+
+class WqeCache final : public OneSided {
+ public:
+  WqeCache() : OneSided(Verb::read) { window_ = 64; }
+
+  Description describe() const override {
+    return {"wqe_cache", "Rate and extra PCIe reads of windows of outstanding READs or WRITEs over RC."};
+  }
+
+  void options(OptionTable& table) override {
+    add_verb(table, false);
+    add_window(table);
+    add_region(table);
+  }
+
+  void adjust(Options& options) override {
+    OneSided::adjust(options);
+    if (window_ > options.tx_depth) options.tx_depth = window_;
+    if (!options.cq_mod) options.cq_mod = 1;
+  }
+
+  void finish(Outcome& outcome) const override {
+    Json& result = outcome.result;
+    for (const char* name : {"reads_per_op", "model_reads_per_op", "extra_reads_per_op", "wqe_cache_misses_per_op"}) {
+      result[name] = Json();  // null: nobody counts, or nothing was predicted
+    }
+    const auto reads_seen = [](const CounterReport& report) {
+      return report.node == "server" && report.sees("dma_read_lines");
+    };
+    const auto found = std::ranges::find_if(outcome.counters, reads_seen);
+    if (found == outcome.counters.end()) return;
+    const CounterReport& server = *found;
+    const double ops = operations_in_window(result, server);
+    if (ops <= 0) return;
+    const double reads = static_cast<double>(server.events.dma_read_lines) / ops;
+    result["reads_per_op"] = reads;
+    const auto misses = server.extra.find("wqe_cache_misses");
+    if (misses != server.extra.end()) result["wqe_cache_misses_per_op"] = misses->get<double>() / ops;
+    if (!outcome.prediction.is_object()) return;
+    const double modelled = outcome.prediction.at("pcie_per_op").at("dma_read_lines").get<double>();
+    result["model_reads_per_op"] = modelled;
+    result["extra_reads_per_op"] = reads - modelled;
+  }
+
+  std::string report(const Json& result) const override {
+    if (result.value("extra_reads_per_op", Json()).is_null()) return "";  // null, or at a client: the server knows
+    return fmt::format("  PCIe reads per operation: {:.3f}, the model's {:.3f}: {:.3f} extra\n",
+                       result.at("reads_per_op").get<double>(), result.at("model_reads_per_op").get<double>(),
+                       result.at("extra_reads_per_op").get<double>());
+  }
+};
+
+}  // namespace
+
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  verbscope::WqeCache benchmark;
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

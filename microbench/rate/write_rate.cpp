@@ -1,0 +1,10 @@
+// WRITEs, outbound or inbound.
+#include "microbench/rate/one_sided.hpp"
+#include "microbench/run/runner.hpp"
+
+int main(int argc, char** argv) {
+  verbscope::OneSidedRate benchmark(
+      verbscope::Verb::write,
+      {"write_rate", "Rate of WRITEs over RC or UC, posted by the server (out) or to it (in)."});
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

@@ -1,0 +1,174 @@
+#include "microbench/run/conductor.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "common/clock.hpp"
+#include "common/error.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kTickMs = 1;  // how often threads and peers are looked at
+constexpr Picos kSignOfLife = 1s;
+constexpr Picos kQuiet = 500ms;  // when nothing has arrived for so long, what is missing is lost
+
+// Waits a tick, or until `fd` (-1: none) can be read; true when it can.
+bool tick(int fd) {
+  pollfd entry{fd, POLLIN, 0};
+  const int ready = ::poll(&entry, 1, kTickMs);
+  if (ready < 0 && errno != EINTR) throw_errno("poll", errno);
+  return ready > 0;
+}
+
+}  // namespace
+
+Conductor::Conductor(Role& role, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout)
+    : role_(role),
+      peers_(peers),
+      cores_(std::move(cores)),
+      timeout_(timeout),
+      gone_(peers.size()),
+      ids_(role.threads()) {}
+
+Conductor::~Conductor() {
+  end_threads();
+}
+
+void Conductor::start() {
+  for (std::size_t t = 0; t < role_.threads(); ++t) {
+    threads_.emplace_back(cores_.at(t), [this, t](std::stop_token) {
+      ids_[t].store(gettid(), std::memory_order_release);
+      ids_[t].notify_one();
+      HostNode node;
+      ThreadTally& tally = role_.tally(t);
+      role_.workload(t).run(node, control_, tally);
+      tally.ended.store(true, std::memory_order_release);
+    });
+  }
+}
+
+std::vector<int> Conductor::thread_ids() const {
+  std::vector<int> ids;
+  for (const std::atomic<int>& id : ids_) {
+    id.wait(0, std::memory_order_acquire);
+    ids.push_back(id.load(std::memory_order_relaxed));
+  }
+  return ids;
+}
+
+void Conductor::end_threads() {
+  turn(Phase::stop);
+  control_.quit.store(true, std::memory_order_relaxed);
+  control_.quit.notify_all();
+  threads_.clear();
+}
+
+void Conductor::check_all(const Channel* awaited, bool silent) {
+  if (const std::string failure = role_.failure(); !failure.empty()) throw Error(failure);
+  for (Channel& peer : peers_) {
+    if (&peer != awaited && !gone(peer)) check_peer(peer, silent);
+  }
+}
+
+void Conductor::check_peer(Channel& peer, bool silent) {
+  pollfd entry{peer.fd(), POLLIN, 0};
+  const bool heard = silent && ::poll(&entry, 1, 0) != 0;
+  const bool left = peer.peer_gone();  // looked at behind what was heard, which may be just that
+  if (!heard && !left) return;
+  if (left && let_go(peer)) return;
+  if (left) peer.hear_out();
+  try {
+    peer.receive("nothing", timeout_);  // throws with the peer's reason
+  } catch (const Error&) {
+    if (!let_go(peer)) throw;
+  }
+}
+
+bool Conductor::let_go(const Channel& peer) {
+  if (!may_leave_) return false;
+  gone_[static_cast<std::size_t>(&peer - peers_.data())] = true;
+  if (peers_left() == peers_.size()) fail("every client has left; the last was {}", peer.peer());
+  return true;
+}
+
+std::optional<Json> Conductor::hear(Channel& peer, const char* type) {
+  if (gone(peer)) return std::nullopt;
+  try {
+    return await(peer, type);
+  } catch (const Error&) {
+    if (!role_.failure().empty() || !peer.peer_gone() || !let_go(peer)) throw;
+    return std::nullopt;
+  }
+}
+
+void Conductor::tell(Channel& peer, const char* type, const Json& body) {
+  if (gone(peer)) return;
+  try {
+    peer.send(type, body, timeout_);
+  } catch (const Error&) {
+    if (!let_go(peer)) throw;
+  }
+}
+
+void Conductor::wait_until(const std::string& what, bool silent, const std::function<bool()>& done) {
+  Picos moved_at = TscClock::now();
+  Picos told_at = moved_at;
+  std::uint64_t seen = role_.completed();
+  while (!done()) {
+    check_all(nullptr, silent);
+    tick(-1);
+    if (each_second_ && TscClock::now() - told_at >= kSignOfLife) {
+      told_at = TscClock::now();
+      each_second_();
+    }
+    const std::uint64_t completed = role_.completed();
+    if (completed != seen) {
+      seen = completed;
+      moved_at = TscClock::now();
+    } else if (role_.counts() && TscClock::now() - moved_at > timeout_) {
+      fail("no operation completed for {} s while waiting for {}", to_seconds(timeout_), what);
+    }
+  }
+}
+
+void Conductor::wait_for(Picos time, const std::string& what) {
+  const Picos end = TscClock::now() + time;
+  wait_until(what, true, [end] { return TscClock::now() >= end; });
+}
+
+Json Conductor::await(Channel& peer, const char* type) {
+  Picos moved_at = TscClock::now();
+  std::uint64_t seen = role_.completed();
+  while (!tick(peer.fd())) {
+    check_all(&peer, false);
+    const std::uint64_t completed = role_.completed();
+    if (completed != seen) {
+      seen = completed;
+      moved_at = TscClock::now();
+    } else if (TscClock::now() - moved_at > timeout_) {
+      fail("no message \"{}\" from peer {} after {} s", type, peer.peer(), to_seconds(timeout_));
+    }
+  }
+  return peer.receive(type, timeout_);
+}
+
+void Conductor::finish(std::uint64_t expected) {
+  Picos moved_at = TscClock::now();
+  std::uint64_t seen = role_.received();
+  while (seen < expected && TscClock::now() - moved_at < kQuiet) {
+    check_all(nullptr, false);
+    tick(-1);
+    if (role_.received() == seen) continue;
+    seen = role_.received();
+    moved_at = TscClock::now();
+  }
+  end_threads();
+}
+
+}  // namespace verbscope

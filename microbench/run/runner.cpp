@@ -1,0 +1,106 @@
+#include "microbench/run/runner.hpp"
+
+#include <cstdio>
+#include <exception>
+
+#include "common/environment.hpp"
+#include "common/error.hpp"
+#include "common/record.hpp"
+#include "microbench/run/console.hpp"
+#include "microbench/run/host_run.hpp"
+#include "microbench/run/sim_run.hpp"
+
+namespace verbscope {
+
+namespace {
+
+// Where the record goes; a file is opened, and refused, before anything is measured.
+class RecordSink {
+ public:
+  explicit RecordSink(const std::string& path) : to_stdout_(path == "-") {
+    if (!path.empty() && !to_stdout_) writer_.emplace(path);
+  }
+
+  bool to_stdout() const { return to_stdout_; }
+
+  void write(const Record& record) {
+    if (writer_) writer_->append(record);
+    if (to_stdout_) {
+      fmt::print("{}\n", dump_json(to_json(record)));
+      if (std::fflush(stdout) != 0) throw_errno("write the record to standard output", errno);
+    }
+  }
+
+ private:
+  bool to_stdout_;
+  std::optional<ResultsWriter> writer_;
+};
+
+Record make_record(const std::string& benchmark, const Options& options, const OptionTable& table,
+                   const std::vector<std::string>& command_line, const Outcome& outcome) {
+  Record record;
+  record.benchmark = benchmark;
+  record.status = outcome.failure.empty() ? RecordStatus::ok : RecordStatus::failed;
+  record.reason = outcome.failure;
+  record.config = table.values();
+  record.config.update(outcome.config);
+  record.result = outcome.result;
+  record.counters = outcome.counters;
+  record.prediction = outcome.prediction;
+  if (!outcome.no_prediction.empty()) record.result["no_prediction"] = outcome.no_prediction;
+  record.environment = make_environment(options.fabric, command_line);
+  record.environment.update(outcome.environment);
+  return record;
+}
+
+int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
+              const std::vector<std::string>& command_line) {
+  RecordSink sink(options.out_json_file);
+  const std::string name = benchmark.describe().name;
+  Outcome outcome;
+  try {
+    benchmark.adjust(options);
+    check_options(options);
+    outcome =
+        is_simulated(options.fabric) ? run_on_simulator(benchmark, options) : run_on_host(benchmark, options, table);
+  } catch (const std::exception& error) {
+    outcome.failure = error.what();
+    // A fabric that does not exist cannot stand in a record.
+    if (is_fabric(options.fabric)) sink.write(make_record(name, options, table, command_line, outcome));
+    throw;
+  }
+  const Record record = make_record(name, options, table, command_line, outcome);
+  sink.write(record);
+  if (!outcome.failure.empty()) throw Error(outcome.failure);
+  if (!sink.to_stdout()) fmt::print("{}{}", summary(benchmark.traffic(), record), benchmark.report(record.result));
+  return 0;
+}
+
+int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
+  const std::vector<std::string> command_line(argv, argv + argc);
+  const Description description = benchmark.describe();
+  CLI::App app(description.summary);
+  Options options;
+  OptionTable table(app);
+  add_common_options(table, options);
+  benchmark.options(table);
+  bool describe = false;
+  app.add_flag("--describe", describe, "print the options as JSON and end");
+  app.add_option("host", options.host, "the server's name or address; without it this is the server");
+  parse_args(app, argc, argv);
+  if (describe) {
+    fmt::print("{}\n", dump_json(table.describe(description.name)));
+    return 0;
+  }
+  return run_point(benchmark, options, table, command_line);
+}
+
+}  // namespace
+
+int benchmark_main(Benchmark& benchmark, int argc, char** argv) {
+  return run_main(benchmark.describe().name.c_str(), argc, argv, [&benchmark](int count, char** arguments) {
+    return run_with_arguments(benchmark, count, arguments);
+  });
+}
+
+}  // namespace verbscope

@@ -1,0 +1,12 @@
+// The main program of every benchmark: options, the fabric, the record, the exit code.
+#pragma once
+
+#include "microbench/bench/benchmark.hpp"
+
+namespace verbscope {
+
+// Exit codes as run_main: 0 done, 1 failed (also a point that ran and failed), 2 wrong usage. A failed point is written
+// as a failed record too.
+int benchmark_main(Benchmark& benchmark, int argc, char** argv);
+
+}  // namespace verbscope

@@ -1,0 +1,170 @@
+// The data paths of write_visibility. The client writes a version into every word of the server's memory, waits for the
+// completion (of the WRITE, or of a READ that follows it), and says so by a SEND on another QP; the server, which reads
+// the words all the time, then looks whether the version is there, and answers.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "common/histogram.hpp"
+#include "microbench/loop/lane_queue.hpp"
+
+namespace verbscope {
+
+inline constexpr std::size_t kWriteQueue = 0;    // of a LaneQueue pair: WRITE and READ
+inline constexpr std::size_t kTellQueue = 1;     // SEND
+inline constexpr std::size_t kCheckedKinds = 2;  // 0: after the WRITE's completion; 1: after that of a READ behind it
+constexpr std::size_t kind_of_version(std::uint64_t version) {
+  return version % kCheckedKinds;
+}
+
+// One RECV at a time, for the messages of the tell queue: a version.
+struct VersionRecv {
+  ibv_qp* qp = nullptr;
+  ibv_recv_wr request{};
+  std::byte* place = nullptr;
+  std::uint64_t newest = 0;  // version of the last message
+
+  // Takes a completion: notes the version and posts the RECV again.
+  bool take(RunEnd& end) {
+    newest = load_word<std::uint64_t>(place);
+    ibv_recv_wr* bad;
+    const int error = ibv_post_recv(qp, &request, &bad);
+    if (error != 0) [[unlikely]]
+      end = {.kind = EndKind::post_failed, .code = error};
+    return error == 0;
+  }
+};
+
+struct VisibilityWriter {
+  ibv_cq* cq = nullptr;
+  std::array<LaneQueue, 2> queues;  // both signal every post; room counts lists
+  std::span<std::uint64_t> source;  // what a WRITE carries
+  ibv_send_wr write{};
+  std::array<ibv_send_wr, 2> write_then_read{};
+  ibv_send_wr tell{};
+  std::byte* told = nullptr;  // the version that `tell` carries
+  VersionRecv answers;
+  std::array<Histogram, kCheckedKinds> latency;  // from the post to the completion
+  std::uint64_t goal = Window::kNoGoal;
+  std::uint64_t version = 0;  // written
+};
+
+// Posts a list whose last request is signaled, on a queue that counts lists.
+inline bool post_signaled_list(LaneQueue& q, ibv_send_wr* list, RunEnd& end) {
+  --q.room;
+  ++q.due;
+  ++q.posted;
+  const int error = q.builder != nullptr ? post_list(q.builder, list) : post_list(q.qp, list);
+  if (error != 0) [[unlikely]]
+    end = {.kind = EndKind::post_failed, .code = error};
+  return error == 0;
+}
+
+template <Node N>
+void write_versions(N& node, VisibilityWriter& s, const RunControl& control, ThreadTally& tally) {
+  Window window(tally, s.goal);
+  IdleWait wait(s.cq, nullptr, tally);
+  const auto on_recv = [&](const ibv_wc&) { return s.answers.take(tally.end); };
+  do {
+    const std::uint64_t version = ++s.version;
+    const std::size_t kind = kind_of_version(version);
+    for (std::uint64_t& word : s.source) word = version;
+    LaneQueue& writes = s.queues[kWriteQueue];
+    const Picos begin = node.now();
+    if (!post_signaled_list(writes, kind == 0 ? &s.write : s.write_then_read.data(), tally.end)) return;
+    if (!reap_until(node, s.cq, s.queues, wait, control, tally.end, on_recv, [&] { return writes.due == 0; })) return;
+    const Picos time = node.now() - begin;
+    if (tally.window_opened.load(std::memory_order_relaxed)) s.latency[kind].record(time);
+    store_word(s.told, version);
+    if (!post_signaled_list(s.queues[kTellQueue], &s.tell, tally.end)) return;
+    const auto answered = [&] { return s.answers.newest == version && s.queues[kTellQueue].due == 0; };
+    if (!reap_until(node, s.cq, s.queues, wait, control, tally.end, on_recv, answered)) return;
+    tally.done_ops.store(version, std::memory_order_relaxed);
+  } while (!window.see(node, control.phase.load(std::memory_order_relaxed), s.version));
+}
+
+struct VisibilityReader {
+  ibv_cq* cq = nullptr;
+  std::array<LaneQueue, 2> queues;
+  std::span<std::uint64_t> words;  // what the client writes
+  ibv_send_wr answer{};
+  std::byte* answered = nullptr;  // the version that `answer` carries
+  VersionRecv tellings;
+
+  // What was seen.
+  std::uint64_t passes = 0;         // over all words
+  std::uint64_t passes_within = 0;  // that found words of two versions
+  std::uint64_t in_order = 0;       // neighbours of two versions, the left one newer
+  std::uint64_t out_of_order = 0;   // the right one newer
+  std::array<std::uint64_t, kCheckedKinds> told{};
+  std::array<std::uint64_t, kCheckedKinds> not_visible{};  // a word was older when the server was told
+  std::array<Histogram, kCheckedKinds> late;               // for how long after, of those
+};
+
+inline std::uint64_t load_version(std::uint64_t& word) {
+  return std::atomic_ref<std::uint64_t>(word).load(std::memory_order_acquire);
+}
+
+// One pass from the last word to the first: a word is read after its right neighbour, so it must be as new when bytes
+// arrive from left to right. Returns the oldest version seen.
+inline std::uint64_t read_pass(VisibilityReader& s) {
+  std::uint64_t right = load_version(s.words.back());
+  std::uint64_t oldest = right, newer = 0, older = 0;
+  for (std::size_t i = s.words.size() - 1; i-- > 0;) {
+    const std::uint64_t left = load_version(s.words[i]);
+    newer += left > right ? 1 : 0;
+    older += left < right ? 1 : 0;
+    oldest = left < oldest ? left : oldest;
+    right = left;
+  }
+  ++s.passes;
+  s.passes_within += newer + older > 0 ? 1 : 0;
+  s.in_order += newer;
+  s.out_of_order += older;
+  return oldest;
+}
+
+// The client says that `version` is complete: is it here? If not, waits until it is.
+template <Node N>
+bool check_told(N& node, VisibilityReader& s, std::uint64_t version, const RunControl& control, RunEnd& end) {
+  const std::size_t kind = kind_of_version(version);
+  ++s.told[kind];
+  node.look();
+  if (read_pass(s) >= version) return true;
+  ++s.not_visible[kind];
+  const Picos begin = node.now();
+  const bool came = look_until(node, s.cq, s.queues, control, end, [&s, version] { return read_pass(s) >= version; });
+  if (came) s.late[kind].record(node.now() - begin);
+  return came;
+}
+
+template <Node N>
+void read_versions(N& node, VisibilityReader& s, const RunControl& control, ThreadTally& tally) {
+  node.watch(s.words.data(), s.words.size_bytes());
+  std::uint64_t told = 0;
+  const auto on_recv = [&](const ibv_wc&) { return s.tellings.take(tally.end); };
+  for (;;) {
+    node.look();
+    read_pass(s);
+    if (reap(s.cq, s.queues, tally.end, on_recv) < 0) return;
+    if (s.tellings.newest != told) {
+      told = s.tellings.newest;
+      if (!check_told(node, s, told, control, tally.end)) return;
+      store_word(s.answered, told);
+      if (!post_signaled_list(s.queues[kTellQueue], &s.answer, tally.end)) return;
+      tally.done_ops.store(told, std::memory_order_relaxed);
+      continue;
+    }
+    if (control.quit.load(std::memory_order_relaxed)) {
+      tally.end = {.kind = EndKind::gave_up};
+      return;
+    }
+    node.relax();
+  }
+}
+
+}  // namespace verbscope

@@ -1,0 +1,105 @@
+// What the CPU of a machine sees of the WRITEs into its memory: in which order, whether at once when they are complete,
+// and what a READ behind them costs. It reports what it saw, and how often it looked.
+#include <algorithm>
+
+#include "common/environment.hpp"
+#include "microbench/run/outcome.hpp"
+#include "microbench/run/runner.hpp"
+#include "microbench/visibility/visibility_ends.hpp"
+#include "pcie_model/together.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kWordBytes = 8;
+constexpr std::uint32_t kMessagesAtOnce = 2;    // RECVs of an end
+constexpr std::uint32_t kDefaultWrite = 16384;  // bytes: several packets
+constexpr Picos kSimDuration = 20ms;
+
+class WriteVisibility final : public Benchmark {
+ public:
+  Description describe() const override {
+    return {"write_visibility", "Order and time in which the CPU of a machine sees WRITEs, and what a READ adds."};
+  }
+
+  void adjust(Options& o) override {
+    if (o.fabric == "null") fail_usage("--fabric null: it moves no bytes, so nothing can be seen");
+    if (o.connection != Transport::rc) fail_usage("--connection {}: a READ needs RC", to_string(o.connection));
+    if (o.threads != 1 || o.qp != 1 || o.clients.value_or(1) != 1) {
+      fail_usage("--threads, --qp, --clients: one writer and one reader, so 1");
+    }
+    if (o.post_list != 1 || o.cq_mod.value_or(1) != 1) {
+      fail_usage("--post_list, --cq_mod: one WRITE at a time, each completion waited for, so 1");
+    }
+    if (o.events) fail_usage("--events: WRITEs are seen in memory, which raises no event");
+    o.size = o.size.value_or(kDefaultWrite);
+    if (*o.size % kWordBytes != 0 || *o.size < 2 * kWordBytes) {
+      fail_usage("--size {}: expected a multiple of {} bytes, at least {}", *o.size, kWordBytes, 2 * kWordBytes);
+    }
+    o.clients = o.client_threads = o.cq_mod = 1;
+    if (is_simulated(o.fabric) && !o.iters && !o.duration) o.duration = kSimDuration;
+  }
+
+  Traffic traffic() const override {
+    return {.verb = Verb::write, .driver = Side::client, .counted = Side::client, .label = "WRITEs in"};
+  }
+
+  // A WRITE with its READ are two requests.
+  QueueNeeds needs(const Operation& op, Side) const override {
+    return {.send_depth = std::max(op.tx_depth, 2u),
+            .recv_depth = op.rx_depth,
+            .inline_bytes = op.inline_limit,
+            .completions = std::max(op.tx_depth, 2u) + op.rx_depth};
+  }
+
+  RegionNeeds region(const Operation& op, Side, std::uint32_t) const override {
+    return {.bytes = visibility_region_bytes(op.payload)};
+  }
+
+  // A SEND tells of the WRITE on a QP of its own.
+  std::optional<Transport> companion(const Operation&) const override { return Transport::rc; }
+
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    return setup.side == Side::client ? make_visibility_writer(setup) : make_visibility_reader(setup);
+  }
+
+  Json results(const std::vector<const Workload*>& threads) const override {
+    return visibility_results(*threads.front());
+  }
+
+  void finish(Outcome& outcome) const override {
+    const Json client = outcome.result.at("clients").at(0).at("result");
+    for (const auto& [key, value] : client.items()) {
+      if (key.starts_with("write_")) outcome.result[key] = value;
+    }
+  }
+
+  std::string report(const Json& result) const override { return visibility_text(result); }
+
+  // The server is written to, read every other time, told by a SEND, and answers with one.
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    const VerbShape write = verb_shape(op, ports);
+    VerbShape read = write;
+    read.verb = Verb::read;
+    read.payload = Bytes(kWordBytes);
+    read.inlined = false;
+    VerbShape message = read;
+    message.verb = Verb::send;
+    return predict_together("target", {{predict_responder(cluster, write)},
+                                       {predict_responder(cluster, read), 0.5},
+                                       {predict_receiver(cluster, message)},
+                                       {predict_requester(cluster, message)}});
+  }
+};
+
+}  // namespace
+
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  verbscope::WriteVisibility benchmark;
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

@@ -1,0 +1,193 @@
+#include "nic_sim/device/builder.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "nic_sim/device/data_path.hpp"
+#include "nic_sim/device/provider.hpp"
+#include "nic_sim/device/provider_limits.hpp"
+#include "verbs/extended_qp.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+Builder& as_builder(ibv_qp_ex* qp) {
+  return *static_cast<Builder*>(qp);
+}
+
+// wr_complete returns the first error of the post.
+void refuse(Builder& builder, int error) {
+  if (builder.error == 0) builder.error = error;
+}
+
+// A new work request with the id and the flags that the program has set; null when the post is lost already.
+ibv_send_wr* add(ibv_qp_ex* qp, ibv_wr_opcode opcode) {
+  Builder& builder = as_builder(qp);
+  if (builder.requests == builder.list.size()) refuse(builder, ENOMEM);
+  if (builder.error != 0) return nullptr;
+  ibv_send_wr& wr = builder.list[builder.requests++];
+  wr = ibv_send_wr{};
+  wr.wr_id = qp->wr_id;
+  wr.opcode = opcode;
+  wr.send_flags = qp->wr_flags;
+  return &wr;
+}
+
+void add_rdma(ibv_qp_ex* qp, ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t address, __be32 immediate) {
+  ibv_send_wr* const wr = add(qp, opcode);
+  if (wr == nullptr) return;
+  wr->wr.rdma.rkey = rkey;
+  wr->wr.rdma.remote_addr = address;
+  wr->imm_data = immediate;
+}
+
+void add_atomic(ibv_qp_ex* qp, ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t address,
+                std::uint64_t compare_add, std::uint64_t swap) {
+  ibv_send_wr* const wr = add(qp, opcode);
+  if (wr == nullptr) return;
+  wr->wr.atomic = {.remote_addr = address, .compare_add = compare_add, .swap = swap, .rkey = rkey};
+}
+
+void wr_send(ibv_qp_ex* qp) {
+  add(qp, IBV_WR_SEND);
+}
+
+void wr_send_imm(ibv_qp_ex* qp, __be32 immediate) {
+  ibv_send_wr* const wr = add(qp, IBV_WR_SEND_WITH_IMM);
+  if (wr != nullptr) wr->imm_data = immediate;
+}
+
+void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
+  add_rdma(qp, IBV_WR_RDMA_WRITE, rkey, address, 0);
+}
+
+void wr_rdma_write_imm(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, __be32 immediate) {
+  add_rdma(qp, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, address, immediate);
+}
+
+void wr_rdma_read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
+  add_rdma(qp, IBV_WR_RDMA_READ, rkey, address, 0);
+}
+
+void wr_compare_swap(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
+                     std::uint64_t swap) {
+  add_atomic(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address, compare, swap);
+}
+
+void wr_fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t addend) {
+  add_atomic(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, addend, 0);
+}
+
+// The request that the setters are about, the latest; null when there is none.
+ibv_send_wr* latest(Builder& builder) {
+  if (builder.requests == 0) refuse(builder, EINVAL);
+  return builder.error == 0 ? &builder.list[builder.requests - 1] : nullptr;
+}
+
+ibv_sge* sges_of_latest(Builder& builder) {
+  return &builder.sges[(builder.requests - 1) * builder.qp->send.max_sge];
+}
+
+void set_sge_list(ibv_qp_ex* qp, std::size_t count, const ibv_sge* list) {
+  Builder& builder = as_builder(qp);
+  if (count > builder.qp->send.max_sge) refuse(builder, EINVAL);
+  ibv_send_wr* const wr = latest(builder);
+  if (wr == nullptr) return;
+  wr->sg_list = sges_of_latest(builder);
+  wr->num_sge = static_cast<int>(count);
+  std::copy_n(list, count, wr->sg_list);
+}
+
+void set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
+  const ibv_sge sge{.addr = address, .length = length, .lkey = lkey};
+  set_sge_list(qp, 1, &sge);
+}
+
+void set_inline_data_list(ibv_qp_ex* qp, std::size_t count, const ibv_data_buf* buffers) {
+  Builder& builder = as_builder(qp);
+  const std::size_t room = builder.qp->send.max_inline;
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < count; ++i) length += buffers[i].length;
+  if (length > room) refuse(builder, ENOMEM);
+  ibv_send_wr* const wr = latest(builder);
+  if (wr == nullptr) return;
+  std::byte* const copy = builder.inline_data.data() + (builder.requests - 1) * room;
+  std::byte* out = copy;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (buffers[i].length > 0) std::memcpy(out, buffers[i].addr, buffers[i].length);
+    out += buffers[i].length;
+  }
+  wr->sg_list = sges_of_latest(builder);
+  wr->num_sge = 1;
+  *wr->sg_list = {
+      .addr = reinterpret_cast<std::uint64_t>(copy), .length = static_cast<std::uint32_t>(length), .lkey = 0};
+  wr->send_flags |= IBV_SEND_INLINE;
+}
+
+void set_inline_data(ibv_qp_ex* qp, void* address, std::size_t length) {
+  const ibv_data_buf buffer{.addr = address, .length = length};
+  set_inline_data_list(qp, 1, &buffer);
+}
+
+void set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qpn, std::uint32_t remote_qkey) {
+  ibv_send_wr* const wr = latest(as_builder(qp));
+  if (wr != nullptr) wr->wr.ud = {.ah = ah, .remote_qpn = remote_qpn, .remote_qkey = remote_qkey};
+}
+
+void wr_start(ibv_qp_ex* qp) {
+  as_builder(qp).error = 0;
+  as_builder(qp).requests = 0;
+}
+
+int wr_complete(ibv_qp_ex* qp) {
+  Builder& builder = as_builder(qp);
+  if (builder.error != 0 || builder.requests == 0) return builder.error;
+  for (std::size_t i = 0; i + 1 < builder.requests; ++i) builder.list[i].next = &builder.list[i + 1];
+  return post_send_all(builder.qp, builder.list.data());
+}
+
+void wr_abort(ibv_qp_ex*) {}  // the next wr_start forgets what was collected
+
+}  // namespace
+
+std::unique_ptr<Builder> make_builder(SimQp& qp, std::uint64_t operations) {
+  auto builder = std::make_unique<Builder>();
+  builder->qp_base = qp;
+  builder->qp = &qp;
+  builder->list.resize(qp.send.depth);
+  builder->sges.resize(std::size_t{qp.send.depth} * qp.send.max_sge);
+  builder->inline_data.resize(std::size_t{qp.send.depth} * qp.send.max_inline);
+  builder->wr_send = &wr_send;
+  builder->wr_send_imm = &wr_send_imm;
+  builder->wr_rdma_write = &wr_rdma_write;
+  builder->wr_rdma_write_imm = &wr_rdma_write_imm;
+  builder->wr_rdma_read = &wr_rdma_read;
+  builder->wr_atomic_cmp_swp = &wr_compare_swap;
+  builder->wr_atomic_fetch_add = &wr_fetch_add;
+  builder->wr_set_ud_addr = &set_ud_addr;
+  builder->wr_set_sge = &set_sge;
+  builder->wr_set_sge_list = &set_sge_list;
+  builder->wr_set_inline_data = &set_inline_data;
+  builder->wr_set_inline_data_list = &set_inline_data_list;
+  builder->wr_start = &wr_start;
+  builder->wr_complete = &wr_complete;
+  builder->wr_abort = &wr_abort;
+  keep_operations(*builder, operations, qp.qp_type);
+  return builder;
+}
+
+ibv_qp* SimProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
+  const int refusal = refusal_of_extensions(*attr);
+  if (refusal != 0) return fail_with<ibv_qp>(refusal);
+  ibv_qp_init_attr plain = without_extensions(*attr);
+  ibv_qp* const qp = create_qp(attr->pd, &plain);
+  if (qp != nullptr && wants_builder(*attr)) as_sim(qp).builder = make_builder(as_sim(qp), attr->send_ops_flags);
+  return qp;
+}
+
+ibv_qp_ex* SimProvider::qp_to_qp_ex(ibv_qp* qp) {
+  return as_sim(qp).builder.get();
+}
+
+}  // namespace verbscope::sim

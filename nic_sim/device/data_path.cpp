@@ -1,0 +1,248 @@
+#include "nic_sim/device/data_path.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "nic_sim/device/mmio.hpp"
+#include "nic_sim/nic/nic.hpp"
+#include "nic_sim/nic/send_layout.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// The verb of a work request; recv for those that the device does not have.
+Verb verb_of(ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+      return Verb::send;
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return Verb::write;
+    case IBV_WR_RDMA_READ:
+      return Verb::read;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return Verb::fetch_add;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return Verb::compare_swap;
+    default:
+      return Verb::recv;
+  }
+}
+
+std::uint64_t length_of(const ibv_send_wr& wr) {
+  std::uint64_t length = 0;
+  for (int i = 0; i < wr.num_sge; ++i) length += wr.sg_list[i].length;
+  return length;
+}
+
+// `ahead`: work requests that are to be posted before it.
+int check_send(const SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length, std::uint64_t ahead) {
+  if (verb == Verb::recv) return EINVAL;
+  const VerbRules& rules = (*qp.send.verbs)[static_cast<std::size_t>(verb)];
+  if (!rules.exists) return EINVAL;
+  if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send.max_sge) return EINVAL;
+  if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
+    if (!rules.may_inline) return EINVAL;
+    if (length > qp.send.max_inline) return ENOMEM;
+  }
+  if (is_atomic(verb) && length != kAtomicOperand.value) return EINVAL;
+  if (qp.transport == Transport::ud && wr.wr.ud.ah == nullptr) return EINVAL;
+  if (length > 1u << 31) return EINVAL;
+  if (qp.send.posted - qp.send.freed + ahead >= qp.send.depth) return ENOMEM;
+  return 0;
+}
+
+void write_remote(SendWqe& wqe, const ibv_send_wr& wr) {
+  if (is_atomic(wqe.verb)) {
+    wqe.remote_address = wr.wr.atomic.remote_addr;
+    wqe.rkey = wr.wr.atomic.rkey;
+    const bool adds = wqe.verb == Verb::fetch_add;
+    wqe.operand = adds ? wr.wr.atomic.compare_add : wr.wr.atomic.swap;
+    wqe.compare = wr.wr.atomic.compare_add;
+  } else if (wqe.verb != Verb::send) {
+    wqe.remote_address = wr.wr.rdma.remote_addr;
+    wqe.rkey = wr.wr.rdma.rkey;
+  }
+}
+
+// Where the WQE lies in the send queue.
+void place(SendQueue& queue, SendWqe& wqe) {
+  if (queue.slot_bytes > 0) {
+    wqe.ring_offset = static_cast<std::uint32_t>(wqe.index * queue.slot_bytes & (queue.ring_bytes - 1));
+  } else {
+    wqe.ring_offset = static_cast<std::uint32_t>(queue.posted_bytes & (queue.ring_bytes - 1));
+    queue.posted_bytes += wqe.bytes;
+  }
+}
+
+// Writes the work request into the send queue. Yields the size of its WQE in 16-byte units' bytes.
+std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length) {
+  SendQueue& queue = qp.send;
+  SendWqe& wqe = queue.at(queue.posted);
+  const auto message = static_cast<std::uint32_t>(length);
+  wqe = SendWqe{};
+  wqe.wr_id = wr.wr_id;
+  wqe.index = queue.posted;
+  wqe.qp = &qp;
+  wqe.length = message;
+  wqe.immediate = wr.imm_data;
+  wqe.verb = verb;
+  wqe.sequences = message <= qp.path_mtu ? 1 : (message + qp.path_mtu - 1) / qp.path_mtu;
+  wqe.packets = verb == Verb::read ? 1 : wqe.sequences;
+  wqe.sequence = qp.requester.sequence_to_post;
+  qp.requester.sequence_to_post += wqe.sequences;
+  wqe.signaled = qp.signal_all || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
+  wqe.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
+  wqe.fenced = (wr.send_flags & IBV_SEND_FENCE) != 0;
+  wqe.has_immediate = wr.opcode == IBV_WR_SEND_WITH_IMM || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+  wqe.inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  if (qp.transport == Transport::ud) {
+    const SimAh& ah = *static_cast<const SimAh*>(wr.wr.ud.ah);
+    wqe.target_node = ah.node;
+    wqe.has_grh = ah.global;
+    wqe.target_qp = wr.wr.ud.remote_qpn;
+    // A controlled Q_Key stands for the QP's own: InfiniBand Architecture Specification 1.3, volume 1, section 10.2.4.
+    wqe.qkey = (wr.wr.ud.remote_qkey >> 31) != 0 ? qp.qkey : wr.wr.ud.remote_qkey;
+  } else {
+    wqe.target_node = qp.peer_node;
+    wqe.has_grh = qp.has_grh;
+    wqe.target_qp = qp.peer_qp;
+    write_remote(wqe, wr);
+  }
+  SendLayout layout = (*queue.verbs)[static_cast<std::size_t>(verb)].before_data;
+  if (wqe.inlined) {
+    std::byte* out = length == 0 ? nullptr : queue.inline_data_of(wqe.index);
+    for (int i = 0; i < wr.num_sge; ++i) {
+      if (wr.sg_list[i].length == 0) continue;
+      std::memcpy(out, reinterpret_cast<const std::byte*>(wr.sg_list[i].addr), wr.sg_list[i].length);
+      out += wr.sg_list[i].length;
+    }
+    layout.add_inline(length);
+  } else {
+    wqe.sges = static_cast<std::uint8_t>(wr.num_sge);
+    std::copy_n(wr.sg_list, wr.num_sge, queue.sges_of(wqe.index));
+    layout.add_sges(wqe.sges);
+  }
+  wqe.bytes = static_cast<std::uint32_t>(layout.blocks_size());
+  place(queue, wqe);
+  ++queue.posted;
+  return layout.size();
+}
+
+// rdma-core 44, mlx5_post_send and mlx4_post_send: BlueFlame for a lone WQE of more than one 16-byte unit that is small
+// enough, on mlx4 only with inline data, for which it takes a READ and a WRITE without data too; otherwise a doorbell.
+bool goes_by_blueflame(const SimQp& qp, const SendWqe& wqe, std::uint64_t count, std::uint64_t size) {
+  const ClusterWire& wire = qp.nic->profile().wire;
+  if (count != 1 || size <= kWqeUnit.value || size > wire.blueflame_max.value) return false;
+  const bool like_inline = wqe.verb == Verb::read || (wqe.verb == Verb::write && wqe.length == 0);
+  return !family_facts(wire.family).blueflame_needs_inline || like_inline || (wqe.inlined && wqe.length > 0);
+}
+
+void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint32_t bytes) {
+  SendQueue& queue = qp.send;
+  Nic& nic = *qp.nic;
+  SimThread* thread = nic.running_thread();
+  const std::uint64_t count = queue.posted - first;
+  if (thread != nullptr) {
+    const HostProfile& host = nic.profile().host;
+    thread->spend(host.post_call + host.post_wqe * static_cast<std::int64_t>(count));
+  }
+  SendWqe& wqe = queue.at(first);
+  wqe.by_blueflame = goes_by_blueflame(qp, wqe, count, last_size);
+  wqe.batch = Batch{static_cast<std::uint32_t>(count), bytes, 0, false};
+  announce_batch(qp, thread, first, last_size);
+}
+
+}  // namespace
+
+int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  SimQp& qp = as_sim(verbs_qp);
+  const std::uint64_t first = qp.send.posted;
+  std::uint64_t size = 0;
+  std::uint32_t bytes = 0;
+  int error = qp.state == IBV_QPS_RTS || qp.state == IBV_QPS_ERR ? 0 : EINVAL;
+  for (; error == 0 && wr != nullptr; wr = wr->next) {
+    const std::uint64_t length = length_of(*wr);
+    const Verb verb = verb_of(wr->opcode);
+    error = check_send(qp, *wr, verb, length, 0);
+    if (error != 0) break;
+    size = write_wqe(qp, *wr, verb, length);
+    bytes += qp.send.at(qp.send.posted - 1).bytes;
+  }
+  if (error != 0) *bad_wr = wr;
+  if (qp.send.posted == first) return error;
+  if (qp.state == IBV_QPS_ERR) {
+    qp.nic->requester().flush(qp);
+  } else {
+    announce(qp, first, size, bytes);
+  }
+  return error;
+}
+
+int post_send_all(ibv_qp* verbs_qp, ibv_send_wr* list) {
+  const SimQp& qp = as_sim(verbs_qp);
+  std::uint64_t ahead = 0;
+  for (const ibv_send_wr* wr = list; wr != nullptr; wr = wr->next) {
+    const int error = check_send(qp, *wr, verb_of(wr->opcode), length_of(*wr), ahead++);
+    if (error != 0) return error;
+  }
+  ibv_send_wr* bad = nullptr;
+  return post_send(verbs_qp, list, &bad);
+}
+
+namespace {
+
+// Whether the world must catch up with a thread that polls at `clock`, before it can be said what it gets. A CQE is
+// known for a while before the program can see it; but what the completions tell of must be in memory.
+bool must_catch_up(Nic& nic, SimCq& cq, int entries, Picos clock) {
+  const Picos now = nic.engine().now();
+  if (clock > now + nic.bus().write_latency()) return true;
+  if (nic.writes_under_way() == 0 || cq.waiting() == 0 || entries <= 0) return false;
+  const std::uint64_t taken = std::min(cq.waiting(), static_cast<std::uint64_t>(entries));
+  return cq.at(cq.polled).visible <= clock && cq.at(cq.polled + taken - 1).visible > now;
+}
+
+}  // namespace
+
+int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
+  SimCq& cq = *static_cast<SimCq*>(verbs_cq);
+  Nic& nic = *static_cast<SimContext*>(cq.context)->nic;
+  SimThread* thread = nic.running_thread();
+  const HostProfile& host = nic.profile().host;
+  if (thread != nullptr) {
+    thread->spend(host.poll_call);
+    if (must_catch_up(nic, cq, entries, thread->clock())) thread->sync();
+  }
+  const Picos now = thread != nullptr ? thread->clock() : nic.engine().now();
+  int taken = 0;
+  while (taken < entries && cq.waiting() > 0 && cq.at(cq.polled).visible <= now) {
+    const Completion& done = cq.at(cq.polled++);
+    ibv_wc& out = wc[taken++];
+    out = ibv_wc{};
+    out.wr_id = done.wr_id;
+    out.status = done.status;
+    out.opcode = done.opcode;
+    out.byte_len = done.bytes;
+    out.imm_data = done.immediate;
+    out.qp_num = done.qp->qp_num;
+    out.src_qp = done.source_qp;
+    out.slid = done.source_lid;
+    out.wc_flags = done.flags;
+    if (!done.of_send && done.qp->srq != nullptr) continue;
+    std::uint64_t& freed = done.of_send ? done.qp->send.freed : done.qp->recv.freed;
+    freed = std::max(freed, done.index + 1);
+  }
+  if (taken == 0 && cq.overrun) return -1;
+  if (thread != nullptr) {
+    if (taken == 0) {
+      thread->note_empty(cq, host.poll_call);
+    } else {
+      thread->spend(host.poll_cqe * taken);
+    }
+  }
+  return taken;
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,72 @@
+#include "nic_sim/device/mmio.hpp"
+
+#include <utility>
+
+#include "nic_sim/nic/nic.hpp"
+#include "wire/event.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// The lines leave now, each as the link takes it. Yields when the last has.
+Picos write_lines(Nic& nic, SimThread* thread, std::uint32_t lines, std::uint32_t line_bytes) {
+  Picos departed{0};
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    departed = nic.bus().mmio_write(line_bytes);
+    if (thread != nullptr) thread->wc_buffers().line_departs(departed);
+  }
+  return departed;
+}
+
+void leave(SimQp& qp, SimThread* thread, const Announcement& write) {
+  Nic& nic = *qp.nic;
+  const Picos departed = write_lines(nic, thread, write.lines, write.line_bytes);
+  nic.requester().announce(qp, write.batch, departed + nic.bus().propagation());
+}
+
+void leave_later(void* object, std::uint64_t argument) {
+  auto* thread = reinterpret_cast<SimThread*>(argument);
+  leave(as_qp(object), thread, thread->wc_buffers().leave());
+}
+
+// What is written, and what that costs the CPU.
+std::pair<Announcement, Picos> announcement(const SimQp& qp, std::uint64_t first, bool blueflame, std::uint64_t size) {
+  const Profile& profile = qp.nic->profile();
+  const std::uint64_t batch = in_life(qp.life, first);
+  if (!blueflame) {
+    return {{batch, 1, static_cast<std::uint32_t>(profile.wire.doorbell_bytes.value)}, profile.host.doorbell};
+  }
+  const auto lines = static_cast<std::uint32_t>(divide_up(size, kCacheLine.value));
+  return {{batch, lines, static_cast<std::uint32_t>(kCacheLine.value)}, profile.host.wc_line * std::int64_t{lines}};
+}
+
+}  // namespace
+
+// A lone work request is announced ahead: the thread goes on at once, and the world comes to its time later. After a
+// list the thread waits until it has: the WQEs are read while they are in the processor's caches.
+void announce_batch(SimQp& qp, SimThread* thread, std::uint64_t first, std::uint64_t size) {
+  const SendWqe& wqe = qp.send.at(first);
+  const auto [write, cost] = announcement(qp, first, wqe.by_blueflame, size);
+  if (thread == nullptr) return leave(qp, nullptr, write);
+  thread->await_wc_buffers(write.lines);
+  if (wqe.batch.count == 1) {
+    thread->wc_buffers().begin(write);
+    qp.nic->engine().schedule(thread->clock(), &leave_later, &qp, reinterpret_cast<std::uint64_t>(thread));
+  } else {
+    thread->sync();
+    leave(qp, thread, write);
+  }
+  thread->spend(cost);
+}
+
+Picos ring_arm_doorbell(Nic& nic, SimThread* thread) {
+  if (thread != nullptr) {
+    thread->await_wc_buffers(1);
+    thread->sync();
+  }
+  const Picos departed = write_lines(nic, thread, 1, static_cast<std::uint32_t>(kArmDoorbell.value));
+  if (thread != nullptr) thread->spend(nic.profile().host.doorbell);
+  return departed;
+}
+
+}  // namespace verbscope::sim

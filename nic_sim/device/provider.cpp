@@ -1,0 +1,236 @@
+#include "nic_sim/device/provider.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "nic_sim/device/addresses.hpp"
+#include "nic_sim/device/data_path.hpp"
+#include "nic_sim/device/provider_limits.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// What the simulated adapter offers where the profile does not say. Generous, as adapters are.
+constexpr int kMaxCqEntries = 1 << 22;
+constexpr int kMaxQps = 1 << 16;
+constexpr int kPageBits = 12;      // 4 KB
+constexpr int kHugePageBits = 21;  // 2 MB
+
+ibv_mtu mtu_code(std::uint64_t bytes) {
+  return static_cast<ibv_mtu>(std::countr_zero(std::bit_floor(bytes)) - 7);  // 256 B is code 1
+}
+
+}  // namespace
+
+SimProvider::SimProvider(Nic& nic) : nic_(nic) {
+  std::strncpy(device_.name, "sim0", sizeof device_.name - 1);
+  device_.node_type = IBV_NODE_CA;
+  device_.transport_type = IBV_TRANSPORT_IB;
+}
+
+std::vector<std::string> SimProvider::device_names() {
+  return {device_.name};
+}
+
+ibv_context* SimProvider::open(const std::string& name) {
+  if (name != device_.name) return fail_with<ibv_context>(ENODEV);
+  auto* context = new SimContext{};
+  context->device = &device_;
+  context->ops.post_send = &post_send;
+  context->ops.post_recv = &post_recv;
+  context->ops.post_srq_recv = &post_srq_recv;
+  context->ops.poll_cq = &poll_cq;
+  context->ops.req_notify_cq = &req_notify_cq;
+  context->cmd_fd = context->async_fd = -1;
+  context->num_comp_vectors = 1;
+  context->nic = &nic_;
+  return context;
+}
+
+int SimProvider::set_inline_recv(ibv_context* context, std::uint32_t bytes) {
+  const ClusterWire& wire = nic_.profile().wire;
+  const Bytes room = inline_receive_room(wire.family, wire.cqe_bytes);
+  if (room.value == 0) return bytes == 0 ? 0 : EOPNOTSUPP;
+  if (bytes > room.value) return EINVAL;
+  as_sim(context).inline_recv = bytes;
+  return 0;
+}
+
+int SimProvider::close(ibv_context* context) {
+  if (as_sim(context).open_objects > 0) return EBUSY;
+  delete &as_sim(context);
+  return 0;
+}
+
+int SimProvider::query_device(ibv_context*, ibv_device_attr* attr) {
+  *attr = ibv_device_attr{};
+  std::strncpy(attr->fw_ver, "simulated", sizeof attr->fw_ver - 1);
+  attr->max_mr_size = ~std::uint64_t{0};
+  attr->max_qp = kMaxQps;
+  attr->max_qp_wr = kMaxQueueDepth;
+  attr->max_sge = kMaxSge;
+  attr->max_cq = kMaxQps;
+  attr->max_cqe = kMaxCqEntries;
+  attr->max_mr = 1 << 20;
+  attr->max_pd = 1 << 16;
+  attr->max_ah = 1 << 20;
+  attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = kMostReads;
+  attr->atomic_cap = IBV_ATOMIC_HCA;
+  attr->max_srq = kMaxQps;
+  attr->max_srq_wr = kMaxQueueDepth;
+  attr->max_srq_sge = kMaxSge;
+  attr->phys_port_cnt = static_cast<std::uint8_t>(nic_.profile().wire.ports);
+  return 0;
+}
+
+int SimProvider::query_port(ibv_context*, std::uint8_t port, ibv_port_attr* attr) {
+  if (port < 1 || port > nic_.profile().wire.ports) return EINVAL;
+  *attr = ibv_port_attr{};
+  attr->state = IBV_PORT_ACTIVE;
+  attr->max_mtu = attr->active_mtu = mtu_code(nic_.profile().wire.mtu.value);
+  attr->gid_tbl_len = 1;
+  attr->pkey_tbl_len = 1;
+  attr->max_msg_sz = 1u << 31;
+  attr->lid = lid_of(nic_.node());
+  attr->sm_lid = 1;
+  attr->phys_state = 5;    // LinkUp
+  attr->active_width = 2;  // 4x
+  attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
+  return 0;
+}
+
+int SimProvider::query_gid(ibv_context*, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) {
+  if (port < 1 || port > nic_.profile().wire.ports) return EINVAL;
+  if (index > 0) return ENODATA;
+  *entry = ibv_gid_entry{};
+  entry->gid = gid_of(nic_.node(), port);
+  entry->port_num = port;
+  entry->gid_type = IBV_GID_TYPE_IB;
+  return 0;
+}
+
+ibv_pd* SimProvider::alloc_pd(ibv_context* context) {
+  auto* pd = new SimPd{};
+  pd->context = context;
+  ++as_sim(context).open_objects;
+  return pd;
+}
+
+int SimProvider::dealloc_pd(ibv_pd* pd) {
+  if (as_sim(pd).users > 0) return EBUSY;
+  --as_sim(pd->context).open_objects;
+  delete &as_sim(pd);
+  return 0;
+}
+
+ibv_mr* SimProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
+  constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+  if ((access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return fail_with<ibv_mr>(EINVAL);
+  auto* mr = new SimMr{};
+  mr->context = pd->context;
+  mr->pd = pd;
+  mr->addr = address;
+  mr->length = length;
+  mr->access = access;
+  mr->page_bits = (access & IBV_ACCESS_HUGETLB) != 0 ? kHugePageBits : kPageBits;
+  const auto begin = reinterpret_cast<std::uint64_t>(address);
+  mr->pages.resize(length == 0 ? 0 : ((begin + length - 1) >> mr->page_bits) - (begin >> mr->page_bits) + 1);
+  mr->lkey = mr->rkey = nic_.add_mr(*mr);
+  ++as_sim(pd).users;
+  return mr;
+}
+
+int SimProvider::dereg_mr(ibv_mr* mr) {
+  nic_.remove_mr(*static_cast<SimMr*>(mr));
+  --as_sim(mr->pd).users;
+  delete static_cast<SimMr*>(mr);
+  return 0;
+}
+
+ibv_cq* SimProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
+  if (entries < 1 || entries > kMaxCqEntries) return fail_with<ibv_cq>(EINVAL);
+  auto* cq = new SimCq{};
+  cq->context = context;
+  cq->cqe = static_cast<int>(std::bit_ceil(static_cast<unsigned>(entries)));
+  cq->channel = channel;
+  if (channel != nullptr) ++channel->refcnt;
+  ++as_sim(context).open_objects;
+  return cq;
+}
+
+int SimProvider::destroy_cq(ibv_cq* cq) {
+  auto* sim = static_cast<SimCq*>(cq);
+  if (sim->users > 0) return EBUSY;
+  if (cq->channel != nullptr) {
+    std::erase_if(static_cast<SimChannel*>(cq->channel)->pending, [sim](const auto& event) { return event.cq == sim; });
+    --cq->channel->refcnt;
+    cq->channel = nullptr;
+  }
+  --as_sim(cq->context).open_objects;
+  sim->arming = Arming{};
+  sim->places.resize(1);
+  retired_cqs_.emplace_back(sim);
+  return 0;
+}
+
+ibv_srq* SimProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
+  const ibv_srq_attr& asked = attr->attr;
+  if (asked.max_wr < 1 || asked.max_wr > kMaxQueueDepth || asked.max_sge > kMaxSge) return fail_with<ibv_srq>(EINVAL);
+  SimSrq* srq = srqs_.emplace_back(std::make_unique<SimSrq>()).get();
+  srq->context = pd->context;
+  srq->pd = pd;
+  srq->srq_context = attr->srq_context;
+  srq->nic = &nic_;
+  srq->queue.resize(asked.max_wr, asked.max_sge, asked.max_wr + 1, kSrqNextSegment);
+  ++as_sim(pd).users;
+  return srq;
+}
+
+int SimProvider::query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
+  const RecvQueue& queue = static_cast<SimSrq*>(srq)->queue;
+  *attr = ibv_srq_attr{.max_wr = queue.depth, .max_sge = queue.max_sge, .srq_limit = 0};
+  return 0;
+}
+
+int SimProvider::destroy_srq(ibv_srq* srq) {
+  auto* sim = static_cast<SimSrq*>(srq);
+  if (sim->users > 0) return EBUSY;
+  --as_sim(srq->pd).users;
+  return 0;
+}
+
+bool SimProvider::resolve(const ibv_ah_attr& attr, std::uint32_t* node) const {
+  if (attr.port_num < 1 || attr.port_num > nic_.profile().wire.ports) return false;
+  if (attr.is_global != 0) {
+    const std::uint64_t id = big_endian(attr.grh.dgid.global.interface_id);
+    if (id >> 8 == 0) return false;
+    *node = static_cast<std::uint32_t>((id >> 8) - 1);
+  } else {
+    if (attr.dlid == 0) return false;
+    *node = attr.dlid - 1u;
+  }
+  return *node < nic_.fabric().nodes();
+}
+
+ibv_ah* SimProvider::create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  std::uint32_t node = 0;
+  if (!resolve(*attr, &node)) return fail_with<ibv_ah>(EINVAL);
+  auto* ah = new SimAh{};
+  ah->context = pd->context;
+  ah->pd = pd;
+  ah->node = node;
+  ah->port = static_cast<std::uint8_t>(attr->port_num - 1);
+  ah->global = attr->is_global != 0;
+  ++as_sim(pd).users;
+  return ah;
+}
+
+int SimProvider::destroy_ah(ibv_ah* ah) {
+  --as_sim(ah->pd).users;
+  delete static_cast<SimAh*>(ah);
+  return 0;
+}
+
+}  // namespace verbscope::sim

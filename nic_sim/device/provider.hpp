@@ -1,0 +1,57 @@
+// The control path of a simulated node: Provider over its Nic (QPs: provider_qp.cpp). Calls take no virtual time.
+// Objects check what the kernel would: capabilities, state transitions, that children are gone before their parents.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nic_sim/nic/nic.hpp"
+#include "verbs/provider.hpp"
+
+namespace verbscope::sim {
+
+class SimProvider : public Provider {
+ public:
+  explicit SimProvider(Nic& nic);
+
+  std::vector<std::string> device_names() override;
+  ibv_context* open(const std::string& name) override;
+  int close(ibv_context* context) override;
+  int set_inline_recv(ibv_context* context, std::uint32_t bytes) override;
+  int query_device(ibv_context* context, ibv_device_attr* attr) override;
+  int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) override;
+  int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) override;
+  ibv_pd* alloc_pd(ibv_context* context) override;
+  int dealloc_pd(ibv_pd* pd) override;
+  ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
+  int dereg_mr(ibv_mr* mr) override;
+  ibv_comp_channel* create_comp_channel(ibv_context* context) override;
+  int destroy_comp_channel(ibv_comp_channel* channel) override;
+  ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) override;
+  int destroy_cq(ibv_cq* cq) override;
+  ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) override;
+  int query_srq(ibv_srq* srq, ibv_srq_attr* attr) override;
+  int destroy_srq(ibv_srq* srq) override;
+  ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) override;
+  ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) override;
+  ibv_qp_ex* qp_to_qp_ex(ibv_qp* qp) override;
+  int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) override;
+  int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) override;
+  int destroy_qp(ibv_qp* qp) override;
+  ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) override;
+  int destroy_ah(ibv_ah* ah) override;
+
+ private:
+  bool resolve(const ibv_ah_attr& attr, std::uint32_t* node) const;
+  bool acceptable(const ibv_qp_attr& attr, int mask) const;
+
+  Nic& nic_;
+  ibv_device device_{};
+  // Kept for the simulation's life: events may still name a destroyed one.
+  std::vector<std::unique_ptr<SimQp>> qps_;
+  std::vector<std::unique_ptr<SimSrq>> srqs_;
+  std::vector<std::unique_ptr<SimCq>> retired_cqs_;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,200 @@
+// The control path of QPs: sizes of their queues, states, attributes.
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include "nic_sim/device/provider.hpp"
+#include "nic_sim/device/provider_limits.hpp"
+#include "nic_sim/nic/send_layout.hpp"
+#include "verbs/qp_states.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+std::uint32_t mtu_bytes(ibv_mtu code) {
+  return 128u << code;
+}
+
+Transport transport_of(ibv_qp_type type) {
+  return type == IBV_QPT_RC ? Transport::rc : type == IBV_QPT_UC ? Transport::uc : Transport::ud;
+}
+
+void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
+  SendQueue& queue = qp.send;
+  queue.depth = std::max(cap.max_send_wr, 1u);
+  queue.max_sge = std::max(cap.max_send_sge, 1u);
+  queue.max_inline = cap.max_inline_data;
+  const SlotSize slot = send_slot(family, qp.transport, cap.max_inline_data, cap.max_send_sge);
+  queue.verbs = &transport_rules(family, qp.transport);
+  queue.slot_bytes = slot.slot;
+  queue.ring_bytes = std::bit_ceil(std::uint64_t{queue.depth} * (slot.slot > 0 ? slot.slot : slot.largest));
+  queue.ring.resize(queue.depth);
+  queue.sges = std::make_unique<ibv_sge[]>(queue.ring.size() * queue.max_sge);
+  queue.inline_data = std::make_unique<std::byte[]>(queue.ring.size() * queue.max_inline);
+}
+
+void size_recv_queue(SimQp& qp, const ibv_qp_cap& cap) {
+  if (qp.srq != nullptr) return;
+  qp.recv.resize(cap.max_recv_wr, cap.max_recv_sge, std::max(cap.max_recv_wr, 1u), Bytes(0));
+}
+
+// Removes the completions of `qp` that nobody has polled, as the drivers do when a QP is destroyed or reset.
+void clean(SimCq& cq, const SimQp& qp) {
+  std::uint64_t kept = cq.polled;
+  for (std::uint64_t i = cq.polled; i < cq.written; ++i) {
+    if (cq.at(i).qp != &qp) cq.at(kept++) = cq.at(i);
+  }
+  cq.written = kept;
+}
+
+void reset(SimQp& qp) {
+  qp.state = IBV_QPS_RESET;
+  qp.nic->requester().forget(qp);
+  qp.nic->responder().forget(qp);
+  clean(qp.send_completions(), qp);
+  clean(qp.recv_completions(), qp);
+  SendQueue& send = qp.send;
+  send.posted = send.arrived = send.next = send.done = send.freed = 0;
+  send.posted_bytes = 0;
+  RecvQueue& recv = qp.recv;
+  recv.posted = recv.fetched = recv.fetching = recv.used = recv.freed = 0;
+  ++qp.life;
+  qp.requester.reading_for_ack = qp.requester.timer_runs = false;
+  const std::uint32_t waiting_packets = qp.responder.waiting_packets;  // are still in line
+  const PacketQueue answers = qp.responder.answers;                    // go back as their data arrive
+  qp.responder = ResponderState{.unit = qp.responder.unit, .waiting_packets = waiting_packets, .answers = answers};
+  qp.results = AtomicResults{};
+}
+
+}  // namespace
+
+ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+  const ibv_qp_cap& cap = attr->cap;
+  const bool known = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_UC || attr->qp_type == IBV_QPT_UD;
+  if (!known) return fail_with<ibv_qp>(EOPNOTSUPP);
+  if (attr->send_cq == nullptr || attr->recv_cq == nullptr || cap.max_send_wr > kMaxQueueDepth ||
+      cap.max_recv_wr > kMaxQueueDepth || cap.max_send_sge > kMaxSge || cap.max_recv_sge > kMaxSge ||
+      cap.max_inline_data > nic_.profile().wire.max_inline.value) {
+    return fail_with<ibv_qp>(EINVAL);
+  }
+  SimQp& qp = *qps_.emplace_back(std::make_unique<SimQp>());
+  qp.context = pd->context;
+  qp.pd = pd;
+  qp.send_cq = attr->send_cq;
+  qp.recv_cq = attr->recv_cq;
+  qp.srq = attr->srq;
+  qp.qp_type = attr->qp_type;
+  qp.state = IBV_QPS_RESET;
+  qp.nic = &nic_;
+  qp.transport = transport_of(attr->qp_type);
+  qp.signal_all = attr->sq_sig_all != 0;
+  qp.path_mtu = static_cast<std::uint32_t>(nic_.profile().wire.mtu.value);
+  qp.caps = cap;
+  if (qp.transport != Transport::ud) qp.inline_recv = as_sim(pd->context).inline_recv;
+  size_send_queue(qp, cap, nic_.profile().wire.family);
+  size_recv_queue(qp, cap);
+  qp.qp_num = nic_.add_qp(qp);
+  ++as_sim(pd).users;
+  if (qp.srq != nullptr) ++qp.shared_queue()->users;
+  ++qp.send_completions().users;
+  ++qp.recv_completions().users;
+  return &qp;
+}
+
+// Whether the attributes are in range; nothing is changed before all are.
+bool SimProvider::acceptable(const ibv_qp_attr& attr, int mask) const {
+  const Profile& profile = nic_.profile();
+  const auto given = [mask](int flag) { return (mask & flag) != 0; };
+  std::uint32_t node = 0;
+  if (given(IBV_QP_PORT) && (attr.port_num < 1 || attr.port_num > profile.wire.ports)) return false;
+  if (given(IBV_QP_AV) && !resolve(attr.ah_attr, &node)) return false;
+  if (given(IBV_QP_PATH_MTU) && (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096 ||
+                                 mtu_bytes(attr.path_mtu) > profile.wire.mtu.value)) {
+    return false;
+  }
+  if (given(IBV_QP_MAX_QP_RD_ATOMIC) && attr.max_rd_atomic > kMostReads) return false;
+  if (given(IBV_QP_MAX_DEST_RD_ATOMIC) && attr.max_dest_rd_atomic > kMostReads) return false;
+  // Fields of five and three bits: InfiniBand Architecture Specification 1.3, volume 1, section 11.2.4.2.
+  if (given(IBV_QP_TIMEOUT) && attr.timeout > 31) return false;
+  if (given(IBV_QP_MIN_RNR_TIMER) && attr.min_rnr_timer > 31) return false;
+  if (given(IBV_QP_RETRY_CNT) && attr.retry_cnt > 7) return false;
+  return !given(IBV_QP_RNR_RETRY) || attr.rnr_retry <= 7;
+}
+
+int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
+  SimQp& qp = as_sim(verbs_qp);
+  const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp.state;
+  if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != qp.state) return EINVAL;
+  if (!may_modify(qp.qp_type, qp.state, to, mask) || !acceptable(*attr, mask)) return EINVAL;
+  if ((mask & IBV_QP_PORT) != 0) {
+    qp.port = static_cast<std::uint8_t>(attr->port_num - 1);
+    qp.attributes.port_num = attr->port_num;
+  }
+  if ((mask & IBV_QP_AV) != 0) {
+    resolve(attr->ah_attr, &qp.peer_node);
+    qp.has_grh = attr->ah_attr.is_global != 0;
+    qp.attributes.ah_attr = attr->ah_attr;
+  }
+  if ((mask & IBV_QP_PATH_MTU) != 0) {
+    qp.path_mtu = mtu_bytes(attr->path_mtu);
+    qp.attributes.path_mtu = attr->path_mtu;
+  }
+  if ((mask & IBV_QP_SQ_PSN) != 0) {
+    qp.attributes.sq_psn = attr->sq_psn;
+    qp.requester.sequence_to_post = qp.requester.sequence_unsent = attr->sq_psn;
+    qp.requester.acknowledged = attr->sq_psn - 1;
+  }
+  if ((mask & IBV_QP_QKEY) != 0) qp.attributes.qkey = qp.qkey = attr->qkey;
+  if ((mask & IBV_QP_DEST_QPN) != 0) qp.attributes.dest_qp_num = qp.peer_qp = attr->dest_qp_num;
+  if ((mask & IBV_QP_RQ_PSN) != 0) qp.attributes.rq_psn = qp.responder.expected = attr->rq_psn;
+  if ((mask & IBV_QP_ACCESS_FLAGS) != 0) qp.settings.qp_access_flags = attr->qp_access_flags;
+  if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) qp.settings.min_rnr_timer = attr->min_rnr_timer;
+  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) qp.settings.max_dest_rd_atomic = attr->max_dest_rd_atomic;
+  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) qp.settings.max_rd_atomic = attr->max_rd_atomic;
+  if ((mask & IBV_QP_TIMEOUT) != 0) qp.settings.timeout = attr->timeout;
+  if ((mask & IBV_QP_RETRY_CNT) != 0) qp.requester.retries_left = qp.settings.retry_cnt = attr->retry_cnt;
+  if ((mask & IBV_QP_RNR_RETRY) != 0) qp.requester.rnr_retries_left = qp.settings.rnr_retry = attr->rnr_retry;
+  if (to == IBV_QPS_ERR) {
+    nic_.fail_qp(qp);
+  } else if (to == IBV_QPS_RESET) {
+    reset(qp);
+  }
+  qp.state = to;
+  return 0;
+}
+
+int SimProvider::query_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
+  const SimQp& qp = as_sim(verbs_qp);
+  *attr = qp.attributes;
+  attr->qp_state = attr->cur_qp_state = qp.state;
+  attr->cap = qp.caps;
+  attr->qp_access_flags = qp.settings.qp_access_flags;
+  attr->max_rd_atomic = qp.settings.max_rd_atomic;
+  attr->max_dest_rd_atomic = qp.settings.max_dest_rd_atomic;
+  attr->timeout = qp.settings.timeout;
+  attr->retry_cnt = qp.settings.retry_cnt;
+  attr->rnr_retry = qp.settings.rnr_retry;
+  attr->min_rnr_timer = qp.settings.min_rnr_timer;
+  *init = ibv_qp_init_attr{};
+  init->send_cq = qp.send_cq;
+  init->recv_cq = qp.recv_cq;
+  init->cap = qp.caps;
+  init->qp_type = qp.qp_type;
+  init->sq_sig_all = qp.signal_all ? 1 : 0;
+  return 0;
+}
+
+int SimProvider::destroy_qp(ibv_qp* verbs_qp) {
+  SimQp& qp = as_sim(verbs_qp);
+  clean(qp.send_completions(), qp);
+  clean(qp.recv_completions(), qp);
+  qp.state = IBV_QPS_RESET;
+  nic_.remove_qp(qp);
+  --as_sim(qp.pd).users;
+  if (qp.srq != nullptr) --qp.shared_queue()->users;
+  --qp.send_completions().users;
+  --qp.recv_completions().users;
+  return 0;
+}
+
+}  // namespace verbscope::sim

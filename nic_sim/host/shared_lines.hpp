@@ -1,0 +1,45 @@
+// Cache lines that threads of one node change in turn: each change has the line for itself, and a line that another
+// core changed last has to come over first.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "nic_sim/host/thread.hpp"
+#include "nic_sim/profile/profile.hpp"
+
+namespace verbscope::sim {
+
+class SharedLines {
+ public:
+  explicit SharedLines(const HostProfile& host) : own_(host.atomic_add), transfer_(host.line_transfer) {}
+
+  // `thread` changes the word at `address` by an atomic instruction, at the time at which this returns.
+  void change(const void* address, SimThread& thread) {
+    thread.sync();
+    Line& line = line_of(address);
+    const Picos begin = std::max(thread.clock(), line.free_at);
+    const Picos cost = own_ + (line.owner == &thread ? Picos(0) : transfer_);
+    line.free_at = begin + cost;
+    line.owner = &thread;
+    thread.stall_until(begin);
+    thread.spend(cost);
+  }
+
+ private:
+  struct Line {
+    const void* address;
+    const SimThread* owner;
+    Picos free_at;
+  };
+  Line& line_of(const void* address) {
+    const auto found = std::ranges::find(lines_, address, &Line::address);
+    return found != lines_.end() ? *found : lines_.emplace_back(address, nullptr, Picos(0));
+  }
+
+  Picos own_;
+  Picos transfer_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace verbscope::sim

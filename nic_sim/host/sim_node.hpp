@@ -1,0 +1,39 @@
+// Node on the simulated cluster: the same members as HostNode (verbs/node.hpp), in virtual time.
+#pragma once
+
+#include <utility>
+
+#include "machine/node.hpp"
+#include "nic_sim/host/memory_watch.hpp"
+#include "nic_sim/host/shared_lines.hpp"
+#include "nic_sim/host/thread.hpp"
+
+namespace verbscope {
+
+class SimNode {
+ public:
+  // `look_cost`: CPU time of one look at a line of watched memory. `lines`: those that threads of the node share.
+  SimNode(sim::SimThread& thread, sim::MemoryWatch& memory, sim::SharedLines& lines, Picos look_cost)
+      : thread_(&thread), memory_(&memory), lines_(&lines), look_cost_(look_cost) {}
+  Picos now() const { return thread_->clock(); }
+  void relax() const { thread_->relax(); }
+  void relax_until(Picos when) const { thread_->relax(when); }
+  void work(Nanos cost) const { thread_->spend(cost); }
+  void watch(const void* memory, std::size_t bytes) const { memory_->add(memory, bytes, *thread_); }
+  void look(std::size_t places = 1) const { thread_->look(look_cost_ * static_cast<std::int64_t>(places)); }
+  std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
+    lines_->change(&word, *thread_);
+    return std::exchange(word, word + amount);
+  }
+  ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const;  // events.cpp
+
+ private:
+  sim::SimThread* thread_;
+  sim::MemoryWatch* memory_;
+  sim::SharedLines* lines_;
+  Picos look_cost_;
+};
+
+static_assert(Node<SimNode>);
+
+}  // namespace verbscope

@@ -1,0 +1,121 @@
+#include "nic_sim/host/thread.hpp"
+
+#include <algorithm>
+
+#include "nic_sim/nic/objects.hpp"
+
+namespace verbscope::sim {
+
+SimThread::SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, int core,
+                     std::function<void(SimThread&)> body)
+    : engine_(engine),
+      slot_(slot),
+      fiber_(engine,
+             [this, body = std::move(body)] {
+               const Running running(*this);
+               clock_ = started_ = engine_.now();
+               running_ = true;
+               body(*this);
+             }),
+      wc_buffers_(host.wc_buffers),
+      core_(core) {}
+
+void SimThread::sync() {
+  slot_.current = nullptr;
+  fiber_.wait_until(clock_);
+  slot_.current = this;
+}
+
+void SimThread::note_empty(SimCq& cq, Picos cost) {
+  if (std::find(cq.waiters.begin(), cq.waiters.end(), this) == cq.waiters.end()) cq.waiters.push_back(this);
+  if (std::find(empty_queues_.begin(), empty_queues_.end(), &cq) != empty_queues_.end()) {
+    empty_queues_.clear();  // a new pass: the one before had a result elsewhere
+    pass_ = Picos(0);
+  }
+  empty_queues_.push_back(&cq);
+  pass_ += cost;
+}
+
+void SimThread::look(Picos cost) {
+  spend(cost);
+  pass_ += cost;
+  sync();
+  looked_ = true;
+  memory_written_ = false;
+}
+
+void SimThread::end_rest(void* object, std::uint64_t) {
+  SimThread& thread = *static_cast<SimThread*>(object);
+  thread.alarm_ = Picos::max();
+  thread.wake_at(thread.engine_.now());
+}
+
+void SimThread::relax(Picos deadline) {
+  worked_ -= pass_;
+  Picos seen = Picos::max();
+  for (SimCq* cq : empty_queues_) {
+    if (cq->waiting() > 0) seen = std::min(seen, cq->at(cq->polled).visible);
+  }
+  if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // memory may come first: pass by pass
+  slot_.current = nullptr;
+  if (seen == Picos::max()) {
+    if (!nudged_ && !memory_written_ && deadline > clock_) {
+      if (deadline < alarm_) {
+        alarm_ = deadline;
+        engine_.schedule(deadline, &end_rest, this);
+      }
+      resting_ = pass_.count() == 0;
+      fell_asleep_ = clock_;
+      fiber_.park();
+      resting_ = false;
+    }
+    seen = engine_.now();
+  }
+  nudged_ = looked_ = false;
+  slot_.current = this;
+  empty_queues_.clear();
+  if (pass_.count() == 0) {
+    idle_until(seen);
+  } else if (seen > clock_) {
+    clock_ += ((seen - clock_).count() - 1) / pass_.count() * pass_;
+  }
+  pass_ = Picos(0);
+}
+
+void SimThread::sleep(Picos deadline) {
+  engine_.schedule(deadline, &end_sleep, this, ++sleeps_);
+  fell_asleep_ = clock_;
+  asleep_ = true;
+  slot_.current = nullptr;
+  fiber_.park();
+  slot_.current = this;
+  asleep_ = false;
+  idle_until(engine_.now());
+  empty_queues_.clear();
+  pass_ = Picos(0);
+  looked_ = false;
+}
+
+void SimThread::end_sleep(void* object, std::uint64_t sleep) {
+  SimThread& thread = *static_cast<SimThread*>(object);
+  if (thread.sleeps_ == sleep) thread.rouse_at(thread.engine_.now());
+}
+
+void SimThread::idle_until(Picos when) {
+  if (when <= clock_) return;
+  slept_ += when - clock_;
+  clock_ = when;
+}
+
+Picos SimThread::busy() const {
+  if (!running_) return Picos(0);
+  Picos until = clock_;
+  if (asleep_ || resting_) {
+    until = fell_asleep_;
+  } else if (!fiber_.finished()) {
+    until = std::max(clock_, engine_.now());
+  }
+  return until - started_ - slept_;
+}
+
+}  // namespace verbscope::sim

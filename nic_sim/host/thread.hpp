@@ -1,0 +1,128 @@
+// A simulated thread: a fiber pinned to a core of a node, with a clock of its own. The clock may run ahead of the
+// engine while the thread only computes; sync() lets the rest of the world catch up before the two meet.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <functional>
+#include <vector>
+
+#include "nic_sim/host/wc_buffers.hpp"
+#include "nic_sim/profile/profile.hpp"
+#include "nic_sim/time/fiber.hpp"
+
+namespace verbscope::sim {
+
+struct SimCq;
+
+// The threads of a partition: which one runs now, null while the control path runs outside of fibers.
+class SimThread;
+struct ThreadSlot {
+  SimThread* current = nullptr;
+  int unfinished = 0;
+  bool all = true;  // of the cluster: when none is left, the simulation ends
+};
+
+class alignas(64) SimThread {
+ public:
+  SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, int core, std::function<void(SimThread&)> body);
+  SimThread(const SimThread&) = delete;
+  SimThread& operator=(const SimThread&) = delete;
+
+  void start() { fiber_.resume(); }
+  int core() const { return core_; }
+
+  // From inside the thread.
+  Picos clock() const { return clock_; }
+  void spend(Picos cost) {
+    clock_ += cost;
+    worked_ += cost;
+  }
+  void stall_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
+  void sync();
+  // The thread found `cq` empty, which cost it `cost`; the queue's next completion ends a park.
+  void note_empty(SimCq& cq, Picos cost);
+  // The thread looks at memory that peers write to, which costs it `cost`: what has arrived by now is there.
+  void look(Picos cost);
+  // The thread found nothing to do in a whole pass: time passes until one of the queues noted since has something or
+  // watched memory is written or `deadline` comes, in whole passes of polling, as if it had spun: up to the start of
+  // the pass at whose end the first can be seen. A thread that polled nothing in the pass costs its core nothing
+  // meanwhile.
+  void relax(Picos deadline = Picos::max());
+
+  // The thread, which is in step with the engine (sync), sleeps until rouse_at or until `deadline` and costs its core
+  // nothing meanwhile. idle_until: neither does it up to `when`.
+  void sleep(Picos deadline);
+  void idle_until(Picos when);
+
+  // Until `lines` of the core's write-combining buffers are free.
+  void await_wc_buffers(std::uint64_t lines) {
+    if (wc_buffers_.empty_at(clock_)) return;
+    if (!wc_buffers_.known_for(lines)) sync();
+    stall_until(wc_buffers_.free_for(lines));
+  }
+  WcBuffers& wc_buffers() { return wc_buffers_; }
+
+  // From outside: something that the thread polls can be seen at `when`.
+  void wake_at(Picos when) {
+    if (!asleep_) fiber_.wake_at(when > clock_ ? when : clock_);
+  }
+  // From outside: what the thread sleeps for is there at `when`.
+  void rouse_at(Picos when) {
+    if (asleep_) fiber_.wake_at(when);
+  }
+  // From outside: what the thread's core has worked for it so far, polling included.
+  Picos busy() const;
+  // From outside: the part of it that was spent on work: not stalled, and not in passes of polling that found nothing.
+  Picos worked() const { return worked_; }
+  // From outside: memory that the thread watches was written.
+  void memory_written() {
+    memory_written_ = true;
+    wake_at(engine_.now());
+  }
+  // From outside: something changed that is no completion; the thread is not to sleep before it has looked.
+  void nudge() {
+    nudged_ = true;
+    wake_at(engine_.now());
+  }
+
+ private:
+  // The thread runs its body; ends with it, however it ends.
+  struct Running {
+    explicit Running(SimThread& t) : thread(t) { thread.slot_.current = &thread; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() {
+      ThreadSlot& slot = thread.slot_;
+      slot.current = nullptr;
+      if (--slot.unfinished == 0 && slot.all) thread.engine_.set_horizon(thread.engine_.now().count());
+    }
+    SimThread& thread;
+  };
+
+  static void end_sleep(void* thread, std::uint64_t sleep);
+  static void end_rest(void* thread, std::uint64_t);
+
+  // What every poll and post look at comes first, the fiber's own part of it too, in whole cache lines.
+  Engine& engine_;
+  ThreadSlot& slot_;
+  Picos clock_{0};
+  Picos worked_{0};
+  Picos pass_{0};               // what a pass over the empty queues costs
+  Picos alarm_ = Picos::max();  // when an event of the engine will end a rest
+  Picos fell_asleep_{0};
+  bool running_ = false;
+  bool asleep_ = false;   // until rouse_at
+  bool resting_ = false;  // in relax, without polling
+  bool nudged_ = false;
+  bool looked_ = false;          // at memory, in this pass
+  bool memory_written_ = false;  // since the last look
+  Fiber fiber_;
+  alignas(64) boost::container::small_vector<SimCq*, 1> empty_queues_;
+  WcBuffers wc_buffers_;
+  int core_;
+  Picos started_{0};
+  Picos slept_{0};
+  std::uint64_t sleeps_ = 0;
+};
+
+}  // namespace verbscope::sim

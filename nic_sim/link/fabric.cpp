@@ -1,0 +1,145 @@
+#include "nic_sim/link/fabric.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "nic_sim/nic/nic.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+constexpr std::int64_t kTellings = 8;  // at most, while what is held of a port grows to the most
+
+}  // namespace
+
+Fabric::Port::Port(Fabric& f, Nic& n, std::uint64_t seed)
+    : fabric(&f), nic(&n), engine(&n.engine()), room(f.input_buffer_), random(seed) {}
+
+Picos Fabric::way_to_switch(const Profile& profile) {
+  return std::max(profile.nic.transmit + profile.fabric.cable + profile.fabric.switch_latency, Picos(1));
+}
+
+Fabric::Fabric(Crossings& crossings, const Profile& profile, std::uint64_t seed)
+    : crossings_(crossings),
+      ports_per_node_(static_cast<std::size_t>(profile.wire.ports)),
+      input_buffer_(profile.nic.input_buffer.value),
+      transfer_time_(BytesPerSecond{profile.wire.port_rate.value * profile.fabric.port_share}),
+      to_switch_(way_to_switch(profile)),
+      most_held_(1 + static_cast<std::int64_t>(2 * to_seconds(to_switch_) * profile.wire.port_rate.value *
+                                               profile.fabric.port_share)),
+      cable_(profile.fabric.cable),
+      loss_probability_(profile.fabric.loss_probability),
+      seed_(seed) {}
+
+void Fabric::attach(Nic& nic) {
+  for (std::size_t i = 0; i < ports_per_node_; ++i) ports_.emplace_back(*this, nic, seed_ + ports_.size());
+}
+
+// A port's time is given away for no longer than a packet takes to the switch: no more than that can go on leaving when
+// the port is stopped.
+bool Fabric::may_leave(const Port& port) const {
+  return !stopped(port) && port.out.free_at() <= port.engine->now() + to_switch_;
+}
+
+void Fabric::send(Packet& packet) {
+  Port& port = source(packet);
+  if (port.waiting.empty() && may_leave(port)) return leave(port, packet);
+  if (stopped(port)) ++port.nic->counts().credit_waits;
+  port.waiting.push(packet);
+  leave_all(port);
+}
+
+void Fabric::leave(Port& port, Packet& packet) {
+  const Picos time = duration(packet);
+  const Picos end = port.out.take(port.engine->now(), time);
+  if (packet.completes) port.nic->requester().left_port(packet, end);
+  crossings_.send(packet.source_node, packet.target_node, end - time + to_switch_, &at_switch, this,
+                  as_argument(packet));
+}
+
+// What waits leaves, as far as it may, and the rest when the port has time for it.
+void Fabric::leave_all(Port& port) {
+  while (!port.waiting.empty() && may_leave(port)) leave(port, port.waiting.pop());
+  if (port.waiting.empty() || stopped(port) || port.leaves_later) return;
+  port.leaves_later = true;
+  port.engine->schedule(port.out.free_at() - to_switch_, &port_has_time, &port);
+}
+
+void Fabric::port_has_time(void* object, std::uint64_t) {
+  Port& port = *static_cast<Port*>(object);
+  port.leaves_later = false;
+  port.fabric->leave_all(port);
+}
+
+void Fabric::at_switch(void* object, std::uint64_t argument) {
+  Fabric& fabric = *static_cast<Fabric*>(object);
+  Packet& packet = as_packet(argument);
+  Port& to = fabric.target(packet);
+  if (fabric.loss_probability_ > 0 && to.random.uniform() < fabric.loss_probability_) {
+    ++to.nic->counts().dropped_by_switch;
+    to.nic->packets().give_back(packet);
+  } else if (to.held.empty() && packet.wire_bytes <= to.room) {
+    fabric.forward(to, packet);
+  } else {
+    fabric.hold(to, packet);
+  }
+}
+
+void Fabric::hold(Port& to, Packet& packet) {
+  to.held.push(packet);
+  held_changes(to, packet, packet.wire_bytes);
+}
+
+// The port that the packet came from learns of it as long after as a packet takes from there; of less than an eighth of
+// the most, with what follows.
+void Fabric::held_changes(Port& to, const Packet& packet, std::int64_t bytes) {
+  if (to.held_from.empty()) to.held_from.resize(nodes());
+  Held& held = to.held_from[packet.source_node];
+  held.now += bytes;
+  const std::int64_t news = held.now - held.told;
+  if (std::abs(news) * kTellings < most_held_ && held.now > 0) return;
+  held.told = held.now;
+  crossings_.send(packet.target_node, packet.source_node, to.engine->now() + to_switch_, &learns, &source(packet),
+                  static_cast<std::uint64_t>(news));
+}
+
+void Fabric::learns(void* object, std::uint64_t bytes) {
+  Port& port = *static_cast<Port*>(object);
+  port.held_elsewhere += static_cast<std::int64_t>(bytes);
+  port.fabric->leave_all(port);
+}
+
+void Fabric::forward(Port& to, Packet& packet) {
+  to.room -= packet.wire_bytes;
+  const Picos end = to.in.take(to.engine->now(), duration(packet));
+  to.engine->schedule(end + cable_, &at_target, this, as_argument(packet));
+}
+
+void Fabric::at_target(void* object, std::uint64_t argument) {
+  Packet& packet = as_packet(argument);
+  static_cast<Fabric*>(object)->target(packet).nic->receive(packet);
+}
+
+void Fabric::add_port_times(std::uint32_t node, UsageTimes& times) const {
+  for (std::size_t i = 0; i < ports_per_node_; ++i) {
+    const Port& port = ports_[node * ports_per_node_ + i];
+    times.ports_out.push_back(port.out.busy(port.engine->now()));
+    times.ports_in.push_back(port.in.busy(port.engine->now()));
+  }
+}
+
+void Fabric::done_with(Packet& packet) {
+  taken_in(packet);
+  target(packet).nic->packets().give_back(packet);
+}
+
+void Fabric::free_room(Port& port, std::uint64_t bytes) {
+  port.room += bytes;
+  while (!port.held.empty() && port.held.front().wire_bytes <= port.room) {
+    Packet& packet = port.held.pop();
+    held_changes(port, packet, -static_cast<std::int64_t>(packet.wire_bytes));
+    forward(port, packet);
+  }
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,101 @@
+// Ports, cables and the switch. A port of a node reaches only the same port of other nodes. Flow control is by credit:
+// a packet goes on from the switch only when the target's input buffer has room for it, so nothing is lost for want of
+// room; until then it stays in the switch. A port of which as much is held there as it sends in a way there and back
+// stops, and what cannot leave holds up what is behind it.
+#pragma once
+
+#include <vector>
+
+#include "nic_sim/link/packet.hpp"
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/profile/profile.hpp"
+#include "nic_sim/profile/random.hpp"
+#include "nic_sim/time/engine.hpp"
+#include "nic_sim/time/mailbox.hpp"
+
+namespace verbscope::sim {
+
+class Nic;
+
+class Fabric {
+ public:
+  Fabric(Crossings& crossings, const Profile& profile, std::uint64_t seed);
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  // Nodes are numbered in the order in which they are attached.
+  void attach(Nic& nic);
+
+  std::size_t nodes() const { return ports_.size() / ports_per_node_; }
+
+  // From a port's first bit to the switch's output: pipeline of the sender, cable, switch. What one node does is known
+  // at no other earlier.
+  static Picos way_to_switch(const Profile& profile);
+
+  // Sends from the packet's source by its port; the target's Nic gets it. Packet::completes: the source's requester is
+  // told when it has left.
+  void send(Packet& packet);
+
+  // Adds how long each port of a node was in use.
+  void add_port_times(std::uint32_t node, UsageTimes& times) const;
+
+  // The target has taken the packet in: its room is free again; the packet is the caller's to give back.
+  void taken_in(const Packet& packet) { free_room(target(packet), packet.wire_bytes); }
+  // The target has handled the packet: its room is free again, and so is the packet.
+  void done_with(Packet& packet);
+
+ private:
+  // Bytes that an output of the switch holds of a port: now, and as the port was told last.
+  struct Held {
+    std::int64_t now = 0;
+    std::int64_t told = 0;
+  };
+  // A node's port, and the switch's output to it.
+  struct alignas(64) Port {
+    Port(Fabric& fabric, Nic& nic, std::uint64_t seed);
+
+    Fabric* fabric;
+    Nic* nic;
+    Engine* engine;
+    SerialResource out;               // to the switch
+    PacketQueue waiting;              // to leave
+    std::int64_t held_elsewhere = 0;  // bytes that left here and are held in the switch, as is known here
+    bool leaves_later = false;        // an event will let packets leave
+    SerialResource in;                // from the switch
+    std::uint64_t room;               // bytes of input buffer without a packet or a promise
+    PacketQueue held;                 // in the switch, for want of room
+    std::vector<Held> held_from;      // of these, by node
+    Random random;
+  };
+
+  static void at_switch(void* fabric, std::uint64_t packet);
+  static void at_target(void* fabric, std::uint64_t packet);
+  static void learns(void* port, std::uint64_t bytes);
+  static void port_has_time(void* port, std::uint64_t);
+  Port& port_of(std::uint32_t node, std::uint8_t port) { return ports_[node * ports_per_node_ + port]; }
+  Port& source(const Packet& packet) { return port_of(packet.source_node, packet.port); }
+  Port& target(const Packet& packet) { return port_of(packet.target_node, packet.port); }
+  bool stopped(const Port& port) const { return port.held_elsewhere >= most_held_; }
+  bool may_leave(const Port& port) const;
+  void leave(Port& port, Packet& packet);
+  void leave_all(Port& port);
+  void hold(Port& to, Packet& packet);
+  void held_changes(Port& to, const Packet& packet, std::int64_t bytes);
+  void forward(Port& to, Packet& packet);
+  void free_room(Port& port, std::uint64_t bytes);
+  Picos duration(const Packet& packet) const { return transfer_time_(Bytes(packet.wire_bytes)); }
+
+  Crossings& crossings_;
+  std::size_t ports_per_node_;
+  std::uint64_t input_buffer_;
+  TransferTime transfer_time_;  // at the rate that packets can have
+  Picos to_switch_;
+  std::int64_t most_held_;  // bytes of a port in the switch
+  Picos cable_;
+  double loss_probability_;
+  std::uint64_t seed_;
+  std::vector<Port> ports_;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,97 @@
+// What travels between NICs, and where the bytes are meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "common/units.hpp"
+#include "wire/wqe.hpp"
+
+namespace verbscope::sim {
+
+struct alignas(64) Packet {
+  enum class Kind : std::uint8_t {
+    request,
+    ack,
+    nak_sequence,
+    nak_receiver_not_ready,
+    nak_invalid,
+    nak_access,
+    nak_operation,
+    read_response,
+    atomic_response
+  };
+
+  Packet* next = nullptr;  // in whichever queue holds it
+  Kind kind = Kind::request;
+  Verb verb = Verb::send;  // of a request
+  Transport transport = Transport::rc;
+  bool first = true;  // of its message
+  bool last = true;
+  bool has_immediate = false;
+  bool has_grh = false;
+  bool solicited = false;
+  bool kept = false;       // a request whose payload is on its way to memory: given back when it is there
+  bool counted = false;    // a response that ends one of the responder's reads
+  bool completes = false;  // its work request is done, and signaled, when it has left the port
+  std::uint8_t port = 0;   // index from 0; the same on both sides
+  std::uint8_t pool = 0;   // that it was taken from
+  std::uint16_t life = 0;  // SimQp::life of the sender's QP
+  std::uint32_t source_node = 0;
+  std::uint32_t target_node = 0;
+  std::uint32_t source_qp = 0;
+  std::uint32_t target_qp = 0;
+  std::uint32_t sequence = 0;  // PSN, not wrapped to 24 bits
+  std::uint32_t immediate = 0;
+  std::uint32_t qkey = 0;
+  std::uint32_t payload = 0;     // bytes
+  std::uint32_t wire_bytes = 0;  // payload, padding, headers and CRCs
+  std::uint32_t reads_left = 0;  // payload reads of the sender's NIC that are not back
+  std::uint32_t offset = 0;      // of the payload in its message
+  std::uint64_t wqe = 0;         // the sender's work request
+  // Of WRITE, READ and atomics: RETH and AtomicETH. The simulator repeats them in each packet of a WRITE.
+  std::uint64_t remote_address = 0;  // of the whole message
+  std::uint32_t rkey = 0;
+  std::uint32_t length = 0;   // of the whole message, bytes
+  std::uint64_t operand = 0;  // what is added or swapped in; in an atomic response, what was there before
+  std::uint64_t compare = 0;
+  std::byte* data = nullptr;  // `payload` bytes
+
+ private:
+  friend class PacketPool;
+  static constexpr std::size_t kOwnBytes = 192;
+  std::unique_ptr<std::byte[]> large_;  // kept with the packet once it was needed
+  std::byte own_[kOwnBytes];            // begins with a cache line
+};
+
+static_assert(sizeof(Packet) == 2 * 64 + 192, "two cache lines in front of the bytes of its own");
+
+// First in, first out, through Packet::next.
+class PacketQueue {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  Packet& front() const { return *first_; }
+  void push(Packet& packet) {
+    packet.next = nullptr;
+    (first_ == nullptr ? first_ : last_->next) = &packet;
+    last_ = &packet;
+  }
+  Packet& pop() {
+    Packet& packet = *first_;
+    first_ = packet.next;
+    return packet;
+  }
+  // Empties the queue: its first packet, and `rest` linked behind its last; there is one.
+  Packet* in_front_of(Packet* rest) {
+    last_->next = rest;
+    return std::exchange(first_, nullptr);
+  }
+
+ private:
+  Packet* first_ = nullptr;
+  Packet* last_ = nullptr;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,155 @@
+#include "nic_sim/link/pcie_bus.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace verbscope::sim {
+namespace {
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+// Steps are powers of two and given by their exponents: a division by a number that the compiler does not know is slow.
+int bits_of(Bytes step) {
+  return std::countr_zero(step.value);
+}
+constexpr int kLineBits = std::countr_zero(kCacheLine.value);
+
+// How many pieces [address, address + bytes) falls into when it is cut at multiples of a step.
+std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, int step_bits) {
+  return ((address + bytes - 1) >> step_bits) - (address >> step_bits) + 1;
+}
+
+// How many steps `bytes` take, the last of them perhaps not whole.
+std::uint64_t steps(std::uint64_t bytes, int step_bits) {
+  return (bytes + (std::uint64_t{1} << step_bits) - 1) >> step_bits;
+}
+
+}  // namespace
+
+PcieBus::PcieBus(Engine& engine, const Profile& profile, std::uint64_t seed)
+    : engine_(engine),
+      link_(profile.wire.pcie),
+      mps_bits_(bits_of(link_.mps)),
+      mrrs_bits_(bits_of(link_.mrrs)),
+      rcb_bits_(bits_of(link_.rcb)),
+      host_(profile.host),
+      transfer_time_(BytesPerSecond{profile.wire.pcie.bandwidth().value * profile.link.tlp_share}),
+      propagation_(profile.link.propagation),
+      mmio_gap_(profile.link.mmio_gap),
+      credit_window_(duration(profile.link.posted_credits.value)),
+      tags_(profile.link.read_tags),
+      free_tags_(tags_),
+      random_(seed),
+      free_read_(kNone),
+      first_waiting_(kNone),
+      last_waiting_(kNone) {}
+
+void PcieBus::count_to_nic(std::uint64_t header, std::uint64_t payload) {
+  counts_.bytes_to_nic += header + payload;
+  counts_.payload_bytes_to_nic += payload;
+}
+
+void PcieBus::count_to_host(std::uint64_t header, std::uint64_t payload) {
+  counts_.bytes_to_host += header + payload;
+  counts_.payload_bytes_to_host += payload;
+}
+
+void PcieBus::dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Action done, void* object,
+                       std::uint64_t argument) {
+  std::uint32_t index = free_read_;
+  if (index == kNone) {
+    index = static_cast<std::uint32_t>(reads_.size());
+    reads_.emplace_back();
+  } else {
+    free_read_ = reads_[index].next;
+  }
+  // A read that wants more tags than there are takes all of them: its requests follow one another.
+  const std::uint64_t tags = std::min(steps(bytes, mrrs_bits_), tags_);
+  reads_[index] = Read{address, bytes, tags, done, object, argument, kNone};
+  if (first_waiting_ == kNone && tags <= free_tags_) {
+    start(index);
+  } else {
+    (first_waiting_ == kNone ? first_waiting_ : reads_[last_waiting_].next) = index;
+    last_waiting_ = index;
+  }
+}
+
+void PcieBus::start(std::uint32_t index) {
+  const Read& read = reads_[index];
+  free_tags_ -= read.tags;
+  tags_held_ -= engine_.now() * static_cast<std::int64_t>(read.tags);
+  const std::uint64_t requests = steps(read.bytes, mrrs_bits_);
+  const std::uint64_t header = requests * link_.request_header.value;
+  counts_.tlps_to_host += requests;
+  counts_.dma_read_lines += pieces(read.address, read.bytes, kLineBits);
+  count_to_host(header, 0);
+  const Picos sent = to_host_.take(engine_.now(), duration(header));
+  Picos latency = host_.memory_read;
+  if (host_.memory_read_jitter.count() > 0) {
+    latency +=
+        Picos(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(host_.memory_read_jitter.count()))));
+  }
+  if (host_.slow_read_probability > 0 && random_.uniform() < host_.slow_read_probability)
+    latency += host_.slow_read_extra;
+  engine_.schedule(sent + propagation_ + latency, &at_memory, this, index);
+}
+
+void PcieBus::at_memory(void* object, std::uint64_t index) {
+  PcieBus& bus = *static_cast<PcieBus*>(object);
+  const Read& read = bus.reads_[index];
+  // Each request is answered by itself.
+  std::uint64_t completions = 0;
+  for (std::uint64_t done = 0; done < read.bytes; done += bus.link_.mrrs.value) {
+    const std::uint64_t asked = std::min(read.bytes - done, bus.link_.mrrs.value);
+    completions += pieces(read.address + done, asked, bus.rcb_bits_);
+  }
+  const std::uint64_t header = completions * bus.link_.completion_header.value;
+  bus.counts_.tlps_to_nic += completions;
+  bus.count_to_nic(header, read.bytes);
+  const Picos sent = bus.to_nic_.take(bus.engine_.now(), bus.duration(header + read.bytes));
+  bus.engine_.schedule(sent + bus.propagation_, &completed, &bus, index);
+}
+
+void PcieBus::completed(void* object, std::uint64_t index) {
+  PcieBus& bus = *static_cast<PcieBus*>(object);
+  const Read read = bus.reads_[index];
+  bus.reads_[index].next = bus.free_read_;
+  bus.free_read_ = static_cast<std::uint32_t>(index);
+  bus.free_tags_ += read.tags;
+  bus.tags_held_ += bus.engine_.now() * static_cast<std::int64_t>(read.tags);
+  while (bus.first_waiting_ != kNone && bus.reads_[bus.first_waiting_].tags <= bus.free_tags_) {
+    const std::uint32_t next = bus.first_waiting_;
+    bus.first_waiting_ = bus.reads_[next].next;
+    bus.start(next);
+  }
+  read.done(read.object, read.argument);
+}
+
+Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t requests = steps(bytes, mps_bits_);
+  const std::uint64_t header = requests * link_.request_header.value;
+  const std::uint64_t touched = pieces(address, bytes, kLineBits);
+  const std::uint64_t first_whole = steps(address, kLineBits);
+  const std::uint64_t end_whole = (address + bytes) >> kLineBits;
+  const std::uint64_t whole = end_whole > first_whole ? end_whole - first_whole : 0;
+  counts_.tlps_to_host += requests;
+  counts_.dma_write_full_lines += whole;
+  counts_.dma_write_partial_lines += touched - whole;
+  count_to_host(header, bytes);
+  return to_host_.take(engine_.now(), duration(header + bytes)) + write_latency();
+}
+
+Picos PcieBus::posted_credit_at() const {
+  return std::max(engine_.now(), to_host_.free_at() - credit_window_);
+}
+
+Picos PcieBus::mmio_write(std::uint64_t bytes) {
+  (bytes == kCacheLine.value ? counts_.mmio_wc_lines : counts_.mmio_doorbells) += 1;
+  counts_.tlps_to_nic += 1;
+  count_to_nic(link_.request_header.value, bytes);
+  const Picos time = duration(link_.request_header.value + bytes) + mmio_gap_;
+  mmio_busy_ += time;
+  return to_nic_.take(engine_.now(), time);
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,105 @@
+// The PCIe link between a host and its NIC, with the root complex at the host's end: two directions, each a serial
+// resource of TLPs; memory reads that wait for a tag, for memory, and for their completions; posted writes; MMIO.
+// Every TLP is counted where it is sent. Counts and times follow from the TLPs that it makes, one by one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/pcie_events.hpp"
+#include "nic_sim/profile/profile.hpp"
+#include "nic_sim/profile/random.hpp"
+#include "nic_sim/time/engine.hpp"
+
+namespace verbscope::sim {
+
+// A resource that serves one user at a time in the order of asking.
+class SerialResource {
+ public:
+  // Occupies it for `duration` from `now` or from when it is free; yields the end.
+  Picos take(Picos now, Picos duration) {
+    free_at_ = (now > free_at_ ? now : free_at_) + duration;
+    busy_ += duration;
+    return free_at_;
+  }
+  Picos free_at() const { return free_at_; }
+  // How long it has been in use up to `now`.
+  Picos busy(Picos now) const { return free_at_ > now ? busy_ - (free_at_ - now) : busy_; }
+
+ private:
+  Picos free_at_{0};
+  Picos busy_{0};
+};
+
+class PcieBus {
+ public:
+  PcieBus(Engine& engine, const Profile& profile, std::uint64_t seed);
+  PcieBus(const PcieBus&) = delete;
+  PcieBus& operator=(const PcieBus&) = delete;
+
+  // NIC: reads `bytes` from host memory at `address` (only its place within lines and RCBs matters); `done` runs when
+  // the last completion is at the NIC.
+  void dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Action done, void* object, std::uint64_t argument);
+
+  // NIC: writes to host memory; yields when the bytes can be seen there. Order is kept.
+  Picos dma_write(std::uint64_t address, std::uint64_t bytes);
+
+  // What a write takes at least until its bytes can be seen.
+  Picos write_latency() const { return propagation_ + host_.memory_write; }
+
+  // NIC: when a unit that has just written may go on; now unless its posted writes have run out of credits.
+  Picos posted_credit_at() const;
+
+  // CPU: one MMIO write of `bytes` (a 64-byte line, or a doorbell); yields when it has left for the link. It is at the
+  // NIC `propagation` later.
+  Picos mmio_write(std::uint64_t bytes);
+
+  Picos propagation() const { return propagation_; }
+  const PcieCounts& counts() const { return counts_; }
+  Picos busy_to_nic() const { return to_nic_.busy(engine_.now()); }
+  Picos busy_to_host() const { return to_host_.busy(engine_.now()); }
+  Picos busy_by_mmio() const { return mmio_busy_; }
+  // The time that tags were held so far, summed over tags.
+  Picos tags_held() const { return tags_held_ + engine_.now() * static_cast<std::int64_t>(tags_ - free_tags_); }
+
+ private:
+  struct Read {
+    std::uint64_t address;
+    std::uint64_t bytes;
+    std::uint64_t tags;
+    Engine::Action done;
+    void* object;
+    std::uint64_t argument;
+    std::uint32_t next;  // free or waiting
+  };
+
+  static void at_memory(void* bus, std::uint64_t read);
+  static void completed(void* bus, std::uint64_t read);
+  void start(std::uint32_t read);
+  Picos duration(std::uint64_t bytes) const { return transfer_time_(Bytes(bytes)); }
+  void count_to_nic(std::uint64_t header, std::uint64_t payload);
+  void count_to_host(std::uint64_t header, std::uint64_t payload);
+
+  Engine& engine_;
+  PcieLink link_;
+  int mps_bits_, mrrs_bits_, rcb_bits_;  // binary logarithms of its sizes
+  HostProfile host_;
+  TransferTime transfer_time_;
+  Picos propagation_;
+  Picos mmio_gap_;
+  Picos credit_window_;  // how long the link takes to drain all posted credits
+  std::uint64_t tags_;
+  std::uint64_t free_tags_;
+  Random random_;
+  SerialResource to_nic_;
+  SerialResource to_host_;
+  Picos mmio_busy_{0};
+  Picos tags_held_{0};  // less the present for each tag that is held
+  PcieCounts counts_;
+  std::vector<Read> reads_;
+  std::uint32_t free_read_;
+  std::uint32_t first_waiting_;  // reads without tags, in order, linked through Read::next
+  std::uint32_t last_waiting_;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,205 @@
+// The verbs objects of a simulated device. Each derives from its libibverbs structure, so that a program's pointers
+// lead straight to it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/units.hpp"
+#include "nic_sim/device/builder.hpp"
+#include "nic_sim/host/thread.hpp"
+#include "nic_sim/link/packet.hpp"
+#include "nic_sim/nic/cache_place.hpp"
+#include "nic_sim/nic/events.hpp"
+#include "nic_sim/nic/qp_sides.hpp"
+#include "nic_sim/nic/ring.hpp"
+#include "nic_sim/nic/work_queues.hpp"
+#include "wire/wqe.hpp"
+
+namespace verbscope::sim {
+
+class Nic;
+
+struct SimContext : ibv_context {
+  Nic* nic;
+  std::uint32_t inline_recv;  // bytes, for QPs that are made from now on
+  int open_objects;
+};
+
+struct SimPd : ibv_pd {
+  int users;
+};
+
+// Where one page of a registered region is: an entry of the NIC's translation cache, when it is there.
+struct Translation {
+  CachePlace place;
+  static constexpr std::uint32_t bytes = 8;  // MTT entry: rdma-core 44 and the mlx4, mlx5 kernel drivers
+};
+
+struct SimMr : ibv_mr {
+  int access;
+  int page_bits = 12;
+  std::vector<Translation> pages;
+  // Whether [address, address + bytes) lies inside.
+  bool holds(std::uint64_t address, std::uint64_t bytes) const {
+    const auto begin = reinterpret_cast<std::uint64_t>(addr);
+    return address >= begin && bytes <= length && address - begin <= length - bytes;
+  }
+};
+
+struct SimAh : ibv_ah {
+  std::uint32_t node;
+  std::uint8_t port;  // index from 0
+  bool global;
+};
+
+// One entry of a completion queue, and when the program can see it.
+struct alignas(64) Completion {
+  Picos visible;
+  std::uint64_t wr_id;
+  SimQp* qp;
+  std::uint64_t index;  // of the work request in its queue: polling frees all up to it
+  ibv_wc_status status;
+  ibv_wc_opcode opcode;
+  std::uint32_t bytes;
+  std::uint32_t immediate;
+  std::uint32_t source_qp;
+  std::uint16_t source_lid;  // of the port that sent it
+  unsigned flags;
+  bool of_send;
+  bool solicited = false;  // the sender asked for an event
+};
+
+// Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
+struct SimCq : ibv_cq {
+  // What every completion and every poll look at, in one cache line apart from libibverbs' locks (two members stand in
+  // the padding of the ring).
+  alignas(64) boost::container::small_vector<SimThread*, 1> waiters;  // threads that poll it
+  std::uint64_t written = 0;
+  std::uint64_t polled = 0;
+  [[no_unique_address]] Ring<Completion> places;
+  bool overrun = false;
+  Arming arming;
+
+  int users = 0;  // QPs, counted once for each queue
+
+  std::uint64_t waiting() const { return written - polled; }
+  Completion& at(std::uint64_t n) { return places[n]; }
+
+  // For the next one that is written. There must be room.
+  Completion& next_place() {
+    if (waiting() == places.size()) grow();
+    return at(written++);
+  }
+  void grow() {
+    Ring<Completion> more(places.size() * 2);
+    for (std::uint64_t n = polled; n < written; ++n) more[n] = at(n);
+    std::swap(places, more);
+  }
+};
+
+// What the QP-context cache holds: one side's state of a QP.
+struct QpContext {
+  CachePlace place;
+  std::uint32_t bytes = 0;
+};
+
+struct SimSrq : ibv_srq {
+  Nic* nic;
+  RecvQueue queue;
+  int users = 0;
+};
+
+// The attributes of a QP that its data path asks for, by their names in ibv_qp_attr.
+struct QpSettings {
+  unsigned qp_access_flags = 0;
+  std::uint8_t max_rd_atomic = 0;
+  std::uint8_t max_dest_rd_atomic = 0;
+  std::uint8_t timeout = 0;
+  std::uint8_t retry_cnt = 0;
+  std::uint8_t rnr_retry = 0;
+  std::uint8_t min_rnr_timer = 0;
+};
+
+// What every event looks at stands together in whole cache lines, what few do in front of it, beside libibverbs' locks,
+// and at the end: simulations of many QPs wait for memory.
+struct alignas(64) SimQp : ibv_qp {
+  ibv_qp_cap caps;
+  std::unique_ptr<Builder> builder;  // of a QP that was made for ibv_wr_*
+  alignas(64) Nic* nic;
+  QpContext requester_context;
+  QpContext responder_context;
+  std::uint32_t qkey = 0;
+  std::uint32_t path_mtu = 0;
+  std::uint32_t peer_node = 0;
+  std::uint32_t peer_qp = 0;
+  std::uint32_t inline_recv = 0;  // bytes that a CQE may carry in the place of a payload write
+  std::uint16_t life = 0;         // counts resets: what was under way before one comes to nothing
+  Transport transport;
+  bool signal_all;
+  bool has_grh = false;
+  std::uint8_t port = 0;  // index from 0
+  QpSettings settings;
+  SendQueue send;
+  RequesterState requester;
+  ResponderState responder;
+  ReadsUnderWay reads;
+  RecvQueue recv;
+  AtomicResults results;
+  std::vector<ibv_sge> srq_sges;  // of the RECV that was taken from the shared queue
+  ibv_qp_attr attributes;         // the others as modify_qp left them, for query_qp
+
+  SimSrq* shared_queue() const { return static_cast<SimSrq*>(srq); }
+  RecvQueue& recv_queue() { return srq == nullptr ? recv : shared_queue()->queue; }
+  SimCq& send_completions() const { return *static_cast<SimCq*>(send_cq); }
+  SimCq& recv_completions() const { return *static_cast<SimCq*>(recv_cq); }
+};
+
+// Whether it takes requests.
+inline bool receiving(const SimQp& qp) {
+  return qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS;
+}
+
+// Bytes in front of the payload in a RECV.
+inline std::uint32_t grh_room(const SimQp& qp) {
+  return qp.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;
+}
+
+inline SimContext& as_sim(ibv_context* context) {
+  return *static_cast<SimContext*>(context);
+}
+inline SimPd& as_sim(ibv_pd* pd) {
+  return *static_cast<SimPd*>(pd);
+}
+inline SimQp& as_sim(ibv_qp* qp) {
+  return *static_cast<SimQp*>(qp);
+}
+
+// What events carry: a QP as their object, a packet as their argument.
+inline SimQp& as_qp(void* object) {
+  return *static_cast<SimQp*>(object);
+}
+inline Packet& as_packet(std::uint64_t argument) {
+  return *reinterpret_cast<Packet*>(argument);
+}
+inline std::uint64_t as_argument(Packet& packet) {
+  return reinterpret_cast<std::uint64_t>(&packet);
+}
+
+// Arguments of events that only matter in the life of the QP in which they were scheduled.
+inline std::uint64_t in_life(std::uint16_t life, std::uint64_t value) {
+  return value << 16 | life;
+}
+inline bool in_this_life(const SimQp& qp, std::uint64_t argument) {
+  return static_cast<std::uint16_t>(argument) == qp.life;
+}
+inline std::uint64_t without_life(std::uint64_t argument) {
+  return argument >> 16;
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,99 @@
+// What the two sides of a QP remember in the NIC: the requester's, which sends requests and gets answers, and the
+// responder's, which gets requests and answers.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "common/units.hpp"
+#include "nic_sim/link/packet.hpp"
+#include "nic_sim/nic/work_queues.hpp"
+
+namespace verbscope::sim {
+
+// READs and atomics under way, by work request, in order. Adapters allow 16 of a QP at once.
+inline constexpr std::uint32_t kMostReads = 16;
+struct ReadsUnderWay {
+  std::uint64_t begun = 0;
+  std::uint64_t ended = 0;
+  std::array<std::uint64_t, kMostReads> wqes{};
+
+  std::uint64_t count() const { return begun - ended; }
+  std::uint64_t oldest() const { return wqes[ended % kMostReads]; }
+  std::uint64_t newest() const { return wqes[(begun - 1) % kMostReads]; }
+  void begin(std::uint64_t wqe) {
+    if (count() == 0) begun = ended = 0;  // few at a time stay in one cache line
+    wqes[begun++ % kMostReads] = wqe;
+  }
+  // Those from work request `wqe` on will be asked for again.
+  void forget_from(std::uint64_t wqe) {
+    while (count() > 0 && newest() >= wqe) --begun;
+  }
+};
+
+// What the requester's side of a QP remembers.
+struct RequesterState {
+  int unit = 0;
+  bool queued = false;                 // in its unit's line
+  bool waiting = false;                // for a WQE that is read again
+  bool waits_for_rnr = false;          // for an RNR timer,
+  std::uint8_t rnr_waits = 0;          // the last of so many: others are void
+  std::uint32_t packet_of_next = 0;    // packets of the WQE at `next` that are sent
+  std::uint32_t sequence_to_post = 0;  // PSN of the next work request that is posted
+  std::uint32_t sequence_unsent = 0;   // the first that was never sent
+  std::uint32_t acknowledged = 0;      // PSN that the peer has confirmed last
+  Picos progress_at{0};                // the last time that something was sent first or acknowledged
+  int retries_left = 0;
+  int rnr_retries_left = 0;
+  SimQp* next_in_line = nullptr;
+  PacketQueue unsent;               // packets in order, those whose payload is still being read among them
+  PacketQueue answers;              // responses that are not handled yet, and acknowledgements behind them
+  std::uint32_t answers_ready = 0;  // the unit has had its time for so many of them
+  bool asked_again = false;         // for a response that was lost; nothing has come since
+  bool reading_for_ack = false;     // a WQE is read again to complete it; answers wait
+  bool timer_runs = false;
+
+  bool must_wait() const { return waiting || waits_for_rnr; }
+};
+
+// The responder's last results of atomics, kept for repeated requests.
+struct AtomicResults {
+  struct Result {
+    std::uint32_t sequence;
+    std::uint64_t value;
+  };
+  std::uint64_t kept = 0;
+  std::array<Result, kMostReads> results{};
+
+  void keep(std::uint32_t sequence, std::uint64_t value) { results[kept++ % kMostReads] = {sequence, value}; }
+  // Null when it is not kept any more.
+  const Result* find(std::uint32_t sequence) const {
+    const auto* end = results.data() + std::min<std::uint64_t>(kept, kMostReads);
+    const auto* result = std::find_if(results.data(), end, [=](const Result& r) { return r.sequence == sequence; });
+    return result == end ? nullptr : result;
+  }
+};
+
+// What the responder's side of a QP remembers.
+struct ResponderState {
+  int unit = 0;
+  std::uint32_t expected = 0;         // PSN
+  std::uint32_t offset = 0;           // bytes of the present message that have arrived
+  bool dropping = false;              // UC: the rest of a message that lost a packet
+  bool nak_sent = false;              // one NAK per gap
+  std::uint32_t waiting_packets = 0;  // of this QP in the unit's line
+  std::uint32_t unacknowledged = 0;   // messages since the last ACK
+  PacketQueue answers;                // in order, those whose data are still being read among them
+  std::uint32_t reads = 0;            // READs and atomics that are not answered yet
+  std::uint32_t atomics = 0;          // that have not written yet
+  // The RECV of the present message.
+  bool has_recv = false;
+  RecvWqe recv{};
+  std::uint64_t recv_index = 0;
+  const ibv_sge* recv_sges = nullptr;
+};
+
+}  // namespace verbscope::sim

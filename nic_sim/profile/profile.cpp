@@ -1,0 +1,153 @@
+#include "nic_sim/profile/profile.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "common/json.hpp"
+#include "common/paths.hpp"
+
+namespace verbscope {
+namespace {
+
+// Reads the parameters of one section; every parameter must be there, none may be unknown.
+class Section {
+ public:
+  Section(JsonFields& file, const std::string& name)
+      : where_(file.where() + ": " + name), fields_(file.at(name), where_) {}
+
+  double number(const std::string& key, double least, double most) {
+    const double value = json_value<double>(read_parameter(fields_, key, where_), where_ + ": " + key);
+    if (value < least || value > most)
+      fields_.fail_key(key, fmt::format("{} is not from {} to {}", value, least, most));
+    return value;
+  }
+  Picos time(const std::string& key) {
+    return Picos(std::llround(number(key, 0, 1e9) * 1e3));  // a key in ns
+  }
+  Bytes bytes(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count(key, 1 << 30))); }
+  int count(const std::string& key, int most) { return whole(key, 1, most); }
+  int small_number(const std::string& key, int most) { return whole(key, 0, most); }
+  void done() const { fields_.reject_unknown(); }
+
+ private:
+  int whole(const std::string& key, int least, int most) {
+    const int value = json_value<int>(read_parameter(fields_, key, where_), where_ + ": " + key);
+    if (value < least || value > most) {
+      fields_.fail_key(key, fmt::format("{} is not from {} to {}", value, least, most));
+    }
+    return value;
+  }
+
+  std::string where_;
+  JsonFields fields_;
+};
+
+HostProfile read_host(JsonFields& file) {
+  Section s(file, "host");
+  HostProfile host{.cores = s.count("cores", 1024),
+                   .post_call = s.time("post_call_ns"),
+                   .post_wqe = s.time("post_wqe_ns"),
+                   .wc_line = s.time("wc_line_ns"),
+                   .doorbell = s.time("doorbell_ns"),
+                   .poll_call = s.time("poll_call_ns"),
+                   .poll_cqe = s.time("poll_cqe_ns"),
+                   .poll_memory = s.time("poll_memory_ns"),
+                   .atomic_add = s.time("atomic_add_ns"),
+                   .line_transfer = s.time("line_transfer_ns"),
+                   .event_wakeup = s.time("event_wakeup_ns"),
+                   .post_recv_call = s.time("post_recv_call_ns"),
+                   .post_recv_wqe = s.time("post_recv_wqe_ns"),
+                   .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", HostProfile::kMostWcBuffers)),
+                   .memory_read = s.time("memory_read_ns"),
+                   .memory_read_jitter = s.time("memory_read_jitter_ns"),
+                   .slow_read_probability = s.number("slow_read_probability", 0, 1),
+                   .slow_read_extra = s.time("slow_read_extra_ns"),
+                   .memory_write = s.time("memory_write_ns")};
+  s.done();
+  return host;
+}
+
+LinkProfile read_link(JsonFields& file) {
+  Section s(file, "link");
+  LinkProfile link{.tlp_share = s.number("tlp_share", 0.01, 1),
+                   .mmio_gap = s.time("mmio_gap_ns"),
+                   .propagation = s.time("propagation_ns"),
+                   .read_tags = static_cast<std::uint64_t>(s.count("read_tags", 1024)),
+                   .posted_credits = s.bytes("posted_credits_bytes")};
+  s.done();
+  return link;
+}
+
+NicProfile read_nic(JsonFields& file) {
+  Section s(file, "nic");
+  NicProfile nic{.requester_units = s.count("requester_units", 1024),
+                 .front_end = s.time("front_end_ns"),
+                 .doorbell_wqe = s.time("doorbell_wqe_ns"),
+                 .blueflame_wqe = s.time("blueflame_wqe_ns"),
+                 .wqe_block = s.time("wqe_block_ns"),
+                 .next_packet = s.time("next_packet_ns"),
+                 .handle_ack = s.time("handle_ack_ns"),
+                 .handle_response = s.time("handle_response_ns"),
+                 .responder_units = s.count("responder_units", 1024),
+                 .receive_packet = s.time("receive_packet_ns"),
+                 .receive_dma = s.time("receive_dma_ns"),
+                 .atomic_packet = s.time("atomic_packet_ns"),
+                 .atomic_operation = s.time("atomic_operation_ns"),
+                 .atomic_slots = static_cast<std::uint64_t>(s.count("atomic_slots", 1 << 20)),
+                 .atomic_slot_lowest_bit = s.small_number("atomic_slot_lowest_bit", 32),
+                 .transmit = s.time("transmit_ns"),
+                 .wqe_cache = s.bytes("wqe_cache_bytes"),
+                 .wqe_fetch_ahead = s.bytes("wqe_fetch_ahead_bytes"),
+                 .qp_context = s.bytes("qp_context_bytes"),
+                 .qp_responder_context = s.bytes("qp_responder_context_bytes"),
+                 .qp_context_cache = s.bytes("qp_context_cache_bytes"),
+                 .translation_cache = s.bytes("translation_cache_bytes"),
+                 .input_buffer = s.bytes("input_buffer_bytes"),
+                 .ack_coalescing = s.count("ack_coalescing_messages", 1024)};
+  s.done();
+  return nic;
+}
+
+FabricProfile read_fabric(JsonFields& file) {
+  Section s(file, "fabric");
+  FabricProfile fabric{.cable = s.time("cable_ns"),
+                       .switch_latency = s.time("switch_ns"),
+                       .port_share = s.number("port_share", 0.01, 1),
+                       .loss_probability = s.number("loss_probability", 0, 1)};
+  s.done();
+  return fabric;
+}
+
+}  // namespace
+
+Profile load_profile(const std::string& name) {
+  const std::filesystem::path path = find_config("clusters", name);
+  const Json json = read_json_file(path);
+  ClusterWire wire = read_cluster_wire(json, path.string());
+  JsonFields file(json, path.string());
+  Profile profile{.name = wire.name,
+                  .wire = wire,
+                  .host = read_host(file),
+                  .link = read_link(file),
+                  .nic = read_nic(file),
+                  .fabric = read_fabric(file)};
+  if (profile.nic.input_buffer < profile.wire.mtu + Bytes(256)) {
+    fail("{}: nic: key \"input_buffer_bytes\": must hold a packet of the MTU and its headers", path.string());
+  }
+  if (!std::has_single_bit(profile.nic.atomic_slots)) {
+    fail("{}: nic: key \"atomic_slots\": {} is not a power of two", path.string(), profile.nic.atomic_slots);
+  }
+  return profile;
+}
+
+int receivers_needed(const Profile& profile) {
+  const NicProfile& nic = profile.nic;
+  const auto ns = [](Picos t) { return static_cast<double>(t.count()); };
+  const double quickest_send = std::min(ns(nic.doorbell_wqe), ns(nic.blueflame_wqe)) + ns(nic.wqe_block);
+  const double slowest_receive = ns(nic.receive_packet) + 2 * ns(nic.receive_dma);
+  const double ratio = (nic.requester_units / quickest_send) / (nic.responder_units / slowest_receive);
+  return static_cast<int>(std::ceil(ratio * 1.1));  // a tenth to spare: QPs do not divide evenly over units
+}
+
+}  // namespace verbscope

@@ -1,0 +1,96 @@
+// A cluster profile (configs/clusters/NAME.json): the capacities, service times, sizes and latencies of the machines
+// that are simulated. No rate of any benchmark is in it. docs/simulator.md says what each parameter does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/units.hpp"
+#include "wire/cluster_wire.hpp"
+
+namespace verbscope {
+
+// CPU and memory of one machine. Times are CPU time of the calling thread unless they say otherwise.
+struct HostProfile {
+  int cores;
+  Picos post_call;       // one ibv_post_send
+  Picos post_wqe;        // each WQE in it
+  Picos wc_line;         // each 64-byte line written to the NIC with write combining
+  Picos doorbell;        // one doorbell MMIO with its fences
+  Picos poll_call;       // one ibv_poll_cq
+  Picos poll_cqe;        // each completion that it returns
+  Picos poll_memory;     // one look at memory that peers write to
+  Picos atomic_add;      // an atomic add to a line that this core changed last
+  Picos line_transfer;   // what it takes longer when another core did; the line serves one core at a time
+  Picos event_wakeup;    // latency from an interrupt until the thread that slept runs
+  Picos post_recv_call;  // one ibv_post_recv
+  Picos post_recv_wqe;   // each WQE in it
+  static constexpr std::size_t kMostWcBuffers = 64;
+  std::uint64_t wc_buffers;  // lines that a core may have on their way to the link before it stalls
+  Picos memory_read;         // latency: root complex and last-level cache, for a read by the NIC
+  Picos memory_read_jitter;  // uniform extra on top, 0 to this
+  double slow_read_probability;
+  Picos slow_read_extra;  // what a slow read (DRAM refresh, snoop) takes on top
+  Picos memory_write;     // latency from the link until a write by the NIC can be seen
+};
+
+// The PCIe link beyond its wire facts.
+struct LinkProfile {
+  double tlp_share;   // share of the raw bandwidth left to TLPs by link-layer packets and idle symbols
+  Picos mmio_gap;     // extra time on the link behind each MMIO write (drain of a write-combining buffer)
+  Picos propagation;  // one way, root complex to NIC
+  std::uint64_t read_tags;
+  Bytes posted_credits;  // posted writes that the NIC may have queued before its units wait
+};
+
+struct NicProfile {
+  int requester_units;
+  Picos front_end;        // from a doorbell's or a WQE's arrival until fetch or scheduling
+  Picos doorbell_wqe;     // requester unit, each WQE that was fetched by DMA
+  Picos blueflame_wqe;    // requester unit, each WQE that came by BlueFlame
+  Picos wqe_block;        // requester unit, each 64-byte block of the WQE
+  Picos next_packet;      // requester unit, each further packet of a message
+  Picos handle_ack;       // requester unit, each acknowledgement
+  Picos handle_response;  // requester unit, each packet of a response to a READ or an atomic
+  int responder_units;
+  Picos receive_packet;        // responder unit, each request packet
+  Picos receive_dma;           // responder unit, each DMA that the packet causes (payload, CQE)
+  Picos atomic_packet;         // responder unit, what an atomic takes beyond a packet with two DMAs
+  Picos atomic_operation;      // an atomic's slot, beyond the PCIe read that it waits for
+  std::uint64_t atomic_slots;  // a power of two
+  int atomic_slot_lowest_bit;  // of the address: the slot is its bits from this one up
+  Picos transmit;              // latency from a unit to the port
+  Bytes wqe_cache;
+  Bytes wqe_fetch_ahead;       // per requester unit: WQEs fetched by DMA and not yet taken up
+  Bytes qp_context;            // a requester's state of one QP, read on a miss
+  Bytes qp_responder_context;  // a responder's
+  Bytes qp_context_cache;      // holds both
+  Bytes translation_cache;
+  Bytes input_buffer;  // per port: packets that have left the switch and are not yet handled
+  int ack_coalescing;  // messages that one acknowledgement may cover while more are waiting
+};
+
+struct FabricProfile {
+  Picos cable;  // one way, port to switch
+  Picos switch_latency;
+  double port_share;        // share of a port's data rate left to packets by flow control, idle symbols and gaps
+  double loss_probability;  // share of packets that the switch drops
+};
+
+struct Profile {
+  std::string name;
+  ClusterWire wire;
+  HostProfile host;
+  LinkProfile link;
+  NicProfile nic;
+  FabricProfile fabric;
+};
+
+// `name` as find_config("clusters", name) takes it. Throws Error with one line for an unknown, absent or ill-typed key.
+Profile load_profile(const std::string& name);
+
+// How many nodes must receive so that together they take more than one sends, whatever its payload: the ratio of a
+// sender's and a receiver's unit capacities at their most unequal (a header-only request against one with payload).
+int receivers_needed(const Profile& profile);
+
+}  // namespace verbscope

@@ -1,0 +1,125 @@
+#include "nic_sim/time/engine.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "nic_sim/time/prefetch.hpp"
+
+namespace verbscope::sim {
+
+namespace {
+
+constexpr std::uint64_t kMany = 1024;          // events: their objects do not stay in the processor's caches
+constexpr std::uint64_t kAhead = 8;            // buckets, a nanosecond: memory takes as long as some ten events
+constexpr std::uint64_t kObjectBytes = 1000;   // what an event looks at in a QP, the largest object
+constexpr std::uint64_t kArgumentBytes = 160;  // of a packet: what is in front of its data, and the first of them
+
+}  // namespace
+
+void Engine::put_far(std::int64_t time, Action action, void* object, std::uint64_t argument) {
+  far_.push({time, action, object, argument, far_order_++});
+  first_far_ = far_.top().time;
+}
+
+// Puts those far events into the wheel that it reaches now: before any near one is scheduled for their buckets, so that
+// ties keep their order.
+void Engine::bring_near() {
+  while (first_far_ < far_from_) {
+    const FarEvent event = far_.top();
+    far_.pop();
+    first_far_ = far_.empty() ? kNever : far_.top().time;
+    put(event.time, event.action, event.object, event.argument);
+  }
+}
+
+void Engine::put_in_more_room(std::int64_t time, Action action, void* object, std::uint64_t argument) {
+  const auto begin = static_cast<std::uint32_t>(events_.size());
+  events_.resize(std::max<std::size_t>(2 * events_.size(), 16));
+  free_ = begin;
+  for (std::uint32_t i = begin; i + 1 < events_.size(); ++i) events_[i].next = i + 1;
+  events_.back().next = kNone;
+  put(time, action, object, argument);
+}
+
+// Behind those of its time. Where it would stand far from the first, it waits at the end until the bucket is sorted;
+// but not in the bucket whose events run, which would be sorted again and again.
+void Engine::put_before_others(std::uint64_t place, std::uint32_t index) {
+  Bucket& bucket = wheel_[place];
+  Event& event = events_[index];
+  if (!unsorted_.has(place)) {
+    std::uint32_t* link = &bucket.first;
+    std::size_t left = place == place_of(now_) ? events_.size() : kFew;
+    for (; left > 0 && !later(events_[*link], event); --left) link = &events_[*link].next;
+    if (left > 0) {
+      event.next = *link;
+      *link = index;
+      return;
+    }
+    unsorted_.set(place);
+  }
+  events_[bucket.last].next = index;
+  bucket.last = index;
+}
+
+// Ties are in the order of scheduling as they stand there: a key is the time and, below it, the position.
+void Engine::sort(std::uint64_t place) {
+  Bucket& bucket = wheel_[place];
+  const std::uint32_t begin = events_[bucket.first].time & ~(kBucketPicos - 1);
+  sorted_.clear();
+  keys_.clear();
+  for (std::uint32_t i = bucket.first; i != kNone; i = events_[i].next) {
+    keys_.push_back(std::uint64_t{events_[i].time - begin} << 32 | sorted_.size());
+    sorted_.push_back(i);
+  }
+  std::sort(keys_.begin(), keys_.end());
+  std::uint32_t* link = &bucket.first;
+  for (const std::uint64_t key : keys_) {
+    bucket.last = *link = sorted_[static_cast<std::uint32_t>(key)];
+    link = &events_[bucket.last].next;
+  }
+  *link = kNone;
+  unsorted_.clear(place);
+}
+
+// With many nodes the objects of an event have left the processor's caches since they were looked at last: asked for
+// some buckets ahead, they come while the events before it run.
+void Engine::fetch_ahead(std::uint64_t place) {
+  if (ahead_of_ != place) {
+    ahead_of_ = place;
+    ahead_ = wheel_[(place + kAhead) % kBuckets].first;
+  }
+  if (ahead_ == kNone) return;
+  const Event& event = events_[ahead_];
+  prefetch(event.object, kObjectBytes);
+  prefetch(event.argument, kArgumentBytes);  // often a packet
+  ahead_ = event.next;
+}
+
+bool Engine::step() {
+  if (near_events_ == 0) {
+    if (first_far_ >= horizon_) return false;
+    set_now(first_far_);
+  }
+  const std::uint64_t place = first_place();
+  Bucket& bucket = wheel_[place];
+  if (unsorted_.has(place)) sort(place);
+  const std::uint32_t index = bucket.first;
+  Event& event = events_[index];
+  const std::int64_t time = time_of(event);
+  if (time >= horizon_) return false;
+  if (near_events_ > kMany) fetch_ahead(place);
+  const Action action = event.action;
+  void* const object = event.object;
+  const std::uint64_t argument = event.argument;
+  bucket.first = event.next;
+  if (bucket.first == kNone) occupied_.clear(place);
+  event.next = free_;
+  free_ = index;
+  --near_events_;
+  ++events_run_;
+  set_now(time);
+  action(object, argument);
+  return true;
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,133 @@
+#include "nic_sim/time/windows.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <ranges>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/error.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// All threads begin together, or none.
+enum class Start { not_yet, now, never };
+
+}  // namespace
+
+void Windows::at(Picos when, std::function<void()> action) {
+  const Picos time = std::max(when, now());
+  if (in_window_) {
+    if (partitions_.size() > 1) fail("an appointment from a simulated thread: needs a cluster of one partition");
+    Engine& engine = partitions_.front().engine;
+    engine.set_horizon(std::min(engine.horizon(), time.count()));
+  }
+  appointments_.emplace(time, std::move(action));
+}
+
+Picos Windows::now() const {
+  Picos latest{0};
+  for (const Partition& partition : partitions_) latest = std::max(latest, partition.engine.now());
+  return latest;
+}
+
+void Windows::collect(std::size_t partition) {
+  Partition& own = partitions_[partition];
+  crossings_.deliver(partition, own.engine);
+  for (Partition& other : partitions_) own.packets.take_back_from(other.packets);
+}
+
+void Windows::run_window(std::size_t partition) {
+  Partition& own = partitions_[partition];
+  try {
+    while (own.engine.step()) {
+    }
+  } catch (...) {
+    own.error = std::current_exception();
+  }
+}
+
+std::int64_t Windows::next_time() {
+  std::int64_t next = Engine::kNever;
+  for (Partition& partition : partitions_) next = std::min(next, partition.engine.next_time());
+  return next;
+}
+
+bool Windows::all_ended() const {
+  return std::ranges::all_of(partitions_, [](const Partition& p) { return p.threads.unfinished == 0; });
+}
+
+void Windows::keep_appointment() {
+  const auto appointment = appointments_.extract(appointments_.begin());
+  for (Partition& partition : partitions_) partition.engine.advance_to(appointment.key());
+  appointment.mapped()();
+  for (std::size_t i = 0; i < partitions_.size(); ++i) collect(i);
+}
+
+bool Windows::open_next() {
+  for (const Partition& partition : partitions_) {
+    if (partition.error) std::rethrow_exception(partition.error);
+  }
+  if (all_ended()) return false;
+  std::int64_t next = next_time();
+  for (; !appointments_.empty() && appointments_.begin()->first.count() <= next; next = next_time()) keep_appointment();
+  if (next == Engine::kNever) {
+    fail("simulation at {:.3f} us: all threads wait and nothing can happen any more", to_seconds(now()) * 1e6);
+  }
+  std::int64_t horizon = next + longest_.count();
+  if (!appointments_.empty()) horizon = std::min(horizon, appointments_.begin()->first.count());
+  for (Partition& partition : partitions_) partition.engine.set_horizon(horizon);
+  return true;
+}
+
+void Windows::open_window() {
+  in_window_ = false;
+  try {
+    in_window_ = open_next();
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+}
+
+// The windows of every so many-th partition.
+void Windows::run_share(std::size_t thread, Meeting& meeting) {
+  for (;;) {
+    for (std::size_t i = thread; i < partitions_.size(); i += threads_) collect(i);
+    meeting.arrive_and_wait([this] { open_window(); });
+    if (!in_window_) return;
+    for (std::size_t i = thread; i < partitions_.size(); i += threads_) run_window(i);
+    meeting.arrive_and_wait([] {});
+  }
+}
+
+void Windows::run() {
+  Meeting meeting(static_cast<std::uint32_t>(threads_));
+  std::atomic<Start> start = Start::not_yet;
+  const auto begin = [&start](Start how) {
+    start = how;
+    start.notify_all();
+  };
+  {
+    std::vector<std::jthread> others;
+    try {
+      for (std::size_t i = 1; i < threads_; ++i) {
+        others.emplace_back([&, i] {
+          start.wait(Start::not_yet);
+          if (start == Start::now) run_share(i, meeting);
+        });
+      }
+    } catch (const std::system_error& error) {
+      begin(Start::never);
+      fail("thread {} of {} that simulate cannot be started: {}", others.size() + 2, threads_, error.what());
+    }
+    begin(Start::now);
+    run_share(0, meeting);
+  }
+  for (Partition& partition : partitions_) partition.error = nullptr;
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,55 @@
+// The time of a simulated cluster. Its partitions run side by side on threads of the host, and one after the other on
+// one of them, in windows that are no longer than what the quickest packet takes from node to node: what one partition
+// does in a window can be seen by none of the others in it. Where a window begins follows from the next event of the
+// whole cluster, so that the order of events at a node does not depend on how many partitions and threads there are.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+
+#include "common/units.hpp"
+#include "nic_sim/host/partition.hpp"
+#include "nic_sim/time/barrier.hpp"
+#include "nic_sim/time/mailbox.hpp"
+
+namespace verbscope::sim {
+
+class Windows {
+ public:
+  // Each of `longest` at most, by `threads` threads of the host.
+  Windows(std::deque<Partition>& partitions, Crossings& crossings, Picos longest, std::size_t threads)
+      : partitions_(partitions), crossings_(crossings), longest_(longest), threads_(threads) {}
+
+  // Between windows, at `when` (in the past: now), before what else happens then. A simulated thread may only ask for
+  // it when its partition is the only one: throws Error.
+  void at(Picos when, std::function<void()> action);
+
+  // Until all threads have ended; with several partitions, to the end of the window in which the last one did. Rethrows
+  // what one threw. Throws Error when all wait and nothing can happen any more.
+  void run();
+
+  Picos now() const;
+
+ private:
+  void run_share(std::size_t thread, Meeting& meeting);
+  void collect(std::size_t partition);
+  void run_window(std::size_t partition);
+  void open_window();
+  bool open_next();
+  std::int64_t next_time();
+  void keep_appointment();
+  bool all_ended() const;
+
+  std::deque<Partition>& partitions_;
+  Crossings& crossings_;
+  Picos longest_;
+  std::size_t threads_;
+  std::multimap<Picos, std::function<void()>> appointments_;
+  bool in_window_ = false;
+  std::exception_ptr error_;  // of opening a window
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,86 @@
+// The memory of kv_atomic: records that begin on pages, a value first, and where the lock of each lies; what a value of
+// a version holds; what a lock's word says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "microbench/loop/mix.hpp"
+
+namespace verbscope {
+
+inline constexpr std::uint64_t kKvWord = 8;       // bytes: of a lock, and of each piece of a value
+inline constexpr std::uint64_t kKvRecord = 4096;  // bytes: records begin on multiples of it
+inline constexpr std::uint64_t kMostKvVersions = std::uint64_t{1} << 32;
+
+// Where locks lie: in the last word of each record, in a word behind the value that the key chooses, or in a table of
+// words behind all records.
+enum class LockPlacement : std::uint8_t { same, hashed, apart };
+
+class KvLayout {
+ public:
+  // `value_bytes` is a multiple of kKvWord.
+  KvLayout(std::uint64_t keys, std::uint64_t value_bytes, LockPlacement placement);
+
+  // Offsets from the first byte of the region, which lies on a page.
+  std::uint64_t value_of(std::uint64_t key) const { return key * stride_; }
+  std::uint64_t lock_of(std::uint64_t key) const {
+    if (placement_ == LockPlacement::apart) return keys_ * stride_ + key * kKvWord;
+    const std::uint64_t places = (stride_ - value_bytes_) / kKvWord;
+    const std::uint64_t place = placement_ == LockPlacement::same ? places - 1 : (mix(key) >> 32) * places >> 32;
+    return key * stride_ + value_bytes_ + place * kKvWord;
+  }
+
+  std::uint64_t keys() const { return keys_; }
+  std::uint64_t value_bytes() const { return value_bytes_; }
+  std::uint64_t region_bytes() const;
+
+ private:
+  std::uint64_t keys_, value_bytes_;
+  std::uint64_t stride_;  // bytes from a record to the next
+  LockPlacement placement_;
+};
+
+// The lock slots that the locks of a region at `address` lead to, when the slot is the lowest `bits` bits of the
+// address, as Kalia et al., ATC 2016, section 5.4, infer for Connect-IB (12). `bits` is below 64.
+std::uint64_t distinct_lock_slots(const KvLayout& layout, std::uint64_t address, std::uint32_t bits);
+
+// A lock is a pair of counts (a ticket lock): PUTs that began, in the low half, and PUTs that ended, in the high half.
+// Who adds to the first is given his ticket, and has the lock when the second is equal to it.
+inline constexpr std::uint64_t kTakeTicket = 1;
+inline constexpr std::uint64_t kServeNext = std::uint64_t{1} << 32;
+constexpr std::uint32_t next_ticket(std::uint64_t lock) {
+  return static_cast<std::uint32_t>(lock);
+}
+constexpr std::uint32_t now_served(std::uint64_t lock) {
+  return static_cast<std::uint32_t>(lock >> 32);
+}
+
+// What is read under a key.
+enum class KvFinding : std::uint8_t {
+  consistent,  // every word is that of the key and one version
+  torn,        // every word is of the key, but not of one version
+  wrong        // some word is of no version of the key
+};
+struct KvReading {
+  KvFinding finding = KvFinding::wrong;
+  std::uint64_t version = 0;  // of the first word
+};
+
+// The bytes of each version of each value. Every word is the version, hidden under a mask that depends on seed, key and
+// place, so that any word says which version it is of, and that it is not of another key.
+class KvValues {
+ public:
+  KvValues(std::uint64_t seed, std::uint64_t value_bytes) : seed_(mix(seed)), words_(value_bytes / kKvWord) {}
+
+  void fill(std::byte* value, std::uint64_t key, std::uint64_t version) const;
+  KvReading look_at(const std::byte* value, std::uint64_t key) const;
+
+ private:
+  std::uint64_t mask(std::uint64_t key, std::uint64_t place) const { return mix(seed_ ^ mix(key * words_ + place)); }
+
+  std::uint64_t seed_;
+  std::uint64_t words_;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,85 @@
+// The send queues of a sequencer's worker and the RECVs of its clients, built from what the frame hands out.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "microbench/atomic/atomic_loop.hpp"
+#include "microbench/bench/benchmark.hpp"
+#include "systems/sequencer/answer_inbox.hpp"
+#include "systems/sequencer/answer_queue.hpp"
+#include "machine/memory.hpp"
+
+namespace verbscope {
+
+// The UD QPs of a worker with their prebuilt answers of 8 bytes, by port.
+class AnswerPorts {
+ public:
+  explicit AnswerPorts(const ThreadSetup& setup);
+
+  std::span<AnswerQueue> queues() { return queues_; }
+  std::span<AnswerPort> ports() { return ports_; }
+
+ private:
+  void add_queue(const ThreadSetup& setup, std::uint32_t lane);
+
+  std::uint32_t depth_;  // of a queue, a multiple of signal_every
+  std::vector<std::uint64_t> bodies_;
+  std::vector<ibv_sge> segments_;
+  std::vector<ibv_send_wr> requests_;
+  std::vector<AnswerQueue> queues_;
+  std::vector<AnswerPort> ports_;
+};
+
+// Where a client thread is reached.
+struct ClientAddress {
+  PeerQp qp;
+  std::uint32_t port = 0;
+  std::uint32_t node = 0;  // machine
+};
+// Of every client thread, by its number among all.
+std::vector<ClientAddress> client_addresses(const ThreadSetup& setup);
+
+// RECVs for answers of up to 8 bytes on one lane of a client; wr_id is recv_id(lane, place).
+class AnswerRecvs {
+ public:
+  AnswerRecvs(const ThreadSetup& setup, std::uint32_t lane, std::uint32_t count);
+
+  // To be posted to `qp`.
+  AnswerInbox inbox(ibv_qp* qp) {
+    return {.qp = qp, .queue = lane_, .recvs = requests_, .bodies = body(0), .stride = kStride};
+  }
+
+ private:
+  static constexpr std::uint64_t kStride = 64;
+  const std::byte* body(std::uint32_t index) const { return buffer_.data() + index * kStride + kUdGrhRoom.value; }
+
+  std::uint32_t lane_;
+  Buffer buffer_;
+  Mr mr_;
+  std::vector<ibv_sge> segments_;
+  std::vector<ibv_recv_wr> requests_;
+};
+
+// RECVs of a client thread with so many requests outstanding: some more, for answers that come twice.
+constexpr std::uint32_t answer_recvs(std::uint32_t outstanding) {
+  return 2 * outstanding;
+}
+
+// The client thread's number among those of all machines.
+inline std::uint32_t number_of_client(const ThreadSetup& setup) {
+  return setup.node * setup.topology.client_threads + setup.thread;
+}
+
+// Where a client thread's requests go, one of `lanes` at random.
+inline CounterChoice choice_of(const ThreadSetup& setup, std::size_t lanes) {
+  return {lanes, true, setup.operation.seed * 1'000'003 + number_of_client(setup), 0};
+}
+
+// A send queue of a client.
+inline LaneQueue client_queue(const Lane& lane, std::uint32_t depth, std::uint32_t signal_every) {
+  return {.qp = lane.qp, .builder = lane.builder, .depth = depth, .room = depth, .signal_every = signal_every};
+}
+
+}  // namespace verbscope

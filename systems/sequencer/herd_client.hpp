@@ -1,0 +1,133 @@
+// The data path of a client of `sequencer --design herd` (herd_places.hpp says how the two ends meet).
+#pragma once
+
+#include <endian.h>
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "microbench/atomic/atomic_loop.hpp"
+#include "systems/sequencer/answer_inbox.hpp"
+#include "systems/sequencer/herd_places.hpp"
+#include "systems/sequencer/sequence_receipts.hpp"
+
+namespace verbscope {
+
+// A client's requests to one worker.
+struct HerdLane {
+  std::span<Asked> asked;        // number n in place n % size
+  std::uint64_t first_slot = 0;  // addresses in the server's memory
+  std::uint64_t retry_slot = 0;
+  std::uint64_t bell = 0;
+  std::uint64_t sent = 0;
+  std::uint64_t attempts = 0;
+  std::uint64_t ring = 0;  // to be written to the bell, for a retry that is in its slot; 0: nothing
+};
+
+// Requests prebuilt: one WRITE, and the two of a retry; the words that they send, inline.
+struct HerdWrites {
+  ibv_send_wr ask{};
+  ibv_send_wr retry{};
+  ibv_send_wr ring{};
+  std::uint64_t word = 0;
+  std::uint64_t retry_word = 0;
+  std::uint64_t bell_word = 0;
+};
+
+class HerdAsker {
+ public:
+  ClientState* state = nullptr;
+  std::span<HerdLane> lanes;  // by worker
+  HerdWrites* writes = nullptr;
+  AnswerInbox inbox;
+  std::uint32_t client = 0;             // thread of all
+  std::uint32_t outstanding = 1;        // at most
+  CounterChoice choice{1, true, 0, 0};  // of the worker to ask next
+
+  std::uint32_t open() const { return open_; }
+
+  bool ask(Picos now, RunEnd& end) {
+    LaneQueue& queue = state->queues[0];
+    std::uint32_t full = 0;  // lanes in a row without a free slot
+    while (open_ < outstanding && queue.room > 0 && full < lanes.size()) {
+      if (full == 0) turn_ = choice.next();
+      HerdLane& lane = lanes[(turn_ + full) % lanes.size()];
+      Asked& asked = lane.asked[lane.sent % lane.asked.size()];
+      if (asked.open) {
+        ++full;
+        continue;
+      }
+      full = 0;
+      if (!inbox.cover(++open_, end)) return false;
+      asked = {now, now, state->receipts.next, lane.sent, true};
+      writes->word = request_word(lane.sent);
+      writes->ask.wr.rdma.remote_addr = lane.first_slot + lane.sent % lane.asked.size() * HerdPlaces::kLine;
+      ++lane.sent;
+      ++state->receipts.asked;
+      if (!post_one(queue, writes->ask, 0, end)) return false;
+    }
+    return true;
+  }
+
+  bool take(const ibv_wc& wc, Picos now, bool measured, RunEnd& end) {
+    if ((wc.wr_id & kSendId) != 0) return true;
+    const std::uint64_t value = inbox.take(wc);
+    const std::uint32_t tag = be32toh(wc.imm_data);
+    const std::uint32_t worker = tag / kTagNumbers;
+    if (worker >= lanes.size() || (wc.wc_flags & IBV_WC_WITH_IMM) == 0) [[unlikely]] {
+      ++state->receipts.repeated;  // no answer at all
+      return true;
+    }
+    HerdLane& lane = lanes[worker];
+    const std::uint64_t behind = (lane.sent - tag) % kTagNumbers;  // requests from that one on
+    Asked& asked = lane.asked[(lane.sent - behind) % lane.asked.size()];
+    if (behind > lane.asked.size() || !asked.open || asked.number != lane.sent - behind) {
+      state->receipts.take_surplus(value);
+    } else {
+      asked.open = false;
+      --open_;
+      state->receipts.take(value, asked, now, measured);
+    }
+    return inbox.cover(open_, end);
+  }
+
+  // The oldest request of each lane that waits for too long. A send queue with room for its retry alone rings later.
+  bool ask_again(Picos now, RunEnd& end) {
+    for (HerdLane& lane : lanes) {
+      if (lane.ring == 0 && !write_again(lane, now, end)) return false;
+      if (lane.ring != 0 && !ring(lane, end)) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool write_again(HerdLane& lane, Picos now, RunEnd& end) {
+    Asked* oldest = nullptr;
+    for (Asked& asked : lane.asked) {
+      if (asked.open && (oldest == nullptr || asked.number < oldest->number)) oldest = &asked;
+    }
+    LaneQueue& queue = state->queues[0];
+    if (oldest == nullptr || now - oldest->last < state->retry_after || queue.room == 0) return true;
+    oldest->last = now;
+    if (!inbox.cover(open_ + 1, end)) return false;
+    writes->retry_word = request_word(oldest->number, ++lane.attempts);
+    writes->retry.wr.rdma.remote_addr = lane.retry_slot;
+    lane.ring = writes->retry_word * 0x9e3779b97f4a7c15u + client;  // other than that of any other retry
+    ++state->receipts.retries;
+    return post_one(queue, writes->retry, 0, end);
+  }
+
+  bool ring(HerdLane& lane, RunEnd& end) {
+    if (state->queues[0].room == 0) return true;
+    writes->bell_word = std::exchange(lane.ring, 0);
+    writes->ring.wr.rdma.remote_addr = lane.bell;
+    return post_one(state->queues[0], writes->ring, 0, end);
+  }
+
+  std::uint32_t open_ = 0;
+  std::uint64_t turn_ = 0;
+};
+
+}  // namespace verbscope

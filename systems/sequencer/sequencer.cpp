@@ -1,0 +1,154 @@
+// A server that hands out the numbers of one sequence, in three designs (Kalia et al., ATC 2016, section 4.2): requests
+// by UC WRITE and answers by UD SEND, datagrams that carry nothing but headers, and fetch-and-add.
+#include <algorithm>
+
+#include "common/environment.hpp"
+#include "microbench/run/runner.hpp"
+#include "systems/sequencer/answer_ports.hpp"
+#include "systems/sequencer/sequencer_result.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kValueBytes = 8;
+constexpr std::uint32_t kPaperMachines = 5;  // with 14 threads each: 70 clients
+constexpr Picos kSimRetry = 1ms;
+constexpr Picos kRetry = 100ms;
+
+class Sequencer final : public Benchmark {
+ public:
+  Description describe() const override {
+    return {"sequencer", "Rate and latency of a server that hands out the numbers of one sequence, in three designs."};
+  }
+
+  void options(OptionTable& table) override {
+    table_ = &table;
+    table.choice<SequencerDesign>(
+        "--design", sequencer_.design,
+        {{"herd", SequencerDesign::herd}, {"spec", SequencerDesign::spec}, {"atomic", SequencerDesign::atomic}},
+        "herd: UC WRITE in, UD SEND out; spec: header-only UD SENDs; atomic: fetch-and-add");
+    table.flag("--batching", sequencer_.batching,
+               "a worker answers what it finds in a pass behind one doorbell for each QP, or a few");
+    table.integer("--max_batch", sequencer_.max_batch, 1u, std::uint32_t{BatchCounts::kLongest},
+                  "answers behind one doorbell at most");
+    table.integer("--outstanding", sequencer_.outstanding, 1u, 4096u, "requests that a client thread has outstanding");
+    table.integer("--start_value", sequencer_.start_value, std::uint64_t{0}, std::uint64_t{1} << 62,
+                  "the first number");
+    table.duration("--retry_after", retry_after_,
+                   "when a client asks again for what has not come (default 100 ms; sim 1 ms, simulated)");
+  }
+
+  void adjust(Options& o) override {
+    const bool atomic = sequencer_.design == SequencerDesign::atomic;
+    const Transport transport = transport_of(sequencer_.design);
+    if (o.fabric == "null") fail_usage("--fabric null: nobody asks for numbers");
+    if (o.size.value_or(kValueBytes) != kValueBytes) fail_usage("--size {}: a number has 8 bytes", *o.size);
+    if (o.header_only) fail_usage("--header_only: --design spec says what has no payload");
+    if (o.post_list != 1) fail_usage("--post_list {}: --batching makes lists of what there is", o.post_list);
+    if (o.events) fail_usage("--events: the workers poll");
+    if (o.validate) fail_usage("--validate: every number is checked anyhow");
+    if (table_->given("--connection") && o.connection != transport) {
+      fail_usage("--connection {}: requests of this --design go by {}", to_string(o.connection), to_string(transport));
+    }
+    if (atomic && sequencer_.batching) fail_usage("--batching: nobody answers in --design atomic");
+    if (atomic && table_->given("--max_batch")) fail_usage("--max_batch: nobody answers in --design atomic");
+    if (atomic && retry_after_)
+      fail_usage("--retry_after: nothing is lost on the reliable transport of --design atomic");
+    if (atomic && o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each result is looked at", *o.cq_mod);
+    if (sequencer_.outstanding > o.tx_depth) {
+      fail_usage("--outstanding {} is more than the send queue holds (--tx_depth {})", sequencer_.outstanding,
+                 o.tx_depth);
+    }
+    const bool simulated = is_simulated(o.fabric);
+    o.size = kValueBytes;
+    o.connection = transport;
+    if (atomic) o.cq_mod = 1;
+    if (!atomic) o.inline_size = std::max(o.inline_size, kValueBytes);
+    if (simulated) o.clients = o.clients.value_or(kPaperMachines);
+    sequencer_.retry_after = atomic ? Picos(0) : retry_after_.value_or(simulated ? kSimRetry : kRetry);
+    sequencer_.workers = o.threads;
+    sequencer_.audit = std::make_shared<ValueAudit>(sequencer_.start_value);
+    sequencer_.audit_shared = simulated;
+  }
+
+  Traffic traffic() const override {
+    const bool spec = sequencer_.design == SequencerDesign::spec;
+    const bool atomic = sequencer_.design == SequencerDesign::atomic;
+    return {.verb = spec     ? Verb::send
+                    : atomic ? Verb::fetch_add
+                             : Verb::write,
+            .driver = Side::client,
+            .counted = Side::client,
+            .window = atomic ? sequencer_.outstanding : 0,
+            .label = "numbers",
+            .client_qps = ClientQps{.connected = !spec, .datagram = !atomic},
+            .clients_may_leave = true};
+  }
+
+  QueueNeeds needs(const Operation& op, Side side) const override {
+    if (side == Side::server) return {};
+    return {.send_depth = op.tx_depth, .inline_bytes = op.inline_limit, .completions = op.tx_depth};
+  }
+
+  QueueNeeds datagram_needs(const Operation& op, Side side) const override {
+    const bool spec = sequencer_.design == SequencerDesign::spec;
+    const std::uint32_t recvs = side == Side::client ? answer_recvs(sequencer_.outstanding) : spec ? op.rx_depth : 1;
+    return {.send_depth = spec || side == Side::server ? op.tx_depth : 1,
+            .recv_depth = recvs,
+            .inline_bytes = side == Side::server ? op.inline_limit : 0,
+            .completions = op.tx_depth + recvs};
+  }
+
+  RegionNeeds region(const Operation&, Side side, std::uint32_t qps) const override {
+    if (side == Side::client) return {};
+    RegionNeeds needs{.bytes = sequencer_region_bytes(sequencer_, qps)};
+    if (sequencer_.design == SequencerDesign::atomic) needs.access |= IBV_ACCESS_REMOTE_ATOMIC;
+    return needs;
+  }
+
+  void fill(const Operation&, Side, std::span<std::byte> region) const override {
+    store_word(region.data(), sequencer_.start_value);
+  }
+
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    return make_sequencer_end(setup, sequencer_);
+  }
+
+  Json results(const std::vector<const Workload*>& threads) const override {
+    return sequencer_node_json(threads, sequencer_);
+  }
+  void finish(Outcome& outcome) const override { judge_sequence(outcome, sequencer_); }
+  std::string report(const Json& result) const override { return sequencer_text(result); }
+
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    return predict_sequencer(cluster, op, ports, sequencer_, Json::object());
+  }
+  Prediction predict_run(const ClusterWire& cluster, const Operation& op, int ports,
+                         const Json& result) const override {
+    return predict_sequencer(cluster, op, ports, sequencer_, result);
+  }
+
+ private:
+  // Of the requests.
+  static Transport transport_of(SequencerDesign design) {
+    return design == SequencerDesign::herd   ? Transport::uc
+           : design == SequencerDesign::spec ? Transport::ud
+                                             : Transport::rc;
+  }
+
+  const OptionTable* table_ = nullptr;
+  SequencerOptions sequencer_;
+  std::optional<Picos> retry_after_;
+};
+
+}  // namespace
+
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  verbscope::Sequencer benchmark;
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

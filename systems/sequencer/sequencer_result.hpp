@@ -1,0 +1,33 @@
+// What a sequencer's threads found, as JSON: of each node, and put together and judged at the server.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/run/outcome.hpp"
+#include "systems/sequencer/sequencer_ends.hpp"
+
+namespace verbscope {
+
+// Of one node. A client whose audit is not the server's adds the bits of its own, while they fit a message.
+Json sequencer_node_json(const std::vector<const Workload*>& threads, const SequencerOptions& options);
+
+// At the server: latency of all clients together, batches, the account of the values, the bottleneck. Sets
+// outcome.failure when a value was received twice or out of order, or is missing where nothing can get lost.
+//
+// The account is exact while the bits of all clients are here, as they are in a simulation and in runs of up to
+// kPackedValues values: then each value was received once at most, and so many of those handed out were not received.
+// Beyond that each process still refuses what it has received twice, and when no value is missing the fingerprint of
+// those received is that of those handed out.
+void judge_sequence(Outcome& outcome, const SequencerOptions& options);
+inline constexpr std::uint64_t kPackedValues = 3u << 20;  // a quarter of a byte each, of a message of 1 MB
+
+// Lines for the person.
+std::string sequencer_text(const Json& result);
+
+// The model of a request and its answer, with the batches of `result` (one by one when it has none).
+Prediction predict_sequencer(const ClusterWire& cluster, const Operation& operation, int ports,
+                             const SequencerOptions& options, const Json& result);
+
+}  // namespace verbscope

@@ -1,0 +1,190 @@
+// The comparison of hand-made records, with differences worked out by hand.
+#include "analysis/compare.hpp"
+
+#include "analysis/points.hpp"
+#include "common/paths.hpp"
+#include "pcie_model/render.hpp"
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+namespace {
+
+// 1000 operations: 2 lines read, 0.25 written, 1 MMIO and 300 bytes each; the model says 2, 0.2, 1 and 240.
+Record measured_record(int post_list, double rate) {
+  Record record = fake_record("sim:cib");
+  record.config = Json{{"connection", "UD"}, {"size", 60}, {"post_list", post_list}, {"duration_s", 0.001}};
+  record.config["point"] =
+      Json{{"benchmark", "send_rate"},
+           {"params", Json{{"connection", "UD"}, {"size", 60}, {"post_list", post_list}, {"duration", "1ms"}}},
+           {"repetition", 0},
+           {"seed", 1},
+           {"fabric", "sim:cib"}};
+  record.result = Json{{"rate_mops", rate}, {"window_ops", 1000}};
+  CounterReport report;
+  report.source = "sim";
+  report.node = "server";
+  report.events.dma_read_lines = 2000;
+  report.events.dma_write_full_lines = 200;
+  report.events.dma_write_partial_lines = 50;
+  report.events.mmio_wc_lines = 900;
+  report.events.mmio_doorbells = 100;
+  report.events.bytes_to_nic = 180'000;
+  report.events.bytes_to_host = 120'000;
+  CounterReport other = report;
+  other.node = "client0";
+  other.events.dma_read_lines = 77;
+  record.counters = {other, report};
+  Prediction prediction;
+  prediction.wire = read_cluster_wire(read_json_file(find_config("clusters", "cib")), "cib");
+  prediction.role = "requester";
+  prediction.pcie.dma_read_lines = 2;
+  prediction.pcie.dma_write_full_lines = 0.1;
+  prediction.pcie.dma_write_partial_lines = 0.1;
+  prediction.pcie.mmio_wc_lines = 1;
+  prediction.pcie.bytes_to_nic = 200;
+  prediction.pcie.bytes_to_host = 40;
+  prediction.binding = "mmio";
+  prediction.bound_mops = 87.5;
+  record.prediction = to_json(prediction);
+  return record;
+}
+
+Record failed_record(int post_list) {
+  Record record = measured_record(post_list, 0);
+  record.status = RecordStatus::failed;
+  record.reason = "no end after 3 s";
+  return record;
+}
+
+std::vector<PublishedPoint> table() {
+  PublishedPoint row;
+  row.id = "row";
+  row.cluster = "cib";
+  row.benchmark = "send_rate";
+  row.result_key = "rate_mops";
+  row.value = 80;
+  row.calibration = true;
+  row.keys = {MatchKey{.key = "post_list", .run = 1}};
+  return {row};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Compare, DividesTheServersCountersByTheOperationsOfTheWindow) {
+  const std::vector<Record> records{measured_record(1, 82)};
+  const auto published = table();
+  const auto rows = compare_records(last_of_each_point(records), published);
+  ASSERT_EQ(rows.size(), 1u);
+  const CompareRow& row = rows[0];
+  EXPECT_DOUBLE_EQ(*row.events[kReads].measured, 2);
+  EXPECT_DOUBLE_EQ(*row.events[kReads].difference_percent(), 0);
+  EXPECT_DOUBLE_EQ(*row.events[kWrites].measured, 0.25);
+  EXPECT_NEAR(*row.events[kWrites].difference_percent(), 25, 1e-9);  // 0.25 against 0.2
+  EXPECT_DOUBLE_EQ(*row.events[kMmios].measured, 1);
+  EXPECT_DOUBLE_EQ(*row.events[kBytes].measured, 300);
+  EXPECT_NEAR(*row.events[kBytes].difference_percent(), 25, 1e-9);  // 300 against 240
+  EXPECT_DOUBLE_EQ(*row.rate_mops, 82);
+  EXPECT_DOUBLE_EQ(*row.bound_mops, 87.5);
+  EXPECT_EQ(row.binding, "mmio");
+  EXPECT_EQ(row.published->id, "row");
+  EXPECT_NEAR(*row.deviation_percent, 2.5, 1e-9);  // 82 against 80
+  EXPECT_TRUE(row.simulated);
+}
+
+TEST(Compare, TakesEachGroupFromTheFirstSourceThatSeesIt) {
+  Record record = measured_record(1, 82);
+  record.result["window_s"] = 0.5;
+  CounterReport all = record.counters[1];
+  all.window_s = 0.25;  // half of the operations
+  CounterReport lines = all;
+  lines.events.dma_read_lines = 1000;
+  lines.events.mmio_wc_lines = 0;
+  lines.unseen = {"mmio_wc_lines", "bytes_to_nic", "bytes_to_host"};
+  CounterReport nothing = all;
+  nothing.unseen = {"dma_read_lines", "dma_write_full_lines", "dma_write_partial_lines",
+                    "mmio_wc_lines",  "mmio_doorbells",       "bytes_to_nic",
+                    "bytes_to_host"};
+  record.counters = {nothing, lines, all};
+  const std::vector<Record> records{record};
+  const auto published = table();
+  const auto rows = compare_records(last_of_each_point(records), published);
+  EXPECT_DOUBLE_EQ(*rows.at(0).events[kReads].measured, 2);    // 1000 by 500
+  EXPECT_DOUBLE_EQ(*rows.at(0).events[kMmios].measured, 0.2);  // 100 by 500: doorbells are seen there
+  EXPECT_DOUBLE_EQ(*rows.at(0).events[kBytes].measured, 600);  // only the last sees bytes
+}
+
+TEST(Compare, ZeroAgainstZeroAgreesAndSomethingAgainstZeroDoesNot) {
+  EXPECT_EQ(*(EventPair{0.0, 0.0}.difference_percent()), 0);
+  EXPECT_TRUE(std::isinf(*(EventPair{0.1, 0.0}.difference_percent())));
+  EXPECT_FALSE(EventPair({}, 1.0).difference_percent());
+}
+
+TEST(Compare, TheLastRecordOfAPointCountsUnlessAllAreAsked) {
+  const std::vector<Record> records{failed_record(1), measured_record(16, 100), measured_record(1, 80)};
+  const auto published = table();
+  const auto rows = compare_records(last_of_each_point(records), published);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_DOUBLE_EQ(*rows[0].rate_mops, 100);
+  EXPECT_DOUBLE_EQ(*rows[1].rate_mops, 80);
+  EXPECT_EQ(compare_records(chosen_records(records, true), published).size(), 3u);
+}
+
+TEST(Compare, TheTableShowsAPointALine) {
+  const std::vector<Record> records{measured_record(1, 82), measured_record(16, 101.6), failed_record(32)};
+  const auto published = table();
+  const auto lines = lines_of(compare_table(compare_records(last_of_each_point(records), published)));
+  EXPECT_EQ(lines[0], "send_rate");
+  EXPECT_EQ(lines[1],
+            "post | sim.  | model bound | reads/op        | writes/op         | MMIOs/op        | PCIe bytes/op     "
+            "| published");
+  EXPECT_EQ(lines[2],
+            "list |  Mops |  Mops by    | meas. model   % | meas. model     % | meas. model   % | meas. model     % "
+            "| Mops    %");
+  EXPECT_THAT(lines[4], testing::StartsWith("sim:cib (SIMULATED) connection=UD size=60 duration=0.001 s"));
+  EXPECT_EQ(lines[5],
+            "   1 | 82.00 | 87.50 mmio  |  2.00  2.00 0.0 | 0.250 0.200 +25.0 |  1.00  1.00 0.0 | 300.0 240.0 +25.0 "
+            "|   80 +2.5 calibrated");
+  EXPECT_EQ(lines[6],
+            "  16 | 101.6 | 87.50 mmio  |  2.00  2.00 0.0 | 0.250 0.200 +25.0 |  1.00  1.00 0.0 | 300.0 240.0 +25.0 "
+            "|    -      predicted");
+  EXPECT_EQ(lines[7], "  32 | FAILED: no end after 3 s");
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 160u) << line;
+}
+
+TEST(Compare, ARecordWithoutCountersOrModelHasDashes) {
+  Record record = fake_record("null");
+  const std::vector<Record> records{record};
+  const auto rows = compare_records(last_of_each_point(records), {});
+  EXPECT_FALSE(rows[0].simulated);
+  EXPECT_THAT(compare_table(rows), testing::HasSubstr("10.00 |    - -"));
+}
+
+TEST(Compare, RepetitionsAreNumbered) {
+  Record second = measured_record(1, 81);
+  second.config["point"]["repetition"] = 1;
+  const std::vector<Record> records{measured_record(1, 80), second};
+  const auto lines = lines_of(compare_table(compare_records(last_of_each_point(records), {})));
+  EXPECT_THAT(lines[2], testing::StartsWith("rep |"));
+  EXPECT_THAT(lines[5], testing::StartsWith("  1 |"));
+  EXPECT_THAT(lines[6], testing::StartsWith("  2 |"));
+}
+
+TEST(Compare, JsonHasTheSameFigures) {
+  const std::vector<Record> records{measured_record(1, 82), failed_record(2)};
+  const auto published = table();
+  const Json json = compare_json(compare_records(last_of_each_point(records), published));
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0].at("events_per_op").at("dma_write_lines").at("measured"), 0.25);
+  EXPECT_EQ(json[0].at("published").at("use"), "calibration");
+  EXPECT_EQ(json[0].at("simulated"), true);
+  EXPECT_EQ(json[1].at("status"), "failed");
+  EXPECT_EQ(json[1].at("reason"), "no end after 3 s");
+}
+
+}  // namespace
+}  // namespace verbscope

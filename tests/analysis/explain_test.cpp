@@ -1,0 +1,241 @@
+// The limit and the advice, from records by hand whose loads are known.
+#include "analysis/explain.hpp"
+
+#include "analysis/shape_changes.hpp"
+#include "pcie_model/together.hpp"
+#include "tests/analysis/records.hpp"
+
+namespace verbscope {
+namespace {
+
+// A simulated run whose parts were in use for these shares of the window (in picoseconds of a microsecond).
+Record with_loads(const VerbShape& shape, double rate, const Json& shares) {
+  Record record = sweep_record(Json{{"connection", to_string(shape.transport)}, {"qp", 1}, {"threads", 2}}, rate);
+  record.prediction = to_json(predict_requester(cib(), shape));
+  CounterReport report{.source = "sim", .node = "server", .blind = "", .window_s = 1e-6, .events = {}};
+  report.extra = Json{{"pcie_to_nic_busy_ps", 0}, {"requester_units", 16}, {"responder_units", 16}, {"read_tags", 64}};
+  for (const auto& [key, share] : shares.items()) report.extra[key] = share.get<double>() * 1e6;
+  record.counters = {report};
+  return record;
+}
+
+VerbShape inline_send() {
+  return {.verb = Verb::send,
+          .transport = Transport::ud,
+          .payload = Bytes(60),
+          .inlined = true,
+          .max_inline_cap = Bytes(60)};
+}
+
+Resource limit_of(const Record& record) {
+  return explain(record).diagnosis.binding->load.resource;
+}
+
+// The change whose first option is this one.
+const Advice* advice_with(const Explanation& it, const std::string& option) {
+  for (const Advice& advice : it.advice) {
+    if (!advice.options.empty() && advice.options.begin().key() == option) return &advice;
+  }
+  return nullptr;
+}
+
+TEST(Explain, TheLinkToTheNicIsNamedByWhatFillsIt) {
+  EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 0.99}})),
+            Resource::mmio);
+  EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 0.1}})),
+            Resource::pcie_to_nic);
+}
+
+TEST(Explain, OneBusyUnitIsThatOfAQpAndAllOfThemAreTheNic) {
+  const Record one = with_loads(inline_send(), 8, {{"requester_busy_ps", 1.0}, {"requester_busiest_unit_ps", 1.0}});
+  EXPECT_EQ(limit_of(one), Resource::requester_unit);
+  // The same work on 16 units: 16 times the rate, and two QPs at most twice.
+  EXPECT_NEAR(explain(one).diagnosis.lifted_factor, 16, 1e-6);
+  const Explanation it = explain(one);
+  ASSERT_NE(advice_with(it, "qp"), nullptr);
+  EXPECT_NEAR(advice_with(it, "qp")->factor, 2, 1e-6);
+  const Record all = with_loads(inline_send(), 157, {{"requester_busy_ps", 16.0}, {"requester_busiest_unit_ps", 1.0}});
+  EXPECT_EQ(limit_of(all), Resource::requester_units);
+}
+
+// A ping-pong has one operation under way, whatever its queue could hold.
+TEST(Explain, MoreOutstandingIsAdvisedOnlyToWhoFillsHisQueue) {
+  Record record = with_loads(inline_send(), 0.5, {{"requester_busy_ps", 0.1}, {"requester_busiest_unit_ps", 0.1}});
+  record.config.merge_patch({{"tx_depth", 128}, {"qp", 1}, {"threads", 1}});
+  EXPECT_NE(advice_with(explain(record), "tx_depth"), nullptr);
+  record.result["lat_mean_ns"] = 2000;  // one of 2 us at 0.5 Mops
+  EXPECT_EQ(advice_with(explain(record), "tx_depth"), nullptr);
+  record.result["lat_mean_ns"] = 256'000;
+  EXPECT_NE(advice_with(explain(record), "tx_depth"), nullptr);
+}
+
+TEST(Explain, MoreOutstandingIsNotAdvisedWhereItChangesNothing) {
+  const Record send = with_loads(inline_send(), 0.5, {{"requester_busy_ps", 0.1}, {"requester_busiest_unit_ps", 0.1}});
+  Record latency = send, visibility = send, puts = send;
+  latency.benchmark = "verb_latency";  // these have one operation under way, whatever the depth of the queue
+  visibility.benchmark = "write_visibility";
+  puts.result["put_mops"] = 0.5;  // and these wait for locks
+  for (Record record : {latency, visibility, puts}) {
+    record.config["tx_depth"] = 128;
+    EXPECT_EQ(advice_with(explain(record), "tx_depth"), nullptr) << record.benchmark;
+  }
+}
+
+// A unit that waits half of the time does twice as much when it need not.
+TEST(Explain, WhatAUnitWaitsForIsToldByTheAdaptersCounters) {
+  Record record = with_loads(
+      inline_send(), 3, {{"responder_busy_ps", 0.5}, {"responder_waited_ps", 0.5}, {"responder_busiest_unit_ps", 1.0}});
+  const auto gain = [](const Record& of, const std::string& what) {
+    for (const Advice& advice : explain(of).advice) {
+      if (advice.change.find(what) != std::string::npos) return advice.factor;
+    }
+    return 1.0;
+  };
+  Record misses = record;
+  record.counters[0].extra["recv_waits"] = 400;
+  EXPECT_NEAR(gain(record, "more RECVs"), 2, 1e-6);
+  EXPECT_EQ(gain(record, "caches"), 1);
+  misses.counters[0].extra["qp_context_misses"] = 400;
+  EXPECT_EQ(gain(misses, "more RECVs"), 1);
+  EXPECT_NEAR(gain(misses, "caches"), 2, 1e-6);
+}
+
+// Fewer QPs have as much memory: what misses is translations of its pages.
+TEST(Explain, LargerPagesAreAdvisedWhereTranslationsMiss) {
+  Record record = with_loads(
+      inline_send(), 3, {{"responder_busy_ps", 0.5}, {"responder_waited_ps", 0.5}, {"responder_busiest_unit_ps", 1.0}});
+  record.counters[0].extra["translation_misses"] = 900;
+  record.config["pages"] = "4k";
+  const Explanation small = explain(record);
+  ASSERT_NE(advice_with(small, "pages"), nullptr);
+  EXPECT_NEAR(advice_with(small, "pages")->factor, 2, 1e-6);
+  record.config["pages"] = "2m";
+  EXPECT_EQ(advice_with(explain(record), "pages"), nullptr);
+  EXPECT_THAT(explain_text(record), testing::HasSubstr("less memory"));
+}
+
+// WQEs are read again because more are outstanding than the adapter's cache holds: more would make that worse.
+TEST(Explain, FewerOutstandingAndNeverMoreAreAdvisedWhereWqesAreReadAgain) {
+  Record record = with_loads(inline_send(), 50, {{"requester_busy_ps", 0.5}, {"requester_busiest_unit_ps", 0.5}});
+  record.config["window"] = 128;
+  EXPECT_NE(advice_with(explain(record), "window"), nullptr);
+  record.counters[0].extra["wqe_cache_reread_lines"] = 700;  // for 1000 operations
+  const Explanation it = explain(record);
+  ASSERT_EQ(it.advice.size(), 1u);
+  EXPECT_THAT(it.advice[0].change, testing::HasSubstr("fewer operations outstanding"));
+  EXPECT_NEAR(it.advice[0].factor, 2, 1e-6);  // the unit that works half of the time would be the limit
+}
+
+TEST(Explain, MoreQpsAreNotAdvisedWhereWqesAreReadAgain) {
+  Record record = with_loads(inline_send(), 8, {{"requester_busy_ps", 1.0}, {"requester_busiest_unit_ps", 1.0}});
+  EXPECT_NE(advice_with(explain(record), "qp"), nullptr);
+  record.counters[0].extra["wqe_cache_reread_lines"] = 700;
+  EXPECT_EQ(advice_with(explain(record), "qp"), nullptr);
+}
+
+// Locks and tags are held while PCIe works, so full PCIe fills them.
+TEST(Explain, WhatIsOnlyHeldIsTheLimitWhenNothingElseIs) {
+  EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 0.99}, {"read_tags_held_ps", 64.0}})),
+            Resource::pcie_to_nic);
+  EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 0.5}, {"read_tags_held_ps", 64.0}})),
+            Resource::dma_reads);
+}
+
+TEST(Explain, WhereNothingIsFullTheProgramWaits) {
+  const Record record = with_loads(inline_send(), 1, {{"pcie_to_nic_busy_ps", 0.02}, {"cpu_worked_most_ps", 0.1}});
+  EXPECT_EQ(limit_of(record), Resource::outstanding);
+  EXPECT_NEAR(explain(record).diagnosis.lifted_factor, 10, 1e-6);  // then the thread is full
+}
+
+TEST(Explain, APeerCanBeTheLimit) {
+  Record record = with_loads(inline_send(), 40, {{"pcie_to_nic_busy_ps", 0.4}});
+  record.config["clients"] = 1;
+  CounterReport peer = record.counters[0];
+  peer.node = "client0";
+  peer.extra["responder_busy_ps"] = 16e6;
+  peer.extra["responder_busiest_unit_ps"] = 1e6;
+  record.counters.push_back(peer);
+  const Explanation it = explain(record);
+  EXPECT_TRUE(it.diagnosis.binding->of_peer);
+  EXPECT_THAT(it.limit_sentence(), testing::HasSubstr("responder units of client0"));
+  EXPECT_NEAR(advice_with(it, "clients")->factor, 2, 1e-6);
+}
+
+// 80.15 Mops of 128-byte WQEs by MMIO fill the link: 180 B each. In lists of 16 a WQE takes one read completion, 150 B
+// (128 and a header of 22), and a sixteenth of a doorbell of 34 B: 152.1 B, whose MMIO part keeps its gap. The link
+// carries 15.75 GB/s: 103.6 Mops at most.
+TEST(Explain, BatchingIsAdvisedWithTheGainThatTheModelAllows) {
+  const Record record = with_loads(inline_send(), 80.15, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 1.0}});
+  const Explanation it = explain(record);
+  const Advice* advice = advice_with(it, "post_list");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_NEAR(advice->factor * 80.15, 103, 1.5);
+  EXPECT_THAT(advice->then, testing::HasSubstr("DMA reads"));
+}
+
+// One cache line less of MMIO doubles what the link takes.
+TEST(Explain, ASmallerWqeIsAdvisedByItsBytes) {
+  VerbShape shape = inline_send();
+  shape.payload = shape.max_inline_cap = Bytes(61);  // 16 + 48 + 4 + 61 = 129 B: a third line for one byte
+  const Record record = with_loads(shape, 53.4, {{"pcie_to_nic_busy_ps", 1.0}, {"mmio_busy_ps", 1.0}});
+  const Explanation it = explain(record);
+  const Advice* advice = advice_with(it, "size");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_THAT(advice->change, testing::HasSubstr("smaller by 1 B"));
+  EXPECT_NEAR(advice->factor, 1.5, 0.01);
+}
+
+TEST(Explain, AdviceThatChangesNothingIsNotGiven) {
+  const Record record =
+      with_loads(inline_send(), 157, {{"requester_busy_ps", 16.0}, {"requester_busiest_unit_ps", 1.0}});
+  EXPECT_TRUE(explain(record).advice.empty());
+  EXPECT_THAT(explain_text(record), testing::HasSubstr("No change that the model knows"));
+}
+
+// 99 % of what the model allows on hardware is evidence; half of it is not.
+TEST(Explain, WithoutBusyTimesRateAndModelDecideOrNobodyDoes) {
+  Record record = sweep_record(Json{{"post_list", 1}}, 0, 0, "verbs");
+  const Prediction prediction = predict_requester(cib(), inline_send());
+  record.prediction = to_json(prediction);
+  record.result["rate_mops"] = prediction.bound_mops * 0.99;
+  EXPECT_EQ(limit_of(record), Resource::mmio);
+  EXPECT_NE(advice_with(explain(record), "post_list"), nullptr);
+  record.result["rate_mops"] = prediction.bound_mops * 0.5;
+  EXPECT_FALSE(explain(record).diagnosis.binding);
+  EXPECT_THAT(explain_text(record), testing::HasSubstr("the evidence does not decide"));
+}
+
+TEST(Explain, AFailedRecordHasItsReason) {
+  Record record = fake_record("sim:cib");
+  record.status = RecordStatus::failed;
+  record.reason = "no end after 3 s";
+  EXPECT_THAT(explain_text(record), testing::HasSubstr("FAILED: no end after 3 s"));
+  EXPECT_EQ(explain_json(record).at("failed"), "no end after 3 s");
+}
+
+TEST(Points, IdsDependOnThePointAlone) {
+  const Record record = sweep_record(Json{{"post_list", 1}, {"size", 8}}, 80);
+  Record again = sweep_record(Json{{"size", 8}, {"post_list", 1}}, 90);
+  EXPECT_EQ(point_id(record), point_id(again));
+  EXPECT_NE(point_id(record), point_id(sweep_record(Json{{"post_list", 2}, {"size", 8}}, 80)));
+  EXPECT_EQ(point_id(record).size(), 8u);
+  const std::vector<Record> both{record, again};
+  ASSERT_EQ(last_of_each_point(both).size(), 1u);
+  EXPECT_EQ(last_of_each_point(both)[0], &both[1]);
+}
+
+// Half an arming doorbell for an operation, whatever else is changed: what polls again is no change of the post.
+TEST(ShapeChanges, KeepTheCompletionEvents) {
+  const Prediction before = with_completion_events(predict_requester(cib(), inline_send()), 0.5);
+  const std::vector<ShapeChange> changes = shape_changes(before, 64);
+  ASSERT_GE(changes.size(), 3u);
+  for (const ShapeChange& change : changes) {
+    VerbShape polled = change.after.shape;
+    polled.events = 0;
+    EXPECT_EQ(change.after.pcie.mmio_doorbells - predict_requester(cib(), polled).pcie.mmio_doorbells, 0.5)
+        << change.text;
+  }
+}
+
+}  // namespace
+}  // namespace verbscope

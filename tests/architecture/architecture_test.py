@@ -1,0 +1,125 @@
+#!/usr/bin/env -S python3 -B
+"""The tree keeps the rules of docs/architecture.md, and the checks can fail: each is run on a planted offence."""
+
+import pathlib
+import tempfile
+import unittest
+
+import rules as architecture
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RULES = architecture.read_rules(ROOT / "docs/architecture.md")
+
+
+class Tree:
+    """A small source tree: path -> text."""
+
+    def __init__(self, files):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.scratch.name)
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def __enter__(self):
+        return self.root
+
+    def __exit__(self, *_):
+        self.scratch.cleanup()
+
+
+def include(header):
+    return f'#pragma once\n#include "{header}"\n'
+
+
+class Rules(unittest.TestCase):
+    def test_the_table_is_read(self):
+        self.assertEqual(RULES["common"], [])
+        self.assertEqual(RULES["pcie_model"], ["common", "wire"])
+        self.assertIsNone(RULES["tests"])
+
+    def test_simulator_and_model_are_apart(self):
+        self.assertFalse(architecture.allowed("nic_sim", "pcie_model", RULES))
+        self.assertFalse(architecture.allowed("pcie_model", "nic_sim", RULES))
+        self.assertFalse(architecture.allowed("wire", "pcie_model", RULES))
+        self.assertTrue(architecture.allowed("nic_sim", "wire", RULES))
+
+    def test_verbs_knows_no_simulator_and_harness_no_benchmark(self):
+        self.assertFalse(architecture.allowed("verbs", "nic_sim", RULES))
+        self.assertFalse(architecture.allowed("harness/point", "verbs", RULES))
+        self.assertFalse(architecture.allowed("harness/sweep", "microbench/bench", RULES))
+
+
+class Includes(unittest.TestCase):
+    def test_the_tree_keeps_the_rules(self):
+        self.assertEqual(architecture.check_includes(ROOT, RULES), [])
+
+    def test_there_is_something_to_check(self):
+        self.assertGreater(len(list(architecture.source_files(ROOT, RULES))), 20)
+
+    def check(self, user, header):
+        with Tree({user: include(header), header: "#pragma once\n"}) as root:
+            return architecture.check_includes(root, RULES)
+
+    def test_planted_offences_are_found(self):
+        offences = [
+            ("nic_sim/bad.hpp", "pcie_model/predict.hpp", "nic_sim must not include"),
+            ("pcie_model/bad.cpp", "nic_sim/time/engine.hpp", "pcie_model must not include"),
+            ("wire/bad.hpp", "pcie_model/predict.hpp", "wire must not include"),
+            ("verbs/bad.cpp", "nic_sim/time/engine.hpp", "verbs must not include"),
+            ("harness/sweep/bad.cpp", "microbench/rate/send_rate.hpp", "harness/sweep must not include"),
+            ("common/deep/er/bad.hpp", "machine/node.hpp", "common must not include"),
+            ("microbench/run/bad.cpp", "tests/helper.hpp", "microbench/run must not include"),
+        ]
+        for user, header, complaint in offences:
+            with self.subTest(user=user):
+                found = self.check(user, header)
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(f"{user}:2: {complaint}", found[0])
+
+    def test_what_the_rules_allow_passes(self):
+        self.assertEqual(self.check("nic_sim/good.hpp", "wire/pcie.hpp"), [])
+        self.assertEqual(self.check("tests/good.cpp", "microbench/run/runner.hpp"), [])
+
+    def test_a_name_that_is_not_from_the_root_is_refused(self):
+        with Tree({"verbs/a.cpp": include("qp.hpp"), "verbs/b.cpp": include("../nic_sim/x.hpp")}) as root:
+            self.assertEqual(len(architecture.check_includes(root, RULES)), 2)
+
+
+class Links(unittest.TestCase):
+    def test_the_tree_keeps_the_rules(self):
+        self.assertEqual(architecture.check_links(ROOT, RULES), [])
+
+    def test_a_planted_upward_link_is_found(self):
+        files = {
+            "verbs/CMakeLists.txt": "verbscope_library(vs_verbs SOURCES\n  a.cpp LINK vs_nic_sim)",
+            "verbs/a.cpp": "",
+            "nic_sim/CMakeLists.txt": "verbscope_library(vs_nic_sim SOURCES b.cpp)",
+            "nic_sim/b.cpp": "",
+        }
+        with Tree(files) as root:
+            self.assertEqual(architecture.check_links(root, RULES),
+                             ["verbs/CMakeLists.txt: vs_verbs (verbs) must not link vs_nic_sim (nic_sim)"])
+
+    def test_a_planted_link_that_nothing_needs_is_found(self):
+        files = {
+            "verbs/CMakeLists.txt": "verbscope_library(vs_verbs SOURCES a.cpp)\ntarget_link_libraries(vs_verbs PUBLIC vs_common)",
+            "verbs/a.cpp": "",
+            "common/CMakeLists.txt": "verbscope_library(vs_common SOURCES b.cpp)",
+            "common/b.cpp": "",
+        }
+        with Tree(files) as root:
+            self.assertEqual(architecture.check_links(root, RULES),
+                             ["verbs/CMakeLists.txt: vs_verbs links vs_common and includes nothing of common"])
+
+
+class ContinuousIntegration(unittest.TestCase):
+    def test_it_runs_the_command_that_the_readme_gives(self):
+        command = "make -f Makefile.cluster test"
+        self.assertIn(f"exec {command}\n", (ROOT / ".ci/run").read_text())
+        self.assertIn(command, (ROOT / "README.md").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,104 @@
+// Programs on other hosts: copied when they are missing or spoilt, and checked to run.
+#include "harness/cluster/deploy.hpp"
+
+#include "tests/harness/loop_launcher.hpp"
+
+namespace verbscope {
+namespace {
+
+class DeployTest : public testing::Test {
+ protected:
+  DeployTest() {
+    std::filesystem::create_directory(home_);
+    write_program("verbscope", "echo verbscope 0.1.0");
+    write_program("send_rate", "exit 0");
+  }
+  void write_program(const std::string& name, const std::string& body) {
+    write_text(here_.file(name), "#!/bin/sh\n" + body + "\n");
+  }
+  std::vector<Program> programs() { return hash_programs(here_.file(""), {"send_rate", "verbscope"}); }
+  // `more` runs on the host before each command.
+  std::size_t deploy(const std::string& more = ":") {
+    LoopLauncher launcher("echo 'motd'; export HOME=" + shell_quote({home_}) + "; " + more);
+    return deployment_.deploy(launcher, host_named("node1"), programs(), nullptr);
+  }
+  // A program of the host, for deploy() with there_ first in PATH.
+  void shadow(const std::string& name, const std::string& body) {
+    write_text(there_.file(name), "#!/bin/sh\n" + body + "\n");
+    std::filesystem::permissions(there_.file(name), std::filesystem::perms::owner_all);
+  }
+  void expect_no_file() {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(home_)) {
+      EXPECT_FALSE(entry.is_regular_file()) << entry.path();
+    }
+  }
+  std::string there(const std::string& program) { return *deployment_.path(host_named("node1"), program); }
+
+  TempFolder here_, there_;
+  const std::string home_ = there_.file("it's home");
+  Deployment deployment_;
+};
+
+TEST_F(DeployTest, CopiesWhatIsMissingAndNothingTwice) {
+  EXPECT_EQ(deploy(), 2u);
+  EXPECT_EQ(deploy(), 0u);
+  const std::string path = there("send_rate");
+  EXPECT_THAT(path, testing::StartsWith(home_ + "/.cache/verbscope/"));
+  EXPECT_EQ(read_text(path), read_text(here_.file("send_rate")));
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms::owner_all);
+  write_program("send_rate", "exit 1");
+  EXPECT_EQ(deploy(), 1u);
+  EXPECT_NE(there("send_rate"), path) << "another content has another place";
+}
+
+TEST_F(DeployTest, WhatWasSpoiltThereIsCopiedAgain) {
+  deploy();
+  write_text(there("send_rate"), "cut off");
+  EXPECT_EQ(deploy(), 1u);
+  EXPECT_EQ(read_text(there("send_rate")), read_text(here_.file("send_rate")));
+}
+
+TEST_F(DeployTest, AnotherArchitectureIsRefused) {
+  shadow("uname", "echo vax");
+  EXPECT_THAT(error_of([&] { deploy("PATH=" + there_.file("") + ":$PATH"); }),
+              testing::StartsWith("host node1: its architecture is vax, these programs are for "));
+}
+
+TEST_F(DeployTest, AFullDiskIsNamedAndLeavesNoPart) {
+  // A file may have no byte more: what a full disk is to a writer.
+  const std::string error = error_of([&] { deploy("ulimit -f 0; trap '' XFSZ"); });
+  EXPECT_THAT(error, testing::StartsWith("host node1: copy send_rate: exit status "));
+  expect_no_file();
+}
+
+TEST_F(DeployTest, ASignalInTheMiddleOfACopyLeavesNoPart) {
+  shadow("gzip", "kill -TERM $PPID");
+  EXPECT_EQ(error_of([&] { deploy("PATH=" + there_.file("") + ":$PATH"); }),
+            "host node1: copy send_rate: exit status 1: motd");
+  expect_no_file();
+}
+
+TEST_F(DeployTest, AProgramThatDoesNotStartThereIsNamed) {
+  write_program("verbscope", "echo 'libfmt.so.9: cannot open shared object file' >&2; exit 127");
+  EXPECT_EQ(error_of([&] { deploy(); }),
+            "host node1: start verbscope: exit status 127: libfmt.so.9: cannot open shared object file");
+  write_program("verbscope", "echo verbscope 0.0.1");
+  EXPECT_EQ(error_of([&] { deploy(); }), "host node1: verbscope there is not version 0.1.0");
+}
+
+TEST_F(DeployTest, AHostThatCannotBeReachedIsNamed) {
+  LoopLauncher launcher;
+  EXPECT_EQ(error_of([&] { deployment_.deploy(launcher, host_named("unreachable"), programs(), nullptr); }),
+            "host unreachable: look: no way to it");
+}
+
+TEST_F(DeployTest, RemovingLeavesNothing) {
+  deploy();
+  LoopLauncher launcher("export HOME=" + shell_quote({home_}));
+  remove_deployed(launcher, host_named("node1"), nullptr);
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/.cache/verbscope"));
+  EXPECT_TRUE(std::filesystem::exists(home_));
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,135 @@
+// Hosts files: what they mean, and the line that a bad one gets.
+#include "harness/cluster/hosts.hpp"
+
+#include <unistd.h>
+
+#include "harness/cluster/host_range.hpp"
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+namespace {
+
+std::string error_in(const std::string& text) {
+  return error_of([&] { parse_hosts(text, "h"); });
+}
+
+std::vector<std::string> names(const std::string& pattern) {
+  return expand_host_range(pattern, "h:1");
+}
+
+TEST(Hosts, ReadsUsersKeysAndComments) {
+  const auto hosts = parse_hosts(
+      "# machines\n\n me@alpha device=mlx5_0:2 gid_index=3 role=server address=10.0.0.1 # fast\r\nbeta\n", "h");
+  ASSERT_EQ(hosts.size(), 2u);
+  EXPECT_EQ(hosts[0].user, "me");
+  EXPECT_EQ(hosts[0].name, "alpha");
+  EXPECT_EQ(hosts[0].device, "mlx5_0");
+  EXPECT_EQ(hosts[0].ib_port, 2);
+  EXPECT_EQ(hosts[0].gid_index, 3);
+  EXPECT_EQ(hosts[0].role, HostRole::server);
+  EXPECT_EQ(hosts[0].address, "10.0.0.1");
+  EXPECT_EQ(hosts[0].line, 3);
+  EXPECT_EQ(hosts[1].name, "beta");
+  EXPECT_EQ(hosts[1].role, HostRole::any);
+  EXPECT_EQ(hosts[1].gid_index, -1);
+}
+
+TEST(Hosts, RangesKeepTheirZeros) {
+  EXPECT_EQ(names("node[08-10,20]"), (std::vector<std::string>{"node08", "node09", "node10", "node20"}));
+  EXPECT_EQ(names("r[1-2]n[1-2].lan"), (std::vector<std::string>{"r1n1.lan", "r2n1.lan", "r1n2.lan", "r2n2.lan"}));
+  EXPECT_EQ(names("plain"), (std::vector<std::string>{"plain"}));
+}
+
+TEST(Hosts, ARangesHostsShareTheKeys) {
+  const auto hosts = parse_hosts("n[1-3] role=client", "h");
+  ASSERT_EQ(hosts.size(), 3u);
+  EXPECT_EQ(hosts[2].name, "n3");
+  EXPECT_EQ(hosts[2].role, HostRole::client);
+}
+
+TEST(Hosts, EachMistakeNamesItsLine) {
+  EXPECT_EQ(error_in("# nothing\n"), "h: names no host");
+  EXPECT_EQ(error_in("a\nb device"), R"(h:2: expected key=value after the host, got "device")");
+  EXPECT_EQ(
+      error_in("a colour=red"),
+      R"(h:1: unknown key "colour", allowed: device, gid_index, role, address, management, ssh_port, cores, numa_node)");
+  EXPECT_EQ(error_in("a role=king"), R"(h:1: role: expected server, client or any, got "king")");
+  EXPECT_EQ(error_in("a gid_index=x"), R"(h:1: gid_index: expected a number from -1 to 65535, got "x")");
+  EXPECT_EQ(error_in("a device=mlx5_0:0"), R"(h:1: device: expected a number from 1 to 255, got "0")");
+  EXPECT_EQ(error_in("n[1-"), R"(h:1: the brackets of "n[1-" do not pair)");
+  EXPECT_EQ(error_in("n]1["), R"(h:1: the brackets of "n]1[" do not pair)");
+  EXPECT_EQ(error_in("n[3-1]"), R"(h:1: range "n[3-1]": the range "3-1" runs backwards)");
+  EXPECT_EQ(error_in("n[]"), R"(h:1: range "n[]": expected a number from 0 to 99999999, got "")");
+  EXPECT_EQ(error_in("n[1-99999]"), R"(h:1: range "n[1-99999]": more than 4096 hosts)");
+  EXPECT_EQ(error_in("n[1-99][1-99]"), R"(h:1: range "n[1-99][1-99]": more than 4096 hosts)");
+}
+
+TEST(Hosts, ReadsWhereToReachAHostAndWhereItsThreadsRun) {
+  const auto hosts =
+      parse_hosts("a management=10.1.0.1 ssh_port=2222 cores=0-3,8\nb numa_node=1 address=10.9.0.2\n", "h");
+  EXPECT_EQ(hosts[0].management_address(), "10.1.0.1");
+  EXPECT_EQ(hosts[0].data_address(), "a");
+  EXPECT_EQ(hosts[0].ssh_port, 2222);
+  EXPECT_EQ(hosts[0].cores, "0-3,8");
+  EXPECT_EQ(hosts[1].management_address(), "b");
+  EXPECT_EQ(hosts[1].data_address(), "10.9.0.2");
+  EXPECT_EQ(hosts[1].numa_node, 1);
+  for (const char* cores : {"", "a", "1,", "-1", "1--2", "0;id"}) {
+    EXPECT_THAT(error_in(std::string("a cores=") + cores), testing::StartsWith("h:1: cores: expected cores as 0-3,8"));
+  }
+  EXPECT_EQ(error_in("a ssh_port=0"), R"(h:1: ssh_port: expected a number from 1 to 65535, got "0")");
+  EXPECT_EQ(error_in("a cores=1 numa_node=0"), "h:1: cores and numa_node exclude each other");
+}
+
+TEST(Hosts, ASlurmListIsUnderstoodAsScontrolDoes) {
+  const auto hosts = slurm_hosts("node[01-02,10],login,r[1-2]n3");
+  std::vector<std::string> found;
+  for (const Host& host : hosts) found.push_back(host.name);
+  EXPECT_EQ(found, (std::vector<std::string>{"node01", "node02", "node10", "login", "r1n3", "r2n3"}));
+  EXPECT_EQ(error_of([] { slurm_hosts(nullptr); }), "SLURM_JOB_NODELIST is not set: this is no Slurm allocation");
+  EXPECT_EQ(error_of([] { slurm_hosts("a,,b"); }), R"(SLURM_JOB_NODELIST: "a,,b" has an empty name)");
+  EXPECT_THAT(error_of([] { slurm_hosts("a,-b"); }), testing::HasSubstr("is not a host name"));
+}
+
+TEST(Hosts, NamesThatCouldBeAnOptionOrACommandAreRefused) {
+  for (const char* name :
+       {"-oProxyCommand=x", "a;b", "$(id)", "`id`", "a'b", "a\"b", "a|b", "x@-l", "@a", "a/b", "a\x01"}) {
+    EXPECT_THAT(error_in(name), testing::HasSubstr("h:1: ")) << name;
+  }
+  EXPECT_THAT(error_in("a address=-x"), testing::HasSubstr("is not an address"));
+  EXPECT_THAT(error_in("a device=../x"), testing::HasSubstr("is not a device name"));
+}
+
+TEST(Hosts, RolesAreGivenOut) {
+  const Cast cast = cast_roles(parse_hosts("a\nb\nc role=server\nd role=client", "h"), "h");
+  EXPECT_EQ(cast.server.name, "c");
+  ASSERT_EQ(cast.clients.size(), 3u);
+  EXPECT_EQ(cast.clients[0].name, "a");
+  EXPECT_EQ(cast.clients[2].name, "d");
+}
+
+TEST(Hosts, ALoneHostServesItself) {
+  const Cast cast = cast_roles(parse_hosts("localhost", "h"), "h");
+  EXPECT_EQ(cast.server.name, "localhost");
+  ASSERT_EQ(cast.clients.size(), 1u);
+  EXPECT_EQ(cast.clients[0].name, "localhost");
+}
+
+TEST(Hosts, ARoleThatNobodyMayPlayIsAnError) {
+  EXPECT_EQ(error_of([] { cast_roles(parse_hosts("a role=client", "h"), "h"); }),
+            "h: no host may be the server: one needs role=server or role=any");
+  EXPECT_EQ(error_of([] { cast_roles(parse_hosts("a role=server", "h"), "h"); }),
+            "h: no host may be the client: one needs role=client or role=any");
+}
+
+TEST(Hosts, ThisMachineIsKnownByItsNames) {
+  char hostname[256] = {};
+  ASSERT_EQ(gethostname(hostname, sizeof hostname - 1), 0);
+  EXPECT_TRUE(is_this_machine("localhost"));
+  EXPECT_TRUE(is_this_machine("127.0.0.1"));
+  EXPECT_TRUE(is_this_machine(hostname));
+  EXPECT_FALSE(is_this_machine("some-other-machine.example"));
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,102 @@
+// Published rows beside what became of them: the verdict, the table, and the figure of a row that the model gives.
+#include "harness/paper/reproduce.hpp"
+
+#include "harness/paper/row_runner.hpp"
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+namespace {
+
+using testing::HasSubstr;
+
+PublishedPoint row(const std::string& id, double value, bool calibration) {
+  PublishedPoint point;
+  point.id = id;
+  point.where = "Table 4";
+  point.cluster = "cib";
+  point.metric = "rate_mops";
+  point.value = value;
+  point.calibration = calibration;
+  point.benchmark = "send_rate";
+  point.result_key = "rate_mops";
+  return point;
+}
+
+bool within(const PublishedPoint& point, double value) {
+  return within_limits({.row = &point, .value = value, .failure = ""});
+}
+
+TEST(Reproduce, CalibratedRowsMayBeOffByThreePercentPredictedOnesByTen) {
+  const PublishedPoint fitted = row("f", 100, true), free = row("p", 100, false);
+  EXPECT_TRUE(within(fitted, 102.9));
+  EXPECT_TRUE(within(fitted, 97.1));
+  EXPECT_FALSE(within(fitted, 103.1));
+  EXPECT_FALSE(within(fitted, 96.9));
+  EXPECT_TRUE(within(free, 109.9));
+  EXPECT_FALSE(within(free, 89.9));
+}
+
+TEST(Reproduce, ARowThatFailedIsNotWithinAndOneThatNothingReproducesIs) {
+  PublishedPoint point = row("f", 100, true);
+  EXPECT_FALSE(within_limits({.row = &point, .value = {}, .failure = "no"}));
+  point.needs = "a system";
+  EXPECT_TRUE(within_limits({.row = &point, .value = {}, .failure = ""}));
+}
+
+TEST(Reproduce, TheTableHasEveryRowAndASummary) {
+  const PublishedPoint good = row("good", 80, true), off = row("off", 100, false), broken = row("broken", 5, true);
+  PublishedPoint later = row("later", 97.2, false);
+  later.needs = "the sequencer";
+  const std::string text =
+      reproduction_text({{&good, 80.8, ""}, {&off, 88, ""}, {&broken, {}, "no QP"}, {&later, {}, ""}});
+  EXPECT_THAT(text, HasSubstr("sim:cib (SIMULATED)\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("good +\\| Table 4 \\| +80 +80\\.80 +\\+1\\.0 \\| calibrated\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("off .* 100 +88\\.00 +-12\\.0 \\| predicted +OFF by more than 10 %\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("broken .*FAILED: no QP\n"));
+  EXPECT_THAT(text, HasSubstr("not reproduced yet: later: needs the sequencer\n"));
+  EXPECT_THAT(text,
+              testing::EndsWith("NOT within limits: 2 calibrated (3 % allowed), 1 NOT WITHIN, worst +1.0 %: good; "
+                                "1 predicted (10 % allowed), 1 NOT WITHIN, worst -12.0 %: off; 1 not reproduced "
+                                "yet\n"));
+}
+
+TEST(Reproduce, AllWithinLimitsIsSaidSo) {
+  const PublishedPoint good = row("good", 80, true);
+  EXPECT_THAT(reproduction_text({{&good, 80, ""}}), HasSubstr("\nall within limits: 1 calibrated"));
+}
+
+TEST(RowValue, IsTheFigureOfTheRecordOrOneLine) {
+  const PublishedPoint point = row("r", 80, true);
+  Record record = fake_record("sim:cib");
+  EXPECT_EQ(row_value(point, record), 10);
+  record.result.erase("rate_mops");
+  EXPECT_EQ(error_of([&] { row_value(point, record); }), "r: the record has no rate_mops");
+  record.status = RecordStatus::failed;
+  record.reason = "exit status 3";
+  EXPECT_EQ(error_of([&] { row_value(point, record); }), "r: exit status 3");
+}
+
+// Kalia et al., ATC 2016, Appendix A and section 5.2.1.
+TEST(ModelValue, ReproducesTheRowsOfTheTableThatTheModelGives) {
+  int rows = 0;
+  for (const PublishedPoint& point : load_published()) {
+    if (!point.reproducible() || !point.benchmark.empty()) continue;
+    EXPECT_NEAR(model_value(point), point.value, point.value * 0.001) << point.id;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 4);
+}
+
+// The row's own options reach the benchmark, and its record comes back.
+TEST(RunRow, RunsTheBenchmarkWithTheRowsOptions) {
+  const FakeBenchmark fake("echo \"$all\" > $dir/arguments\ncat \"$record\" >> \"$out\"", "sim:cib");
+  PublishedPoint point = row("r", 10, true);
+  point.keys = {{.key = "connection", .run = "UD"}, {.key = "threads", .run = 8, .range = true, .min = 6, .max = 20}};
+  const std::optional<Record> record = run_row(point, "sim:cib", fake.folder(), nullptr);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(row_value(point, *record), 10);
+  EXPECT_THAT(read_text(fake.file("arguments")), HasSubstr("--fabric=sim:cib --seed=1 --connection=UD --threads=8 "));
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,248 @@
+// Whole sweeps over fake benchmarks: what is in the results file afterwards.
+#include "harness/commands/run_command.hpp"
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+namespace {
+
+// Runs a point per size, and counts in $dir/runs. The size says what the fake does: 2 fails, 3 interrupts the harness.
+constexpr const char* kBody =
+    "echo x >> $dir/runs\n"
+    "case \"$all\" in\n"
+    "*--size=2*) [ -e $dir/repaired ] || { echo broken >&2; exit 1; } ;;\n"
+    "*--size=3*) [ -e $dir/repaired ] || { kill -INT $PPID; sleep 1000; } ;;\n"
+    "esac\n"
+    "cat $record > $out";
+
+class SweepRun {
+ public:
+  explicit SweepRun(const std::string& vary, const std::string& body = kBody) : fake_(body) {
+    write_text(fake_.file("sweep.json"),
+               R"({"schema": "verbscope.sweep/1", "benchmark": "send_rate", "vary": )" + vary + "}");
+    options.sweep = fake_.file("sweep.json");
+    options.hosts = "null";
+    options.out = fake_.file("results.jsonl");
+  }
+
+  int run() {
+    std::FILE* out = std::fopen(fake_.file("output").c_str(), "w");
+    struct Closer {
+      std::FILE* file;
+      ~Closer() { std::fclose(file); }
+    } closer{out};
+    return run_sweep(options, fake_.folder(), out);
+  }
+  std::string output() const { return read_text(fake_.file("output")); }
+  std::size_t processes_started() const { return read_text(fake_.file("runs")).size() / 2; }
+  void repair() const { write_text(fake_.file("repaired"), ""); }
+  std::vector<Record> records() const { return read_results(options.out).records; }
+  std::vector<int> sizes() const {
+    std::vector<int> out;
+    for (const Record& record : records()) out.push_back(record.config.at("point").at("params").at("size"));
+    return out;
+  }
+
+  RunOptions options;
+
+ private:
+  FakeBenchmark fake_;
+};
+
+TEST(Run, EveryPointIsARecord) {
+  SweepRun sweep(R"({"size": [10, 11], "connection": ["RC", "UD"]})");
+  EXPECT_EQ(sweep.run(), 0);
+  ASSERT_EQ(sweep.records().size(), 4u);
+  EXPECT_EQ(sweep.records()[3].config.at("point").at("params"), (Json{{"connection", "UD"}, {"size", 11}}));
+  EXPECT_THAT(sweep.output(),
+              testing::StartsWith("send_rate on null: 4 points\n[1/4] send_rate connection=RC size=10: 10.00 Mops ("));
+}
+
+TEST(Run, AFailedPointIsARecordAndTheSweepGoesOn) {
+  SweepRun sweep(R"({"size": [1, 2, 4]})");
+  EXPECT_EQ(sweep.run(), 1);
+  const auto records = sweep.records();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[1].reason, "exit status 1: broken");
+  EXPECT_EQ(records[2].status, RecordStatus::ok);
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("size=2: FAILED: exit status 1: broken"));
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("1 of 3 points failed\n"));
+}
+
+TEST(Run, ResumeRunsWhatIsNotOkYet) {
+  SweepRun sweep(R"({"size": [1, 2, 4]})");
+  EXPECT_EQ(sweep.run(), 1);
+  sweep.repair();
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.processes_started(), 4u);
+  ASSERT_EQ(sweep.records().size(), 4u);
+  EXPECT_EQ(sweep.records()[3].config.at("point").at("params").at("size"), 2);
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.processes_started(), 4u);
+}
+
+TEST(Run, WithoutResumeRecordsAreAddedToTheFile) {
+  SweepRun sweep(R"({"size": [1]})");
+  sweep.run();
+  sweep.run();
+  EXPECT_EQ(sweep.records().size(), 2u);
+}
+
+TEST(Run, AFileCutInTheMiddleOfALineLosesThatPointOnly) {
+  SweepRun sweep(R"({"size": [1, 4, 5]})");
+  EXPECT_EQ(sweep.run(), 0);
+  const std::string text = read_text(sweep.options.out);
+  write_text(sweep.options.out, text.substr(0, text.size() - 40));
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.processes_started(), 4u);
+  EXPECT_EQ(sweep.records().size(), 3u);
+  EXPECT_EQ(read_results(sweep.options.out).warnings.size(), 1u);
+}
+
+TEST(Run, AnInterruptKeepsWhatHasEnded) {
+  SweepRun sweep(R"({"size": [1, 3, 4]})");
+  EXPECT_EQ(sweep.run(), kExitInterrupted);
+  ASSERT_EQ(sweep.records().size(), 1u);
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("interrupted: the points that had ended are in "));
+  sweep.repair();
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.records().size(), 3u);
+}
+
+TEST(Run, TheCommandLineOverridesTheSweep) {
+  SweepRun sweep(R"({"size": [1, 4]})");
+  sweep.options.seed = 7;
+  sweep.options.repetitions = 2;
+  sweep.options.set = {"size=9", "post-list=3"};
+  EXPECT_EQ(sweep.run(), 0);
+  ASSERT_EQ(sweep.records().size(), 2u);
+  EXPECT_EQ(
+      sweep.records()[1].config.at("point"),
+      Json::parse(
+          R"({"benchmark":"send_rate","params":{"post_list":3,"size":9},"repetition":1,"seed":8,"fabric":"null"})"));
+}
+
+TEST(Run, AFailedPointIsTriedAgain) {
+  // Size 2 fails until it has run twice.
+  SweepRun sweep(R"({"size": [1, 2]})",
+                 "echo x >> $dir/runs; case \"$all\" in *--size=2*) echo x >> $dir/twos\n"
+                 "[ $(wc -l < $dir/twos) -gt 2 ] || { echo broken >&2; exit 1; } ;; esac\n"
+                 "cat $record > $out");
+  sweep.options.retries = 1;
+  EXPECT_EQ(sweep.run(), 1);
+  EXPECT_EQ(sweep.records()[1].environment.at("failed_attempts"), Json::array({"exit status 1: broken"}));
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  ASSERT_EQ(sweep.records().size(), 3u);
+  EXPECT_FALSE(sweep.records()[2].environment.contains("failed_attempts"));
+  EXPECT_EQ(sweep.processes_started(), 4u);
+}
+
+TEST(Run, FailFastStopsAtTheFirstFailure) {
+  SweepRun sweep(R"({"size": [1, 2, 4, 5]})");
+  sweep.options.fail_fast = true;
+  EXPECT_EQ(sweep.run(), 1);
+  EXPECT_EQ(sweep.records().size(), 2u);
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("stopped at the first failure: 2 points did not run\n"));
+}
+
+TEST(Run, PointsSideBySideKeepTheOrderOfTheirRecords) {
+  // The earlier, the longer it takes.
+  SweepRun sweep(R"({"size": [10, 11, 12, 13, 14, 15, 16, 17]})",
+                 "case \"$all\" in *--size=1[0-3]*) sleep 0.2;; esac; cat $record > $out");
+  sweep.options.jobs = 4;
+  EXPECT_EQ(sweep.run(), 0);
+  const auto records = sweep.records();
+  ASSERT_EQ(records.size(), 8u);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(records[i].config.at("point").at("params").at("size"), 10 + i);
+}
+
+TEST(Run, SharesOfTheListedPointsMakeUpTheSweep) {
+  SweepRun sweep(R"({"size": [10, 11, 12, 13, 14]})");
+  EXPECT_EQ(sweep.run(), 0);
+  std::string keys;
+  for (const Record& record : sweep.records()) {
+    if (record.config.at("point").at("params").at("size") != 12) keys += point_key(record.config.at("point")) + "\n";
+  }
+  sweep.options.points = sweep.options.out + ".points";
+  write_text(sweep.options.points, keys);
+  for (const char* share : {"0/2", "1/2"}) {
+    sweep.options.share = parse_share(share);
+    EXPECT_EQ(sweep.run(), 0);
+  }
+  EXPECT_EQ(sweep.sizes(), (std::vector<int>{10, 11, 12, 13, 14, 10, 13, 11, 14}));
+  for (const char* wrong : {"2/2", "1", "/", "a/b", "1/2x", "-1/2"}) {
+    EXPECT_THAT(error_of([&] { parse_share(wrong); }), testing::StartsWith("--share: expected I/N")) << wrong;
+  }
+}
+
+TEST(Run, AFileOfPointsWithNoneOfTheSweepIsRefused) {
+  SweepRun sweep(R"({"size": [10, 11]})");
+  sweep.options.points = sweep.options.out + ".points";
+  write_text(sweep.options.points, "{\"benchmark\":\"send_rate\"}\n");
+  EXPECT_THAT(error_of([&] { sweep.run(); }),
+              testing::AllOf(testing::StartsWith("--points " + sweep.options.points + ": no line is a point of "),
+                             testing::EndsWith("sweep.json on null")));
+}
+
+TEST(Run, AShareIsResumedWithItsOwnPoints) {
+  SweepRun sweep(R"({"size": [10, 11, 12, 13, 14, 15]})");
+  sweep.options.share = parse_share("0/2");
+  EXPECT_EQ(sweep.run(), 0);
+  const std::string text = read_text(sweep.options.out);
+  write_text(sweep.options.out, text.substr(0, text.find('\n') + 1));
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_THAT(sweep.output(), testing::StartsWith("send_rate on null: 2 points, 1 more are in "));
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.sizes(), (std::vector<int>{10, 12, 14}));
+}
+
+TEST(Run, EveryRecordSaysHowItWasMade) {
+  SweepRun sweep(R"({"size": [1]})");
+  EXPECT_EQ(sweep.run(), 0);
+  const Json environment = sweep.records()[0].environment;
+  const Json& harness = environment.at("harness");
+  EXPECT_EQ(harness.at("launcher"), "local");
+  EXPECT_FALSE(harness.at("command_line").empty());
+  EXPECT_THAT(harness.at("started").get<std::string>(),
+              testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[+-][0-9]{2}:[0-9]{2}"));
+  EXPECT_TRUE(environment.at("hosts").at("localhost").contains("clock_source"));
+}
+
+TEST(Run, WhatIsWrongBeforeTheFirstPointStartsNothing) {
+  SweepRun sweep(R"({"size": [1]})");
+  sweep.options.set = {"sise=9"};
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::StartsWith("--set: send_rate has no option \"sise\""));
+  sweep.options.set = {"size"};
+  EXPECT_EQ(error_of([&] { sweep.run(); }), R"(--set: expected key=value, got "size")");
+  sweep.options.set = {};
+  sweep.options.seed = 1001;
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("seed 1001, repetitions 1: "));
+  sweep.options.seed = {};
+  sweep.options.out = "/proc/nothing/results.jsonl";
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("/proc/nothing/results.jsonl"));
+  sweep.options.sweep = "no-such-sweep";
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("no-such-sweep"));
+  EXPECT_EQ(sweep.processes_started(), 0u);
+}
+
+TEST(Run, APlaceThatIsNotThereIsToldBeforeWhatTheSweepIsFor) {
+  SweepRun sweep(R"({"size": [1]}, "fabrics": ["sim:cib"])");
+  sweep.options.hosts = "sim:nope";
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("unknown cluster \"nope\": known are cib, cx, cx3"));
+  sweep.options.hosts = "nowhere.txt";
+  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("got \"nowhere.txt\", which is no file"));
+}
+
+TEST(Run, ABenchmarkThatDoesNotExistIsNamed) {
+  SweepRun sweep(R"({"size": [1]})");
+  write_text(sweep.options.sweep, R"({"schema": "verbscope.sweep/1", "benchmark": "../../bin/sh"})");
+  EXPECT_THAT(error_of([&] { sweep.run(); }),
+              testing::StartsWith("no benchmark is called \"../../bin/sh\"; there are send_rate"));
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,203 @@
+// Sweep files: what they mean, and the line that a bad one gets.
+#include "harness/sweep/sweep.hpp"
+
+#include "tests/harness/fakes.hpp"
+
+namespace verbscope {
+namespace {
+
+std::string sweep_text(const std::string& rest) {
+  return R"({"schema": "verbscope.sweep/1", "benchmark": "send_rate", )" + rest + "}";
+}
+
+std::vector<std::string> params_of(const std::string& text, const std::string& fabric = "sim:cib") {
+  std::vector<std::string> out;
+  for (const Point& point : expand_sweep(parse_sweep(text, "s.json"), fabric)) out.push_back(dump_json(point.params));
+  return out;
+}
+
+std::string parse_error(const std::string& text) {
+  return error_of([&] { parse_sweep(text, "s.json"); });
+}
+
+std::string check_error(const std::string& rest) {
+  return error_of(
+      [&] { check_sweep(parse_sweep(sweep_text(rest), "s.json"), parse_benchmark_spec(kFakeDescription, "d")); });
+}
+
+TEST(Sweep, VaryGivesTheCrossProductWithTheLastKeyFastest) {
+  const auto params =
+      params_of(sweep_text(R"("fixed": {"load": 1}, "vary": {"size": [1, 2], "connection": ["RC", "UD"]})"));
+  EXPECT_EQ(params, (std::vector<std::string>{
+                        R"({"connection":"RC","load":1,"size":1})", R"({"connection":"UD","load":1,"size":1})",
+                        R"({"connection":"RC","load":1,"size":2})", R"({"connection":"UD","load":1,"size":2})"}));
+}
+
+TEST(Sweep, PointsOverrideFixedAndEachIsCrossedWithVary) {
+  const auto params =
+      params_of(sweep_text(R"("fixed": {"load": 1}, "points": [{}, {"load": 2}], "vary": {"size": [1, 2]})"));
+  EXPECT_EQ(params, (std::vector<std::string>{R"({"load":1,"size":1})", R"({"load":1,"size":2})",
+                                              R"({"load":2,"size":1})", R"({"load":2,"size":2})"}));
+}
+
+TEST(Sweep, EqualPointsAppearOnceAndDashesMeanUnderscores) {
+  EXPECT_EQ(params_of(sweep_text(R"("points": [{"post-list": 1}, {"post_list": 1}])")),
+            (std::vector<std::string>{R"({"post_list":1})"}));
+}
+
+TEST(Sweep, RepetitionsFollowEachOtherWithSeedsOfTheirOwn) {
+  const auto points =
+      expand_sweep(parse_sweep(sweep_text(R"("vary": {"size": [1, 2]}, "repetitions": 3, "seed": 40)"), "s"), "null");
+  ASSERT_EQ(points.size(), 6u);
+  EXPECT_EQ(points[2].params.at("size"), 1);
+  EXPECT_EQ(points[2].repetition, 2);
+  EXPECT_EQ(points[2].seed, 42u);
+  EXPECT_EQ(points[3].params.at("size"), 2);
+  EXPECT_EQ(points[3].seed, 40u);
+}
+
+TEST(Sweep, PointsKnowTheirEntryWhichMayHaveALabel) {
+  const Sweep sweep = parse_sweep(sweep_text(R"("vary": {"size": [1, 2]}, "points": [{"label": "one", "load": 1},
+    {"fabrics": ["null"]}, {"load": 2}], "show": ["rate_mops", "extra"])"),
+                                  "s.json");
+  EXPECT_EQ(sweep.points[0].label, "one");
+  EXPECT_EQ(sweep.points[1].label, "");
+  EXPECT_EQ(sweep.show, (std::vector<std::string>{"rate_mops", "extra"}));
+  std::vector<std::size_t> entries;
+  for (const Point& point : expand_sweep(sweep, "sim:cib")) {
+    entries.push_back(point.entry);
+    EXPECT_FALSE(point.params.contains("label"));
+  }
+  EXPECT_EQ(entries, (std::vector<std::size_t>{0, 0, 2, 2}));
+}
+
+TEST(Sweep, LabelsAndShownKeysAreChecked) {
+  EXPECT_THAT(parse_error(sweep_text(R"("points": [{"label": 1}])")), testing::HasSubstr("points[0]: label"));
+  EXPECT_THAT(parse_error(sweep_text(R"("show": [])")), testing::HasSubstr("at least one key"));
+  EXPECT_THAT(parse_error(sweep_text(R"("show": "rate_mops")")), testing::HasSubstr("show"));
+  EXPECT_THAT(parse_error(sweep_text(R"("fixed": {"a": 1}, "label": "x")")), testing::HasSubstr("label"));
+}
+
+TEST(Sweep, NothingButABenchmarkIsOnePointWithoutOptions) {
+  EXPECT_EQ(params_of(R"({"schema": "verbscope.sweep/1", "benchmark": "send_rate"})"),
+            (std::vector<std::string>{"{}"}));
+}
+
+TEST(Sweep, FabricsKeepPointsToTheirCluster) {
+  const std::string text =
+      sweep_text(R"("fabrics": ["sim:cib", "sim:cx3"], "points": [{"fabrics": ["sim:cib"], "size": 1}, {"size": 2}])");
+  EXPECT_EQ(params_of(text, "sim:cib").size(), 2u);
+  EXPECT_EQ(params_of(text, "sim:/tmp/a/cib.json").size(), 2u);
+  EXPECT_EQ(params_of(text, "sim:cx3"), (std::vector<std::string>{R"({"size":2})"}));
+  EXPECT_EQ(error_of([&] { params_of(text, "null"); }), R"(s.json: has no point for null: see its "fabrics")");
+}
+
+TEST(Sweep, AFabricsKindAllowsAllOfThatKind) {
+  EXPECT_TRUE(fabric_allowed({"sim"}, "sim:cx"));
+  EXPECT_FALSE(fabric_allowed({"sim"}, "verbs"));
+  EXPECT_FALSE(fabric_allowed({"sim:cib"}, "sim:cx"));
+}
+
+TEST(Sweep, SetReplacesTheKeyEverywhere) {
+  Sweep sweep = parse_sweep(sweep_text(R"("points": [{"load": 1}, {"load": 2}], "vary": {"size": [1, 2]})"), "s");
+  override_key(sweep, "size", 9);
+  override_key(sweep, "load", 5);
+  const auto points = expand_sweep(sweep, "null");
+  ASSERT_EQ(points.size(), 1u);
+  EXPECT_EQ(dump_json(points[0].params), R"({"load":5,"size":9})");
+}
+
+TEST(Sweep, MalformedJsonIsReportedWithItsLine) {
+  EXPECT_THAT(parse_error("{\n\"schema\": \"verbscope.sweep/1\",\n\"benchmark\" \"x\"}"),
+              testing::StartsWith("s.json:3: "));
+}
+
+TEST(Sweep, EachMistakeOfFormNamesFileAndKey) {
+  EXPECT_EQ(parse_error(R"({"schema": "verbscope.sweep/2", "benchmark": "x"})"),
+            R"(s.json: key "schema": expected "verbscope.sweep/1", got "verbscope.sweep/2")");
+  EXPECT_THAT(parse_error(sweep_text(R"("varry": {})")),
+              testing::AllOf(testing::HasSubstr("varry"), testing::HasSubstr("vary")));
+  EXPECT_THAT(parse_error(sweep_text(R"("repetitions": 0)")), testing::HasSubstr("repetitions"));
+  EXPECT_THAT(parse_error(sweep_text(R"("repetitions": "two")")), testing::HasSubstr("repetitions"));
+  EXPECT_EQ(parse_error(sweep_text(R"("vary": {"size": []})")),
+            R"(s.json: vary: "size": expected a list of at least one value)");
+  EXPECT_EQ(parse_error(sweep_text(R"("vary": {"size": [[1]]})")),
+            R"(s.json: vary: "size": expected single values in the list, got array)");
+  EXPECT_EQ(parse_error(sweep_text(R"("fixed": {"size": [1]})")),
+            R"(s.json: fixed: "size": expected one value, got array)");
+  EXPECT_EQ(parse_error(sweep_text(R"("fixed": {"a-b": 1, "a_b": 2})")), R"(s.json: fixed: "a_b" appears twice)");
+  EXPECT_EQ(parse_error(sweep_text(R"("fixed": {"size": 1}, "vary": {"size": [2]})")),
+            R"(s.json: "size" is in both fixed and vary)");
+  EXPECT_EQ(parse_error(sweep_text(R"("points": [{}, {"size": 1}], "vary": {"size": [2]})")),
+            R"(s.json: points[1]: "size" is in vary as well)");
+  EXPECT_THAT(parse_error(sweep_text(R"("points": [])")), testing::HasSubstr("at least one point"));
+  EXPECT_THAT(parse_error(sweep_text(R"("points": [3])")), testing::HasSubstr("points[0]: expected an object"));
+}
+
+TEST(Sweep, MorePointsThanTheLimitAreRefusedBeforeTheyAreMade) {
+  std::string vary;
+  for (const char* key : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    vary += (vary.empty() ? "\"" : ", \"") + std::string(key) + "\": [1, 2, 3, 4, 5, 6, 7, 8, 9]";
+  }
+  EXPECT_EQ(parse_error(sweep_text("\"vary\": {" + vary + "}")),
+            "s.json: makes more than 20000 points");  // 9^8 = 43 million
+}
+
+TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
+  EXPECT_EQ(
+      check_error(R"("fixed": {"sise": 1})"),
+      R"(s.json: fixed: send_rate has no option "sise"; it has connection, size, post_list, load, validate, clients, duration, seed)");
+  EXPECT_EQ(check_error(R"("vary": {"size": [1, "2"]})"), R"(s.json: vary: "size": expected an integer, got "2")");
+  EXPECT_EQ(check_error(R"("points": [{"size": 1.5}])"), R"(s.json: points[0]: "size": expected an integer, got 1.5)");
+  EXPECT_EQ(check_error(R"("fixed": {"connection": "XRC"})"),
+            R"(s.json: fixed: "connection": allowed are ["RC","UC","UD"], got "XRC")");
+  EXPECT_EQ(check_error(R"("fixed": {"validate": 1})"), R"(s.json: fixed: "validate": expected a boolean, got 1)");
+  EXPECT_THAT(check_error(R"("fixed": {"duration": "2 weeks"})"),
+              testing::HasSubstr(R"("duration": expected a duration)"));
+  EXPECT_EQ(check_error(R"("vary": {"size": [64, -1]})"),
+            R"(s.json: vary: key "size": expected integer from 0 to 4096, got number -1)");
+  EXPECT_THAT(check_error(R"("points": [{"size": 4097}])"), testing::StartsWith(R"(s.json: points[0]: key "size")"));
+  EXPECT_THAT(check_error(R"("fixed": {"size": 18446744073709551615})"), testing::HasSubstr("from 0 to 4096"));
+  for (const char* zero : {"0", "\"0s\"", "1e-15"}) {  // the last is less than a picosecond, which is what is counted
+    EXPECT_EQ(check_error(fmt::format(R"("vary": {{"duration": [1, {}]}})", zero)),
+              fmt::format(R"(s.json: vary: "duration": expected more than 0, got {})", zero));
+  }
+  for (const char* wrong : {"-1", "1e300", "\"1e300s\""}) {
+    EXPECT_THAT(check_error(fmt::format(R"("vary": {{"duration": [{}]}})", wrong)),
+                testing::HasSubstr(R"("duration": expected a duration)"));
+  }
+  EXPECT_EQ(check_error(R"("fixed": {"seed": 3})"),
+            R"(s.json: fixed: "seed" is set by the harness: a sweep cannot set it)");
+}
+
+TEST(Sweep, TheSeedOfTheLastRepetitionIsOneOfTheBenchmarks) {
+  const BenchmarkSpec spec = parse_benchmark_spec(kFakeDescription, "d");  // seeds up to 1000
+  const auto sweep = [](const std::string& rest) { return parse_sweep(sweep_text(rest), "s.json"); };
+  EXPECT_NO_THROW(check_sweep(sweep(R"("seed": 999, "repetitions": 2)"), spec));
+  EXPECT_EQ(check_error(R"("seed": 999, "repetitions": 3)"),
+            "s.json: seed 999, repetitions 3: the largest seed of send_rate is 1000");
+  EXPECT_THAT(check_error(R"("seed": 18446744073709551615, "repetitions": 2)"), testing::HasSubstr("the largest seed"));
+}
+
+TEST(Sweep, GoodValuesOfEveryTypePass) {
+  const std::string good =
+      R"("fixed": {"connection": "UD", "size": 0, "load": 1, "validate": true, "duration": "2ms"}, "vary": {"post_list": [1]})";
+  EXPECT_NO_THROW(check_sweep(parse_sweep(sweep_text(good), "s"), parse_benchmark_spec(kFakeDescription, "d")));
+}
+
+TEST(Sweep, SeveralBenchmarksEachHaveAllPoints) {
+  const Sweep sweep = parse_sweep(
+      R"({"schema": "verbscope.sweep/1", "benchmark": ["send_rate", "recv_rate"], "vary": {"size": [1, 2]}})", "s");
+  const std::vector<Point> points = expand_sweep(sweep, "null");
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_EQ(points[1].benchmark, "send_rate");
+  EXPECT_EQ(points[2].benchmark, "recv_rate");
+  EXPECT_EQ(points[2].params.at("size"), 1);
+  for (const char* wrong : {"[]", R"(["a", "a"])", "[1]", "{}"}) {
+    const std::string text = fmt::format(R"({{"schema": "verbscope.sweep/1", "benchmark": {}}})", wrong);
+    EXPECT_THAT(error_of([&] { parse_sweep(text, "s"); }), testing::HasSubstr("\"benchmark")) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,246 @@
+// The worker's loop of `sequencer --design herd` against a device that executes at once, and the places where clients
+// leave their requests; the test plays the clients.
+#include "systems/sequencer/herd_worker.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/microbench/executing_device.hpp"
+#include "tests/microbench/scripted_device.hpp"
+
+namespace verbscope {
+namespace {
+
+using test::ExecutingDevice;
+using test::ScriptedNode;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint32_t kClients = 4;
+constexpr std::uint32_t kSlots = 2;
+constexpr std::uint32_t kDepth = 8;
+
+// An answer as it was posted.
+struct Sent {
+  std::uint32_t to = 0;  // client
+  std::uint64_t value = 0;
+  std::uint32_t tag = 0;
+  bool operator==(const Sent&) const = default;
+};
+
+// A worker with two UD QPs on each of two ports; client c is on port c % 2.
+struct HerdServerEnd {
+  HerdPlaces places{.workers = 2, .clients = kClients, .slots = kSlots};
+  std::vector<std::uint64_t> region = std::vector<std::uint64_t>(places.bytes() / 8);
+  ExecutingDevice device;
+  ScriptedNode node;
+  RunControl control;
+  RunEnd end;
+  std::vector<ibv_send_wr> requests = std::vector<ibv_send_wr>(4 * kDepth);
+  std::vector<ibv_sge> segments = std::vector<ibv_sge>(4 * kDepth);
+  std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(4 * kDepth);
+  std::vector<AnswerQueue> queues;
+  std::vector<AnswerPort> ports;
+  std::vector<HerdClient> clients = std::vector<HerdClient>(kClients);
+  std::vector<ibv_send_wr*> collected = std::vector<ibv_send_wr*>(kClients);
+  std::vector<std::uint64_t> answered = std::vector<std::uint64_t>(1);
+  HerdWorker state;
+  std::vector<Sent> sent;
+
+  explicit HerdServerEnd(bool batching) {
+    for (std::uint32_t q = 0; q < 4; ++q) {
+      for (std::uint32_t j = 0; j < kDepth; ++j) {
+        const std::uint32_t i = q * kDepth + j;
+        segments[i] = {reinterpret_cast<std::uint64_t>(&bodies[i]), 8, 0};
+        requests[i].wr_id = send_id(q);
+        requests[i].sg_list = &segments[i];
+        requests[i].num_sge = 1;
+        requests[i].opcode = IBV_WR_SEND_WITH_IMM;
+        if (j % 4 == 3) requests[i].send_flags = IBV_SEND_SIGNALED;
+      }
+      queues.push_back({.lane = {.qp = device.add_qp(), .depth = kDepth, .room = kDepth, .signal_every = 4},
+                        .requests = std::span(requests).subspan(std::size_t{q} * kDepth, kDepth),
+                        .index = q});
+    }
+    ports = {{.queues = std::span(queues).first(2)}, {.queues = std::span(queues).last(2)}};
+    for (std::uint32_t c = 0; c < kClients; ++c) {
+      clients[c].to.wr.ud.remote_qpn = c;
+      clients[c].port = c % 2;
+    }
+    state.cq = device.cq();
+    state.queues = queues;
+    state.ports = ports;
+    state.clients = clients;
+    state.collected = collected;
+    state.answered = answered;
+    state.region = reinterpret_cast<std::byte*>(region.data());
+    state.counter = region.data();
+    state.places = places;
+    state.worker = 1;
+    state.batching = batching;
+    device.after = [this](const ibv_send_wr& wr) {
+      sent.push_back({wr.wr.ud.remote_qpn, *reinterpret_cast<std::uint64_t*>(wr.sg_list->addr), be32toh(wr.imm_data)});
+    };
+    node.on_idle = [this] { control.quit = true; };
+  }
+
+  void ask(std::uint32_t client, std::uint64_t number) {
+    region[places.slot(1, client, number) / 8] = request_word(number);
+  }
+  void ask_again(std::uint32_t client, std::uint64_t number, std::uint64_t attempt) {
+    region[places.retry(1, client) / 8] = request_word(number, attempt);
+    ++region[places.bell(1) / 8];
+  }
+  // One pass over slots and retry slots.
+  std::vector<Sent> pass() {
+    sent.clear();
+    EXPECT_TRUE(serve(node, state, true, end));
+    return sent;
+  }
+};
+
+TEST(HerdPlaces, NobodySharesALine) {
+  const HerdPlaces places{.workers = 2, .clients = 3, .slots = 2};
+  std::vector<std::uint64_t> lines{0};
+  for (std::uint32_t w = 0; w < 2; ++w) {
+    lines.push_back(places.bell(w));
+    for (std::uint32_t c = 0; c < 3; ++c) {
+      lines.push_back(places.slot(w, c, 0));
+      lines.push_back(places.slot(w, c, 1));
+      lines.push_back(places.retry(w, c));
+    }
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], i * 64);
+  EXPECT_EQ(places.bytes(), lines.size() * 64);
+  EXPECT_EQ(places.slot(1, 2, 4), places.slot(1, 2, 0));
+}
+
+TEST(HerdWorker, AnswersEachRequestOnceWithTheNextValue) {
+  HerdServerEnd worker(false);
+  worker.ask(0, 0);
+  worker.ask(2, 0);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 1, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), IsEmpty());
+  worker.ask(0, 1);
+  worker.ask(0, 2);                                                       // in the slot of number 0
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 2, answer_tag(1, 1)}));  // one of each client in a pass
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 3, answer_tag(1, 2)}));
+  EXPECT_EQ(worker.region[0], 4u);
+}
+
+TEST(HerdWorker, ABatchIsOneListForEachPort) {
+  HerdServerEnd worker(true);
+  for (std::uint32_t c = 0; c < 3; ++c) worker.ask(c, 0);
+  // Clients 0 and 2 are on the first port; values in the order in which the requests were found.
+  EXPECT_THAT(worker.pass(),
+              ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 2, answer_tag(1, 0)}, Sent{1, 1, answer_tag(1, 0)}));
+  EXPECT_EQ(worker.state.counts.batches.lists[2], 1u);
+  EXPECT_EQ(worker.state.counts.batches.lists[1], 1u);
+}
+
+TEST(HerdWorker, PutsNoMoreThanItsLimitBehindADoorbell) {
+  HerdServerEnd worker(true);
+  worker.state.max_batch = 1;
+  for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 2, answer_tag(1, 0)},
+                                         Sent{1, 1, answer_tag(1, 0)}, Sent{3, 3, answer_tag(1, 0)}));
+  EXPECT_EQ(worker.state.counts.batches.lists[1], 4u);
+}
+
+TEST(HerdWorker, UsesTheQpsOfAPortInTurn) {
+  for (const bool batching : {false, true}) {
+    HerdServerEnd worker(batching);
+    std::vector<std::uint64_t> used;
+    worker.device.after = [&](const ibv_send_wr& wr) { used.push_back(wr.wr_id & 0xffff); };
+    for (std::uint64_t n = 0; n < 3; ++n) {
+      worker.ask(1, n);
+      worker.pass();
+    }
+    EXPECT_THAT(used, ElementsAre(2, 3, 2));
+  }
+}
+
+TEST(HerdWorker, LeavesARequestWhenItsQueueIsFull) {
+  HerdServerEnd worker(true);
+  for (AnswerQueue& queue : worker.queues) queue.lane.room = 1;
+  worker.ask(0, 0);
+  worker.ask(2, 0);
+  EXPECT_EQ(worker.pass().size(), 1u);
+  EXPECT_EQ(worker.state.blocked, 1u);
+  worker.queues[1].lane.room = 1;  // the turn of the next
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, answer_tag(1, 0)}));
+}
+
+TEST(HerdWorker, BeginsAPassWithTheClientThatItLeftFirst) {
+  HerdServerEnd worker(true);
+  for (AnswerQueue& queue : worker.queues) queue.lane.room = 1;
+  for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{1, 1, answer_tag(1, 0)}));
+  for (const std::uint32_t c : {0, 1}) worker.ask(c, 1);  // they are quick, and yet 2 and 3 are next
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 2, answer_tag(1, 0)}, Sent{3, 3, answer_tag(1, 0)}));
+}
+
+TEST(HerdWorker, BeginsWithTheRetryThatItLeftFirst) {
+  HerdServerEnd worker(true);
+  worker.queues[0].lane.room = 1;
+  worker.queues[1].lane.room = 1;
+  for (const std::uint32_t c : {0, 2}) worker.ask_again(c, 0, 1);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}));
+  worker.ask_again(0, 0, 2);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, answer_tag(1, 0)}));
+}
+
+TEST(HerdWorker, ServesALostRequestFromTheRetrySlot) {
+  HerdServerEnd worker(true);
+  worker.ask(3, 1);  // number 0 was lost
+  EXPECT_THAT(worker.pass(), IsEmpty());
+  worker.ask_again(3, 0, 1);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 0, answer_tag(1, 0)}, Sent{3, 1, answer_tag(1, 1)}));
+  EXPECT_THAT(worker.pass(), IsEmpty());
+}
+
+TEST(HerdWorker, ServesWhoAsksAgainBeforeTheOthers) {
+  HerdServerEnd worker(true);
+  worker.queues[0].lane.room = 1;
+  worker.queues[1].lane.room = 0;
+  worker.ask(0, 0);
+  worker.ask_again(2, 0, 1);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 0, answer_tag(1, 0)}));
+}
+
+TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
+  HerdServerEnd worker(true);
+  worker.ask(3, 0);
+  worker.pass();
+  worker.ask_again(3, 0, 1);
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 1, answer_tag(1, 0)}));
+  worker.ask_again(3, 0, 2);  // and that one as well
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 2, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), IsEmpty());
+}
+
+TEST(HerdWorker, EndsWhenToldTo) {
+  HerdServerEnd worker(true);
+  ThreadTally tally;
+  worker.ask(0, 0);
+  worker_loop(worker.node, worker.state, worker.control, tally);
+  EXPECT_EQ(tally.end.kind, EndKind::gave_up);
+  EXPECT_EQ(worker.state.served, 1u);
+}
+
+TEST(HerdWorker, ReportsAFailedAnswer) {
+  HerdServerEnd worker(true);
+  ThreadTally tally;
+  worker.device.edit = [](ibv_wc& wc) { wc.status = IBV_WC_LOC_QP_OP_ERR; };
+  std::uint64_t number = 0;
+  worker.node.on_idle = [&] {
+    for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, number);
+    ++number;
+  };
+  worker_loop(worker.node, worker.state, worker.control, tally);
+  EXPECT_EQ(tally.end.kind, EndKind::completion_failed);
+  EXPECT_EQ(tally.end.code, IBV_WC_LOC_QP_OP_ERR);
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,238 @@
+// Posting to the null device by ibv_post_send and ibv_post_recv: what its queues accept, what they refuse as a device's
+// would, how they complete, and that its data path allocates nothing.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "tests/verbs/count_allocations.hpp"
+#include "tests/verbs/null_rig.hpp"
+
+namespace verbscope {
+namespace {
+
+// With SENDs of 64 bytes, as many as may be inline.
+struct PostingRig : NullRig {
+  explicit PostingRig(ibv_qp_type type, int cq_entries = 2 * kDepth)
+      : NullRig({.type = type, .max_inline = 64}, cq_entries) {}
+
+  ibv_send_wr send(std::uint64_t id, bool signaled = true) {
+    ibv_send_wr wr{};
+    wr.wr_id = id;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    wr.send_flags = signaled ? IBV_SEND_SIGNALED : 0;
+    wr.wr.ud.ah = ah.get();
+    return wr;
+  }
+  int post(ibv_send_wr wr) { return ibv_post_send(qp.get(), &wr, &bad); }
+
+  ibv_sge sge{.addr = 0, .length = 64, .lkey = 0};
+  ibv_send_wr* bad = nullptr;
+};
+
+TEST(NullDevice, SignaledSendsCompleteInOrderAtOnce) {
+  PostingRig rig(IBV_QPT_RC);
+  ibv_send_wr third = rig.send(3);
+  ibv_send_wr second = rig.send(2, false);
+  ibv_send_wr first = rig.send(1);
+  first.next = &second;
+  second.next = &third;
+  ASSERT_EQ(ibv_post_send(rig.qp.get(), &first, &rig.bad), 0);
+  const auto done = rig.poll();
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_EQ(done[0].wr_id, 1u);
+  EXPECT_EQ(done[1].wr_id, 3u);
+  for (const ibv_wc& wc : done) {
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(wc.opcode, IBV_WC_SEND);
+    EXPECT_EQ(wc.qp_num, rig.qp.number());
+  }
+  EXPECT_TRUE(rig.poll().empty());
+}
+
+TEST(NullDevice, PollReturnsAtMostWhatIsAskedFor) {
+  PostingRig rig(IBV_QPT_UC);
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_EQ(rig.post(rig.send(i)), 0);
+  EXPECT_EQ(rig.poll(3).size(), 3u);
+  EXPECT_EQ(rig.poll(3).size(), 2u);
+}
+
+TEST(NullDevice, AFullSendQueueRefusesAndNamesTheWorkRequest) {
+  PostingRig rig(IBV_QPT_RC);
+  std::array<ibv_send_wr, kDepth + 1> list;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    list[i] = rig.send(i);
+    list[i].next = i + 1 < list.size() ? &list[i + 1] : nullptr;
+  }
+  EXPECT_EQ(ibv_post_send(rig.qp.get(), list.data(), &rig.bad), ENOMEM);
+  EXPECT_EQ(rig.bad, &list[kDepth]);
+  EXPECT_EQ(rig.poll().size(), std::size_t{kDepth});
+  EXPECT_EQ(rig.post(rig.send(0)), 0);
+}
+
+TEST(NullDevice, UnsignaledSlotsAreFreedByALaterCompletion) {
+  PostingRig rig(IBV_QPT_RC);
+  for (std::uint64_t i = 0; i < kDepth; ++i) ASSERT_EQ(rig.post(rig.send(i, i == 3)), 0);
+  EXPECT_EQ(rig.post(rig.send(0)), ENOMEM);  // nothing polled yet
+  EXPECT_EQ(rig.poll().size(), 1u);          // frees 0..3
+  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(rig.post(rig.send(i, false)), 0);
+  EXPECT_EQ(rig.post(rig.send(0, false)), ENOMEM);  // a program that never signals gets stuck, as on a device
+}
+
+TEST(NullDevice, SignalAllNeedsNoFlag) {
+  PostingRig rig(IBV_QPT_RC);
+  Qp qp(rig.pd, rig.options({.signal_all = true}));
+  bring_up(qp);
+  ibv_send_wr wr = rig.send(4, false);
+  ASSERT_EQ(ibv_post_send(qp.get(), &wr, &rig.bad), 0);
+  EXPECT_EQ(rig.poll().size(), 1u);
+}
+
+TEST(NullDevice, RecvsCompleteWithTheLengthOfTheirBuffer) {
+  PostingRig rig(IBV_QPT_UD);
+  std::array<ibv_sge, 1> buffers = {ibv_sge{.addr = 0, .length = 104, .lkey = 0}};
+  ibv_recv_wr wr{.wr_id = 9, .next = nullptr, .sg_list = buffers.data(), .num_sge = 1};
+  ibv_recv_wr* bad = nullptr;
+  for (int i = 0; i < kDepth; ++i) ASSERT_EQ(ibv_post_recv(rig.qp.get(), &wr, &bad), 0);
+  EXPECT_EQ(ibv_post_recv(rig.qp.get(), &wr, &bad), ENOMEM);
+  const auto done = rig.poll();
+  ASSERT_EQ(done.size(), std::size_t{kDepth});
+  EXPECT_EQ(done[0].opcode, IBV_WC_RECV);
+  EXPECT_EQ(done[0].wr_id, 9u);
+  EXPECT_EQ(done[0].byte_len, 104u);
+  EXPECT_EQ(ibv_post_recv(rig.qp.get(), &wr, &bad), 0);
+}
+
+TEST(NullDevice, InlineLimitHoldsForInlineSendsOnly) {
+  PostingRig rig(IBV_QPT_RC);
+  rig.sge.length = 65;
+  ibv_send_wr wr = rig.send(1);
+  EXPECT_EQ(rig.post(wr), 0);
+  wr.send_flags |= IBV_SEND_INLINE;
+  EXPECT_EQ(rig.post(wr), ENOMEM);
+  rig.sge.length = 64;
+  EXPECT_EQ(rig.post(wr), 0);
+}
+
+TEST(NullDevice, MoreSgesThanTheQpHasAreRefused) {
+  PostingRig rig(IBV_QPT_RC);
+  std::array<ibv_sge, 2> two{};
+  ibv_send_wr wr = rig.send(1);
+  wr.sg_list = two.data();
+  wr.num_sge = 2;
+  EXPECT_NE(rig.post(wr), 0);
+}
+
+TEST(NullDevice, OnlyWhatTheTransportCanDo) {
+  const auto accepts = [](ibv_qp_type type, ibv_wr_opcode opcode) {
+    PostingRig rig(type);
+    ibv_send_wr wr = rig.send(1);
+    wr.opcode = opcode;
+    if (opcode != IBV_WR_SEND) wr.wr.ud = {};
+    if (opcode == IBV_WR_SEND_WITH_IMM) wr.wr.ud.ah = rig.ah.get();
+    return rig.post(wr) == 0;
+  };
+  // IBTA vol. 1, table "Service types and operations": SEND everywhere, WRITE not on UD, READ and atomics on RC only.
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
+    EXPECT_TRUE(accepts(type, IBV_WR_SEND));
+    EXPECT_TRUE(accepts(type, IBV_WR_SEND_WITH_IMM));
+    EXPECT_EQ(accepts(type, IBV_WR_RDMA_WRITE), type != IBV_QPT_UD);
+    EXPECT_EQ(accepts(type, IBV_WR_RDMA_READ), type == IBV_QPT_RC);
+    EXPECT_EQ(accepts(type, IBV_WR_ATOMIC_FETCH_AND_ADD), type == IBV_QPT_RC);
+  }
+}
+
+TEST(NullDevice, CompletionsSayWhichOperation) {
+  PostingRig rig(IBV_QPT_RC);
+  // ibv_poll_cq(3): the opcodes of completions.
+  const std::vector<std::pair<ibv_wr_opcode, ibv_wc_opcode>> opcodes = {
+      {IBV_WR_SEND_WITH_IMM, IBV_WC_SEND},
+      {IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE},
+      {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE},
+      {IBV_WR_RDMA_READ, IBV_WC_RDMA_READ},
+      {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP},
+      {IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD}};
+  for (const auto& [posted, completed] : opcodes) {
+    ibv_send_wr wr = rig.send(1);
+    wr.opcode = posted;
+    ASSERT_EQ(rig.post(wr), 0);
+    const auto done = rig.poll();
+    ASSERT_EQ(done.size(), 1u);
+    EXPECT_EQ(done[0].opcode, completed);
+  }
+}
+
+TEST(NullDevice, UdNeedsAnAddressHandle) {
+  PostingRig rig(IBV_QPT_UD);
+  ibv_send_wr wr = rig.send(1);
+  wr.wr.ud.ah = nullptr;
+  EXPECT_EQ(rig.post(wr), EINVAL);
+}
+
+TEST(NullDevice, PostingBeforeRtsIsRefused) {
+  PostingRig rig(IBV_QPT_RC);
+  Qp qp(rig.pd, rig.options());
+  ibv_send_wr wr = rig.send(1);
+  EXPECT_EQ(ibv_post_send(qp.get(), &wr, &rig.bad), EINVAL);
+  ibv_recv_wr recv{};
+  ibv_recv_wr* bad = nullptr;
+  EXPECT_EQ(ibv_post_recv(qp.get(), &recv, &bad), EINVAL);
+  qp.to_init({});
+  EXPECT_EQ(ibv_post_recv(qp.get(), &recv, &bad), 0);
+}
+
+TEST(NullDevice, ACompletionQueueThatWouldOverrunRefuses) {
+  PostingRig rig(IBV_QPT_RC, 2);
+  EXPECT_EQ(rig.post(rig.send(1)), 0);
+  EXPECT_EQ(rig.post(rig.send(2)), 0);
+  EXPECT_EQ(rig.post(rig.send(3)), ENOMEM);
+  EXPECT_EQ(rig.post(rig.send(4, false)), 0);
+}
+
+TEST(NullDevice, ADestroyedQpTakesItsCompletionsAlong) {
+  PostingRig rig(IBV_QPT_RC);
+  ASSERT_EQ(rig.post(rig.send(1)), 0);
+  {
+    Qp other(rig.pd, rig.options());
+    bring_up(other);
+    ibv_send_wr wr = rig.send(2);
+    ASSERT_EQ(ibv_post_send(other.get(), &wr, &rig.bad), 0);
+  }
+  const auto done = rig.poll();
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].wr_id, 1u);
+}
+
+TEST(NullDevice, ResetEmptiesTheQueues) {
+  PostingRig rig(IBV_QPT_RC);
+  for (std::uint64_t i = 0; i < kDepth; ++i) ASSERT_EQ(rig.post(rig.send(i)), 0);
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_RESET;
+  ASSERT_EQ(rig.provider.modify_qp(rig.qp.get(), &attr, IBV_QP_STATE), 0);
+  EXPECT_TRUE(rig.poll().empty());
+  bring_up(rig.qp);
+  EXPECT_EQ(rig.post(rig.send(1)), 0);
+}
+
+TEST(NullDevice, DataPathAllocatesNothing) {
+  PostingRig rig(IBV_QPT_UD);
+  ibv_send_wr wr = rig.send(1);
+  ibv_recv_wr recv{.wr_id = 2, .next = nullptr, .sg_list = &rig.sge, .num_sge = 1};
+  ibv_recv_wr* bad = nullptr;
+  std::array<ibv_wc, 4> completions;
+  int polled = 0;
+  const std::size_t before = allocations_of_this_thread();
+  EXPECT_GT(before, 0u);  // the counter counts
+  for (int i = 0; i < 1000; ++i) {
+    ibv_post_send(rig.qp.get(), &wr, &rig.bad);
+    ibv_post_recv(rig.qp.get(), &recv, &bad);
+    polled += ibv_poll_cq(rig.cq.get(), 4, completions.data());
+  }
+  EXPECT_EQ(allocations_of_this_thread(), before);
+  EXPECT_EQ(polled, 2000);
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,148 @@
+// The wire section of a profile: the real ones, and every mistake a person can make in one.
+#include "wire/cluster_wire.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "common/json.hpp"
+
+namespace verbscope {
+namespace {
+
+const std::string kClusters = VERBSCOPE_SOURCE_DIR "/configs/clusters";
+
+std::vector<std::string> profiles() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(kClusters)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path());
+  }
+  return paths;
+}
+
+Json cib_profile() {
+  return read_json_file(kClusters + "/cib.json");
+}
+
+std::string error_of(const Json& profile) {
+  try {
+    read_cluster_wire(profile, "x.json");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ClusterWire, ConnectIbIsTheMachineOfThePaper) {
+  const ClusterWire wire = read_cluster_wire(cib_profile(), "cib.json");
+  EXPECT_EQ(wire.name, "cib");
+  EXPECT_EQ(wire.family, NicFamily::mlx5);
+  EXPECT_EQ(wire.ports, 2);
+  EXPECT_NEAR(wire.pcie.bandwidth().value, 15753.6e6, 1);
+  EXPECT_EQ(wire.pcie.request_header, Bytes(26));
+  EXPECT_EQ(wire.pcie.completion_header, Bytes(22));
+  EXPECT_EQ(wire.pcie.rcb, Bytes(128));
+  EXPECT_NEAR(wire.port_rate.value, 54.54e9 / 8, 1);
+}
+
+TEST(ClusterWire, EveryProfileReads) {
+  for (const std::string& path : profiles()) EXPECT_NO_THROW(read_cluster_wire(read_json_file(path), path)) << path;
+}
+
+// Whatever is not a parameter with value, source and cite is a section of such, or one of the file's own words.
+void expect_sources(const Json& node, const std::string& where) {
+  if (node.contains("value")) {
+    EXPECT_THAT(node.value("source", ""), testing::AnyOf("documented", "calibrated", "assumed")) << where;
+    EXPECT_FALSE(node.value("cite", "").empty()) << where;
+    return;
+  }
+  for (const auto& [key, child] : node.items()) {
+    EXPECT_TRUE(child.is_object()) << where << "." << key << " has no source";
+    if (child.is_object()) expect_sources(child, where + "." + key);
+  }
+}
+
+TEST(ClusterWire, EveryParameterOfEveryProfileHasSourceAndCite) {
+  for (const std::string& path : profiles()) {
+    Json profile = read_json_file(path);
+    for (const char* word : {"schema", "name", "description"}) profile.erase(word);
+    expect_sources(profile, path);
+  }
+}
+
+TEST(ClusterWire, NamesAnAbsentOrUnknownKey) {
+  Json profile = cib_profile();
+  profile["wire"].erase("pcie_lanes");
+  EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("pcie_lanes")));
+  profile = cib_profile();
+  profile["wire"]["pcie_lane"] = profile["wire"]["pcie_lanes"];
+  EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("\"pcie_lane\"")));
+  profile = cib_profile();
+  profile.erase("wire");
+  EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("wire")));
+}
+
+TEST(ClusterWire, NamesTheTypeOfAValue) {
+  Json profile = cib_profile();
+  profile["wire"]["pcie_lanes"]["value"] = "16";
+  EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("pcie_lanes"), testing::HasSubstr("integer")));
+  profile["wire"]["pcie_lanes"] = 16;
+  EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("pcie_lanes"), testing::HasSubstr("object")));
+}
+
+TEST(ClusterWire, AParameterNeedsSourceAndCite) {
+  Json profile = cib_profile();
+  profile["wire"]["ports"].erase("source");
+  EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("source")));
+  profile = cib_profile();
+  profile["wire"]["ports"]["source"] = "guess";
+  EXPECT_THAT(error_of(profile), testing::HasSubstr("'guess' is not one of documented, calibrated, assumed"));
+  profile = cib_profile();
+  profile["wire"]["ports"]["cite"] = "";
+  EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("cite")));
+  profile = cib_profile();
+  profile["wire"]["ports"]["comment"] = "x";
+  EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("comment")));
+}
+
+TEST(ClusterWire, RefusesValuesOutOfRange) {
+  const auto with = [](const char* key, const Json& value) {
+    Json profile = cib_profile();
+    profile["wire"][key]["value"] = value;
+    return error_of(profile);
+  };
+  EXPECT_THAT(with("ports", 0), testing::HasSubstr("0 is not from 1 to 8"));
+  EXPECT_THAT(with("pcie_generation", 7), testing::HasSubstr("7 is not from 1 to 6"));
+  EXPECT_THAT(with("pcie_mrrs_bytes", 500), testing::HasSubstr("500 is no power of two"));
+  EXPECT_THAT(with("pcie_rcb_bytes", 512), testing::HasSubstr("512 is not from 64 to 256"));
+  EXPECT_THAT(with("port_gbit_per_s", -1), testing::HasSubstr("-1 is not above 0"));
+  EXPECT_THAT(with("nic_family", "mlx6"), testing::HasSubstr("NIC family 'mlx6' is unknown: one of mlx4, mlx5"));
+}
+
+TEST(Names, GoBothWays) {
+  for (const Verb verb : {Verb::send, Verb::write, Verb::read, Verb::compare_swap, Verb::fetch_add, Verb::recv}) {
+    EXPECT_EQ(verb_from(to_string(verb)), verb);
+  }
+  for (const Transport transport : {Transport::rc, Transport::uc, Transport::ud}) {
+    EXPECT_EQ(transport_from(to_string(transport)), transport);
+  }
+  EXPECT_THROW(transport_from("ud"), Error);
+  EXPECT_THROW(verb_from("SEND"), Error);
+}
+
+TEST(WqeLayouts, EveryVerbOfATransportIsThereOnceInEachFamily) {
+  for (const NicFamily family : {NicFamily::mlx4, NicFamily::mlx5}) {
+    EXPECT_NE(find_wqe_layout(family, Verb::send, Transport::ud), nullptr);
+    EXPECT_NE(find_wqe_layout(family, Verb::write, Transport::uc), nullptr);
+    EXPECT_NE(find_wqe_layout(family, Verb::fetch_add, Transport::rc), nullptr);
+    EXPECT_EQ(find_wqe_layout(family, Verb::read, Transport::uc), nullptr);
+    EXPECT_EQ(find_wqe_layout(family, Verb::write, Transport::ud), nullptr);
+  }
+  for (const WqeLayout& layout : kWqeLayouts) {
+    EXPECT_EQ(find_wqe_layout(layout.family, layout.verb, layout.transport), &layout) << "listed twice";
+  }
+}
+
+}  // namespace
+}  // namespace verbscope

@@ -1,0 +1,128 @@
+// The null device's data path: allocates nothing, throws nothing.
+#include <cerrno>
+#include <mutex>
+#include <span>
+
+#include "verbs/null/device.hpp"
+
+namespace verbscope {
+
+namespace {
+
+std::uint32_t total_length(const ibv_sge* list, int count) {
+  std::uint32_t length = 0;
+  for (int i = 0; i < count; ++i) length += list[i].length;
+  return length;
+}
+
+// IBTA vol. 1, chapter 9: the operations of each transport service.
+bool is_supported(ibv_qp_type type, ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+      return true;
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return type != IBV_QPT_UD;
+    case IBV_WR_RDMA_READ:
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return type == IBV_QPT_RC;
+    default:
+      return false;
+  }
+}
+
+ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return IBV_WC_RDMA_WRITE;
+    case IBV_WR_RDMA_READ:
+      return IBV_WC_RDMA_READ;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return IBV_WC_COMP_SWAP;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return IBV_WC_FETCH_ADD;
+    default:
+      return IBV_WC_SEND;
+  }
+}
+
+// Why a device refuses the work request, as an errno value; the values are those of rdma-core 44 providers/mlx5/qp.c.
+int refusal(const NullQp& qp, const ibv_send_wr& wr) {
+  if (qp.state != IBV_QPS_RTS || !is_supported(qp.qp_type, wr.opcode)) return EINVAL;
+  if (qp.qp_type == IBV_QPT_UD && wr.wr.ud.ah == nullptr) return EINVAL;
+  if (qp.send_queue.full()) return ENOMEM;
+  if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send_queue.max_sge) return ENOMEM;
+  if ((wr.send_flags & IBV_SEND_INLINE) != 0 && total_length(wr.sg_list, wr.num_sge) > qp.max_inline) return ENOMEM;
+  return 0;
+}
+
+int refusal(const NullQp& qp, const ibv_recv_wr& wr) {
+  if (qp.state == IBV_QPS_RESET) return EINVAL;
+  if (qp.recv_queue.full()) return ENOMEM;
+  if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.recv_queue.max_sge) return EINVAL;
+  return 0;
+}
+
+}  // namespace
+
+int null_post_send(ibv_qp* base, ibv_send_wr* list, ibv_send_wr** bad) {
+  NullQp& qp = *static_cast<NullQp*>(base);
+  NullCq& cq = *static_cast<NullCq*>(qp.send_cq);
+  const std::lock_guard guard(cq.lock);
+  for (ibv_send_wr* wr = list; wr != nullptr; wr = wr->next) {
+    const bool signaled = qp.signal_all || (wr->send_flags & IBV_SEND_SIGNALED) != 0;
+    // A device would overrun the CQ and stop; refusing tells the program where.
+    const int error = signaled && cq.full() ? ENOMEM : refusal(qp, *wr);
+    if (error != 0) {
+      *bad = wr;
+      return error;
+    }
+    ++qp.send_queue.posted;
+    if (signaled) cq.push({&qp, wr->wr_id, completion_opcode(wr->opcode), 0, qp.send_queue.posted});
+  }
+  return 0;
+}
+
+int null_post_recv(ibv_qp* base, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  NullQp& qp = *static_cast<NullQp*>(base);
+  NullCq& cq = *static_cast<NullCq*>(qp.recv_cq);
+  const std::lock_guard guard(cq.lock);
+  for (ibv_recv_wr* wr = list; wr != nullptr; wr = wr->next) {
+    const int error = cq.full() ? ENOMEM : refusal(qp, *wr);
+    if (error != 0) {
+      *bad = wr;
+      return error;
+    }
+    ++qp.recv_queue.posted;
+    cq.push({&qp, wr->wr_id, IBV_WC_RECV, total_length(wr->sg_list, wr->num_sge), qp.recv_queue.posted});
+  }
+  return 0;
+}
+
+int null_poll_cq(ibv_cq* base, int entries, ibv_wc* completions) {
+  NullCq& cq = *static_cast<NullCq*>(base);
+  const std::lock_guard guard(cq.lock);
+  int polled = 0;
+  for (; polled < entries && cq.count > 0; ++polled) {
+    const NullCompletion completion = cq.pop();
+    NullQueue& queue = completion.opcode == IBV_WC_RECV ? completion.qp->recv_queue : completion.qp->send_queue;
+    queue.freed = completion.position;
+    ibv_wc& wc = completions[polled];
+    wc = ibv_wc{};
+    wc.wr_id = completion.wr_id;
+    wc.status = IBV_WC_SUCCESS;
+    wc.opcode = completion.opcode;
+    wc.byte_len = completion.byte_len;
+    wc.qp_num = completion.qp->qp_num;
+  }
+  return polled;
+}
+
+int null_req_notify_cq(ibv_cq*, int) {
+  return ENOSYS;
+}
+
+}  // namespace verbscope

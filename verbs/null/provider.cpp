@@ -1,0 +1,181 @@
+#include "verbs/null/provider.hpp"
+
+#include <arpa/inet.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "verbs/null/objects.hpp"
+
+namespace verbscope {
+
+namespace {
+
+constexpr const char* kName = "null0";
+constexpr const char* kGid = "fe80::1";
+
+}  // namespace
+
+NullProvider::NullProvider(const NullLimits& limits) : state_(std::make_unique<State>()) {
+  state_->limits = limits;
+  state_->device.node_type = IBV_NODE_CA;
+  state_->device.transport_type = IBV_TRANSPORT_IB;
+  std::strncpy(state_->device.name, kName, sizeof state_->device.name - 1);
+}
+
+NullProvider::~NullProvider() = default;
+
+std::vector<std::string> NullProvider::device_names() {
+  return {kName};
+}
+
+ibv_context* NullProvider::open(const std::string& name) {
+  if (name != kName) return no_object(ENODEV);
+  auto context = std::make_unique<NullContext>();
+  context->device = &state_->device;
+  context->cmd_fd = -1;
+  context->async_fd = -1;
+  context->num_comp_vectors = 1;
+  context->ops.post_send = null_post_send;
+  context->ops.post_recv = null_post_recv;
+  context->ops.poll_cq = null_poll_cq;
+  context->ops.req_notify_cq = null_req_notify_cq;
+  const std::lock_guard guard(state_->mutex);
+  return keep(state_->contexts, std::move(context));
+}
+
+int NullProvider::close(ibv_context* context) {
+  const std::lock_guard guard(state_->mutex);
+  if (static_cast<NullContext*>(context)->children > 0) return EBUSY;
+  state_->contexts.erase(context);
+  return 0;
+}
+
+int NullProvider::set_inline_recv(ibv_context*, std::uint32_t bytes) {
+  return bytes == 0 ? 0 : EOPNOTSUPP;
+}
+
+int NullProvider::query_device(ibv_context*, ibv_device_attr* attr) {
+  const NullLimits& limits = state_->limits;
+  *attr = {};
+  attr->max_mr_size = ~std::uint64_t{0};
+  attr->page_size_cap = 4096;
+  attr->max_qp = limits.max_qp;
+  attr->max_qp_wr = limits.max_qp_wr;
+  attr->max_sge = limits.max_sge;
+  attr->max_cq = limits.max_qp;
+  attr->max_cqe = limits.max_cqe;
+  attr->max_mr = limits.max_qp;
+  attr->max_pd = limits.max_qp;
+  attr->max_ah = limits.max_qp;
+  attr->atomic_cap = IBV_ATOMIC_HCA;
+  attr->max_qp_rd_atom = 16;
+  attr->max_qp_init_rd_atom = 16;
+  attr->max_pkeys = 1;
+  attr->phys_port_cnt = 1;
+  return 0;
+}
+
+int NullProvider::query_port(ibv_context*, std::uint8_t port, ibv_port_attr* attr) {
+  if (port != 1) return EINVAL;
+  *attr = {};
+  attr->state = IBV_PORT_ACTIVE;
+  attr->max_mtu = IBV_MTU_4096;
+  attr->active_mtu = IBV_MTU_4096;
+  attr->gid_tbl_len = 1;
+  attr->max_msg_sz = 1u << 31;
+  attr->pkey_tbl_len = 1;
+  attr->lid = 1;
+  attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
+  return 0;
+}
+
+int NullProvider::query_gid(ibv_context*, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) {
+  if (port != 1 || index != 0) return EINVAL;
+  *entry = {};
+  inet_pton(AF_INET6, kGid, entry->gid.raw);
+  entry->port_num = port;
+  entry->gid_type = IBV_GID_TYPE_IB;
+  return 0;
+}
+
+ibv_pd* NullProvider::alloc_pd(ibv_context* context) {
+  auto pd = std::make_unique<NullPd>();
+  pd->context = context;
+  const std::lock_guard guard(state_->mutex);
+  ++static_cast<NullContext*>(context)->children;
+  return keep(state_->pds, std::move(pd));
+}
+
+int NullProvider::dealloc_pd(ibv_pd* pd) {
+  const std::lock_guard guard(state_->mutex);
+  if (static_cast<NullPd*>(pd)->children > 0) return EBUSY;
+  --static_cast<NullContext*>(pd->context)->children;
+  state_->pds.erase(pd);
+  return 0;
+}
+
+ibv_mr* NullProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int) {
+  if (address == nullptr || length == 0) return no_object(EINVAL);
+  auto mr = std::make_unique<ibv_mr>();
+  mr->context = pd->context;
+  mr->pd = pd;
+  mr->addr = address;
+  mr->length = length;
+  const std::lock_guard guard(state_->mutex);
+  mr->lkey = mr->rkey = state_->next_number++;
+  ++static_cast<NullPd*>(pd)->children;
+  return keep(state_->mrs, std::move(mr));
+}
+
+int NullProvider::dereg_mr(ibv_mr* mr) {
+  const std::lock_guard guard(state_->mutex);
+  --static_cast<NullPd*>(mr->pd)->children;
+  state_->mrs.erase(mr);
+  return 0;
+}
+
+// There is nothing to wait for on a device on which everything is complete at once.
+ibv_comp_channel* NullProvider::create_comp_channel(ibv_context*) {
+  return no_object(EOPNOTSUPP);
+}
+
+int NullProvider::destroy_comp_channel(ibv_comp_channel*) {
+  return EINVAL;
+}
+
+ibv_cq* NullProvider::create_cq(ibv_context* context, int entries, ibv_comp_channel* channel) {
+  if (channel != nullptr || entries < 1 || entries > state_->limits.max_cqe) return no_object(EINVAL);
+  auto cq = std::make_unique<NullCq>();
+  cq->context = context;
+  cq->cqe = entries;
+  cq->ring.resize(static_cast<std::size_t>(entries));
+  const std::lock_guard guard(state_->mutex);
+  ++static_cast<NullContext*>(context)->children;
+  return keep(state_->cqs, std::move(cq));
+}
+
+int NullProvider::destroy_cq(ibv_cq* cq) {
+  const std::lock_guard guard(state_->mutex);
+  if (static_cast<NullCq*>(cq)->users > 0) return EBUSY;
+  --static_cast<NullContext*>(cq->context)->children;
+  state_->cqs.erase(cq);
+  return 0;
+}
+
+ibv_srq* NullProvider::create_srq(ibv_pd*, ibv_srq_init_attr*) {
+  return no_object(EOPNOTSUPP);
+}
+
+int NullProvider::query_srq(ibv_srq*, ibv_srq_attr*) {
+  return EINVAL;
+}
+
+int NullProvider::destroy_srq(ibv_srq*) {
+  return EINVAL;
+}
+
+}  // namespace verbscope

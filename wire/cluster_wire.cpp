@@ -1,0 +1,130 @@
+#include "wire/cluster_wire.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+// Reads the parameters of one section and checks their ranges; every message begins with file and key.
+class Parameters {
+ public:
+  explicit Parameters(JsonFields& section) : section_(section) {}
+
+  std::int64_t integer(const std::string& key, std::int64_t low, std::int64_t high) {
+    const auto value = read<std::int64_t>(key);
+    if (value < low || value > high) section_.fail_key(key, fmt::format("{} is not from {} to {}", value, low, high));
+    return value;
+  }
+  Bytes bytes(const std::string& key, std::int64_t low, std::int64_t high) {
+    return Bytes(static_cast<std::uint64_t>(integer(key, low, high)));
+  }
+  Bytes power_of_two(const std::string& key, std::int64_t low, std::int64_t high) {
+    const Bytes value = bytes(key, low, high);
+    if (!std::has_single_bit(value.value)) section_.fail_key(key, fmt::format("{} is no power of two", value.value));
+    return value;
+  }
+  double positive(const std::string& key) {
+    const auto value = read<double>(key);
+    if (!(value > 0)) section_.fail_key(key, fmt::format("{} is not above 0", value));
+    return value;
+  }
+  NicFamily family(const std::string& key) {
+    const auto text = read<std::string>(key);
+    try {
+      return nic_family_from(text);
+    } catch (const Error& error) {
+      section_.fail_key(key, error.what());
+    }
+  }
+
+ private:
+  template <class T>
+  T read(const std::string& key) {
+    return json_value<T>(read_parameter(section_, key, section_.where()), section_.where() + ": " + key);
+  }
+
+  JsonFields& section_;
+};
+
+PcieLink read_link(Parameters& parameters) {
+  PcieLink link;
+  link.generation = static_cast<int>(parameters.integer("pcie_generation", 1, 6));
+  link.lanes = static_cast<int>(parameters.integer("pcie_lanes", kPcieWidths.front(), kPcieWidths.back()));
+  link.lane_mb_per_s = parameters.positive("pcie_lane_mb_per_s");
+  link.request_header = parameters.bytes("pcie_request_header_bytes", 0, 64);
+  link.completion_header = parameters.bytes("pcie_completion_header_bytes", 0, 64);
+  link.mps = parameters.power_of_two("pcie_mps_bytes", 128, 4096);
+  link.mrrs = parameters.power_of_two("pcie_mrrs_bytes", 128, 4096);
+  link.rcb = parameters.power_of_two("pcie_rcb_bytes", 64, static_cast<std::int64_t>(link.mps.value));
+  return link;
+}
+
+const PcieGeneration& find_generation(int generation) {
+  for (const PcieGeneration& known : kPcieGenerations) {
+    if (known.generation == generation) return known;
+  }
+  fail("PCIe generation {} is unknown: {} to {}", generation, kPcieGenerations.front().generation,
+       kPcieGenerations.back().generation);
+}
+
+}  // namespace
+
+Json read_parameter(JsonFields& section, const std::string& key, const std::string& where) {
+  constexpr std::array<std::string_view, 3> kSources{"documented", "calibrated", "assumed"};
+  JsonFields parameter(section.at(key), where + ": " + key);
+  const auto source = parameter.require<std::string>("source");
+  if (std::find(kSources.begin(), kSources.end(), source) == kSources.end()) {
+    parameter.fail_key("source", fmt::format("'{}' is not one of {}", source, fmt::join(kSources, ", ")));
+  }
+  if (parameter.require<std::string>("cite").empty()) parameter.fail_key("cite", "empty");
+  // What was fitted says to which published point.
+  if (source == "calibrated" && parameter.require<std::string>("row").empty()) parameter.fail_key("row", "empty");
+  Json value = parameter.at("value");
+  parameter.reject_unknown();
+  return value;
+}
+
+ClusterWire read_cluster_wire(const Json& profile, const std::string& where) {
+  JsonFields file(profile, where);
+  ClusterWire cluster;
+  cluster.name = file.require<std::string>("name");
+  JsonFields section = file.object("wire");
+  Parameters parameters(section);
+  cluster.pcie = read_link(parameters);
+  cluster.family = parameters.family("nic_family");
+  cluster.ports = static_cast<int>(parameters.integer("ports", 1, 8));
+  cluster.port_rate = BytesPerSecond{parameters.positive("port_gbit_per_s") * 1e9 / 8};
+  cluster.mtu = parameters.power_of_two("mtu_bytes", 256, 4096);
+  cluster.blueflame_max = parameters.bytes("blueflame_max_bytes", 0, 4096);
+  cluster.cqe_bytes = parameters.power_of_two("cqe_bytes", 32, 128);
+  cluster.doorbell_bytes = parameters.power_of_two("doorbell_bytes", 4, 8);
+  cluster.max_inline = parameters.bytes("max_inline_bytes", 0, 1024);
+  cluster.recv_prefetch = static_cast<int>(parameters.power_of_two("recv_prefetch_wqes", 1, 1024).value);
+  section.reject_unknown();
+  return cluster;
+}
+
+ClusterWire with_pcie(ClusterWire cluster, std::optional<int> generation, std::optional<int> lanes) {
+  if (generation && *generation != cluster.pcie.generation) {
+    const PcieGeneration& other = find_generation(*generation);
+    cluster.pcie.generation = other.generation;
+    cluster.pcie.lane_mb_per_s = other.lane_mb_per_s;
+    cluster.pcie.request_header = other.request_header;
+    cluster.pcie.completion_header = other.completion_header;
+  }
+  if (lanes) {
+    if (std::find(kPcieWidths.begin(), kPcieWidths.end(), *lanes) == kPcieWidths.end()) {
+      fail("PCIe x{} does not exist: x{}", *lanes, fmt::join(kPcieWidths, ", x"));
+    }
+    cluster.pcie.lanes = *lanes;
+  }
+  return cluster;
+}
+
+}  // namespace verbscope
