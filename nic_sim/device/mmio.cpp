@@ -32,7 +32,7 @@ void leave_later(void* object, std::uint64_t argument) {
 // What is written, and what that costs the CPU.
 std::pair<Announcement, Picos> announcement(const SimQp& qp, std::uint64_t first, bool blueflame, std::uint64_t size) {
   const Profile& profile = qp.nic->profile();
-  const std::uint64_t batch = in_life(qp.life, first);
+  const std::uint64_t batch = with_generation(qp.generation, first);
   if (!blueflame) {
     return {{batch, 1, static_cast<std::uint32_t>(profile.wire.doorbell_bytes.value)}, profile.host.doorbell};
   }

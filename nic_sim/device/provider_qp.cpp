@@ -58,7 +58,7 @@ void reset(SimQp& qp) {
   send.posted_bytes = 0;
   RecvQueue& recv = qp.recv;
   recv.posted = recv.fetched = recv.fetching = recv.used = recv.freed = 0;
-  ++qp.life;
+  ++qp.generation;
   qp.requester.reading_for_ack = qp.requester.timer_runs = false;
   const std::uint32_t waiting_packets = qp.responder.waiting_packets;  // are still in line
   const PacketQueue answers = qp.responder.answers;                    // go back as their data arrive

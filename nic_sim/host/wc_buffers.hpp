@@ -15,7 +15,7 @@ namespace verbscope::sim {
 
 // One MMIO write that announces work to the NIC: a doorbell is one line, BlueFlame the whole WQE.
 struct Announcement {
-  std::uint64_t batch;  // in_life
+  std::uint64_t batch;  // with_generation
   std::uint32_t lines;
   std::uint32_t line_bytes;
 };

@@ -139,7 +139,7 @@ struct alignas(64) SimQp : ibv_qp {
   std::uint32_t peer_node = 0;
   std::uint32_t peer_qp = 0;
   std::uint32_t inline_recv = 0;  // bytes that a CQE may carry in the place of a payload write
-  std::uint16_t life = 0;         // counts resets: what was under way before one comes to nothing
+  std::uint16_t generation = 0;   // counts resets: what was under way before one comes to nothing
   Transport transport;
   bool signal_all;
   bool has_grh = false;
@@ -191,14 +191,14 @@ inline std::uint64_t as_argument(Packet& packet) {
   return reinterpret_cast<std::uint64_t>(&packet);
 }
 
-// Arguments of events that only matter in the life of the QP in which they were scheduled.
-inline std::uint64_t in_life(std::uint16_t life, std::uint64_t value) {
-  return value << 16 | life;
+// An argument of an event that only matters as long as its QP is of the generation in which it was scheduled.
+inline std::uint64_t with_generation(std::uint16_t generation, std::uint64_t value) {
+  return value << 16 | generation;
 }
-inline bool in_this_life(const SimQp& qp, std::uint64_t argument) {
-  return static_cast<std::uint16_t>(argument) == qp.life;
+inline bool of_this_generation(const SimQp& qp, std::uint64_t argument) {
+  return static_cast<std::uint16_t>(argument) == qp.generation;
 }
-inline std::uint64_t without_life(std::uint64_t argument) {
+inline std::uint64_t without_generation(std::uint64_t argument) {
   return argument >> 16;
 }
 

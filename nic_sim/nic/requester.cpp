@@ -46,15 +46,15 @@ void Requester::announce(SimQp& qp, std::uint64_t batch, Picos when) {
 
 void Requester::batch_arrived(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;  // flushed on the way
-  const std::uint64_t first = without_life(argument);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;  // flushed on the way
+  const std::uint64_t first = without_generation(argument);
   Requester& self = qp.nic->requester();
   if (SendWqe& wqe = qp.send.at(first); wqe.by_blueflame) {
     self.nic_.wqe_cache().insert(wqe);
     self.batch_is_here(qp, first);
   } else {
     Unit& unit = self.unit_of(qp);
-    unit.fetches.push_back({&qp, qp.life, first});
+    unit.fetches.push_back({&qp, qp.generation, first});
     self.fetch_more(unit);
   }
 }
@@ -63,9 +63,9 @@ void Requester::batch_arrived(void* object, std::uint64_t argument) {
 void Requester::fetch_more(Unit& unit) {
   const std::uint64_t limit = nic_.profile().nic.wqe_fetch_ahead.value;
   while (!unit.fetches.empty()) {
-    const auto [qp, life, first] = unit.fetches.front();
+    const auto [qp, generation, first] = unit.fetches.front();
     const std::uint64_t bytes = qp->send.batch(first).bytes;
-    const bool wanted = qp->state == IBV_QPS_RTS && qp->life == life;
+    const bool wanted = qp->state == IBV_QPS_RTS && qp->generation == generation;
     if (wanted && unit.fetched_ahead > 0 && unit.fetched_ahead + bytes > limit) return;
     unit.fetches.pop_front();
     if (wanted) fetch(*qp, first);
@@ -87,15 +87,15 @@ void Requester::fetch(SimQp& qp, std::uint64_t first) {
   if (end <= begin) end += queue.ring_bytes;
   batch.reads_left = end > queue.ring_bytes ? 2 : 1;
   const std::uint64_t in_one = std::min(end, queue.ring_bytes) - begin;
-  const std::uint64_t argument = in_life(qp.life, first);
+  const std::uint64_t argument = with_generation(qp.generation, first);
   nic_.bus().dma_read(begin, in_one, &part_fetched, &qp, argument);
   if (batch.reads_left == 2) nic_.bus().dma_read(0, end - queue.ring_bytes, &part_fetched, &qp, argument);
 }
 
 void Requester::part_fetched(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
-  const std::uint64_t first = without_life(argument);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
+  const std::uint64_t first = without_generation(argument);
   Requester& self = qp.nic->requester();
   Batch& batch = qp.send.batch(first);
   if (--batch.reads_left > 0) return;
@@ -163,14 +163,15 @@ bool Requester::read_again_if_missing(SimQp& qp) {
   nic_.counts().wqe_cache_misses += count;
   nic_.counts().wqe_cache_reread_lines += bytes / kCacheLine.value;  // with what lies between slots
   qp.requester.waiting = true;
-  nic_.bus().dma_read(wanted.ring_offset, bytes, &wqes_read_again, &qp, in_life(qp.life, pack_run(queue.next, count)));
+  nic_.bus().dma_read(wanted.ring_offset, bytes, &wqes_read_again, &qp,
+                      with_generation(qp.generation, pack_run(queue.next, count)));
   return true;
 }
 
 void Requester::wqes_read_again(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
-  const std::uint64_t run = without_life(argument);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
+  const std::uint64_t run = without_generation(argument);
   qp.requester.waiting = false;
   for (std::uint64_t i = 0; i < (run & 0xff); ++i) qp.send.at((run >> 8) + i).staged = true;
   qp.nic->requester().activate(qp);

@@ -20,7 +20,8 @@ class Requester {
   // Binds a new QP to a unit, one after the other.
   void bind(SimQp& qp);
 
-  // An MMIO that announces a batch of `qp` (its first WQE, in_life) has left the CPU and reaches the NIC at `when`.
+  // An MMIO that announces a batch of `qp` (its first WQE, with_generation) has left the CPU and reaches the NIC at
+  // `when`.
   void announce(SimQp& qp, std::uint64_t batch, Picos when);
 
   // A packet that completes its work request has left the port at `when`.
@@ -40,7 +41,7 @@ class Requester {
  private:
   struct Fetch {
     SimQp* qp;
-    std::uint16_t life;
+    std::uint16_t generation;
     std::uint64_t first;  // of the batch
   };
   // One cache line, and the queue of doorbells behind it.
@@ -63,7 +64,7 @@ class Requester {
   static void service_done(void* qp, std::uint64_t);
   static void payload_read(void* qp, std::uint64_t packet);
   static void completed_by_port(void* qp, std::uint64_t wqe);
-  static void answer_handled(void* qp, std::uint64_t life);
+  static void answer_handled(void* qp, std::uint64_t generation);
   static void read_for_ack(void* qp, std::uint64_t wqe);
   static void retry_timer(void* qp, std::uint64_t);
   static void rnr_timer(void* qp, std::uint64_t);

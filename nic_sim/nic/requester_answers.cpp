@@ -26,12 +26,12 @@ void Requester::receive(Packet& packet) {
     return nic_.fabric().done_with(packet);
   }
   state.answers.push(packet);
-  nic_.engine().schedule(handled, &answer_handled, qp, in_life(qp->life, 0));
+  nic_.engine().schedule(handled, &answer_handled, qp, with_generation(qp->generation, 0));
 }
 
 void Requester::answer_handled(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (!in_this_life(qp, argument) || qp.requester.answers.empty()) return;
+  if (!of_this_generation(qp, argument) || qp.requester.answers.empty()) return;
   ++qp.requester.answers_ready;
   qp.nic->requester().handle_answers(qp);
 }
@@ -165,15 +165,15 @@ bool Requester::read_again_for_ack(SimQp& qp, SendWqe& wqe) {
   ++nic_.counts().wqe_cache_misses;
   nic_.counts().wqe_cache_reread_lines += wqe.bytes / kCacheLine.value;
   qp.requester.reading_for_ack = true;
-  nic_.bus().dma_read(wqe.ring_offset, wqe.bytes, &read_for_ack, &qp, in_life(qp.life, wqe.index));
+  nic_.bus().dma_read(wqe.ring_offset, wqe.bytes, &read_for_ack, &qp, with_generation(qp.generation, wqe.index));
   return true;
 }
 
 void Requester::read_for_ack(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
   qp.requester.reading_for_ack = false;
-  qp.send.at(without_life(argument)).staged = true;
+  qp.send.at(without_generation(argument)).staged = true;
   qp.nic->requester().acknowledge_up_to(qp, qp.requester.acknowledged);
   if (!qp.requester.reading_for_ack) qp.nic->requester().handle_answers(qp);
 }

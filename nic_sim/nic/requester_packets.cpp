@@ -52,7 +52,7 @@ Packet& Requester::make_packet(SimQp& qp, SendWqe& wqe) {
   packet.reads_left = 0;
   packet.offset = offset;
   packet.wqe = wqe.index;
-  packet.life = qp.life;
+  packet.generation = qp.generation;
   packet.remote_address = wqe.remote_address;
   packet.rkey = wqe.rkey;
   packet.length = wqe.length;
@@ -120,7 +120,7 @@ void Requester::payload_read(void* object, std::uint64_t argument) {
   SendQueue& queue = qp.send;
   // A repeated packet whose first copy was acknowledged meanwhile: the work request is done and its place may have
   // another one. The receiver drops the copy whatever is in it.
-  const bool stale = qp.state != IBV_QPS_RTS || packet.life != qp.life || packet.wqe < queue.done;
+  const bool stale = qp.state != IBV_QPS_RTS || packet.generation != qp.generation || packet.wqe < queue.done;
   std::uint64_t begin = packet.offset;
   std::uint32_t copied = 0;
   for (const ibv_sge* next = queue.sges_of(packet.wqe); !stale && copied < packet.payload; ++next) {
@@ -145,7 +145,7 @@ void Requester::send_ready_packets(SimQp& qp) {
   PacketQueue& unsent = qp.requester.unsent;
   while (!unsent.empty() && unsent.front().reads_left == 0) {
     Packet& packet = unsent.pop();
-    if (qp.state == IBV_QPS_RTS && packet.life == qp.life) {
+    if (qp.state == IBV_QPS_RTS && packet.generation == qp.generation) {
       nic_.fabric().send(packet);
     } else {
       nic_.packets().give_back(packet);
@@ -175,13 +175,14 @@ void Requester::release(SendWqe& wqe) {
 
 void Requester::left_port(const Packet& packet, Picos when) {
   SimQp* qp = nic_.find_qp(packet.source_qp);
-  if (qp != nullptr) nic_.engine().schedule(when, &completed_by_port, qp, in_life(packet.life, packet.wqe));
+  if (qp != nullptr)
+    nic_.engine().schedule(when, &completed_by_port, qp, with_generation(packet.generation, packet.wqe));
 }
 
 void Requester::completed_by_port(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !in_this_life(qp, argument)) return;
-  const std::uint64_t index = without_life(argument);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
+  const std::uint64_t index = without_generation(argument);
   qp.send.done = index + 1;
   qp.nic->requester().complete_wqe(qp, qp.send.at(index), IBV_WC_SUCCESS);
 }

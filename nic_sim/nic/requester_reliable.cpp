@@ -42,7 +42,7 @@ void Requester::handle_nak(SimQp& qp, const Packet& packet) {
       qp.requester.waits_for_rnr = true;
       qp.requester.progress_at = nic_.engine().now() + Picos(kRnrTimer[packet.immediate % 32] * 10'000'000LL);
       return nic_.engine().schedule(qp.requester.progress_at, &rnr_timer, &qp,
-                                    in_life(qp.life, ++qp.requester.rnr_waits));
+                                    with_generation(qp.generation, ++qp.requester.rnr_waits));
     case Packet::Kind::nak_invalid:
       return fail_refused(qp, IBV_WC_REM_INV_REQ_ERR);
     case Packet::Kind::nak_access:
@@ -65,7 +65,7 @@ void Requester::give_up_share(SimQp& qp) {
 
 void Requester::rnr_timer(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (!in_this_life(qp, argument) || without_life(argument) != qp.requester.rnr_waits) return;
+  if (!of_this_generation(qp, argument) || without_generation(argument) != qp.requester.rnr_waits) return;
   qp.requester.waits_for_rnr = false;
   qp.nic->requester().activate(qp);
 }
@@ -86,13 +86,14 @@ void Requester::go_back(SimQp& qp, std::uint32_t sequence) {
 void Requester::start_timer(SimQp& qp) {
   if (qp.requester.timer_runs || qp.settings.timeout == 0) return;
   qp.requester.timer_runs = true;
-  nic_.engine().schedule(nic_.engine().now() + ack_wait(qp.settings.timeout), &retry_timer, &qp, in_life(qp.life, 0));
+  nic_.engine().schedule(nic_.engine().now() + ack_wait(qp.settings.timeout), &retry_timer, &qp,
+                         with_generation(qp.generation, 0));
 }
 
 // One timer per QP: it looks whether there was progress within the timeout, and if so runs on from there.
 void Requester::retry_timer(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (!in_this_life(qp, argument)) return;
+  if (!of_this_generation(qp, argument)) return;
   Requester& self = qp.nic->requester();
   qp.requester.timer_runs = false;
   if (qp.state != IBV_QPS_RTS || qp.send.done >= qp.send.next) return;

@@ -72,7 +72,7 @@ void Responder::note_waited(Unit& unit) {
 
 void Responder::begin_service(SimQp& qp, Packet& packet) {
   Unit& unit = unit_of(qp);
-  unit.life = qp.life;
+  unit.generation = qp.generation;
   const Verdict verdict = judge(qp, packet);
   if (verdict == Verdict::wait_for_recv) {
     unit.waits_for_recv = true;
@@ -141,7 +141,7 @@ void Responder::service_done(void* object, std::uint64_t argument) {
   Responder& self = qp.nic->responder();
   Packet& packet = as_packet(argument);
   Unit& unit = self.unit_of(qp);
-  if (receiving(qp) && unit.life == qp.life) {
+  if (receiving(qp) && unit.generation == qp.generation) {
     const Verdict verdict = unit.responses > 0 ? Verdict::repeat : self.judge(qp, packet);
     if (unit.responses == 0) unit.repeats = verdict == Verdict::repeat;
     if (verdict == Verdict::wait_for_recv) {  // another QP took the shared queue's last RECV meanwhile

@@ -40,7 +40,7 @@ class Responder {
     bool waits_for_recv = false;
     bool waits_for_atomic = false;  // an earlier one of the same QP
     bool translated = false;        // the addresses of the packet in front have been looked up
-    std::uint16_t life = 0;         // of its QP when the packet in front was taken up: a reset ends what it began
+    std::uint16_t generation = 0;   // of its QP when the packet in front was taken up: a reset ends what it began
     bool repeats = false;           // the READ in front was answered before
     std::uint32_t responses = 0;    // packets made of the response to the READ in front
     Picos slot_wanted_at{0};        // when the atomic in front found its slot taken
@@ -77,7 +77,7 @@ class Responder {
   static void recvs_fetched(void* qp, std::uint64_t count);
   static void shared_recvs_fetched(void* srq, std::uint64_t count);
   bool inline_receive(const SimQp& qp, const Packet& packet) const;
-  void prefetch(RecvQueue& queue, Engine::Action fetched, void* owner, std::uint16_t life);
+  void prefetch(RecvQueue& queue, Engine::Action fetched, void* owner, std::uint16_t generation);
   void resume(Unit& unit);
   void take_recv(SimQp& qp);
   ibv_wc_status deliver(SimQp& qp, const Packet& packet);
@@ -99,7 +99,7 @@ class Responder {
   void start_atomic(SimQp& qp, const Packet& packet);
   void repeat_atomic(SimQp& qp, const Packet& packet);
   void give_up_slot(std::uint64_t address);
-  void atomic_ended(SimQp& qp, std::uint16_t life);
+  void atomic_ended(SimQp& qp, std::uint16_t generation);
   bool in_front(const Unit& unit, const SimQp& qp) const;
 
   Nic& nic_;

@@ -22,7 +22,7 @@ Packet& Responder::make_answer(SimQp& qp, Packet::Kind kind, std::uint32_t seque
   packet.sequence = sequence;
   packet.immediate = qp.settings.min_rnr_timer;
   packet.reads_left = 0;
-  packet.life = qp.life;
+  packet.generation = qp.generation;
   Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(payload, kPayloadPad.value));
   if (qp.has_grh) bytes += kGrh;
   packet.wire_bytes = static_cast<std::uint32_t>(bytes.value);
@@ -33,7 +33,7 @@ void Responder::send_ready_answers(SimQp& qp) {
   PacketQueue& answers = qp.responder.answers;
   while (!answers.empty() && answers.front().reads_left == 0) {
     Packet& packet = answers.pop();
-    if (qp.state == IBV_QPS_RESET || packet.life != qp.life) {
+    if (qp.state == IBV_QPS_RESET || packet.generation != qp.generation) {
       nic_.packets().give_back(packet);
       continue;
     }
@@ -104,7 +104,7 @@ bool Responder::still_there(const SimQp& qp, const Packet& answer, std::uint64_t
 
 // The answer may leave; if its region is gone it refuses, and the QP fails.
 void Responder::finish_answer(SimQp& qp, Packet& answer, bool there) {
-  const bool fails = !there && answer.life == qp.life && receiving(qp);
+  const bool fails = !there && answer.generation == qp.generation && receiving(qp);
   if (!there) answer.kind = Packet::Kind::nak_access;
   answer.reads_left = 0;
   qp.nic->responder().send_ready_answers(qp);
@@ -161,17 +161,17 @@ void Responder::operand_handled(void* object, std::uint64_t argument) {
     std::memcpy(write.data, &after, sizeof after);
     nic.write_memory(answer.remote_address, write);
     ++nic.counts().atomics_served;
-    if (answer.life == qp.life) qp.results.keep(answer.sequence, before);
+    if (answer.generation == qp.generation) qp.results.keep(answer.sequence, before);
   }
   std::memcpy(answer.data, &before, sizeof before);
   Responder& self = nic.responder();
   self.give_up_slot(answer.remote_address);
-  self.atomic_ended(qp, answer.life);
+  self.atomic_ended(qp, answer.generation);
   finish_answer(qp, answer, there);
 }
 
-void Responder::atomic_ended(SimQp& qp, std::uint16_t life) {
-  if (life != qp.life) return;
+void Responder::atomic_ended(SimQp& qp, std::uint16_t generation) {
+  if (generation != qp.generation) return;
   Unit& unit = unit_of(qp);
   if (--qp.responder.atomics == 0 && unit.waits_for_atomic && in_front(unit, qp)) resume(unit);
 }
@@ -186,7 +186,7 @@ void Responder::give_up_slot(std::uint64_t address) {
     Packet& packet = unit.line.front();
     SimQp* qp = nic_.find_qp(packet.target_qp);
     nic_.counts().atomic_slot_wait_ps += static_cast<std::uint64_t>((now - unit.slot_wanted_at).count());
-    const bool wanted = qp != nullptr && receiving(*qp) && unit.life == qp->life;
+    const bool wanted = qp != nullptr && receiving(*qp) && unit.generation == qp->generation;
     if (wanted) start_atomic(*qp, packet);
     front_is_done(unit);
     if (wanted) return;

@@ -36,7 +36,7 @@ bool Responder::inline_receive(const SimQp& qp, const Packet& packet) const {
 
 void Responder::prefetch(SimQp& qp) {
   if (qp.srq != nullptr) return prefetch(*qp.shared_queue());
-  prefetch(qp.recv, &recvs_fetched, &qp, qp.life);
+  prefetch(qp.recv, &recvs_fetched, &qp, qp.generation);
 }
 
 void Responder::prefetch(SimSrq& srq) {
@@ -45,7 +45,7 @@ void Responder::prefetch(SimSrq& srq) {
 
 // Aligned groups, so that a group is one DMA read; two groups ahead of use; less than a group only when there is
 // nothing else at hand.
-void Responder::prefetch(RecvQueue& queue, Engine::Action fetched, void* owner, std::uint16_t life) {
+void Responder::prefetch(RecvQueue& queue, Engine::Action fetched, void* owner, std::uint16_t generation) {
   const std::uint64_t group =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(nic_.profile().wire.recv_prefetch), queue.ring.size());
   while (queue.fetching < queue.posted && queue.fetching - queue.used < 2 * group) {
@@ -54,14 +54,14 @@ void Responder::prefetch(RecvQueue& queue, Engine::Action fetched, void* owner, 
     if (count < rest && queue.fetching > queue.used) return;
     const std::uint64_t begin = queue.ring.place(queue.fetching) * queue.slot_bytes;
     queue.fetching += count;
-    nic_.bus().dma_read(begin, count * queue.slot_bytes, fetched, owner, in_life(life, count));
+    nic_.bus().dma_read(begin, count * queue.slot_bytes, fetched, owner, with_generation(generation, count));
   }
 }
 
 void Responder::recvs_fetched(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
-  if (qp.state == IBV_QPS_ERR || qp.state == IBV_QPS_RESET || !in_this_life(qp, argument)) return;
-  qp.recv.fetched += without_life(argument);
+  if (qp.state == IBV_QPS_ERR || qp.state == IBV_QPS_RESET || !of_this_generation(qp, argument)) return;
+  qp.recv.fetched += without_generation(argument);
   Responder& self = qp.nic->responder();
   Unit& unit = self.unit_of(qp);
   if (unit.waits_for_recv && self.in_front(unit, qp)) self.resume(unit);
@@ -69,7 +69,7 @@ void Responder::recvs_fetched(void* object, std::uint64_t argument) {
 
 void Responder::shared_recvs_fetched(void* object, std::uint64_t argument) {
   SimSrq& srq = *static_cast<SimSrq*>(object);
-  srq.queue.fetched += without_life(argument);
+  srq.queue.fetched += without_generation(argument);
   Responder& self = srq.nic->responder();
   for (Unit& unit : self.units_) {
     if (!unit.waits_for_recv) continue;
