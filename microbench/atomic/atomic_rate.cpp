@@ -1,5 +1,5 @@
 // Rate of atomics on the server's memory: the clients post them, the server's adapter executes them.
-#include "microbench/atomic/atomic_client.hpp"
+#include "microbench/atomic/client.hpp"
 #include "microbench/atomic/lock_slots.hpp"
 #include "microbench/run/outcome.hpp"
 #include "microbench/run/runner.hpp"
@@ -27,7 +27,7 @@ class AtomicRate final : public Benchmark {
                        "which counter is next: a random one, or one after the other");
     table.integer("--stride", atomics_.stride, std::uint64_t{8}, std::uint64_t{1} << 30,
                   "bytes from a counter to the next, a multiple of 8");
-    table.integer("--window", atomics_.window, 1u, 1u << 20, "operations outstanding on a QP");
+    table.integer("--window", atomics_.most_outstanding, 1u, 1u << 20, "operations outstanding on a QP");
     table.flag("--probe_slots", atomics_.probe_slots,
                "measure pairs of addresses instead, and infer the lock slots of the server's NIC");
   }
@@ -55,7 +55,7 @@ class AtomicRate final : public Benchmark {
     return {.verb = atomics_.verb,
             .driver = Side::client,
             .counted = Side::client,
-            .window = atomics_.window,
+            .window = atomics_.most_outstanding,
             .label = atomics_.verb == Verb::fetch_add ? "fetch-and-adds in" : "compare-and-swaps in"};
   }
 

@@ -79,7 +79,7 @@ void probe_loop(N& node, SlotProbe& s, SlotSurvey& survey, const RunControl& con
     }
     node.relax();
   }
-  Window window(tally, Window::kNoGoal);
+  MeasuredWindow window(tally, MeasuredWindow::kNoGoal);
   window.see(node, Phase::measure, 0);
   while (const auto question = survey.next()) {
     const double rate = measure_slots(node, s, *question, control, tally);

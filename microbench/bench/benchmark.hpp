@@ -63,7 +63,7 @@ struct ThreadSetup {
   Side side;
   std::uint32_t node;    // which client; 0 for the server
   std::uint32_t thread;  // of the node
-  std::uint64_t goal;    // operations to measure in this thread; Window::kNoGoal: as many as the time allows
+  std::uint64_t goal;    // operations to measure in this thread; MeasuredWindow::kNoGoal: as many as the time allows
   const Device& device;
   const Pd& pd;
   ibv_cq* cq;

@@ -17,7 +17,8 @@ namespace verbscope {
 // Written by the conductor, read by every thread.
 struct RunControl {
   alignas(64) PhaseWord phase{Phase::warmup};
-  // Nothing more will come: a thread that finds no completion returns. Some wait on it: notify.
+  // Set when nothing more will come: a thread that finds no completion then returns. Threads may wait on it: notify
+  // them.
   std::atomic<bool> quit{false};
 };
 
@@ -27,12 +28,12 @@ enum class EndKind : std::uint8_t { finished, gave_up, post_failed, poll_failed,
 struct RunEnd {
   EndKind kind = EndKind::finished;
   int code = 0;                    // errno of post_failed; ibv_wc_status of completion_failed
-  std::uint32_t vendor_error = 0;  // of completion_failed
-  std::uint32_t queue = 0;         // the thread's queue (index) that it happened on
+  std::uint32_t vendor_error = 0;  // that the adapter gave with completion_failed
+  std::uint32_t queue = 0;         // index of the thread's queue that it happened on
 };
 
-// The steady window as one thread saw it: clock and operations at the first completions after each turn of the phase.
-struct WindowSample {
+// The measured window as one thread saw it: clock and operations at the first completions after each turn of the phase.
+struct WindowBounds {
   Picos begin{0};
   Picos end{0};
   std::uint64_t begin_ops = 0;
@@ -46,17 +47,17 @@ struct alignas(64) ThreadTally {
   std::atomic<bool> window_opened{false};
   std::atomic<bool> window_closed{false};
   std::atomic<bool> ended{false};
-  WindowSample window;
+  WindowBounds window;
   RunEnd end;
 };
 
-// Follows the phase for one thread. `goal` is the number of operations to measure, or kNoGoal for a window ended by
-// time.
-class Window {
+// The measured window of one thread: follows the phase and notes where the window begins and ends. `goal` is the number
+// of operations to measure, or kNoGoal for a window ended by time.
+class MeasuredWindow {
  public:
   static constexpr std::uint64_t kNoGoal = std::numeric_limits<std::uint64_t>::max();
 
-  Window(ThreadTally& tally, std::uint64_t goal) : tally_(tally), goal_(goal) {}
+  MeasuredWindow(ThreadTally& tally, std::uint64_t goal) : tally_(tally), goal_(goal) {}
 
   // Call after each batch of completions with all operations counted so far. True when this closes the window: the
   // phase became `stop`, or the goal is reached.

@@ -1,8 +1,8 @@
 // Request and response: the clients ask, the server answers with the bytes that it got. The rate is that of the
 // responses that the clients have.
 #include "common/environment.hpp"
-#include "microbench/echo/echo_ends.hpp"
-#include "microbench/echo/echo_places.hpp"
+#include "microbench/echo/ends.hpp"
+#include "microbench/echo/places.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"
@@ -42,7 +42,7 @@ class EchoRate final : public Benchmark {
                             {"unsignaled", Optimise::unsignaled},
                             {"inline", Optimise::inlined}},
                            "each with those before it; sets -c, -Q and -I where they are not given");
-    table.integer("--window", echo_.window, 1u, 4096u, "requests outstanding on a QP");
+    table.integer("--window", echo_.outstanding, 1u, 4096u, "requests outstanding on a QP");
   }
 
   void adjust(Options& o) override {
@@ -101,7 +101,7 @@ class EchoRate final : public Benchmark {
                          const Json& result) const override {
     if (!echo_.requests_written()) {
       const std::uint64_t clients = op.transport == Transport::ud ? result.at("clients").size() : 1;
-      check_recv_groups(cluster, op, echo_recvs(op, clients * echo_.window), clients * echo_.window);
+      check_recv_groups(cluster, op, echo_recvs(op, clients * echo_.outstanding), clients * echo_.outstanding);
     }
     return predict(cluster, op, ports);
   }

@@ -4,7 +4,7 @@
 
 #include "common/environment.hpp"
 #include "microbench/bench/idle.hpp"
-#include "microbench/latency/latency_end.hpp"
+#include "microbench/latency/end.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"

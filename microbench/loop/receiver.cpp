@@ -55,7 +55,7 @@ class Receiver final : public WorkloadOn<Receiver> {
   std::uint64_t sent_to(std::uint32_t) const override { return 0; }
   std::uint64_t received() const override {
     std::uint64_t sum = 0;
-    for (const RecvQueue& queue : queues_) sum += queue.received;
+    for (const RecvLane& queue : queues_) sum += queue.received;
     return sum;
   }
   std::uint64_t wrong() const override { return state_.wrong; }
@@ -77,7 +77,7 @@ class Receiver final : public WorkloadOn<Receiver> {
       ring[j].sg_list = bytes > 0 ? &segments[j] : nullptr;
       ring[j].num_sge = bytes > 0 ? 1 : 0;
     }
-    RecvQueue& queue = queues_[index];
+    RecvLane& queue = queues_[index];
     queue = {.qp = setup.lanes[index].qp,
              .srq = setup.srq,
              .ring = ring,
@@ -104,7 +104,7 @@ class Receiver final : public WorkloadOn<Receiver> {
   PayloadChecker checker_;
   std::vector<ibv_recv_wr> requests_;
   std::vector<ibv_sge> segments_;
-  std::vector<RecvQueue> queues_;
+  std::vector<RecvLane> queues_;
   RecvState state_;
   std::size_t index_ = 0;  // of the loop
 };

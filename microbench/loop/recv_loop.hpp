@@ -18,7 +18,7 @@ namespace verbscope {
 // One QP as the loop sees it. RECVs complete in the order in which they were posted, so when a list's worth has
 // completed, the list at `next` is free again. Or the one shared receive queue of a thread: its RECVs complete in any
 // order, so those that have completed are chained and posted together.
-struct RecvQueue {
+struct RecvLane {
   ibv_qp* qp = nullptr;
   ibv_srq* srq = nullptr;       // then `ring` has one request a place
   ibv_recv_wr* ring = nullptr;  // lists of `list` requests, chained
@@ -34,12 +34,12 @@ struct RecvQueue {
 
 struct RecvState {
   ibv_cq* cq = nullptr;
-  std::span<RecvQueue> queues;
+  std::span<RecvLane> queues;
   PayloadChecker* checker = nullptr;
-  bool close_when_idle = false;          // the stop may come after the last message: then the window ends there
-  std::uint64_t wrong = 0;               // messages that the checker refused
-  std::uint64_t goal = Window::kNoGoal;  // messages to measure
-  ibv_comp_channel* channel = nullptr;   // sleep there when nothing comes
+  bool close_when_idle = false;                  // the stop may come after the last message: then the window ends there
+  std::uint64_t wrong = 0;                       // messages that the checker refused
+  std::uint64_t goal = MeasuredWindow::kNoGoal;  // messages to measure
+  ibv_comp_channel* channel = nullptr;           // sleep there when nothing comes
 };
 
 // wr_id of a RECV: which queue, and which payload place of it.
@@ -49,7 +49,7 @@ constexpr std::uint64_t recv_id(std::uint32_t queue, std::uint32_t place) {
 
 inline constexpr int kRecvPollBatch = 32;
 
-inline int post_next_recvs(RecvQueue& q) {
+inline int post_next_recvs(RecvLane& q) {
   ibv_recv_wr* bad;
   const int error = ibv_post_recv(q.qp, q.ring + q.next, &bad);
   q.next += q.list;
@@ -57,7 +57,7 @@ inline int post_next_recvs(RecvQueue& q) {
   return error;
 }
 
-inline int post_chain(RecvQueue& q) {
+inline int post_chain(RecvLane& q) {
   ibv_recv_wr* bad;
   return ibv_post_srq_recv(q.srq, std::exchange(q.chain, nullptr), &bad);
 }
@@ -72,7 +72,7 @@ inline bool take_messages(RecvState& s, const ibv_wc* wcs, int count, RunEnd& en
       end = {EndKind::completion_failed, wc->status, wc->vendor_err, index};
       return false;
     }
-    RecvQueue& q = s.queues[index];
+    RecvLane& q = s.queues[index];
     if constexpr (kValidate) {
       if (!s.checker->good(*wc, q.payloads + place * q.stride)) ++s.wrong;
     }
@@ -96,7 +96,7 @@ inline bool take_messages(RecvState& s, const ibv_wc* wcs, int count, RunEnd& en
 // Receives until the conductor says that nothing more will come. How it ended is in tally.end.
 template <bool kValidate, bool kShared, Node N>
 void recv_loop(N& node, RecvState& s, const RunControl& control, ThreadTally& tally) {
-  Window window(tally, s.goal);
+  MeasuredWindow window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   std::array<ibv_wc, kRecvPollBatch> wcs;
   std::uint64_t received = 0;

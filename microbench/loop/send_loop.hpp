@@ -20,7 +20,7 @@
 namespace verbscope {
 
 // One QP as the loop sees it. Invariant: depth - room requests are posted and not known to be complete, in ring order.
-struct SendQueue {
+struct SendLane {
   ibv_qp* qp = nullptr;
   ibv_send_wr* ring = nullptr;
   std::uint32_t next = 0;  // ring position of the next list
@@ -37,15 +37,15 @@ struct SendQueue {
 
 struct SendState {
   ibv_cq* cq = nullptr;
-  std::span<SendQueue> queues;
-  std::span<SendQueue*> ready;  // circular, a power of two: queues with room for a list, in turn; used with several
+  std::span<SendLane> queues;
+  std::span<SendLane*> ready;  // circular, a power of two: queues with room for a list, in turn; used with several
   std::uint32_t ready_head = 0;
   std::uint32_t ready_tail = 0;
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
-  std::uint64_t goal = Window::kNoGoal;  // operations to measure
-  ibv_comp_channel* channel = nullptr;   // sleep there when nothing completes
-  std::uint64_t random_turn = 0;         // not 0: queues are taken at random instead of in turn; the generator's state
+  std::uint64_t goal = MeasuredWindow::kNoGoal;  // operations to measure
+  ibv_comp_channel* channel = nullptr;           // sleep there when nothing completes
+  std::uint64_t random_turn = 0;  // not 0: queues are taken at random instead of in turn; the generator's state
   PayloadChecker* checker = nullptr;
   std::uint64_t checked = 0;  // READs
   std::uint64_t wrong = 0;    // those that the checker refused
@@ -63,7 +63,7 @@ inline constexpr int kSendPollBatch = 32;
 
 // Posts the next list of `q`, which has room for it. Returns 0 or an errno value.
 template <SendTraits traits>
-inline int post_next_list(SendQueue& q, std::uint32_t list) {
+inline int post_next_list(SendLane& q, std::uint32_t list) {
   int error;
   if constexpr (traits.builder) {
     error = post_list(q.builder, q.ring + q.next);
@@ -98,7 +98,7 @@ template <SendTraits traits>
 inline bool post_while_room(SendState& s, RunEnd& end) {
   const std::uint32_t list = traits.single_post ? 1 : s.post_list;
   if constexpr (traits.one_queue) {
-    SendQueue& q = s.queues.front();
+    SendLane& q = s.queues.front();
     while (q.room >= list) {
       if (const int error = post_next_list<traits>(q, list); error != 0) [[unlikely]] {
         end = {.kind = EndKind::post_failed, .code = error};
@@ -109,7 +109,7 @@ inline bool post_while_room(SendState& s, RunEnd& end) {
     const auto mask = static_cast<std::uint32_t>(s.ready.size() - 1);
     while (s.ready_head != s.ready_tail) {
       if (s.random_turn != 0) pick_at_random(s);
-      SendQueue& q = *s.ready[s.ready_head++ & mask];
+      SendLane& q = *s.ready[s.ready_head++ & mask];
       if (const int error = post_next_list<traits>(q, list); error != 0) [[unlikely]] {
         end = {.kind = EndKind::post_failed, .code = error, .queue = static_cast<std::uint32_t>(&q - &s.queues[0])};
         return false;
@@ -121,7 +121,7 @@ inline bool post_while_room(SendState& s, RunEnd& end) {
 }
 
 // Checks the bytes of the `count` READs that are complete next.
-inline void check_reads(SendState& s, SendQueue& q, std::uint32_t count) {
+inline void check_reads(SendState& s, SendLane& q, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const ibv_send_wr& wr = q.ring[q.checked];
     if (wr.num_sge != 0 && !s.checker->bytes_good(reinterpret_cast<std::byte*>(wr.sg_list->addr))) ++s.wrong;
@@ -144,7 +144,7 @@ inline bool retire(SendState& s, const ibv_wc* wcs, int count, RunEnd& end) {
     if constexpr (traits.one_queue) {
       s.queues.front().room += step;
     } else {
-      SendQueue& q = s.queues[wc->wr_id];
+      SendLane& q = s.queues[wc->wr_id];
       const bool was_ready = q.room >= list;
       q.room += step;
       if (!was_ready && q.room >= list) s.ready[s.ready_tail++ & (s.ready.size() - 1)] = &q;
@@ -162,7 +162,7 @@ void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& 
   std::uint64_t ops = tally.done_ops.load(std::memory_order_relaxed);
   for (;;) {
     bool open = false;
-    for (SendQueue& q : s.queues) {
+    for (SendLane& q : s.queues) {
       while (q.next % s.signal_every != 0 && q.room >= s.post_list) {
         if (const int error = post_next_list<kPlain>(q, s.post_list); error != 0) {
           tally.end = {
@@ -196,7 +196,7 @@ void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& 
 template <SendTraits traits, Node N>
 void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
   const std::uint64_t step = traits.each_signaled ? 1 : s.signal_every;
-  Window window(tally, s.goal);
+  MeasuredWindow window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   std::array<ibv_wc, kSendPollBatch> wcs;
   std::uint64_t ops = 0;

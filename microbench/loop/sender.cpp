@@ -42,7 +42,7 @@ class Sender final : public WorkloadOn<Sender> {
     state_.cq = setup.cq;
     state_.queues = queues_;
     state_.ready = ready_;
-    for (SendQueue& queue : queues_) ready_[state_.ready_tail++] = &queue;
+    for (SendLane& queue : queues_) ready_[state_.ready_tail++] = &queue;
     state_.post_list = op.post_list;
     state_.signal_every = op.signal_every;
     state_.goal = setup.goal;
@@ -121,7 +121,7 @@ class Sender final : public WorkloadOn<Sender> {
     const RemoteRegion& remote = lane.peers.front().region;
     SendRing& ring = rings_.emplace_back(op, shape, area, destinations, index, messages_ ? RemoteRegion{} : remote);
     const std::uint32_t room = op.outstanding();
-    SendQueue& queue = queues_[index] = {lane.qp, ring.requests(), 0, shape.length, room, room};
+    SendLane& queue = queues_[index] = {lane.qp, ring.requests(), 0, shape.length, room, room};
     queue.builder = lane.builder;
     if (messages_) return;
     if (remote.bytes < stride) fail("the peer's region has {} bytes, one place needs {}", remote.bytes, stride);
@@ -141,8 +141,8 @@ class Sender final : public WorkloadOn<Sender> {
   PayloadChecker checker_;
   std::deque<SendRing> rings_;
   std::deque<RemoteWalk> walks_;
-  std::vector<SendQueue> queues_;
-  std::vector<SendQueue*> ready_;
+  std::vector<SendLane> queues_;
+  std::vector<SendLane*> ready_;
   SendState state_;
   bool builder_ = false;
   bool validated_ = false;

@@ -22,8 +22,8 @@ void OneSided::add_direction(OptionTable& table) {
                      "out: the server posts; in: the clients post to the server, and the rate is theirs");
 }
 
-void OneSided::add_window(OptionTable& table) {
-  table.integer("--window", window_, 0u, 1u << 20, "operations outstanding on each QP; 0: as many as --tx_depth");
+void OneSided::add_outstanding(OptionTable& table) {
+  table.integer("--window", outstanding_, 0u, 1u << 20, "operations outstanding on each QP; 0: as many as --tx_depth");
 }
 
 void OneSided::add_region(OptionTable& table) {
@@ -54,7 +54,7 @@ Traffic OneSided::traffic() const {
   traffic.verb = verb_;
   traffic.driver = traffic.counted = driver_;
   if (verb_ == Verb::send) traffic.counted = Side::server;  // inbound SENDs count where they are received
-  traffic.window = window_;
+  traffic.window = outstanding_;
   traffic.label = verb_name(verb_) + (driver_ == Side::server ? " out" : " in");
   return traffic;
 }

@@ -28,7 +28,7 @@ class OneSided : public Benchmark {
 
   // Each registers some of the options.
   void add_direction(OptionTable& table);
-  void add_window(OptionTable& table);
+  void add_outstanding(OptionTable& table);
   void add_region(OptionTable& table);
   void add_verb(OptionTable& table, bool with_send);
 
@@ -38,7 +38,7 @@ class OneSided : public Benchmark {
   Side driver_ = Side::server;
   bool everybody_ = false;  // both sides post, and the rate is the driver's
   bool random_turns_ = false;
-  std::uint32_t window_ = 0;  // 0: --tx_depth
+  std::uint32_t outstanding_ = 0;  // 0: --tx_depth
 
  private:
   std::uint64_t region_size_ = 64 << 10;  // bytes
@@ -56,7 +56,7 @@ class OneSidedRate final : public OneSided {
 
   void options(OptionTable& table) override {
     add_direction(table);
-    add_window(table);
+    add_outstanding(table);
     add_region(table);
   }
 

@@ -12,7 +12,7 @@ namespace {
 
 class QpScaling final : public OneSided {
  public:
-  QpScaling() : OneSided(Verb::read) { window_ = 1; }
+  QpScaling() : OneSided(Verb::read) { outstanding_ = 1; }
 
   Description describe() const override {
     return {"qp_scaling", "Rate of READs, WRITEs or SENDs against the number of QPs."};
@@ -21,7 +21,7 @@ class QpScaling final : public OneSided {
   void options(OptionTable& table) override {
     add_verb(table, true);
     add_direction(table);
-    add_window(table);
+    add_outstanding(table);
     add_region(table);
     table.integer("--connections", connections_, 1u, 1u << 20,
                   "QPs of the server in all, instead of --qp for each thread");

@@ -14,7 +14,7 @@ namespace {
 
 class WqeCache final : public OneSided {
  public:
-  WqeCache() : OneSided(Verb::read) { window_ = 64; }
+  WqeCache() : OneSided(Verb::read) { outstanding_ = 64; }
 
   Description describe() const override {
     return {"wqe_cache", "Rate and extra PCIe reads of windows of outstanding READs or WRITEs over RC."};
@@ -22,13 +22,13 @@ class WqeCache final : public OneSided {
 
   void options(OptionTable& table) override {
     add_verb(table, false);
-    add_window(table);
+    add_outstanding(table);
     add_region(table);
   }
 
   void adjust(Options& options) override {
     OneSided::adjust(options);
-    if (window_ > options.tx_depth) options.tx_depth = window_;
+    if (outstanding_ > options.tx_depth) options.tx_depth = outstanding_;
     if (!options.cq_mod) options.cq_mod = 1;
   }
 

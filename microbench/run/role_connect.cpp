@@ -204,7 +204,7 @@ void Role::build_workloads() {
                       side_,
                       node_,
                       static_cast<std::uint32_t>(t),
-                      exact ? *plan_.schedule.iters * (own ? 1 : thread_qps_[t].size()) : Window::kNoGoal,
+                      exact ? *plan_.schedule.iters * (own ? 1 : thread_qps_[t].size()) : MeasuredWindow::kNoGoal,
                       device(),
                       *pd_,
                       cqs_[t].get(),

@@ -116,7 +116,7 @@ std::string Role::describe_end(std::size_t thread, const RunEnd& end) const {
 }
 
 ThreadResult Role::thread_result(std::size_t thread) const {
-  const WindowSample& sample = tallies_[thread].window;
+  const WindowBounds& sample = tallies_[thread].window;
   ThreadResult result;
   if (!tallies_[thread].window_closed.load(std::memory_order_acquire)) return result;
   result.window_ops = sample.end_ops - sample.begin_ops;

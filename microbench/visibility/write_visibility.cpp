@@ -5,7 +5,7 @@
 #include "common/environment.hpp"
 #include "microbench/run/outcome.hpp"
 #include "microbench/run/runner.hpp"
-#include "microbench/visibility/visibility_ends.hpp"
+#include "microbench/visibility/ends.hpp"
 #include "pcie_model/together.hpp"
 
 namespace verbscope {

@@ -2,9 +2,9 @@
 // DrTM-KV as Kalia et al., ATC 2016, section 4.3.2, emulate it.
 #include "common/environment.hpp"
 #include "microbench/run/runner.hpp"
-#include "systems/kv_atomic/kv_ends.hpp"
-#include "systems/kv_atomic/kv_report.hpp"
 #include "pcie_model/together.hpp"
+#include "systems/kv_atomic/ends.hpp"
+#include "systems/kv_atomic/report.hpp"
 
 namespace verbscope {
 
@@ -33,7 +33,7 @@ class KvAtomic final : public Benchmark {
         "--locks", kv_.locks,
         {{"same", LockPlacement::same}, {"hashed", LockPlacement::hashed}, {"apart", LockPlacement::apart}},
         "lock at the same offset of each page-aligned record, at an offset that the key chooses, or in a table apart");
-    table.integer("--window", kv_.window, 1u, 1u << 12,
+    table.integer("--window", kv_.outstanding, 1u, 1u << 12,
                   "operations outstanding on a QP (default 8, at most --tx_depth)");
     table.flag("--emulate", kv_.emulate, "a PUT is its two atomics alone, without the WRITE");
     table.duration("--lease", kv_.lease,
@@ -52,9 +52,9 @@ class KvAtomic final : public Benchmark {
     if (*o.size % kKvWord != 0 || *o.size < kSmallestValue) {
       fail_usage("--size {}: a value is a multiple of {} bytes, at least {}", *o.size, kKvWord, kSmallestValue);
     }
-    if (!kv_.window) kv_.window = std::min(kDefaultWindow, o.tx_depth);
-    if (*kv_.window > o.tx_depth) {
-      fail_usage("--window {} is more than --tx_depth {}", *kv_.window, o.tx_depth);
+    if (!kv_.outstanding) kv_.outstanding = std::min(kDefaultWindow, o.tx_depth);
+    if (*kv_.outstanding > o.tx_depth) {
+      fail_usage("--window {} is more than --tx_depth {}", *kv_.outstanding, o.tx_depth);
     }
     if (!kv_.lease) kv_.lease = is_simulated(o.fabric) ? kSimLease : kLease;
     o.cq_mod = 1;
@@ -65,13 +65,13 @@ class KvAtomic final : public Benchmark {
     return {.verb = Verb::fetch_add,
             .driver = Side::client,
             .counted = Side::client,
-            .window = kv_.window.value(),
+            .window = kv_.outstanding.value(),
             .label = "GETs and PUTs",
             .clients_may_leave = true};
   }
 
   QueueNeeds needs(const Operation& op, Side) const override {
-    const std::uint32_t depth = kSendsPerOperation * kv_.window.value();
+    const std::uint32_t depth = kSendsPerOperation * kv_.outstanding.value();
     return {.send_depth = depth, .inline_bytes = op.inline_limit, .completions = depth};
   }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "systems/sequencer/sequence_receipts.hpp"
+#include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
 

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "microbench/atomic/atomic_loop.hpp"
+#include "machine/memory.hpp"
+#include "microbench/atomic/loop.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "systems/sequencer/answer_inbox.hpp"
 #include "systems/sequencer/answer_queue.hpp"
-#include "machine/memory.hpp"
 
 namespace verbscope {
 

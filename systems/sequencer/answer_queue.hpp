@@ -10,7 +10,7 @@
 #include <span>
 
 #include "microbench/loop/lane_queue.hpp"
-#include "systems/sequencer/sequence_receipts.hpp"
+#include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
 

@@ -1,7 +1,7 @@
 // The sequencer without a program at the server: clients fetch-and-add one counter.
-#include "microbench/bench/idle.hpp"
-#include "systems/sequencer/sequencer_bases.hpp"
 #include "machine/memory.hpp"
+#include "microbench/bench/idle.hpp"
+#include "systems/sequencer/bases.hpp"
 
 namespace verbscope {
 

@@ -8,10 +8,10 @@
 #include <span>
 #include <utility>
 
-#include "microbench/atomic/atomic_loop.hpp"
+#include "microbench/atomic/loop.hpp"
 #include "systems/sequencer/answer_inbox.hpp"
 #include "systems/sequencer/herd_places.hpp"
-#include "systems/sequencer/sequence_receipts.hpp"
+#include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "common/error.hpp"
+#include "systems/sequencer/bases.hpp"
 #include "systems/sequencer/herd_client.hpp"
 #include "systems/sequencer/herd_worker.hpp"
-#include "systems/sequencer/sequencer_bases.hpp"
 
 namespace verbscope {
 

@@ -5,7 +5,7 @@
 #include "common/environment.hpp"
 #include "microbench/run/runner.hpp"
 #include "systems/sequencer/answer_ports.hpp"
-#include "systems/sequencer/sequencer_result.hpp"
+#include "systems/sequencer/result.hpp"
 
 namespace verbscope {
 

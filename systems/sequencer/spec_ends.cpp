@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "common/error.hpp"
-#include "systems/sequencer/sequencer_bases.hpp"
+#include "systems/sequencer/bases.hpp"
 #include "systems/sequencer/spec_loop.hpp"
 
 namespace verbscope {
@@ -71,13 +71,13 @@ class RequestRecvs {
   }
 
   // Posts those of `qp` as queue `index`.
-  RecvQueue post(ibv_qp* qp, std::uint32_t index) {
+  RecvLane post(ibv_qp* qp, std::uint32_t index) {
     ibv_recv_wr* const ring = requests_.data() + std::size_t{index} * length_;
     for (std::uint32_t j = 0; j < length_; ++j) {
       ring[j] = {.wr_id = recv_id(index, j), .next = nullptr, .sg_list = &segment_, .num_sge = 1};
       if ((j + 1) % kSpecRecvList != 0) ring[j].next = &ring[j + 1];
     }
-    RecvQueue queue{.qp = qp, .ring = ring, .length = length_, .list = kSpecRecvList};
+    RecvLane queue{.qp = qp, .ring = ring, .length = length_, .list = kSpecRecvList};
     for (std::uint32_t j = 0; j < length_; j += kSpecRecvList) check_errno("post RECVs", post_next_recvs(queue));
     return queue;
   }
@@ -119,7 +119,7 @@ class SpecWorkerEnd final : public AnsweringEnd<SpecWorker> {
 
  private:
   RequestRecvs requests_;
-  std::vector<RecvQueue> recvs_;
+  std::vector<RecvLane> recvs_;
   std::vector<SpecRequest> waiting_;
   std::vector<ClientAddress> addresses_;
   QpBook book_;

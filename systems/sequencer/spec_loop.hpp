@@ -15,12 +15,12 @@
 #include <cstdint>
 #include <span>
 
-#include "microbench/atomic/atomic_loop.hpp"
+#include "microbench/atomic/loop.hpp"
 #include "microbench/loop/recv_loop.hpp"
 #include "systems/sequencer/answer_inbox.hpp"
 #include "systems/sequencer/answer_queue.hpp"
 #include "systems/sequencer/qp_book.hpp"
-#include "systems/sequencer/sequence_receipts.hpp"
+#include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
 
@@ -141,7 +141,7 @@ struct SpecClient {
 struct SpecWorker {
   ibv_cq* cq = nullptr;
   std::span<AnswerQueue> queues;
-  std::span<RecvQueue> recvs;  // of the same QPs
+  std::span<RecvLane> recvs;  // of the same QPs
   std::span<SpecClient> clients;
   const QpBook* book = nullptr;       // of the clients
   std::span<SpecRequest> waiting;     // circular, a power of two, with room for all RECVs: none is posted again while
@@ -159,7 +159,7 @@ struct SpecWorker {
 
 // A RECV of queue `index` is done with: it is posted again with the others of its list. False: a post failed.
 inline bool give_back_recv(SpecWorker& s, std::uint32_t index, RunEnd& end) {
-  RecvQueue& recvs = s.recvs[index];
+  RecvLane& recvs = s.recvs[index];
   if (++recvs.consumed != recvs.list) return true;
   recvs.consumed = 0;
   const int error = post_next_recvs(recvs);

@@ -1,11 +1,10 @@
 // The loops of atomic_rate against a device that executes atomics at once.
-#include "microbench/atomic/atomic_loop.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "microbench/atomic/loop.hpp"
 #include "microbench/atomic/slot_probe.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "microbench/echo/echo_client.hpp"
-#include "microbench/echo/echo_server.hpp"
+#include "microbench/echo/client.hpp"
+#include "microbench/echo/server.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

@@ -1,10 +1,9 @@
 // The loops of verb_latency against a device that executes at once and a peer that the test plays. The clock moves by
 // 1 ns whenever it is read, so each trip takes exactly 1 ns.
-#include "microbench/latency/latency_loop.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "microbench/latency/loop.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

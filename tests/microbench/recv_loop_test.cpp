@@ -24,7 +24,7 @@ struct Thread {
   PayloadChecker checker{operation};
   std::vector<ibv_recv_wr> requests = std::vector<ibv_recv_wr>(8);
   std::vector<std::byte> memory = std::vector<std::byte>(8 * 128);
-  std::vector<RecvQueue> queues = std::vector<RecvQueue>(1);
+  std::vector<RecvLane> queues = std::vector<RecvLane>(1);
   RecvState state;
 
   Thread() {

@@ -21,8 +21,8 @@ struct Thread {
   RunControl control;
   ThreadTally tally;
   std::deque<SendRing> rings;
-  std::vector<SendQueue> queues;
-  std::vector<SendQueue*> ready;
+  std::vector<SendLane> queues;
+  std::vector<SendLane*> ready;
   SendState state;
 
   Thread(std::uint32_t count, std::uint32_t list, std::uint32_t every, std::uint32_t depth) : queues(count), ready(16) {
@@ -71,7 +71,7 @@ TEST(SendLoop, LeavesNothingOutstandingAndEndsEachQueueOnASignal) {
   Thread thread(3, 5, 4, 16);
   thread.run(4 * 33);
   std::uint64_t posted = 0;
-  for (const SendQueue& queue : thread.queues) {
+  for (const SendLane& queue : thread.queues) {
     EXPECT_EQ(queue.room, queue.depth);
     EXPECT_EQ(queue.next % 4, 0u);
     posted += queue.posted();
@@ -143,7 +143,7 @@ TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
     if (++seen == 100) thread.control.phase = Phase::stop;
   };
   thread.device.completions_per_poll = 1;
-  thread.run(Window::kNoGoal);
+  thread.run(MeasuredWindow::kNoGoal);
   EXPECT_EQ(thread.tally.window.begin_ops, 1u);
   EXPECT_EQ(thread.tally.window.end_ops, 100u);
 }
@@ -151,7 +151,7 @@ TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
 TEST(SendLoop, RemoteAddressesMoveOnWithEachLap) {
   Thread thread(1, 2, 2, 8);  // a ring of two
   RemoteWalk walk({.address = 0, .bytes = 7 * 64}, 64, Addresses::sequential, 0);
-  SendQueue& queue = thread.queues[0];
+  SendLane& queue = thread.queues[0];
   walk.point(queue.ring, queue.length);
   queue.walk = &walk;
   thread.run(40);

@@ -47,7 +47,7 @@ class OneSidedBenchmark final : public OneSided {
   void options(OptionTable& table) override {
     add_verb(table, true);
     add_direction(table);
-    add_window(table);
+    add_outstanding(table);
     add_region(table);
     table.flag("--random_turns", random_turns_, "");
     table.flag("--everybody", everybody_, "");

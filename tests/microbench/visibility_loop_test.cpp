@@ -1,9 +1,8 @@
 // What write_visibility makes of memory that the test sets by hand.
-#include "microbench/visibility/visibility_loop.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "microbench/visibility/loop.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "common/error.hpp"
-#include "microbench/atomic/atomic_client.hpp"
+#include "microbench/atomic/client.hpp"
 #include "microbench/run/sim_run.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "tests/perf/all_active.hpp"
@@ -18,7 +18,8 @@ class AtomicBenchmark final : public Benchmark {
   AtomicBenchmark() { atomics_.counters = 1 << 16; }
   Description describe() const override { return {"test_atomics", "For tests."}; }
   Traffic traffic() const override {
-    return {.verb = atomics_.verb, .driver = Side::client, .counted = Side::client, .window = atomics_.window};
+    return {
+        .verb = atomics_.verb, .driver = Side::client, .counted = Side::client, .window = atomics_.most_outstanding};
   }
   QueueNeeds needs(const Operation& op, Side) const override {
     return {.send_depth = op.tx_depth, .completions = op.tx_depth};

@@ -1,12 +1,12 @@
 // Where the records and locks of kv_atomic lie, and what its values say about themselves.
-#include "systems/kv_atomic/kv_layout.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 #include <vector>
+
+#include "systems/kv_atomic/layout.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,12 +1,11 @@
 // The data path of kv_atomic's clients against a device that executes what is posted at once.
-#include "systems/kv_atomic/kv_loop.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "systems/kv_atomic/kv_ends.hpp"
+#include "systems/kv_atomic/ends.hpp"
+#include "systems/kv_atomic/loop.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

@@ -27,7 +27,7 @@ struct SpecServerEnd {
   std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(kDepth);
   std::vector<AnswerQueue> queues;
   std::vector<ibv_recv_wr> ring = std::vector<ibv_recv_wr>(32);
-  std::vector<RecvQueue> recvs;
+  std::vector<RecvLane> recvs;
   std::vector<SpecClient> clients = std::vector<SpecClient>(2);
   std::vector<SpecRequest> waiting = std::vector<SpecRequest>(32);
   std::vector<std::uint64_t> answered = std::vector<std::uint64_t>(1);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "systems/sequencer/sequence_receipts.hpp"
+#include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
 namespace {

@@ -45,9 +45,9 @@ struct LatencyState {
   ibv_cq* cq = nullptr;
   ibv_comp_channel* channel = nullptr;
   std::span<LatencyPoint> points;
-  std::uint64_t goal = Window::kNoGoal;  // samples of each size; as many as the time allows
-  std::byte* inbox_end = nullptr;        // messages of WRITE and READ end here
-  std::byte* outbox_end = nullptr;       // messages that go out end here
+  std::uint64_t goal = MeasuredWindow::kNoGoal;  // samples of each size; as many as the time allows
+  std::byte* inbox_end = nullptr;                // messages of WRITE and READ end here
+  std::byte* outbox_end = nullptr;               // messages that go out end here
   // SEND: one RECV is taken and posted again at a time, all into the same place.
   ibv_recv_wr recv{};
   std::byte* recv_payload = nullptr;
@@ -174,7 +174,7 @@ struct MessageTrip {
 // complete.
 template <class Trip, Node N>
 void latency_loop(N& node, LatencyState& s, const RunControl& control, ThreadTally& tally) {
-  Window window(tally, Window::kNoGoal);
+  MeasuredWindow window(tally, MeasuredWindow::kNoGoal);
   std::size_t unfinished = s.points.size();
   IdleWait wait(s.cq, s.channel, tally);
   node.watch(s.inbox_end - 1, 1);

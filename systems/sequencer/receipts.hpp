@@ -68,7 +68,7 @@ struct ClientState {
   ibv_cq* cq = nullptr;
   std::span<LaneQueue> queues;
   Picos retry_after{0};
-  std::uint64_t goal = Window::kNoGoal;
+  std::uint64_t goal = MeasuredWindow::kNoGoal;
   Receipts receipts;
 };
 
@@ -112,7 +112,7 @@ inline int take_answers(Asker& asker, ClientState& s, int most, Picos now, bool 
 // requests that wait.
 template <Node N, class Asker>
 void client_loop(N& node, Asker& asker, ClientState& s, const RunControl& control, ThreadTally& tally) {
-  Window window(tally, s.goal);
+  MeasuredWindow window(tally, s.goal);
   std::uint64_t ops = 0;
   bool running = true;
   Picos check_at = node.now() + s.retry_after;

@@ -1,4 +1,4 @@
-#include "systems/kv_atomic/kv_layout.hpp"
+#include "systems/kv_atomic/layout.hpp"
 
 #include <cstring>
 #include <unordered_set>

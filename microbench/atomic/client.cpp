@@ -1,10 +1,10 @@
-#include "microbench/atomic/atomic_client.hpp"
+#include "microbench/atomic/client.hpp"
 
 #include <algorithm>
 
 #include "common/error.hpp"
 #include "machine/memory.hpp"
-#include "microbench/atomic/atomic_loop.hpp"
+#include "microbench/atomic/loop.hpp"
 #include "microbench/atomic/slot_probe.hpp"
 #include "microbench/bench/idle.hpp"
 
@@ -23,17 +23,17 @@ ibv_send_wr atomic_request(std::uint32_t queue, Verb verb, ibv_sge* result, std:
   return wr;
 }
 
-LaneQueue lane_queue(const Lane& lane, std::uint32_t window) {
-  return {.qp = lane.qp, .builder = lane.builder, .depth = window, .room = window, .signal_every = 1};
+LaneQueue lane_queue(const Lane& lane, std::uint32_t outstanding) {
+  return {.qp = lane.qp, .builder = lane.builder, .depth = outstanding, .room = outstanding, .signal_every = 1};
 }
 
 class AtomicClient final : public WorkloadOn<AtomicClient> {
  public:
   AtomicClient(const ThreadSetup& setup, const AtomicOptions& options)
-      : window_(options.outstanding(setup.operation)),
-        buffer_(Bytes(setup.lanes.size() * window_ * kAtomicBytes), setup.huge_pages),
+      : outstanding_(options.outstanding(setup.operation)),
+        buffer_(Bytes(setup.lanes.size() * outstanding_ * kAtomicBytes), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
-        segments_(setup.lanes.size() * window_),
+        segments_(setup.lanes.size() * outstanding_),
         requests_(segments_.size()),
         counters_(segments_.size()),
         seen_(options.verb == Verb::compare_swap ? options.counters : 0) {
@@ -70,22 +70,22 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
 
  private:
   void add_queue(const Lane& lane, const AtomicOptions& options, std::size_t index) {
-    auto* const results = reinterpret_cast<std::uint64_t*>(buffer_.data()) + index * window_;
-    const std::size_t begin = index * window_;
+    auto* const results = reinterpret_cast<std::uint64_t*>(buffer_.data()) + index * outstanding_;
+    const std::size_t begin = index * outstanding_;
     const RemoteRegion& region = lane.peers.front().region;
-    for (std::size_t j = 0; j < window_; ++j) {
+    for (std::size_t j = 0; j < outstanding_; ++j) {
       segments_[begin + j] = {reinterpret_cast<std::uint64_t>(results + j), kAtomicBytes, mr_.lkey()};
       requests_[begin + j] =
           atomic_request(static_cast<std::uint32_t>(index), options.verb, &segments_[begin + j], region.rkey);
     }
-    lanes_.push_back(lane_queue(lane, window_));
-    queues_.push_back({.requests = {&requests_[begin], window_},
-                       .results = {results, window_},
-                       .counter = {&counters_[begin], window_},
+    lanes_.push_back(lane_queue(lane, outstanding_));
+    queues_.push_back({.requests = {&requests_[begin], outstanding_},
+                       .results = {results, outstanding_},
+                       .counter = {&counters_[begin], outstanding_},
                        .base = region.address});
   }
 
-  std::uint32_t window_;
+  std::uint32_t outstanding_;
   Buffer buffer_;
   Mr mr_;
   std::vector<ibv_sge> segments_;
@@ -170,7 +170,7 @@ std::uint64_t AtomicOptions::region_bytes() const {
 }
 
 std::uint32_t AtomicOptions::outstanding(const Operation& op) const {
-  return std::min(window, op.tx_depth);
+  return std::min(most_outstanding, op.tx_depth);
 }
 
 std::unique_ptr<Workload> make_atomic_client(const ThreadSetup& setup, const AtomicOptions& options) {

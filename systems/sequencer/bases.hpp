@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "systems/sequencer/answer_ports.hpp"
-#include "systems/sequencer/sequencer_ends.hpp"
+#include "systems/sequencer/ends.hpp"
 
 namespace verbscope {
 

@@ -7,7 +7,7 @@
 #include "common/units.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "systems/sequencer/answer_queue.hpp"
-#include "systems/sequencer/sequence_receipts.hpp"
+#include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "systems/sequencer/sequencer_result.hpp"
 #include "pcie_model/together.hpp"
+#include "systems/sequencer/result.hpp"
 
 namespace verbscope {
 

@@ -1,7 +1,7 @@
-#include "microbench/visibility/visibility_ends.hpp"
+#include "microbench/visibility/ends.hpp"
 
 #include "common/error.hpp"
-#include "microbench/visibility/visibility_loop.hpp"
+#include "microbench/visibility/loop.hpp"
 #include "wire/pcie.hpp"
 
 namespace verbscope {

@@ -1,4 +1,4 @@
-#include "microbench/latency/latency_end.hpp"
+#include "microbench/latency/end.hpp"
 
 #include <algorithm>
 

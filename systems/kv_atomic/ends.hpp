@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
+#include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/idle.hpp"
-#include "systems/kv_atomic/kv_loop.hpp"
-#include "machine/memory.hpp"
+#include "systems/kv_atomic/loop.hpp"
 
 namespace verbscope {
 
@@ -15,9 +15,9 @@ struct KvOptions {
   std::uint64_t keys = 4096;
   std::uint32_t put_percent = 5;
   LockPlacement locks = LockPlacement::hashed;
-  std::optional<std::uint32_t> window{};  // operations outstanding on a QP
-  bool emulate = false;                   // a PUT is its two atomics, without the WRITE
-  std::optional<Picos> lease{};           // after which a ticket that is not given back is skipped
+  std::optional<std::uint32_t> outstanding{};  // operations of a QP
+  bool emulate = false;                        // a PUT is its two atomics, without the WRITE
+  std::optional<Picos> lease{};                // after which a ticket that is not given back is skipped
   bool huge_pages = false;
 
   KvLayout layout(std::uint32_t value_bytes) const { return {keys, value_bytes, locks}; }

@@ -1,4 +1,4 @@
-#include "systems/sequencer/sequencer_result.hpp"
+#include "systems/sequencer/result.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "microbench/echo/echo_places.hpp"
+#include "microbench/echo/places.hpp"
 
 #include <algorithm>
 

@@ -39,13 +39,13 @@ struct EchoSlots {
 
 // The number of the next message that has been written into `slots`, one for each of `window`, behind number `last`; 0:
 // none. It looks `ahead` slots: over one where those before it may be lost.
-inline std::uint64_t next_written(const EchoSlots& slots, std::uint64_t window, std::uint64_t last,
+inline std::uint64_t next_written(const EchoSlots& slots, std::uint64_t outstanding, std::uint64_t last,
                                   std::uint64_t ahead) {
   for (std::uint64_t i = 0; i < ahead; ++i) {
-    const auto number = number_of(load_word<std::uint64_t>(slots.end_of((last + i) % window) - kTagBytes));
+    const auto number = number_of(load_word<std::uint64_t>(slots.end_of((last + i) % outstanding) - kTagBytes));
     if (number <= last) continue;
     // Those before it may have come since they were looked at.
-    const std::uint64_t earlier = next_written(slots, window, last, i);
+    const std::uint64_t earlier = next_written(slots, outstanding, last, i);
     return earlier != 0 ? earlier : number;
   }
   return 0;

@@ -10,7 +10,7 @@
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/region.hpp"
-#include "microbench/echo/echo_messages.hpp"
+#include "microbench/echo/messages.hpp"
 
 namespace verbscope {
 

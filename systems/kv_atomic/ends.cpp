@@ -1,4 +1,4 @@
-#include "systems/kv_atomic/kv_ends.hpp"
+#include "systems/kv_atomic/ends.hpp"
 
 #include "common/error.hpp"
 #include "microbench/loop/payload.hpp"
@@ -50,16 +50,16 @@ void fill_kv_region(const KvOptions& options, const Operation& op, std::span<std
 
 KvClient::KvClient(const ThreadSetup& setup, const KvOptions& options)
     : value_stride_(payload_stride(setup.operation.payload)),
-      buffer_(Bytes(setup.lanes.size() * options.window.value() * (value_stride_ + kKvWord)), setup.huge_pages),
+      buffer_(Bytes(setup.lanes.size() * options.outstanding.value() * (value_stride_ + kKvWord)), setup.huge_pages),
       mr_(setup.pd, buffer_.data(), buffer_.size()),
-      operations_(setup.lanes.size() * options.window.value()),
+      operations_(setup.lanes.size() * options.outstanding.value()),
       state_(options.layout(setup.operation.payload), KvValues(setup.operation.seed, setup.operation.payload),
              setup.operation.seed * 1'000'003 + (std::uint64_t{setup.node} << 32) + setup.thread) {
-  const std::uint32_t window = options.window.value();
+  const std::uint32_t outstanding = options.outstanding.value();
   for (const Lane& lane : setup.lanes) lanes_.push_back({lane.qp, lane.builder, lane.peers.front().region.address});
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     KvOperation& op = operations_[i];
-    op.lane = static_cast<std::uint32_t>(i / window);
+    op.lane = static_cast<std::uint32_t>(i / outstanding);
     op.value = buffer_.data() + i * value_stride_;
     op.word = reinterpret_cast<std::uint64_t*>(buffer_.data() + operations_.size() * value_stride_) + i;
     const std::uint32_t rkey = setup.lanes[op.lane].peers.front().region.rkey;

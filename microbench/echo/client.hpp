@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "microbench/echo/echo_messages.hpp"
+#include "microbench/echo/messages.hpp"
 #include "microbench/loop/recv_loop.hpp"
 
 namespace verbscope {
@@ -34,7 +34,7 @@ struct EchoClientState {
   bool validate = false;  // every byte, not the tag alone
   Picos give_up{0};       // after so long without a response; 0: nothing can be lost
   std::uint64_t wrong = 0;
-  std::uint64_t goal = Window::kNoGoal;
+  std::uint64_t goal = MeasuredWindow::kNoGoal;
 };
 
 // Fills the windows. False: a post failed.
@@ -70,10 +70,10 @@ inline bool collect_written(EchoClientState& s, bool over_gaps, Count&& count_on
   bool moved = false;
   for (EchoClientLane& lane : s.lanes) {
     while (lane.settled < lane.sent) {
-      const std::uint64_t window = lane.requests.size();
-      const std::uint64_t number = next_written(lane.in, window, lane.settled, over_gaps ? window : 1);
+      const std::uint64_t outstanding = lane.requests.size();
+      const std::uint64_t number = next_written(lane.in, outstanding, lane.settled, over_gaps ? outstanding : 1);
       if (number == 0) break;
-      take_response(s, lane, lane.in.end_of((number - 1) % window));
+      take_response(s, lane, lane.in.end_of((number - 1) % outstanding));
       count_one();
       moved = true;
     }
@@ -99,7 +99,7 @@ inline bool give_up_lost(EchoClientState& s, Picos now) {
 // Asks until the stop or the goal, then waits for the responses to come.
 template <Node N>
 void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, ThreadTally& tally) {
-  Window window(tally, s.goal);
+  MeasuredWindow window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
   bool running = true;

@@ -51,7 +51,7 @@ struct AtomicState {
   // Compare-and-swap: the value that each counter had when last seen. A swap adds one to what it expects.
   std::span<std::uint64_t> seen;
   std::uint64_t swapped = 0;
-  std::uint64_t goal = Window::kNoGoal;
+  std::uint64_t goal = MeasuredWindow::kNoGoal;
 };
 
 inline bool post_atomics(AtomicState& s, std::uint32_t index, RunEnd& end) {
@@ -96,7 +96,7 @@ inline int retire_atomics(AtomicState& s, int batch, RunEnd& end) {
 // Keeps every window full until the stop or the goal, then waits for what is under way.
 template <Node N>
 void atomic_loop(N& node, AtomicState& s, const RunControl& control, ThreadTally& tally) {
-  Window window(tally, s.goal);
+  MeasuredWindow window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
   const auto under_way = [&s] {

@@ -49,7 +49,7 @@ struct VisibilityWriter {
   std::byte* told = nullptr;  // the version that `tell` carries
   VersionRecv answers;
   std::array<Histogram, kCheckedKinds> latency;  // from the post to the completion
-  std::uint64_t goal = Window::kNoGoal;
+  std::uint64_t goal = MeasuredWindow::kNoGoal;
   std::uint64_t version = 0;  // written
 };
 
@@ -66,7 +66,7 @@ inline bool post_signaled_list(LaneQueue& q, ibv_send_wr* list, RunEnd& end) {
 
 template <Node N>
 void write_versions(N& node, VisibilityWriter& s, const RunControl& control, ThreadTally& tally) {
-  Window window(tally, s.goal);
+  MeasuredWindow window(tally, s.goal);
   IdleWait wait(s.cq, nullptr, tally);
   const auto on_recv = [&](const ibv_wc&) { return s.answers.take(tally.end); };
   do {

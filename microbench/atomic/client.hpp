@@ -13,8 +13,8 @@ struct AtomicOptions {
   Verb verb = Verb::fetch_add;
   std::uint64_t counters = 1;
   bool random = true;
-  std::uint64_t stride = 8;   // bytes from a counter to the next
-  std::uint32_t window = 16;  // outstanding operations of a QP
+  std::uint64_t stride = 8;             // bytes from a counter to the next
+  std::uint32_t most_outstanding = 16;  // operations of a QP
   bool probe_slots = false;
 
   // Of the server: the counters, or room to align the surveyed addresses.

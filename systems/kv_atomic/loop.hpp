@@ -16,8 +16,8 @@
 #include <span>
 
 #include "common/histogram.hpp"
-#include "microbench/atomic/atomic_loop.hpp"
-#include "systems/kv_atomic/kv_layout.hpp"
+#include "microbench/atomic/loop.hpp"
+#include "systems/kv_atomic/layout.hpp"
 
 namespace verbscope {
 
@@ -75,7 +75,7 @@ struct KvState {
   std::uint32_t put_percent = 0;
   bool emulate = false;
   Picos lease{0};
-  std::uint64_t goal = Window::kNoGoal;
+  std::uint64_t goal = MeasuredWindow::kNoGoal;
   KvCounts counts;
   Histogram get_latency, put_latency;  // of the window
   std::uint32_t under_way = 0;
@@ -198,7 +198,7 @@ int advance_all(N& node, KvState& s, int batch, RunEnd& end) {
 // Keeps every window full until the stop or the goal, then waits for what is under way: nobody leaves a lock taken.
 template <Node N>
 void kv_loop(N& node, KvState& s, const RunControl& control, ThreadTally& tally) {
-  Window window(tally, s.goal);
+  MeasuredWindow window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   for (; s.under_way < s.operations.size(); ++s.under_way) {
     if (!start_kv(s, s.under_way, node.now(), tally.end)) return;

@@ -1,5 +1,5 @@
 // One end of a latency measurement as a workload: lays messages out in the region, prebuilds the requests, runs a loop
-// of latency_loop.hpp.
+// of loop.hpp.
 #pragma once
 
 #include <deque>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "microbench/bench/benchmark.hpp"
-#include "microbench/latency/latency_loop.hpp"
+#include "microbench/latency/loop.hpp"
 
 namespace verbscope {
 

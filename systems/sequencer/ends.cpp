@@ -1,4 +1,4 @@
-#include "systems/sequencer/sequencer_ends.hpp"
+#include "systems/sequencer/ends.hpp"
 
 #include "systems/sequencer/herd_places.hpp"
 

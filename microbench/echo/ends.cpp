@@ -1,12 +1,12 @@
-#include "microbench/echo/echo_ends.hpp"
+#include "microbench/echo/ends.hpp"
 
 #include <bit>
 #include <optional>
 
 #include "machine/memory.hpp"
-#include "microbench/echo/echo_client.hpp"
-#include "microbench/echo/echo_places.hpp"
-#include "microbench/echo/echo_server.hpp"
+#include "microbench/echo/client.hpp"
+#include "microbench/echo/places.hpp"
+#include "microbench/echo/server.hpp"
 #include "microbench/loop/payload.hpp"
 
 namespace verbscope {
@@ -28,12 +28,12 @@ void address_datagram(ibv_send_wr& wr, const PeerQp& to) {
 class EchoClient final : public WorkloadOn<EchoClient> {
  public:
   EchoClient(const ThreadSetup& setup, const EchoOptions& options)
-      : out_(Bytes(setup.lanes.size() * options.window * echo_stride(setup.operation.payload)), setup.huge_pages),
+      : out_(Bytes(setup.lanes.size() * options.outstanding * echo_stride(setup.operation.payload)), setup.huge_pages),
         mr_(setup.pd, out_.data(), out_.size()),
-        messages_(setup, setup.lanes.size() * options.window) {
+        messages_(setup, setup.lanes.size() * options.outstanding) {
     const Operation& op = setup.operation;
     const bool datagram = op.transport == Transport::ud || options.mode == EchoMode::write_send;
-    if (!options.responses_written()) recvs_.emplace(setup, options.window, datagram);
+    if (!options.responses_written()) recvs_.emplace(setup, options.outstanding, datagram);
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
     state_.cq = setup.cq;
     state_.channel = setup.channel;
@@ -71,11 +71,11 @@ class EchoClient final : public WorkloadOn<EchoClient> {
     const LanePeer& peer = lane.peers.front();
     const std::uint64_t stride = echo_stride(op.payload);
     EchoClientLane mine;
-    mine.out = {out_.data() + index * options.window * stride, stride};
-    for (std::uint32_t j = 0; j < options.window; ++j) {
+    mine.out = {out_.data() + index * options.outstanding * stride, stride};
+    for (std::uint32_t j = 0; j < options.outstanding; ++j) {
       fill_payload(op.seed, j % kMaxPayloadSlots, {mine.out.end_of(j) - op.payload, op.payload});
     }
-    mine.requests = messages_.build(index * options.window, options.window, index, mine.out, mr_.lkey(), peer,
+    mine.requests = messages_.build(index * options.outstanding, options.outstanding, index, mine.out, mr_.lkey(), peer,
                                     options.requests_written());
     if (op.transport == Transport::ud) {
       for (ibv_send_wr& request : mine.requests) address_datagram(request, peer.qp);
@@ -148,7 +148,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
  private:
   // Requests that may come at once on a lane.
   static std::uint64_t requests_under_way(const ThreadSetup& setup, const EchoOptions& options) {
-    return options.window * (setup.lanes.empty() ? 1 : setup.lanes.front().peers.size());
+    return options.outstanding * (setup.lanes.empty() ? 1 : setup.lanes.front().peers.size());
   }
 
   static std::uint64_t places_of(const ThreadSetup& setup, const EchoOptions& options) {
@@ -202,7 +202,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
 
 std::uint64_t echo_slice_bytes(const EchoOptions& options, std::uint32_t payload, Side side) {
   const bool written = side == Side::server ? options.requests_written() : options.responses_written();
-  return written ? options.window * echo_stride(payload) : 0;
+  return written ? options.outstanding * echo_stride(payload) : 0;
 }
 
 std::unique_ptr<Workload> make_echo_client(const ThreadSetup& setup, const EchoOptions& options) {

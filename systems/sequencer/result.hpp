@@ -6,7 +6,7 @@
 
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/run/outcome.hpp"
-#include "systems/sequencer/sequencer_ends.hpp"
+#include "systems/sequencer/ends.hpp"
 
 namespace verbscope {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "microbench/echo/echo_messages.hpp"
+#include "microbench/echo/messages.hpp"
 #include "microbench/loop/recv_loop.hpp"
 
 namespace verbscope {
@@ -40,10 +40,10 @@ inline bool serve_written(EchoServerState& s, bool over_gaps, bool& moved, RunEn
   for (std::uint32_t i = 0; i < s.lanes.size(); ++i) {
     EchoServerLane& lane = s.lanes[i];
     while (s.queues[i].room > 0) {
-      const std::uint64_t window = lane.responses.size();
-      const std::uint64_t number = next_written(lane.in, window, lane.last, over_gaps ? window : 1);
+      const std::uint64_t outstanding = lane.responses.size();
+      const std::uint64_t number = next_written(lane.in, outstanding, lane.last, over_gaps ? outstanding : 1);
       if (number == 0) break;
-      if (!post_one(s.queues[i], lane.responses[(number - 1) % window], i, end)) return false;
+      if (!post_one(s.queues[i], lane.responses[(number - 1) % outstanding], i, end)) return false;
       lane.last = number;
       ++lane.served;
       moved = true;

@@ -12,8 +12,8 @@ enum class EchoMode : std::uint8_t { write_write, write_send, send_send };
 
 struct EchoOptions {
   EchoMode mode = EchoMode::write_write;
-  std::uint32_t window = 16;  // requests outstanding on a QP
-  Picos give_up{0};           // of requests that can be lost: after so long without a response on their QP
+  std::uint32_t outstanding = 16;  // requests on a QP
+  Picos give_up{0};                // of requests that can be lost: after so long without a response on their QP
 
   bool requests_written() const { return mode != EchoMode::send_send; }
   bool responses_written() const { return mode == EchoMode::write_write; }

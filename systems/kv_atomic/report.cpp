@@ -1,8 +1,8 @@
-#include "systems/kv_atomic/kv_report.hpp"
+#include "systems/kv_atomic/report.hpp"
 
 #include <array>
 
-#include "systems/kv_atomic/kv_ends.hpp"
+#include "systems/kv_atomic/ends.hpp"
 
 namespace verbscope {
 
