@@ -94,7 +94,7 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
   sim::SimThread& thread = impl_->threads.emplace_back(
       machine.home.engine, machine.home.threads, impl_->profile.host, core,
       [&machine, look_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
-        SimNode sim_node(self, machine.nic.memory_watch(), machine.nic.shared_lines(), look_cost);
+        SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), look_cost);
         body(sim_node);
       });
   machine.own_threads.push_back(&thread);

@@ -7,6 +7,7 @@
 #include "nic_sim/device/mmio.hpp"
 #include "nic_sim/nic/nic.hpp"
 #include "nic_sim/nic/send_layout.hpp"
+#include "verbs/sge_walk.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -32,9 +33,7 @@ Verb verb_of(ibv_wr_opcode opcode) {
 }
 
 std::uint64_t length_of(const ibv_send_wr& wr) {
-  std::uint64_t length = 0;
-  for (int i = 0; i < wr.num_sge; ++i) length += wr.sg_list[i].length;
-  return length;
+  return sge_bytes({wr.sg_list, static_cast<std::size_t>(std::max(wr.num_sge, 0))});
 }
 
 // `ahead`: work requests that are to be posted before it.
@@ -199,7 +198,7 @@ namespace {
 bool must_catch_up(Nic& nic, SimCq& cq, int entries, Picos clock) {
   const Picos now = nic.engine().now();
   if (clock > now + nic.bus().write_latency()) return true;
-  if (nic.writes_under_way() == 0 || cq.waiting() == 0 || entries <= 0) return false;
+  if (nic.payload_writer().under_way() == 0 || cq.waiting() == 0 || entries <= 0) return false;
   const std::uint64_t taken = std::min(cq.waiting(), static_cast<std::uint64_t>(entries));
   return cq.at(cq.polled).visible <= clock && cq.at(cq.polled + taken - 1).visible > now;
 }

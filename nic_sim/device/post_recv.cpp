@@ -4,6 +4,7 @@
 
 #include "nic_sim/device/data_path.hpp"
 #include "nic_sim/nic/nic.hpp"
+#include "verbs/sge_walk.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -19,9 +20,9 @@ int append_recvs(RecvQueue& queue, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, InUse&
       return too_many ? EINVAL : ENOMEM;
     }
     RecvWqe& wqe = queue.at(queue.posted);
-    wqe = RecvWqe{wr->wr_id, static_cast<std::uint32_t>(wr->num_sge), 0};
+    wqe = RecvWqe{wr->wr_id, static_cast<std::uint32_t>(wr->num_sge),
+                  sge_bytes({wr->sg_list, static_cast<std::size_t>(wr->num_sge)})};
     std::copy_n(wr->sg_list, wr->num_sge, queue.sges_of(queue.posted));
-    for (int i = 0; i < wr->num_sge; ++i) wqe.length += wr->sg_list[i].length;
     ++queue.posted;
   }
   return 0;

@@ -52,7 +52,7 @@ void Fabric::send(Packet& packet) {
 void Fabric::leave(Port& port, Packet& packet) {
   const Picos time = duration(packet);
   const Picos end = port.out.take(port.engine->now(), time);
-  if (packet.completes) port.nic->requester().left_port(packet, end);
+  if (packet.completes) port.nic->left_port(packet, end);
   crossings_.send(packet.source_node, packet.target_node, end - time + to_switch_, &at_switch, this,
                   as_argument(packet));
 }

@@ -48,8 +48,4 @@ class Cache {
   Random random_;
 };
 
-using WqeCache = Cache<SendWqe>;
-using QpContextCache = Cache<QpContext>;
-using TranslationCache = Cache<Translation>;
-
 }  // namespace verbscope::sim

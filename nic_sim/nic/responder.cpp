@@ -20,7 +20,7 @@ void Responder::bind(SimQp& qp) {
 }
 
 void Responder::receive(Packet& packet) {
-  SimQp* qp = nic_.find_qp(packet.target_qp);
+  SimQp* qp = nic_.qps().find(packet.target_qp);
   const bool connected = packet.transport != Transport::ud;
   if (qp == nullptr || !receiving(*qp) || qp->transport != packet.transport || qp->port != packet.port ||
       (!connected && qp->qkey != packet.qkey) ||
@@ -37,7 +37,7 @@ void Responder::receive(Packet& packet) {
 void Responder::serve_next(Unit& unit) {
   while (!unit.busy && !unit.line.empty()) {
     Packet& packet = unit.line.front();
-    SimQp* qp = nic_.find_qp(packet.target_qp);
+    SimQp* qp = nic_.qps().find(packet.target_qp);
     if (qp == nullptr || !receiving(*qp)) {
       unit.line.pop();
       if (qp != nullptr) --qp->responder.waiting_packets;
@@ -49,7 +49,7 @@ void Responder::serve_next(Unit& unit) {
     unit.waiting_since = nic_.engine().now();
     unit.translated = false;
     unit.responses = 0;
-    if (nic_.has_context(qp->responder_context)) {
+    if (nic_.contexts().at_hand(qp->responder_context)) {
       begin_service(*qp, packet);
     } else {
       nic_.bus().dma_read(0, qp->responder_context.bytes, &context_read, qp, 0);
@@ -103,8 +103,8 @@ void Responder::translations_read(void* object, std::uint64_t) {
 std::uint64_t Responder::missing_translations(SimQp& qp, const Packet& packet) {
   if (packet.verb != Verb::send) {
     const bool whole = packet.verb != Verb::write;
-    return nic_.missing_translations(packet.rkey, packet.remote_address + packet.offset,
-                                     whole ? packet.length : packet.payload);
+    return nic_.regions().missing_translations(packet.rkey, packet.remote_address + packet.offset,
+                                               whole ? packet.length : packet.payload);
   }
   RecvQueue& queue = qp.recv_queue();
   const ResponderState& state = qp.responder;
@@ -119,7 +119,7 @@ std::uint64_t Responder::missing_translations(SimQp& qp, const Packet& packet) {
       continue;
     }
     const std::uint64_t bytes = std::min<std::uint64_t>(left, sge->length - begin);
-    missing += nic_.missing_translations(sge->lkey, sge->addr + begin, bytes);
+    missing += nic_.regions().missing_translations(sge->lkey, sge->addr + begin, bytes);
     left -= bytes;
     begin = 0;
   }
@@ -163,7 +163,7 @@ void Responder::service_done(void* object, std::uint64_t argument) {
 // The unit is done with the packet in front and goes on as soon as its posted writes have credits.
 void Responder::front_is_done(Unit& unit) {
   Packet& packet = unit.line.pop();
-  if (SimQp* qp = nic_.find_qp(packet.target_qp)) --qp->responder.waiting_packets;
+  if (SimQp* qp = nic_.qps().find(packet.target_qp)) --qp->responder.waiting_packets;
   ++nic_.counts().packets_received;
   if (packet.kept) {
     nic_.fabric().taken_in(packet);
@@ -209,7 +209,7 @@ bool Responder::take(SimQp& qp, Packet& packet) {
   if (packet.verb == Verb::send) {
     status = deliver(qp, packet);
   } else if (packet.payload > 0) {
-    nic_.write_memory(packet.remote_address + packet.offset, packet);
+    nic_.payload_writer().write(packet.remote_address + packet.offset, packet);
   }
   state.offset += packet.payload;
   if (status != IBV_WC_SUCCESS) {
@@ -266,7 +266,7 @@ void Responder::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
 }
 
 bool Responder::in_front(const Unit& unit, const SimQp& qp) const {
-  return nic_.find_qp(unit.line.front().target_qp) == &qp;
+  return nic_.qps().find(unit.line.front().target_qp) == &qp;
 }
 
 // What the packet in front waited for is there.
@@ -274,7 +274,7 @@ void Responder::resume(Unit& unit) {
   if (unit.waits_for_recv) note_waited(unit);
   unit.waits_for_recv = unit.waits_for_atomic = false;
   Packet& packet = unit.line.front();
-  begin_service(*nic_.find_qp(packet.target_qp), packet);
+  begin_service(*nic_.qps().find(packet.target_qp), packet);
 }
 
 // A unit that waits for a RECV or an atomic of this QP goes on: the packet in front finds the QP gone. (One that waits

@@ -99,7 +99,7 @@ void Responder::response_read(void* object, std::uint64_t argument) {
 
 // Whether the region that the request named has not been deregistered meanwhile.
 bool Responder::still_there(const SimQp& qp, const Packet& answer, std::uint64_t bytes) {
-  return qp.nic->find_mr(*qp.pd, answer.rkey, answer.remote_address, bytes, 0) != nullptr;
+  return qp.nic->regions().grants(*qp.pd, answer.rkey, answer.remote_address, bytes, 0);
 }
 
 // The answer may leave; if its region is gone it refuses, and the QP fails.
@@ -159,7 +159,7 @@ void Responder::operand_handled(void* object, std::uint64_t argument) {
     Packet& write = nic.packets().take(sizeof after);
     write.rkey = answer.rkey;
     std::memcpy(write.data, &after, sizeof after);
-    nic.write_memory(answer.remote_address, write);
+    nic.payload_writer().write(answer.remote_address, write);
     ++nic.counts().atomics_served;
     if (answer.generation == qp.generation) qp.results.keep(answer.sequence, before);
   }
@@ -184,7 +184,7 @@ void Responder::give_up_slot(std::uint64_t address) {
   for (int number = slots.give_up(slot, now); number != AtomicSlots::kNobody; number = slots.give_up(slot, now)) {
     Unit& unit = units_[static_cast<std::size_t>(number)];
     Packet& packet = unit.line.front();
-    SimQp* qp = nic_.find_qp(packet.target_qp);
+    SimQp* qp = nic_.qps().find(packet.target_qp);
     nic_.counts().atomic_slot_wait_ps += static_cast<std::uint64_t>((now - unit.slot_wanted_at).count());
     const bool wanted = qp != nullptr && receiving(*qp) && unit.generation == qp->generation;
     if (wanted) start_atomic(*qp, packet);

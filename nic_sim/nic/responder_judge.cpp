@@ -21,7 +21,7 @@ Responder::Verdict Responder::judge(SimQp& qp, const Packet& packet) {
     if (access != Verdict::take) return qp.transport == Transport::rc ? access : Verdict::drop;
   }
   if (packet.verb == Verb::write && !packet.first &&
-      nic_.region(packet.rkey, packet.remote_address + packet.offset, packet.payload) == nullptr) {
+      nic_.regions().find(packet.rkey, packet.remote_address + packet.offset, packet.payload) == nullptr) {
     return qp.transport == Transport::rc ? Verdict::no_access : Verdict::drop;  // it went away meanwhile
   }
   RecvQueue& queue = qp.recv_queue();
@@ -55,7 +55,7 @@ Responder::Verdict Responder::judge_access(SimQp& qp, const Packet& packet) {
   if ((qp.settings.qp_access_flags & static_cast<unsigned>(access)) == 0) return Verdict::invalid;
   if (is_atomic(packet.verb) && packet.remote_address % kAtomicOperand.value != 0) return Verdict::invalid;
   if (packet.length == 0) return Verdict::take;
-  const bool granted = nic_.find_mr(*qp.pd, packet.rkey, packet.remote_address, packet.length, access) != nullptr;
+  const bool granted = nic_.regions().grants(*qp.pd, packet.rkey, packet.remote_address, packet.length, access);
   return granted ? Verdict::take : Verdict::no_access;
 }
 

@@ -73,7 +73,7 @@ void Responder::shared_recvs_fetched(void* object, std::uint64_t argument) {
   Responder& self = srq.nic->responder();
   for (Unit& unit : self.units_) {
     if (!unit.waits_for_recv) continue;
-    const SimQp* qp = self.nic_.find_qp(unit.line.front().target_qp);
+    const SimQp* qp = self.nic_.qps().find(unit.line.front().target_qp);
     if (qp != nullptr && qp->srq == &srq) self.resume(unit);
   }
 }
@@ -118,15 +118,15 @@ ibv_wc_status Responder::scatter(SimQp& qp, std::uint64_t begin, std::span<const
     }
     const std::uint64_t bytes = std::min<std::uint64_t>(data.size() - copied, sge.length - begin);
     const std::uint64_t address = sge.addr + begin;
-    if (nic_.find_mr(*qp.pd, sge.lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE) == nullptr) return IBV_WC_LOC_PROT_ERR;
-    if (by_cqe || nic_.writes_under_way() == 0) {
+    if (!nic_.regions().grants(*qp.pd, sge.lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return IBV_WC_LOC_PROT_ERR;
+    if (by_cqe || nic_.payload_writer().under_way() == 0) {
       std::memcpy(reinterpret_cast<std::byte*>(address), &data[copied], bytes);
       if (!by_cqe) nic_.bus().dma_write(address, bytes);
     } else {  // not before the WRITEs that came before it
       Packet& write = nic_.packets().take(static_cast<std::uint32_t>(bytes));
       std::memcpy(write.data, &data[copied], bytes);
       write.rkey = sge.lkey;
-      nic_.write_memory(address, write);
+      nic_.payload_writer().write(address, write);
     }
     copied += bytes;
     begin = 0;
@@ -140,35 +140,36 @@ void Responder::complete_recv(SimQp& qp, const Packet& packet, ibv_wc_status sta
   if (qp.transport == Transport::ud && packet.has_grh) flags |= IBV_WC_GRH;
   const bool by_write = packet.verb == Verb::write;
   state.has_recv = false;
-  nic_.complete(qp.recv_completions(), Completion{.visible = {},
-                                                  .wr_id = state.recv.wr_id,
-                                                  .qp = &qp,
-                                                  .index = state.recv_index,
-                                                  .status = status,
-                                                  .opcode = by_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
-                                                  .bytes = state.offset + grh_room(qp),
-                                                  .immediate = packet.immediate,
-                                                  .source_qp = packet.source_qp,
-                                                  .source_lid = lid_of(packet.source_node),
-                                                  .flags = flags,
-                                                  .of_send = false,
-                                                  .solicited = packet.solicited});
+  nic_.cqe_writer().complete(qp.recv_completions(),
+                             Completion{.visible = {},
+                                        .wr_id = state.recv.wr_id,
+                                        .qp = &qp,
+                                        .index = state.recv_index,
+                                        .status = status,
+                                        .opcode = by_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+                                        .bytes = state.offset + grh_room(qp),
+                                        .immediate = packet.immediate,
+                                        .source_qp = packet.source_qp,
+                                        .source_lid = lid_of(packet.source_node),
+                                        .flags = flags,
+                                        .of_send = false,
+                                        .solicited = packet.solicited});
   prefetch(qp);
 }
 
 void Responder::flush_recv(SimQp& qp, std::uint64_t wr_id, std::uint64_t index) {
-  nic_.complete(qp.recv_completions(), Completion{.visible = {},
-                                                  .wr_id = wr_id,
-                                                  .qp = &qp,
-                                                  .index = index,
-                                                  .status = IBV_WC_WR_FLUSH_ERR,
-                                                  .opcode = IBV_WC_RECV,
-                                                  .bytes = 0,
-                                                  .immediate = 0,
-                                                  .source_qp = 0,
-                                                  .source_lid = 0,
-                                                  .flags = 0,
-                                                  .of_send = false});
+  nic_.cqe_writer().complete(qp.recv_completions(), Completion{.visible = {},
+                                                               .wr_id = wr_id,
+                                                               .qp = &qp,
+                                                               .index = index,
+                                                               .status = IBV_WC_WR_FLUSH_ERR,
+                                                               .opcode = IBV_WC_RECV,
+                                                               .bytes = 0,
+                                                               .immediate = 0,
+                                                               .source_qp = 0,
+                                                               .source_lid = 0,
+                                                               .flags = 0,
+                                                               .of_send = false});
 }
 
 void Responder::flush(SimQp& qp) {

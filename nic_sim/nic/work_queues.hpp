@@ -21,10 +21,10 @@ namespace verbscope::sim {
 
 struct SimQp;
 
-// WQEs that one MMIO announced: it is named by the number of the first, which keeps this.
+// WQEs that one MMIO write brings or rings for. A batch is named by the number of its first, which keeps this.
 struct Batch {
   std::uint32_t count;
-  std::uint32_t bytes;      // of its WQEs together
+  std::uint32_t bytes;      // its WQEs take together
   std::uint8_t reads_left;  // DMA reads that fetch it and are not back
   bool at_nic;
 };
@@ -88,6 +88,7 @@ struct SendQueue {
   std::unique_ptr<ibv_sge[]> sges;           // max_sge per slot
   std::unique_ptr<std::byte[]> inline_data;  // max_inline per slot
 
+  bool has_work() const { return next < arrived; }
   SendWqe& at(std::uint64_t n) { return ring[n]; }
   Batch& batch(std::uint64_t first) { return ring[first].batch; }
   ibv_sge* sges_of(std::uint64_t n) { return &sges[ring.place(n) * max_sge]; }

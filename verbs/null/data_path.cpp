@@ -4,15 +4,15 @@
 #include <span>
 
 #include "verbs/null/device.hpp"
+#include "verbs/sge_walk.hpp"
 
 namespace verbscope {
 
 namespace {
 
-std::uint32_t total_length(const ibv_sge* list, int count) {
-  std::uint32_t length = 0;
-  for (int i = 0; i < count; ++i) length += list[i].length;
-  return length;
+template <class Request>
+std::uint64_t length_of(const Request& wr) {
+  return sge_bytes({wr.sg_list, static_cast<std::size_t>(wr.num_sge)});
 }
 
 // IBTA vol. 1, chapter 9: the operations of each transport service.
@@ -55,7 +55,7 @@ int refusal(const NullQp& qp, const ibv_send_wr& wr) {
   if (qp.qp_type == IBV_QPT_UD && wr.wr.ud.ah == nullptr) return EINVAL;
   if (qp.send_queue.full()) return ENOMEM;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send_queue.max_sge) return ENOMEM;
-  if ((wr.send_flags & IBV_SEND_INLINE) != 0 && total_length(wr.sg_list, wr.num_sge) > qp.max_inline) return ENOMEM;
+  if ((wr.send_flags & IBV_SEND_INLINE) != 0 && length_of(wr) > qp.max_inline) return ENOMEM;
   return 0;
 }
 
@@ -97,7 +97,8 @@ int null_post_recv(ibv_qp* base, ibv_recv_wr* list, ibv_recv_wr** bad) {
       return error;
     }
     ++qp.recv_queue.posted;
-    cq.push({&qp, wr->wr_id, IBV_WC_RECV, total_length(wr->sg_list, wr->num_sge), qp.recv_queue.posted});
+    const auto bytes = static_cast<std::uint32_t>(length_of(*wr));
+    cq.push({&qp, wr->wr_id, IBV_WC_RECV, bytes, qp.recv_queue.posted});
   }
   return 0;
 }

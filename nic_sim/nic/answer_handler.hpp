@@ -1,0 +1,71 @@
+// The requester's work on what comes back on RC: acknowledgements, responses to READs and atomics, and the completions
+// that follow from them.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "nic_sim/link/fabric.hpp"
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/retransmitter.hpp"
+#include "nic_sim/nic/send_completer.hpp"
+#include "nic_sim/nic/unit_scheduler.hpp"
+#include "nic_sim/nic/wqe_fetcher.hpp"
+#include "nic_sim/profile/profile.hpp"
+#include "nic_sim/time/engine.hpp"
+
+namespace verbscope::sim {
+
+class AnswerHandler {
+ public:
+  AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const NicProfile& profile, NicCounts& counts,
+                const QpTable& qps, const MemoryRegions& regions, UnitScheduler& scheduler, WqeFetcher& fetcher,
+                SendCompleter& completer, Retransmitter& retransmitter)
+      : engine_(engine),
+        bus_(bus),
+        fabric_(fabric),
+        profile_(profile),
+        counts_(counts),
+        qps_(qps),
+        regions_(regions),
+        scheduler_(scheduler),
+        fetcher_(fetcher),
+        completer_(completer),
+        retransmitter_(retransmitter) {}
+  AnswerHandler(const AnswerHandler&) = delete;
+  AnswerHandler& operator=(const AnswerHandler&) = delete;
+
+  // An acknowledgement of either kind or a response has arrived; gives the packet back when it is done with it.
+  void receive(Packet& packet);
+
+  // The QP is flushed, reset or destroyed: answers that wait are dropped.
+  void forget(SimQp& qp);
+
+ private:
+  static void answer_handled(void* qp, std::uint64_t generation);
+  static void wqe_read(void* qp, std::uint64_t wqe);
+  void handle_ready(SimQp& qp);
+  void handle_ack(SimQp& qp, const Packet& packet);
+  void handle_response(SimQp& qp, SendWqe& wqe, const Packet& packet);
+  ibv_wc_status scatter(SimQp& qp, const SendWqe& wqe, const Packet& packet);
+  std::uint32_t confirmed_by(SimQp& qp, std::uint32_t sequence);
+  void acknowledge_up_to(SimQp& qp, std::uint32_t sequence);
+  bool waits_for_wqe(SimQp& qp, const SendWqe& wqe);
+
+  Engine& engine_;
+  PcieBus& bus_;
+  Fabric& fabric_;
+  const NicProfile& profile_;
+  NicCounts& counts_;
+  const QpTable& qps_;
+  const MemoryRegions& regions_;
+  UnitScheduler& scheduler_;
+  WqeFetcher& fetcher_;
+  SendCompleter& completer_;
+  Retransmitter& retransmitter_;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,39 @@
+// Writes CQEs to completion queues, over PCIe, and wakes who polls them.
+#pragma once
+
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/nic/objects.hpp"
+
+namespace verbscope::sim {
+
+class CqeWriter {
+ public:
+  // `cqe`: the size of one.
+  CqeWriter(PcieBus& bus, Bytes cqe) : bus_(bus), cqe_bytes_(cqe.value) {}
+  CqeWriter(const CqeWriter&) = delete;
+  CqeWriter& operator=(const CqeWriter&) = delete;
+
+  // `what.visible` is not looked at. Inline: what the caller says goes straight to its place.
+  void complete(SimCq& cq, const Completion& what) {
+    if (cq.waiting() == static_cast<std::uint64_t>(cq.cqe)) {
+      cq.overrun = true;  // the program sees it at its next poll; what came before stays readable
+      return;
+    }
+    const Picos visible = bus_.dma_write(cq.written * cqe_bytes_, cqe_bytes_);  // the ring ends where a line does
+    Completion& completion = cq.next_place();
+    completion = what;
+    completion.visible = visible;
+    tell_of(cq, completion);
+  }
+
+ private:
+  void tell_of(SimCq& cq, const Completion& completion) {
+    for (SimThread* waiter : cq.waiters) waiter->wake_at(completion.visible);
+    if (cq.arming.asked != Notify::none) meet(*as_sim(cq.context).nic, cq, completion);
+  }
+
+  PcieBus& bus_;
+  std::uint64_t cqe_bytes_;
+};
+
+}  // namespace verbscope::sim

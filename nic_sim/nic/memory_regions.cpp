@@ -1,0 +1,55 @@
+#include "nic_sim/nic/memory_regions.hpp"
+
+#include <algorithm>
+
+#include "nic_sim/time/prefetch.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// Memory keys: an index, and 8 bits that change with each registration so that a stale key is noticed.
+constexpr std::uint32_t kKeyTagBits = 8;
+
+// So many bytes of a message are asked for ahead; those of a long one the processor fetches by itself.
+constexpr std::uint64_t kMostAhead = 256;
+
+}  // namespace
+
+std::uint32_t MemoryRegions::add(SimMr& mr) {
+  const auto place = std::find(mrs_.begin(), mrs_.end(), nullptr);
+  const auto index = static_cast<std::uint32_t>(place - mrs_.begin());
+  if (place == mrs_.end()) {
+    mrs_.push_back(&mr);
+  } else {
+    *place = &mr;
+  }
+  const std::uint32_t tag = ++registrations_ & ((1u << kKeyTagBits) - 1);
+  return (index + 1) << kKeyTagBits | tag;
+}
+
+void MemoryRegions::remove(SimMr& mr) {
+  mrs_[(mr.lkey >> kKeyTagBits) - 1] = nullptr;
+  for (Translation& page : mr.pages) translations_.drop(page);
+}
+
+SimMr* MemoryRegions::find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const {
+  const std::uint32_t index = (key >> kKeyTagBits) - 1;
+  SimMr* mr = index < mrs_.size() ? mrs_[index] : nullptr;
+  return mr != nullptr && mr->lkey == key && mr->holds(address, bytes) ? mr : nullptr;
+}
+
+std::uint64_t MemoryRegions::missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) {
+  SimMr* mr = find(key, address, bytes);
+  if (mr == nullptr || bytes == 0) return 0;
+  prefetch(address, std::min(bytes, kMostAhead));  // the program's memory, which the NIC will read or write soon
+  const std::uint64_t first_page = reinterpret_cast<std::uint64_t>(mr->addr) >> mr->page_bits;
+  const std::uint64_t begin = (address >> mr->page_bits) - first_page;
+  const std::uint64_t end = ((address + bytes - 1) >> mr->page_bits) - first_page + 1;
+  std::uint64_t missing = 0;
+  for (std::uint64_t page = begin; page < end; ++page) missing += translations_.use(mr->pages[page]) ? 0 : 1;
+  counts_.translation_hits += end - begin - missing;
+  counts_.translation_misses += missing;
+  return missing;
+}
+
+}  // namespace verbscope::sim

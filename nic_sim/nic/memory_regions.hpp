@@ -1,0 +1,46 @@
+// The regions of memory that are registered with a NIC, by their keys, and its cache of address translations.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "nic_sim/nic/caches.hpp"
+#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/objects.hpp"
+#include "nic_sim/profile/profile.hpp"
+
+namespace verbscope::sim {
+
+class MemoryRegions {
+ public:
+  MemoryRegions(const NicProfile& profile, NicCounts& counts, std::uint64_t seed)
+      : translations_(profile.translation_cache, seed), counts_(counts) {}
+
+  // Yields the key of the new region, for lkey and rkey.
+  std::uint32_t add(SimMr& mr);
+  void remove(SimMr& mr);
+
+  // The region that `key` names if it holds [address, address + bytes), whatever its protection domain and what it
+  // grants; else null. For what was allowed, and may have been deregistered since.
+  SimMr* find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const;
+
+  // Whether `key` names a region of `pd` that holds [address, address + bytes) and grants `access`.
+  bool grants(const ibv_pd& pd, std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const {
+    const SimMr* mr = find(key, address, bytes);
+    return mr != nullptr && mr->pd == &pd && (mr->access & access) == access;
+  }
+
+  // How many translations of [address, address + bytes) are not in their cache, each one cache line to read; they will
+  // be there then. None where `key` names no region.
+  std::uint64_t missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes);
+
+ private:
+  std::vector<SimMr*> mrs_;
+  std::uint32_t registrations_ = 0;
+  Cache<Translation> translations_;
+  NicCounts& counts_;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,147 @@
+#include "nic_sim/nic/packet_builder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "nic_sim/link/sequence.hpp"
+#include "nic_sim/nic/nic.hpp"
+#include "verbs/sge_walk.hpp"
+#include "wire/packet.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// Whether the request brings the bytes of its message; else the response does.
+bool carries_payload(const SendWqe& wqe) {
+  return wqe.verb == Verb::send || wqe.verb == Verb::write;
+}
+
+// The bytes that a packet takes on the wire: payload, padding, headers and CRCs.
+Bytes wire_bytes(const Packet& packet) {
+  Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(packet.payload, kPayloadPad.value));
+  if (packet.has_grh) bytes += kGrh;
+  if (packet.transport == Transport::ud) bytes += kDeth;
+  if (packet.has_immediate) bytes += kImmDt;
+  if (packet.verb == Verb::read || (packet.verb == Verb::write && packet.first)) bytes += kReth;
+  if (is_atomic(packet.verb)) bytes += kAtomicEth;
+  return bytes;
+}
+
+}  // namespace
+
+void PacketBuilder::send_next(SimQp& qp, const SendWqe& wqe) {
+  Packet& packet = make(qp, wqe);
+  count(qp, wqe, packet);
+  if (wqe.inlined) {
+    if (packet.payload > 0) {
+      std::memcpy(packet.data, qp.send.inline_data_of(wqe.index) + packet.offset, packet.payload);
+    }
+  } else if (packet.payload > 0 && !read_payload(qp, wqe, packet)) {
+    packets_.give_back(packet);
+    return completer_.fail_at(qp, wqe, IBV_WC_LOC_PROT_ERR);
+  }
+  qp.requester.unsent.push(packet);
+  send_ready(qp);
+}
+
+Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
+  const std::uint32_t number = qp.requester.packet_of_next;
+  const std::uint32_t offset = number * qp.path_mtu;
+  Packet& packet = packets_.take(carries_payload(wqe) ? std::min(wqe.length - offset, qp.path_mtu) : 0);
+  packet.kind = Packet::Kind::request;
+  packet.verb = wqe.verb;
+  packet.transport = qp.transport;
+  packet.first = number == 0;
+  packet.last = number + 1 == wqe.packets;
+  packet.has_immediate = wqe.has_immediate && packet.last;
+  packet.has_grh = wqe.has_grh;
+  packet.solicited = wqe.solicited && packet.last;
+  packet.completes = packet.last && wqe.signaled && qp.transport != Transport::rc;
+  packet.port = qp.port;
+  packet.source_node = node_;
+  packet.target_node = wqe.target_node;
+  packet.source_qp = qp.qp_num;
+  packet.target_qp = wqe.target_qp;
+  packet.sequence = wqe.sequence + number;
+  packet.immediate = wqe.immediate;
+  packet.qkey = wqe.qkey;
+  packet.reads_left = 0;
+  packet.offset = offset;
+  packet.wqe = wqe.index;
+  packet.generation = qp.generation;
+  packet.remote_address = wqe.remote_address;
+  packet.rkey = wqe.rkey;
+  packet.length = wqe.length;
+  packet.operand = wqe.operand;
+  packet.compare = wqe.compare;
+  packet.wire_bytes = static_cast<std::uint32_t>(wire_bytes(packet).value);
+  return packet;
+}
+
+void PacketBuilder::count(SimQp& qp, const SendWqe& wqe, const Packet& packet) {
+  ++counts_.packets_sent;
+  if (sequence_before(packet.sequence, qp.requester.sequence_unsent)) {
+    ++counts_.packets_resent;
+  } else {
+    qp.requester.sequence_unsent = packet.sequence + (carries_payload(wqe) ? 1 : wqe.sequences);
+    if (packet.last) ++counts_.messages_sent;
+  }
+}
+
+// Payload that is not inline is read by DMA while the unit goes on. False: the program may not send it.
+bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) {
+  const bool granted = walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, packet.offset, packet.payload,
+                                 [this, &qp](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                                   pieces_.push_back({address, bytes});
+                                   return regions_.grants(*qp.pd, lkey, address, bytes, 0);
+                                 });
+  packet.reads_left = static_cast<std::uint32_t>(pieces_.size());
+  if (granted) {
+    for (const Piece& piece : pieces_) {
+      bus_.dma_read(piece.address, piece.bytes, &payload_read, &qp, as_argument(packet));
+    }
+  }
+  pieces_.clear();
+  return granted;
+}
+
+void PacketBuilder::payload_read(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  Packet& packet = as_packet(argument);
+  if (--packet.reads_left > 0) return;
+  // A repeated packet whose first copy was acknowledged meanwhile: the work request is done and its place may have
+  // another one. The receiver drops the copy whatever is in it.
+  const bool stale = qp.state != IBV_QPS_RTS || packet.generation != qp.generation || packet.wqe < qp.send.done;
+  PacketBuilder& self = qp.nic->requester().packets;
+  if (!stale && !self.gather(qp, packet)) {
+    self.completer_.fail_at(qp, qp.send.at(packet.wqe), IBV_WC_LOC_PROT_ERR);
+  }
+  self.send_ready(qp);
+}
+
+// Copies the payload into the packet. False: a region of it was deregistered while it was read.
+bool PacketBuilder::gather(SimQp& qp, Packet& packet) const {
+  std::byte* out = packet.data;
+  return walk_sges({qp.send.sges_of(packet.wqe), qp.send.max_sge}, packet.offset, packet.payload,
+                   [this, &out](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                     if (regions_.find(lkey, address, bytes) == nullptr) return false;
+                     std::memcpy(out, reinterpret_cast<const std::byte*>(address), bytes);
+                     out += bytes;
+                     return true;
+                   });
+}
+
+// Packets leave in order, each when its payload is there.
+void PacketBuilder::send_ready(SimQp& qp) {
+  PacketQueue& unsent = qp.requester.unsent;
+  while (!unsent.empty() && unsent.front().reads_left == 0) {
+    Packet& packet = unsent.pop();
+    if (qp.state == IBV_QPS_RTS && packet.generation == qp.generation) {
+      fabric_.send(packet);
+    } else {
+      packets_.give_back(packet);
+    }
+  }
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,58 @@
+// Makes request packets from WQEs, gathers their payload, and sends the packets of a QP in order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nic_sim/link/fabric.hpp"
+#include "nic_sim/link/packet_pool.hpp"
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/send_completer.hpp"
+
+namespace verbscope::sim {
+
+class PacketBuilder {
+ public:
+  // `node`: of the NIC, the packets' source.
+  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, NicCounts& counts, const MemoryRegions& regions,
+                SendCompleter& completer, std::uint32_t node)
+      : bus_(bus),
+        fabric_(fabric),
+        packets_(packets),
+        counts_(counts),
+        regions_(regions),
+        completer_(completer),
+        node_(node) {}
+  PacketBuilder(const PacketBuilder&) = delete;
+  PacketBuilder& operator=(const PacketBuilder&) = delete;
+
+  // Builds the packet of `wqe` that is next, and sends it when its payload is there. The QP may fail: its state says.
+  void send_next(SimQp& qp, const SendWqe& wqe);
+
+ private:
+  struct Piece {
+    std::uint64_t address;
+    std::uint64_t bytes;
+  };
+
+  static void payload_read(void* qp, std::uint64_t packet);
+  bool gather(SimQp& qp, Packet& packet) const;
+  Packet& make(const SimQp& qp, const SendWqe& wqe);
+  void count(SimQp& qp, const SendWqe& wqe, const Packet& packet);
+  bool read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet);
+  void send_ready(SimQp& qp);
+
+  PcieBus& bus_;
+  Fabric& fabric_;
+  PacketPool& packets_;
+  NicCounts& counts_;
+  const MemoryRegions& regions_;
+  SendCompleter& completer_;
+  std::uint32_t node_;
+  std::vector<Piece> pieces_;  // of the payload of the packet that is being built
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,32 @@
+// The QPs of a NIC by their numbers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nic_sim/nic/objects.hpp"
+
+namespace verbscope::sim {
+
+class QpTable {
+ public:
+  // Yields the number of the new QP. A number is given once.
+  std::uint32_t add(SimQp& qp) {
+    qps_.push_back(&qp);
+    return kFirstNumber + static_cast<std::uint32_t>(qps_.size() - 1);
+  }
+  void remove(const SimQp& qp) { qps_[qp.qp_num - kFirstNumber] = nullptr; }
+
+  // The QP that `number` names; null when there is none.
+  SimQp* find(std::uint32_t number) const {
+    const std::uint32_t index = number - kFirstNumber;
+    return index < qps_.size() ? qps_[index] : nullptr;
+  }
+
+ private:
+  static constexpr std::uint32_t kFirstNumber = 0x100;
+
+  std::vector<SimQp*> qps_;
+};
+
+}  // namespace verbscope::sim

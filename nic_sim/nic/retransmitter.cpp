@@ -1,0 +1,114 @@
+#include "nic_sim/nic/retransmitter.hpp"
+
+#include <array>
+
+#include "nic_sim/link/sequence.hpp"
+#include "nic_sim/nic/nic.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// InfiniBand Architecture Specification 1.3, volume 1, section 9.7.5.2.8, "Encoding for RNR NAK Timer Field":
+// hundredths of a millisecond.
+constexpr std::array<int, 32> kRnrTimer{65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+                                        48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
+                                        2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+// Local ACK Timeout: 4.096 us * 2^code, section 9.7.6.1.3; 0 waits for ever.
+Picos ack_wait(int code) {
+  return Picos(4'096'000LL << code);
+}
+
+constexpr int kForEver = 7;  // RNR retry count: no limit
+
+Retransmitter& retransmitter_of(const SimQp& qp) {
+  return qp.nic->requester().retransmitter;
+}
+
+}  // namespace
+
+void Retransmitter::refused(SimQp& qp, const Packet& nak) {
+  switch (nak.kind) {
+    case Packet::Kind::nak_sequence:
+      go_back(qp, nak.sequence);
+      return scheduler_.activate(qp);
+    case Packet::Kind::nak_receiver_not_ready:
+      return wait_for_receiver(qp, nak);
+    case Packet::Kind::nak_invalid:
+      return completer_.fail_refused(qp, IBV_WC_REM_INV_REQ_ERR);
+    case Packet::Kind::nak_access:
+      return completer_.fail_refused(qp, IBV_WC_REM_ACCESS_ERR);
+    default:
+      return completer_.fail_refused(qp, IBV_WC_REM_OP_ERR);
+  }
+}
+
+void Retransmitter::wait_for_receiver(SimQp& qp, const Packet& nak) {
+  if (qp.settings.rnr_retry != kForEver && qp.requester.rnr_retries_left-- == 0) {
+    return completer_.fail_refused(qp, IBV_WC_RNR_RETRY_EXC_ERR);
+  }
+  go_back(qp, nak.sequence);
+  fetcher_.give_up_share(qp);
+  qp.requester.waits_for_rnr = true;
+  qp.requester.progress_at = engine_.now() + Picos(kRnrTimer[nak.immediate % 32] * 10'000'000LL);
+  engine_.schedule(qp.requester.progress_at, &rnr_timer, &qp, with_generation(qp.generation, ++qp.requester.rnr_waits));
+}
+
+void Retransmitter::rnr_timer(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  if (!of_this_generation(qp, argument) || without_generation(argument) != qp.requester.rnr_waits) return;
+  qp.requester.waits_for_rnr = false;
+  retransmitter_of(qp).scheduler_.activate(qp);
+}
+
+// Sends again from the packet `sequence` on; a READ or an atomic is asked for as a whole.
+void Retransmitter::go_back(SimQp& qp, std::uint32_t sequence) {
+  SendQueue& queue = qp.send;
+  for (std::uint64_t i = queue.done; i < queue.arrived; ++i) {
+    const SendWqe& wqe = queue.at(i);
+    if (!sequence_before(sequence, wqe.sequence + wqe.sequences)) continue;
+    queue.next = i;
+    qp.requester.packet_of_next = wqe.packets == wqe.sequences ? sequence - wqe.sequence : 0;
+    qp.reads.forget_from(i);
+    return;
+  }
+}
+
+void Retransmitter::ask_again(SimQp& qp) {
+  if (qp.requester.asked_again) return;
+  qp.requester.asked_again = true;
+  const SendWqe& wqe = qp.send.at(qp.reads.oldest());
+  go_back(qp, wqe.sequence);
+  scheduler_.activate(qp);
+}
+
+void Retransmitter::start_timer(SimQp& qp) {
+  if (qp.requester.timer_runs || qp.settings.timeout == 0) return;
+  qp.requester.timer_runs = true;
+  engine_.schedule(engine_.now() + ack_wait(qp.settings.timeout), &retry_timer, &qp, with_generation(qp.generation, 0));
+}
+
+// One timer per QP: it looks whether there was progress within the timeout, and if so runs on from there.
+void Retransmitter::retry_timer(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  if (!of_this_generation(qp, argument)) return;
+  Retransmitter& self = retransmitter_of(qp);
+  qp.requester.timer_runs = false;
+  if (qp.state != IBV_QPS_RTS || qp.send.done >= qp.send.next) return;
+  const Picos now = self.engine_.now();
+  const Picos due = qp.requester.progress_at + ack_wait(qp.settings.timeout);
+  if (due <= now) {
+    if (qp.requester.retries_left-- == 0) {
+      return self.completer_.fail_at(qp, qp.send.at(qp.send.done), IBV_WC_RETRY_EXC_ERR);
+    }
+    qp.requester.progress_at = now;
+    qp.requester.asked_again = false;
+    self.go_back(qp, qp.send.at(qp.send.done).sequence);
+    self.scheduler_.activate(qp);
+    return self.start_timer(qp);
+  }
+  qp.requester.timer_runs = true;
+  self.engine_.schedule(due, &retry_timer, &qp, argument);
+}
+
+}  // namespace verbscope::sim

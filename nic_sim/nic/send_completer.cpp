@@ -1,0 +1,103 @@
+#include "nic_sim/nic/send_completer.hpp"
+
+#include "nic_sim/link/sequence.hpp"
+#include "nic_sim/nic/nic.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+ibv_wc_opcode completion_opcode(Verb verb) {
+  switch (verb) {
+    case Verb::write:
+      return IBV_WC_RDMA_WRITE;
+    case Verb::read:
+      return IBV_WC_RDMA_READ;
+    case Verb::fetch_add:
+      return IBV_WC_FETCH_ADD;
+    case Verb::compare_swap:
+      return IBV_WC_COMP_SWAP;
+    default:
+      return IBV_WC_SEND;
+  }
+}
+
+}  // namespace
+
+void SendCompleter::left_port(SimQp& qp, const Packet& packet, Picos when) {
+  engine_.schedule(when, &sent, &qp, with_generation(packet.generation, packet.wqe));
+}
+
+void SendCompleter::sent(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
+  const std::uint64_t index = without_generation(argument);
+  qp.send.done = index + 1;
+  qp.nic->requester().completer.complete(qp, qp.send.at(index), IBV_WC_SUCCESS);
+}
+
+SendWqe* SendCompleter::confirmed(SimQp& qp) {
+  SendQueue& queue = qp.send;
+  if (queue.done >= queue.next) return nullptr;
+  SendWqe& wqe = queue.at(queue.done);
+  const bool waits = !wqe.answered() || sequence_before(qp.requester.acknowledged, wqe.sequence + wqe.sequences - 1);
+  return waits ? nullptr : &wqe;
+}
+
+void SendCompleter::complete_confirmed(SimQp& qp) {
+  SendWqe& wqe = qp.send.at(qp.send.done);
+  fetcher_.release(wqe);
+  ++qp.send.done;
+  if (wqe.signaled) complete(qp, wqe, IBV_WC_SUCCESS);
+}
+
+// A QP that fails waits for no WQE that is read again.
+void SendCompleter::complete_all_confirmed(SimQp& qp) {
+  while (confirmed(qp) != nullptr) complete_confirmed(qp);
+}
+
+void SendCompleter::fail_refused(SimQp& qp, ibv_wc_status status) {
+  complete_all_confirmed(qp);
+  fail_at(qp, qp.send.at(qp.send.done), status);
+}
+
+void SendCompleter::fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {
+  SendQueue& queue = qp.send;
+  if (qp.transport == Transport::rc) complete_all_confirmed(qp);
+  for (; queue.done <= wqe.index; ++queue.done) {
+    SendWqe& ended = queue.at(queue.done);
+    fetcher_.release(ended);
+    if (&ended == &wqe) {
+      complete(qp, ended, status);
+    } else if (ended.signaled) {
+      complete(qp, ended, IBV_WC_WR_FLUSH_ERR);
+    }
+  }
+  qp.nic->fail_qp(qp);
+}
+
+void SendCompleter::flush(SimQp& qp) {
+  SendQueue& queue = qp.send;
+  for (; queue.done < queue.posted; ++queue.done) {
+    // Unreliable and unsignaled: it was done when it was sent.
+    const bool sent = qp.transport != Transport::rc && queue.done < queue.next;
+    if (!sent || queue.at(queue.done).signaled) complete(qp, queue.at(queue.done), IBV_WC_WR_FLUSH_ERR);
+  }
+  queue.next = queue.arrived = queue.posted;
+}
+
+void SendCompleter::complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {
+  cqes_.complete(qp.send_completions(), Completion{.visible = {},
+                                                   .wr_id = wqe.wr_id,
+                                                   .qp = &qp,
+                                                   .index = wqe.index,
+                                                   .status = status,
+                                                   .opcode = completion_opcode(wqe.verb),
+                                                   .bytes = wqe.length,
+                                                   .immediate = 0,
+                                                   .source_qp = 0,
+                                                   .source_lid = 0,
+                                                   .flags = 0,
+                                                   .of_send = true});
+}
+
+}  // namespace verbscope::sim

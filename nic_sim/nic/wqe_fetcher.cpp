@@ -1,0 +1,180 @@
+#include "nic_sim/nic/wqe_fetcher.hpp"
+
+#include <algorithm>
+
+#include "nic_sim/nic/nic.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// After a miss the WQEs behind it that are missing too are read with it, up to so many. Assumed.
+constexpr std::uint64_t kReadAgainRun = 8;
+
+// A run of work requests in one event argument.
+std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
+  return first << 8 | count;
+}
+
+WqeFetcher& fetcher_of(const SimQp& qp) {
+  return qp.nic->requester().fetcher;
+}
+
+}  // namespace
+
+WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts,
+                       UnitScheduler& scheduler, std::uint64_t seed)
+    : engine_(engine),
+      bus_(bus),
+      profile_(profile),
+      counts_(counts),
+      scheduler_(scheduler),
+      shares_(static_cast<std::size_t>(profile.requester_units)),
+      cache_(profile.wqe_cache, seed) {}
+
+void WqeFetcher::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
+  engine_.schedule(when + profile_.front_end, &batch_arrived, &qp, batch);
+}
+
+void WqeFetcher::batch_arrived(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;  // flushed on the way
+  const std::uint64_t first = without_generation(argument);
+  WqeFetcher& self = fetcher_of(qp);
+  if (SendWqe& wqe = qp.send.at(first); wqe.by_blueflame) {
+    self.cache_.insert(wqe);
+    self.batch_is_here(qp, first);
+  } else {
+    Share& share = self.share_of(qp);
+    share.fetches.push_back({&qp, qp.generation, first});
+    self.fetch_more(share);
+  }
+}
+
+// Asks for the WQEs of doorbells as long as the unit's share of fetching ahead allows; for one batch at least.
+void WqeFetcher::fetch_more(Share& share) {
+  const std::uint64_t limit = profile_.wqe_fetch_ahead.value;
+  while (!share.fetches.empty()) {
+    const auto [qp, generation, first] = share.fetches.front();
+    const std::uint64_t bytes = qp->send.batch(first).bytes;
+    const bool wanted = qp->state == IBV_QPS_RTS && qp->generation == generation;
+    if (wanted && share.bytes > 0 && share.bytes + bytes > limit) return;
+    share.fetches.pop_front();
+    if (wanted) fetch(*qp, first);
+  }
+}
+
+// One DMA read of all WQEs of the batch, or two where they cross the end of the ring.
+void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
+  SendQueue& queue = qp.send;
+  Batch& batch = queue.batch(first);
+  for (std::uint64_t i = 0; i < batch.count; ++i) {
+    SendWqe& wqe = queue.at(first + i);
+    wqe.ahead = true;
+    share_of(qp).bytes += wqe.bytes;
+  }
+  const SendWqe& last = queue.at(first + batch.count - 1);
+  const std::uint64_t begin = queue.at(first).ring_offset;
+  std::uint64_t end = last.ring_offset + last.bytes;
+  if (end <= begin) end += queue.ring_bytes;
+  batch.reads_left = end > queue.ring_bytes ? 2 : 1;
+  const std::uint64_t in_one = std::min(end, queue.ring_bytes) - begin;
+  const std::uint64_t argument = with_generation(qp.generation, first);
+  bus_.dma_read(begin, in_one, &part_fetched, &qp, argument);
+  if (batch.reads_left == 2) bus_.dma_read(0, end - queue.ring_bytes, &part_fetched, &qp, argument);
+}
+
+void WqeFetcher::part_fetched(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
+  const std::uint64_t first = without_generation(argument);
+  WqeFetcher& self = fetcher_of(qp);
+  Batch& batch = qp.send.batch(first);
+  if (--batch.reads_left > 0) return;
+  for (std::uint64_t i = 0; i < batch.count; ++i) self.cache_.insert(qp.send.at(first + i));
+  self.batch_is_here(qp, first);
+}
+
+// WQEs are taken up in the order of posting, whichever fetch is back first.
+void WqeFetcher::batch_is_here(SimQp& qp, std::uint64_t first) {
+  SendQueue& queue = qp.send;
+  queue.batch(first).at_nic = true;
+  while (queue.arrived < queue.posted && queue.batch(queue.arrived).at_nic) {
+    queue.arrived += queue.batch(queue.arrived).count;
+  }
+  scheduler_.activate(qp);
+}
+
+bool WqeFetcher::at_hand(SimQp& qp) {
+  SendQueue& queue = qp.send;
+  const SendWqe& wanted = queue.at(queue.next);
+  if (qp.requester.packet_of_next > 0 || wanted.staged) return true;
+  if (wanted.place.cached()) {
+    ++counts_.wqe_cache_hits;
+    return true;
+  }
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = queue.next; i < queue.arrived && count < kReadAgainRun; ++i) {
+    const SendWqe& wqe = queue.at(i);
+    if (wqe.place.cached() || wqe.staged || wqe.ring_offset < wanted.ring_offset) break;
+    bytes = wqe.ring_offset + wqe.bytes - wanted.ring_offset;
+    ++count;
+  }
+  counts_.wqe_cache_misses += count;
+  counts_.wqe_cache_reread_lines += bytes / kCacheLine.value;  // with what lies between slots
+  qp.requester.waiting = true;
+  bus_.dma_read(wanted.ring_offset, bytes, &wqes_read_again, &qp,
+                with_generation(qp.generation, pack_run(queue.next, count)));
+  return false;
+}
+
+void WqeFetcher::wqes_read_again(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
+  const std::uint64_t run = without_generation(argument);
+  qp.requester.waiting = false;
+  for (std::uint64_t i = 0; i < (run & 0xff); ++i) qp.send.at((run >> 8) + i).staged = true;
+  fetcher_of(qp).scheduler_.activate(qp);
+}
+
+bool WqeFetcher::at_hand_to_complete(SimQp& qp, const SendWqe& wqe, Engine::Action read) {
+  if (wqe.staged) return true;
+  if (wqe.place.cached()) {
+    ++counts_.wqe_cache_hits;
+    return true;
+  }
+  ++counts_.wqe_cache_misses;
+  counts_.wqe_cache_reread_lines += wqe.bytes / kCacheLine.value;
+  bus_.dma_read(wqe.ring_offset, wqe.bytes, read, &qp, with_generation(qp.generation, wqe.index));
+  return false;
+}
+
+void WqeFetcher::taken_up(const SimQp& qp, SendWqe& wqe) {
+  if (!wqe.ahead) return;
+  wqe.ahead = false;
+  Share& share = share_of(qp);
+  share.bytes -= wqe.bytes;
+  fetch_more(share);
+}
+
+void WqeFetcher::give_up_share(SimQp& qp) {
+  Share& share = share_of(qp);
+  for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) {
+    SendWqe& wqe = qp.send.at(i);
+    if (wqe.ahead) share.bytes -= wqe.bytes;
+    wqe.ahead = false;
+  }
+  fetch_more(share);
+}
+
+void WqeFetcher::release(SendWqe& wqe) {
+  cache_.drop(wqe);
+  wqe.staged = false;
+}
+
+void WqeFetcher::forget(SimQp& qp) {
+  for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) release(qp.send.at(i));
+  give_up_share(qp);
+}
+
+}  // namespace verbscope::sim

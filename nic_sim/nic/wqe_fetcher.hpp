@@ -1,0 +1,77 @@
+// Brings WQEs from the send queues into the NIC: takes doorbells and BlueFlame WQEs, reads the WQEs of doorbells, holds
+// them in the WQE cache until their last use, and reads again those that were evicted before it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/nic/caches.hpp"
+#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/unit_scheduler.hpp"
+#include "nic_sim/profile/profile.hpp"
+#include "nic_sim/time/engine.hpp"
+
+namespace verbscope::sim {
+
+class WqeFetcher {
+ public:
+  // `scheduler` is told of QPs whose WQEs have come.
+  WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, UnitScheduler& scheduler,
+             std::uint64_t seed);
+  WqeFetcher(const WqeFetcher&) = delete;
+  WqeFetcher& operator=(const WqeFetcher&) = delete;
+
+  // The MMIO write that tells of a batch of `qp` reaches the NIC at `when`. `batch`: with_generation, the batch's first
+  // WQE.
+  void batch_arrives(SimQp& qp, std::uint64_t batch, Picos when);
+
+  // Whether the WQE at `next` is in the NIC. If not it is read again, with the missing ones behind it, and the QP
+  // waits.
+  bool at_hand(SimQp& qp);
+  // Whether a WQE is in the NIC for its completion. If not it is read again: then `read` runs, with with_generation of
+  // its index.
+  bool at_hand_to_complete(SimQp& qp, const SendWqe& wqe, Engine::Action read);
+
+  // A unit takes the WQE up: it no longer counts as fetched ahead, and others may be.
+  void taken_up(const SimQp& qp, SendWqe& wqe);
+  // The QP will not take up for a long time what was fetched for it: others may fetch ahead meanwhile.
+  void give_up_share(SimQp& qp);
+  // The WQE has had its last use, wherever it is.
+  void release(SendWqe& wqe);
+  // The QP is flushed, reset or destroyed: none of its WQEs will be used.
+  void forget(SimQp& qp);
+
+ private:
+  struct Fetch {
+    SimQp* qp;
+    std::uint16_t generation;
+    std::uint64_t first;  // WQE of the batch
+  };
+  // A unit's share of fetching ahead.
+  struct alignas(64) Share {
+    std::uint64_t bytes = 0;    // of WQEs that were fetched and are not taken up
+    std::deque<Fetch> fetches;  // doorbells whose WQEs are not asked for yet
+  };
+
+  static void batch_arrived(void* qp, std::uint64_t batch);
+  static void part_fetched(void* qp, std::uint64_t batch);
+  static void wqes_read_again(void* qp, std::uint64_t run);
+
+  Share& share_of(const SimQp& qp) { return shares_[static_cast<std::size_t>(qp.requester.unit)]; }
+  void fetch_more(Share& share);
+  void fetch(SimQp& qp, std::uint64_t first);
+  void batch_is_here(SimQp& qp, std::uint64_t first);
+
+  Engine& engine_;
+  PcieBus& bus_;
+  const NicProfile& profile_;
+  NicCounts& counts_;
+  UnitScheduler& scheduler_;
+  std::vector<Share> shares_;  // by unit
+  Cache<SendWqe> cache_;
+};
+
+}  // namespace verbscope::sim

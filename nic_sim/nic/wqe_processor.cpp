@@ -1,0 +1,94 @@
+#include "nic_sim/nic/wqe_processor.hpp"
+
+#include <algorithm>
+
+#include "nic_sim/nic/nic.hpp"
+#include "nic_sim/time/prefetch.hpp"
+#include "verbs/sge_walk.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+WqeProcessor& processor_of(const SimQp& qp) {
+  return qp.nic->requester().processor;
+}
+
+}  // namespace
+
+void WqeProcessor::take_up(SimQp& qp) {
+  if (contexts_.at_hand(qp.requester_context)) return translate(qp);
+  bus_.dma_read(0, qp.requester_context.bytes, &context_read, &qp, 0);
+}
+
+void WqeProcessor::context_read(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
+  processor_of(qp).translate(qp);
+}
+
+// Looks up the addresses of the packet that comes next, or all that the response to a READ will bring.
+void WqeProcessor::translate(SimQp& qp) {
+  const SendWqe& wqe = qp.send.at(qp.send.next);
+  std::uint64_t missing = 0;
+  if (!wqe.inlined && wqe.length > 0 && qp.state == IBV_QPS_RTS && qp.send.has_work()) {
+    const std::uint64_t begin = qp.requester.packet_of_next * std::uint64_t{qp.path_mtu};
+    const std::uint64_t most = wqe.wants_response() ? wqe.length : qp.path_mtu;
+    walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, begin, std::min(wqe.length - begin, most),
+              [this, &missing](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                missing += regions_.missing_translations(lkey, address, bytes);
+                return true;
+              });
+  }
+  if (wqe.inlined && wqe.length > 0) prefetch(qp.send.inline_data_of(wqe.index), wqe.length);
+  if (missing == 0) return begin(qp);
+  bus_.dma_read(0, missing * kCacheLine.value, &translations_read, &qp, 0);
+}
+
+void WqeProcessor::translations_read(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
+  processor_of(qp).begin(qp);
+}
+
+void WqeProcessor::begin(SimQp& qp) {
+  SendWqe& wqe = qp.send.at(qp.send.next);
+  Picos time = profile_.next_packet;
+  if (qp.requester.packet_of_next == 0) {
+    const auto blocks = static_cast<std::int64_t>(wqe.bytes / kWqeBlock.value);
+    time = (wqe.by_blueflame ? profile_.blueflame_wqe : profile_.doorbell_wqe) + profile_.wqe_block * blocks;
+  }
+  fetcher_.taken_up(qp, wqe);
+  engine_.schedule(scheduler_.begin_work(qp, time), &time_is_over, &qp);
+}
+
+void WqeProcessor::time_is_over(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
+  WqeProcessor& self = processor_of(qp);
+  if (qp.state == IBV_QPS_RTS && !qp.requester.must_wait() && qp.send.has_work()) self.send_packet(qp);
+  self.scheduler_.work_done(qp);
+}
+
+void WqeProcessor::send_packet(SimQp& qp) {
+  SendWqe& wqe = qp.send.at(qp.send.next);
+  if (qp.transport == Transport::ud && wqe.packets > 1) {
+    return completer_.fail_at(qp, wqe, IBV_WC_LOC_LEN_ERR);  // a datagram is one packet
+  }
+  packets_.send_next(qp, wqe);
+  if (qp.state != IBV_QPS_RTS) return;
+  if (wqe.wants_response()) qp.reads.begin(wqe.index);
+  if (++qp.requester.packet_of_next == wqe.packets) wqe_sent(qp, wqe);
+}
+
+// The last packet of the WQE is made: on unreliable transports that is its last use.
+void WqeProcessor::wqe_sent(SimQp& qp, SendWqe& wqe) {
+  SendQueue& queue = qp.send;
+  ++queue.next;
+  qp.requester.packet_of_next = 0;
+  if (qp.transport == Transport::rc) {
+    wqe.staged = false;
+    if (queue.done + 1 == queue.next) qp.requester.progress_at = engine_.now();
+    retransmitter_.start_timer(qp);
+  } else {
+    fetcher_.release(wqe);
+  }
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,64 @@
+// The work of a requester's unit on the QP that it has taken: it has the QP's state and the addresses of the payload
+// looked up, takes the time that the WQE or its next packet costs, and sends one packet.
+#pragma once
+
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/packet_builder.hpp"
+#include "nic_sim/nic/qp_contexts.hpp"
+#include "nic_sim/nic/retransmitter.hpp"
+#include "nic_sim/nic/send_completer.hpp"
+#include "nic_sim/nic/unit_scheduler.hpp"
+#include "nic_sim/nic/wqe_fetcher.hpp"
+#include "nic_sim/profile/profile.hpp"
+#include "nic_sim/time/engine.hpp"
+
+namespace verbscope::sim {
+
+class WqeProcessor {
+ public:
+  WqeProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, QpContexts& contexts, MemoryRegions& regions,
+               UnitScheduler& scheduler, WqeFetcher& fetcher, PacketBuilder& packets, SendCompleter& completer,
+               Retransmitter& retransmitter)
+      : engine_(engine),
+        bus_(bus),
+        profile_(profile),
+        contexts_(contexts),
+        regions_(regions),
+        scheduler_(scheduler),
+        fetcher_(fetcher),
+        packets_(packets),
+        completer_(completer),
+        retransmitter_(retransmitter) {}
+  WqeProcessor(const WqeProcessor&) = delete;
+  WqeProcessor& operator=(const WqeProcessor&) = delete;
+
+  // Whether the WQE that comes next is in the NIC. If not the QP waits until it was read again, and is activated then.
+  bool at_hand(SimQp& qp) { return fetcher_.at_hand(qp); }
+
+  // Begins work on the QP. The scheduler hears of its end by work_done.
+  void take_up(SimQp& qp);
+
+ private:
+  static void context_read(void* qp, std::uint64_t);
+  static void translations_read(void* qp, std::uint64_t);
+  static void time_is_over(void* qp, std::uint64_t);
+  void translate(SimQp& qp);
+  void begin(SimQp& qp);
+  void send_packet(SimQp& qp);
+  void wqe_sent(SimQp& qp, SendWqe& wqe);
+
+  Engine& engine_;
+  PcieBus& bus_;
+  const NicProfile& profile_;
+  QpContexts& contexts_;
+  MemoryRegions& regions_;
+  UnitScheduler& scheduler_;
+  WqeFetcher& fetcher_;
+  PacketBuilder& packets_;
+  SendCompleter& completer_;
+  Retransmitter& retransmitter_;
+};
+
+}  // namespace verbscope::sim
