@@ -50,7 +50,7 @@ void clean(SimCq& cq, const SimQp& qp) {
 void reset(SimQp& qp) {
   qp.state = IBV_QPS_RESET;
   qp.nic->requester().forget(qp);
-  qp.nic->responder().forget(qp);
+  qp.nic->responder().units.forget(qp);
   clean(qp.send_completions(), qp);
   clean(qp.recv_completions(), qp);
   SendQueue& send = qp.send;

@@ -10,7 +10,6 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       profile_(profile),
       node_(node),
       bus_(engine_, profile, seed),
-      atomic_slots_(profile.nic),
       shared_lines_(profile.host),
       contexts_(profile.nic, counts_, seed ^ 2),
       regions_(profile.nic, counts_, seed ^ 3),
@@ -18,7 +17,8 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       cqe_writer_(bus_, profile.wire.cqe_bytes),
       requester_(engine_, bus_, fabric_, packets_, profile.nic, counts_, qps_, contexts_, regions_, cqe_writer_, node,
                  seed ^ 1),
-      responder_(*this) {
+      responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, contexts_, regions_, payload_writer_,
+                 cqe_writer_, node) {
   fabric_.attach(*this);
 }
 
@@ -28,10 +28,10 @@ UsageTimes Nic::usage() const {
                    .mmio = bus_.busy_by_mmio(),
                    .read_tags_held = bus_.tags_held(),
                    .requester_units = requester_.scheduler.times(),
-                   .responder_units = responder_.unit_times(),
+                   .responder_units = responder_.units.times(),
                    .ports_out = {},
                    .ports_in = {},
-                   .atomic_slots = atomic_slots_.times_held(engine_.now()),
+                   .atomic_slots = responder_.atomics.times_held(),
                    .threads = {}};
   fabric_.add_port_times(node_, times);
   return times;
@@ -41,13 +41,13 @@ std::uint32_t Nic::add_qp(SimQp& qp) {
   qp.requester_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_context.value);
   qp.responder_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_responder_context.value);
   requester_.scheduler.bind(qp);
-  responder_.bind(qp);
+  responder_.units.bind(qp);
   return qps_.add(qp);
 }
 
 void Nic::remove_qp(SimQp& qp) {
   requester_.forget(qp);
-  responder_.forget(qp);
+  responder_.units.forget(qp);
   contexts_.drop(qp.requester_context);
   contexts_.drop(qp.responder_context);
   qps_.remove(qp);
@@ -55,7 +55,7 @@ void Nic::remove_qp(SimQp& qp) {
 
 void Nic::receive(Packet& packet) {
   if (packet.kind == Packet::Kind::request) {
-    responder_.receive(packet);
+    responder_.units.receive(packet);
   } else {
     requester_.answers.receive(packet);
   }

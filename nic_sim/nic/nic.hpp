@@ -8,7 +8,6 @@
 #include "nic_sim/host/shared_lines.hpp"
 #include "nic_sim/link/fabric.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
-#include "nic_sim/nic/atomic_slots.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/cqe_writer.hpp"
 #include "nic_sim/nic/memory_regions.hpp"
@@ -37,13 +36,9 @@ class Nic {
   const Profile& profile() const { return profile_; }
   NicCounts& counts() { return counts_; }
   const NicCounts& counts() const { return counts_; }
-  AtomicSlots& atomic_slots() { return atomic_slots_; }
   UsageTimes usage() const;  // all but threads
-  QpTable& qps() { return qps_; }
-  QpContexts& contexts() { return contexts_; }
   MemoryRegions& regions() { return regions_; }
   PayloadWriter& payload_writer() { return payload_writer_; }
-  CqeWriter& cqe_writer() { return cqe_writer_; }
   SharedLines& shared_lines() { return shared_lines_; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
@@ -71,7 +66,6 @@ class Nic {
   std::uint32_t node_;
   PcieBus bus_;
   NicCounts counts_;
-  AtomicSlots atomic_slots_;
   SharedLines shared_lines_;
   QpTable qps_;
   QpContexts contexts_;

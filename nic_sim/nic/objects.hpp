@@ -156,6 +156,7 @@ struct alignas(64) SimQp : ibv_qp {
 
   SimSrq* shared_queue() const { return static_cast<SimSrq*>(srq); }
   RecvQueue& recv_queue() { return srq == nullptr ? recv : shared_queue()->queue; }
+  const RecvQueue& recv_queue() const { return srq == nullptr ? recv : shared_queue()->queue; }
   SimCq& send_completions() const { return *static_cast<SimCq*>(send_cq); }
   SimCq& recv_completions() const { return *static_cast<SimCq*>(recv_cq); }
 };

@@ -1,0 +1,106 @@
+#include "nic_sim/nic/answer_sender.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "nic_sim/nic/nic.hpp"
+#include "wire/packet.hpp"
+
+namespace verbscope::sim {
+
+Packet& AnswerSender::make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload) {
+  Packet& packet = packets_.take(payload);
+  packet.kind = kind;
+  packet.transport = qp.transport;
+  packet.completes = false;
+  packet.counted = false;
+  packet.port = qp.port;
+  packet.source_node = node_;
+  packet.target_node = qp.peer_node;
+  packet.source_qp = qp.qp_num;
+  packet.target_qp = qp.peer_qp;
+  packet.sequence = sequence;
+  packet.immediate = qp.settings.min_rnr_timer;
+  packet.reads_left = 0;
+  packet.generation = qp.generation;
+  Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(payload, kPayloadPad.value));
+  if (qp.has_grh) bytes += kGrh;
+  packet.wire_bytes = static_cast<std::uint32_t>(bytes.value);
+  return packet;
+}
+
+void AnswerSender::send(SimQp& qp, Packet& answer) {
+  qp.responder.answers.push(answer);
+  send_ready(qp);
+}
+
+void AnswerSender::send_ready(SimQp& qp) {
+  PacketQueue& answers = qp.responder.answers;
+  while (!answers.empty() && answers.front().reads_left == 0) {
+    Packet& packet = answers.pop();
+    if (qp.state == IBV_QPS_RESET || packet.generation != qp.generation) {
+      packets_.give_back(packet);
+      continue;
+    }
+    if (packet.counted) --qp.responder.reads;
+    fabric_.send(packet);
+  }
+}
+
+void AnswerSender::acknowledge(SimQp& qp, Packet::Kind kind, std::uint32_t sequence) {
+  Packet& packet = make(qp, kind, sequence, 0);
+  packet.wire_bytes += static_cast<std::uint32_t>(kAeth.value);
+  if (kind == Packet::Kind::ack) {
+    qp.responder.unacknowledged = 0;
+    ++counts_.acks_sent;
+  } else if (kind == Packet::Kind::nak_receiver_not_ready) {
+    ++counts_.rnr_naks_sent;
+  } else {
+    ++counts_.naks_sent;
+  }
+  send(qp, packet);
+}
+
+bool AnswerSender::respond(SimQp& qp, const Packet& read, std::uint32_t number, bool repeats) {
+  const std::uint32_t offset = number * qp.path_mtu;
+  const std::uint32_t payload = std::min(read.length - offset, qp.path_mtu);
+  Packet& answer = make(qp, Packet::Kind::read_response, read.sequence + number, payload);
+  answer.first = offset == 0;
+  answer.last = offset + payload == read.length;
+  answer.remote_address = read.remote_address + offset;
+  answer.rkey = read.rkey;
+  answer.counted = answer.last && !repeats;
+  if (answer.first || answer.last) answer.wire_bytes += static_cast<std::uint32_t>(kAeth.value);
+  answer.reads_left = payload > 0 ? 1 : 0;
+  const bool last = answer.last;
+  if (payload > 0) bus_.dma_read(answer.remote_address, payload, &response_read, &qp, as_argument(answer));
+  send(qp, answer);
+  if (last) ++counts_.reads_served;
+  return last;
+}
+
+void AnswerSender::response_read(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  Packet& answer = as_packet(argument);
+  AnswerSender& self = qp.nic->responder().answers;
+  const bool there = self.still_there(qp, answer, answer.payload);
+  if (there) std::memcpy(answer.data, reinterpret_cast<const std::byte*>(answer.remote_address), answer.payload);
+  self.data_read(qp, answer, there);
+}
+
+Packet& AnswerSender::make_atomic_response(const SimQp& qp, const Packet& atomic) {
+  Packet& answer =
+      make(qp, Packet::Kind::atomic_response, atomic.sequence, static_cast<std::uint32_t>(kAtomicOperand.value));
+  answer.wire_bytes += static_cast<std::uint32_t>(kAeth.value);  // AtomicAckETH is the 8 bytes of the result
+  return answer;
+}
+
+void AnswerSender::data_read(SimQp& qp, Packet& answer, bool there) {
+  const bool fails = !there && answer.generation == qp.generation && receiving(qp);
+  if (!there) answer.kind = Packet::Kind::nak_access;
+  answer.reads_left = 0;
+  send_ready(qp);
+  if (fails) qp.nic->fail_qp(qp);
+}
+
+}  // namespace verbscope::sim

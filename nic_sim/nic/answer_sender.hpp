@@ -1,0 +1,60 @@
+// Sends what the responder answers: acknowledgements, the data of READs, the results of atomics. All of a QP leave in
+// the order of the requests, so one whose data are still being read holds up those behind it.
+#pragma once
+
+#include <cstdint>
+
+#include "nic_sim/link/fabric.hpp"
+#include "nic_sim/link/packet.hpp"
+#include "nic_sim/link/packet_pool.hpp"
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/objects.hpp"
+
+namespace verbscope::sim {
+
+class AnswerSender {
+ public:
+  // `node`: of the NIC, the answers' source.
+  AnswerSender(PcieBus& bus, Fabric& fabric, PacketPool& packets, NicCounts& counts, const MemoryRegions& regions,
+               std::uint32_t node)
+      : bus_(bus), fabric_(fabric), packets_(packets), counts_(counts), regions_(regions), node_(node) {}
+  AnswerSender(const AnswerSender&) = delete;
+  AnswerSender& operator=(const AnswerSender&) = delete;
+
+  // An acknowledgement of either kind of everything up to `sequence`.
+  void acknowledge(SimQp& qp, Packet::Kind kind, std::uint32_t sequence);
+
+  // Packet `number` of the response to a READ; its data are read first. `repeats`: the READ was answered before. Yields
+  // whether it is the last.
+  bool respond(SimQp& qp, const Packet& read, std::uint32_t number, bool repeats);
+
+  // The response to an atomic; the caller puts the 8 bytes of the result into its data.
+  Packet& make_atomic_response(const SimQp& qp, const Packet& atomic);
+
+  // Puts an answer behind those of the QP that have not left. It waits there while its reads_left is not 0.
+  void send(SimQp& qp, Packet& answer);
+
+  // Whether the region that the request of `answer` named has not been deregistered meanwhile.
+  bool still_there(const SimQp& qp, const Packet& answer, std::uint64_t bytes) const {
+    return regions_.grants(*qp.pd, answer.rkey, answer.remote_address, bytes, 0);
+  }
+  // The data of `answer` are in it, and it may leave. Not `there`: their region has gone; the answer refuses, and the
+  // QP fails.
+  void data_read(SimQp& qp, Packet& answer, bool there);
+
+ private:
+  static void response_read(void* qp, std::uint64_t packet);
+  Packet& make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload);
+  void send_ready(SimQp& qp);
+
+  PcieBus& bus_;
+  Fabric& fabric_;
+  PacketPool& packets_;
+  NicCounts& counts_;
+  const MemoryRegions& regions_;
+  std::uint32_t node_;
+};
+
+}  // namespace verbscope::sim

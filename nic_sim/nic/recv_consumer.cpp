@@ -1,0 +1,135 @@
+#include "nic_sim/nic/recv_consumer.hpp"
+
+#include <endian.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "nic_sim/device/addresses.hpp"
+#include "verbs/sge_walk.hpp"
+#include "wire/packet.hpp"
+
+namespace verbscope::sim {
+namespace {
+
+// InfiniBand Architecture Specification 1.3, volume 1, section 8.3: version, payload length, next header (0x1B: BTH
+// follows), hop limit, and the two addresses.
+std::array<std::byte, 40> grh_of(const Packet& packet) {
+  ibv_grh grh{};
+  grh.version_tclass_flow = htobe32(6u << 28);
+  grh.paylen = htobe16(static_cast<std::uint16_t>(packet.wire_bytes - (kLrh + kGrh + kVcrc).value));
+  grh.next_hdr = 0x1b;
+  grh.hop_limit = 64;
+  const auto port = static_cast<std::uint8_t>(packet.port + 1);
+  grh.sgid = gid_of(packet.source_node, port);
+  grh.dgid = gid_of(packet.target_node, port);
+  return std::bit_cast<std::array<std::byte, 40>>(grh);
+}
+
+}  // namespace
+
+// A RECV of a shared queue is copied: its place is free again.
+void RecvConsumer::take(SimQp& qp, const Packet& packet) {
+  RecvQueue& queue = qp.recv_queue();
+  ResponderState& state = qp.responder;
+  state.has_recv = true;
+  state.recv = queue.at(queue.used);
+  state.recv_index = queue.used;
+  state.recv_sges = queue.sges_of(queue.used);
+  if (qp.srq != nullptr) {
+    qp.srq_sges.assign(state.recv_sges, state.recv_sges + state.recv.sges);
+    state.recv_sges = qp.srq_sges.data();
+  }
+  ++queue.used;
+  if (!packet.last) fetcher_.fetch(qp);  // another message may need the next before this one is complete
+}
+
+ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
+  const std::uint64_t begin = qp.responder.offset + grh_room(qp);
+  if (begin + packet.payload > qp.responder.recv.length) return IBV_WC_LOC_LEN_ERR;
+  const bool by_cqe = inline_receive(qp, packet);
+  if (by_cqe && packet.payload > 0) ++counts_.inline_receives;
+  if (qp.transport == Transport::ud && packet.has_grh) {
+    const auto grh = grh_of(packet);
+    if (const ibv_wc_status status = scatter(qp, 0, grh, false); status != IBV_WC_SUCCESS) return status;
+  }
+  return scatter(qp, begin, {packet.data, packet.payload}, by_cqe);
+}
+
+// Writes `data` to the RECV in use, from its byte `begin` on.
+ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data, bool by_cqe) {
+  const bool granted =
+      walk_sges({qp.responder.recv_sges, qp.responder.recv.sges}, begin, data.size(),
+                [this, &qp, &data, by_cqe](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                  if (!regions_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
+                  if (by_cqe) {
+                    std::memcpy(reinterpret_cast<std::byte*>(address), data.data(), bytes);
+                  } else {
+                    write(address, data.first(bytes), lkey);
+                  }
+                  data = data.subspan(bytes);
+                  return true;
+                });
+  return granted ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
+}
+
+void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey) {
+  if (payload_.under_way() == 0) {
+    std::memcpy(reinterpret_cast<std::byte*>(address), data.data(), data.size());
+    bus_.dma_write(address, data.size());
+  } else {  // not before the WRITEs that came before it
+    Packet& write = packets_.take(static_cast<std::uint32_t>(data.size()));
+    std::memcpy(write.data, data.data(), data.size());
+    write.rkey = lkey;
+    payload_.write(address, write);
+  }
+}
+
+void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status status) {
+  ResponderState& state = qp.responder;
+  unsigned flags = packet.has_immediate ? IBV_WC_WITH_IMM : 0;
+  if (qp.transport == Transport::ud && packet.has_grh) flags |= IBV_WC_GRH;
+  const bool by_write = packet.verb == Verb::write;
+  state.has_recv = false;
+  cqes_.complete(qp.recv_completions(), Completion{.visible = {},
+                                                   .wr_id = state.recv.wr_id,
+                                                   .qp = &qp,
+                                                   .index = state.recv_index,
+                                                   .status = status,
+                                                   .opcode = by_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+                                                   .bytes = state.offset + grh_room(qp),
+                                                   .immediate = packet.immediate,
+                                                   .source_qp = packet.source_qp,
+                                                   .source_lid = lid_of(packet.source_node),
+                                                   .flags = flags,
+                                                   .of_send = false,
+                                                   .solicited = packet.solicited});
+  fetcher_.fetch(qp);
+}
+
+void RecvConsumer::complete_flushed(SimQp& qp, std::uint64_t wr_id, std::uint64_t index) {
+  cqes_.complete(qp.recv_completions(), Completion{.visible = {},
+                                                   .wr_id = wr_id,
+                                                   .qp = &qp,
+                                                   .index = index,
+                                                   .status = IBV_WC_WR_FLUSH_ERR,
+                                                   .opcode = IBV_WC_RECV,
+                                                   .bytes = 0,
+                                                   .immediate = 0,
+                                                   .source_qp = 0,
+                                                   .source_lid = 0,
+                                                   .flags = 0,
+                                                   .of_send = false});
+}
+
+void RecvConsumer::flush(SimQp& qp) {
+  RecvQueue& queue = qp.recv;
+  ResponderState& state = qp.responder;
+  if (state.has_recv) complete_flushed(qp, state.recv.wr_id, state.recv_index);
+  state.has_recv = false;
+  for (; queue.used < queue.posted; ++queue.used) complete_flushed(qp, queue.at(queue.used).wr_id, queue.used);
+  queue.fetched = queue.fetching = queue.posted;
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,68 @@
+// Uses RECVs: a message takes one, its bytes fill it, and it completes; those of a QP that has failed complete as
+// flushed.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "nic_sim/link/packet.hpp"
+#include "nic_sim/link/packet_pool.hpp"
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/cqe_writer.hpp"
+#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/payload_writer.hpp"
+#include "nic_sim/nic/recv_fetcher.hpp"
+
+namespace verbscope::sim {
+
+// Scatter-to-CQE: whether the payload comes in the CQE, in the place of a payload write.
+inline bool inline_receive(const SimQp& qp, const Packet& packet) {
+  return packet.verb == Verb::send && packet.first && packet.last && packet.payload <= qp.inline_recv;
+}
+
+class RecvConsumer {
+ public:
+  RecvConsumer(PcieBus& bus, PacketPool& packets, NicCounts& counts, const MemoryRegions& regions,
+               PayloadWriter& payload, CqeWriter& cqes, RecvFetcher& fetcher)
+      : bus_(bus),
+        packets_(packets),
+        counts_(counts),
+        regions_(regions),
+        payload_(payload),
+        cqes_(cqes),
+        fetcher_(fetcher) {}
+  RecvConsumer(const RecvConsumer&) = delete;
+  RecvConsumer& operator=(const RecvConsumer&) = delete;
+
+  // The next RECV is the present message's from now on. It must be fetched.
+  void take(SimQp& qp, const Packet& packet);
+
+  // Puts the payload of a SEND, and in front of it the GRH that a datagram has, into the RECV in use.
+  ibv_wc_status deliver(SimQp& qp, const Packet& packet);
+
+  // The message that `packet` is of has ended, and with it its RECV.
+  void complete(SimQp& qp, const Packet& packet, ibv_wc_status status);
+
+  // The RECV in use and all RECVs of the QP's own queue complete as flushed.
+  void flush(SimQp& qp);
+
+ private:
+  ibv_wc_status scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data, bool by_cqe);
+  void write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey);
+  void complete_flushed(SimQp& qp, std::uint64_t wr_id, std::uint64_t index);
+
+  PcieBus& bus_;
+  PacketPool& packets_;
+  NicCounts& counts_;
+  const MemoryRegions& regions_;
+  PayloadWriter& payload_;
+  CqeWriter& cqes_;
+  RecvFetcher& fetcher_;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,34 @@
+// Fetches RECVs ahead of use, from the queues of QPs and from shared ones.
+#pragma once
+
+#include <cstdint>
+
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/responder_units.hpp"
+#include "nic_sim/time/engine.hpp"
+
+namespace verbscope::sim {
+
+class RecvFetcher {
+ public:
+  // `group`: as many RECVs as one DMA read fetches. `units` are told of RECVs that have come.
+  RecvFetcher(PcieBus& bus, std::uint64_t group, ResponderUnits& units) : bus_(bus), group_(group), units_(units) {}
+  RecvFetcher(const RecvFetcher&) = delete;
+  RecvFetcher& operator=(const RecvFetcher&) = delete;
+
+  // RECVs were posted, or used: asks for more if there are fewer than two groups ahead.
+  void fetch(SimQp& qp);
+  void fetch(SimSrq& srq);
+
+ private:
+  static void recvs_fetched(void* qp, std::uint64_t count);
+  static void shared_recvs_fetched(void* srq, std::uint64_t count);
+  void fetch(RecvQueue& queue, Engine::Action fetched, void* owner, std::uint16_t generation);
+
+  PcieBus& bus_;
+  std::uint64_t group_;
+  ResponderUnits& units_;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,130 @@
+#include "nic_sim/nic/request_processor.hpp"
+
+#include "nic_sim/nic/nic.hpp"
+#include "verbs/sge_walk.hpp"
+
+namespace verbscope::sim {
+
+void RequestProcessor::take_up(SimQp& qp, Packet& packet) {
+  if (contexts_.at_hand(qp.responder_context)) return begin(qp, packet);
+  bus_.dma_read(0, qp.responder_context.bytes, &read_done, &qp, 0);
+}
+
+// The state of the QP, or the translations that were missing, have been read.
+void RequestProcessor::read_done(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
+  RequestProcessor& self = qp.nic->responder().processor;
+  ResponderUnit& unit = self.units_.of(qp);
+  self.units_.note_waited(unit);
+  self.begin(qp, unit.line.front());
+}
+
+void RequestProcessor::begin(SimQp& qp, Packet& packet) {
+  ResponderUnit& unit = units_.of(qp);
+  unit.generation = qp.generation;
+  const Verdict verdict = judge(qp, packet, regions_);
+  if (verdict == Verdict::wait_for_recv) {
+    unit.waits_for_recv = true;
+    ++counts_.recv_waits;
+    return;
+  }
+  if ((verdict == Verdict::take || verdict == Verdict::repeat) && !unit.translated) {
+    unit.translated = true;
+    if (const std::uint64_t missing = missing_translations(qp, packet); missing > 0) {
+      return bus_.dma_read(0, missing * kCacheLine.value, &read_done, &qp, 0);
+    }
+  }
+  // Requests of a QP take effect in order; only its atomics overlap, which their slots keep apart.
+  if (verdict == Verdict::take && qp.responder.atomics > 0 && !is_atomic(packet.verb)) {
+    unit.waits_for_atomic = true;
+    return;
+  }
+  work(qp, packet, service_time(qp, packet, verdict));
+}
+
+// How many translations the packet's payload needs that are not there, or the whole response to a READ.
+std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& packet) {
+  if (packet.verb != Verb::send) {
+    const bool whole = packet.verb != Verb::write;
+    return regions_.missing_translations(packet.rkey, packet.remote_address + packet.offset,
+                                         whole ? packet.length : packet.payload);
+  }
+  const ResponderState& state = qp.responder;
+  RecvQueue& queue = qp.recv_queue();
+  const RecvWqe& recv = state.has_recv ? state.recv : queue.at(queue.used);
+  const ibv_sge* sges = state.has_recv ? state.recv_sges : queue.sges_of(queue.used);
+  const std::uint64_t begin = (packet.first ? 0 : state.offset) + grh_room(qp);
+  std::uint64_t missing = 0;
+  if (begin + packet.payload > recv.length) return 0;  // too long: nothing will be written
+  walk_sges({sges, recv.sges}, begin, packet.payload,
+            [this, &missing](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+              missing += regions_.missing_translations(lkey, address, bytes);
+              return true;
+            });
+  return missing;
+}
+
+Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const {
+  if (verdict != Verdict::take && verdict != Verdict::repeat) return profile_.receive_packet;
+  if (is_atomic(packet.verb)) return profile_.receive_packet + profile_.receive_dma * 2 + profile_.atomic_packet;
+  const bool reads = packet.verb == Verb::read && packet.length > 0;
+  const bool writes = packet.payload > 0 && !inline_receive(qp, packet);
+  const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
+  return profile_.receive_packet + profile_.receive_dma * ((reads || writes ? 1 : 0) + (completes ? 1 : 0));
+}
+
+// The unit works on the packet in front for `time`, from now on.
+void RequestProcessor::work(SimQp& qp, Packet& packet, Picos time) {
+  units_.of(qp).time.busy += time;
+  engine_.schedule(engine_.now() + time, &time_is_over, &qp, as_argument(packet));
+}
+
+void RequestProcessor::time_is_over(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  RequestProcessor& self = qp.nic->responder().processor;
+  ResponderUnit& unit = self.units_.of(qp);
+  const bool wanted = receiving(qp) && unit.generation == qp.generation;
+  if (!wanted || self.execute(qp, as_packet(argument))) self.units_.front_is_done(unit);
+}
+
+// False: the packet stays in front, for more responses, for a RECV or for a slot.
+bool RequestProcessor::execute(SimQp& qp, Packet& packet) {
+  ResponderUnit& unit = units_.of(qp);
+  if (unit.responses > 0) return respond(qp, packet);
+  const Verdict verdict = judge(qp, packet, regions_);
+  unit.repeats = verdict == Verdict::repeat;
+  switch (verdict) {
+    case Verdict::wait_for_recv:  // another QP took the shared queue's last RECV meanwhile
+      unit.waits_for_recv = true;
+      unit.waiting_since = engine_.now();
+      return false;
+    case Verdict::take:
+      if (!executor_.take(qp, packet)) return false;
+      return packet.verb != Verb::read || respond(qp, packet);
+    case Verdict::repeat:
+      return respond(qp, packet);
+    case Verdict::drop:
+    case Verdict::duplicate:
+    case Verdict::gap:
+    case Verdict::invalid:
+    case Verdict::no_access:
+    case Verdict::no_recv:
+      break;
+  }
+  executor_.refuse(qp, packet, verdict);
+  return true;
+}
+
+// Makes the next packet of the response to the READ in front. False when more are to come: the unit works on.
+bool RequestProcessor::respond(SimQp& qp, Packet& packet) {
+  ResponderUnit& unit = units_.of(qp);
+  if (answers_.respond(qp, packet, unit.responses, unit.repeats)) {
+    unit.responses = 0;
+    return true;
+  }
+  ++unit.responses;
+  work(qp, packet, profile_.next_packet);
+  return false;
+}
+
+}  // namespace verbscope::sim
