@@ -28,8 +28,6 @@
 
 namespace verbscope {
 
-constexpr int kExchangePort = 18515;  // perftest's
-
 // A connection to a peer whose handshake is over.
 class Channel {
  public:

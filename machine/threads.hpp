@@ -36,7 +36,6 @@ class PinnedThread {
   ~PinnedThread() = default;  // asks the body to stop and waits for it; what it threw is lost
 
   int core() const { return core_; }
-  void request_stop() { thread_.request_stop(); }
   // Waits for the end of the body and rethrows what it threw.
   void join();
 

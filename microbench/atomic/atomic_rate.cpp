@@ -55,7 +55,7 @@ class AtomicRate final : public Benchmark {
     return {.verb = atomics_.verb,
             .driver = Side::client,
             .counted = Side::client,
-            .window = atomics_.most_outstanding,
+            .most_outstanding = atomics_.most_outstanding,
             .label = atomics_.verb == Verb::fetch_add ? "fetch-and-adds in" : "compare-and-swaps in"};
   }
 

@@ -44,7 +44,7 @@ struct Options {
   std::string ib_port = "all";
   int gid_index = -1;
   std::optional<std::uint32_t> mtu;  // bytes
-  std::uint32_t port = 18515;
+  std::uint32_t port = 18515;        // perftest's
   std::optional<Picos> timeout;
   std::string secret;
   std::string cores;

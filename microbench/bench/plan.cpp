@@ -28,7 +28,7 @@ std::uint32_t largest_divisor(std::uint64_t of, std::uint32_t at_most) {
   return 1;
 }
 
-// What the options alone do not show: they depend on the benchmark's verb and window.
+// Refuses what the options alone do not show: it depends on the benchmark's verb and on what may be outstanding.
 void check_operation(const Operation& op) {
   if (find_wqe_layout(NicFamily::mlx5, op.verb, op.transport) == nullptr) {
     fail_usage("--connection {}: it has no {}", to_string(op.transport), to_string(op.verb));
@@ -37,13 +37,13 @@ void check_operation(const Operation& op) {
     fail_usage("--header_only: a {} has no receiver for the immediate", to_string(op.verb));
   }
   if (op.post_list > op.outstanding()) {
-    fail_usage("--post_list {} is more than --window {} lets be outstanding", op.post_list, op.window);
+    fail_usage("--post_list {} is more than --window {} lets be outstanding", op.post_list, op.most_outstanding);
   }
   if (op.signal_every + op.post_list > op.outstanding() + 1) {
     fail_usage(
         "--cq_mod {} with --post_list {} can wait for ever on a --window of {}: cq_mod + post_list may be at most "
         "window + 1",
-        op.signal_every, op.post_list, op.window);
+        op.signal_every, op.post_list, op.most_outstanding);
   }
   if (op.inline_recv > 0 && op.transport == Transport::ud) {
     fail_usage("--inline_recv {}: UD has no inline receive, only RC and UC have", op.inline_recv);
@@ -61,7 +61,7 @@ Operation plan_operation(const Options& o, const Traffic& traffic, std::optional
   op.inline_limit = o.header_only ? 0 : o.inline_size;
   op.post_list = o.post_list;
   op.tx_depth = o.tx_depth;
-  op.window = traffic.window;
+  op.most_outstanding = traffic.most_outstanding;
   op.signal_every = o.cq_mod ? *o.cq_mod : default_signal_every(o.post_list, op.outstanding(), goal);
   op.rx_depth = o.rx_depth;
   op.recv_list = traffic.recv_list;

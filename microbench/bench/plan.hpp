@@ -25,7 +25,7 @@ struct Operation {
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
   std::uint32_t tx_depth = 128;
-  std::uint32_t window = 0;  // operations outstanding per QP; 0: as many as the queue holds
+  std::uint32_t most_outstanding = 0;  // operations of a QP at a time; 0: as many as the queue holds
   std::uint32_t rx_depth = 512;
   std::uint32_t recv_list = 0;     // RECVs per post; 0: recv_list(rx_depth)
   bool shared_recv_queue = false;  // one a thread
@@ -37,7 +37,9 @@ struct Operation {
   std::uint64_t seed = 1;
 
   bool reliable() const { return transport == Transport::rc && !datagrams_beside; }
-  std::uint32_t outstanding() const { return window == 0 || window > tx_depth ? tx_depth : window; }
+  std::uint32_t outstanding() const {
+    return most_outstanding == 0 || most_outstanding > tx_depth ? tx_depth : most_outstanding;
+  }
 };
 
 // QPs that each thread of each client has of its own, instead of sharing those of the server's threads.
@@ -49,12 +51,12 @@ struct ClientQps {
 // What a benchmark does with the two sides, decided by its options.
 struct Traffic {
   Verb verb = Verb::send;
-  Side driver = Side::server;       // posts the operations
-  Side counted = Side::server;      // whose threads' windows make the rate
-  std::uint32_t window = 0;         // as in Operation
-  std::uint32_t recv_list = 0;      // as in Operation
-  bool shared_recv_queue = false;   // as in Operation
-  std::string label = "SENDs out";  // for the console
+  Side driver = Side::server;          // posts the operations
+  Side counted = Side::server;         // whose threads' windows make the rate
+  std::uint32_t most_outstanding = 0;  // as in Operation
+  std::uint32_t recv_list = 0;         // as in Operation
+  bool shared_recv_queue = false;      // as in Operation
+  std::string label = "SENDs out";     // for the console
   std::optional<ClientQps> client_qps{};
   bool datagrams_beside = false;   // messages go over UD, too, whatever the transport of the run
   bool clients_may_leave = false;  // a client that dies is counted, and the others go on

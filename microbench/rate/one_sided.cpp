@@ -54,7 +54,7 @@ Traffic OneSided::traffic() const {
   traffic.verb = verb_;
   traffic.driver = traffic.counted = driver_;
   if (verb_ == Verb::send) traffic.counted = Side::server;  // inbound SENDs count where they are received
-  traffic.window = outstanding_;
+  traffic.most_outstanding = outstanding_;
   traffic.label = verb_name(verb_) + (driver_ == Side::server ? " out" : " in");
   return traffic;
 }

@@ -7,10 +7,10 @@
 #include "common/environment.hpp"
 #include "common/error.hpp"
 #include "machine/threads.hpp"
-#include "microbench/run/device_facts.hpp"
 #include "microbench/run/host_counters.hpp"
 #include "microbench/run/host_steps.hpp"
 #include "microbench/run/ports.hpp"
+#include "microbench/run/prediction.hpp"
 #include "verbs/host_provider.hpp"
 #include "verbs/null/provider.hpp"
 

@@ -74,8 +74,7 @@ class Role {
   ThreadTally& tally(std::size_t thread) { return tallies_[thread]; }
 
   // While threads run (conductor).
-  bool active_ended() const;  // every thread that drives traffic has ended
-  bool all_ended() const;
+  bool active_ended() const;    // every thread that drives traffic has ended
   bool windows_opened() const;  // every thread that counts has noted where its window begins; ends
   bool windows_closed() const;
   bool counts() const;  // whether any thread does

@@ -14,11 +14,6 @@ bool Role::active_ended() const {
   return true;
 }
 
-bool Role::all_ended() const {
-  return std::ranges::all_of(tallies_,
-                             [](const ThreadTally& tally) { return tally.ended.load(std::memory_order_acquire); });
-}
-
 bool Role::windows_opened() const {
   for (std::size_t t = 0; t < workloads_.size(); ++t) {
     if (workloads_[t]->counts() && !tallies_[t].window_opened.load(std::memory_order_acquire)) return false;

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "common/error.hpp"
-#include "microbench/run/device_facts.hpp"
 #include "microbench/run/ports.hpp"
+#include "microbench/run/prediction.hpp"
 #include "microbench/run/role.hpp"
 #include "microbench/run/sim_usage.hpp"
 #include "nic_sim/cluster.hpp"

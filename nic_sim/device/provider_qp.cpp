@@ -2,18 +2,16 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <utility>
 
 #include "nic_sim/device/provider.hpp"
 #include "nic_sim/device/provider_limits.hpp"
 #include "nic_sim/nic/send_layout.hpp"
+#include "verbs/endpoint.hpp"
 #include "verbs/qp_states.hpp"
 
 namespace verbscope::sim {
 namespace {
-
-std::uint32_t mtu_bytes(ibv_mtu code) {
-  return 128u << code;
-}
 
 Transport transport_of(ibv_qp_type type) {
   return type == IBV_QPT_RC ? Transport::rc : type == IBV_QPT_UC ? Transport::uc : Transport::ud;
@@ -109,7 +107,7 @@ bool SimProvider::acceptable(const ibv_qp_attr& attr, int mask) const {
   if (given(IBV_QP_PORT) && (attr.port_num < 1 || attr.port_num > profile.wire.ports)) return false;
   if (given(IBV_QP_AV) && !resolve(attr.ah_attr, &node)) return false;
   if (given(IBV_QP_PATH_MTU) && (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096 ||
-                                 mtu_bytes(attr.path_mtu) > profile.wire.mtu.value)) {
+                                 std::cmp_greater(mtu_bytes(attr.path_mtu), profile.wire.mtu.value))) {
     return false;
   }
   if (given(IBV_QP_MAX_QP_RD_ATOMIC) && attr.max_rd_atomic > kMostReads) return false;
@@ -136,7 +134,7 @@ int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
     qp.attributes.ah_attr = attr->ah_attr;
   }
   if ((mask & IBV_QP_PATH_MTU) != 0) {
-    qp.path_mtu = mtu_bytes(attr->path_mtu);
+    qp.path_mtu = static_cast<std::uint32_t>(mtu_bytes(attr->path_mtu));
     qp.attributes.path_mtu = attr->path_mtu;
   }
   if ((mask & IBV_QP_SQ_PSN) != 0) {

@@ -65,7 +65,7 @@ class KvAtomic final : public Benchmark {
     return {.verb = Verb::fetch_add,
             .driver = Side::client,
             .counted = Side::client,
-            .window = kv_.outstanding.value(),
+            .most_outstanding = kv_.outstanding.value(),
             .label = "GETs and PUTs",
             .clients_may_leave = true};
   }

@@ -82,7 +82,7 @@ class Sequencer final : public Benchmark {
                              : Verb::write,
             .driver = Side::client,
             .counted = Side::client,
-            .window = atomic ? sequencer_.outstanding : 0,
+            .most_outstanding = atomic ? sequencer_.outstanding : 0,
             .label = "numbers",
             .client_qps = ClientQps{.connected = !spec, .datagram = !atomic},
             .clients_may_leave = true};

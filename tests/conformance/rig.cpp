@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "verbs/endpoint.hpp"
+
 namespace verbscope::conformance {
 
 Pair Rig::connect(ibv_qp_type type, const LinkOptions& options, const QpAsk& ask_a, const QpAsk& ask_b) {
@@ -165,7 +167,7 @@ std::vector<ibv_wc_status> statuses(const std::vector<ibv_wc>& completions) {
 }
 
 std::uint32_t mtu_of(const Side& side) {
-  return 128u << side.device().port_attributes().active_mtu;
+  return static_cast<std::uint32_t>(mtu_bytes(side.device().port_attributes().active_mtu));
 }
 
 }  // namespace verbscope::conformance

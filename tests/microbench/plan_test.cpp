@@ -203,14 +203,16 @@ TEST(MakePlan, RefusesAVerbThatTheTransportHasNot) {
 
 TEST(MakePlan, AWindowTakesThePlaceOfTheQueueDepth) {
   Options options;
-  EXPECT_EQ(make_plan(options, {}, {.window = 8}).operation.outstanding(), 8u);
-  EXPECT_EQ(make_plan(options, {}, {.window = 8}).operation.signal_every, 4u);  // half of what may be outstanding
-  EXPECT_EQ(make_plan(options, {}, {.window = 1000}).operation.outstanding(), 128u);
+  EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 8}).operation.outstanding(), 8u);
+  EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 8}).operation.signal_every,
+            4u);  // half of what may be outstanding
+  EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 1000}).operation.outstanding(), 128u);
   options.post_list = 16;
-  EXPECT_THAT(refusal(options, {}, {.window = 8}), HasSubstr("--post_list 16 is more than --window 8"));
+  EXPECT_THAT(refusal(options, {}, {.most_outstanding = 8}), HasSubstr("--post_list 16 is more than --window 8"));
   options.post_list = 4;
   options.cq_mod = 8;
-  EXPECT_THAT(refusal(options, {}, {.window = 8}), HasSubstr("--cq_mod 8 with --post_list 4 can wait for ever"));
+  EXPECT_THAT(refusal(options, {}, {.most_outstanding = 8}),
+              HasSubstr("--cq_mod 8 with --post_list 4 can wait for ever"));
 }
 
 TEST(MakePlan, RefusesWhatHasNoMeaningOneSided) {
