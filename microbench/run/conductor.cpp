@@ -28,26 +28,26 @@ bool tick(int fd) {
 
 }  // namespace
 
-Conductor::Conductor(Role& role, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout)
-    : role_(role),
+Conductor::Conductor(NodeRun& node, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout)
+    : node_(node),
       peers_(peers),
       cores_(std::move(cores)),
       timeout_(timeout),
       gone_(peers.size()),
-      ids_(role.threads()) {}
+      ids_(node.threads()) {}
 
 Conductor::~Conductor() {
   end_threads();
 }
 
 void Conductor::start() {
-  for (std::size_t t = 0; t < role_.threads(); ++t) {
+  for (std::size_t t = 0; t < node_.threads(); ++t) {
     threads_.emplace_back(cores_.at(t), [this, t](std::stop_token) {
       ids_[t].store(gettid(), std::memory_order_release);
       ids_[t].notify_one();
       HostNode node;
-      ThreadTally& tally = role_.tally(t);
-      role_.workload(t).run(node, control_, tally);
+      ThreadTally& tally = node_.tally(t);
+      node_.workload(t).run(node, control_, tally);
       tally.ended.store(true, std::memory_order_release);
     });
   }
@@ -70,7 +70,7 @@ void Conductor::end_threads() {
 }
 
 void Conductor::check_all(const Channel* awaited, bool silent) {
-  if (const std::string failure = role_.failure(); !failure.empty()) throw Error(failure);
+  if (const std::string failure = node_.failure(); !failure.empty()) throw Error(failure);
   for (Channel& peer : peers_) {
     if (&peer != awaited && !gone(peer)) check_peer(peer, silent);
   }
@@ -102,7 +102,7 @@ std::optional<Json> Conductor::hear(Channel& peer, const char* type) {
   try {
     return await(peer, type);
   } catch (const Error&) {
-    if (!role_.failure().empty() || !peer.peer_gone() || !let_go(peer)) throw;
+    if (!node_.failure().empty() || !peer.peer_gone() || !let_go(peer)) throw;
     return std::nullopt;
   }
 }
@@ -119,7 +119,7 @@ void Conductor::tell(Channel& peer, const char* type, const Json& body) {
 void Conductor::wait_until(const std::string& what, bool silent, const std::function<bool()>& done) {
   Picos moved_at = TscClock::now();
   Picos told_at = moved_at;
-  std::uint64_t seen = role_.completed();
+  std::uint64_t seen = node_.completed();
   while (!done()) {
     check_all(nullptr, silent);
     tick(-1);
@@ -127,11 +127,11 @@ void Conductor::wait_until(const std::string& what, bool silent, const std::func
       told_at = TscClock::now();
       each_second_();
     }
-    const std::uint64_t completed = role_.completed();
+    const std::uint64_t completed = node_.completed();
     if (completed != seen) {
       seen = completed;
       moved_at = TscClock::now();
-    } else if (role_.counts() && TscClock::now() - moved_at > timeout_) {
+    } else if (node_.counts() && TscClock::now() - moved_at > timeout_) {
       fail("no operation completed for {} s while waiting for {}", to_seconds(timeout_), what);
     }
   }
@@ -144,10 +144,10 @@ void Conductor::wait_for(Picos time, const std::string& what) {
 
 Json Conductor::await(Channel& peer, const char* type) {
   Picos moved_at = TscClock::now();
-  std::uint64_t seen = role_.completed();
+  std::uint64_t seen = node_.completed();
   while (!tick(peer.fd())) {
     check_all(&peer, false);
-    const std::uint64_t completed = role_.completed();
+    const std::uint64_t completed = node_.completed();
     if (completed != seen) {
       seen = completed;
       moved_at = TscClock::now();
@@ -158,17 +158,16 @@ Json Conductor::await(Channel& peer, const char* type) {
   return peer.receive(type, timeout_);
 }
 
-void Conductor::finish(std::uint64_t expected) {
+void Conductor::await_messages(std::uint64_t expected) {
   Picos moved_at = TscClock::now();
-  std::uint64_t seen = role_.received();
+  std::uint64_t seen = node_.received();
   while (seen < expected && TscClock::now() - moved_at < kQuiet) {
     check_all(nullptr, false);
     tick(-1);
-    if (role_.received() == seen) continue;
-    seen = role_.received();
+    if (node_.received() == seen) continue;
+    seen = node_.received();
     moved_at = TscClock::now();
   }
-  end_threads();
 }
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// Runs the threads of one role on this machine and waits, watching threads and peers, so that no wait outlasts a
+// Runs the threads of one node on this machine and waits, watching threads and peers, so that no wait outlasts a
 // failure.
 #pragma once
 
@@ -13,20 +13,20 @@
 
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
-#include "microbench/run/role.hpp"
+#include "microbench/run/node_run.hpp"
 
 namespace verbscope {
 
 class Conductor {
  public:
-  // Thread i of the role will be pinned to cores[i]. `peers` and `role` must outlive the conductor.
-  Conductor(Role& role, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout);
+  // Thread i of the node will be pinned to cores[i]. `peers` and `node` must outlive the conductor.
+  Conductor(NodeRun& node, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout);
   Conductor(const Conductor&) = delete;
   Conductor& operator=(const Conductor&) = delete;
   ~Conductor();  // ends the threads
 
   void start();
-  // Of the threads, as of gettid; after start.
+  // After start: the numbers of the threads, as gettid yields them.
   std::vector<int> thread_ids() const;
   void turn(Phase phase) { control_.phase.store(phase, std::memory_order_relaxed); }
 
@@ -34,8 +34,7 @@ class Conductor {
   // when a thread fails, a peer closes, or no operation completes for the timeout; threads that count nothing are not
   // expected to.
   void wait_until(const std::string& what, bool silent, const std::function<bool()>& done);
-  // What else is to be done each second of these waits: a sign of life for a peer that sees nothing move. Null:
-  // nothing.
+  // Sets an action for each second of these waits, a sign of life for a peer that sees nothing move; null: none.
   void each_second(std::function<void()> action) { each_second_ = std::move(action); }
   void wait_for(Picos time, const std::string& what);
   // From now on a peer may leave: it is passed over, while there are others.
@@ -43,21 +42,21 @@ class Conductor {
   std::size_t peers_left() const { return static_cast<std::size_t>(std::ranges::count(gone_, true)); }
   // The body of the next message of a peer; nothing when it has left.
   std::optional<Json> hear(Channel& peer, const char* type);
-  // The same of one that may not.
+  // The body of the next message of a peer that may not leave.
   Json await(Channel& peer, const char* type);
   void tell(Channel& peer, const char* type, const Json& body);
 
-  // Waits until `expected` messages have come, or none has come for a while; then ends the threads.
-  void finish(std::uint64_t expected);
+  // Waits until `expected` messages have come, or none has come for a while.
+  void await_messages(std::uint64_t expected);
+  void end_threads();
 
  private:
   void check_all(const Channel* awaited, bool silent);
   void check_peer(Channel& peer, bool silent);
   bool gone(const Channel& peer) const { return gone_[static_cast<std::size_t>(&peer - peers_.data())]; }
   bool let_go(const Channel& peer);
-  void end_threads();
 
-  Role& role_;
+  NodeRun& node_;
   std::vector<Channel>& peers_;
   std::vector<int> cores_;
   Picos timeout_;

@@ -2,21 +2,22 @@
 
 namespace verbscope {
 
-Collector make_collector(const Role& role, const Options& options, const Schedule& schedule, const DevicePorts& ports) {
+Collector make_collector(const NodeRun& node, const Options& options, const Schedule& schedule,
+                         const DevicePorts& ports) {
   const bool device = options.fabric == "verbs";
-  const CounterPlace place{.node = role.name(),
+  const CounterPlace place{.node = node.name(),
                            .device = device ? ports.device : "",
                            .ports = ports.ports,
                            // Not known when operations end it.
                            .window = schedule.iters ? Picos(0) : schedule.duration,
                            // The peer waits for so long.
                            .patience = schedule.timeout * 4 / 5};
-  return {role.name(), make_sources(parse_counters(options.counter_sources, "--counter_sources", device), place),
+  return {node.name(), make_sources(parse_counters(options.counter_sources, "--counter_sources", device), place),
           options.require_counters};
 }
 
-void take_counters(Collector& collector, Outcome& outcome) {
-  Collector::Collected collected = collector.collect(outcome.result.at("rate_mops").get<double>() * 1e6);
+void take_counters(Collector& collector, double rate_mops, Outcome& outcome) {
+  Collector::Collected collected = collector.collect(rate_mops * 1e6);
   outcome.counters = std::move(collected.reports);
   if (outcome.failure.empty()) outcome.failure = collected.failure;
 }

@@ -8,9 +8,9 @@
 #include "common/error.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/host_counters.hpp"
-#include "microbench/run/host_steps.hpp"
 #include "microbench/run/ports.hpp"
 #include "microbench/run/prediction.hpp"
+#include "microbench/run/tcp_link.hpp"
 #include "verbs/host_provider.hpp"
 #include "verbs/null/provider.hpp"
 
@@ -29,7 +29,7 @@ std::vector<int> usable_cores(const Options& options) {
   return cores.empty() ? allowed_cores() : cores;
 }
 
-RolePlace make_place(Provider& provider, const DevicePorts& ports, const Options& options) {
+NodePlace make_place(Provider& provider, const DevicePorts& ports, const Options& options) {
   return {&provider, ports.device, ports.ports, options.gid_index, options.mtu, true, options.fabric == "null"};
 }
 
@@ -41,7 +41,7 @@ FabricFacts host_facts(const Options& options, const DevicePorts& ports, std::si
   return facts;
 }
 
-// What both sides do with an error: the peer learns the reason.
+// Runs `body`; the peers learn the reason of an error.
 template <class Body>
 void telling_peers(std::vector<Channel>& peers, Body&& body) {
   try {
@@ -50,6 +50,15 @@ void telling_peers(std::vector<Channel>& peers, Body&& body) {
     for (Channel& peer : peers) peer.send_failure(error.what());
     throw;
   }
+}
+
+// The steps of this process's node, from the connection to its result.
+PointReports run_steps(const HostSide& side, Link& link, const Traffic& traffic, Outcome& outcome) {
+  PhaseMachine(side.node, link).run();
+  PointReports result = make_result(link.collect(outcome.failure), side.plan, traffic.counted, outcome.failure);
+  outcome.result = result_json(result);
+  take_counters(side.collector, result.own.rate_mops, outcome);
+  return result;
 }
 
 }  // namespace
@@ -64,34 +73,27 @@ Hello make_hello(const Benchmark& benchmark, const Options& options, const Optio
 Outcome run_server(const Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider) {
   const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
   const std::vector<int> cores = usable_cores(options);
-  const Plan plan = make_plan(options, host_facts(options, ports, cores.size()), benchmark.traffic());
+  const Traffic traffic = benchmark.traffic();
+  const Plan plan = make_plan(options, host_facts(options, ports, cores.size()), traffic);
   Outcome outcome;
   outcome.config = plan_json(plan);
-  const bool alone = options.fabric == "null";
-  Role role(benchmark, plan, Side::server, 0, make_place(provider, ports, options));
+  NodeRun node(benchmark, plan, Side::server, 0, make_place(provider, ports, options));
   std::vector<Channel> peers;
-  if (!alone) {
+  if (options.fabric != "null") {
     ExchangeServer exchange(static_cast<int>(options.port), make_hello(benchmark, options, table));
     fmt::print("listening on port {}\n", exchange.port());
     std::fflush(stdout);
     peers = exchange.accept(static_cast<int>(plan.topology.clients), plan.schedule.timeout);
   }
+  PointReports result;
   telling_peers(peers, [&] {
-    if (alone) {
-      role.connect_alone();
-    } else {
-      std::vector<Json> theirs;
-      for (Channel& peer : peers) theirs.push_back(peer.receive("endpoints", plan.schedule.timeout));
-      for (Channel& peer : peers) peer.send("endpoints", role.endpoints(), plan.schedule.timeout);
-      role.connect(theirs);
-    }
-    Collector collector = make_collector(role, options, plan.schedule, ports);
-    run_server_steps({role, plan, peers, cores, collector}, benchmark.traffic().clients_may_leave, outcome);
-    take_counters(collector, outcome);
+    Collector collector = make_collector(node, options, plan.schedule, ports);
+    const HostSide side{node, plan, peers, cores, collector};
+    result = run_steps(side, *make_server_link(side, traffic.clients_may_leave), traffic, outcome);
   });
-  outcome.environment["server"] = role.describe();
-  outcome.config["mtu"] = role.mtu();
-  outcome.prediction = predict_for_device(benchmark, plan, role, outcome.result, outcome.no_prediction);
+  outcome.environment["server"] = node.describe();
+  outcome.config["mtu"] = node.mtu();
+  predict_for_device(benchmark, plan, node, result.own, outcome);
   benchmark.finish(outcome);
   return outcome;
 }
@@ -100,27 +102,26 @@ Outcome run_client(const Benchmark& benchmark, const Options& given, const Optio
   const DevicePorts ports = choose_ports(provider, given.ib_dev, parse_ib_port(given.ib_port));
   const std::vector<int> cores = usable_cores(given);
   Options options = given;
-  FabricFacts facts = host_facts(options, ports, cores.size());
+  const FabricFacts facts = host_facts(options, ports, cores.size());
+  const Traffic traffic = benchmark.traffic();
   // Refuses before anybody is troubled; the number of clients is the server's to say.
-  const Picos timeout = make_plan(options, facts, benchmark.traffic()).schedule.timeout;
+  const Picos timeout = make_plan(options, facts, traffic).schedule.timeout;
   std::vector<Channel> peers;
   peers.push_back(
       connect_exchange(options.host, static_cast<int>(options.port), make_hello(benchmark, options, table), timeout));
-  Channel& server = peers.front();
+  const Channel& server = peers.front();
   options.clients = static_cast<std::uint32_t>(server.clients());
   Outcome outcome;
   telling_peers(peers, [&] {
-    const Plan plan = make_plan(options, facts, benchmark.traffic());
+    const Plan plan = make_plan(options, facts, traffic);
     outcome.config = plan_json(plan);
-    Role role(benchmark, plan, Side::client, static_cast<std::uint32_t>(server.index()),
-              make_place(provider, ports, options));
-    server.send("endpoints", role.endpoints(), timeout);
-    role.connect({server.receive("endpoints", timeout)});
-    Collector collector = make_collector(role, options, plan.schedule, ports);
-    run_client_steps({role, plan, peers, cores, collector}, outcome);
-    take_counters(collector, outcome);
-    outcome.environment["client"] = role.describe();
-    outcome.config["mtu"] = role.mtu();
+    NodeRun node(benchmark, plan, Side::client, static_cast<std::uint32_t>(server.index()),
+                 make_place(provider, ports, options));
+    Collector collector = make_collector(node, options, plan.schedule, ports);
+    const HostSide side{node, plan, peers, cores, collector};
+    run_steps(side, *make_client_link(side), traffic, outcome);
+    outcome.environment["client"] = node.describe();
+    outcome.config["mtu"] = node.mtu();
   });
   return outcome;
 }

@@ -1,44 +1,39 @@
-// The measured window of one side on a host: what its counters, the clock, the CPU time of the process and its threads'
-// armings say when it begins and when it ends.
+// The measured window of one node on a host: from its begin to its end the clock, the CPU time of the process, its
+// threads' armings and the counters of its collector are read.
 #pragma once
 
 #include "common/clock.hpp"
-#include "microbench/run/outcome.hpp"
-#include "microbench/run/role.hpp"
+#include "counters/collector.hpp"
+#include "microbench/run/node_run.hpp"
 
 namespace verbscope {
 
 class HostWindow {
  public:
-  HostWindow(const Role& role, Collector& collector) : role_(role), collector_(collector) {}
+  HostWindow(const NodeRun& node, Collector& collector) : node_(node), collector_(collector) {}
 
   void begin() {
     collector_.begin_window();
     begin_ = TscClock::now();
-    cpu_ = process_cpu();
-    armed_ = role_.armed();
+    use_.cpu = process_cpu();
+    use_.armed = node_.armed();
   }
 
   void end() {
-    time_ = TscClock::now() - begin_;
-    cpu_ = process_cpu() - cpu_;
-    armed_ = role_.armed() - armed_;
+    use_.time = TscClock::now() - begin_;
+    use_.cpu = process_cpu() - use_.cpu;
+    use_.armed = node_.armed() - use_.armed;
     collector_.end_window();
   }
 
   // After the end.
-  Picos time() const { return time_; }
-  void put_use(Json& result) const {
-    result["cpu"] = cpu_json(cpu_, time_);
-    if (role_.plan().operation.events) result["cq_armings"] = armed_;
-  }
+  const WindowUse& use() const { return use_; }
 
  private:
-  const Role& role_;
+  const NodeRun& node_;
   Collector& collector_;
-  Picos begin_{0}, time_{0};
-  CpuSeconds cpu_;
-  std::uint64_t armed_ = 0;
+  Picos begin_{0};
+  WindowUse use_;
 };
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// Which device and which of its ports a run uses.
+// The choice of the device and of those of its ports that a run uses.
 #pragma once
 
 #include <string>

@@ -7,31 +7,31 @@
 
 namespace verbscope {
 
-Json predict_json(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, int ports, const Json& result,
-                  std::string& why_not) {
+void predict_point(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, const NodeReport& own,
+                   Outcome& outcome) {
   try {
-    Prediction prediction = benchmark.predict_run(wire, plan.operation, ports, result);
-    const double ops = result.value("window_ops", 0.0);
-    if (ops > 0 && result.contains("cq_armings")) {
-      prediction = with_completion_events(prediction, result.at("cq_armings").get<double>() / ops);
+    const int ports = static_cast<int>(plan.topology.ports);
+    Prediction prediction = benchmark.predict_run(wire, plan.operation, ports, outcome.result);
+    if (own.window_ops > 0 && own.cq_armings) {
+      const double armings = static_cast<double>(*own.cq_armings) / static_cast<double>(own.window_ops);
+      prediction = with_completion_events(prediction, armings);
     }
-    return to_json(prediction);
+    outcome.prediction = to_json(prediction);
   } catch (const Error& error) {
-    why_not = error.what();
-    return {};
+    outcome.no_prediction = error.what();
   }
 }
 
-Json predict_for_device(const Benchmark& benchmark, const Plan& plan, const Role& role, const Json& result,
-                        std::string& why_not) {
-  const int ports = static_cast<int>(plan.topology.ports);
-  const DeviceFacts facts = read_device_facts("/sys", role.device().name(), role.device().port(), ports, role.mtu(),
-                                              plan.operation.inline_limit);
-  if (!facts.wire) {
-    why_not = facts.why_not;
-    return {};
+void predict_for_device(const Benchmark& benchmark, const Plan& plan, const NodeRun& node, const NodeReport& own,
+                        Outcome& outcome) {
+  const DeviceFacts facts =
+      read_device_facts("/sys", node.device().name(), node.device().port(), static_cast<int>(plan.topology.ports),
+                        node.mtu(), plan.operation.inline_limit);
+  if (facts.wire) {
+    predict_point(benchmark, plan, *facts.wire, own, outcome);
+  } else {
+    outcome.no_prediction = facts.why_not;
   }
-  return predict_json(benchmark, plan, *facts.wire, ports, result, why_not);
 }
 
 }  // namespace verbscope

@@ -1,20 +1,19 @@
 // The closed-form model's answer for a point that has run.
 #pragma once
 
-#include <string>
-
 #include "microbench/bench/benchmark.hpp"
-#include "microbench/run/role.hpp"
+#include "microbench/run/node_run.hpp"
+#include "microbench/run/outcome.hpp"
 
 namespace verbscope {
 
-// The prediction for the role's device as JSON; null, with the reason in `why_not`, when it cannot be modelled.
-Json predict_for_device(const Benchmark& benchmark, const Plan& plan, const Role& role, const Json& result,
-                        std::string& why_not);
+// Puts the prediction for hardware with these facts into the outcome of a run whose result is there and whose server
+// reports `own`; or the reason, when the model refuses the operation.
+void predict_point(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, const NodeReport& own,
+                   Outcome& outcome);
 
-// The prediction as JSON, after the run that gave `result`; null, with the reason in `why_not`, when the model refuses
-// the operation.
-Json predict_json(const Benchmark& benchmark, const Plan& plan, const ClusterWire& wire, int ports, const Json& result,
-                  std::string& why_not);
+// Puts the prediction for the adapter that `node` ran on into the outcome; or the reason, when it cannot be modelled.
+void predict_for_device(const Benchmark& benchmark, const Plan& plan, const NodeRun& node, const NodeReport& own,
+                        Outcome& outcome);
 
 }  // namespace verbscope

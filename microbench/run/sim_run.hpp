@@ -1,4 +1,4 @@
-// The driver for a simulated cluster: one process, every role, virtual time; endpoints cross in memory.
+// The driver for a simulated cluster: one process runs every node, in virtual time (memory_link.hpp).
 #pragma once
 
 #include "microbench/bench/benchmark.hpp"

@@ -7,8 +7,8 @@
 
 namespace verbscope {
 
-// What was in use between `begin` and `end`, in picoseconds, beside how many there are of what is several
-// (docs/records.md lists the keys). Of several units, ports, slots and threads the sum, and the busiest one alone.
+// The time that each part was in use between `begin` and `end`, in picoseconds (docs/records.md lists the keys). Where
+// there are several units, ports, slots or threads: how many, the sum of their times, and the busiest one alone.
 Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& profile);
 
 }  // namespace verbscope

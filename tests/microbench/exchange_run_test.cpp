@@ -159,8 +159,8 @@ class Deserter {
     const OptionSet set(line + " host");
     const SendBenchmark benchmark(true);
     const Plan plan = make_plan(set.options, FabricFacts{}, benchmark.traffic());
-    Role role(benchmark, plan, Side::client, 0, {&device, "null0", {1}, -1, {}, false});
-    channel_.send("endpoints", role.endpoints(), 10s);
+    NodeRun node(benchmark, plan, Side::client, 0, {&device, "null0", {1}, -1, {}, false});
+    channel_.send("endpoints", node.endpoints(), 10s);
     channel_.receive("endpoints", 10s);
     channel_.send("ready", Json::object(), 10s);
     channel_.receive("go", 10s);

@@ -7,7 +7,7 @@
 
 #include "common/error.hpp"
 #include "microbench/run/host_run.hpp"
-#include "microbench/run/role.hpp"
+#include "microbench/run/node_run.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "verbs/null/provider.hpp"
 
@@ -140,17 +140,17 @@ std::uint64_t allocations_of(const Benchmark& benchmark, const OptionSet& set) {
   FabricFacts facts;
   facts.alone = true;
   const Plan plan = make_plan(set.options, facts, benchmark.traffic());
-  Role role(benchmark, plan, Side::server, 0, {&provider, "null0", {1}, -1, {}, false, true});
-  role.connect_alone();
+  NodeRun run(benchmark, plan, Side::server, 0, {&provider, "null0", {1}, -1, {}, false, true});
+  run.connect_alone();
   HostNode node;
   RunControl control;
   control.phase = Phase::stop;
   control.quit = benchmark.traffic().driver == Side::client;
   allocations = 0;
   counting = true;
-  role.workload(0).run(node, control, role.tally(0));
+  run.workload(0).run(node, control, run.tally(0));
   counting = false;
-  EXPECT_GT(role.completed(), 0u);
+  EXPECT_GT(run.completed(), 0u);
   return allocations;
 }
 

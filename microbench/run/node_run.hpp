@@ -1,5 +1,5 @@
-// One side of a run on one node: its device, QPs and workloads, through the steps prepare, connect, run, finish.
-// It knows neither how endpoints cross nor what makes its threads run: that is the fabric's driver.
+// One node's part of a run: its device, QPs and workloads, through the steps prepare, connect, run, report. It knows
+// neither how endpoints cross nor what makes its threads run: that is the link's affair (phase_machine.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,60 +12,36 @@
 #include "common/json.hpp"
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/run/report.hpp"
 #include "verbs/endpoint.hpp"
 #include "verbs/gid.hpp"
 #include "verbs/resources.hpp"
 
 namespace verbscope {
 
-// Where a role lives.
-struct RolePlace {
+// The device that a node runs on.
+struct NodePlace {
   Provider* provider = nullptr;
   std::string device;                // its name
   std::vector<int> ports;            // in use, in order
   int gid_index = -1;                // -1 picks
   std::optional<std::uint32_t> mtu;  // bytes; at most what the port has
   bool huge_pages = true;
-  bool alone = false;  // on the null device, where the server is its own client
+  bool alone = false;  // the null device, where the server is its own client
 };
 
-// What a thread of a role did.
-struct ThreadResult {
-  std::uint64_t window_ops = 0;
-  Picos begin{0};
-  Picos window{0};
-  double rate_mops = 0;
-};
-
-// How many messages should have come to a side, and what became of them; what validation looked at.
-struct Delivery {
-  std::uint64_t expected = 0;
-  std::uint64_t received = 0;
-  std::uint64_t checked = 0;  // by --validate
-  std::uint64_t wrong = 0;    // refused by it
-
-  std::uint64_t lost() const { return expected > received ? expected - received : 0; }
-  Delivery& operator+=(const Delivery& other) {
-    expected += other.expected;
-    received += other.received;
-    checked += other.checked;
-    wrong += other.wrong;
-    return *this;
-  }
-};
-
-class Role {
+class NodeRun {
  public:
   // prepare: opens the ports in use, creates CQs and QPs. Throws Error.
-  Role(const Benchmark& benchmark, const Plan& plan, Side side, std::uint32_t client, const RolePlace& place);
+  NodeRun(const Benchmark& benchmark, const Plan& plan, Side side, std::uint32_t client, const NodePlace& place);
 
   // "server", "client0".
   const std::string& name() const { return name_; }
-  // What the other side must know: ports and QPs.
+  // Ports, QPs and the region, for the other side.
   Json endpoints() const;
   // connect: `peers` are the endpoints of the other side's nodes in order. QPs go to RTS, workloads are built.
   void connect(const std::vector<Json>& peers);
-  // The same without a peer: every partner is the QP itself (null device).
+  // Connects without a peer: every partner is the QP itself (null device).
   void connect_alone();
 
   std::size_t threads() const { return cqs_.size(); }
@@ -73,7 +49,7 @@ class Role {
   const Workload& workload(std::size_t thread) const { return *workloads_[thread]; }
   ThreadTally& tally(std::size_t thread) { return tallies_[thread]; }
 
-  // While threads run (conductor).
+  // While threads run.
   bool active_ended() const;    // every thread that drives traffic has ended
   bool windows_opened() const;  // every thread that counts has noted where its window begins; ends
   bool windows_closed() const;
@@ -84,15 +60,15 @@ class Role {
   // One line about the first thread that failed; empty while none has.
   std::string failure() const;
 
-  // After the run.
-  bool sends() const;
-  std::uint64_t sent_to(std::uint32_t node) const;
-  Delivery delivery(std::uint64_t expected) const;  // as the workloads say
-  ThreadResult thread_result(std::size_t thread) const;
-  Json results() const;  // of the benchmark, beside the rates
-
+  bool sends() const;                        // a thread drives traffic
   bool counted() const { return counted_; }  // this side's windows make the rate
-  const Plan& plan() const { return plan_; }
+
+  // After the run: the messages that this node has sent to `node` of the other side.
+  std::uint64_t sent_to(std::uint32_t node) const;
+  // After the threads have ended: their account of `window`. `expected` messages should have come; thread i had
+  // cores[i]. Sets `failure`, when it is empty, if this side's windows make the rate and a thread measured nothing.
+  NodeReport report(const WindowUse& window, std::uint64_t expected, const std::vector<int>& cores,
+                    std::string& failure) const;
 
   // For the record: device, ports and their addresses, path MTU, memory of the buffers.
   Json describe() const;
@@ -102,8 +78,8 @@ class Role {
  private:
   struct PeerNode;
 
-  void open_ports(const RolePlace& place);
-  void create_region(bool alone);
+  void open_ports(const NodePlace& place);
+  void create_region();
   void create_queues();
   QueueNeeds needs_of(const QpPlan& plan) const;
   void create_qp(const QpPlan& plan, Transport transport);
@@ -118,12 +94,16 @@ class Role {
   void build_workloads();
   void check_datagram_size(std::uint32_t mtu) const;
   std::string describe_end(std::size_t thread, const RunEnd& end) const;
+  ThreadReport thread_report(std::size_t thread, int core) const;
+  void judge_thread(std::size_t thread, const ThreadReport& report, std::string& failure) const;
+  Delivery delivery(std::uint64_t expected) const;
 
   const Benchmark& benchmark_;
   Plan plan_;
   Side side_;
   std::uint32_t node_;  // which client
   bool counted_;
+  bool alone_;
   std::string name_;
   bool huge_pages_;
   std::uint32_t mtu_ = 0;  // bytes: of the ports in use, then of the path

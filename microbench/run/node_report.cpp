@@ -1,38 +1,38 @@
-// What a role can say of its threads while they run and afterwards.
+// A node on its threads: how far they are while they run, and its report afterwards.
 #include <algorithm>
 #include <numeric>
 
 #include "common/error.hpp"
-#include "microbench/run/role.hpp"
+#include "microbench/run/node_run.hpp"
 
 namespace verbscope {
 
-bool Role::active_ended() const {
+bool NodeRun::active_ended() const {
   for (std::size_t t = 0; t < workloads_.size(); ++t) {
     if (workloads_[t]->active() && !tallies_[t].ended.load(std::memory_order_acquire)) return false;
   }
   return true;
 }
 
-bool Role::windows_opened() const {
+bool NodeRun::windows_opened() const {
   for (std::size_t t = 0; t < workloads_.size(); ++t) {
     if (workloads_[t]->counts() && !tallies_[t].window_opened.load(std::memory_order_acquire)) return false;
   }
   return true;
 }
 
-bool Role::windows_closed() const {
+bool NodeRun::windows_closed() const {
   for (std::size_t t = 0; t < workloads_.size(); ++t) {
     if (workloads_[t]->counts() && !tallies_[t].window_closed.load(std::memory_order_acquire)) return false;
   }
   return true;
 }
 
-bool Role::counts() const {
+bool NodeRun::counts() const {
   return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->counts(); });
 }
 
-std::uint64_t Role::received() const {
+std::uint64_t NodeRun::received() const {
   std::uint64_t sum = 0;
   for (std::size_t t = 0; t < workloads_.size(); ++t) {
     if (!workloads_[t]->active()) sum += tallies_[t].done_ops.load(std::memory_order_relaxed);
@@ -40,43 +40,29 @@ std::uint64_t Role::received() const {
   return sum;
 }
 
-std::uint64_t Role::completed() const {
+std::uint64_t NodeRun::completed() const {
   std::uint64_t sum = 0;
   for (const ThreadTally& tally : tallies_) sum += tally.done_ops.load(std::memory_order_relaxed);
   return sum;
 }
 
-std::uint64_t Role::armed() const {
+std::uint64_t NodeRun::armed() const {
   std::uint64_t sum = 0;
   for (const ThreadTally& tally : tallies_) sum += tally.armed.load(std::memory_order_relaxed);
   return sum;
 }
 
-bool Role::sends() const {
+bool NodeRun::sends() const {
   return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->active(); });
 }
 
-std::uint64_t Role::sent_to(std::uint32_t node) const {
+std::uint64_t NodeRun::sent_to(std::uint32_t node) const {
   std::uint64_t sum = 0;
   for (const auto& workload : workloads_) sum += workload->sent_to(node);
   return sum;
 }
 
-Delivery Role::delivery(std::uint64_t expected) const {
-  Delivery sum{expected, 0, 0, 0};
-  for (const auto& workload : workloads_) {
-    sum += {0, workload->received(), workload->checked(), workload->wrong()};
-  }
-  return sum;
-}
-
-Json Role::results() const {
-  std::vector<const Workload*> threads;
-  for (const auto& workload : workloads_) threads.push_back(workload.get());
-  return benchmark_.results(threads);
-}
-
-std::string Role::failure() const {
+std::string NodeRun::failure() const {
   for (std::size_t t = 0; t < tallies_.size(); ++t) {
     if (!tallies_[t].ended.load(std::memory_order_acquire)) continue;
     const EndKind kind = tallies_[t].end.kind;
@@ -85,7 +71,7 @@ std::string Role::failure() const {
   return "";
 }
 
-std::string Role::describe_end(std::size_t thread, const RunEnd& end) const {
+std::string NodeRun::describe_end(std::size_t thread, const RunEnd& end) const {
   const std::size_t qp = thread_qps_[thread].at(end.queue < thread_qps_[thread].size() ? end.queue : 0);
   std::string peer;
   if (lane_peers_[qp].size() == 1) {
@@ -110,18 +96,70 @@ std::string Role::describe_end(std::size_t thread, const RunEnd& end) const {
   return where + ": gave up";
 }
 
-ThreadResult Role::thread_result(std::size_t thread) const {
-  const WindowBounds& sample = tallies_[thread].window;
-  ThreadResult result;
-  if (!tallies_[thread].window_closed.load(std::memory_order_acquire)) return result;
-  result.window_ops = sample.end_ops - sample.begin_ops;
-  result.begin = sample.begin;
-  result.window = sample.end - sample.begin;
-  if (result.window > Picos(0)) result.rate_mops = to_mops(Ops(result.window_ops), result.window);
-  return result;
+ThreadReport NodeRun::thread_report(std::size_t thread, int core) const {
+  ThreadReport report{.core = core};
+  const WindowBounds& bounds = tallies_[thread].window;
+  const Picos window = bounds.end - bounds.begin;
+  if (tallies_[thread].window_closed.load(std::memory_order_acquire)) {
+    report.ops = bounds.end_ops - bounds.begin_ops;
+    report.window_s = to_seconds(window);
+    if (window > Picos(0)) report.rate_mops = to_mops(Ops(report.ops), window);
+  }
+  if (const std::uint64_t round = workloads_[thread]->round(); round > 0) {
+    report.rounds = static_cast<double>(report.ops) / static_cast<double>(round);
+  }
+  return report;
 }
 
-Json Role::describe() const {
+void NodeRun::judge_thread(std::size_t thread, const ThreadReport& report, std::string& failure) const {
+  if (!counted_ || !workloads_[thread]->counts() || report.rate_mops > 0 || !failure.empty()) return;
+  const std::uint32_t step = plan_.operation.signal_every;
+  failure = fmt::format("{}: thread {} completed no operation in the measured window: it needs a longer --duration{}",
+                        name_, thread, step > 1 ? fmt::format(", or a --cq_mod under {}", step) : "");
+}
+
+Delivery NodeRun::delivery(std::uint64_t expected) const {
+  Delivery sum{.expected = expected, .validated = plan_.operation.validate};
+  for (const auto& workload : workloads_) {
+    sum.received += workload->received();
+    sum.validation.checked += workload->checked();
+    sum.validation.wrong += workload->wrong();
+  }
+  return sum;
+}
+
+NodeReport NodeRun::report(const WindowUse& window, std::uint64_t expected, const std::vector<int>& cores,
+                           std::string& failure) const {
+  NodeReport report;
+  report.node = name_;
+  report.window_s = to_seconds(window.time);
+  double rate = 0;
+  std::uint64_t ops = 0;
+  Picos begin = Picos::max(), end{0};
+  std::vector<const Workload*> workloads;
+  for (std::size_t t = 0; t < threads(); ++t) {
+    const ThreadReport& thread = report.threads.emplace_back(thread_report(t, cores.at(t)));
+    rate += thread.rate_mops;
+    ops += thread.ops;
+    if (thread.ops > 0) {
+      begin = std::min(begin, tallies_[t].window.begin);
+      end = std::max(end, tallies_[t].window.end);
+    }
+    judge_thread(t, thread, failure);
+    workloads.push_back(workloads_[t].get());
+  }
+  std::optional<double> span_s;
+  if (plan_.schedule.iters && ops > 0) span_s = to_seconds(end - begin);
+  set_rate(report, rate, ops, span_s);
+  report.findings = benchmark_.results(workloads);
+  report.cpu = cpu_report(window);
+  if (plan_.operation.events) report.cq_armings = window.armed;
+  report.has_peers = !alone_;
+  report.delivery = delivery(expected);
+  return report;
+}
+
+Json NodeRun::describe() const {
   Json ports = Json::array();
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     ports.push_back(Json{{"port", ports_[i].port()}, {"address", gids_[i].why}});

@@ -1,4 +1,4 @@
-#include "microbench/run/role.hpp"
+#include "microbench/run/node_run.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -26,12 +26,13 @@ int checked_count(std::uint64_t count, const char* what) {
 
 }  // namespace
 
-Role::Role(const Benchmark& benchmark, const Plan& plan, Side side, std::uint32_t client, const RolePlace& place)
+NodeRun::NodeRun(const Benchmark& benchmark, const Plan& plan, Side side, std::uint32_t client, const NodePlace& place)
     : benchmark_(benchmark),
       plan_(plan),
       side_(side),
       node_(client),
       counted_(benchmark.traffic().counted == side),
+      alone_(place.alone),
       name_(side == Side::server ? "server" : fmt::format("client{}", client)),
       huge_pages_(place.huge_pages),
       qp_plans_(plan_qps(plan.topology, side, client)),
@@ -39,11 +40,11 @@ Role::Role(const Benchmark& benchmark, const Plan& plan, Side side, std::uint32_
       tallies_(thread_qps_.size()) {
   open_ports(place);
   pd_.emplace(ports_.front());
-  create_region(place.alone);
+  create_region();
   create_queues();
 }
 
-void Role::open_ports(const RolePlace& place) {
+void NodeRun::open_ports(const NodePlace& place) {
   for (const int port : place.ports) {
     const Device& device = ports_.emplace_back(*place.provider, fmt::format("{}:{}", place.device, port));
     gids_.push_back(choose_gid(device, place.gid_index));
@@ -56,7 +57,7 @@ void Role::open_ports(const RolePlace& place) {
   check_datagram_size(mtu_);
 }
 
-void Role::check_datagram_size(std::uint32_t mtu) const {
+void NodeRun::check_datagram_size(std::uint32_t mtu) const {
   const Operation& op = plan_.operation;
   const bool datagrams =
       std::ranges::count(qp_plans_, Transport::ud, &QpPlan::transport) > 0 || benchmark_.companion(op) == Transport::ud;
@@ -65,12 +66,12 @@ void Role::check_datagram_size(std::uint32_t mtu) const {
   }
 }
 
-void Role::create_region(bool alone) {
+void NodeRun::create_region() {
   const Operation& op = plan_.operation;
   const auto extra = plan_.topology.client_qps ? std::ranges::count(qp_plans_, Transport::ud, &QpPlan::transport) : 0;
   const auto qps = static_cast<std::uint32_t>(qp_plans_.size() - static_cast<std::size_t>(extra));
   RegionNeeds needs = benchmark_.region(op, side_, qps);
-  if (alone && needs.bytes == 0) needs = benchmark_.region(op, Side::client, qps);
+  if (alone_ && needs.bytes == 0) needs = benchmark_.region(op, Side::client, qps);
   access_ = needs.bytes > 0 ? needs.access : IBV_ACCESS_LOCAL_WRITE;
   if ((access_ & IBV_ACCESS_REMOTE_ATOMIC) != 0 && device().attributes().atomic_cap == IBV_ATOMIC_NONE) {
     fail("not supported by {}: atomics", device().name());
@@ -86,7 +87,7 @@ void Role::create_region(bool alone) {
   region_mr_.emplace(*pd_, region_->data(), region_->size(), needs.access | pages);
 }
 
-void Role::create_queues() {
+void NodeRun::create_queues() {
   const Operation& op = plan_.operation;
   const std::optional<Transport> companion = benchmark_.companion(op);
   const std::uint64_t per_lane = companion ? 2 : 1;
@@ -115,12 +116,12 @@ void Role::create_queues() {
   for (const QpPlan& plan : qp_plans_) create_qp(plan, *companion);
 }
 
-QueueNeeds Role::needs_of(const QpPlan& plan) const {
+QueueNeeds NodeRun::needs_of(const QpPlan& plan) const {
   const bool extra = plan_.topology.client_qps && plan.transport == Transport::ud;
   return extra ? benchmark_.datagram_needs(plan_.operation, side_) : benchmark_.needs(plan_.operation, side_);
 }
 
-void Role::create_qp(const QpPlan& plan, Transport transport) {
+void NodeRun::create_qp(const QpPlan& plan, Transport transport) {
   const QueueNeeds needs = needs_of(plan);
   QpOptions options;
   options.type = qp_type(transport);

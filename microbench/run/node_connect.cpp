@@ -1,8 +1,8 @@
-// The endpoints of a role, and what it makes of those of its peers.
+// The endpoints of a node, and what it makes of those of its peers.
 #include <algorithm>
 
 #include "common/error.hpp"
-#include "microbench/run/role.hpp"
+#include "microbench/run/node_run.hpp"
 
 namespace verbscope {
 
@@ -16,7 +16,7 @@ std::uint32_t psn_of(std::uint64_t seed, Side side, std::size_t index) {
   return static_cast<std::uint32_t>(key * 2654435761u >> 8) & kPsnMask;
 }
 
-// What a device says it takes; some say 0 and take one.
+// The count that a device says it takes; some say 0 and take one.
 std::uint32_t at_least_one(int offered) {
   return static_cast<std::uint32_t>(std::clamp(offered, 1, 255));
 }
@@ -24,7 +24,7 @@ std::uint32_t at_least_one(int offered) {
 }  // namespace
 
 // A node of the other side, as its endpoints say.
-struct Role::PeerNode {
+struct NodeRun::PeerNode {
   std::vector<Endpoint> ports;                               // numbers of a QP left out
   std::vector<std::pair<std::uint32_t, std::uint32_t>> qps;  // number, first PSN; companions follow
   RemoteRegion region;
@@ -64,7 +64,7 @@ struct Role::PeerNode {
   }
 };
 
-Json Role::endpoints() const {
+Json NodeRun::endpoints() const {
   Json ports = Json::array();
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     Endpoint endpoint = make_endpoint(ports_[i], gids_[i], qps_.front(), 0, kDefaultQkey);
@@ -87,7 +87,7 @@ Json Role::endpoints() const {
       {"rd_atomic", Json::array({at_least_one(device.max_qp_init_rd_atom), at_least_one(device.max_qp_rd_atom)})}};
 }
 
-void Role::connect(const std::vector<Json>& peers) {
+void NodeRun::connect(const std::vector<Json>& peers) {
   std::vector<PeerNode> nodes;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     nodes.emplace_back(peers[i], side_ == Side::server ? fmt::format("endpoints of client{}", i)
@@ -100,11 +100,11 @@ void Role::connect(const std::vector<Json>& peers) {
   connect_nodes(nodes);
 }
 
-void Role::connect_alone() {
+void NodeRun::connect_alone() {
   connect_nodes({PeerNode(endpoints(), "own endpoints")});
 }
 
-void Role::connect_nodes(const std::vector<PeerNode>& nodes) {
+void NodeRun::connect_nodes(const std::vector<PeerNode>& nodes) {
   handles_.resize(ports_.size());
   for (auto& by_node : handles_) by_node.resize(nodes.size());
   lane_peers_.resize(qp_plans_.size());
@@ -113,7 +113,7 @@ void Role::connect_nodes(const std::vector<PeerNode>& nodes) {
   build_workloads();
 }
 
-void Role::agree_on_rd_atomic(const std::vector<PeerNode>& nodes) {
+void NodeRun::agree_on_rd_atomic(const std::vector<PeerNode>& nodes) {
   const ibv_device_attr& own = device().attributes();
   rd_atomic_ = at_least_one(own.max_qp_init_rd_atom);
   taken_rd_atomic_ = at_least_one(own.max_qp_rd_atom);
@@ -123,7 +123,7 @@ void Role::agree_on_rd_atomic(const std::vector<PeerNode>& nodes) {
   }
 }
 
-void Role::connect_lane(std::size_t index, const std::vector<PeerNode>& nodes) {
+void NodeRun::connect_lane(std::size_t index, const std::vector<PeerNode>& nodes) {
   const QpPlan& plan = qp_plans_[index];
   const bool paired = qps_.size() > qp_plans_.size();
   const std::size_t companion = qp_plans_.size() + index;
@@ -140,8 +140,8 @@ void Role::connect_lane(std::size_t index, const std::vector<PeerNode>& nodes) {
 }
 
 // Learns of QP `theirs` of a peer; a connected QP goes to RTR with it.
-PeerQp Role::face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node,
-                  std::uint32_t theirs) {
+PeerQp NodeRun::face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node,
+                     std::uint32_t theirs) {
   const Endpoint local = make_endpoint(ports_[port], gids_[port], qps_[qp], 0, kDefaultQkey);
   const Endpoint peer = node.endpoint(port, theirs, peer_name(node_index));
   mtu_ = std::min(mtu_, static_cast<std::uint32_t>(mtu_bytes(check_compatible(local, peer))));
@@ -159,7 +159,7 @@ PeerQp Role::face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, 
   return {peer.qpn, peer.qkey, nullptr, peer.lid};
 }
 
-void Role::make_ready(std::size_t qp) {
+void NodeRun::make_ready(std::size_t qp) {
   if (qps_[qp].type() == IBV_QPT_UD) qps_[qp].to_rtr({});
   QpSend send;
   send.psn = psn_of(plan_.operation.seed, side_, qp);
@@ -168,17 +168,17 @@ void Role::make_ready(std::size_t qp) {
   qps_[qp].to_rts(send);
 }
 
-std::string Role::peer_name(std::uint32_t node) const {
+std::string NodeRun::peer_name(std::uint32_t node) const {
   return side_ == Side::server ? fmt::format("client{}", node) : "the server";
 }
 
-ibv_ah* Role::address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer) {
+ibv_ah* NodeRun::address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer) {
   std::optional<Ah>& handle = handles_[port][node];
   if (!handle) handle.emplace(*pd_, path_to(local, peer));
   return handle->get();
 }
 
-Lane Role::make_lane(std::size_t index) const {
+Lane NodeRun::make_lane(std::size_t index) const {
   Lane lane;
   lane.index = static_cast<std::uint32_t>(index);
   lane.count = static_cast<std::uint32_t>(qp_plans_.size());
@@ -195,7 +195,7 @@ Lane Role::make_lane(std::size_t index) const {
   return lane;
 }
 
-void Role::build_workloads() {
+void NodeRun::build_workloads() {
   const bool exact = counted_ && plan_.schedule.iters.has_value();
   const bool own = plan_.topology.client_qps.has_value();  // a thread's QPs serve one stream of requests
   for (std::size_t t = 0; t < thread_qps_.size(); ++t) {

@@ -1,0 +1,55 @@
+// The link of simulated nodes: all are in this process, endpoints and phases cross in memory, and time is virtual.
+// Every wait is an appointment with the cluster, so that SimCluster::run plays the point. A node that fails, or a
+// cluster in which nothing moves any more, ends the waits and throws nothing: there is a result all the same.
+#pragma once
+
+#include <deque>
+
+#include "microbench/bench/control.hpp"
+#include "microbench/run/phase_machine.hpp"
+#include "microbench/run/sim_window.hpp"
+#include "nic_sim/cluster.hpp"
+
+namespace verbscope {
+
+class MemoryLink final : public Link {
+ public:
+  // Node i of the cluster runs nodes[i], of which the first is the server. All must outlive the link.
+  MemoryLink(SimCluster& cluster, std::deque<NodeRun>& nodes, const Schedule& schedule)
+      : cluster_(cluster), nodes_(nodes), schedule_(schedule), window_(cluster, nodes) {}
+
+  void connect() override;
+  void gather() override {}  // nobody is elsewhere
+  void start() override;
+  void await(Step step, std::function<void()> then) override;
+  void begin_window() override { window_.begin(); }
+  void end_window() override { window_.end(); }
+  void turn(Phase phase) override { server_.phase = phase; }
+  void turn_peers(Phase phase) override { clients_.phase = phase; }
+  void end_threads() override { server_.quit = clients_.quit = true; }
+  // After SimCluster::run.
+  PointReports collect(std::string& failure) override;
+
+  const SimWindow& window() const { return window_; }
+
+ private:
+  void look(Step step, std::function<void()> then);
+  void look_later(Step step, std::function<void()> then);
+  bool over(Step step);
+  bool windows_closed() const;
+  bool active_ended() const;
+  bool everything_arrived() const;
+  bool failed();
+  bool stalled(Picos limit);
+
+  SimCluster& cluster_;
+  std::deque<NodeRun>& nodes_;
+  const Schedule& schedule_;
+  SimWindow window_;
+  RunControl server_, clients_;
+  Picos moved_at_{0};
+  std::uint64_t seen_ = 0;  // operations completed by then
+  std::string failure_;
+};
+
+}  // namespace verbscope

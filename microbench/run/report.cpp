@@ -1,0 +1,76 @@
+#include "microbench/run/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/error.hpp"
+#include "microbench/run/report_fields.hpp"
+
+namespace verbscope {
+
+namespace {
+
+void take_rate_of_clients(NodeReport& own, const std::vector<NodeReport>& clients, bool by_count) {
+  double rate = 0;
+  std::uint64_t ops = 0;
+  double longest_s = 0;
+  own.threads.clear();
+  for (const NodeReport& client : clients) {
+    rate += client.rate_mops;
+    ops += client.ops;
+    if (client.rate_mops > 0) {
+      longest_s = std::max(longest_s, static_cast<double>(client.ops) / client.rate_mops * 1e-6);
+    }
+    for (const ThreadReport& thread : client.threads) own.threads.emplace_back(thread).node = client.node;
+  }
+  set_rate(own, rate, ops, by_count ? std::optional(longest_s) : std::nullopt);
+}
+
+void judge_delivery(const Delivery& delivery, const Operation& op, std::string& failure) {
+  if (!failure.empty()) return;
+  if (delivery.validation.wrong > 0) {
+    failure = fmt::format("validation: {} of {} messages had a wrong length, immediate or byte",
+                          delivery.validation.wrong, delivery.validation.checked);
+  } else if (delivery.lost() > 0 && op.reliable()) {
+    failure =
+        fmt::format("{} of {} messages did not arrive, on a reliable transport", delivery.lost(), delivery.expected);
+  } else if (op.validate && delivery.lost() > 0 && delivery.validation.checked == 0) {
+    failure = "validation: nothing arrived that could be checked";
+  }
+}
+
+}  // namespace
+
+CpuReport cpu_report(const WindowUse& use) {
+  return {use.cpu.user_s, use.cpu.system_s, (use.cpu.user_s + use.cpu.system_s) / to_seconds(use.time)};
+}
+
+void set_rate(NodeReport& report, double rate, std::uint64_t ops, std::optional<double> span_s) {
+  const bool by_count = span_s.has_value() && *span_s > 0;
+  report.rate_mops = by_count ? static_cast<double>(ops) / *span_s * 1e-6 : rate;
+  report.window_ops = by_count ? ops : static_cast<std::uint64_t>(std::llround(rate * 1e6 * report.window_s));
+  report.ops = ops;
+}
+
+PointReports make_result(PointReports reports, const Plan& plan, Side counted, std::string& failure) {
+  if (reports.clients) {
+    for (const NodeReport& client : *reports.clients) reports.own.delivery += client.delivery;
+    if (counted == Side::client) {
+      take_rate_of_clients(reports.own, *reports.clients, plan.schedule.iters.has_value());
+    }
+  }
+  judge_delivery(reports.own.delivery, plan.operation, failure);
+  return reports;
+}
+
+Json result_json(const PointReports& result) {
+  Json json = fields_to_json(result.own);
+  if (!result.clients) return json;
+  Json& clients = json["clients"] = Json::array();
+  for (const NodeReport& client : *result.clients) {
+    clients.push_back(Json{{"node", client.node}, {"result", fields_to_json(client)}});
+  }
+  return json;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,43 @@
+#include "microbench/run/sim_window.hpp"
+
+#include "microbench/run/sim_usage.hpp"
+
+namespace verbscope {
+
+SimWindow::Moment SimWindow::counts() const {
+  Moment now{cluster_.now(), {}};
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const int node = static_cast<int>(i);
+    now.nodes.push_back({cluster_.pcie_counts(node), cluster_.nic_counts(node), cluster_.usage_times(node),
+                         cluster_.busy_time(node), nodes_[i].armed()});
+  }
+  return now;
+}
+
+WindowUse SimWindow::use(std::size_t node) const {
+  const NodeCounts &begin = begin_.nodes[node], &end = end_.nodes[node];
+  return {.time = end_.time - begin_.time,
+          .cpu = {.user_s = to_seconds(end.busy - begin.busy), .system_s = 0},
+          .armed = end.armed - begin.armed};
+}
+
+CounterReport SimWindow::counters(std::size_t node, const Profile& profile) const {
+  const NodeCounts &begin = begin_.nodes[node], &end = end_.nodes[node];
+  CounterReport report{.source = "sim",
+                       .node = nodes_[node].name(),
+                       .blind = "",
+                       .window_s = to_seconds(end_.time - begin_.time),
+                       .events = end.pcie};
+  std::vector<std::uint64_t> before;
+  PcieCounts::each(begin.pcie, [&](const char*, std::uint64_t value) { before.push_back(value); });
+  std::size_t i = 0;
+  PcieCounts::each(report.events, [&](const char*, std::uint64_t& value) { value -= before[i++]; });
+  before.clear();
+  NicCounts::each(begin.nic, [&](const char*, std::uint64_t value) { before.push_back(value); });
+  i = 0;
+  NicCounts::each(end.nic, [&](const char* name, std::uint64_t value) { report.extra[name] = value - before[i++]; });
+  report.extra.update(usage_json(begin.usage, end.usage, profile));
+  return report;
+}
+
+}  // namespace verbscope

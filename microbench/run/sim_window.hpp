@@ -1,0 +1,46 @@
+// The measured window of a simulated cluster: one for all its nodes, whose counts are read at the same virtual moments.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "common/record.hpp"
+#include "microbench/run/node_run.hpp"
+#include "nic_sim/cluster.hpp"
+#include "nic_sim/profile/profile.hpp"
+
+namespace verbscope {
+
+class SimWindow {
+ public:
+  // Node i of the cluster runs nodes[i]. Both must outlive the window.
+  SimWindow(const SimCluster& cluster, const std::deque<NodeRun>& nodes) : cluster_(cluster), nodes_(nodes) {}
+
+  void begin() { begin_ = counts(); }
+  void end() { end_ = counts(); }
+
+  // After the end.
+  WindowUse use(std::size_t node) const;
+  CounterReport counters(std::size_t node, const Profile& profile) const;
+
+ private:
+  struct NodeCounts {
+    PcieCounts pcie;
+    NicCounts nic;
+    UsageTimes usage;
+    Picos busy{0};  // its threads
+    std::uint64_t armed = 0;
+  };
+  struct Moment {
+    Picos time{0};
+    std::vector<NodeCounts> nodes;
+  };
+
+  Moment counts() const;
+
+  const SimCluster& cluster_;
+  const std::deque<NodeRun>& nodes_;
+  Moment begin_, end_;
+};
+
+}  // namespace verbscope
