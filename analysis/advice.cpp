@@ -13,12 +13,12 @@ namespace {
 
 constexpr double kWorthwhile = 1.03;
 
-// Counted for an operation: what is more is no accident of the window.
+// More counted for an operation than this is no accident of the window.
 constexpr double kCounted = 0.02;
 constexpr const char* kFewerOutstanding =
     "fewer operations outstanding, so that their WQEs stay in the adapter's cache";
 
-// How a change scales each load of the machine under test and of its peers.
+// The factors by which a change scales each load of the machine under test and of its peers.
 using Scaling = std::function<double(const Load&, bool of_peer)>;
 
 class Adviser {
@@ -144,7 +144,7 @@ class Adviser {
         change.after.wqe_lines < prediction_->wqe_lines || change.after.shape.payload < prediction_->shape.payload);
   }
 
-  // What the adapter read beyond what the model foresees would not be read.
+  // The reads of the adapter beyond those that the model foresees would not happen.
   void add_no_misses(const std::string& change, Json options) {
     const std::optional<PciePerOp> counted = events_per_op(record_);
     if (!prediction_ || !counted || !std::isfinite(counted->bytes_to_nic)) return;

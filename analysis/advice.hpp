@@ -1,4 +1,4 @@
-// What would lift the limit of a point: each change is put to the closed-form model, and its gain is what the measured
+// Changes that would lift the limit of a point. Each is put to the closed-form model, and its gain is what the measured
 // loads allow when they are scaled by what the model says of the changed operation.
 #pragma once
 
@@ -11,9 +11,9 @@ namespace verbscope {
 
 struct Advice {
   std::string change;             // "post lists of 16 instead of 1"
-  double factor = 1;              // of the rate
-  bool at_least = false;          // what is the limit then gets easier by the change too, and how much is not public
-  std::string then;               // what is the limit after it, in words
+  double factor = 1;              // the rate becomes so many times as high
+  bool at_least = false;          // the next limit gets easier by the change too, and how much is not public
+  std::string then;               // the limit after the change, in words
   Json options = Json::object();  // the options of the benchmark that make the change; empty when none does
 };
 

@@ -32,8 +32,8 @@ std::array<double, kEventGroups> group_events(const PcieEvents<T>& events) {
   return sums;
 }
 
-// What was counted on the machine under test, as the model speaks of no other: of each group by the first source that
-// sees some of it.
+// Adds the events counted on the machine under test, as the model speaks of no other: each group by the first source
+// that sees some of it.
 void add_measured(const Record& record, CompareRow& row) {
   for (const CounterReport& report : record.counters) {
     const double ops = operations_in_window(record.result, report);
@@ -74,7 +74,7 @@ Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-// At the measured rate.
+// A quantity of each operation as one of each second, at the measured rate.
 Json per_second(const CompareRow& row, const std::optional<double>& per_op) {
   return row.rate_mops && per_op ? Json(*per_op * *row.rate_mops * 1e6) : Json();
 }

@@ -26,14 +26,14 @@ struct CompareRow {
   std::string fabric;
   bool simulated = false;
   std::optional<double> rate_mops;
-  std::optional<double> bound_mops;  // of the model
+  std::optional<double> bound_mops;  // the model's upper bound of the rate
   std::string binding;               // the resource that gives it
   // DMA read cache lines; DMA written cache lines, full and partial; MMIO writes, lines and doorbells; bytes both ways
   // with headers. Per operation.
   std::array<EventPair, kEventGroups> events;
   const PublishedPoint* published = nullptr;
-  std::optional<double> deviation_percent;  // of the measured value from the published
-  std::vector<Residual> residuals;          // where counted and modelled differ, and what it means
+  std::optional<double> deviation_percent;  // deviation of the measured value from the published one
+  std::vector<Residual> residuals;          // the events in which counted and modelled differ, and what it means
 };
 
 // One row a record, in their order. The rows point into `records` and `published`.

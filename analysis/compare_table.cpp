@@ -119,7 +119,7 @@ std::string benchmark_table(const std::vector<const CompareRow*>& rows) {
   return table.text();
 }
 
-// Where counted and modelled differ, by point; points with the same options differ by their repetition.
+// Lists by point where counted and modelled differ; points with the same options differ by their repetition.
 std::string residual_lines(const std::vector<const CompareRow*>& rows) {
   const OptionKeys keys(rows);
   std::string out;

@@ -1,5 +1,5 @@
-// What an operation costs the core that posts it, relative to another: the model counts stores, but a call, a doorbell
-// and a write-combined line each cost more than their stores.
+// The cost of an operation to the core that posts it, relative to another: the model counts stores, but a call, a
+// doorbell and a write-combined line each cost more than their stores.
 #pragma once
 
 #include "pcie_model/predict.hpp"

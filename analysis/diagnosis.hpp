@@ -19,18 +19,18 @@ struct Diagnosis {
   // The binding resource; absent when the evidence does not decide. Then `undecided` says why, in one sentence.
   std::optional<Limit> binding;
   std::string undecided;
-  // What would bind when the binding resource were lifted, and how many times the rate would then be possible; absent
-  // when nothing else is known to be used.
+  // The resource that would bind when the binding one were lifted, and how many times the rate would then be possible;
+  // absent when nothing else is known to be used.
   std::optional<Limit> next;
   double lifted_factor = 0;
 
-  // How many times the rate is expected with `times` the capacity of the binding resource. There is a binding one.
+  // The factor of the rate that is expected with `times` the capacity of the binding resource. There is a binding one.
   double factor_with(double times) const;
 };
 
 Diagnosis diagnose(const Loads& loads);
 
-// What is left of a load when the binding resource is lifted: all of it elsewhere; on the link to the NIC what is not
+// The rest of a load when the binding resource is lifted: all of it elsewhere; on the link to the NIC what is not
 // MMIO when that is the limit; of a unit the mean of all when one QP's is.
 double load_without(const Diagnosis& diagnosis, const Load& load, bool of_peer);
 

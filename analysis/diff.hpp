@@ -16,7 +16,7 @@ struct DiffRow {
   std::string id, title, fabric;
   Verdict verdict = Verdict::no_evidence;
   std::vector<double> base, other;        // rates, millions of operations a second
-  double ratio = 1;                       // of the means; meaningless with one side only
+  double ratio = 1;                       // ratio of the means; meaningless with one side only
   std::optional<RatioInterval> interval;  // absent with one run on a side, which is never evidence
   std::string reason;                     // failed: why it failed on the new side
 };

@@ -25,7 +25,7 @@ std::string place(const Limit& limit) {
   return limit.of_peer ? " of " + limit.load.node : "";
 }
 
-// How many of the units take part; of clients it is not kept.
+// The share of the units that take part; it is not kept of clients.
 std::string units_used(const Limit& limit, const Loads& loads) {
   if (limit.of_peer) return "";
   const bool requester = limit.load.resource == Resource::requester_unit;
@@ -33,7 +33,7 @@ std::string units_used(const Limit& limit, const Loads& loads) {
                      percent(requester ? loads.requester_units_used : loads.responder_units_used));
 }
 
-// What it means that the resource is the limit.
+// A sentence about what it means that the resource is the limit.
 std::string meaning(const Limit& limit, const Loads& loads) {
   const Load& load = limit.load;
   switch (load.resource) {

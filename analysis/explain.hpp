@@ -18,10 +18,10 @@ struct Explanation {
   std::string next_sentence() const;
 };
 
-// Of a record that is ok.
+// Explains a record that is ok.
 Explanation explain(const Record& record);
 
-// Several lines; ends with a newline. A failed record has its reason.
+// The explanation as several lines; ends with a newline. A failed record has its reason.
 std::string explain_text(const Record& record);
 Json explain_json(const Record& record);
 

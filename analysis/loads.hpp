@@ -1,5 +1,5 @@
-// How much of each resource a point used: from the utilisations that a simulator measured, else from the rate and the
-// counted events against what the model says that the resource allows.
+// The share of each resource that a point used: from the utilisations that a simulator measured, else from the rate and
+// the counted events against what the model says that the resource allows.
 #pragma once
 
 #include <optional>
@@ -39,7 +39,7 @@ struct Load {
   double waited = 0;       // units: the part of it that went by waiting for QP contexts, addresses or RECVs
 };
 
-// Of one side; null when the resource is not among them.
+// The load of the resource on one side; null when the resource is not among them.
 const Load* find_load(const std::vector<Load>& loads, Resource resource);
 
 // A resource that is held while something else is waited for is full because of that as often as by itself.
@@ -48,14 +48,14 @@ bool held_only(Resource resource);
 struct Loads {
   bool measured = false;  // busy times of a simulator; else inferred from the rate, the model and what was counted
   std::vector<Load> server;
-  std::vector<Load> peers;  // of each resource the busiest client
+  std::vector<Load> peers;  // for each resource the load of the busiest client
   // Only from busy times: how evenly the load lies.
   double requester_units_used = 0, responder_units_used = 0;  // share of the units that did anything
   double atomic_slot_mean = 0;                                // load of a mean slot
   double cpu_threads = 0;
 };
 
-// What can be said of a record that is ok. `prediction` is the record's, null when it has none.
+// The loads that are known of a record that is ok. `prediction` is the record's, null when it has none.
 Loads resource_loads(const Record& record, const Prediction* prediction);
 
 // The prediction of a record; none when it has none. Throws Error with the point's name when it is broken.

@@ -32,7 +32,7 @@ std::string quoted(const std::string& text) {
 
 struct Curve {
   std::string name;
-  std::map<double, double> points, bounds;  // of repetitions the last
+  std::map<double, double> points, bounds;  // the last repetition counts
 };
 
 // The key of option x in the configurations: a time stands there as NAME_s.
@@ -93,7 +93,7 @@ std::string terminal(const std::filesystem::path& out) {
   fail("--out {}: expected a name that ends in .svg or .pdf", out.string());
 }
 
-// Where the figure is while it is drawn.
+// The place of the figure while it is drawn.
 std::string unfinished(const std::filesystem::path& out) {
   return out.string() + ".part";
 }
@@ -141,7 +141,7 @@ void run_gnuplot(const std::string& script) {
 void draw_plot(const std::vector<const Record*>& records, const PlotRequest& request) {
   const std::string script = plot_script(records, request);
   const std::filesystem::path part = unfinished(request.out);
-  // Where gnuplot cannot write, it prints the figure instead.
+  // A gnuplot that cannot write its file prints the figure instead.
   if (!std::ofstream(part)) throw_errno(fmt::format("cannot write {}", request.out.string()), errno);
   try {
     run_gnuplot(script);

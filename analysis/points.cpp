@@ -12,9 +12,9 @@
 namespace verbscope {
 namespace {
 
-constexpr std::size_t kMostWarnings = 10;  // of one file
+constexpr std::size_t kMostWarnings = 10;  // the most that are kept of one file
 
-// Where a record runs, not what it runs: never a column.
+// Options that say where a record runs, not what it runs, are never a column.
 constexpr std::array kSilentKeys = {"point",   "fabric",    "seed",  "port",      "ib_dev",
                                     "ib_port", "gid_index", "cores", "timeout_s", "out_json_file"};
 

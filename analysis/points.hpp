@@ -1,4 +1,4 @@
-// What every analysis reads: records of one or several results files, and the names of their points.
+// The records of one or several results files, which every analysis reads, and the names of their points.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace verbscope {
 
-// What an analysis takes into memory at most, in bytes of the files; a record needs some five times its line.
+// The most that an analysis takes into memory, in bytes of the files; a record needs some five times its line.
 inline constexpr std::size_t kMostResultBytes = 1'000'000'000;
 
 // The last record of each point of the files, or every record when `all`, in order. Lines that are not records are told
@@ -20,16 +20,17 @@ inline constexpr std::size_t kMostResultBytes = 1'000'000'000;
 std::vector<Record> load_results(const std::vector<std::string>& paths, bool all,
                                  std::size_t most_bytes = kMostResultBytes);
 
-// What a record is a run of: benchmark, options, repetition, seed and fabric where it comes from a sweep, else
-// benchmark, fabric and all of its configuration, sorted. Records with the same key are the same point run again.
+// The key of the point that a record is a run of: benchmark, options, repetition, seed and fabric where it comes from a
+// sweep, else benchmark, fabric and all of its configuration, sorted. Records with the same key are the same point run
+// again.
 std::string record_key(const Record& record);
-// The same without repetition, seed and fabric: what repetitions share, wherever they run.
+// record_key without repetition, seed and fabric: repetitions share it, wherever they run.
 std::string repeated_key(const Record& record);
 
 // A short name of `record_key`: 8 hexadecimal digits (FNV-1a), the same in every file and on every machine.
 std::string point_id(const Record& record);
 
-// What its sweep set, else all of its configuration. An object.
+// The options that the record's sweep set, else all of its configuration. An object.
 const Json& set_options(const Record& record);
 // The text under `key`; empty when there is none.
 std::string text_at(const Json& object, const std::string& key);
@@ -40,7 +41,7 @@ std::vector<std::string> option_keys(const Record& record);
 std::string option_text(const Record& record, const std::string& key);
 // "send_rate connection=UD size=60", by option_keys.
 std::string point_title(const Record& record);
-// From 0; 0 outside a sweep.
+// The record's repetition, counted from 0; 0 outside a sweep.
 int repetition_of(const Record& record);
 
 // The last record of each point, in the order of the file; the other one: every record when `all`.
@@ -57,7 +58,7 @@ const CounterReport* counters_of(const Record& record, const std::string& node);
 // none does. None at all when nothing was counted.
 std::optional<PciePerOp> events_per_op(const Record& record);
 
-// What the adapter of the machine under test counted itself under `key` of `extra`, for each operation; none where it
+// The count of the adapter of the machine under test under `key` of `extra`, for each operation; none where it
 // does not say.
 std::optional<double> extra_per_op(const Record& record, const std::string& key);
 

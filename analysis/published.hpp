@@ -26,9 +26,9 @@ struct PublishedPoint {
   std::string id, paper, where, cluster, what, metric, bottleneck;
   double value = 0;
   bool calibration = false;  // a simulator parameter may be fitted to it; else it only checks
-  std::string needs;         // what is missing to reproduce it; empty when something reproduces it
-  // How to reproduce it: a benchmark run on the cluster, or `verbscope predict` (benchmark empty). `result_key` is the
-  // key of record.result, or of the prediction.
+  std::string needs;         // the thing that is missing to reproduce it; empty: nothing is
+  // The figure is reproduced by this benchmark on the cluster, or by `verbscope predict` (benchmark empty).
+  // `result_key` is the key of record.result, or of the prediction.
   std::string benchmark, result_key;
   std::vector<MatchKey> keys;
 
@@ -51,7 +51,7 @@ std::vector<const PublishedPoint*> find_predicted(const std::vector<PublishedPoi
 
 // "+1.2" for 1.2 % above; values that agree to the shown digit have no sign.
 std::string percent_text(double percent);
-// Of `value` from `reference`, in percent. `reference` is not 0.
+// The deviation of `value` from `reference`, in percent. `reference` is not 0.
 double deviation_percent(double value, double reference);
 
 }  // namespace verbscope

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 0x5eed;
 
-// How far rounding takes a mean of n values at most: half a unit in the last place each addition and the division.
+// Rounding takes a mean of n values no further than this: half a unit in the last place each addition and the division.
 double mean_rounding(std::size_t n) {
   return static_cast<double>(n) * std::numeric_limits<double>::epsilon() / 2;
 }

@@ -1,4 +1,4 @@
-// How two samples of rates compare: the ratio of their means with a confidence interval.
+// The comparison of two samples of rates: the ratio of their means with a confidence interval.
 #pragma once
 
 #include <cstdint>

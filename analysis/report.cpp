@@ -44,7 +44,7 @@ std::string report_page(const std::vector<const Record*>& records, std::size_t m
   }
   const ReportAssets assets = report_assets();
   std::string page = assets.page;
-  // From the end on: what was filled in is never searched for the next mark.
+  // Marks are filled in from the end on: text that was filled in is never searched for the next mark.
   fill(page, "@SCRIPT@", assets.script);
   fill(page, "@ECHARTS@", assets.echarts);
   fill(page, "@RECORDS@", lines);

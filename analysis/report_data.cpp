@@ -49,7 +49,8 @@ Json latencies(const Record& record) {
   return out;
 }
 
-// To a hundredth of a percent, which is what the page shows: of thousands of points the loads are most of its data.
+// Rounds to a hundredth of a percent, which is what the page shows: the loads of thousands of points are most of its
+// data.
 double shown_load(const Load& load) {
   return std::round(load.utilisation * 1e4) / 1e4;
 }

@@ -1,4 +1,4 @@
-// What `verbscope report` shows of records, as data for the page (analysis/report/).
+// The data of the page of `verbscope report` (analysis/report/), made of records.
 #pragma once
 
 #include <vector>

@@ -11,7 +11,8 @@
 namespace verbscope {
 namespace {
 
-// What is not noise: a fiftieth of a line, 2 % of what the model foresees, and what the ends of the window cut.
+// The least difference that is not noise: a fiftieth of a line, 2 % of what the model foresees, and what the ends of
+// the window cut.
 constexpr double kLeast = 0.02;
 constexpr double kLeastShare = 0.02;
 
@@ -23,7 +24,7 @@ constexpr double kAll = 0.9;
 struct Cause {
   std::string_view words;
   std::array<std::string_view, 3> options;
-  std::string_view knob;  // for a person
+  std::string_view knob;  // the option's name for a person
   std::string_view counter;
 };
 constexpr std::array<Cause, 3> kCauses{{
@@ -95,7 +96,7 @@ std::string joined(const std::vector<std::string>& parts) {
   return out;
 }
 
-// Of each cause the lines that the adapter itself counted for an operation; none where it does not say.
+// The lines of each cause that the adapter itself counted for an operation; none where it does not say.
 using Counted = std::array<std::optional<double>, kCauses.size()>;
 
 Counted counted_lines(const Record& record) {
@@ -105,7 +106,7 @@ Counted counted_lines(const Record& record) {
   return out;
 }
 
-// What the adapter's own counters make of `per_op` extra lines; none when they name no cause.
+// The cause of `per_op` extra lines by the adapter's own counters; none when they name none.
 std::optional<Residual> counted_reads(const Counted& counted, double per_op) {
   std::vector<std::string> causes;
   double sum = 0;
@@ -181,7 +182,7 @@ Residual Residuals::extra_reads(const Record& record, double per_op) const {
   }
   // More QPs also mean more WQEs outstanding: only with evidence of these apart do they tell contexts from WQEs.
   const auto may_be = [&](std::size_t cause) {
-    if (counted[cause]) return false;  // of which the adapter counted next to none
+    if (counted[cause]) return false;  // the adapter counted next to none of them
     if (cause == kWqes && by[kWqes] == Growth::unknown) return by[kContexts] != Growth::does_not;
     return by[cause] != Growth::does_not;
   };

@@ -1,4 +1,4 @@
-// What it means when an adapter moved more or less over PCIe than the closed-form model foresees.
+// Residuals: an adapter moved more or less over PCIe than the closed-form model foresees, and what that means.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace verbscope {
 struct Residual {
   std::string event;      // "reads", "writes", "MMIO lines"
   double per_op = 0;      // counted less modelled, cache lines an operation
-  double per_second = 0;  // the same a second
+  double per_second = 0;  // the residual in each second
   std::string meaning;    // one sentence
   bool decided = false;   // whether the evidence names one cause
 };
@@ -23,7 +23,7 @@ class Residuals {
  public:
   explicit Residuals(const std::vector<const Record*>& records);
 
-  // Those of one record that are more than counting noise; none when nothing was counted or modelled.
+  // The residuals of one record that are more than counting noise; none when nothing was counted or modelled.
   std::vector<Residual> of(const Record& record) const;
 
  private:

@@ -17,7 +17,7 @@ Prediction predict_polled(const Prediction& before, const VerbShape& shape) {
   return predict_requester(before.wire, shape);
 }
 
-// With as many completion events for an operation as before.
+// The change keeps the number of completion events for an operation.
 Prediction predict_like(const Prediction& before, const VerbShape& shape) {
   const Prediction polled = predict_polled(before, shape);
   return shape.events > 0 ? with_completion_events(polled, shape.events) : polled;

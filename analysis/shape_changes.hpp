@@ -11,8 +11,8 @@ namespace verbscope {
 
 struct ShapeChange {
   std::string text;  // "post lists of 16 instead of 1"
-  Json options;      // of the benchmark: {"post_list": 16}
-  Prediction after;  // the same role with the changed shape
+  Json options;      // the benchmark's options for it, {"post_list": 16}
+  Prediction after;  // the prediction for the role with the changed shape
 };
 
 // Every change that the operation has not made yet and that the adapter and the transport allow: batching, inlining or

@@ -8,7 +8,7 @@
 namespace verbscope {
 
 struct TableColumn {
-  std::string header;  // of this column, second line
+  std::string header;  // this column's header, on the second line
   bool left = false;   // aligned to the left
   std::string top{};   // first line, where the group has no header
 };
@@ -22,14 +22,14 @@ class TextTable {
  public:
   explicit TextTable(std::vector<TableGroup> groups) : groups_(std::move(groups)) {}
 
-  // A cell for each column, in order.
+  // Adds a row; it has a cell for each column, in order.
   void add_row(std::vector<std::string> cells);
   // A row whose first `cells` are given and the rest of which is free text.
   void add_note(std::vector<std::string> cells, std::string text);
-  // A line across the table.
+  // Adds a line across the table.
   void add_heading(std::string text);
 
-  // All of it; groups are separated by " | ". Ends with a newline.
+  // The whole table; groups are separated by " | ". Ends with a newline.
   std::string text() const;
 
  private:

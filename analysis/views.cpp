@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMebi = 1024 * 1024;
 
-// What perftest calls the operation of a record; empty when it has no such test.
+// The name that perftest has for the operation of a record; empty when it has no such test.
 std::string_view test_name(const Record& record) {
   struct Name {
     std::string_view kind, words;
@@ -41,7 +41,7 @@ void put(Json& to, const char* key, const Json& from, const char* source) {
   if (const auto found = from.find(source); found != from.end() && !found->is_null()) to[key] = *found;
 }
 
-// A latency in nanoseconds under `source`, in microseconds under `key`.
+// Puts a latency, which `from` has in nanoseconds under `source`, in microseconds under `key`.
 void put_time(Json& to, const char* key, const Json& from, const std::string& source) {
   if (const auto value = number_at(from, source)) to[key] = *value / 1000;
 }

@@ -22,7 +22,7 @@ std::string perftest_lines(const std::vector<const Record*>& records);
 // config and result under "config.KEY" and "result.KEY", nested ones with further dots; arrays are left out.
 std::string flat_lines(const std::vector<const Record*>& records);
 
-// The same as CSV: a column for each key that any record has.
+// The flat records as CSV: a column for each key that any record has.
 std::string flat_csv(const std::vector<const Record*>& records);
 
 }  // namespace verbscope

@@ -31,13 +31,12 @@ struct Unit {
   double factor;
 };
 
-// The leading number of `text`, for which `type` says what it is; `text` becomes the rest.
-template <class T>
-T take_number(std::string_view& text, const std::string& option, const char* type) {
-  T number{};
+// The leading number of `text`, which becomes the rest.
+double take_number(std::string_view& text, const std::string& option) {
+  double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool begins_well = !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'));
-  if (!begins_well || error != std::errc()) fail_usage("{}: expected {}, got \"{}\"", option, type, text);
+  if (!begins_well || error != std::errc()) fail_usage("{}: expected a time such as 2ms, got \"{}\"", option, text);
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
 }
@@ -95,27 +94,12 @@ Picos parse_duration(std::string_view text, const std::string& option) {
   static constexpr Unit kUnits[] = {{"ps", 1},   {"ns", 1e3}, {"us", 1e6},   {"ms", 1e9},
                                     {"s", 1e12}, {"", 1e12},  {"min", 60e12}};
   std::string_view rest = text;
-  const auto number = take_number<double>(rest, option, "a time such as 2ms");
+  const double number = take_number(rest, option);
   const auto* unit = std::ranges::find(kUnits, rest, &Unit::name);
   if (unit == std::end(kUnits)) fail_usage("{}: \"{}\": the unit of a time is ps, ns, us, ms, s or min", option, text);
   const double picos = number * unit->factor;
   if (!(picos < 9.2e18)) fail_usage("{}: \"{}\": a time of more than 106 days", option, text);
   return Picos(std::llround(picos));
-}
-
-Bytes parse_size(std::string_view text, const std::string& option) {
-  static constexpr Unit kUnits[] = {{"", 1},     {"B", 1},      {"kB", 1e3},      {"MB", 1e6},
-                                    {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
-  std::string_view rest = text;
-  const auto number = take_number<std::uint64_t>(rest, option, "a size such as 4096 or 4KiB");
-  const auto* unit = std::ranges::find(kUnits, rest, &Unit::name);
-  if (unit == std::end(kUnits)) {
-    fail_usage("{}: \"{}\": the unit of a size is KiB, MiB, GiB (powers of 1024) or kB, MB, GB (powers of 1000)",
-               option, text);
-  }
-  const auto factor = static_cast<std::uint64_t>(unit->factor);
-  if (number > UINT64_MAX / factor) fail_usage("{}: \"{}\" is too large", option, text);
-  return Bytes(number * factor);
 }
 
 }  // namespace verbscope

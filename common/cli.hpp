@@ -30,8 +30,4 @@ std::string normalise_option(std::string_view argument);
 // Throws UsageError naming `option`.
 Picos parse_duration(std::string_view text, const std::string& option);
 
-// A size: "64", "4KiB" (1024), "4kB" (1000), likewise MiB, MB, GiB, GB. Throws UsageError naming `option`; a bare "k"
-// is refused, because it does not say which.
-Bytes parse_size(std::string_view text, const std::string& option);
-
 }  // namespace verbscope

@@ -36,7 +36,7 @@ inline constexpr double kMaxClockDisagreement = 200e-6;
 std::optional<std::uint64_t> fit_tsc(const std::array<ClockSample, 3>& samples);
 
 namespace detail {
-// How the counter becomes picoseconds on the process's time line.
+// The conversion of the counter into picoseconds on the process's time line.
 struct TscScale {
   std::uint64_t picos_per_tick = 0;  // fixed point, 32 bits of fraction; 0: the counter is not used
   std::uint64_t base_ticks = 0;

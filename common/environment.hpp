@@ -1,4 +1,4 @@
-// Where and with what a record was made.
+// The environment of a record: the machine and the program that made it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// How verbscope fails: an Error carries one clear line for the person; `check` turns a failed system call into one.
+// verbscope fails by an Error, which carries one clear line for the person; `check` turns a failed system call into
+// one.
 #pragma once
 
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ template <class... Args>
 // Result of a system call that returns -1 and sets errno: passes a good result on, throws "<what>: <errno text>".
 int check(const std::string& what, int result);
 
-// The same for verbs calls that return an errno value (0 is good) and for those that return a null pointer and set
+// `check` for verbs calls that return an errno value (0 is good) and for those that return a null pointer and set
 // errno.
 void check_errno(const std::string& what, int error_number);
 template <class T>

@@ -57,8 +57,8 @@ class Histogram {
   // "lat_p99_99_ns", "lat_max_ns"}; times are null when there are no samples.
   Json to_json(const std::string& prefix = "lat") const;
 
-  // All of it, to be merged in another process: at most some kilobytes. `where` begins the message of the Error that
-  // unpack throws on anything that pack does not make.
+  // The whole histogram as JSON, to be merged in another process: at most some kilobytes. `where` begins the message of
+  // the Error that unpack throws on anything that pack does not make.
   Json pack() const;
   static Histogram unpack(const Json& packed, const std::string& where);
 

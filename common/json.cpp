@@ -63,7 +63,7 @@ class StructureCheck {
   }
 
  private:
-  std::vector<std::unordered_set<std::string>> keys_;  // of each object that is open
+  std::vector<std::unordered_set<std::string>> keys_;  // the keys of each object that is open
 };
 
 std::string read_text(const std::filesystem::path& path) {

@@ -22,19 +22,21 @@ using Json = nlohmann::ordered_json;
 
 // Limits of what the reader accepts: a file of a benchmark is far below each.
 inline constexpr std::size_t kMaxJsonBytes = 16u << 20;
-inline constexpr int kMaxJsonDepth = 64;           // the outermost object has depth 1
-inline constexpr std::size_t kMaxJsonKeys = 4096;  // in one object: an ordered object looks a key up linearly
+inline constexpr int kMaxJsonDepth = 64;  // the outermost object has depth 1
+inline constexpr std::size_t kMaxJsonKeys =
+    4096;  // the most keys in one object: an ordered object looks a key up linearly
 
 // The value in `text`. Errors are one line "where:LINE: what"; a duplicate key is an error. `first_line` is the number
 // of the first line of `text`, for a text that is a part of a file.
 Json parse_json_text(std::string_view text, const std::string& where, std::size_t first_line = 1);
 Json read_json_file(const std::filesystem::path& path);
 
-// One line, without a newline. Bytes that are not UTF-8 become U+FFFD; a number that is not finite becomes null.
+// `value` on one line, without a newline. Bytes that are not UTF-8 become U+FFFD; a number that is not finite becomes
+// null.
 std::string dump_json(const Json& value);
 
 namespace detail {
-// What `value` is, for the end of "expected ..., got": its type, and the value if it is a short scalar.
+// Describes `value` for the end of "expected ..., got": its type, and the value if it is a short scalar.
 std::string got(const Json& value);
 [[noreturn]] void fail_type(const std::string& where, const std::string& expected, const Json& value);
 

@@ -11,11 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path program_folder() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path();
-}
-
 // "clusters" -> "cluster", for messages.
 std::string singular(const std::string& kind) {
   if (kind.empty()) return "configuration";
@@ -23,6 +18,11 @@ std::string singular(const std::string& kind) {
 }
 
 }  // namespace
+
+fs::path program_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
 
 std::vector<fs::path> config_roots() {
   std::vector<fs::path> candidates;

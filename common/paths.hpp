@@ -1,4 +1,4 @@
-// Where configuration files are.
+// The folder of the program and of its configuration files.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +6,9 @@
 #include <vector>
 
 namespace verbscope {
+
+// The folder of the running program: the other programs are its neighbours.
+std::filesystem::path program_folder();
 
 // The folders that are searched, in order, those that exist: $VERBSCOPE_CONFIGS, ../../configs seen from the folder of
 // the program, configs in the source folder of the build.

@@ -17,8 +17,8 @@ struct PcieEvents {
   T mmio_doorbells{};           // 4- or 8-byte MMIO writes (doorbells, CQ arming)
   T tlps_to_nic{};              // MMIO writes and read completions
   T tlps_to_host{};             // read requests and memory writes
-  T bytes_to_nic{};             // with headers
-  T bytes_to_host{};            // with headers
+  T bytes_to_nic{};             // headers included
+  T bytes_to_host{};            // headers included
   T payload_bytes_to_nic{};     // without headers
   T payload_bytes_to_host{};    // without headers
 

@@ -13,16 +13,16 @@
 
 namespace verbscope {
 
-// Written into every record. A reader refuses every other value.
+// The schema's name in every record. A reader refuses every other value.
 inline constexpr const char* kRecordSchema = "verbscope.record/1";
 
 enum class RecordStatus { ok, failed };
 
-// What one source counted on one node during the steady window.
+// The counts of one source on one node during the steady window.
 struct CounterReport {
   std::string source;   // who counted: "sim", "pcm-pcie", ...
   std::string node;     // whose PCIe slot: "server", "client0", ...
-  std::string blind;    // what this source cannot see; empty: nothing
+  std::string blind;    // the things that this source cannot see; empty: none
   double window_s = 0;  // length of the window, seconds (simulated ones under sim:)
   PcieCounts events;    // differences over the window
   // Names of events that this source does not count at all: 0 in `events`, null in JSON.
@@ -43,7 +43,7 @@ struct Record {
   Json result = Json::object();  // keys carry units
   std::vector<CounterReport> counters;
   Json prediction;                    // object, or null when no model was asked
-  Json environment = Json::object();  // from make_environment; the only place for host facts and wall-clock time
+  Json environment = Json::object();  // made by make_environment; the only place for host facts and wall-clock time
 };
 
 // Throws Error when the record breaks the rules above (failed without a reason, an environment without its fabric ...).
@@ -91,7 +91,7 @@ struct Results {
 // line that is none. Throws Error when the file cannot be read, UnknownSchema when a record is of another version.
 void each_result(const std::filesystem::path& path, const std::function<void(Record record, std::size_t bytes)>& visit,
                  const std::function<void(const std::string& warning)>& warn);
-// All of them at once.
+// The records and warnings of each_result's file, all at once.
 Results read_results(const std::filesystem::path& path);
 
 }  // namespace verbscope

@@ -56,15 +56,12 @@ class TransferTime {
   double picos_per_byte_;  // the division, done once
 };
 
-// For records and consoles only: millions of operations a second; 10^9 bits a second; seconds.
+// For records and consoles only: seconds, and millions of operations a second.
 constexpr double to_seconds(Picos t) {
   return static_cast<double>(t.count()) * 1e-12;
 }
 constexpr double to_mops(Ops ops, Picos t) {
   return static_cast<double>(ops.value) / to_seconds(t) * 1e-6;
-}
-constexpr double to_gbit_per_s(Bytes bytes, Picos t) {
-  return static_cast<double>(bytes.value) * 8e-9 / to_seconds(t);
 }
 
 }  // namespace verbscope

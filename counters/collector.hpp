@@ -10,25 +10,6 @@
 
 namespace verbscope {
 
-// The sources that --counter_sources knows, in the order of records.
-const std::vector<std::string>& counter_sources();
-
-// "auto" is all of them when `device` (there is a NIC to count), else none; "none"; or a list, "papi,nic". Throws
-// UsageError that names `option`.
-std::vector<std::string> parse_counters(const std::string& text, const std::string& option, bool device);
-
-struct CounterPlace {
-  std::string node;        // whose PCIe slot: "server"
-  std::string device;      // of the NIC; empty: none
-  std::vector<int> ports;  // of the device
-  Picos window{0};         // expected length; 0: not known
-  Picos patience{0};       // for a tool to begin and to see the background
-};
-
-// Makes the sources of these names.
-std::vector<std::unique_ptr<CounterSource>> make_sources(const std::vector<std::string>& names,
-                                                         const CounterPlace& place);
-
 class Collector {
  public:
   // `required`: a source that does not count fails the run.
@@ -44,7 +25,7 @@ class Collector {
 
   struct Collected {
     std::vector<CounterReport> reports;  // one a source, those that are missing too
-    std::string failure;                 // of the first required source that is missing; one line
+    std::string failure;                 // one line about the first required source that is missing
   };
   // After the run. `ops_per_s`: operations of this node in a second of the window; 0 when it counts none.
   Collected collect(double ops_per_s);

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 // mlx5: the share of the last second, in percent, that the NIC waited for PCIe; not a count.
 constexpr std::array<const char*, 2> kGauges = {"outbound_pci_stalled_rd", "outbound_pci_stalled_wr"};
 constexpr std::string_view kOfPcie = "outbound_pci_";
-// How long the kernel shows the same values before it asks the NIC again; not a count.
+// The time for which the kernel shows the same values before it asks the NIC again is no count.
 constexpr const char* kLifespan = "lifespan";
 
 // False when the file cannot be read or holds no number: some counters are there and say "N/A (no PMA)".

@@ -13,7 +13,7 @@ namespace verbscope {
 
 struct NicPlace {
   std::string device;      // "mlx5_0"
-  std::vector<int> ports;  // from 1
+  std::vector<int> ports;  // port numbers, from 1
   std::filesystem::path sys = "/sys";
 };
 
@@ -42,7 +42,7 @@ class NicSource final : public SnapshotSource {
   std::vector<Counter> counters_;
   std::string interface_;
   std::string no_ethtool_;  // why there is nothing of ethtool
-  Sums gauges_;             // of ethtool: as of the last second
+  Sums gauges_;             // ethtool's gauges of the last second
   std::uint64_t lifespan_ms_ = 0;
 };
 

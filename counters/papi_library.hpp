@@ -23,14 +23,14 @@ class PapiLibrary {
   // `reason` is PAPI's text when it is not added.
   virtual PapiAdd add(int set, const std::string& event, std::string& reason) = 0;
   virtual void start(int set) = 0;
-  // In the order in which events were added.
+  // The counts, in the order in which events were added.
   virtual std::vector<long long> read(int set) = 0;
   virtual void close(int set) noexcept = 0;
-  // What the library keeps of the calling thread, which may end afterwards. Its sets are closed.
+  // Frees what the library keeps of the calling thread, which may end afterwards. Its sets are closed.
   virtual void forget_thread() noexcept = 0;
 };
 
-// The real one, one a process; initialised at its first use.
+// The real library, one a process; initialised at its first use.
 PapiLibrary& papi_library();
 
 }  // namespace verbscope

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxBoxes = 128;
 
-// What a thread costs, under the names that PAPI may know it by; the first that the machine has is used.
+// The costs of a thread, each under the names that PAPI may know it by; the first that the machine has is used.
 struct ThreadEvent {
   const char* column;
   std::vector<std::string> names;
@@ -100,7 +100,7 @@ PapiSource::~PapiSource() {
 
 void PapiSource::start() {
   try {
-    library_.close(open_thread(gettid()).id);  // what will not do for this thread will do for none
+    library_.close(open_thread(gettid()).id);  // a library that fails for this thread fails for all
   } catch (const Error& error) {
     no_threads_ = error.what();
   }

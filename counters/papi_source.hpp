@@ -17,14 +17,14 @@ struct UncoreEvents {
   std::string cpus;
   std::string box;                                           // "{}" is the box: "hswep_unc_cbo{}"
   std::vector<std::pair<std::string, std::string>> columns;  // event of a box -> the column that it is added to
-  std::uint64_t unit;                                        // what one count stands for
+  std::uint64_t unit;                                        // events that one count stands for
   std::uint32_t turns;  // events of a box take so many turns, as they share counters
   std::vector<EventRule> rules;
   std::string blind;
 };
 const std::vector<UncoreEvents>& uncore_events();
 
-// A core of each socket.
+// One core of each socket.
 std::vector<int> one_core_a_socket(const std::string& sys = "/sys");
 
 class PapiSource final : public SnapshotSource {
@@ -44,7 +44,7 @@ class PapiSource final : public SnapshotSource {
   struct Set {
     int id = 0;
     std::uint64_t unit = 1;
-    std::vector<std::string> columns;  // of each event
+    std::vector<std::string> columns;  // the column of each event
   };
   Set open_thread(int thread);
   void start_uncore();

@@ -9,7 +9,7 @@ namespace verbscope {
 
 namespace {
 
-// In every row; what follows (IOTLB and other counts of a whole stack) is only in a stack's first row.
+// Every row has these columns; what follows (IOTLB and other counts of a whole stack) is only in a stack's first row.
 constexpr std::array<std::string_view, 4> kDirections = {"IB write", "IB read", "OB read", "OB write"};
 
 // Skylake's list of events says "IB write (bytes)", later ones "IB write".

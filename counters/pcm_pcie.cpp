@@ -8,7 +8,7 @@ namespace verbscope {
 
 namespace {
 
-// What pcm-pcie sees on no CPU.
+// pcm-pcie is blind to this on every CPU.
 constexpr const char* kAlways =
     "which device it was (all devices of all sockets are summed; what they do in the background is subtracted); TLPs "
     "and "
@@ -69,7 +69,7 @@ LineKind PcmPcieFormat::take(const Fields& fields, Sums& sums) {
   }
   std::uint64_t socket = 0;
   if (generation_ == nullptr || fields.size() < 2 || !parse_count(fields[0], socket)) return LineKind::text;
-  // With -e a row ends in its kind, without a comma before it.
+  // A row of -e ends in its kind, without a comma before it.
   std::string_view last = fields.back();
   std::string kind;
   if (const std::size_t parenthesis = last.find('('); parenthesis != last.npos) {

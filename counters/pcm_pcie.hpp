@@ -10,7 +10,7 @@ namespace verbscope {
 struct PcmPcieGeneration {
   std::string cpus;                  // "Haswell to Cascade Lake"
   std::vector<std::string> columns;  // after "Skt"
-  std::uint32_t groups;              // of events that take turns in an interval
+  std::uint32_t groups;              // groups of events that take turns in an interval
   std::vector<EventRule> rules;
   std::string blind;
 };
@@ -26,14 +26,14 @@ class PcmPcieFormat final : public ToolFormat {
   // pcm-pcie divides an interval among its groups of events, each for a whole number of milliseconds, and multiplies a
   // group's counts by the number of groups.
   double counted_s(std::uint32_t asked_ms) const override;
-  // Null before the first header.
+  // The generation of CPUs that the header shows; null before the first header.
   const PcmPcieGeneration* generation() const { return generation_; }
 
  private:
   void take_header(const Fields& fields);
 
   const PcmPcieGeneration* generation_ = nullptr;
-  std::size_t numbers_ = 0;  // in a row: the columns, and the bandwidths that -B adds
+  std::size_t numbers_ = 0;  // numbers in a row: the columns, and the bandwidths that -B adds
 };
 
 }  // namespace verbscope

@@ -12,14 +12,14 @@ class SnapshotSource : public CounterSource {
   void read(Moment moment) override;
 
  protected:
-  // Every counter now. Throws Error.
+  // The values of all counters now. Throws Error.
   virtual Sums snapshot() = 0;
   // Differences, for counters that were there at both ends.
   Counted counted() const;
 
  private:
   struct Snapshot {
-    Picos time{0};  // in the middle of the reading
+    Picos time{0};  // the middle of the reading
     Sums values;
   };
   const Snapshot& at(Moment moment) const { return snapshots_[static_cast<std::size_t>(moment)]; }

@@ -1,4 +1,4 @@
-// What every source of counters is to the collector: started before the traffic, read at the turns of the phases, asked
+// A source of counters as the collector sees it: started before the traffic, read at the turns of the phases, asked
 // for its report afterwards.
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace verbscope {
 
-// When a source is read. Background: before any traffic of the run. Trial: to learn what a reading costs.
+// The moments at which a source is read. Background: before any traffic of the run. Trial: to learn what a reading
+// costs.
 enum class Moment { trial, background_begin, background_end, window_begin, window_end };
 inline constexpr int kMoments = 5;
 
@@ -22,7 +23,7 @@ inline constexpr int kMoments = 5;
 class CounterSource {
  public:
   virtual ~CounterSource() = default;
-  // As in --counter_sources and in records.
+  // The source's name in --counter_sources and in records.
   virtual std::string name() const = 0;
   virtual void start() = 0;
   // Whether it has seen enough of the background; asked again and again.
@@ -30,7 +31,8 @@ class CounterSource {
   // The threads of the benchmark (as of gettid), once they run.
   virtual void attach(const std::vector<int>& /*threads*/) {}
   virtual void read(Moment moment) = 0;
-  // Everything but `node`. `ops_per_s`: operations of this node in a second of the window; 0 when it counts none.
+  // The report, all but its `node`. `ops_per_s`: operations of this node in a second of the window; 0 when it counts
+  // none.
   virtual CounterReport report(double ops_per_s) = 0;
 };
 
@@ -41,7 +43,7 @@ using Sums = std::map<std::string, std::uint64_t>;
 // An event of common/pcie_events.hpp, and the columns that sum up to it.
 using EventRule = std::pair<std::string, std::vector<std::string>>;
 
-// What a source has counted. Background rates are measured while the benchmark does not run.
+// The counts of a source. Background rates are measured while the benchmark does not run.
 struct Counted {
   double window_s = 0;
   Columns raw;  // over the window; NaN: the counter went backwards

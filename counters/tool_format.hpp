@@ -21,13 +21,13 @@ enum class LineKind {
   damaged,  // begins like a row and is none: cut off, or overwritten
 };
 
-// What tells one tool's lines from another's.
+// The format of one tool's lines: how they are told apart and read.
 class ToolFormat {
  public:
   virtual ~ToolFormat() = default;
   // Looks at one line. A row is added to `sums`. Throws Error at a header whose columns are not known.
   virtual LineKind take(const Fields& fields, Sums& sums) = 0;
-  // After a header: what the columns mean, and what they cannot tell.
+  // The meaning of the columns, and what they cannot tell; known behind a header.
   virtual std::vector<EventRule> rules() const = 0;
   virtual std::string blind() const = 0;
   // Seconds that the numbers of a block stand for, when the tool was asked for intervals of `asked_ms`.
@@ -50,9 +50,9 @@ class ToolLog {
 
   explicit ToolLog(ToolFormat& format) : format_(format) {}
 
-  // Output as it came, in pieces of any size; a line that does not end is not taken. Throws Error.
+  // Takes output as it came, in pieces of any size; a line that does not end is not taken. Throws Error.
   void feed(std::string_view piece, Picos now);
-  // Complete blocks only: undamaged, with as many rows as the largest.
+  // The complete blocks: undamaged, with as many rows as the largest.
   std::vector<ToolInterval> whole_intervals() const;
   std::size_t blocks() const { return intervals_.size(); }
   // Blocks that are not whole, not counting the last one, whose rows may still come.

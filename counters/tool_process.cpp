@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kMaxErrorLine = 300;  // bytes: it goes into the record
 
-// What posix_spawn is to do in the child.
+// The actions of posix_spawn in the child.
 class SpawnActions {
  public:
   SpawnActions() {

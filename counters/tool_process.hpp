@@ -29,7 +29,7 @@ class ToolProcess {
   bool running() const { return running_; }
   // "exit status 1: what it said last" once it has ended.
   std::string end_text() const;
-  // CPU time that it took, seconds; once it has ended.
+  // The CPU time that the tool took, in seconds; known once it has ended.
   double cpu_s() const { return cpu_s_; }
   // Asks with SIGTERM, so that it can put the CPU's counters back; after `patience` insists with SIGKILL.
   void end(std::chrono::milliseconds patience);
@@ -42,9 +42,9 @@ class ToolProcess {
   pid_t pid_ = -1;
   Fd handle_, terminal_, errors_;
   std::string buffer_;
-  std::string last_line_, error_line_;  // of standard error: the last whole one, and the one that is being read
+  std::string last_line_, error_line_;  // lines of standard error: the last whole one, and the one that is being read
   bool running_ = false;
-  int code_ = 0, status_ = 0;  // of siginfo_t
+  int code_ = 0, status_ = 0;  // si_code and si_status of siginfo_t
   double cpu_s_ = 0;
 };
 

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kBackgroundIntervals = 2;  // whole ones
 constexpr std::size_t kWindowIntervals = 8;      // wanted in a window, as many as there is room for
-constexpr auto kPatience = 2000ms;               // for a tool to put the CPU's counters back
+constexpr auto kPatience = 2000ms;               // a tool has so long to put the CPU's counters back
 
 // A multiple of the step: of the window and of the patience an eighth at most, where there is room for it.
 Tool make_tool(const std::string& name, std::uint32_t step_ms, const std::string& rows, Picos window, Picos patience) {
@@ -85,7 +85,7 @@ void ToolSource::check_alive() const {
 bool ToolSource::background_done() {
   const std::lock_guard lock(mutex_);
   check_alive();
-  // When the first interval began is not known.
+  // The beginning of the first interval is not known.
   const std::vector<ToolInterval> seen = log_.whole_intervals();
   if (seen.size() > kBackgroundIntervals) return true;
   const Picos limit = tool_.start_limit + std::chrono::milliseconds(tool_.interval_ms) * (2 + kBackgroundIntervals);
@@ -100,8 +100,8 @@ void ToolSource::read(Moment moment) {
   marks_[static_cast<std::size_t>(moment)] = TscClock::now();
 }
 
-// Whole intervals: begun and ended between the two moments. An interval begins when the one before has been printed; as
-// lines may come late but never early, it is not taken to be shorter than was asked for.
+// Sums the whole intervals, begun and ended between the two moments. An interval begins when the one before has been
+// printed; as lines may come late but never early, it is not taken to be shorter than was asked for.
 std::vector<ToolInterval> ToolSource::between(Moment begin, Moment end) const {
   std::vector<ToolInterval> inside;
   const std::vector<ToolInterval> whole = log_.whole_intervals();

@@ -20,8 +20,8 @@ namespace verbscope {
 struct Tool {
   std::string name;                    // the program
   std::vector<std::string> arguments;  // after the name
-  std::uint32_t interval_ms = 0;       // as the arguments ask for it
-  Picos start_limit{0};                // until its first interval begins: it looks the machine over first
+  std::uint32_t interval_ms = 0;       // the interval that the arguments ask for
+  Picos start_limit{0};                // longest time to its first interval: it looks the machine over first
 };
 
 // pcm-pcie and pcm-iio for a window of this length; zero: not known before. Intervals are such that the window has

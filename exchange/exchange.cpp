@@ -81,7 +81,7 @@ void Channel::send(std::string_view what, const Json& body, Picos timeout) {
     try {
       hear_out();
     } catch (const PeerGone&) {
-      // It gave no reason: what failed here says more.
+      // The peer gave no reason: what failed here says more.
     }
     throw;
   }

@@ -37,7 +37,7 @@ class Channel {
   // The body of the next message, which must be of type `what`. A channel that threw is over. Throws on timeout, a peer
   // that closed, a peer's failure (with its reason), or a message of another type.
   Json receive(std::string_view what, Picos timeout);
-  // Of a peer that has gone: throws Error with the reason that it gave, or PeerGone. Does not wait.
+  // Throws for a peer that has gone: Error with the reason that it gave, or PeerGone. Does not wait.
   [[noreturn]] void hear_out();
   // Tells the peer why this side gives up. Best effort: never throws, never waits.
   void send_failure(std::string_view reason) noexcept;
@@ -47,7 +47,7 @@ class Channel {
 
   int fd() const { return socket_.get(); }
   const std::string& peer() const { return peer_; }  // "10.0.0.1:18515"
-  int index() const { return index_; }               // which client of the server: 0..clients-1
+  int index() const { return index_; }               // the client's number at the server, 0..clients-1
   int clients() const { return clients_; }           // how many the server accepts in all
 
  private:

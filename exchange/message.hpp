@@ -27,22 +27,22 @@ struct Message {
 // The length that the first 4 bytes announce. Throws when it is 0 or above `limit`, or there are fewer than 4 bytes.
 std::size_t parse_length(std::span<const std::byte> bytes, std::size_t limit);
 
-// One whole message, length included. Throws one line on anything else (short, trailing bytes, not JSON, nested deeper
+// The message of these bytes, length included. Throws one line on anything else (short, trailing bytes, not JSON, nested deeper
 // than kMaxJsonDepth, wrong members).
 Message parse_message(std::span<const std::byte> bytes, std::size_t limit);
 
 // The bytes of a message. Throws when the JSON is longer than `limit`.
 std::vector<std::byte> encode_message(const Message& message, std::size_t limit);
 
-// What a side says about itself first.
+// The first message of each side, about itself.
 struct Hello {
   std::string benchmark;             // "send_rate"
-  std::string version;               // of the program
+  std::string version;               // the program's version
   Json parameters = Json::object();  // everything on which both sides must agree
   std::string secret;                // per run; the client sends it, the server never does
 };
 
-Json to_json(const Hello& hello);  // with the protocol's version and the secret
+Json to_json(const Hello& hello);  // adds the protocol's version; has the secret
 // Throws when members are missing, unknown or of a wrong type, or when the peer speaks another protocol.
 Hello parse_hello(const Json& body);
 
@@ -50,7 +50,7 @@ Hello parse_hello(const Json& body);
 // Secrets are not compared here.
 std::string describe_mismatch(const Hello& here, const Hello& there);
 
-// In a time that does not depend on where they differ.
+// Compares secrets in a time that does not depend on where they differ.
 bool same_secret(std::string_view a, std::string_view b);
 
 // `text` of a peer made fit to print on one line: control characters escaped, at most 300 characters.

@@ -104,7 +104,7 @@ std::optional<Fd> connect_once(const addrinfo& address, const Deadline& deadline
   return fd;
 }
 
-// What a peer has done whose connection ends with `error` (0: in order), or nothing when it is not the peer's doing.
+// Says what a peer has done whose connection ends with `error` (0: in order); nothing when it is not the peer's doing.
 std::string_view how_gone(int error) {
   if (error == 0 || error == ECONNRESET || error == EPIPE) return "closed the connection";
   return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? "stopped answering" : "";

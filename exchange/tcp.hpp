@@ -27,7 +27,7 @@ class Deadline {
   Picos timeout_;
 };
 
-// What is being done with whom, for the messages: "waited 2.5 s for `what` from `peer`".
+// The step that is being done and the peer, for messages: "waited 2.5 s for `what` from `peer`".
 struct Wait {
   std::string what;
   std::string peer;
@@ -40,7 +40,7 @@ class PeerGone : public Error {
   using Error::Error;
 };
 
-// For so long a peer's machine may answer nothing, neither data nor keep-alive probes.
+// A peer's machine that answers nothing for so long, neither data nor keep-alive probes, is given up.
 inline constexpr std::chrono::seconds kPeerSilence{15};
 
 // Listens on `port` (0: the system picks) of `address` ("": every address, IPv6 and IPv4).
@@ -54,7 +54,7 @@ Fd tcp_connect(const std::string& host, int port, const Deadline& deadline);
 // "10.0.0.1:18515", "[fe80::1]:18515".
 std::string peer_name(const Fd& socket);
 
-// All bytes, or PeerGone, or an Error: deadline, system error.
+// Both move all bytes, or throw PeerGone, or Error for the deadline or the system's error.
 void send_all(const Fd& socket, std::span<const std::byte> bytes, const Wait& wait);
 void receive_all(const Fd& socket, std::span<std::byte> bytes, const Wait& wait);
 

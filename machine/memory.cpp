@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kHugePage = 2 << 20;
 
-// Null on failure, with errno.
+// Maps memory; null on failure, with errno.
 void* map(std::size_t size, int extra_flags) {
   void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | extra_flags, -1, 0);
   return address == MAP_FAILED ? nullptr : address;

@@ -13,10 +13,10 @@ enum class PageSize { kb4, mb2 };
 
 class Buffer {
  public:
-  // At least `size` bytes (> 0), zeroed, every page touched. Asks for huge pages first when `huge_pages`; when there
-  // are none falls back to ordinary pages and describe() says so. Throws when there is no memory at all.
+  // Allocates at least `size` bytes (> 0), zeroed, every page touched. Asks for huge pages first when `huge_pages`;
+  // when there are none falls back to ordinary pages and describe() says so. Throws when there is no memory at all.
   explicit Buffer(Bytes size, bool huge_pages = true);
-  // The same on pages of exactly this size; throws when the machine has none of it.
+  // Allocates them on pages of exactly this size; throws when the machine has none of it.
   Buffer(Bytes size, PageSize pages);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;

@@ -20,7 +20,7 @@ concept Node = requires(N node, Nanos cost, Picos when, const void* memory, std:
                         std::uint64_t amount, ibv_comp_channel* channel) {
   { node.now() } -> std::same_as<Picos>;  // this thread's clock
   {node.relax()};                         // the thread found nothing to do: spin hint, or let simulated time pass
-  {node.relax_until(when)};               // the same, for no longer than that
+  {node.relax_until(when)};               // relaxes for no longer than that
   {node.work(cost)};                      // the thread computed for `cost`: nothing on a host, which really computes
   // Memory that peers write to by WRITE or atomics and that this thread polls: say so once, before the first look.
   {node.watch(memory, bytes)};
@@ -35,7 +35,7 @@ concept Node = requires(N node, Nanos cost, Picos when, const void* memory, std:
   { node.await_event(channel, cost) } -> std::same_as<ibv_cq*>;
 };
 
-// Null and errno as above (verbs/host_event.cpp).
+// Waits on libibverbs's channel; null and errno as above (machine/host_event.cpp).
 ibv_cq* await_host_event(ibv_comp_channel* channel, Nanos timeout);
 
 // A thread on this machine. The null device uses it as well.

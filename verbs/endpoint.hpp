@@ -1,4 +1,4 @@
-// What a side tells its peer about one of its QPs.
+// An endpoint: what a peer must know about one QP to connect to it.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,4 +1,4 @@
-// What making a QP for the ibv_wr_* interface takes on the devices that are not libibverbs's, and which operations to
+// QPs for the ibv_wr_* interface: how they are made on devices that are not libibverbs's, and which operations to
 // ask for.
 #pragma once
 

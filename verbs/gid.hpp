@@ -1,5 +1,5 @@
-// Which address a port is known by: the choice of a GID, its description for the person, and the check that two sides
-// chose addresses that can talk.
+// The address that a port is known by: the choice of a GID, its description for the person, and the check that two
+// sides chose addresses that can talk.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -59,26 +59,21 @@ Attr init_attributes(const QpOptions& options) {
   return attr;
 }
 
-// Null and errno when the device refuses; otherwise `granted` says what it made.
-ibv_qp* ask_for(const Pd& pd, const QpOptions& options, ibv_qp_cap& granted) {
+// Null and errno when the device refuses.
+ibv_qp* ask_for(const Pd& pd, const QpOptions& options) {
   if (!options.builder) {
     auto attr = init_attributes<ibv_qp_init_attr>(options);
-    ibv_qp* const qp = pd.provider().create_qp(pd.get(), &attr);
-    granted = attr.cap;
-    return qp;
+    return pd.provider().create_qp(pd.get(), &attr);
   }
   auto attr = init_attributes<ibv_qp_init_attr_ex>(options);
   attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   attr.pd = pd.get();
   attr.send_ops_flags = send_operations(options.type);
-  ibv_qp* const qp = pd.provider().create_qp_ex(pd.get()->context, &attr);
-  granted = attr.cap;
-  return qp;
+  return pd.provider().create_qp_ex(pd.get()->context, &attr);
 }
 
 bool device_accepts(const Pd& pd, const QpOptions& options) {
-  ibv_qp_cap granted{};
-  ibv_qp* qp = ask_for(pd, options, granted);
+  ibv_qp* qp = ask_for(pd, options);
   if (qp == nullptr) return false;
   check_errno("destroy a QP made to ask the device", pd.provider().destroy_qp(qp));
   return true;
@@ -95,7 +90,7 @@ int bisect(const Pd& pd, QpOptions options, int QpOptions::*field, int good, int
   return good;
 }
 
-// What the device says by itself that it cannot do.
+// Refuses attributes that the device itself says it cannot do.
 std::vector<std::string> beyond_attributes(const ibv_device_attr& device, const QpOptions& options) {
   std::vector<std::string> lines;
   const auto compare = [&](const Capability& capability, int offered) {
@@ -144,18 +139,15 @@ std::optional<std::string> refused_capability(const Pd& pd, const QpOptions& opt
        options.recv_sge);
 }
 
-ibv_qp* create_qp(const Pd& pd, const QpOptions& options, ibv_qp_cap& granted) {
-  ibv_qp* qp = ask_for(pd, options, granted);
+ibv_qp* create_qp(const Pd& pd, const QpOptions& options) {
+  ibv_qp* qp = ask_for(pd, options);
   if (qp == nullptr) explain_refusal(pd, options, errno);
   return qp;
 }
 
 }  // namespace
 
-Qp::Qp(const Pd& pd, const QpOptions& options) : Qp(pd, options, ibv_qp_cap{}) {}
-
-Qp::Qp(const Pd& pd, const QpOptions& options, ibv_qp_cap granted)
-    : Owned(pd.provider(), create_qp(pd, options, granted)), type_(options.type), granted_(granted) {
+Qp::Qp(const Pd& pd, const QpOptions& options) : Owned(pd.provider(), create_qp(pd, options)), type_(options.type) {
   if (!options.builder) return;
   builder_ = provider().qp_to_qp_ex(get());
   if (builder_ == nullptr) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));
@@ -235,8 +227,7 @@ ibv_qp_state Qp::state() const {
 int largest_inline(const Pd& pd, const QpOptions& options) {
   QpOptions probe = options;
   probe.max_inline = 0;
-  ibv_qp_cap granted{};
-  check_errno("destroy a QP made to ask the device", pd.provider().destroy_qp(create_qp(pd, probe, granted)));
+  check_errno("destroy a QP made to ask the device", pd.provider().destroy_qp(create_qp(pd, probe)));
   int good = 0;
   int next = 64;
   for (; next < kInlineSearchEnd; good = next, next *= 2) {

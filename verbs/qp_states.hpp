@@ -1,4 +1,4 @@
-// Which changes of a QP's state are allowed, and with which attributes: for providers that check them themselves.
+// The changes of a QP's state that are allowed, and their attributes: for providers that check them themselves.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -77,13 +77,13 @@ class Mr : public Owned<ibv_mr, &Provider::dereg_mr> {
   std::uint32_t rkey() const { return get()->rkey; }
 };
 
-// Where completion queues announce completion events.
+// A channel through which completion queues deliver completion events.
 class CompChannel : public Owned<ibv_comp_channel, &Provider::destroy_comp_channel> {
  public:
   explicit CompChannel(const Device& device);
 };
 
-// A completion queue with room for at least `entries` completions; with a channel, it can announce events there.
+// A completion queue with room for at least `entries` completions; with a channel, its events are delivered there.
 class Cq : public Owned<ibv_cq, &Provider::destroy_cq> {
  public:
   Cq(const Device& device, int entries, ibv_comp_channel* channel = nullptr);
@@ -99,7 +99,7 @@ class Srq : public Owned<ibv_srq, &Provider::destroy_srq> {
 // device has none or not for so many bytes.
 void set_inline_recv(const Device& device, std::uint32_t bytes);
 
-// Where packets to a peer go.
+// The address of a peer: the way that packets to it take.
 struct PathAddress {
   std::uint8_t port = 1;       // local port
   bool global = false;         // a GRH (or RoCE's IP header) is needed: always on Ethernet
@@ -114,7 +114,7 @@ class Ah : public Owned<ibv_ah, &Provider::destroy_ah> {
   Ah(const Pd& pd, const PathAddress& path);
 };
 
-// What to ask of create_qp.
+// The attributes that create_qp is asked for.
 struct QpOptions {
   ibv_qp_type type = IBV_QPT_RC;  // IBV_QPT_RC, IBV_QPT_UC or IBV_QPT_UD
   ibv_cq* send_cq = nullptr;
@@ -126,7 +126,7 @@ struct QpOptions {
   int max_inline = 0;    // bytes
   bool signal_all = false;
   ibv_srq* srq = nullptr;  // takes the place of the QP's own receive queue: recv_depth and recv_sge do not count then
-  bool builder = false;    // with the ibv_wr_* interface, for every operation of the transport
+  bool builder = false;    // the QP gets the ibv_wr_* interface, for every operation of the transport
 };
 
 constexpr std::uint32_t kDefaultQkey = 0x11111111;
@@ -173,8 +173,6 @@ class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {
 
   std::uint32_t number() const { return get()->qp_num; }
   ibv_qp_type type() const { return type_; }
-  // What the device granted (at least what was asked).
-  const ibv_qp_cap& granted() const { return granted_; }
   // The ibv_wr_* interface; null unless QpOptions::builder asked for it.
   ibv_qp_ex* builder() const { return builder_; }
 
@@ -183,15 +181,13 @@ class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {
   void to_rtr(const QpReceive& options);
   void to_rts(const QpSend& options);
   void to_error();
-  // Asked of the device.
+  // The state that the device tells.
   ibv_qp_state state() const;
 
  private:
-  Qp(const Pd& pd, const QpOptions& options, ibv_qp_cap granted);
   void modify(ibv_qp_attr& attr, int mask, const char* transition);
 
   ibv_qp_type type_;
-  ibv_qp_cap granted_{};
   ibv_qp_ex* builder_ = nullptr;
 };
 

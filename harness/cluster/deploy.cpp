@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kCopyLimit{600};
 // The answers stand between two words of ours: a login script may print as well.
 constexpr std::string_view kAnswer = "verbscope-deploy";
 
-// What the host is, and which of the programs HASH/NAME in its arguments it has, whole.
+// A script that prints what the host is, and those of the programs HASH/NAME in its arguments that it has, whole.
 constexpr const char* kAskScript =
     "d=$HOME/.cache/verbscope; echo verbscope-deploy $(uname -m); echo verbscope-deploy \"$d\"; "
     "for p; do [ \"$(sha256sum 2>/dev/null < \"$d/$p\" | cut -c1-64)\" = \"${p%/*}\" ] && echo verbscope-deploy "

@@ -20,7 +20,7 @@ struct Program {
 // Throws when one of the programs is not in the folder.
 std::vector<Program> hash_programs(const std::filesystem::path& folder, const std::vector<std::string>& names);
 
-// Where each host has each program.
+// The paths of the programs on each host.
 class Deployment {
  public:
   // Brings the programs, `verbscope` among them, to ~/.cache/verbscope/HASH/NAME of the host, where they are not yet,
@@ -28,7 +28,7 @@ class Deployment {
   // are errors, one line with the host's name. Returns the number of programs that were copied. Needs no root there.
   std::size_t deploy(Launcher& launcher, const Host& host, const std::vector<Program>& programs, StopSource* stop);
 
-  // Absolute, there; null when the program was not deployed to the host.
+  // The program's absolute path on the host; null when it was not deployed there.
   const std::string* path(const Host& host, const std::string& program) const;
 
  private:

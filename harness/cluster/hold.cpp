@@ -18,10 +18,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxRequest = 1 << 16;
-// From SIGTERM to SIGKILL.
+// The time from SIGTERM to SIGKILL.
 constexpr std::chrono::milliseconds kPatience{1000};
 
-// Byte by byte: what follows the line is the harness's silence, which the wait below watches.
+// Reads one line, byte by byte: what follows it is the harness's silence, which the wait below watches.
 std::string read_request() {
   std::string line;
   for (char c = 0; line.size() < kMaxRequest; line += c) {

@@ -1,4 +1,4 @@
-// What the harness and `verbscope hold` say to each other over the standard streams of a launcher. The harness writes
+// The harness and `verbscope hold` talk over the standard streams of a launcher. The harness writes
 // one line, the request, and keeps its end open: closing it ends the program. `hold` answers in lines that begin with
 // kHoldMark; whatever else arrives was printed by a login script or by the launcher itself, and is kept as noise.
 //
@@ -26,7 +26,7 @@ inline constexpr std::chrono::seconds kHoldBeat{2};
 inline constexpr std::size_t kHeldOutput = 1 << 16;
 inline constexpr std::size_t kHeldRecord = 4u << 20;
 
-// What is to run: a path, its arguments, variables "NAME=value" for it. The record file's option is added there.
+// A program to run: its path, its arguments, variables "NAME=value" for it. The record file's option is added there.
 struct HoldRequest {
   std::vector<std::string> command;
   std::vector<std::string> environment;
@@ -34,7 +34,8 @@ struct HoldRequest {
   int numa_node = -1;                  // its threads get the cores of this node; -1: no such wish
 };
 
-// One line with its newline, and back. Throws on a line that is no request.
+// to_line writes a request as one line with its newline, parse_hold_request reads it. Throws on a line that is no
+// request.
 std::string to_line(const HoldRequest& request);
 HoldRequest parse_hold_request(std::string_view line);
 

@@ -15,7 +15,8 @@ inline constexpr std::size_t kMaxHosts = 4096;
 // than kMaxHosts come out.
 std::vector<std::string> expand_host_range(const std::string& pattern, const std::string& where);
 
-// Patterns with commas between them, as in SLURM_JOB_NODELIST: "node[01-03],login". Same errors; an empty list is one.
+// Patterns with commas between them, as in SLURM_JOB_NODELIST: "node[01-03],login". Throws like expand_host_range, and
+// for an empty list.
 std::vector<std::string> expand_host_list(std::string_view list, const std::string& where);
 
 }  // namespace verbscope

@@ -16,10 +16,10 @@ struct Host {
   std::string device;      // empty: the benchmark's choice
   int ib_port = 0;         // 0: the benchmark's choice
   int gid_index = -1;      // -1: the benchmark's choice
-  std::string address;     // where clients reach it; empty: the name
-  std::string management;  // where a launcher reaches it; empty: the name
+  std::string address;     // clients reach the host here; empty: by its name
+  std::string management;  // a launcher reaches the host here; empty: by its name
   int ssh_port = 0;        // 0: ssh's choice
-  std::string cores;       // of the benchmark's threads, "0-3,8"; empty: the benchmark's choice
+  std::string cores;       // the benchmark's threads run on "0-3,8"; empty: the benchmark chooses
   int numa_node = -1;      // whose cores the threads get; -1: the benchmark's choice
   HostRole role = HostRole::any;
   int line = 0;  // 0: from no file

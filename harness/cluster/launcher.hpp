@@ -1,5 +1,5 @@
-// The way to a host: what differs between OpenSSH and Slurm. What runs there, and how it is watched, is theirs no more
-// (task.hpp). A benchmark on this machine needs no launcher.
+// The way to a host: what differs between OpenSSH and Slurm. The programs that run there are watched in the same way
+// behind both (task.hpp). A benchmark on this machine needs no launcher.
 #pragma once
 
 #include <chrono>
@@ -29,8 +29,8 @@ struct LauncherOptions {
   std::chrono::seconds connect_timeout{10};
 };
 
-// Null for "local". Throws for an unknown name, a missing program, and "slurm" outside an allocation. `stop` ends the
-// wait for a connection, may be null, and must live as long as the launcher.
+// Makes the launcher of options.name; null for "local". Throws for an unknown name, a missing program, and "slurm"
+// outside an allocation. `stop` ends the wait for a connection, may be null, and must live as long as the launcher.
 std::unique_ptr<Launcher> make_launcher(const LauncherOptions& options, StopSource* stop);
 
 }  // namespace verbscope

@@ -10,8 +10,8 @@
 
 namespace verbscope {
 
-// Its standard output, at most 1 MiB of it. Throws "HOST: WHAT: ..." with the last line it printed when it does not end
-// well or not within `limit`; an InterruptedError when a stop comes.
+// Runs a command on the host and returns its standard output, at most 1 MiB of it. Throws "HOST: WHAT: ..." with the
+// last line it printed when it does not end well or not within `limit`; an InterruptedError when a stop comes.
 std::string remote_call(Launcher& launcher, const Host& host, const std::string& what,
                         const std::vector<std::string>& words, std::chrono::seconds limit, StopSource* stop,
                         Fd input = {});

@@ -12,7 +12,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kUp = "verbscope-connected";
-// From the TCP connection, which has its own limit, to a running shell: keys and login of a busy or emulated host.
+// The time from the TCP connection, which has its own limit, to a running shell: keys and login of a busy or emulated
+// host.
 constexpr std::chrono::seconds kLoginTime{20};
 
 std::string destination(const Host& host) {

@@ -56,7 +56,7 @@ std::string Task::end_text() const {
 std::vector<std::string> Task::tail() const {
   if (!held_) return child_->tail();
   if (answers_.end()) return answers_.end()->tail;
-  std::vector<std::string> lines = child_->tail();  // what the launcher said, without our own answers
+  std::vector<std::string> lines = child_->tail();  // the launcher's own words, without our answers
   std::erase_if(lines, [](const std::string& line) { return line.starts_with(kHoldMark); });
   return lines;
 }

@@ -14,7 +14,7 @@
 
 namespace verbscope {
 
-// What is started. The benchmark's record comes to `record_file` on this machine.
+// A program to start. The benchmark's record comes to `record_file` on this machine.
 struct TaskSpec {
   std::vector<std::string> command;      // the benchmark's path there, its arguments
   std::vector<std::string> environment;  // "NAME=value"
@@ -26,7 +26,7 @@ class Task {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // On this machine. Throws "cannot start ...".
+  // Starts it on this machine. Throws "cannot start ...".
   explicit Task(const TaskSpec& spec, int numa_node = -1);
   // On `host`, by `launcher`; `holder` is the path of verbscope there. Throws when the launcher cannot reach the host.
   Task(Launcher& launcher, const Host& host, const std::string& holder, const TaskSpec& spec);
@@ -35,15 +35,15 @@ class Task {
 
   Child& child() { return *child_; }
   bool running() const { return child_->running(); }
-  // Exit status 0, on its host. Only after the end.
+  // Whether the exit status was 0 on its host. Only after the end.
   bool succeeded() const;
   // "exit status 3"; "connection lost (exit status 255)" when only the launcher's client told its end.
   std::string end_text() const;
   // The last lines of its output, or of the launcher's when the program's are not known.
   std::vector<std::string> tail() const;
-  // Standard output, its beginning.
+  // The beginning of its standard output.
   const std::string& output() const;
-  // How long nothing has been heard from a program elsewhere that still runs; zero on this machine.
+  // The time for which nothing has been heard from a program elsewhere that still runs; zero on this machine.
   Clock::duration silence() const;
 
   // Asks it to end: together with others, before each is waited for by end().
@@ -55,7 +55,7 @@ class Task {
   void hear(std::string_view chunk);
 
   bool held_ = false;
-  Fd input_;  // of what runs elsewhere: open as long as it shall run
+  Fd input_;  // stays open as long as a program elsewhere shall run
   std::string output_, record_file_;
   HoldReader answers_;
   bool record_written_ = false;

@@ -1,12 +1,13 @@
-// What Linux says of the RDMA devices of a machine.
+// The facts that Linux tells about the RDMA devices of a machine.
 #pragma once
 
 #include "harness/doctor/sys_tree.hpp"
 
 namespace verbscope {
 
-// An array, one object a device: name, driver, firmware, board, numa_node, software (true for soft-RoCE and
-// soft-iWARP), iommu (the type of its group), pcie {speed, width, max_speed, max_width, as /sys writes them}, ports
+// The RDMA devices as an array, one object a device: name, driver, firmware, board, numa_node, software (true for
+// soft-RoCE and soft-iWARP), iommu (the type of its group), pcie {speed, width, max_speed, max_width, as /sys writes
+// them}, ports
 // [{port, state, link_layer, rate, mtu_bytes, netdev, netdev_mtu_bytes, gids [{index, gid, type}]}]. What is not known
 // is null. mtu_bytes is the path MTU that the Ethernet device allows; that of InfiniBand is not in /sys.
 Json rdma_device_facts(const SysTree& sys);

@@ -29,7 +29,7 @@ std::set<int> core_set(const std::string& list) {
   return cores;
 }
 
-// The beginning of "8.0 GT/s PCIe", of "16".
+// The number at the beginning of "8.0 GT/s PCIe" or "16".
 double leading_number(const Json& value) {
   const std::string text = fact_text(value);
   double number = 0;

@@ -1,4 +1,4 @@
-// What spoils a measurement on a machine, and what to do about it.
+// Findings: each names one thing that spoils a measurement on a machine, and what to do about it.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ struct Finding {
   std::string todo;  // "cpupower frequency-set -g performance"
 };
 
-// What a hosts file wants of a machine.
+// The device, port, cores and memory node of a machine that a hosts file asks for.
 struct Wanted {
   std::string device{};  // empty: any
   int ib_port = 0;       // 0: any
-  std::string cores{};   // as Linux lists them; empty: not said
+  std::string cores{};   // a list as Linux writes it; empty: not said
   int numa_node = -1;    // -1: not said
 };
 

@@ -88,7 +88,7 @@ Json verdict(const std::string& why_not) {
   return Json{{"usable", why_not.empty()}, {"why", why_not}};
 }
 
-// Whether Intel's tools are there and may read what they read: model-specific registers, by root only.
+// Tells whether Intel's tools are there and may read their model-specific registers, which only root can.
 Json pcm_facts(const SysTree& sys, const std::string& path, const std::string& cpu_info) {
   if (value_after(cpu_info, "vendor_id") != "GenuineIntel") return verdict("no Intel CPU");
   if (!has_program(sys, path, "pcm-pcie") && !has_program(sys, path, "pcm-iio")) {

@@ -1,4 +1,4 @@
-// What of a machine bears on a measurement, as Linux tells it without any privilege.
+// The facts of a machine that bear on a measurement, as Linux tells them without any privilege.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace verbscope {
 
-// An object: hostname, kernel, cpu, virtual_machine, numa_nodes [{node, cores}], governors (each once), turbo (true,
-// false, null: not known), huge_pages [{size_kib, total, free}], memlock_bytes (null: no limit), iommu, clock_source,
-// perf_event_paranoid, pcm and papi {usable, why}, devices (rdma_device_facts). What is not known is null. `path` is
-// where programs are looked for, as in PATH, below the tree's root.
+// The machine as an object: hostname, kernel, cpu, virtual_machine, numa_nodes [{node, cores}], governors (each once),
+// turbo (true, false, null: not known), huge_pages [{size_kib, total, free}], memlock_bytes (null: no limit), iommu,
+// clock_source, perf_event_paranoid, pcm and papi {usable, why}, devices (rdma_device_facts). What is not known is
+// null. `path` is where programs are looked for, as in PATH, below the tree's root.
 Json host_facts(const SysTree& sys, const std::string& path);
 
 }  // namespace verbscope

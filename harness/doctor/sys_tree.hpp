@@ -16,7 +16,7 @@ class SysTree {
 
   // The first 64 KiB of the file, without blanks at its ends; nothing when it cannot be read, as some of /sys cannot.
   std::optional<std::string> read(const std::string& path) const;
-  // The same as a JSON string, or null.
+  // The text of the file as a JSON string; null when there is none.
   Json read_json(const std::string& path) const;
   // The number that the file begins with; nothing when there is none.
   std::optional<long long> read_number(const std::string& path) const;
@@ -25,7 +25,7 @@ class SysTree {
   bool exists(const std::string& path) const;
   // Whether this user may read it; nothing is read.
   bool readable(const std::string& path) const;
-  // Where the link leads, its last part only: the driver of a device, the group of an IOMMU.
+  // The last part of the path that the link leads to: the driver of a device, the group of an IOMMU.
   std::optional<std::string> link_name(const std::string& path) const;
 
   const std::filesystem::path& root() const { return root_; }

@@ -34,7 +34,7 @@ void collect(const Json& node, const Pointer& at, const std::string& name, const
   }
 }
 
-// What is written is what was measured: whole numbers, or five digits.
+// Rounds a value as it is written, so that the rounded value is the one measured: whole numbers, or five digits.
 double rounded(double value, bool integer) {
   return integer ? std::max(1.0, std::round(value)) : std::stod(fmt::format("{:.5g}", value));
 }
@@ -43,7 +43,7 @@ Json parameter_json(double value, bool integer) {
   return integer ? Json(static_cast<std::int64_t>(value)) : Json(value);
 }
 
-// One parameter against one row. x is the logarithm of the parameter, g(x) that of measured over published.
+// Fits one parameter to one row. x is the logarithm of the parameter, g(x) that of measured over published.
 class Solver {
  public:
   Solver(const std::function<double(double)>& rate, double target, bool integer, const FitOptions& options)
@@ -117,7 +117,7 @@ class Solver {
   std::optional<Sample> above_, below_;
 };
 
-// Where in `text` the number of the parameter stands: after the keys of its path, one after the other.
+// The place in `text` of the parameter's number, found behind the keys of its path, one after the other.
 std::pair<std::size_t, std::size_t> find_value(const std::string& text, const std::string& name,
                                                const std::string& where) {
   std::size_t at = 0;

@@ -20,10 +20,10 @@ struct CalibratedParameter {
   bool integer = false;
 };
 
-// All of them, in the file's order. Throws when one has no number above 0 or no row.
+// The calibrated parameters of a profile, in the file's order. Throws when one has no number above 0 or no row.
 std::vector<CalibratedParameter> calibrated_parameters(const Json& profile, const std::string& where);
 
-// What the row's benchmark yields on a profile, in the row's unit.
+// Yields the figure of the row's benchmark on a profile, in the row's unit.
 using MeasureRow = std::function<double(const Json& profile, const PublishedPoint& row)>;
 
 struct FittedRow {
@@ -37,7 +37,7 @@ struct FittedRow {
 struct FitOptions {
   double tolerance = 0.002;  // relative residual that is small enough
   int rounds = 4;            // over all parameters: one may depend on another
-  int steps = 12;            // of one parameter in one round
+  int steps = 12;            // measurements for one parameter in one round
 };
 
 // Changes `profile`. Fits one parameter after the other by the secant method on logarithms, kept inside the bracket

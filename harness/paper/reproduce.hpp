@@ -1,4 +1,4 @@
-// What a simulated cluster made of the published rows, and whether that is good enough.
+// Published rows beside the figures of the simulated clusters, and the verdict whether those are good enough.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace verbscope {
 
-// How far a reproduced figure may be off, in percent: what a parameter was fitted to, and what nothing was.
+// The deviation that is allowed, in percent: of a figure that a parameter was fitted to, and of one that is predicted.
 inline constexpr double kCalibratedPercent = 3;
 inline constexpr double kPredictedPercent = 10;
 

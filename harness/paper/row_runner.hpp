@@ -10,8 +10,8 @@
 
 namespace verbscope {
 
-// The row's benchmark, from `folder`, with the row's options on `fabric` ("sim:NAME" or "sim:PROFILE.json"). Nothing
-// when interrupted. The row has a benchmark.
+// Runs the row's benchmark, from `folder`, with the row's options on `fabric` ("sim:NAME" or "sim:PROFILE.json").
+// Nothing when interrupted. The row has a benchmark.
 std::optional<Record> run_row(const PublishedPoint& row, const std::string& fabric, const std::filesystem::path& folder,
                               Interrupt* interrupt);
 
@@ -19,7 +19,7 @@ std::optional<Record> run_row(const PublishedPoint& row, const std::string& fabr
 // failed or the record does not have the figure.
 double row_value(const PublishedPoint& row, const Record& record);
 
-// The figure of a row that the closed-form model reproduces, for the row's cluster as it ships. Same errors.
+// The figure of a row that the closed-form model reproduces, for the row's cluster as it ships. Throws like row_value.
 double model_value(const PublishedPoint& row);
 
 }  // namespace verbscope

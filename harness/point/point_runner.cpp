@@ -11,9 +11,6 @@
 namespace verbscope {
 namespace {
 
-constexpr std::chrono::seconds kDescribeTimeout{10};
-constexpr std::size_t kMaxDescription = 1 << 20;
-
 // 128 random bits for the exchange of one point; passed in the environment, which other users cannot read.
 std::string make_secret() {
   std::random_device random;
@@ -26,7 +23,7 @@ bool set_by_hosts(const std::string& key, const Host& host) {
          (key == "cores" && (!host.cores.empty() || host.numa_node >= 0));
 }
 
-// What a failed record says of the process: how it was started, how it ended, its last lines.
+// Adds to a failed record how the process was started, how it ended, and its last lines.
 void add_end(Record& record, const Role& role) {
   record.result["command"] = role.command;
   if (!role.task) return;
@@ -38,14 +35,6 @@ void add_end(Record& record, const Role& role) {
 
 std::string fabric_of(const std::string& hosts) {
   return hosts == "null" || hosts.starts_with("sim:") ? hosts : "verbs";
-}
-
-Json point_identity(const Point& point, const std::string& fabric) {
-  return Json{{"benchmark", point.benchmark},
-              {"params", point.params},
-              {"repetition", point.repetition},
-              {"seed", point.seed},
-              {"fabric", fabric}};
 }
 
 void require_target(const std::string& hosts) {
@@ -72,24 +61,6 @@ void require_local(const RunTarget& target, const std::string& hosts) {
   };
   require(target.cast->server);
   std::ranges::for_each(target.cast->clients, require);
-}
-
-BenchmarkSpec describe_benchmark(const std::filesystem::path& binary) {
-  std::string output;
-  Child child({binary.string(), "--describe"}, [&output](std::string_view chunk) {
-    output.append(chunk.substr(0, kMaxDescription - std::min(kMaxDescription, output.size())));
-  });
-  const std::string what = binary.filename().string() + " --describe";
-  const auto ended = [&child] { return !child.running(); };
-  if (wait_children({&child}, std::chrono::steady_clock::now() + kDescribeTimeout, nullptr, ended) !=
-      WaitEnd::satisfied) {
-    fail("{}: no answer after {} s", what, kDescribeTimeout.count());
-  }
-  if (!child.succeeded()) {
-    const std::vector<std::string> tail = child.tail();
-    fail("{}: {}{}", what, child.end_text(), tail.empty() ? "" : ": " + tail.back());
-  }
-  return parse_benchmark_spec(output, what);
 }
 
 PointRunner::PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTarget target, const RoleLimits& limits,

@@ -17,35 +17,30 @@
 
 namespace verbscope {
 
-// Where points run.
+// The place where points run: a fabric, its hosts, and the way to them.
 struct RunTarget {
   std::string fabric;        // "sim:NAME" and "null": one process plays all roles; "verbs": one a role
-  std::optional<Cast> cast;  // for "verbs"
+  std::optional<Cast> cast;  // the hosts of fabric "verbs"
   int port = 0;              // the server listens there; 0: the system picks
 
-  // How processes are started: null for this machine. Both must outlive the runner. A host to which nothing was
+  // The launcher starts processes; null: on this machine. Both must outlive the runner. A host to which nothing was
   // deployed is this machine; a point without a cast finds the programs where they are here.
   Launcher* launcher = nullptr;
-  const Deployment* deployment = nullptr;  // with a launcher
+  const Deployment* deployment = nullptr;  // set when there is a launcher
 };
 
 // `--hosts` of the command line: a fabric, "slurm", or the path of a hosts file. Throws for a file that is not there, a
 // cluster that is not (with the names of those that are), a profile without a readable `wire` section.
 void require_target(const std::string& hosts);
-// The same, and what a hosts file or the Slurm allocation says.
+// The target that `hosts` means, with the hosts of the file or of the Slurm allocation. Throws what require_target
+// throws, and for what cannot be a cast.
 RunTarget parse_target(const std::string& hosts);
 
 // The fabric that `--hosts` means, without a look at files or hosts.
 std::string fabric_of(const std::string& hosts);
 
-// The identity of a point for --resume: {benchmark, params, repetition, seed, fabric}.
-Json point_identity(const Point& point, const std::string& fabric);
-
 // Throws when a host of the cast is not this machine: without a launcher nothing can be started there.
 void require_local(const RunTarget& target, const std::string& hosts);
-
-// Runs `binary --describe`. Throws when it fails, takes more than ten seconds, or prints something else.
-BenchmarkSpec describe_benchmark(const std::filesystem::path& binary);
 
 class PointRunner {
  public:
@@ -61,7 +56,7 @@ class PointRunner {
   std::pair<std::string, std::vector<std::string>> place(const Host& host) const;
   Role make_role(const Point& point, const std::string& name, const Host* host) const;
   void start_cast(const Point& point, const Cast& cast, RoleGroup& group) const;
-  // What the role's process wrote; a failed record when that does not fit how it ended.
+  // The record that the role's process wrote; a failed one when that does not fit how the process ended.
   Record collect(const Point& point, const Role& role) const;
   Record failed(const Point& point, const Role& role, const std::string& reason) const;
   // result.others: what became of the roles but the one that is blamed.

@@ -1,4 +1,4 @@
-// What the harness adds to the environment of every record: how the point was started, when, and on what hosts.
+// The harness adds to the environment of every record how the point was started, when, and on what hosts.
 #pragma once
 
 #include <chrono>

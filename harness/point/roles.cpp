@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kListenTimeout{30};
 // elsewhere, whose words have a way to go.
 constexpr std::chrono::seconds kAfterFailure{3};
 constexpr std::chrono::seconds kAfterRemoteFailure{10};
-// From SIGTERM to SIGKILL; for a process elsewhere, with the way there and back.
+// The time from SIGTERM to SIGKILL; for a process elsewhere, with the way there and back.
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kRemotePatience{5000};
 // A host that has missed its beats for so long is worth a word when another process has failed: it may be why.

@@ -39,10 +39,10 @@ struct Role {
   }
 };
 
-// How long is waited for the processes of a point.
+// The longest waits for the processes of a point.
 struct RoleLimits {
-  std::chrono::milliseconds timeout{120'000};  // from start to end
-  std::chrono::milliseconds silence{15'000};   // for the next word from a host elsewhere
+  std::chrono::milliseconds timeout{120'000};  // the whole time of a point
+  std::chrono::milliseconds silence{15'000};   // the longest time without a word from a host elsewhere
 };
 
 class RoleGroup {
@@ -61,7 +61,7 @@ class RoleGroup {
   void start(Role role);
   // Waits until the role started last prints "listening on port N" and returns N; 0: it did not.
   int wait_for_port();
-  // Until all have ended well, or one has not and the others have had the time to say what they saw.
+  // Waits until all have ended well, or one has not and the others have had the time to say what they saw.
   void wait_all();
 
   // Ends what still runs.
@@ -79,8 +79,9 @@ class RoleGroup {
   // Waits for `satisfied`; notes an interrupt, and the failure of a host that is silent. False when one of them came or
   // the time was up.
   bool wait(TimePoint deadline, const std::function<bool()>& satisfied);
-  // When the first host will have been silent for too long; and whether one has: it is given up.
+  // The time at which the first host will have been silent for too long.
   TimePoint patience_ends() const;
+  // Gives up the hosts that have been silent for too long; the first is the failure. False when there is none.
   bool note_silence();
 
   RoleLimits limits_;

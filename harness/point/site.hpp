@@ -1,4 +1,4 @@
-// Where a sweep runs: the target, the way to its hosts, and the programs there.
+// The site of a sweep: the target, the way to its hosts, and the programs there.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace verbscope {
 // management address nor an ssh port of its own.
 bool is_here(const Host& host);
 
-// Without hosts whose name came before: one line a device is usual.
+// The hosts without those whose name came before: a hosts file often has a line for each device of a host.
 std::vector<Host> each_once(const std::vector<Host>& hosts);
 
-// With an empty options.name, the launcher is slurm for "slurm", ssh when one of `all` is not here, else none (null),
-// as for "local". Throws what make_launcher throws.
+// The launcher for hosts. With an empty options.name it is slurm for "slurm", ssh when one of `all` is not here, else
+// none (null), as for "local". Throws what make_launcher throws.
 std::unique_ptr<Launcher> launcher_for(const std::string& hosts, const std::vector<Host>& all, LauncherOptions options,
                                        StopSource* stop);
 

@@ -25,7 +25,7 @@ std::string printable(std::string line) {
   return line;
 }
 
-// As execve wants them: a null at the end. The pointers last as long as the strings.
+// The strings as execve takes them, with a null at the end. The pointers last as long as the strings.
 std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   std::vector<char*> out;
   for (const std::string& each : strings) out.push_back(const_cast<char*>(each.c_str()));
@@ -33,15 +33,15 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   return out;
 }
 
-// What the child becomes, made before the fork: after it, only async-signal-safe calls.
+// The program that the child becomes. It is made before the fork: behind it only async-signal-safe calls are allowed.
 struct Image {
   std::vector<char*> arguments, variables;
   int stdin_fd, stdout_fd, stderr_fd;
   int errors_fd;  // closed by the start of the program; an errno when it cannot start
 };
 
-// In the child: a group of its own, no blocked or ignored signals, its input, the two pipes as output; it dies with the
-// thread that started it, however that ends.
+// Runs in the child, which gets a group of its own, no blocked or ignored signals, its input, and the two pipes as
+// output; it dies with the thread that started it, however that ends.
 [[noreturn]] void become(const Image& image, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);

@@ -32,7 +32,7 @@ class Child {
   ~Child();
 
   bool running() const { return running_; }
-  // Exit status 0. Only after the end.
+  // Whether the exit status was 0. Only after the end.
   bool succeeded() const;
   // "exit status 3", "killed by signal 9 (Killed)", "still running".
   std::string end_text() const;

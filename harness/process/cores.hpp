@@ -6,8 +6,8 @@
 
 namespace verbscope {
 
-// As Linux lists them, "0-13,28-41". `root` is where /sys is looked for. Throws when there is no such node, or it has
-// no core.
+// The cores of a memory node as Linux lists them, "0-13,28-41". /sys is looked for in `root`. Throws when there is no
+// such node, or it has no core.
 std::string cores_of_node(int node, const std::filesystem::path& root = "/");
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// What ends a wait before its time: a signal to this process, or a descriptor that becomes readable.
+// A stop ends a wait before its time: a signal to this process, or a descriptor that becomes readable.
 #pragma once
 
 #include "common/fd.hpp"

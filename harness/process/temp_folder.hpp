@@ -1,4 +1,4 @@
-// A place for files of the moment.
+// A folder for files of the moment.
 #pragma once
 
 #include <string>

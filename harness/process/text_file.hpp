@@ -9,7 +9,7 @@ namespace verbscope {
 // No file of ours comes near this size; a device or a core dump given by mistake does.
 inline constexpr std::size_t kMaxTextBytes = 16u << 20;
 
-// The whole file. Throws "cannot read PATH: reason", also when it is larger than kMaxTextBytes.
+// The text of the whole file. Throws "cannot read PATH: reason", also when it is larger than kMaxTextBytes.
 std::string read_text_file(const std::filesystem::path& path);
 
 // Replaces the file in one step: a reader sees the old text or the new. Throws "cannot write PATH: reason".

@@ -31,7 +31,7 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : dump_json(value);
 }
 
-// As the benchmark will read it; nothing when it is none.
+// The duration as the benchmark will read it; nothing when the text is none.
 std::optional<Picos> duration_of(const Json& value) {
   if (!value.is_number() && !value.is_string()) return std::nullopt;
   try {

@@ -1,5 +1,5 @@
-// What a benchmark binary says of itself (`send_rate --describe`): its options with type, default and allowed values.
-// Sweeps are checked against it, so the harness holds no list of options of its own.
+// The description that a benchmark binary prints of itself (`send_rate --describe`): options with type, default,
+// allowed values. Sweeps are checked against it, so the harness holds no list of options of its own.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct OptionSpec {
   OptionType type = OptionType::string;
   Json default_value;  // null: none
   Json allowed;        // an array of the values allowed, a sentence about them, or null
-  // Of an integer; anything without.
+  // The range of an integer.
   std::int64_t min = std::numeric_limits<std::int64_t>::min(), max = std::numeric_limits<std::int64_t>::max();
   bool zero = true;  // whether a duration may be 0
   std::string help;

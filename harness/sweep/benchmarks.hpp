@@ -1,9 +1,11 @@
-// Which benchmarks there are, and where their binaries and ours live.
+// The benchmarks that there are, where their binaries are, and what those say of themselves.
 #pragma once
 
 #include <array>
 #include <filesystem>
 #include <string>
+
+#include "harness/sweep/benchmark_spec.hpp"
 
 namespace verbscope {
 
@@ -11,10 +13,10 @@ inline constexpr std::array kBenchmarks = {"send_rate",    "recv_rate",        "
                                            "verb_latency", "echo_rate",        "wqe_cache",  "qp_scaling",
                                            "atomic_rate",  "write_visibility", "sequencer",  "kv_atomic"};
 
-// The folder of the running program: the benchmarks' binaries are its neighbours.
-std::filesystem::path program_folder();
-
 // The path of a benchmark's binary in `folder`. Throws for a name that is not in kBenchmarks.
 std::filesystem::path benchmark_binary(const std::filesystem::path& folder, const std::string& benchmark);
+
+// Runs `binary --describe`. Throws when it fails, takes more than ten seconds, or prints something else.
+BenchmarkSpec describe_benchmark(const std::filesystem::path& binary);
 
 }  // namespace verbscope

@@ -19,7 +19,7 @@ class OrderedResults {
   bool wait_turn(std::size_t index);
   // Writes it, after those before it. Throws what the writer throws; then, and after close(), no more are to be run.
   void add(std::size_t index, const Record& record);
-  // No more points: wakes those that wait. Writes what is there, in order, gaps left out.
+  // Says that no more points come: wakes those that wait. Writes what is there, in order, gaps left out.
   void close();
 
  private:

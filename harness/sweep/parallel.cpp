@@ -31,4 +31,8 @@ void run_parallel(std::size_t count, std::size_t jobs, const std::function<void(
   if (first) std::rethrow_exception(first);
 }
 
+std::size_t job_count(int jobs) {
+  return jobs > 0 ? static_cast<std::size_t>(jobs) : std::max(1u, std::thread::hardware_concurrency());
+}
+
 }  // namespace verbscope

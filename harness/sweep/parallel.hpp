@@ -10,4 +10,7 @@ namespace verbscope {
 // throws, no further one is started; the first exception is thrown again when those that run have ended.
 void run_parallel(std::size_t count, std::size_t jobs, const std::function<void(std::size_t)>& task);
 
+// The number of pieces that run at the same time when a person asks for `jobs`; 0 means one for each CPU.
+std::size_t job_count(int jobs);
+
 }  // namespace verbscope

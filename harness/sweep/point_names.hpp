@@ -1,4 +1,4 @@
-// What the points of a sweep are called on the console.
+// The names of the points of a sweep on the console.
 #pragma once
 
 #include <set>
@@ -9,7 +9,7 @@
 
 namespace verbscope {
 
-// What tells these points apart, and nothing else: "send_rate post_list=16 size=60 #2".
+// A name has the options that tell these points apart, and no others: "send_rate post_list=16 size=60 #2".
 class PointNames {
  public:
   explicit PointNames(const std::vector<Point>& points);

@@ -7,7 +7,7 @@
 namespace verbscope {
 
 namespace {
-// What fits on a line of the usual terminal, so that the rewritten line stays one.
+// The rewritten line stays a single one on a terminal of the usual 80 columns.
 constexpr std::size_t kTerminalColumns = 79;
 }  // namespace
 

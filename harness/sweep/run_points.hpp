@@ -21,11 +21,11 @@ struct PointsOptions {
 
 struct PointsOutcome {
   std::size_t ended = 0;   // points with a record
-  std::size_t failed = 0;  // of these
+  std::size_t failed = 0;  // points whose record failed
   bool interrupted = false;
 };
 
-// What runs one point, once; nothing when interrupted.
+// Runs one point once and yields its record; nothing when interrupted.
 using RunPoint = std::function<std::optional<Record>(const Point&)>;
 
 // Runs them; ends early at the stop, and with fail_fast after the first point whose last attempt failed. A record that
@@ -33,7 +33,7 @@ using RunPoint = std::function<std::optional<Record>(const Point&)>;
 PointsOutcome run_points(const std::vector<Point>& points, const RunPoint& run, const PointsOptions& options,
                          ResultsWriter& writer, Progress& progress, StopSource& stop);
 
-// What came of a point, in a few words: its rate, or why it failed.
+// The outcome of a point in a few words: its rate, or why it failed.
 std::string outcome_text(const Record& record);
 
 }  // namespace verbscope

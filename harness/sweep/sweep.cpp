@@ -142,6 +142,14 @@ std::vector<std::string> parse_benchmarks(JsonFields& fields) {
 
 }  // namespace
 
+Json point_identity(const Point& point, const std::string& fabric) {
+  return Json{{"benchmark", point.benchmark},
+              {"params", point.params},
+              {"repetition", point.repetition},
+              {"seed", point.seed},
+              {"fabric", fabric}};
+}
+
 Sweep parse_sweep(std::string_view text, const std::string& where) {
   const Json json = parse_json_text(text, where);
   JsonFields fields(json, where);

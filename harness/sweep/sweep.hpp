@@ -17,7 +17,7 @@ namespace verbscope {
 inline constexpr const char* kSweepSchema = "verbscope.sweep/1";
 // A sweep that asks for more points than this is refused: it is a slip of the pen, and the memory is finite.
 inline constexpr std::uint64_t kMaxPoints = 20'000;
-// In fixed, in vary and in each of points.
+// The most options that fixed, vary and each entry of points may have.
 inline constexpr std::size_t kMaxOptions = 64;
 
 // One entry of `points`: overrides of `fixed`, perhaps for some fabrics only.
@@ -46,8 +46,11 @@ struct Point {
   Json params = Json::object();  // options given, sorted by name
   int repetition = 0;
   std::uint64_t seed = 1;  // the sweep's seed plus the repetition
-  std::size_t entry = 0;   // of the sweep's `points`; 0 when there are none
+  std::size_t entry = 0;   // its place in the sweep's `points`; 0 when there are none
 };
+
+// The identity of a point for --resume: {benchmark, params, repetition, seed, fabric}.
+Json point_identity(const Point& point, const std::string& fabric);
 
 // Throws one line "where: ..." (with the line of the file for malformed JSON, else with the key).
 Sweep parse_sweep(std::string_view text, const std::string& where);

@@ -6,7 +6,7 @@
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
-#include "counters/collector.hpp"
+#include "counters/sources.hpp"
 #include "nic_sim/cluster.hpp"
 
 namespace verbscope {

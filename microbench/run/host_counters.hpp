@@ -2,6 +2,7 @@
 #pragma once
 
 #include "counters/collector.hpp"
+#include "counters/sources.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/run/node_run.hpp"
 #include "microbench/run/outcome.hpp"

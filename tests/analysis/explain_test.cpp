@@ -49,7 +49,7 @@ TEST(Explain, TheLinkToTheNicIsNamedByWhatFillsIt) {
 TEST(Explain, OneBusyUnitIsThatOfAQpAndAllOfThemAreTheNic) {
   const Record one = with_loads(inline_send(), 8, {{"requester_busy_ps", 1.0}, {"requester_busiest_unit_ps", 1.0}});
   EXPECT_EQ(limit_of(one), Resource::requester_unit);
-  // The same work on 16 units: 16 times the rate, and two QPs at most twice.
+  // 16 units do 16 times the work of one, and two QPs at most twice.
   EXPECT_NEAR(explain(one).diagnosis.lifted_factor, 16, 1e-6);
   const Explanation it = explain(one);
   ASSERT_NE(advice_with(it, "qp"), nullptr);
@@ -119,7 +119,7 @@ TEST(Explain, FewerOutstandingAndNeverMoreAreAdvisedWhereWqesAreReadAgain) {
   Record record = with_loads(inline_send(), 50, {{"requester_busy_ps", 0.5}, {"requester_busiest_unit_ps", 0.5}});
   record.config["window"] = 128;
   EXPECT_NE(advice_with(explain(record), "window"), nullptr);
-  record.counters[0].extra["wqe_cache_reread_lines"] = 700;  // for 1000 operations
+  record.counters[0].extra["wqe_cache_reread_lines"] = 700;  // 0.7 for each of the 1000 operations
   const Explanation it = explain(record);
   ASSERT_EQ(it.advice.size(), 1u);
   EXPECT_THAT(it.advice[0].change, testing::HasSubstr("fewer operations outstanding"));

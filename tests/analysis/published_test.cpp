@@ -95,7 +95,7 @@ TEST(Published, TheTableOfTheProjectIsWhole) {
     EXPECT_EQ(count([&](const PublishedPoint& p) { return p.benchmark == benchmark; }), expected) << benchmark;
   }
   EXPECT_EQ(count([](const PublishedPoint& p) { return p.reproducible() && p.benchmark.empty(); }), 4);
-  // Whole systems only.
+  // Only whole systems are not reproducible.
   for (const PublishedPoint& p : points) EXPECT_TRUE(p.reproducible() || p.needs.ends_with("sequencer")) << p.id;
 }
 

@@ -1,4 +1,4 @@
-// What extra and missing PCIe events mean, from records by hand in which only one thing grows.
+// Extra and missing PCIe events get their meaning, from records by hand in which only one thing grows.
 #include "analysis/residuals.hpp"
 
 #include "tests/analysis/records.hpp"
@@ -82,7 +82,7 @@ TEST(Residuals, TheAdaptersOwnCountersDecide) {
   EXPECT_THAT(found[0].meaning, testing::HasSubstr("address translations"));
 }
 
-// What it counted none of is not the cause, whatever the extra reads grow with.
+// A cause of which the adapter counted nothing is none, whatever the extra reads grow with.
 TEST(Residuals, ACauseOfWhichTheAdapterCountedNoneIsExcluded) {
   const Json none{{"wqe_cache_reread_lines", 0}, {"qp_context_read_lines", 0}, {"translation_misses", 0}};
   Record small = with_extra_reads({{"region_size", 65536}}, 0);

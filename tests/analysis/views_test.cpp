@@ -40,7 +40,7 @@ TEST(PerftestView, EachSizeHasItsOwnFigures) {
   EXPECT_EQ(large.at("t_avg"), 1.3);
 }
 
-// As ib_send_bw, ib_write_lat, ib_atomic_lat and the others call themselves.
+// The names are those by which ib_send_bw, ib_write_lat, ib_atomic_lat and the others call themselves.
 TEST(PerftestView, TestsHavePerftestsNames) {
   EXPECT_EQ(test_of(run_of("send_rate", {})), "Send BW Test");
   EXPECT_EQ(test_of(run_of("recv_rate", {})), "Send BW Test");

@@ -137,17 +137,5 @@ TEST(Duration, RefusesTheRestNamingTheOption) {
   }
 }
 
-TEST(Size, SaysWhichKilo) {
-  EXPECT_EQ(parse_size("64", "-s"), Bytes(64));
-  EXPECT_EQ(parse_size("64B", "-s"), Bytes(64));
-  EXPECT_EQ(parse_size("4KiB", "-s"), Bytes(4096));
-  EXPECT_EQ(parse_size("4kB", "-s"), Bytes(4000));
-  EXPECT_EQ(parse_size("2MiB", "-s"), Bytes(2u << 20));
-  EXPECT_EQ(parse_size("1GB", "-s"), Bytes(1'000'000'000));
-  for (const char* text : {"", "4k", "-4", "1.5KiB", "x", "99999999999999999999", "18014398509481984KiB"}) {
-    EXPECT_THAT(message_of<UsageError>([&] { parse_size(text, "-s"); }), ::testing::StartsWith("-s: "));
-  }
-}
-
 }  // namespace
 }  // namespace verbscope

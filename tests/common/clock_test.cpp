@@ -32,7 +32,8 @@ TEST_P(Clock, AgreesWithTheSystemClock) {
   spin(50'000'000);
   const Picos elapsed = TscClock::now() - start;
   const auto reference = monotonic_nanos() - reference_start;
-  // The reference interval encloses ours; being descheduled between two readings only lengthens the reference.
+  // The reference interval encloses the measured one; being descheduled between two readings only lengthens the
+  // reference.
   EXPECT_LT(to_seconds(elapsed), static_cast<double>(reference) * 1e-9 * 1.001);
   EXPECT_GT(to_seconds(elapsed), 50e-3 * 0.999);
 }

@@ -1,4 +1,4 @@
-// What tests share: a folder that goes away with the test, whole files, and the message of an error.
+// Helpers that tests share: a folder that goes away with the test, whole files, and the message of an error.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -180,7 +180,7 @@ TEST_F(Atomics, OfTwoQpsLoseNothing) {
   for (std::size_t i = 0; i < 2 * kEach; ++i) EXPECT_EQ(seen[i], i);
 }
 
-// Of many compare-and-swaps from zero one wins.
+// One of many compare-and-swaps from zero wins.
 TEST_F(Atomics, OneTakesALock) {
   std::vector<Pair> pairs;
   for (int i = 0; i < 4; ++i) pairs.push_back(connect(IBV_QPT_RC));

@@ -1,4 +1,4 @@
-// Which attributes a change of state must have, which it must not have, and their ranges: the tables of
+// The attributes that a change of state must have, those that it must not have, and their ranges: the tables of
 // ibv_modify_qp(3); InfiniBand Architecture Specification 1.3, volume 1, section 11.2.4.2.
 #include <array>
 #include <tuple>
@@ -8,7 +8,7 @@
 namespace verbscope::conformance {
 namespace {
 
-constexpr int kBits = 21;  // of the mask: IBV_QP_STATE to IBV_QP_DEST_QPN
+constexpr int kBits = 21;  // bits of the mask: IBV_QP_STATE to IBV_QP_DEST_QPN
 
 std::string transition_name(ibv_qp_state to) {
   return to == IBV_QPS_INIT ? "Init" : to == IBV_QPS_RTR ? "ReadyToReceive" : "ReadyToSend";

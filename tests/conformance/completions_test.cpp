@@ -1,5 +1,5 @@
-// What a completion says, and in which order completions come. InfiniBand Architecture Specification 1.3, volume 1,
-// sections 10.8.5 (work completion), 10.8.3 (ordering) and 11.4.2.1 (Poll for Completion); ibv_poll_cq(3).
+// The contents of a completion, and the order in which completions come. InfiniBand Architecture Specification 1.3,
+// volume 1, sections 10.8.5 (work completion), 10.8.3 (ordering) and 11.4.2.1 (Poll for Completion); ibv_poll_cq(3).
 #include "tests/conformance/rig.hpp"
 
 namespace verbscope::conformance {
@@ -177,7 +177,7 @@ TEST_F(Polling, RemovesEachCompletion) {
   EXPECT_THAT(poll(b.recv_cq()), IsEmpty());
 }
 
-// Many times round the queue.
+// The completions go many times round the queue.
 TEST_F(Polling, ASmallQueueServesManyCompletions) {
   QpAsk ask_a;
   QpAsk ask_b;

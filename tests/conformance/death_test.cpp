@@ -1,4 +1,4 @@
-// What a survivor sees when its peer's process dies. InfiniBand Architecture Specification 1.3, volume 1, sections
+// The death of a peer's process as the survivor sees it. InfiniBand Architecture Specification 1.3, volume 1, sections
 // 9.7.6 (retries) and 11.2.4 (QPs of a process that ended are destroyed: nobody answers).
 #include "tests/conformance/rig.hpp"
 #include "tests/conformance/victim.hpp"
@@ -67,7 +67,7 @@ TEST_P(DeathDuring, LeavesNoRequestWithoutAnEnd) {
     send(rc, request(GetParam(), posted++));
   }
   victim->die();
-  // At the latest the second of these, posted after it died, has no answer.
+  // The second of these at the latest is posted after it died and has no answer.
   const std::vector<ibv_wc> ended = await(a.send_cq(), posted - kBefore, "requests when the peer died");
   std::vector<std::uint64_t> expected;
   for (std::uint64_t id = kBefore; id < posted; ++id) expected.push_back(id);

@@ -1,6 +1,6 @@
-// Where a fabric does not do what the specification or the manual page says. A test that meets one asks this table and
-// expects the fabric's own behaviour; docs/verbs-conformance.md has a section for each entry, with the specification's
-// word on it.
+// The places where a fabric does not do what the specification or the manual page says. A test that meets one asks this
+// table and expects the fabric's own behaviour; docs/verbs-conformance.md has a section for each entry, with the
+// specification's word on it.
 #pragma once
 
 #include <span>

@@ -19,6 +19,12 @@ class Events : public Rig {
     ask.recv_cq = cq;
     return connect(type, options, {}, ask);
   }
+  // A pair whose b sends with cq.
+  Pair connect_with_send_events() {
+    QpAsk ask;
+    ask.send_cq = cq;
+    return connect(IBV_QPT_RC, {}, {}, ask);
+  }
   void deliver(const Pair& pair, unsigned flags = IBV_SEND_SIGNALED) {
     recv(pair.b, {b.sge(0, 64)});
     send(pair.a, {.sges = {a.sge(0, 8)}, .flags = flags | IBV_SEND_SIGNALED});
@@ -118,9 +124,7 @@ TEST_F(Events, ForSolicitedOnesComeForErrors) {
 }
 
 TEST_F(Events, ComeForSends) {
-  QpAsk ask;
-  ask.send_cq = cq;
-  const Pair pair = connect(IBV_QPT_RC, {}, {}, ask);
+  const Pair pair = connect_with_send_events();
   ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
   recv(pair.a, {a.sge(0, 64)});
   send(pair.b, {.sges = {b.sge(0, 8)}});
@@ -129,9 +133,7 @@ TEST_F(Events, ComeForSends) {
 }
 
 TEST_F(Events, ComeForReads) {
-  QpAsk ask;
-  ask.send_cq = cq;
-  const Pair pair = connect(IBV_QPT_RC, {}, {}, ask);
+  const Pair pair = connect_with_send_events();
   ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
   send(pair.b, read_of(b.sge(0, 8), a, 0));
   expect_event(cq);
@@ -139,9 +141,7 @@ TEST_F(Events, ComeForReads) {
 }
 
 TEST_F(Events, ForUnsignaledSendsDoNotCome) {
-  QpAsk ask;
-  ask.send_cq = cq;
-  const Pair pair = connect(IBV_QPT_RC, {}, {}, ask);
+  const Pair pair = connect_with_send_events();
   ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
   recv(pair.a, {a.sge(0, 64)});
   send(pair.b, {.sges = {b.sge(0, 8)}, .flags = 0});

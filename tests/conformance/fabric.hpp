@@ -1,5 +1,5 @@
-// Where the suite runs: two nodes of a simulated cluster, or a device of this machine with both ends on it. Chosen once
-// per process by --fabric; the tests see only what both have in common.
+// The fabric of the suite: two nodes of a simulated cluster, or a device of this machine with both ends on it. Chosen
+// once per process by --fabric; the tests see only what both have in common.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,4 +1,4 @@
-// How the memory that a request names can be wrong.
+// The ways in which the memory that a request names can be wrong.
 #pragma once
 
 #include <ostream>

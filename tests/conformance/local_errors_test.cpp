@@ -59,7 +59,7 @@ TEST_P(LocalErrorsOf, AnUnknownKeyEndsTheRequest) {
   EXPECT_TRUE(is_zero(a.memory(), 8));
 }
 
-// What a READ or an atomic brings back may be written only where a local write is allowed; a WRITE only reads.
+// A READ or an atomic may bring its data only where a local write is allowed; a WRITE only reads.
 TEST_P(LocalErrorsOf, ResultsNeedLocalWrite) {
   const Pair pair = connect(IBV_QPT_RC);
   fill(b.memory(64), 8, 1);

@@ -89,7 +89,7 @@ TEST_F(RemoteErrors, FlushWhatIsBehindThem) {
   EXPECT_THAT(ids(ended), testing::ElementsAre(1, 2, 2));
 }
 
-// What is before the refused request has been carried out, and its completion says so.
+// The requests before the refused one have been carried out, and their completions say so.
 TEST_F(RemoteErrors, LeaveWhatIsBeforeThem) {
   const Pair pair = connect(IBV_QPT_RC);
   fill(a.memory(), 8, 1);

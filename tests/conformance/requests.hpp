@@ -17,7 +17,7 @@ struct Request {
   std::vector<ibv_sge> sges{};
   std::uint64_t id = 1;
   unsigned flags = IBV_SEND_SIGNALED;
-  std::uint32_t immediate = 0;  // as in imm_data
+  std::uint32_t immediate = 0;  // goes into imm_data
   std::uint64_t remote = 0;
   std::uint32_t rkey = 0;
   std::uint64_t compare_add = 0;

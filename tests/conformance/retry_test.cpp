@@ -83,7 +83,7 @@ TEST_P(NotReadyUnreliable, MessagesAreDropped) {
   EXPECT_TRUE(poll(b.recv_cq()).empty());
 }
 
-// What stands at the other end of a connection instead of a working QP.
+// The thing at the other end of a connection in the place of a working QP.
 enum class Peer { destroyed, reset, failed, other_number };
 const char* peer_name(Peer peer) {
   return peer == Peer::destroyed ? "Destroyed"

@@ -5,6 +5,21 @@
 #include "verbs/endpoint.hpp"
 
 namespace verbscope::conformance {
+namespace {
+
+// Posts one RECV of `sges` by `call`, which has the arguments of ibv_post_recv behind the queue.
+template <class Call>
+Posted post_one(Call call, const std::vector<ibv_sge>& sges, std::uint64_t id) {
+  ibv_recv_wr wr{};
+  wr.wr_id = id;
+  wr.sg_list = const_cast<ibv_sge*>(sges.data());
+  wr.num_sge = static_cast<int>(sges.size());
+  ibv_recv_wr* bad = nullptr;
+  const int error = call(&wr, &bad);
+  return {error, bad == nullptr ? -1 : 0};
+}
+
+}  // namespace
 
 Pair Rig::connect(ibv_qp_type type, const LinkOptions& options, const QpAsk& ask_a, const QpAsk& ask_b) {
   const Pair pair{a.make_qp(type, ask_a), b.make_qp(type, ask_b)};
@@ -58,23 +73,11 @@ void Rig::send(ibv_qp* qp, const Request& request) {
 }
 
 Posted Rig::post_recv(ibv_qp* qp, const std::vector<ibv_sge>& sges, std::uint64_t id) {
-  ibv_recv_wr wr{};
-  wr.wr_id = id;
-  wr.sg_list = const_cast<ibv_sge*>(sges.data());
-  wr.num_sge = static_cast<int>(sges.size());
-  ibv_recv_wr* bad = nullptr;
-  const int error = ibv_post_recv(qp, &wr, &bad);
-  return {error, bad == nullptr ? -1 : 0};
+  return post_one([qp](ibv_recv_wr* wr, ibv_recv_wr** bad) { return ibv_post_recv(qp, wr, bad); }, sges, id);
 }
 
 Posted Rig::post_srq_recv(ibv_srq* srq, const std::vector<ibv_sge>& sges, std::uint64_t id) {
-  ibv_recv_wr wr{};
-  wr.wr_id = id;
-  wr.sg_list = const_cast<ibv_sge*>(sges.data());
-  wr.num_sge = static_cast<int>(sges.size());
-  ibv_recv_wr* bad = nullptr;
-  const int error = ibv_post_srq_recv(srq, &wr, &bad);
-  return {error, bad == nullptr ? -1 : 0};
+  return post_one([srq](ibv_recv_wr* wr, ibv_recv_wr** bad) { return ibv_post_srq_recv(srq, wr, bad); }, sges, id);
 }
 
 void Rig::recv(ibv_qp* qp, const std::vector<ibv_sge>& sges, std::uint64_t id) {

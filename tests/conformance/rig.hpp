@@ -19,9 +19,9 @@
 
 namespace verbscope::conformance {
 
-constexpr std::uint32_t kGrhBytes = 40;  // in front of a datagram's payload
+constexpr std::uint32_t kGrhBytes = 40;  // a GRH's room in front of a datagram's payload
 
-// What a post said: the error, and which request of the list bad_wr named (-1: none).
+// The answer of a post: the error, and which request of the list bad_wr named (-1: none).
 struct Posted {
   int error = 0;
   int bad = -1;
@@ -39,7 +39,7 @@ class Rig : public testing::Test {
   Side b{1};
 
   Pair connect(ibv_qp_type type, const LinkOptions& options = {}, const QpAsk& ask_a = {}, const QpAsk& ask_b = {});
-  // To RTS, towards each other.
+  // Brings both QPs to RTS, towards each other.
   void connect(const Pair& pair, const LinkOptions& options = {});
 
   Posted post(ibv_qp* qp, const std::vector<Request>& list);
@@ -54,12 +54,12 @@ class Rig : public testing::Test {
   // The next `count` completions of `cq`. Fewer, and a failure that names `what`, when they do not come.
   std::vector<ibv_wc> await(ibv_cq* cq, std::size_t count, const std::string& what);
   ibv_wc await_one(ibv_cq* cq, const std::string& what);
-  // The same, and a failure when its status is another.
+  // The next completion; a status other than the expected one is a failure of the test.
   ibv_wc await_status(ibv_cq* cq, ibv_wc_status status, const std::string& what);
   ibv_wc await_success(ibv_cq* cq, const std::string& what) { return await_status(cq, IBV_WC_SUCCESS, what); }
-  // Until `condition` holds; it may look at watched memory and ask the device.
+  // Waits until `condition` holds, which may look at watched memory and ask the device.
   void await_until(const std::function<bool()>& condition, const std::string& what);
-  // What can be polled now.
+  // The completions that can be polled now.
   std::vector<ibv_wc> poll(ibv_cq* cq);
   // One SEND over `pair` has gone and come: what was posted before on the pair is done at both ends. Takes the
   // completions of the requests before it; needs b's receive queue and CQ to be empty.
@@ -70,10 +70,10 @@ class Rig : public testing::Test {
     ibv_ah* ah;
     std::uint32_t qpn;
   };
-  std::map<ibv_qp*, Destination> destinations_;  // of UD QPs
+  std::map<ibv_qp*, Destination> destinations_;  // the destinations of UD QPs
 };
 
-// The same for each transport.
+// Its tests run once for each transport.
 class EachTransport : public Rig, public testing::WithParamInterface<ibv_qp_type> {
  protected:
   ibv_qp_type type() const { return GetParam(); }

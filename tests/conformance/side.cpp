@@ -40,7 +40,7 @@ T* Side::keep(T* object, const char* what) {
   return object;
 }
 
-int Side::give_back(void* object) {
+int Side::destroy(void* object) {
   const auto found = std::ranges::find(kept_, object, &Kept::object);
   if (found == kept_.end()) return ENOENT;
   const int error = found->destroy();
@@ -110,28 +110,6 @@ ibv_ah* Side::make_ah(const Side& to, bool global) {
   ibv_ah* ah = keep(provider_.create_ah(pd_, &attr), "address handle");
   kept_.push_back({ah, [this, ah] { return provider_.destroy_ah(ah); }});
   return ah;
-}
-
-int Side::destroy(ibv_pd* pd) {
-  return give_back(pd);
-}
-int Side::destroy(ibv_mr* mr) {
-  return give_back(mr);
-}
-int Side::destroy(ibv_comp_channel* channel) {
-  return give_back(channel);
-}
-int Side::destroy(ibv_cq* cq) {
-  return give_back(cq);
-}
-int Side::destroy(ibv_srq* srq) {
-  return give_back(srq);
-}
-int Side::destroy(ibv_qp* qp) {
-  return give_back(qp);
-}
-int Side::destroy(ibv_ah* ah) {
-  return give_back(ah);
 }
 
 ibv_qp_init_attr init_attributes(const Side& side, ibv_qp_type type, const QpAsk& ask) {

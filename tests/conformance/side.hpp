@@ -22,7 +22,7 @@ constexpr int kRemoteAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 constexpr ibv_qp_cap kUsualCap{
     .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = 64};
 
-// What to ask of create_qp; a null CQ is the side's own.
+// The attributes that create_qp is asked for; a null CQ is the side's own.
 struct QpAsk {
   ibv_qp_cap cap = kUsualCap;
   bool signal_all = false;
@@ -53,7 +53,7 @@ class Side {
   std::uint8_t* memory(std::size_t offset = 0) const {
     return reinterpret_cast<std::uint8_t*>(buffer_.data()) + offset;
   }
-  // As a work request names it.
+  // The buffer's address and key, as a work request names it.
   std::uint64_t address(std::size_t offset = 0) const { return reinterpret_cast<std::uint64_t>(memory(offset)); }
   std::uint64_t& word(std::size_t offset) const { return *reinterpret_cast<std::uint64_t*>(memory(offset)); }
   ibv_sge sge(std::size_t offset, std::uint32_t length) const { return {address(offset), length, mr_->lkey}; }
@@ -65,19 +65,13 @@ class Side {
   ibv_cq* make_cq(int entries, ibv_comp_channel* channel = nullptr);
   ibv_srq* make_srq(std::uint32_t depth, std::uint32_t sges = 1);
   ibv_qp* make_qp(ibv_qp_type type, const QpAsk& ask = {});
-  // With the builder interface for `operations` (IBV_QP_EX_WITH_*).
+  // Makes a QP with the builder interface for `operations` (IBV_QP_EX_WITH_*).
   ibv_qp* make_qp_ex(ibv_qp_type type, std::uint64_t operations, const QpAsk& ask = {});
   ibv_ah* make_ah(const Side& to, bool global = false);
 
   // 0 or the errno of the call. An object that could not be destroyed is still the side's.
-  int destroy(ibv_pd* pd);
-  int destroy(ibv_mr* mr);
-  int destroy(ibv_comp_channel* channel);
-  int destroy(ibv_cq* cq);
-  int destroy(ibv_srq* srq);
-  int destroy(ibv_qp* qp);
-  int destroy(ibv_ah* ah);
-  // Everything of the side but the device and the memory, at once, as when a process dies.
+  int destroy(void* object);
+  // Destroys everything of the side but the device and the memory, at once, as when a process dies.
   void destroy_all();
 
  private:
@@ -87,7 +81,6 @@ class Side {
   };
   template <class T>
   T* keep(T* object, const char* what);
-  int give_back(void* object);
 
   Provider& provider_;
   Device device_;
@@ -103,7 +96,7 @@ class Side {
 // The attributes of create_qp for `ask` on `side`.
 ibv_qp_init_attr init_attributes(const Side& side, ibv_qp_type type, const QpAsk& ask);
 
-// Where packets from one side to the other go; `global` asks for a GRH where it can be left out (InfiniBand).
+// The address of one side for packets of the other; `global` asks for a GRH where it can be left out (InfiniBand).
 ibv_ah_attr path_between(const Side& from, const Side& to, bool global = false);
 
 }  // namespace verbscope::conformance

@@ -152,7 +152,7 @@ TEST_F(Srq, IsBusyWhileAQpUsesIt) {
   EXPECT_EQ(b.destroy(srq), 0);
 }
 
-// What a QP did not use is there for the others.
+// RECVs that one QP did not use are there for the others.
 TEST_F(Srq, KeepsItsReceivesWhenAQpGoes) {
   ibv_srq* srq = b.make_srq(4);
   const Pair first = connect_to(srq);

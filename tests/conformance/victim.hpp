@@ -9,7 +9,7 @@
 
 namespace verbscope::conformance {
 
-// What a survivor needs to reach the victim's QPs and memory.
+// The addresses by which a survivor reaches the victim's QPs and memory.
 struct VictimAddress {
   std::uint32_t rc = 0;  // numbers of its QPs
   std::uint32_t uc = 0;
@@ -32,7 +32,8 @@ class Victim {
 // `b` is the side that dies in the simulator; elsewhere a process is started.
 std::unique_ptr<Victim> make_victim(Side& a, Side& b);
 
-// The process: talks with the survivor over standard input and output until it is killed or the survivor is gone.
+// The victim's process: talks with the survivor over standard input and output until it is killed or the survivor is
+// gone.
 int be_the_victim();
 
 }  // namespace verbscope::conformance

@@ -1,4 +1,4 @@
-// What was asked for and what of it is there: every source gets its report, and a required one that is missing fails.
+// Every source that was asked for gets its report, and a required one that is missing fails.
 #include "counters/collector.hpp"
 
 #include <gmock/gmock.h>
@@ -7,6 +7,7 @@
 #include <array>
 
 #include "common/error.hpp"
+#include "counters/sources.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope {

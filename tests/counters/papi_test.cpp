@@ -44,7 +44,7 @@ TEST(Papi, TheRealLibraryCountsOrSaysWhyNot) {
   try {
     source.start();
   } catch (const Error& error) {
-    // Its own words, for the cores and for the uncore.
+    // PAPI's own words, for the cores and for the uncore.
     EXPECT_THAT(error.what(), testing::MatchesRegex("PAPI: .+: .+; uncore: .+"));
     RecordProperty("reason", error.what());
     fmt::print("{}\n", error.what());

@@ -58,7 +58,7 @@ TEST(PcmIio, CountsOneRootPort) {
   const CounterReport report = report_of(format, sums);
   EXPECT_EQ(report.events.payload_bytes_to_nic, 12800u + 80);
   EXPECT_EQ(report.events.payload_bytes_to_host, 6400u + 40);
-  EXPECT_EQ(sums.at("IOTLB Miss"), 6u);  // of all stacks
+  EXPECT_EQ(sums.at("IOTLB Miss"), 6u);  // the sum over all stacks
   EXPECT_THAT(report.blind, HasSubstr("root port 16:02.0"));
 }
 

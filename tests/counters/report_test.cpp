@@ -1,4 +1,4 @@
-// What is made of counts: background subtracted, events by name, and the unseen as null in the record.
+// Reports of counts: background subtracted, events by name, and the unseen as null in the record.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -122,13 +122,13 @@ TEST(ToolSource, PcmIioCountsTheBytesOfTheRootPort) {
   run(source, 1000ms);
   const CounterReport report = source.report(0);
   EXPECT_EQ(report.extra.at("raw").at("IB read"), std::llround(12800 * report.window_s));
-  EXPECT_EQ(report.events.payload_bytes_to_nic, 0u);  // as much as in the background
+  EXPECT_EQ(report.events.payload_bytes_to_nic, 0u);  // the window has as much as the background
 }
 
 TEST(ToolSource, TheIntervalIsSuchThatTheToolDividesItEvenly) {
   for (const Picos window : {Picos(0), Picos(10ms), Picos(1s), Picos(3s), Picos(60s)}) {
     const Tool tool = pcm_pcie_tool(window, 8s);
-    // As the tool reads it: (uint)(delay * 1000).
+    // The tool reads its delay as (uint)(delay * 1000).
     EXPECT_EQ(static_cast<std::uint32_t>(std::strtod(tool.arguments[0].c_str(), nullptr) * 1000), tool.interval_ms);
     EXPECT_EQ(tool.interval_ms % 84, 0u);
     EXPECT_GE(tool.interval_ms, 84u);

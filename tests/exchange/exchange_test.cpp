@@ -56,7 +56,7 @@ struct Pair {
   std::vector<Channel> far;
 };
 
-// What a server says to a stranger who sends `bytes` and, if `stay`, keeps the connection.
+// The server's complaint about a stranger who sends `bytes` and, if `stay`, keeps the connection.
 std::string server_error(const std::vector<std::byte>& bytes, bool stay, Picos timeout) {
   ExchangeServer server(0, our_hello(), "127.0.0.1");
   Fd stranger = tcp_connect("127.0.0.1", server.port(), Deadline(kLong));

@@ -41,7 +41,7 @@ TEST(Message, RoundTrips) {
 TEST(Message, AGigabyteIsRefusedByItsFirstFourBytes) {
   EXPECT_EQ(refusal(wire("", 1 << 30)),
             "a message of 1073741824 bytes was announced, allowed are 1-1048576: not a peer of this exchange?");
-  // What a web browser's first bytes look like as a length: 'G' 'E' 'T' ' ' = 0x47455420.
+  // A web browser's first bytes, 'G' 'E' 'T' ' ', are the length 0x47455420.
   EXPECT_THAT(refusal(wire("GET / HTTP/1.1", 0x47455420)), HasSubstr("1195725856 bytes was announced"));
 }
 

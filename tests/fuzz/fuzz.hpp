@@ -1,4 +1,4 @@
-// What every fuzz target shares: whatever the bytes are, a parser ends with a value or with an Error of one line.
+// The frame of every fuzz target: whatever the bytes are, a parser ends with a value or with an Error of one line.
 #pragma once
 
 #include <cstddef>

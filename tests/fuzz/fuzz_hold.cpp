@@ -1,4 +1,4 @@
-// What the harness and `verbscope hold` read of each other: one line as the request, and everything as answers. However
+// The harness and `verbscope hold` read each other's words: one line as the request, and everything as answers. However
 // the answers are cut into pieces they mean the same, within their bounds, and what is shown of them is printable.
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// What the simulated clusters make of Kalia et al., ATC 2016: its figures, and the shape of its curves. Expectations
+// The simulated clusters reproduce Kalia et al., ATC 2016: its figures, and the shape of its curves. Expectations
 // are the paper's statements, not figures of ours.
 #include <map>
 

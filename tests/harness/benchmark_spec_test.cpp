@@ -1,4 +1,4 @@
-// What a benchmark says of itself, and values for its options.
+// A benchmark's description of itself, and values for its options.
 #include "harness/sweep/benchmark_spec.hpp"
 
 #include "tests/harness/fakes.hpp"

@@ -1,5 +1,6 @@
 // A point whose roles run on other hosts: deployed there, watched, joined into one record.
 #include "harness/point/point_runner.hpp"
+#include "harness/sweep/benchmarks.hpp"
 #include "tests/harness/loop_launcher.hpp"
 
 namespace verbscope {

@@ -1,9 +1,9 @@
-// What the documentation shows is what the commands in it print.
+// The documentation shows what the commands in it print.
 #include <algorithm>
 #include <sstream>
 
 #include "analysis/points.hpp"
-#include "harness/point/point_runner.hpp"
+#include "harness/sweep/sweep.hpp"
 #include "tests/harness/program.hpp"
 
 namespace verbscope {

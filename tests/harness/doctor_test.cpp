@@ -53,7 +53,7 @@ class Tree {
   }
   void remove(const std::string& path) { std::filesystem::remove_all(folder_.file(path)); }
   Json facts() const { return host_facts(SysTree(folder_.file("")), "/usr/bin:/usr/sbin"); }
-  // What is found, each finding's first line.
+  // The first line of each finding.
   std::vector<std::string> found(const Wanted& wanted = {}) const {
     std::vector<std::string> out;
     for (const Finding& finding : judge_host(facts(), wanted)) {

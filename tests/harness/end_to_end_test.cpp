@@ -4,7 +4,7 @@
 #include <csignal>
 
 #include "common/paths.hpp"
-#include "harness/commands/run_command.hpp"
+#include "harness/point/run_sweep.hpp"
 #include "tests/harness/program.hpp"
 
 namespace verbscope {

@@ -34,8 +34,8 @@ class FakeSsh {
   std::string home(const std::string& host) const { return folder_.file(host); }
   void set_down(const std::string& host) const { write_text(folder_.file("down-" + host), ""); }
   void set_up(const std::string& host) const { std::filesystem::remove(folder_.file("down-" + host)); }
-  // From now on the program that starts ssh gets a SIGINT when ssh is to "connect", or in the middle of a "copy"; from
-  // there on nothing moves any more.
+  // Sends from now on a SIGINT to the program that starts ssh when ssh is to "connect", or in the middle of a "copy";
+  // from there on nothing moves any more.
   void interrupt_in(const std::string& when) const { write_text(folder_.file("interrupt-" + when), ""); }
 
  private:

@@ -60,7 +60,7 @@ inline constexpr const char* kFakeDescription = R"({"benchmark": "send_rate", "o
   {"name": "duration", "type": "duration", "default": null, "allowed": {"zero": false}, "help": "time"},
   {"name": "seed", "type": "integer", "default": 1, "allowed": {"min": 0, "max": 1000}, "help": "seed"}]})";
 
-// What a fake writes: 10 Mops over RC with 64 bytes.
+// The record that a fake writes: 10 Mops over RC with 64 bytes.
 inline Record fake_record(const std::string& fabric = "null") {
   Record record;
   record.benchmark = "send_rate";

@@ -1,4 +1,4 @@
-// What the harness and `verbscope hold` say: read back as written, and nothing believed that does not fit.
+// The messages of the harness and `verbscope hold` are read back as written, and nothing is believed that does not fit.
 #include "harness/cluster/hold_protocol.hpp"
 
 #include "tests/harness/fakes.hpp"

@@ -1,6 +1,7 @@
 // One point: whatever the benchmark's processes do, there is one record that says it.
 #include "harness/point/point_runner.hpp"
 
+#include "harness/sweep/benchmarks.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {
@@ -99,7 +100,7 @@ TEST(PointRunner, ABinaryThatVanishedIsAFailedRecord) {
   EXPECT_THAT(record.reason, testing::HasSubstr("send_rate: No such file or directory"));
 }
 
-// What Ctrl-C does to a benchmark that was forked a moment ago.
+// A benchmark that was forked a moment ago is ended by the terminal's Ctrl-C too.
 TEST(PointRunner, ABenchmarkThatEndsWithTheInterruptHasNotFailed) {
   Interrupt interrupt;
   const FakeBenchmark fake("kill -INT $PPID; kill -INT $$");

@@ -1,4 +1,4 @@
-// The real program: run to its end, and what it said.
+// The real program, run to its end, with what it said.
 #pragma once
 
 #include <string>

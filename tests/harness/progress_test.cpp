@@ -1,4 +1,4 @@
-// What a person sees of a running sweep.
+// The progress of a running sweep as a person sees it.
 #include "harness/sweep/progress.hpp"
 
 #include "tests/harness/fakes.hpp"

@@ -1,5 +1,6 @@
 // Whole sweeps over fake benchmarks: what is in the results file afterwards.
-#include "harness/commands/run_command.hpp"
+#include "common/cli.hpp"
+#include "harness/point/run_sweep.hpp"
 #include "tests/harness/fakes.hpp"
 
 namespace verbscope {

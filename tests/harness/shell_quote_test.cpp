@@ -7,7 +7,7 @@
 namespace verbscope {
 namespace {
 
-// What the program is given when `shell` reads the quoted words.
+// The words that a program is given when `shell` reads the quoted ones.
 std::string through(const std::string& shell, const std::vector<std::string>& words) {
   std::vector<std::string> command{"/usr/bin/printf", "<%s>"};
   command.insert(command.end(), words.begin(), words.end());

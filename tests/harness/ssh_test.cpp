@@ -1,5 +1,5 @@
-// Whole commands over ssh: what comes of a host that is not there, and of a Ctrl-C before the first point.
-#include "harness/commands/run_command.hpp"
+// Whole commands over ssh, with a host that is not there, and with a Ctrl-C before the first point.
+#include "harness/point/run_sweep.hpp"
 #include "harness/process/child.hpp"
 #include "tests/harness/fake_ssh.hpp"
 #include "tests/harness/loop_launcher.hpp"
@@ -23,7 +23,7 @@ class SshTest : public testing::Test {
     std::filesystem::create_directory(fake_.file("tmp"));
   }
 
-  // The sweep, in this process. What an earlier one left in the results file counts.
+  // Runs the sweep in this process. What an earlier one left in the results file counts.
   int run_sweep_again() {
     RunOptions options;
     options.sweep = fake_.file("sweep.json");

@@ -1,4 +1,4 @@
-// What needs the machine: libibverbs without a device, memory.
+// The parts that need the machine: libibverbs without a device, memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ TEST(Buffer, MovesWithItsMemory) {
 
 TEST(HostEvent, ThatDoesNotComeIsATimeout) {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);  // in the place of a channel on which nothing ever happens
+  ASSERT_EQ(pipe(ends), 0);  // stands for a channel on which nothing ever happens
   ibv_comp_channel channel{.context = nullptr, .fd = ends[0], .refcnt = 0};
   const HostNode node;
   const Picos before = node.now();

@@ -1,4 +1,5 @@
-// How often the calling thread allocated memory with `new` since it began (the test binary's own operator new counts).
+// The number of times that the calling thread has allocated memory with `new` (the test binary's own operator new
+// counts).
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 namespace verbscope {
 namespace {
 
-// With a builder.
+// A rig whose QP has the builder interface.
 struct Rig : NullRig {
   explicit Rig(ibv_qp_type type, int cq_entries = 2 * kDepth)
       : NullRig({.type = type, .send_sge = 2, .max_inline = 64, .builder = true}, cq_entries) {}

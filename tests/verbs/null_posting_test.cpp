@@ -11,7 +11,7 @@
 namespace verbscope {
 namespace {
 
-// With SENDs of 64 bytes, as many as may be inline.
+// A rig with SENDs of 64 bytes, as many as may be inline.
 struct PostingRig : NullRig {
   explicit PostingRig(ibv_qp_type type, int cq_entries = 2 * kDepth)
       : NullRig({.type = type, .max_inline = 64}, cq_entries) {}

@@ -9,7 +9,7 @@
 
 namespace verbscope {
 
-inline constexpr int kDepth = 8;  // of a QP's queues
+inline constexpr int kDepth = 8;  // depth of a QP's queues
 
 inline void bring_up(Qp& qp) {
   qp.to_init({});
@@ -35,7 +35,7 @@ struct NullSide {
   Cq cq;
 };
 
-// The same with a QP in RTS.
+// A rig whose QP is in RTS.
 struct NullRig : NullSide {
   explicit NullRig(const QpOptions& asked = {}, int cq_entries = 2 * kDepth)
       : NullSide(cq_entries), qp(pd, options(asked)) {

@@ -13,7 +13,7 @@ using testing::_;
 using testing::HasSubstr;
 using testing::Return;
 
-// What the three transitions of a QP of `type` pass to modify_qp.
+// The masks that the three transitions of a QP of `type` pass to modify_qp.
 struct Transition {
   ibv_qp_attr attr;
   int mask;

@@ -115,7 +115,7 @@ int complete(ibv_qp_ex* base) {
 
 void abort(ibv_qp_ex*) {}  // the next start forgets what was staged
 
-// For `operations` (IBV_QP_EX_WITH_*), which the QP's transport has.
+// Sets the calls of `operations` (IBV_QP_EX_WITH_*), which the QP's transport has.
 std::unique_ptr<NullBuilder> make_builder(NullQp& qp, std::uint64_t operations) {
   auto builder = std::make_unique<NullBuilder>();
   builder->qp_base = qp;

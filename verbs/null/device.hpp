@@ -1,5 +1,5 @@
-// The objects of the null device: what its control path (null_provider.cpp) makes and its data path
-// (null_data_path.cpp) works on. Private to the null provider.
+// The objects of the null device: what its control path (provider.cpp) makes and its data path
+// (data_path.cpp) works on. Private to the null provider.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -72,7 +72,7 @@ struct NullBuilder : ibv_qp_ex {
   NullQp* qp = nullptr;
   int error = 0;
   std::uint32_t requests = 0;
-  std::uint32_t completions = 0;       // of the signaled ones
+  std::uint32_t completions = 0;       // completions of the signaled requests
   std::vector<NullCompletion> staged;  // their positions are counted from the start of the post
 };
 
@@ -81,7 +81,7 @@ struct NullQp : ibv_qp {
   NullQueue recv_queue;
   std::uint32_t max_inline = 0;
   bool signal_all = false;
-  std::unique_ptr<NullBuilder> builder;  // of a QP that was made for ibv_wr_*
+  std::unique_ptr<NullBuilder> builder;  // set in a QP that was made for ibv_wr_*
 };
 
 int null_post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);

@@ -1,4 +1,4 @@
-// The objects of the null device that its control path keeps. For null_provider.cpp and null_provider_qp.cpp only.
+// The objects of the null device that its control path keeps. For provider.cpp and builder.cpp only.
 #pragma once
 
 #include <cerrno>
@@ -26,7 +26,7 @@ struct NullPd : ibv_pd {
 template <class Base, class T>
 using Table = std::unordered_map<Base*, std::unique_ptr<T>>;
 
-// Null and errno, as the functions of libibverbs report.
+// Reports a failure as the functions of libibverbs do: null and errno.
 inline std::nullptr_t no_object(int error) {
   errno = error;
   return nullptr;
@@ -43,7 +43,7 @@ struct NullProvider::State {
   NullLimits limits;
   std::mutex mutex;  // the control path; the data path has the CQs' locks
   ibv_device device{};
-  std::uint32_t next_number = 1;  // of QPs and keys
+  std::uint32_t next_number = 1;  // the next number of a QP or a key
   Table<ibv_context, NullContext> contexts;
   Table<ibv_pd, NullPd> pds;
   Table<ibv_mr, ibv_mr> mrs;

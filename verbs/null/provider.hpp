@@ -11,7 +11,7 @@
 
 namespace verbscope {
 
-// What the null device offers; create_* and post_* refuse more.
+// The limits of the null device; create_* and post_* refuse more.
 struct NullLimits {
   int max_qp_wr = 16384;
   int max_sge = 16;

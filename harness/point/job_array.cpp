@@ -1,9 +1,10 @@
-#include "harness/commands/job_array.hpp"
+#include "harness/point/job_array.hpp"
 
 #include <algorithm>
 #include <map>
 #include <sstream>
 
+#include "common/cli.hpp"
 #include "common/paths.hpp"
 #include "common/record.hpp"
 #include "harness/cluster/shell_quote.hpp"
@@ -28,7 +29,7 @@ std::string from_anywhere(const std::string& text) {
   return std::filesystem::is_regular_file(text) ? std::filesystem::absolute(text).string() : text;
 }
 
-// What a task runs, but for what depends on its number.
+// The command of a task without the options that depend on its number.
 std::vector<std::string> task_command(const RunOptions& options, const std::filesystem::path& folder,
                                       const std::filesystem::path& parts) {
   std::vector<std::string> words{folder / "verbscope",

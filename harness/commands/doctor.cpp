@@ -1,11 +1,12 @@
-#include "harness/commands/doctor_command.hpp"
-
+// `verbscope doctor`: what of each host bears on a measurement, what spoils it, and what to do.
 #include <memory>
 
+#include "common/paths.hpp"
+#include "harness/commands/command.hpp"
+#include "harness/commands/shared_options.hpp"
 #include "harness/doctor/report.hpp"
 #include "harness/point/host_inquiry.hpp"
 #include "harness/point/site.hpp"
-#include "harness/sweep/benchmarks.hpp"
 
 namespace verbscope {
 namespace {
@@ -37,6 +38,7 @@ void show(const Host& host, const Json& facts, bool json, std::FILE* out) {
   std::fflush(out);
 }
 
+// Returns 1 when a host could not be asked, each with a line of its own.
 int examine_all(const DoctorOptions& options, std::FILE* out) {
   if (options.hosts.empty()) {
     Host here;
@@ -66,11 +68,11 @@ int examine_all(const DoctorOptions& options, std::FILE* out) {
 
 }  // namespace
 
-std::function<int()> add_doctor_command(CLI::App& command) {
+Action add_doctor(CLI::App& command) {
+  command.description("what of each host bears on a measurement");
   auto options = std::make_shared<DoctorOptions>();
   command.add_option("--hosts", options->hosts, "a hosts file, or slurm (default: this machine)");
-  command.add_option("--launcher", options->launcher.name, "local, ssh or slurm (default: what the hosts need)");
-  command.add_option("--ssh_config", options->launcher.ssh_config, "a configuration file for ssh instead of yours");
+  add_launcher(command, options->launcher, kAnyLauncher);
   command.add_flag("--json", options->json, "a line of JSON for each host");
   return [options] { return examine_all(*options, stdout); };
 }

@@ -1,12 +1,11 @@
-#include "harness/commands/predict_command.hpp"
-
+// `verbscope predict`: the closed-form model by itself, for an operation or for a number of WQEs.
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "analysis/published.hpp"
 #include "common/paths.hpp"
-#include "harness/sweep/benchmark_spec.hpp"
+#include "harness/commands/command.hpp"
 #include "pcie_model/render.hpp"
 
 namespace verbscope {
@@ -96,7 +95,7 @@ int predict(const PredictOptions& options) {
   return 0;
 }
 
-// What says which operation is reckoned, in the ranges of the benchmarks' options.
+// Adds the options that say which operation is reckoned, in the ranges of the benchmarks' options.
 std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOptions& o) {
   const CLI::Range depth(1, 1 << 20);
   auto* receiver = command.add_flag("--receiver", o.receiver, "the side that receives SENDs, instead of the requester");
@@ -134,7 +133,8 @@ std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOption
 
 }  // namespace
 
-std::function<int()> add_predict_command(CLI::App& command) {
+Action add_predict(CLI::App& command) {
+  command.description("the closed-form model by itself");
   auto options = std::make_shared<PredictOptions>();
   PredictOptions& o = *options;
   command.add_option("--cluster", o.cluster, "a name in configs/clusters, or a profile's path")->required();

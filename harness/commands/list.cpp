@@ -1,11 +1,11 @@
-#include "harness/commands/list_command.hpp"
-
+// `verbscope list`: the benchmarks with their options, the clusters, the sweeps.
 #include <fmt/ranges.h>
 
 #include "common/paths.hpp"
-#include "harness/point/point_runner.hpp"
+#include "harness/commands/command.hpp"
 #include "harness/process/text_file.hpp"
 #include "harness/sweep/benchmarks.hpp"
+#include "harness/sweep/sweep.hpp"
 
 namespace verbscope {
 namespace {
@@ -38,7 +38,7 @@ void list_sweep(const std::string& name, std::FILE* out) {
              sweep.description);
 }
 
-// One entry; its error takes the place of what cannot be shown.
+// Shows one entry; its error takes the place of what cannot be shown.
 template <class Show>
 void guarded(const std::string& name, std::FILE* out, Show show) {
   try {
@@ -48,8 +48,7 @@ void guarded(const std::string& name, std::FILE* out, Show show) {
   }
 }
 
-}  // namespace
-
+// An entry that is broken (a benchmark that is not built, a sweep that does not parse) has its reason on its line.
 int list_all(const std::filesystem::path& folder, std::FILE* out) {
   fmt::print(out, "benchmarks, with the options that a sweep may set [default]\n");
   for (const std::string name : kBenchmarks) guarded(name, out, [&] { list_benchmark(folder, name, out); });
@@ -58,6 +57,13 @@ int list_all(const std::filesystem::path& folder, std::FILE* out) {
   fmt::print(out, "\nsweeps\n");
   for (const std::string& name : list_configs("sweeps")) guarded(name, out, [&] { list_sweep(name, out); });
   return 0;
+}
+
+}  // namespace
+
+Action add_list(CLI::App& command) {
+  command.description("benchmarks, clusters, sweeps");
+  return [] { return list_all(program_folder(), stdout); };
 }
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-#include "harness/commands/reproduce_command.hpp"
+#include "harness/paper/reproduce_paper.hpp"
 
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -8,10 +8,9 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <thread>
 
+#include "common/cli.hpp"
 #include "common/paths.hpp"
-#include "harness/commands/run_command.hpp"
 #include "harness/paper/curves.hpp"
 #include "harness/paper/reproduce.hpp"
 #include "harness/paper/row_runner.hpp"
@@ -19,19 +18,13 @@
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
+#include "harness/sweep/results_path.hpp"
 #include "harness/sweep/run_points.hpp"
 
 namespace verbscope {
 namespace {
 
 constexpr std::chrono::seconds kPointTimeout{120};
-
-struct ReproduceOptions {
-  std::string paper;
-  std::string out;
-  int jobs = 0;  // 0: one for each CPU
-  bool rows_only = false;
-};
 
 // The rows of a paper; throws with the papers that there are.
 std::vector<PublishedPoint> rows_of(const std::string& paper) {
@@ -63,8 +56,7 @@ class Reproduction {
 
   int run(std::FILE* out) {
     ResultsWriter writer(results_path(options_.out, options_.paper));
-    const std::size_t jobs =
-        options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs) : std::max(1u, std::thread::hardware_concurrency());
+    const std::size_t jobs = job_count(options_.jobs);
     fmt::print(out, "{}: {} points, {} at a time\n", options_.paper, tasks_.size(), jobs);
     Progress progress(tasks_.size(), out, isatty(fileno(out)) == 1);
     run_parallel(tasks_.size(), jobs, [&](std::size_t i) {
@@ -161,13 +153,8 @@ class Reproduction {
 
 }  // namespace
 
-std::function<int()> add_reproduce_command(CLI::App& command) {
-  auto options = std::make_shared<ReproduceOptions>();
-  command.add_option("paper", options->paper, "a paper in configs/published.json, as atc16")->required();
-  command.add_option("--out", options->out, "append records here (results/local/PAPER.jsonl)");
-  command.add_option("--jobs", options->jobs, "points at a time (one for each CPU)")->check(CLI::Range(1, 1024));
-  command.add_flag("--rows_only", options->rows_only, "the published figures without the curves");
-  return [options] { return Reproduction(*options, program_folder()).run(stdout); };
+int reproduce_paper(const ReproduceOptions& options, const std::filesystem::path& folder, std::FILE* out) {
+  return Reproduction(options, folder).run(out);
 }
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-#include "harness/commands/recalibrate_command.hpp"
+#include "harness/paper/recalibrate_cluster.hpp"
 
 #include <algorithm>
 

@@ -1,11 +1,13 @@
-#include "harness/commands/hosts_command.hpp"
+// `verbscope hosts`: what a hosts file was understood to mean.
+#include "harness/cluster/hosts.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "analysis/text_table.hpp"
-#include "harness/cluster/hosts.hpp"
+#include "harness/commands/command.hpp"
 
 namespace verbscope {
 namespace {
@@ -34,8 +36,8 @@ std::vector<std::string> cells(const std::string& role, const Host& host) {
           host.line ? std::to_string(host.line) : "-"};
 }
 
-}  // namespace
-
+// `hosts` is a path, or "slurm" for the hosts of this allocation. Prints a line a host and who plays which role. Throws
+// what read_hosts and cast_roles throw.
 int show_hosts(const std::string& hosts, std::FILE* out) {
   const std::vector<Host> parsed = read_hosts(hosts);
   const Cast cast = cast_roles(parsed, hosts);
@@ -59,6 +61,15 @@ int show_hosts(const std::string& hosts, std::FILE* out) {
     fmt::print(out, "{} more may be a server only, and there is one: left out\n", idle);
   }
   return 0;
+}
+
+}  // namespace
+
+Action add_hosts(CLI::App& command) {
+  command.description("what a hosts file means");
+  auto hosts = std::make_shared<std::string>();
+  command.add_option("hosts", *hosts, "a hosts file, or slurm for this allocation")->required();
+  return [hosts] { return show_hosts(*hosts, stdout); };
 }
 
 }  // namespace verbscope

@@ -1,7 +1,9 @@
-#include "harness/commands/deploy_command.hpp"
-
+// `verbscope deploy`: the programs on the hosts of a file, ahead of a run, and their removal.
 #include <memory>
 
+#include "common/paths.hpp"
+#include "harness/commands/command.hpp"
+#include "harness/commands/shared_options.hpp"
 #include "harness/point/site.hpp"
 #include "harness/sweep/benchmarks.hpp"
 
@@ -15,6 +17,7 @@ struct DeployOptions {
   bool clean = false;
 };
 
+// Returns 1 when a host failed, each with a line of its own.
 int deploy_to_all(const DeployOptions& options, std::FILE* out) {
   Interrupt interrupt;
   const std::unique_ptr<Launcher> launcher = make_launcher(options.launcher, &interrupt);
@@ -49,11 +52,11 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
 
 }  // namespace
 
-std::function<int()> add_deploy_command(CLI::App& command) {
+Action add_deploy(CLI::App& command) {
+  command.description("bring the programs to the hosts of a file");
   auto options = std::make_shared<DeployOptions>();
   command.add_option("--hosts", options->hosts, "a hosts file, or slurm for this allocation")->required();
-  command.add_option("--launcher", options->launcher.name, "ssh or slurm (ssh)");
-  command.add_option("--ssh_config", options->launcher.ssh_config, "a configuration file for ssh instead of yours");
+  add_launcher(command, options->launcher, "ssh or slurm (ssh)");
   command.add_option("--benchmarks", options->benchmarks, "only these, as send_rate,read_rate (all)")->delimiter(',');
   command.add_flag("--clean", options->clean, "remove what was deployed instead");
   return [options] { return deploy_to_all(*options, stdout); };

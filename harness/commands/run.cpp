@@ -1,16 +1,19 @@
-// The command line of `verbscope run`.
-#include <charconv>
+// `verbscope run`: every point of a sweep, one record each.
 #include <limits>
 #include <memory>
 
 #include "common/cli.hpp"
-#include "harness/commands/run_command.hpp"
-#include "harness/sweep/benchmarks.hpp"
+#include "common/paths.hpp"
+#include "harness/cluster/hold_protocol.hpp"
+#include "harness/commands/command.hpp"
+#include "harness/commands/shared_options.hpp"
+#include "harness/point/run_sweep.hpp"
 
 namespace verbscope {
 namespace {
 
-struct Texts {
+// Options whose text is read when all are there.
+struct RunTexts {
   std::string timeout, silence, connect_timeout, share;
 };
 
@@ -20,7 +23,7 @@ std::chrono::milliseconds duration_of(const std::string& text, const char* optio
   return std::chrono::ceil<std::chrono::milliseconds>(time);
 }
 
-void read_texts(const Texts& texts, RunOptions& run) {
+void read_texts(const RunTexts& texts, RunOptions& run) {
   if (!texts.timeout.empty()) run.limits.timeout = duration_of(texts.timeout, "--timeout");
   if (!texts.silence.empty()) run.limits.silence = duration_of(texts.silence, "--silence");
   if (!texts.connect_timeout.empty()) {
@@ -34,9 +37,8 @@ void read_texts(const Texts& texts, RunOptions& run) {
   if (!texts.share.empty()) run.share = parse_share(texts.share);
 }
 
-void add_cluster_options(CLI::App& command, RunOptions& run, Texts& texts) {
-  command.add_option("--launcher", run.launcher.name, "local, ssh or slurm (default: what the hosts need)");
-  command.add_option("--ssh_config", run.launcher.ssh_config, "a configuration file for ssh instead of yours");
+void add_cluster_options(CLI::App& command, RunOptions& run, RunTexts& texts) {
+  add_launcher(command, run.launcher, kAnyLauncher);
   command.add_option("--connect_timeout", texts.connect_timeout, "longest time of a connection by ssh (10 s)");
   command.add_option("--silence", texts.silence, "a host that says nothing for so long is given up (15 s)");
   command.add_option("--port", run.port, "TCP port of the server's exchange (default: the system picks)")
@@ -50,21 +52,11 @@ void add_cluster_options(CLI::App& command, RunOptions& run, Texts& texts) {
 
 }  // namespace
 
-Share parse_share(const std::string& text) {
-  Share share;
-  const char* const end = text.data() + text.size();
-  const auto index = std::from_chars(text.data(), end, share.index);
-  if (index.ec == std::errc() && index.ptr != end && *index.ptr == '/') {
-    const auto count = std::from_chars(index.ptr + 1, end, share.count);
-    if (count.ec == std::errc() && count.ptr == end && share.index < share.count) return share;
-  }
-  fail_usage("--share: expected I/N with I below N, got \"{}\"", text);
-}
-
-std::function<int()> add_run_command(CLI::App& command) {
+Action add_run(CLI::App& command) {
+  command.description("run every point of a sweep, one record each");
   struct Options {
     RunOptions run;
-    Texts texts;
+    RunTexts texts;
   };
   auto options = std::make_shared<Options>();
   RunOptions& run = options->run;

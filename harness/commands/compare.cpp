@@ -1,0 +1,36 @@
+// `verbscope compare`: records beside the model and the published figures.
+#include "analysis/compare.hpp"
+
+#include <memory>
+
+#include "analysis/points.hpp"
+#include "harness/commands/command.hpp"
+#include "harness/commands/shared_options.hpp"
+
+namespace verbscope {
+
+Action add_compare(CLI::App& command) {
+  command.description("records beside the model and the published figures");
+  struct Options {
+    std::vector<std::string> results;
+    std::string format = "text";
+    bool all = false;
+  };
+  auto options = std::make_shared<Options>();
+  add_results(command, options->results);
+  add_format(command, options->format, {"text", "json", "csv"});
+  add_all(command, options->all);
+  return [options] {
+    const std::vector<Record> records = load_results(options->results, options->all);
+    const std::vector<PublishedPoint> published = load_published();
+    const std::vector<CompareRow> rows = compare_records(chosen_records(records, options->all), published);
+    if (options->format == "json") {
+      fmt::print("{}\n", compare_json(rows).dump(2));
+    } else {
+      fmt::print("{}", options->format == "csv" ? compare_csv(rows) : compare_table(rows));
+    }
+    return 0;
+  };
+}
+
+}  // namespace verbscope

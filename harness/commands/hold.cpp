@@ -1,0 +1,13 @@
+// `verbscope hold`: the far end of a launcher.
+#include "harness/cluster/hold.hpp"
+
+#include "harness/commands/command.hpp"
+
+namespace verbscope {
+
+Action add_hold(CLI::App& command) {
+  command.description("run one program for a harness elsewhere");
+  return [] { return hold_program(); };
+}
+
+}  // namespace verbscope

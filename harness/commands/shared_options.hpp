@@ -1,0 +1,39 @@
+// Options that several subcommands have, and the names of their values: one meaning and one help text each.
+#pragma once
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/cluster/launcher.hpp"
+
+namespace verbscope {
+
+// The results files of a subcommand that reads records.
+inline void add_results(CLI::App& command, std::vector<std::string>& results) {
+  command.add_option("results", results, "results files")->required();
+}
+
+// With `all`, every record of the results files counts; without, the last of each point (chosen_records).
+inline void add_all(CLI::App& command, bool& all) {
+  command.add_flag("--all", all, "every record, not the last of each point only");
+}
+
+// `format` becomes one of `formats`, which has "text" and "json"; --json is the short form of the latter.
+inline void add_format(CLI::App& command, std::string& format, const std::vector<std::string>& formats) {
+  command.add_option("--format", format, fmt::format("{} (text)", fmt::join(formats, ", ")))
+      ->check(CLI::IsMember(formats));
+  command.add_flag_callback(
+      "--json", [&format] { format = "json"; }, "the same as --format json");
+}
+
+// The way to the hosts; `names` are the launchers that the subcommand takes, with its default.
+inline void add_launcher(CLI::App& command, LauncherOptions& launcher, const char* names) {
+  command.add_option("--launcher", launcher.name, names);
+  command.add_option("--ssh_config", launcher.ssh_config, "a configuration file for ssh instead of yours");
+}
+inline constexpr const char* kAnyLauncher = "local, ssh or slurm (default: what the hosts need)";
+
+}  // namespace verbscope

@@ -1,0 +1,66 @@
+#include "harness/sweep/selection.hpp"
+
+#include <charconv>
+#include <set>
+#include <sstream>
+
+#include "common/record.hpp"
+#include "harness/process/text_file.hpp"
+
+namespace verbscope {
+namespace {
+
+// The keys of the points that are ok in the file; none when there is no file.
+std::set<std::string> finished_points(const std::filesystem::path& path) {
+  std::set<std::string> keys;
+  if (!std::filesystem::exists(path)) return keys;
+  const Results results = read_results(path);
+  for (const std::string& warning : results.warnings) fmt::print(stderr, "verbscope: warning: {}\n", warning);
+  for (const Record& record : results.records) {
+    if (record.status == RecordStatus::ok && record.config.contains("point")) {
+      keys.insert(point_key(record.config.at("point")));
+    }
+  }
+  return keys;
+}
+
+std::set<std::string> lines_of(const std::filesystem::path& path) {
+  std::set<std::string> lines;
+  std::istringstream in(read_text_file(path));
+  for (std::string line; std::getline(in, line);) lines.insert(line);
+  return lines;
+}
+
+}  // namespace
+
+Share parse_share(const std::string& text) {
+  Share share;
+  const char* const end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, share.index);
+  if (index.ec == std::errc() && index.ptr != end && *index.ptr == '/') {
+    const auto count = std::from_chars(index.ptr + 1, end, share.count);
+    if (count.ec == std::errc() && count.ptr == end && share.index < share.count) return share;
+  }
+  fail_usage("--share: expected I/N with I below N, got \"{}\"", text);
+}
+
+Selection select_points(const SelectOptions& options, const Sweep& sweep, const std::string& fabric,
+                        const std::filesystem::path& results) {
+  Selection selection{.points = expand_sweep(sweep, fabric), .finished = 0};
+  const auto key = [&fabric](const Point& point) { return point_key(point_identity(point, fabric)); };
+  if (!options.points.empty()) {
+    const std::set<std::string> wanted = lines_of(options.points);
+    std::erase_if(selection.points, [&](const Point& p) { return !wanted.contains(key(p)); });
+    if (selection.points.empty())
+      fail("--points {}: no line is a point of {} on {}", options.points, sweep.where, fabric);
+  }
+  std::size_t place = 0;
+  std::erase_if(selection.points, [&](const Point&) { return place++ % options.share.count != options.share.index; });
+  if (options.resume) {
+    const std::set<std::string> finished = finished_points(results);
+    selection.finished = std::erase_if(selection.points, [&](const Point& p) { return finished.contains(key(p)); });
+  }
+  return selection;
+}
+
+}  // namespace verbscope
