@@ -27,8 +27,8 @@ struct Message {
 // The length that the first 4 bytes announce. Throws when it is 0 or above `limit`, or there are fewer than 4 bytes.
 std::size_t parse_length(std::span<const std::byte> bytes, std::size_t limit);
 
-// The message of these bytes, length included. Throws one line on anything else (short, trailing bytes, not JSON, nested deeper
-// than kMaxJsonDepth, wrong members).
+// The message of these bytes, length included. Throws one line on anything else (short, trailing bytes, not JSON,
+// nested deeper than kMaxJsonDepth, wrong members).
 Message parse_message(std::span<const std::byte> bytes, std::size_t limit);
 
 // The bytes of a message. Throws when the JSON is longer than `limit`.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`verbscope diff` on real runs: diff_runs.py BIN PROFILES.
+"""`verbscope diff` on real runs: diff_runs_test.py BIN PROFILES.
 
 Two runs of one seed are no evidence of anything; a cluster in which everything takes 5 % longer is found at every point, and the
 gate closes; other seeds of the same cluster are not taken for a difference of more than their level says.

@@ -5,7 +5,7 @@ Each configuration runs on its cluster, on a copy of the profile in which the re
 capacity, and on copies in which others have. The first must raise the rate by about what explain foretold, the others must
 not. The names come from the records alone; this script alone knows what is changed.
 
-attribution.py BIN PROFILES CONFIGURATIONS: the folder of the programs, that of the profiles, and the list: a line with
+attribution_test.py BIN PROFILES CONFIGURATIONS: the folder of the programs, that of the profiles, and the list: a line with
 cluster, benchmark and options each. Exits with 1 when fewer than 95 % are attributed rightly.
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S python3 -B
-"""harness_cost.py BIN: what `verbscope run` adds to each point, and whether a long sweep holds its memory.
+"""harness_cost_test.py BIN: what `verbscope run` adds to each point, and whether a long sweep holds its memory.
 
 The cost of a point is the time of the sweep, less that of its processes started one by one from here, by the number of points.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether `verbscope explain` names the limits that the paper names, from short simulated runs of its figures.
 
-published_limits.py BIN CONFIGS: the folder of the programs and that of the configuration. The limits of the figures are those
+published_limits_test.py BIN CONFIGS: the folder of the programs and that of the configuration. The limits of the figures are those
 of configs/published.json; explain does not read that file, and reads no more of a record than what was measured.
 """
 
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from attribution import Lab
+from attribution_test import Lab
 
 LIMITS = {"MMIO bandwidth": {"mmio"}, "DMA bandwidth": {"pcie_to_nic"}, "InfiniBand bandwidth": {"wire_out", "wire_in"},
           "NIC": {"requester_units", "responder_units"}, "PCIe round trip": {"atomic_slot"}, "CPU": {"cpu"},

@@ -2,13 +2,13 @@
 """Whether the advice of `verbscope explain` holds: each configuration runs again with the options of each advice that has
 some, and the rate must rise by about what was foretold.
 
-advice.py BIN PROFILES CONFIGURATIONS: as for attribution.py. Exits with 1 when fewer than 90 % of the advice holds.
+advice_test.py BIN PROFILES CONFIGURATIONS: as for attribution_test.py. Exits with 1 when fewer than 90 % of the advice holds.
 """
 
 import math
 import sys
 
-from attribution import of_each_configuration, with_clients
+from attribution_test import of_each_configuration, with_clients
 
 NEEDED = 0.9
 FORETOLD = 0.2  # the model has the sizes of what is moved, not the times between them
