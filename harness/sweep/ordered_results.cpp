@@ -4,7 +4,7 @@ namespace verbscope {
 
 bool OrderedResults::wait_turn(std::size_t index) {
   std::unique_lock lock(mutex_);
-  moved_.wait(lock, [&] { return closed_ || index < next_ + window_; });
+  moved_.wait(lock, [&] { return closed_ || index < next_ + most_ahead_; });
   return !closed_;
 }
 

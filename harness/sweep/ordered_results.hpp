@@ -12,10 +12,10 @@ namespace verbscope {
 
 class OrderedResults {
  public:
-  // `window`: how many points may be ahead of the first that is not written, so that memory stays bounded.
-  OrderedResults(ResultsWriter& writer, std::size_t window) : writer_(writer), window_(window) {}
+  // `most_ahead` points may be ahead of the first that is not written, so that memory stays bounded.
+  OrderedResults(ResultsWriter& writer, std::size_t most_ahead) : writer_(writer), most_ahead_(most_ahead) {}
 
-  // Waits until point `index` is within the window. False when no more are to be run.
+  // Waits until point `index` is no further ahead than that. False when no more are to be run.
   bool wait_turn(std::size_t index);
   // Writes it, after those before it. Throws what the writer throws; then, and after close(), no more are to be run.
   void add(std::size_t index, const Record& record);
@@ -24,7 +24,7 @@ class OrderedResults {
 
  private:
   ResultsWriter& writer_;
-  std::size_t window_;
+  std::size_t most_ahead_;
   std::mutex mutex_;
   std::condition_variable moved_;
   std::size_t next_ = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the advice of `verbscope explain` holds: each configuration runs again with the options of each advice that has
+"""The advice of `verbscope explain` holds: each configuration runs again with the options of each advice that has
 some, and the rate must rise by about what was foretold.
 
 advice_test.py BIN PROFILES CONFIGURATIONS: as for attribution_test.py. Exits with 1 when fewer than 90 % of the advice holds.

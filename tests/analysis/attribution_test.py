@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether `verbscope explain` names the right limit, found out by experiment on simulated clusters.
+"""`verbscope explain` names the right limit: found out by experiment on simulated clusters.
 
 Each configuration runs on its cluster, on a copy of the profile in which the resource that explain named has twice the
 capacity, and on copies in which others have. The first must raise the rate by about what explain foretold, the others must
@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 NEEDED = 0.95
 # A gain is as foretold when the rates agree within this share: service times are not the only thing that a unit waits for.
 FORETOLD = 0.15
-# What another resource may add: rates of short runs, and queues that are a little shorter everywhere.
+# The gain that another resource may bring: rates of short runs, and queues that are a little shorter everywhere.
 NOTHING = 0.05
 TIMES = ["--duration", "200us", "--warmup", "200us"]
 
@@ -37,7 +37,7 @@ HALF_TIMES = {
 }
 DOUBLE = {"pcie": ["wire.pcie_lanes"], "wire": ["wire.port_gbit_per_s"], "tags": ["link.read_tags"]}
 
-# What must be doubled for each resource that explain can name. `state`: units that wait for QP contexts wait for reads.
+# The parameters that are doubled for each resource that explain can name. `state`: units that wait for QP contexts wait for reads.
 PART_OF = {"mmio": "pcie", "pcie_to_nic": "pcie", "pcie_to_host": "pcie", "wire_out": "wire", "wire_in": "wire",
            "requester_units": "requester", "requester_unit": "requester", "responder_units": "responder",
            "responder_unit": "responder", "cpu": "cpu", "atomic_slot": "round_trip", "dma_reads": "tags",
@@ -143,7 +143,7 @@ def checked(lab, line):
 
 
 def of_each_configuration(examine):
-    """What examine(lab, line) yields for each line of the list that the command line names."""
+    """The results of examine(lab, line) for each line of the list that the command line names."""
     binaries, profiles, listing = map(pathlib.Path, sys.argv[1:4])
     lines = [line.strip() for line in listing.read_text().splitlines() if line.strip() and not line.startswith("#")]
     with tempfile.TemporaryDirectory() as folder:

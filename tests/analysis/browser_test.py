@@ -206,7 +206,7 @@ def check_print(page, total):
 
 
 def check_many(page):
-    """What a page of thousands of points shows at a time, and that the rest is there."""
+    """A page of thousands of points shows some of them at a time, and the rest is there."""
     rows = "[...document.querySelectorAll('#table tbody tr')].map(row => row.dataset.id)"
     expect(page.run("new Set(points.map(point => point.id)).size") == MANY, "every point is there, once")
     expect(page.run("charts['residual-chart'] === undefined"), "a chart out of view is not drawn yet")

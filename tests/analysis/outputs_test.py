@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What other tools get of records: outputs_test.py BIN ROOT runs a small sweep and reads every view and figure of it.
+"""The views of records for other tools: outputs_test.py BIN ROOT runs a small sweep and reads every view and figure of it.
 
 Exits with 77 (skipped) where there is no gnuplot or no matplotlib.
 """

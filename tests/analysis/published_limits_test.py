@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether `verbscope explain` names the limits that the paper names, from short simulated runs of its figures.
+"""`verbscope explain` names the limits that the paper names: from short simulated runs of its figures.
 
 published_limits_test.py BIN CONFIGS: the folder of the programs and that of the configuration. The limits of the figures are those
 of configs/published.json; explain does not read that file, and reads no more of a record than what was measured.

@@ -114,7 +114,7 @@ TEST(Exchange, DifferentParametersEndBothSidesWithBothValues) {
   EXPECT_THAT(failures.client, EndsWith(" runs something else: post_list (here 4, there 16)"));
 }
 
-TEST(Exchange, AnotherBenchmarkOrVersion) {
+TEST(Exchange, AnotherBenchmarkOrVersionIsRefusedWithBoth) {
   Hello other = our_hello();
   other.benchmark = "recv_rate";
   other.version = "9";
@@ -269,7 +269,7 @@ TEST(Exchange, AMessageOverTheLimitIsNotSent) {
               HasSubstr("allowed are 65536"));
 }
 
-TEST(Exchange, SecretFromOptionThenEnvironment) {
+TEST(Exchange, TheSecretComesFromTheOptionElseFromTheEnvironment) {
   unsetenv("VERBSCOPE_SECRET");
   EXPECT_EQ(exchange_secret(""), "");
   setenv("VERBSCOPE_SECRET", "from-environment", 1);

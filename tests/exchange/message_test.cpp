@@ -104,7 +104,7 @@ TEST(Hello, AnotherProtocolIsToldBeforeAnythingElse) {
             "exchange protocols differ: here 1, there 2");
 }
 
-TEST(Hello, WrongMembers) {
+TEST(Hello, AMemberOfAWrongTypeIsRefused) {
   const auto with = [](const char* key, const Json& value) {
     Json json = to_json(example_hello());
     json[key] = value;
@@ -153,7 +153,7 @@ TEST(Mismatch, ManyDifferencesAreCounted) {
   EXPECT_THAT(line, HasSubstr("p19 (here absent, there 19), and 10 more"));
 }
 
-TEST(Secret, Comparison) {
+TEST(Secret, OnlyEqualSecretsAreTheSame) {
   EXPECT_TRUE(same_secret("", ""));
   EXPECT_TRUE(same_secret("abc", "abc"));
   for (const auto& [a, b] : std::vector<std::pair<const char*, const char*>>{

@@ -49,7 +49,7 @@ TEST(Tcp, APortInUseIsNamed) {
             fmt::format("listen on port {} of 127.0.0.1: Address already in use", port));
 }
 
-TEST(Tcp, PortsOutOfRange) {
+TEST(Tcp, APortOutOfRangeIsRefused) {
   EXPECT_EQ(error_of([] { tcp_listen("", 65536); }), "port 65536: allowed 0-65535");
   EXPECT_EQ(error_of([] { tcp_connect("127.0.0.1", -1, Deadline(kImpatience)); }), "port -1: allowed 0-65535");
 }

@@ -51,7 +51,7 @@ TEST(Atc16, BatchingHelpsACoreOnlyWithSeveralQps) {
 }
 
 // Figure 7 and section 4.2: throughput of the sequencers against the server's cores.
-TEST(Atc16, SequencersAgainstCores) {
+TEST(Atc16, SequencersRankAsInThePaper) {
   std::map<std::string, std::map<int, Record>> curves;
   for (const Record& record : sweep("sequencers", "sim:cib")) {
     const Json& config = record.config;

@@ -1,6 +1,7 @@
 // Benchmarks that the tests of the harness write themselves: shell scripts that speak the protocol of the real ones.
 #pragma once
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "common/environment.hpp"
+#include "common/paths.hpp"
 #include "common/record.hpp"
 #include "harness/process/child.hpp"
 #include "harness/process/temp_folder.hpp"
@@ -37,6 +39,11 @@ std::string error_of(Action&& action) {
   }
   ADD_FAILURE() << "nothing was thrown";
   return "";
+}
+
+// The clusters that ship, as messages list them: "cib, cx, cx3".
+inline std::string shipped_clusters() {
+  return fmt::format("{}", fmt::join(list_configs("clusters"), ", "));
 }
 
 // Whether a process that was killed leaves within ten seconds; one that only init can still take counts as gone.

@@ -29,7 +29,7 @@ TEST(Parallel, OneJobGoesInOrder) {
   EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
 }
 
-TEST(Parallel, NeverMoreThanJobsAtOnce) {
+TEST(Parallel, NeverRunsMoreThanJobsAtOnce) {
   std::atomic<int> running{0}, most{0};
   run_parallel(50, 2, [&](std::size_t) {
     const int now = ++running;

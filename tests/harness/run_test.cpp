@@ -233,7 +233,8 @@ TEST(Run, WhatIsWrongBeforeTheFirstPointStartsNothing) {
 TEST(Run, APlaceThatIsNotThereIsToldBeforeWhatTheSweepIsFor) {
   SweepRun sweep(R"({"size": [1]}, "fabrics": ["sim:cib"])");
   sweep.options.hosts = "sim:nope";
-  EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("unknown cluster \"nope\": known are cib, cx, cx3"));
+  EXPECT_THAT(error_of([&] { sweep.run(); }),
+              testing::HasSubstr("unknown cluster \"nope\": known are " + shipped_clusters()));
   sweep.options.hosts = "nowhere.txt";
   EXPECT_THAT(error_of([&] { sweep.run(); }), testing::HasSubstr("got \"nowhere.txt\", which is no file"));
 }

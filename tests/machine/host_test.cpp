@@ -55,7 +55,7 @@ TEST(Buffer, OnPagesOfThisSizeOrNotAtAll) {
   }
 }
 
-TEST(Buffer, OfNothingOrOfTooMuch) {
+TEST(Buffer, IsRefusedForNothingAndForTooMuch) {
   EXPECT_EQ(error_of([] { Buffer(Bytes(0)); }), "allocate a buffer of 0 bytes");
   EXPECT_THAT(error_of([] { Buffer(Bytes(std::uint64_t{1} << 60)); }),
               HasSubstr("allocate 1152921504606846976 bytes: Cannot allocate memory"));

@@ -33,27 +33,27 @@ TEST(Device, UnknownNameListsWhatIsThere) {
   EXPECT_EQ(error_of([&] { Device(mock, "mlx4_0"); }), "no RDMA device \"mlx4_0\": found mlx5_0, mlx5_1");
 }
 
-TEST(Device, NoDeviceAtAll) {
+TEST(Device, HavingNoneAtAllIsAnError) {
   MockDevice mock;
   EXPECT_CALL(mock, device_names()).WillRepeatedly(Return(std::vector<std::string>{}));
   EXPECT_EQ(error_of([&] { Device(mock, ""); }), "no RDMA device found");
   EXPECT_EQ(error_of([&] { Device(mock, "x"); }), "no RDMA device found, asked for \"x\"");
 }
 
-TEST(Device, PortThatIsNoNumber) {
+TEST(Device, APortThatIsNoNumberIsRefused) {
   MockDevice mock;
   for (const char* spec : {"mock0:", "mock0:x", "mock0:0", "mock0:256", "mock0:1x", "mock0:-1"}) {
     EXPECT_THAT(error_of([&] { Device(mock, spec); }), HasSubstr("must be a number from 1 to 255")) << spec;
   }
 }
 
-TEST(Device, PortThatItDoesNotHaveClosesItAgain) {
+TEST(Device, APortThatItDoesNotHaveClosesItAgain) {
   MockDevice mock;
   EXPECT_CALL(mock, close(&mock.context));
   EXPECT_EQ(error_of([&] { Device(mock, "mock0:3"); }), "device mock0 has no port 3: it has ports 1-2");
 }
 
-TEST(Device, PortThatIsDown) {
+TEST(Device, APortThatIsDownIsRefused) {
   MockDevice mock;
   mock.port.state = IBV_PORT_DOWN;
   EXPECT_CALL(mock, close(&mock.context));
@@ -74,7 +74,7 @@ TEST(Cq, MoreEntriesThanTheDeviceOffers) {
   EXPECT_EQ(error_of([&] { Cq(device, 5001); }), "create a completion queue of 5001 entries: mock0 offers 5000");
 }
 
-TEST(Cq, RefusalWithinWhatTheDeviceOffers) {
+TEST(Cq, ARefusalWithinTheDevicesLimitsShowsItsErrno) {
   MockDevice mock;
   const Device device(mock, "");
   EXPECT_CALL(mock, create_cq(_, 10, _)).WillOnce(SetErrnoAndReturn(ENOMEM, nullptr));
@@ -130,7 +130,7 @@ TEST(Srq, RefusalSaysWhatTheDeviceOffers) {
             "create a shared receive queue of depth 16 with 1 SGEs on mock0: Invalid argument");
 }
 
-TEST(InlineRecv, BeyondTheDevice) {
+TEST(InlineRecv, MoreThanTheDeviceTakesIsRefusedWithItsLimit) {
   MockDevice mock;
   const Device device(mock, "");
   EXPECT_CALL(mock, set_inline_recv(_, 32)).WillOnce(Return(0)).WillOnce(Return(EOPNOTSUPP));

@@ -55,7 +55,7 @@ TEST(Endpoint, MissingKeysAreNamed) {
   EXPECT_EQ(error_of([&] { endpoint_from_json(json, "peer"); }), "peer: key \"psn\" is missing");
 }
 
-TEST(Endpoint, OfTheNullDevice) {
+TEST(Endpoint, HasTheAddressOfTheNullDevice) {
   NullProvider provider;
   const Device device(provider, "");
   const Pd pd(device);
@@ -71,7 +71,7 @@ TEST(Endpoint, OfTheNullDevice) {
   EXPECT_EQ(endpoint_from_json(to_json(endpoint), "here"), endpoint);
 }
 
-TEST(Mtu, BytesBothWays) {
+TEST(Mtu, BytesAreFoundBothWays) {
   EXPECT_EQ(mtu_bytes(IBV_MTU_256), 256);
   EXPECT_EQ(mtu_bytes(IBV_MTU_4096), 4096);
   for (const int bytes : {256, 512, 1024, 2048, 4096}) EXPECT_EQ(mtu_bytes(mtu_from_bytes(bytes)), bytes);

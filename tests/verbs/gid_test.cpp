@@ -35,7 +35,7 @@ TEST(PickGid, RoceV2WithIpv4IsBest) {
   EXPECT_EQ(choice.why, "GID index 3 picked of 6: RoCE v2 ::ffff:10.9.0.1 (IPv4)");
 }
 
-TEST(PickGid, ThenRoutableIpv6ThenLinkLocalThenV1) {
+TEST(PickGid, WithoutItRoutableIpv6IsTakenThenLinkLocalThenV1) {
   EXPECT_EQ(pick_roce_gid({kLinkLocalV1, kLinkLocalV2, kIpv4V1, kIpv6V2}, -1, "d").index, 4);
   EXPECT_EQ(pick_roce_gid({kLinkLocalV1, kLinkLocalV2, kIpv4V1}, -1, "d").index, 1);
   EXPECT_EQ(pick_roce_gid({kLinkLocalV1, kIpv4V1}, -1, "d").index, 0);
@@ -59,7 +59,7 @@ TEST(PickGid, AnEmptyEntryListsTheOthers) {
       "GID index 2 of mlx5_0:1 is empty; it has 3: RoCE v2 ::ffff:10.9.0.1 (IPv4), 4: RoCE v2 2001:db8::1 (IPv6)");
 }
 
-TEST(PickGid, AnEmptyTable) {
+TEST(PickGid, AnEmptyTableIsRefused) {
   EXPECT_EQ(error_of([] { pick_roce_gid({}, -1, "mlx5_0:1"); }),
             "mlx5_0:1 has no GID: give its network interface an address");
 }
@@ -87,7 +87,7 @@ TEST(ChooseGid, ReadsTheTableOfAnEthernetPortOverItsHoles) {
   EXPECT_THAT(error_of([&] { choose_gid(Device(mock, ""), 2); }), HasSubstr("GID index 2 of mock0:1 is empty"));
 }
 
-TEST(ChooseGid, AnIndexOutsideTheTable) {
+TEST(ChooseGid, AnIndexOutsideTheTableIsRefused) {
   MockDevice mock;
   EXPECT_EQ(error_of([&] { choose_gid(Device(mock, ""), 4); }),
             "GID index 4: mock0:1 has indices 0-3, or -1 to pick one");

@@ -28,7 +28,7 @@ TEST(NullDevice, ParentsStayWhileChildrenLive) {
   EXPECT_EQ(rig.provider.destroy_cq(rig.cq.get()), EBUSY);
 }
 
-TEST(NullDevice, OneActivePort) {
+TEST(NullDevice, HasOnePortOnly) {
   NullProvider provider;
   EXPECT_EQ(provider.device_names(), std::vector<std::string>{"null0"});
   EXPECT_EQ(error_of([&] { Device(provider, "null0:2"); }), "device null0 has no port 2: it has port 1 only");

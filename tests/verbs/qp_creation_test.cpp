@@ -77,7 +77,7 @@ TEST(QpCreation, AskingLeavesNoQpBehind) {
   EXPECT_THAT(error_of([&] { Qp(null.pd, options); }), HasSubstr("Cannot allocate memory"));
 }
 
-TEST(LargestInline, OfAnyDevice) {
+TEST(LargestInline, IsFoundOnAnyDevice) {
   for (const int limit : {0, 1, 63, 64, 65, 956, 1024}) {
     const NullSide null(1, {.max_inline = limit});
     EXPECT_EQ(largest_inline(null.pd, null.options()), limit);

@@ -124,7 +124,7 @@ TEST(Transitions, ErrorsNameTheQpAndTheTransition) {
 
 class NullStates : public testing::TestWithParam<ibv_qp_type> {};
 
-TEST_P(NullStates, TheWayToRtsAndToError) {
+TEST_P(NullStates, QpsGoToRtsAndToError) {
   NullSide null;
   Qp qp(null.pd, null.options({.type = GetParam()}));
   EXPECT_EQ(qp.state(), IBV_QPS_RESET);

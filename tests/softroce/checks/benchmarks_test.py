@@ -34,7 +34,7 @@ RUNS = {
     "events_read_rate": ["read_rate", "-c", "RC", "-e"],
     "shared_queue_recv_rate": ["recv_rate", "-c", "RC", "--srq"],
 }
-# What rxe0 has not.
+# The benchmarks' features that rxe0 has not.
 REFUSED = {
     "inline_receive": ["recv_rate", "-c", "RC", "--inline_recv", "32"],
 }

@@ -1,4 +1,4 @@
-"""What counts beside a benchmark on a real device: the kernel's counters of the NIC come into both records, a source that
+"""Counters beside a benchmark on a real device: the kernel's counters of the NIC come into both records, a source that
 is not there says why in one line, and a required one ends the run."""
 
 from support import DEVICE, BenchmarkTest

@@ -1,4 +1,4 @@
-"""What the checks inside the machine share: programs with time limits, and reading the records that they write."""
+"""Helpers of the checks inside the machine: programs with time limits, and the records that they write."""
 
 import json
 import os

@@ -16,7 +16,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[3]
 SCHEMA = json.loads((SOURCE / "results/record.schema.json").read_text())
 # Emulation, on cores that others use: nothing here takes longer unless it hangs.
 LIMIT_S = 300
-# What runs from the folder of deployed programs, by its executable, and no name.
+# The processes of deployed programs are found by their executable's folder, not by a name.
 OURS = "for e in /proc/[0-9]*/exe; do p=$(readlink $e) || continue; case $p in /root/.cache/verbscope/*) echo ${e%/exe} $p;; esac; done"
 FIXED = {"connection": "RC", "size": 64, "warmup": "100ms", "timeout": "60s"}
 

@@ -84,7 +84,7 @@ class Node:
             time.sleep(0.1)
 
     def run(self, script, limit_s=60):
-        """What the shell script prints on the node; it must end well."""
+        """The output of the shell script on the node; it must end well."""
         done = subprocess.run(self.ssh("127.0.0.1", "sh", "-c", shlex.quote(script)), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=limit_s, check=False)
         if done.returncode != 0:
