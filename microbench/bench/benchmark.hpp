@@ -28,18 +28,18 @@ struct Outcome;
 struct PeerQp {
   std::uint32_t qpn = 0;
   std::uint32_t qkey = 0;  // UD
-  ibv_ah* ah = nullptr;    // UD; owned by the role
-  std::uint16_t lid = 0;   // of its port; 0 on Ethernet
+  ibv_ah* ah = nullptr;    // UD; owned by the node
+  std::uint16_t lid = 0;   // the LID of its port; 0 on Ethernet
 };
 
 // The far end of a lane.
 struct LanePeer {
   std::uint32_t node = 0;   // which client; 0 for the server
-  std::uint32_t index = 0;  // of the QP among that node's
+  std::uint32_t index = 0;  // the QP's number among that node's
   std::uint32_t count = 1;  // QPs of that node
   PeerQp qp;
   PeerQp companion;     // when the benchmark asked for companions
-  RemoteRegion region;  // of the node
+  RemoteRegion region;  // that node's
   Slice slice() const { return slice_of(region.bytes, count, index); }
 };
 
@@ -50,25 +50,25 @@ struct Lane {
   Transport transport = Transport::rc;
   std::uint32_t port = 0;  // index among the ports in use
   ibv_qp* qp = nullptr;
-  ibv_qp_ex* builder = nullptr;  // of `qp`, with Operation::builder
+  ibv_qp_ex* builder = nullptr;  // the builder of `qp`, with Operation::builder
   ibv_qp* companion = nullptr;   // when the benchmark asked for companions
   ibv_qp_ex* companion_builder = nullptr;
   std::vector<LanePeer> peers;  // one, or on UD at the server one for every client
 };
 
-// What a thread is given to build its data path from.
+// A thread's part of a run, from which it builds its data path.
 struct ThreadSetup {
   const Operation& operation;
   const Topology& topology;
   Side side;
   std::uint32_t node;    // which client; 0 for the server
-  std::uint32_t thread;  // of the node
+  std::uint32_t thread;  // the thread's number on the node
   std::uint64_t goal;    // operations to measure in this thread; MeasuredWindow::kNoGoal: as many as the time allows
   const Device& device;
   const Pd& pd;
   ibv_cq* cq;
-  ibv_comp_channel* channel;  // of `cq`, with Operation::events; null otherwise
-  ibv_srq* srq;               // of the thread's QPs, with Operation::shared_recv_queue; null otherwise
+  ibv_comp_channel* channel;  // the channel of `cq`, with Operation::events; else null
+  ibv_srq* srq;               // shared by the thread's QPs, with Operation::shared_recv_queue; else null
   std::uint32_t rd_atomic;    // READs and atomics that an RC QP may have outstanding
   LocalRegion region;
   std::vector<Lane> lanes;
@@ -96,9 +96,9 @@ class Workload {
   // Operations that are counted while each of its queues completes once, where completions stand for many operations of
   // one of several queues; 0: they are counted one by one, or all of one queue.
   virtual std::uint64_t round() const { return 0; }
-  // What validation looked at.
+  // Messages that validation looked at.
   virtual std::uint64_t checked() const { return received(); }
-  // What the payloads lie in, for the person; empty: nothing.
+  // The memory that the payloads lie in, as a line for the person; empty: nothing to say.
   virtual std::string memory() const { return ""; }
 };
 
@@ -115,10 +115,10 @@ class WorkloadOn : public Workload {
   Derived& self() { return static_cast<Derived&>(*this); }
 };
 
-// What a side's QPs must be able to hold.
+// The capacity that a side's QPs must have.
 struct QueueNeeds {
   std::uint32_t send_depth = 1;
-  std::uint32_t recv_depth = 1;  // of the shared receive queue when there is one
+  std::uint32_t recv_depth = 1;  // that of the shared receive queue when there is one
   std::uint32_t send_sge = 1;
   std::uint32_t recv_sge = 1;
   std::uint32_t inline_bytes = 0;
@@ -129,13 +129,13 @@ struct QueueNeeds {
 // The memory region of one node.
 struct RegionNeeds {
   std::uint64_t bytes = 0;  // 0: none
-  // Of the region, and of the node's QPs. IBV_ACCESS_REMOTE_ATOMIC is refused on a device that has no atomics.
+  // Rights of the region and of the node's QPs. IBV_ACCESS_REMOTE_ATOMIC is refused on a device that has no atomics.
   int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   bool huge_pages = false;  // 2 MB
 };
 
 struct Description {
-  std::string name;     // of the binary and in records
+  std::string name;     // the binary has it, and the record
   std::string summary;  // one sentence, for --help
 };
 
@@ -151,14 +151,14 @@ class Benchmark {
   virtual void adjust(Options&) {}
   virtual Traffic traffic() const = 0;
   virtual QueueNeeds needs(const Operation& operation, Side side) const = 0;
-  // Of the UD QPs of ClientQps.
+  // The needs of the UD QPs of ClientQps.
   virtual QueueNeeds datagram_needs(const Operation& operation, Side side) const { return needs(operation, side); }
   // The region of each node of `side`, which has `qps` QPs; with ClientQps, connected ones.
   virtual RegionNeeds region(const Operation&, Side, std::uint32_t /*qps*/) const { return {}; }
   // Every QP gets a second one of this transport, connected like the first (on UD to the same partners), with the same
   // needs and the same CQ.
   virtual std::optional<Transport> companion(const Operation&) const { return std::nullopt; }
-  // What the region holds before peers learn of it; it is zeroed otherwise.
+  // Fills the region before peers learn of it; it is zeroed otherwise.
   virtual void fill(const Operation&, Side, std::span<std::byte> /*region*/) const {}
   virtual std::unique_ptr<Workload> setup(const ThreadSetup& setup) const = 0;
 
@@ -171,7 +171,7 @@ class Benchmark {
   virtual std::string report(const Json& /*result*/) const { return ""; }
   // The closed-form model of the machine under test. Throws Error where it has none.
   virtual Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const = 0;
-  // The same after the run: for a model that must know what the run found, such as the sizes of its batches.
+  // The model after the run, where it must know what the run found, such as the sizes of its batches.
   virtual Prediction predict_run(const ClusterWire& cluster, const Operation& operation, int ports,
                                  const Json& /*result*/) const {
     return predict(cluster, operation, ports);

@@ -25,17 +25,17 @@ struct Options {
   std::uint32_t qp = 1;                 // per thread
   std::uint32_t tx_depth = 128;
   std::uint32_t rx_depth = 512;
-  std::uint32_t threads = 1;      // of the machine under test
+  std::uint32_t threads = 1;      // on the machine under test
   std::uint32_t inline_recv = 0;  // bytes
   bool wr_api = false;
   bool events = false;
   bool validate = false;
-  // How long.
+  // Its length.
   std::optional<Picos> duration;
   std::optional<std::uint64_t> iters;  // per QP
   std::optional<Picos> warmup;
   std::uint64_t seed = 1;
-  // Where.
+  // The place.
   std::string fabric = "verbs";
   std::optional<std::uint32_t> sim_threads;
   std::optional<std::uint32_t> clients;
@@ -48,18 +48,18 @@ struct Options {
   std::optional<Picos> timeout;
   std::string secret;
   std::string cores;
-  // What counts beside the benchmark.
+  // Counters beside the benchmark.
   std::string counter_sources = "auto";
   bool require_counters = false;
   // Out.
   std::string out_json_file;
-  std::string host;  // of the server; empty: this is the server
+  std::string host;  // the server's; empty: this is the server
 };
 
 // Registers them all; `options` must outlive the table.
 void add_common_options(OptionTable& table, Options& options);
 
-// What can be refused by looking at the options alone. Throws UsageError with one line.
+// Refuses options that are wrong by themselves. Throws UsageError with one line.
 void check_options(const Options& options);
 
 // "0-3,8" as {0, 1, 2, 3, 8}; throws UsageError.

@@ -1,4 +1,4 @@
-// What one point measures, decided from the options and the fabric before any device is opened: the operation, who is
+// The plan of a point, decided from the options and the fabric before any device is opened: the operation, who is
 // connected to whom, and how long. Pure functions: every side computes the same plan.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Operation {
   bool builder = false;            // ibv_wr_* instead of ibv_post_send
   bool events = false;             // sleep on completion events instead of polling
   bool validate = false;
-  bool datagrams_beside = false;  // as in Traffic
+  bool datagrams_beside = false;  // see Traffic
   std::uint64_t seed = 1;
 
   bool reliable() const { return transport == Transport::rc && !datagrams_beside; }
@@ -48,14 +48,14 @@ struct ClientQps {
   bool datagram = false;   // one on UD; the server's threads have --qp on each port, which all clients of that port use
 };
 
-// What a benchmark does with the two sides, decided by its options.
+// The use that a benchmark makes of the two sides, decided by its options.
 struct Traffic {
   Verb verb = Verb::send;
   Side driver = Side::server;          // posts the operations
-  Side counted = Side::server;         // whose threads' windows make the rate
-  std::uint32_t most_outstanding = 0;  // as in Operation
-  std::uint32_t recv_list = 0;         // as in Operation
-  bool shared_recv_queue = false;      // as in Operation
+  Side counted = Side::server;         // the side whose threads' windows make the rate
+  std::uint32_t most_outstanding = 0;  // see Operation
+  std::uint32_t recv_list = 0;         // see Operation
+  bool shared_recv_queue = false;      // see Operation
   std::string label = "SENDs out";     // for the console
   std::optional<ClientQps> client_qps{};
   bool datagrams_beside = false;   // messages go over UD, too, whatever the transport of the run
@@ -64,11 +64,11 @@ struct Traffic {
 
 struct Topology {
   Transport transport = Transport::rc;
-  std::uint32_t threads = 1;         // of the server
-  std::uint32_t qps_per_thread = 1;  // of the server
+  std::uint32_t threads = 1;         // the server has
+  std::uint32_t qps_per_thread = 1;  // at the server
   std::uint32_t clients = 1;
   std::uint32_t client_threads = 1;
-  std::uint32_t ports = 1;  // of each side
+  std::uint32_t ports = 1;  // that each side uses
   std::optional<ClientQps> client_qps{};
 
   std::uint32_t server_qps() const { return threads * qps_per_thread; }
@@ -89,12 +89,12 @@ struct Plan {
   Schedule schedule;
 };
 
-// What the plan must know of the fabric.
+// The facts of the fabric that the plan depends on.
 struct FabricFacts {
   bool simulated = false;
   bool alone = false;                 // null: there are no clients
   std::uint32_t server_cores = 1;     // threads that fit
-  std::uint32_t client_cores = 1;     // likewise
+  std::uint32_t client_cores = 1;     // threads that fit
   std::uint32_t ports = 1;            // that --ib_port selects
   std::uint32_t default_clients = 1;  // enough not to be the limit
 };

@@ -37,7 +37,7 @@ constexpr Slice slice_of(std::uint64_t region_bytes, std::uint32_t qps, std::uin
 
 enum class Addresses { sequential, random };
 
-// Where the requests of a ring go: to the places of a region, `stride` bytes each, one after the other or at random.
+// The targets of the requests of a ring: the places of a region, `stride` bytes each, one after the other or at random.
 class RemoteWalk {
  public:
   // `seed` also says where a sequential walk begins. At least one place and fewer than 2^32.

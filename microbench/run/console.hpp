@@ -1,4 +1,4 @@
-// What a person reads after a point.
+// The lines that a person reads after a point.
 #pragma once
 
 #include <string>

@@ -79,7 +79,7 @@ bool MemoryLink::over(Step step) {
   return windows_closed() || failed() || stalled(kStuck);
 }
 
-// Those of the side whose windows make the rate.
+// Whether the threads whose windows make the rate have all seen the end of theirs.
 bool MemoryLink::windows_closed() const {
   return std::ranges::all_of(nodes_, [](const NodeRun& node) { return !node.counted() || node.windows_closed(); });
 }

@@ -23,7 +23,7 @@ namespace verbscope {
 struct NodePlace {
   Provider* provider = nullptr;
   std::string device;                // its name
-  std::vector<int> ports;            // in use, in order
+  std::vector<int> ports;            // those in use, in order
   int gid_index = -1;                // -1 picks
   std::optional<std::uint32_t> mtu;  // bytes; at most what the port has
   bool huge_pages = true;
@@ -73,7 +73,7 @@ class NodeRun {
   // For the record: device, ports and their addresses, path MTU, memory of the buffers.
   Json describe() const;
   const Device& device() const { return ports_.front(); }
-  std::uint32_t mtu() const { return mtu_; }  // of the path, bytes
+  std::uint32_t mtu() const { return mtu_; }  // bytes, that of the path
 
  private:
   struct PeerNode;
@@ -113,7 +113,7 @@ class NodeRun {
   std::deque<Device> ports_;     // one context each; the first owns everything below
   std::vector<GidChoice> gids_;  // by port
   std::optional<Pd> pd_;
-  int access_ = 0;  // of the QPs
+  int access_ = 0;  // rights of the QPs
   std::optional<Buffer> region_;
   std::optional<Mr> region_mr_;
   std::vector<CompChannel> channels_;  // one a thread, with events

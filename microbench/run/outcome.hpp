@@ -17,7 +17,7 @@ struct Outcome {
   std::vector<CounterReport> counters;
   Json prediction;                    // null: none
   std::string no_prediction;          // why there is none
-  Json environment = Json::object();  // in addition to the usual facts
+  Json environment = Json::object();  // beside the usual facts
   std::string failure;                // one line; empty: the point is good
 };
 

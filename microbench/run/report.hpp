@@ -16,10 +16,10 @@ namespace verbscope {
 struct ThreadReport {
   int core = 0;
   double rate_mops = 0;
-  std::uint64_t ops = 0;  // in its window
+  std::uint64_t ops = 0;  // counted in its window
   double window_s = 0;
   std::optional<double> rounds{};  // completions of each of its queues, where Workload::round says how many operations
-  std::optional<std::string> node{};  // whose thread it is, where the threads of several nodes stand together
+  std::optional<std::string> node{};  // the thread's, where the threads of several nodes stand together
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
@@ -94,7 +94,7 @@ struct NodeReport {
   // those that were counted, which `ops` has in any case.
   std::uint64_t window_ops = 0;
   std::uint64_t ops = 0;
-  Json findings = Json::object();  // of the benchmark, beside the rates
+  Json findings = Json::object();  // the benchmark's own keys
   CpuReport cpu;
   std::optional<std::uint64_t> cq_armings;    // with --events
   std::optional<std::uint64_t> clients_gone;  // at the server: clients that left before the end
@@ -118,7 +118,7 @@ struct NodeReport {
 
 // The reports of the nodes that one process knows of.
 struct PointReports {
-  NodeReport own;                                  // of the server, where there is one here; else of the client
+  NodeReport own;                                  // the server's, or in a client's process the client's
   std::optional<std::vector<NodeReport>> clients;  // at a server that has clients
 };
 

@@ -15,7 +15,7 @@ namespace verbscope {
 // A number, a text, a struct that lists its fields, or a vector of these, as JSON.
 template <class T>
 Json fields_to_json(const T& value);
-// The same back. Throws Error with `where` when a field is missing or of another type.
+// The value of such JSON. Throws Error with `where` when a field is missing or of another type.
 template <class T>
 T fields_from_json(const Json& json, const std::string& where);
 

@@ -14,7 +14,7 @@ namespace verbscope {
 
 namespace {
 
-// Where the record goes; a file is opened, and refused, before anything is measured.
+// The place that the record goes to; a file is opened, and refused, before anything is measured.
 class RecordSink {
  public:
   explicit RecordSink(const std::string& path) : to_stdout_(path == "-") {

@@ -1,4 +1,4 @@
-// How busy the parts of a simulated node were in a window, as further counters of its report.
+// The times that the parts of a simulated node were busy in a window, as further counters of its report.
 #pragma once
 
 #include "common/json.hpp"

@@ -28,7 +28,7 @@ class SimWindow {
     PcieCounts pcie;
     NicCounts nic;
     UsageTimes usage;
-    Picos busy{0};  // its threads
+    Picos busy{0};  // CPU time of its threads
     std::uint64_t armed = 0;
   };
   struct Moment {

@@ -30,7 +30,7 @@ namespace verbscope {
 struct HostSide {
   NodeRun& node;
   const Plan& plan;
-  std::vector<Channel>& peers;  // of a server every client; of a client the server
+  std::vector<Channel>& peers;  // a server's are its clients, a client's is the server
   const std::vector<int>& cores;
   Collector& collector;
 };

@@ -1,4 +1,4 @@
-// What is read of a device from a made-up sysfs.
+// The facts of a device are read from a made-up sysfs.
 #include "microbench/run/device_facts.hpp"
 
 #include <gmock/gmock.h>

@@ -68,7 +68,7 @@ TEST(EchoRate, EachOptimisationHasThoseBeforeIt) {
 }
 
 TEST(EchoRate, AWindowOfOneRunsAtOneEchoPerRoundTrip) {
-  // verb_latency measures the same exchange from the other side.
+  // verb_latency measures the same round trip from the other side.
   const double trip =
       result_of("verb_latency --fabric sim:cib -D 2ms --warmup 100us --verb echo -s 32").at("lat_p50_ns").get<double>();
   const double rate =

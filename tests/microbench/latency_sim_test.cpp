@@ -34,7 +34,7 @@ TEST_P(LatencyOn, AnEchoByWritesTakesAboutAsLongAsARead) {
 }
 
 TEST_P(LatencyOn, AnEchoIsTwoInlinedWrites) {
-  // Half and full round trip of the same exchange; only signalling differs.
+  // Half and full round trip of the same echo; only signalling differs.
   const double echo = latency_of(GetParam(), "--verb echo -s 8");
   EXPECT_NEAR(2 * latency_of(GetParam(), "--verb write_inline -s 8"), echo, 0.03 * echo);
 }

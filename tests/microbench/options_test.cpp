@@ -1,4 +1,4 @@
-// What the command line takes, what it refuses, and what --describe says.
+// The command line takes some options and refuses others; --describe tells them.
 #include "microbench/bench/options.hpp"
 
 #include <gmock/gmock.h>

@@ -51,7 +51,7 @@ inline Json result_of(const std::string& command) {
   return record_of(command).at("result");
 }
 
-// What a run says that must be refused as a mistake of usage, in one line.
+// The line of a run that must be refused as a mistake of usage.
 inline std::string refusal_of(const std::string& command) {
   const Ran ran = run_program(command);
   EXPECT_EQ(ran.exit_code, 2) << command << ": " << ran.out;
