@@ -10,9 +10,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Picos kTick = 5us;     // virtual: how often the nodes are looked at
-constexpr Picos kQuiet = 100us;  // virtual: when nothing has arrived for so long, what is missing is lost
-constexpr Picos kStuck = 200ms;  // virtual: when nothing has completed for so long, over a retransmission, nothing will
+constexpr Picos kSimTick = 5us;     // virtual: how often the nodes are looked at
+constexpr Picos kSimQuiet = 100us;  // virtual: when nothing has arrived for so long, what is missing is lost
+constexpr Picos kSimStuck =
+    200ms;  // virtual: when nothing has completed for so long, over a retransmission, nothing will
 
 std::vector<int> first_cores(std::size_t count) {
   std::vector<int> cores(count);
@@ -70,13 +71,13 @@ void MemoryLink::look(Step step, std::function<void()> then) {
 }
 
 void MemoryLink::look_later(Step step, std::function<void()> then) {
-  cluster_.at(cluster_.now() + kTick, [this, step, then = std::move(then)] { look(step, then); });
+  cluster_.at(cluster_.now() + kSimTick, [this, step, then = std::move(then)] { look(step, then); });
 }
 
 bool MemoryLink::over(Step step) {
-  if (step == Step::end) return failed() || active_ended() || stalled(kStuck);
-  if (step == Step::drain) return failed() || everything_arrived() || stalled(kQuiet);
-  return windows_closed() || failed() || stalled(kStuck);
+  if (step == Step::end) return failed() || active_ended() || stalled(kSimStuck);
+  if (step == Step::drain) return failed() || everything_arrived() || stalled(kSimQuiet);
+  return windows_closed() || failed() || stalled(kSimStuck);
 }
 
 // Whether the threads whose windows make the rate have all seen the end of theirs.

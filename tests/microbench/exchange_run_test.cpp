@@ -10,6 +10,7 @@
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/host_run.hpp"
+#include "microbench/run/node_run.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "verbs/null/provider.hpp"
 
