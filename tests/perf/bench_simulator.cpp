@@ -18,8 +18,10 @@ class AtomicBenchmark final : public Benchmark {
   AtomicBenchmark() { atomics_.counters = 1 << 16; }
   Description describe() const override { return {"test_atomics", "For tests."}; }
   Traffic traffic() const override {
-    return {
-        .verb = atomics_.verb, .driver = Side::client, .counted = Side::client, .window = atomics_.most_outstanding};
+    return {.verb = atomics_.verb,
+            .driver = Side::client,
+            .counted = Side::client,
+            .most_outstanding = atomics_.most_outstanding};
   }
   QueueNeeds needs(const Operation& op, Side) const override {
     return {.send_depth = op.tx_depth, .completions = op.tx_depth};
