@@ -7,6 +7,11 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+option(VERBSCOPE_SOURCES_ALONE "Compile each source alone, to see that it includes what it uses" OFF)
+if(VERBSCOPE_SOURCES_ALONE)
+  set(CMAKE_UNITY_BUILD OFF)
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+endif()
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
@@ -17,6 +22,11 @@ target_compile_options(verbscope_flags INTERFACE -Wall -Wextra -Wpedantic -Wshad
 target_include_directories(verbscope_flags INTERFACE ${PROJECT_SOURCE_DIR})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
   target_compile_definitions(verbscope_flags INTERFACE FMT_CONSTEVAL=)  # its consteval refuses good format strings
+endif()
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=([a-z-]*,)?address")
+  target_compile_definitions(verbscope_flags INTERFACE VERBSCOPE_ADDRESS_SANITIZER)
+elseif(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
+  target_compile_definitions(verbscope_flags INTERFACE VERBSCOPE_THREAD_SANITIZER)
 endif()
 
 # The large headers of other projects, compiled once: most of the time of building a small source.
@@ -52,8 +62,12 @@ endfunction()
 # The code of the tests themselves needs no optimisation, and takes minutes longer to build with it.
 set(VERBSCOPE_TEST_OPTIONS "" CACHE STRING "Further compiler options for the sources of tests")
 
-# verbscope_test(NAME TIER unit|sim SOURCES a.cpp ... LINK lib ...): a GoogleTest binary in build/tests; every case is a
-# ctest test that carries the tier as its label, followed by -threads when tests/CMakeLists.txt names the binary.
+option(VERBSCOPE_WHOLE_BINARIES
+       "Run each test binary as one test of ctest, not each case: under a sanitizer a process costs more than most cases" OFF)
+
+# verbscope_test(NAME TIER unit|sim SOURCES a.cpp ... LINK lib ...): a GoogleTest binary in build/tests; every case (or
+# with VERBSCOPE_WHOLE_BINARIES the binary) is a ctest test that carries the tier as its label, followed by -threads when
+# tests/CMakeLists.txt names the binary.
 function(verbscope_test name)
   cmake_parse_arguments(ARG "" "TIER" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -68,7 +82,12 @@ function(verbscope_test name)
     set(label ${ARG_TIER}-threads)  # one word: gtest_discover_tests passes no list; ctest -L matches a part of it
     add_dependencies(threaded_tests ${name})
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 300)
+  if(VERBSCOPE_WHOLE_BINARIES)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1200)
+  else()
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 300)
+  endif()
 endfunction()
 
 # verbscope_callgrind_test(NAME BUDGET 15 LOOP regex NOT_COUNTED regex OPERATIONS few many COMMAND program ... -n @N@): a

@@ -34,7 +34,7 @@ class SharedLines {
   };
   Line& line_of(const void* address) {
     const auto found = std::ranges::find(lines_, address, &Line::address);
-    return found != lines_.end() ? *found : lines_.emplace_back(address, nullptr, Picos(0));
+    return found != lines_.end() ? *found : lines_.emplace_back(Line{address, nullptr, Picos(0)});
   }
 
   Picos own_;

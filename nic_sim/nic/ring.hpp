@@ -11,7 +11,8 @@ namespace verbscope::sim {
 template <class T>
 class Ring {
  public:
-  explicit Ring(std::size_t wanted = 1) { resize(wanted); }
+  Ring() : Ring(1) {}
+  explicit Ring(std::size_t wanted) { resize(wanted); }
   // Room for `wanted` (2^32 at most) at once or more; what was there is lost.
   void resize(std::size_t wanted) {
     const std::size_t places = std::bit_ceil(wanted);

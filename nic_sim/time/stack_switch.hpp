@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(VERBSCOPE_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #elif defined(VERBSCOPE_THREAD_SANITIZER)
@@ -34,7 +34,7 @@ inline Stack new_stack(const void* bottom, std::size_t size) {
 // The memory of a stack is given back: what the frames that never returned left forbidden there is allowed again, for
 // whoever gets these addresses next.
 inline void forget_stack([[maybe_unused]] const Stack& stack) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(VERBSCOPE_ADDRESS_SANITIZER)
   ASAN_UNPOISON_MEMORY_REGION(stack.bottom, stack.size);
 #elif defined(VERBSCOPE_THREAD_SANITIZER)
   __tsan_destroy_fiber(stack.fiber);
@@ -45,7 +45,7 @@ class StackSwitch {
  public:
   // To `target`.
   void leave([[maybe_unused]] Stack& target) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(VERBSCOPE_ADDRESS_SANITIZER)
     __sanitizer_start_switch_fiber(&fake_stack_, target.bottom, target.size);
 #elif defined(VERBSCOPE_THREAD_SANITIZER)
     target.caller = __tsan_get_current_fiber();
@@ -54,14 +54,14 @@ class StackSwitch {
   }
 
   void arrive() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(VERBSCOPE_ADDRESS_SANITIZER)
     __sanitizer_finish_switch_fiber(fake_stack_, &from_.bottom, &from_.size);
 #endif
   }
 
   // From `own` back to the stack from which the last arrive() came. `last`: this stack will never run again.
   void leave_back([[maybe_unused]] const Stack& own, [[maybe_unused]] bool last = false) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(VERBSCOPE_ADDRESS_SANITIZER)
     __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack_, from_.bottom, from_.size);
 #elif defined(VERBSCOPE_THREAD_SANITIZER)
     __tsan_switch_to_fiber(own.caller, 0);
@@ -69,7 +69,7 @@ class StackSwitch {
   }
 
  private:
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(VERBSCOPE_ADDRESS_SANITIZER)
   void* fake_stack_ = nullptr;
   Stack from_;
 #endif

@@ -121,7 +121,7 @@ TEST(Compare, TakesEachGroupFromTheFirstSourceThatSeesIt) {
 TEST(Compare, ZeroAgainstZeroAgreesAndSomethingAgainstZeroDoesNot) {
   EXPECT_EQ(*(EventPair{0.0, 0.0}.difference_percent()), 0);
   EXPECT_TRUE(std::isinf(*(EventPair{0.1, 0.0}.difference_percent())));
-  EXPECT_FALSE(EventPair({}, 1.0).difference_percent());
+  EXPECT_FALSE((EventPair{{}, 1.0}).difference_percent());
 }
 
 TEST(Compare, TheLastRecordOfAPointCountsUnlessAllAreAsked) {

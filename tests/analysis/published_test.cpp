@@ -92,7 +92,8 @@ TEST(Published, TheTableOfTheProjectIsWhole) {
   const std::map<std::string, int> rows{{"send_rate", 6},  {"recv_rate", 5},   {"read_rate", 3},
                                         {"write_rate", 1}, {"atomic_rate", 3}, {"sequencer", 6}};
   for (const auto& [benchmark, expected] : rows) {
-    EXPECT_EQ(count([&](const PublishedPoint& p) { return p.benchmark == benchmark; }), expected) << benchmark;
+    EXPECT_EQ(count([&name = benchmark](const PublishedPoint& p) { return p.benchmark == name; }), expected)
+        << benchmark;
   }
   EXPECT_EQ(count([](const PublishedPoint& p) { return p.reproducible() && p.benchmark.empty(); }), 4);
   // Only whole systems are not reproducible.

@@ -48,7 +48,7 @@ struct Pair {
   Pair() {
     auto connecting = std::async(std::launch::async,
                                  [&] { return connect_exchange("127.0.0.1", server.port(), our_hello(), kLong); });
-    near = std::move(server.accept(1, kLong));
+    near = server.accept(1, kLong);
     far.push_back(connecting.get());
   }
   ExchangeServer server{0, our_hello(), "127.0.0.1"};

@@ -16,7 +16,7 @@ std::atomic<bool> counting{false};
 std::atomic<std::uint64_t> allocations{0};
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(VERBSCOPE_ADDRESS_SANITIZER) && !defined(VERBSCOPE_THREAD_SANITIZER)
 #define VERBSCOPE_COUNT_ALLOCATIONS 1
 extern "C" void* __libc_malloc(std::size_t size);
 // Every allocation of the process passes here: operator new, libraries, and calls from C.
