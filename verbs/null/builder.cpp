@@ -5,7 +5,6 @@
 
 #include "verbs/extended_qp.hpp"
 #include "verbs/null/device.hpp"
-#include "verbs/null/provider.hpp"
 
 namespace verbscope {
 
@@ -115,8 +114,9 @@ int complete(ibv_qp_ex* base) {
 
 void abort(ibv_qp_ex*) {}  // the next start forgets what was staged
 
-// Sets the calls of `operations` (IBV_QP_EX_WITH_*), which the QP's transport has.
-std::unique_ptr<NullBuilder> make_builder(NullQp& qp, std::uint64_t operations) {
+}  // namespace
+
+std::unique_ptr<NullBuilder> make_null_builder(NullQp& qp, std::uint64_t operations) {
   auto builder = std::make_unique<NullBuilder>();
   builder->qp_base = qp;
   builder->qp = &qp;
@@ -138,27 +138,6 @@ std::unique_ptr<NullBuilder> make_builder(NullQp& qp, std::uint64_t operations) 
   builder->wr_abort = abort;
   keep_operations(*builder, operations, qp.qp_type);
   return builder;
-}
-
-}  // namespace
-
-ibv_qp* NullProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
-  const int refusal = refusal_of_extensions(*attr);
-  if (refusal != 0) {
-    errno = refusal;
-    return nullptr;
-  }
-  ibv_qp_init_attr plain = without_extensions(*attr);
-  ibv_qp* const qp = create_qp(attr->pd, &plain);
-  if (qp != nullptr && wants_builder(*attr)) {
-    NullQp& made = *static_cast<NullQp*>(qp);
-    made.builder = make_builder(made, attr->send_ops_flags);
-  }
-  return qp;
-}
-
-ibv_qp_ex* NullProvider::qp_to_qp_ex(ibv_qp* qp) {
-  return static_cast<NullQp*>(qp)->builder.get();
 }
 
 }  // namespace verbscope

@@ -84,6 +84,9 @@ struct NullQp : ibv_qp {
   std::unique_ptr<NullBuilder> builder;  // set in a QP that was made for ibv_wr_*
 };
 
+// The ibv_wr_* interface of `qp` with the calls of `operations` (IBV_QP_EX_WITH_*), which the QP's transport has.
+std::unique_ptr<NullBuilder> make_null_builder(NullQp& qp, std::uint64_t operations);
+
 int null_post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 int null_post_recv(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
 int null_poll_cq(ibv_cq* cq, int entries, ibv_wc* completions);

@@ -1,4 +1,4 @@
-// The objects of the null device that its control path keeps. For provider.cpp and builder.cpp only.
+// The objects of the null device that its control path keeps. For provider.cpp only.
 #pragma once
 
 #include <cerrno>

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "verbs/extended_qp.hpp"
 #include "verbs/null/objects.hpp"
 #include "verbs/qp_states.hpp"
 
@@ -218,6 +219,22 @@ ibv_qp* NullProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   ++static_cast<NullCq*>(qp->send_cq)->users;
   ++static_cast<NullCq*>(qp->recv_cq)->users;
   return keep(state_->qps, std::move(qp));
+}
+
+ibv_qp* NullProvider::create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
+  const int refusal = refusal_of_extensions(*attr);
+  if (refusal != 0) return no_object(refusal);
+  ibv_qp_init_attr plain = without_extensions(*attr);
+  ibv_qp* const qp = create_qp(attr->pd, &plain);
+  if (qp != nullptr && wants_builder(*attr)) {
+    NullQp& made = *static_cast<NullQp*>(qp);
+    made.builder = make_null_builder(made, attr->send_ops_flags);
+  }
+  return qp;
+}
+
+ibv_qp_ex* NullProvider::qp_to_qp_ex(ibv_qp* qp) {
+  return static_cast<NullQp*>(qp)->builder.get();
 }
 
 int NullProvider::modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) {
