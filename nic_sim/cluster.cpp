@@ -35,23 +35,40 @@ struct SimCluster::Impl {
     std::vector<const sim::SimThread*> own_threads;
   };
 
+  static std::deque<sim::Partition> make_partitions(Bytes mtu, std::size_t all) {
+    if (all > SimWork::kMostPartitions) fail("partition {}: up to {}", all - 1, SimWork::kMostPartitions - 1);
+    std::deque<sim::Partition> partitions;
+    for (std::size_t i = 0; i < all; ++i) partitions.emplace_back(mtu, i, all);
+    return partitions;
+  }
+
   // `homes`: the partition of each node.
   Impl(const Profile& p, std::uint64_t seed, const std::vector<std::size_t>& homes, std::size_t by_threads)
       : profile(p),
         crossings(homes, *std::ranges::max_element(homes) + 1),
-        windows(partitions, crossings, sim::Fabric::way_to_switch(profile),
-                std::clamp<std::size_t>(by_threads, 1, crossings.partitions())),
+        partitions(make_partitions(profile.wire.mtu, crossings.partitions())),
+        windows(processes(), crossings, sim::Fabric::way_to_switch(profile),
+                std::clamp<std::size_t>(by_threads, 1, crossings.partitions()),
+                [this](std::size_t partition) { take_packets_back(partition); }),
         fabric(crossings, profile, seed_of(seed, 0)) {
-    const std::size_t all = crossings.partitions();
-    if (all > SimWork::kMostPartitions) fail("partition {}: up to {}", all - 1, SimWork::kMostPartitions - 1);
-    for (std::size_t i = 0; i < all; ++i) partitions.emplace_back(profile.wire.mtu, i, all);
     for (std::uint32_t node = 0; node < homes.size(); ++node) {
       machines.emplace_back(partitions[homes[node]], fabric, profile, node, seed_of(seed, node + 1));
       machines.back().core_used.resize(static_cast<std::size_t>(profile.host.cores));
     }
   }
 
-  // Over the partitions.
+  std::vector<sim::LogicalProcess*> processes() {
+    std::vector<sim::LogicalProcess*> all;
+    for (sim::Partition& partition : partitions) all.push_back(&partition);
+    return all;
+  }
+
+  // Packets of a partition's pool end in others.
+  void take_packets_back(std::size_t partition) {
+    for (sim::Partition& other : partitions) partitions[partition].packets.take_back_from(other.packets);
+  }
+
+  // Sums over the partitions.
   std::uint64_t sum(const auto& of) const {
     std::uint64_t sum = 0;
     for (const sim::Partition& partition : partitions) sum += of(partition);
@@ -61,8 +78,8 @@ struct SimCluster::Impl {
   static void start_thread(void* thread, std::uint64_t) { static_cast<sim::SimThread*>(thread)->start(); }
 
   Profile profile;
-  std::deque<sim::Partition> partitions;
   sim::Crossings crossings;
+  std::deque<sim::Partition> partitions;
   sim::Windows windows;
   sim::Fabric fabric;
   std::deque<Machine> machines;
@@ -92,13 +109,13 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
   if (machine.core_used[static_cast<std::size_t>(core)]) fail("core {} of node {}: has a thread already", core, node);
   machine.core_used[static_cast<std::size_t>(core)] = true;
   sim::SimThread& thread = impl_->threads.emplace_back(
-      machine.home.engine, machine.home.threads, impl_->profile.host, core,
+      machine.home, impl_->profile.host, core,
       [&machine, look_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
         SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), look_cost);
         body(sim_node);
       });
   machine.own_threads.push_back(&thread);
-  ++machine.home.threads.unfinished;
+  ++machine.home.unfinished_threads;
   machine.home.engine.schedule(now(), &Impl::start_thread, &thread);
 }
 

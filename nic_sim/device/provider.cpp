@@ -5,9 +5,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "nic_sim/device/addresses.hpp"
 #include "nic_sim/device/data_path.hpp"
 #include "nic_sim/device/provider_limits.hpp"
+#include "nic_sim/host/event_channel.hpp"
+#include "nic_sim/link/addresses.hpp"
 
 namespace verbscope::sim {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "nic_sim/device/builder.hpp"
 #include "nic_sim/nic/nic.hpp"
 #include "verbs/provider.hpp"
 
@@ -50,6 +51,7 @@ class SimProvider : public Provider {
   ibv_device device_{};
   // Kept for the simulation's life: events may still name a destroyed one.
   std::vector<std::unique_ptr<SimQp>> qps_;
+  std::vector<std::unique_ptr<Builder>> builders_;
   std::vector<std::unique_ptr<SimSrq>> srqs_;
   std::vector<std::unique_ptr<SimCq>> retired_cqs_;
 };

@@ -1,25 +1,22 @@
-// Nodes of a cluster that are simulated together: what their simulation shares.
+// Nodes of a cluster that are simulated together: a logical process, and what its nodes share besides.
 #pragma once
 
 #include <cstddef>
-#include <exception>
 
 #include "common/units.hpp"
-#include "nic_sim/host/thread.hpp"
 #include "nic_sim/link/packet_pool.hpp"
-#include "nic_sim/time/engine.hpp"
+#include "nic_sim/time/logical_process.hpp"
 
 namespace verbscope::sim {
 
-struct alignas(64) Partition {
-  Partition(Bytes mtu, std::size_t number, std::size_t partitions) : packets(mtu, number, partitions) {
-    threads.all = partitions == 1;
-  }
+class SimThread;
 
-  Engine engine;
-  ThreadSlot threads;
+struct alignas(64) Partition : LogicalProcess {
+  Partition(Bytes mtu, std::size_t number, std::size_t partitions)
+      : LogicalProcess(partitions == 1), packets(mtu, number, partitions) {}
+
+  SimThread* running = nullptr;  // the thread that runs now; null while the control path runs outside of threads
   PacketPool packets;
-  std::exception_ptr error;  // what one of its threads threw
 };
 
 }  // namespace verbscope::sim

@@ -1,4 +1,4 @@
-// Node on the simulated cluster: the same members as HostNode (verbs/node.hpp), in virtual time.
+// Node on the simulated cluster: the same members as HostNode (machine/node.hpp), in virtual time.
 #pragma once
 
 #include <utility>
@@ -25,7 +25,7 @@ class SimNode {
     lines_->change(&word, *thread_);
     return std::exchange(word, word + amount);
   }
-  ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const;  // events.cpp
+  ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const;
 
  private:
   sim::SimThread* thread_;

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "nic_sim/nic/objects.hpp"
-
 namespace verbscope::sim {
 
-SimThread::SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, int core,
-                     std::function<void(SimThread&)> body)
-    : engine_(engine),
-      slot_(slot),
-      fiber_(engine,
+SimThread::SimThread(Partition& home, const HostProfile& host, int core, std::function<void(SimThread&)> body)
+    : engine_(home.engine),
+      home_(home),
+      fiber_(home.engine,
              [this, body = std::move(body)] {
                const Running running(*this);
                clock_ = started_ = engine_.now();
@@ -21,18 +18,18 @@ SimThread::SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, 
       core_(core) {}
 
 void SimThread::sync() {
-  slot_.current = nullptr;
+  home_.running = nullptr;
   fiber_.wait_until(clock_);
-  slot_.current = this;
+  home_.running = this;
 }
 
-void SimThread::note_empty(SimCq& cq, Picos cost) {
-  if (std::find(cq.waiters.begin(), cq.waiters.end(), this) == cq.waiters.end()) cq.waiters.push_back(this);
-  if (std::find(empty_queues_.begin(), empty_queues_.end(), &cq) != empty_queues_.end()) {
+void SimThread::note_empty(Pollable& queue, Picos cost) {
+  if (std::find(queue.waiters.begin(), queue.waiters.end(), this) == queue.waiters.end()) queue.waiters.push_back(this);
+  if (std::find(empty_queues_.begin(), empty_queues_.end(), &queue) != empty_queues_.end()) {
     empty_queues_.clear();  // a new pass: the one before had a result elsewhere
     pass_ = Picos(0);
   }
-  empty_queues_.push_back(&cq);
+  empty_queues_.push_back(&queue);
   pass_ += cost;
 }
 
@@ -53,11 +50,9 @@ void SimThread::end_rest(void* object, std::uint64_t) {
 void SimThread::relax(Picos deadline) {
   worked_ -= pass_;
   Picos seen = Picos::max();
-  for (SimCq* cq : empty_queues_) {
-    if (cq->waiting() > 0) seen = std::min(seen, cq->at(cq->polled).visible);
-  }
+  for (const Pollable* queue : empty_queues_) seen = std::min(seen, queue->next_visible(*queue));
   if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // memory may come first: pass by pass
-  slot_.current = nullptr;
+  home_.running = nullptr;
   if (seen == Picos::max()) {
     if (!nudged_ && !memory_written_ && deadline > clock_) {
       if (deadline < alarm_) {
@@ -72,7 +67,7 @@ void SimThread::relax(Picos deadline) {
     seen = engine_.now();
   }
   nudged_ = looked_ = false;
-  slot_.current = this;
+  home_.running = this;
   empty_queues_.clear();
   if (pass_.count() == 0) {
     idle_until(seen);
@@ -86,9 +81,9 @@ void SimThread::sleep(Picos deadline) {
   engine_.schedule(deadline, &end_sleep, this, ++sleeps_);
   fell_asleep_ = clock_;
   asleep_ = true;
-  slot_.current = nullptr;
+  home_.running = nullptr;
   fiber_.park();
-  slot_.current = this;
+  home_.running = this;
   asleep_ = false;
   idle_until(engine_.now());
   empty_queues_.clear();

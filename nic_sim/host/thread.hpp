@@ -6,25 +6,18 @@
 #include <functional>
 #include <vector>
 
+#include "nic_sim/host/partition.hpp"
+#include "nic_sim/host/pollable.hpp"
 #include "nic_sim/host/wc_buffers.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/fiber.hpp"
 
 namespace verbscope::sim {
 
-struct SimCq;
-
-// The threads of a partition: which one runs now, null while the control path runs outside of fibers.
-class SimThread;
-struct ThreadSlot {
-  SimThread* current = nullptr;
-  int unfinished = 0;
-  bool all = true;  // of the cluster: when none is left, the simulation ends
-};
-
 class alignas(64) SimThread {
  public:
-  SimThread(Engine& engine, ThreadSlot& slot, const HostProfile& host, int core, std::function<void(SimThread&)> body);
+  // A thread of a node that `home` simulates.
+  SimThread(Partition& home, const HostProfile& host, int core, std::function<void(SimThread&)> body);
   SimThread(const SimThread&) = delete;
   SimThread& operator=(const SimThread&) = delete;
 
@@ -39,8 +32,8 @@ class alignas(64) SimThread {
   }
   void stall_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
   void sync();
-  // The thread found `cq` empty, which cost it `cost`; the queue's next completion ends a park.
-  void note_empty(SimCq& cq, Picos cost);
+  // The thread found `queue` empty, which cost it `cost`; the queue's next entry ends a park.
+  void note_empty(Pollable& queue, Picos cost);
   // The thread looks at memory that peers write to, which costs it `cost`: what has arrived by now is there.
   void look(Picos cost);
   // The thread found nothing to do in a whole pass: time passes until one of the queues noted since has something or
@@ -88,13 +81,12 @@ class alignas(64) SimThread {
  private:
   // The thread runs its body; ends with it, however it ends.
   struct Running {
-    explicit Running(SimThread& t) : thread(t) { thread.slot_.current = &thread; }
+    explicit Running(SimThread& t) : thread(t) { thread.home_.running = &thread; }
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
     ~Running() {
-      ThreadSlot& slot = thread.slot_;
-      slot.current = nullptr;
-      if (--slot.unfinished == 0 && slot.all) thread.engine_.set_horizon(thread.engine_.now().count());
+      thread.home_.running = nullptr;
+      thread.home_.thread_ended();
     }
     SimThread& thread;
   };
@@ -104,7 +96,7 @@ class alignas(64) SimThread {
 
   // What every poll and post look at comes first, the fiber's own part of it too, in whole cache lines.
   Engine& engine_;
-  ThreadSlot& slot_;
+  Partition& home_;
   Picos clock_{0};
   Picos worked_{0};
   Picos pass_{0};               // what a pass over the empty queues costs
@@ -117,7 +109,7 @@ class alignas(64) SimThread {
   bool looked_ = false;          // at memory, in this pass
   bool memory_written_ = false;  // since the last look
   Fiber fiber_;
-  alignas(64) boost::container::small_vector<SimCq*, 1> empty_queues_;
+  alignas(64) boost::container::small_vector<Pollable*, 1> empty_queues_;
   WcBuffers wc_buffers_;
   int core_;
   Picos started_{0};

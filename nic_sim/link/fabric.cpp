@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "nic_sim/nic/nic.hpp"
-
 namespace verbscope::sim {
 namespace {
 
@@ -12,8 +10,8 @@ constexpr std::int64_t kTellings = 8;  // at most, while what is held of a port 
 
 }  // namespace
 
-Fabric::Port::Port(Fabric& f, Nic& n, std::uint64_t seed)
-    : fabric(&f), nic(&n), engine(&n.engine()), room(f.input_buffer_), random(seed) {}
+Fabric::Port::Port(Fabric& f, const Attachment& n, std::uint64_t seed)
+    : fabric(&f), engine(n.engine), node(n), room(f.input_buffer_), random(seed) {}
 
 Picos Fabric::way_to_switch(const Profile& profile) {
   return std::max(profile.nic.transmit + profile.fabric.cable + profile.fabric.switch_latency, Picos(1));
@@ -31,8 +29,8 @@ Fabric::Fabric(Crossings& crossings, const Profile& profile, std::uint64_t seed)
       loss_probability_(profile.fabric.loss_probability),
       seed_(seed) {}
 
-void Fabric::attach(Nic& nic) {
-  for (std::size_t i = 0; i < ports_per_node_; ++i) ports_.emplace_back(*this, nic, seed_ + ports_.size());
+void Fabric::attach(const Attachment& node) {
+  for (std::size_t i = 0; i < ports_per_node_; ++i) ports_.emplace_back(*this, node, seed_ + ports_.size());
 }
 
 // A port's time is given away for no longer than a packet takes to the switch: no more than that can go on leaving when
@@ -44,7 +42,7 @@ bool Fabric::may_leave(const Port& port) const {
 void Fabric::send(Packet& packet) {
   Port& port = source(packet);
   if (port.waiting.empty() && may_leave(port)) return leave(port, packet);
-  if (stopped(port)) ++port.nic->counts().credit_waits;
+  if (stopped(port)) ++port.node.counts->credit_waits;
   port.waiting.push(packet);
   leave_all(port);
 }
@@ -52,7 +50,7 @@ void Fabric::send(Packet& packet) {
 void Fabric::leave(Port& port, Packet& packet) {
   const Picos time = duration(packet);
   const Picos end = port.out.take(port.engine->now(), time);
-  if (packet.completes) port.nic->left_port(packet, end);
+  if (packet.completes) port.node.left_port(port.node.node, packet, end);
   crossings_.send(packet.source_node, packet.target_node, end - time + to_switch_, &at_switch, this,
                   as_argument(packet));
 }
@@ -76,8 +74,8 @@ void Fabric::at_switch(void* object, std::uint64_t argument) {
   Packet& packet = as_packet(argument);
   Port& to = fabric.target(packet);
   if (fabric.loss_probability_ > 0 && to.random.uniform() < fabric.loss_probability_) {
-    ++to.nic->counts().dropped_by_switch;
-    to.nic->packets().give_back(packet);
+    ++to.node.counts->dropped_by_switch;
+    to.node.packets->give_back(packet);
   } else if (to.held.empty() && packet.wire_bytes <= to.room) {
     fabric.forward(to, packet);
   } else {
@@ -117,20 +115,22 @@ void Fabric::forward(Port& to, Packet& packet) {
 
 void Fabric::at_target(void* object, std::uint64_t argument) {
   Packet& packet = as_packet(argument);
-  static_cast<Fabric*>(object)->target(packet).nic->receive(packet);
+  const Attachment& target = static_cast<Fabric*>(object)->target(packet).node;
+  target.receive(target.node, packet);
 }
 
-void Fabric::add_port_times(std::uint32_t node, UsageTimes& times) const {
+std::vector<PortTimes> Fabric::port_times(std::uint32_t node) const {
+  std::vector<PortTimes> times;
   for (std::size_t i = 0; i < ports_per_node_; ++i) {
     const Port& port = ports_[node * ports_per_node_ + i];
-    times.ports_out.push_back(port.out.busy(port.engine->now()));
-    times.ports_in.push_back(port.in.busy(port.engine->now()));
+    times.push_back({port.out.busy(port.engine->now()), port.in.busy(port.engine->now())});
   }
+  return times;
 }
 
 void Fabric::done_with(Packet& packet) {
   taken_in(packet);
-  target(packet).nic->packets().give_back(packet);
+  target(packet).node.packets->give_back(packet);
 }
 
 void Fabric::free_room(Port& port, std::uint64_t bytes) {

@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include "nic_sim/link/packet.hpp"
-#include "nic_sim/link/pcie_bus.hpp"
-#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/link/fabric_counts.hpp"
+#include "nic_sim/link/packet_pool.hpp"
+#include "nic_sim/link/serial_resource.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/profile/random.hpp"
 #include "nic_sim/time/engine.hpp"
@@ -16,7 +16,24 @@
 
 namespace verbscope::sim {
 
-class Nic;
+// What a node gives the fabric when it is attached: its ends of two calls, and what the fabric needs of it. All of it
+// outlives the fabric's last event.
+struct Attachment {
+  void* node;  // the first argument of both functions
+  // A packet has arrived at one of the node's ports, whose room it takes until Fabric::taken_in or done_with.
+  void (*receive)(void* node, Packet& packet);
+  // A packet with Packet::completes will have left its port at `when`.
+  void (*left_port)(void* node, const Packet& packet, Picos when);
+  Engine* engine;
+  PacketPool* packets;  // of the node's partition
+  FabricCounts* counts;
+};
+
+// How long a port was in use in each direction.
+struct PortTimes {
+  Picos out;
+  Picos in;
+};
 
 class Fabric {
  public:
@@ -25,7 +42,7 @@ class Fabric {
   Fabric& operator=(const Fabric&) = delete;
 
   // Nodes are numbered in the order in which they are attached.
-  void attach(Nic& nic);
+  void attach(const Attachment& node);
 
   std::size_t nodes() const { return ports_.size() / ports_per_node_; }
 
@@ -33,12 +50,11 @@ class Fabric {
   // at no other earlier.
   static Picos way_to_switch(const Profile& profile);
 
-  // Sends from the packet's source by its port; the target's Nic gets it. Packet::completes: the source's requester is
-  // told when it has left.
+  // Sends from the packet's source by its port; the target receives it.
   void send(Packet& packet);
 
-  // Adds how long each port of a node was in use.
-  void add_port_times(std::uint32_t node, UsageTimes& times) const;
+  // The times of each port of a node so far.
+  std::vector<PortTimes> port_times(std::uint32_t node) const;
 
   // The target has taken the packet in: its room is free again; the packet is the caller's to give back.
   void taken_in(const Packet& packet) { free_room(target(packet), packet.wire_bytes); }
@@ -53,19 +69,19 @@ class Fabric {
   };
   // A node's port, and the switch's output to it.
   struct alignas(64) Port {
-    Port(Fabric& fabric, Nic& nic, std::uint64_t seed);
+    Port(Fabric& fabric, const Attachment& node, std::uint64_t seed);
 
     Fabric* fabric;
-    Nic* nic;
     Engine* engine;
     SerialResource out;               // to the switch
     PacketQueue waiting;              // to leave
     std::int64_t held_elsewhere = 0;  // bytes that left here and are held in the switch, as is known here
     bool leaves_later = false;        // an event will let packets leave
-    SerialResource in;                // from the switch
-    std::uint64_t room;               // bytes of input buffer without a packet or a promise
-    PacketQueue held;                 // in the switch, for want of room
-    std::vector<Held> held_from;      // of these, by node
+    Attachment node;
+    SerialResource in;            // from the switch
+    std::uint64_t room;           // bytes of input buffer without a packet or a promise
+    PacketQueue held;             // in the switch, for want of room
+    std::vector<Held> held_from;  // of these, by node
     Random random;
   };
 

@@ -68,6 +68,14 @@ struct alignas(64) Packet {
 
 static_assert(sizeof(Packet) == 2 * 64 + 192, "two cache lines in front of the bytes of its own");
 
+// Events carry a packet as their argument.
+inline Packet& as_packet(std::uint64_t argument) {
+  return *reinterpret_cast<Packet*>(argument);
+}
+inline std::uint64_t as_argument(Packet& packet) {
+  return reinterpret_cast<std::uint64_t>(&packet);
+}
+
 // First in, first out, through Packet::next.
 class PacketQueue {
  public:

@@ -7,29 +7,12 @@
 #include <vector>
 
 #include "common/pcie_events.hpp"
+#include "nic_sim/link/serial_resource.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/profile/random.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
-
-// A resource that serves one user at a time in the order of asking.
-class SerialResource {
- public:
-  // Occupies it for `duration` from `now` or from when it is free; yields the end.
-  Picos take(Picos now, Picos duration) {
-    free_at_ = (now > free_at_ ? now : free_at_) + duration;
-    busy_ += duration;
-    return free_at_;
-  }
-  Picos free_at() const { return free_at_; }
-  // How long it has been in use up to `now`.
-  Picos busy(Picos now) const { return free_at_ > now ? busy_ - (free_at_ - now) : busy_; }
-
- private:
-  Picos free_at_{0};
-  Picos busy_{0};
-};
 
 class PcieBus {
  public:

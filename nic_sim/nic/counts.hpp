@@ -1,14 +1,16 @@
-// What a simulated NIC counts beside PCIe events: running totals, of which takers form differences.
+// The counts of a simulated NIC beside PCIe events, the fabric's of its node among them: running totals, of which
+// takers form differences.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "common/units.hpp"
+#include "nic_sim/link/fabric_counts.hpp"
 
 namespace verbscope {
 
-struct NicCounts {
+struct NicCounts : FabricCounts {
   std::uint64_t messages_sent = 0;  // each first time only
   std::uint64_t packets_sent = 0;   // requests, with those sent again
   std::uint64_t packets_resent = 0;
@@ -19,7 +21,6 @@ struct NicCounts {
   std::uint64_t packets_received = 0;   // requests
   std::uint64_t dropped_no_recv = 0;    // UC, UD: no RECV was posted
   std::uint64_t dropped_refused = 0;    // no such QP, wrong state or transport, wrong Q_Key, out of sequence
-  std::uint64_t dropped_by_switch = 0;  // packets towards this node that the switch lost
   std::uint64_t acks_sent = 0;
   std::uint64_t naks_sent = 0;  // sequence errors and refusals
   std::uint64_t rnr_naks_sent = 0;
@@ -34,8 +35,7 @@ struct NicCounts {
   std::uint64_t inline_receives = 0;     // payloads that came in a CQE
   std::uint64_t atomic_slot_waits = 0;   // atomics that found their slot taken
   std::uint64_t atomic_slot_wait_ps = 0;
-  std::uint64_t recv_waits = 0;    // packets that waited until their RECV was fetched
-  std::uint64_t credit_waits = 0;  // packets that waited at their port while the switch held others of it
+  std::uint64_t recv_waits = 0;  // packets that waited until their RECV was fetched
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {

@@ -1,6 +1,7 @@
 // Writes CQEs to completion queues, over PCIe, and wakes who polls them.
 #pragma once
 
+#include "nic_sim/host/thread.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/objects.hpp"
 

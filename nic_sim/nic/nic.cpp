@@ -6,7 +6,7 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
     : engine_(home.engine),
       fabric_(fabric),
       packets_(home.packets),
-      threads_(home.threads),
+      home_(home),
       profile_(profile),
       node_(node),
       bus_(engine_, profile, seed),
@@ -19,7 +19,12 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
                  seed ^ 1),
       responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, contexts_, regions_, payload_writer_,
                  cqe_writer_, node) {
-  fabric_.attach(*this);
+  fabric_.attach({.node = this,
+                  .receive = &receive,
+                  .left_port = &left_port,
+                  .engine = &engine_,
+                  .packets = &packets_,
+                  .counts = &counts_});
 }
 
 UsageTimes Nic::usage() const {
@@ -33,7 +38,10 @@ UsageTimes Nic::usage() const {
                    .ports_in = {},
                    .atomic_slots = responder_.atomics.times_held(),
                    .threads = {}};
-  fabric_.add_port_times(node_, times);
+  for (const auto& [out, in] : fabric_.port_times(node_)) {
+    times.ports_out.push_back(out);
+    times.ports_in.push_back(in);
+  }
   return times;
 }
 
@@ -53,16 +61,18 @@ void Nic::remove_qp(SimQp& qp) {
   qps_.remove(qp);
 }
 
-void Nic::receive(Packet& packet) {
+void Nic::receive(void* object, Packet& packet) {
+  Nic& nic = *static_cast<Nic*>(object);
   if (packet.kind == Packet::Kind::request) {
-    responder_.units.receive(packet);
+    nic.responder_.units.receive(packet);
   } else {
-    requester_.answers.receive(packet);
+    nic.requester_.answers.receive(packet);
   }
 }
 
-void Nic::left_port(const Packet& packet, Picos when) {
-  if (SimQp* qp = qps_.find(packet.source_qp)) requester_.completer.left_port(*qp, packet, when);
+void Nic::left_port(void* object, const Packet& packet, Picos when) {
+  Nic& nic = *static_cast<Nic*>(object);
+  if (SimQp* qp = nic.qps_.find(packet.source_qp)) nic.requester_.completer.left_port(*qp, packet, when);
 }
 
 void Nic::fail_qp(SimQp& qp) {

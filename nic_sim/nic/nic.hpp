@@ -6,6 +6,7 @@
 
 #include "nic_sim/host/partition.hpp"
 #include "nic_sim/host/shared_lines.hpp"
+#include "nic_sim/host/thread.hpp"
 #include "nic_sim/link/fabric.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"
@@ -42,26 +43,25 @@ class Nic {
   SharedLines& shared_lines() { return shared_lines_; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
-  SimThread* running_thread() const { return threads_.current; }
+  SimThread* running_thread() const { return home_.running; }
   std::uint32_t node() const { return node_; }
 
   // A new QP gets its number, and a unit on either side.
   std::uint32_t add_qp(SimQp& qp);
   void remove_qp(SimQp& qp);
 
-  // A packet has arrived at a port.
-  void receive(Packet& packet);
-  // A packet that completes its work request leaves its port at `when`.
-  void left_port(const Packet& packet, Picos when);
-
   // Puts the QP into the error state: everything outstanding completes as flushed.
   void fail_qp(SimQp& qp);
 
  private:
+  // The fabric calls these: Attachment.
+  static void receive(void* nic, Packet& packet);
+  static void left_port(void* nic, const Packet& packet, Picos when);
+
   Engine& engine_;
   Fabric& fabric_;
   PacketPool& packets_;
-  ThreadSlot& threads_;
+  Partition& home_;
   const Profile& profile_;
   std::uint32_t node_;
   PcieBus bus_;

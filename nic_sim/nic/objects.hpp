@@ -4,18 +4,16 @@
 
 #include <infiniband/verbs.h>
 
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "common/units.hpp"
-#include "nic_sim/device/builder.hpp"
-#include "nic_sim/host/thread.hpp"
+#include "nic_sim/host/pollable.hpp"
 #include "nic_sim/link/packet.hpp"
+#include "nic_sim/nic/arming.hpp"
 #include "nic_sim/nic/cache_place.hpp"
-#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/qp_sides.hpp"
 #include "nic_sim/nic/ring.hpp"
 #include "nic_sim/nic/work_queues.hpp"
@@ -76,10 +74,11 @@ struct alignas(64) Completion {
 };
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
-struct SimCq : ibv_cq {
-  // What every completion and every poll look at, in one cache line apart from libibverbs' locks (two members stand in
-  // the padding of the ring).
-  alignas(64) boost::container::small_vector<SimThread*, 1> waiters;  // threads that poll it
+struct SimCq : ibv_cq, Pollable {
+  SimCq() : ibv_cq{}, Pollable(&first_visible) {}
+
+  // These stand behind the queue's waiters: every completion and every poll look at one cache line, apart from
+  // libibverbs' locks (two members stand in the padding of the ring).
   std::uint64_t written = 0;
   std::uint64_t polled = 0;
   [[no_unique_address]] Ring<Completion> places;
@@ -90,6 +89,11 @@ struct SimCq : ibv_cq {
 
   std::uint64_t waiting() const { return written - polled; }
   Completion& at(std::uint64_t n) { return places[n]; }
+
+  static Picos first_visible(const Pollable& queue) {
+    const auto& cq = static_cast<const SimCq&>(queue);
+    return cq.waiting() > 0 ? cq.places[cq.polled].visible : Picos::max();
+  }
 
   // For the next one that is written. There must be room.
   Completion& next_place() {
@@ -130,7 +134,7 @@ struct QpSettings {
 // and at the end: simulations of many QPs wait for memory.
 struct alignas(64) SimQp : ibv_qp {
   ibv_qp_cap caps;
-  std::unique_ptr<Builder> builder;  // of a QP that was made for ibv_wr_*
+  ibv_qp_ex* builder = nullptr;  // the device's, of a QP that was made for ibv_wr_*
   alignas(64) Nic* nic;
   QpContext requester_context;
   QpContext responder_context;
@@ -181,15 +185,9 @@ inline SimQp& as_sim(ibv_qp* qp) {
   return *static_cast<SimQp*>(qp);
 }
 
-// What events carry: a QP as their object, a packet as their argument.
+// Events carry a QP as their object, and a packet as their argument.
 inline SimQp& as_qp(void* object) {
   return *static_cast<SimQp*>(object);
-}
-inline Packet& as_packet(std::uint64_t argument) {
-  return *reinterpret_cast<Packet*>(argument);
-}
-inline std::uint64_t as_argument(Packet& packet) {
-  return reinterpret_cast<std::uint64_t>(&packet);
 }
 
 // An argument of an event that only matters as long as its QP is of the generation in which it was scheduled.

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "nic_sim/device/addresses.hpp"
+#include "nic_sim/link/addresses.hpp"
 #include "verbs/sge_walk.hpp"
 #include "wire/packet.hpp"
 

@@ -21,8 +21,8 @@ enum class Start { not_yet, now, never };
 void Windows::at(Picos when, std::function<void()> action) {
   const Picos time = std::max(when, now());
   if (in_window_) {
-    if (partitions_.size() > 1) fail("an appointment from a simulated thread: needs a cluster of one partition");
-    Engine& engine = partitions_.front().engine;
+    if (processes_.size() > 1) fail("an appointment from a simulated thread: needs a cluster of one partition");
+    Engine& engine = processes_.front()->engine;
     engine.set_horizon(std::min(engine.horizon(), time.count()));
   }
   appointments_.emplace(time, std::move(action));
@@ -30,18 +30,17 @@ void Windows::at(Picos when, std::function<void()> action) {
 
 Picos Windows::now() const {
   Picos latest{0};
-  for (const Partition& partition : partitions_) latest = std::max(latest, partition.engine.now());
+  for (const LogicalProcess* process : processes_) latest = std::max(latest, process->engine.now());
   return latest;
 }
 
-void Windows::collect(std::size_t partition) {
-  Partition& own = partitions_[partition];
-  crossings_.deliver(partition, own.engine);
-  for (Partition& other : partitions_) own.packets.take_back_from(other.packets);
+void Windows::collect(std::size_t process) {
+  crossings_.deliver(process, processes_[process]->engine);
+  collect_(process);
 }
 
-void Windows::run_window(std::size_t partition) {
-  Partition& own = partitions_[partition];
+void Windows::run_window(std::size_t process) {
+  LogicalProcess& own = *processes_[process];
   try {
     while (own.engine.step()) {
     }
@@ -52,24 +51,24 @@ void Windows::run_window(std::size_t partition) {
 
 std::int64_t Windows::next_time() {
   std::int64_t next = Engine::kNever;
-  for (Partition& partition : partitions_) next = std::min(next, partition.engine.next_time());
+  for (LogicalProcess* process : processes_) next = std::min(next, process->engine.next_time());
   return next;
 }
 
 bool Windows::all_ended() const {
-  return std::ranges::all_of(partitions_, [](const Partition& p) { return p.threads.unfinished == 0; });
+  return std::ranges::all_of(processes_, [](const LogicalProcess* p) { return p->unfinished_threads == 0; });
 }
 
 void Windows::keep_appointment() {
   const auto appointment = appointments_.extract(appointments_.begin());
-  for (Partition& partition : partitions_) partition.engine.advance_to(appointment.key());
+  for (LogicalProcess* process : processes_) process->engine.advance_to(appointment.key());
   appointment.mapped()();
-  for (std::size_t i = 0; i < partitions_.size(); ++i) collect(i);
+  for (std::size_t i = 0; i < processes_.size(); ++i) collect(i);
 }
 
 bool Windows::open_next() {
-  for (const Partition& partition : partitions_) {
-    if (partition.error) std::rethrow_exception(partition.error);
+  for (const LogicalProcess* process : processes_) {
+    if (process->error) std::rethrow_exception(process->error);
   }
   if (all_ended()) return false;
   std::int64_t next = next_time();
@@ -79,7 +78,7 @@ bool Windows::open_next() {
   }
   std::int64_t horizon = next + longest_.count();
   if (!appointments_.empty()) horizon = std::min(horizon, appointments_.begin()->first.count());
-  for (Partition& partition : partitions_) partition.engine.set_horizon(horizon);
+  for (LogicalProcess* process : processes_) process->engine.set_horizon(horizon);
   return true;
 }
 
@@ -92,13 +91,13 @@ void Windows::open_window() {
   }
 }
 
-// The windows of every so many-th partition.
+// The windows of every so many-th process.
 void Windows::run_share(std::size_t thread, Meeting& meeting) {
   for (;;) {
-    for (std::size_t i = thread; i < partitions_.size(); i += threads_) collect(i);
+    for (std::size_t i = thread; i < processes_.size(); i += threads_) collect(i);
     meeting.arrive_and_wait([this] { open_window(); });
     if (!in_window_) return;
-    for (std::size_t i = thread; i < partitions_.size(); i += threads_) run_window(i);
+    for (std::size_t i = thread; i < processes_.size(); i += threads_) run_window(i);
     meeting.arrive_and_wait([] {});
   }
 }
@@ -126,7 +125,7 @@ void Windows::run() {
     begin(Start::now);
     run_share(0, meeting);
   }
-  for (Partition& partition : partitions_) partition.error = nullptr;
+  for (LogicalProcess* process : processes_) process->error = nullptr;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 

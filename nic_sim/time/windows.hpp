@@ -5,23 +5,32 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "common/units.hpp"
-#include "nic_sim/host/partition.hpp"
 #include "nic_sim/time/barrier.hpp"
+#include "nic_sim/time/logical_process.hpp"
 #include "nic_sim/time/mailbox.hpp"
 
 namespace verbscope::sim {
 
 class Windows {
  public:
+  // Brings a process what it has in the memory of others, before a window; of several processes at the same time.
+  using Collect = std::function<void(std::size_t process)>;
+
   // Each of `longest` at most, by `threads` threads of the host.
-  Windows(std::deque<Partition>& partitions, Crossings& crossings, Picos longest, std::size_t threads)
-      : partitions_(partitions), crossings_(crossings), longest_(longest), threads_(threads) {}
+  Windows(std::vector<LogicalProcess*> processes, Crossings& crossings, Picos longest, std::size_t threads,
+          Collect collect)
+      : processes_(std::move(processes)),
+        crossings_(crossings),
+        longest_(longest),
+        threads_(threads),
+        collect_(std::move(collect)) {}
 
   // Between windows, at `when` (in the past: now), before what else happens then. A simulated thread may only ask for
   // it when its partition is the only one: throws Error.
@@ -35,18 +44,19 @@ class Windows {
 
  private:
   void run_share(std::size_t thread, Meeting& meeting);
-  void collect(std::size_t partition);
-  void run_window(std::size_t partition);
+  void collect(std::size_t process);
+  void run_window(std::size_t process);
   void open_window();
   bool open_next();
   std::int64_t next_time();
   void keep_appointment();
   bool all_ended() const;
 
-  std::deque<Partition>& partitions_;
+  std::vector<LogicalProcess*> processes_;
   Crossings& crossings_;
   Picos longest_;
   std::size_t threads_;
+  Collect collect_;
   std::multimap<Picos, std::function<void()>> appointments_;
   bool in_window_ = false;
   std::exception_ptr error_;  // of opening a window

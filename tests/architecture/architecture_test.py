@@ -87,6 +87,32 @@ class Includes(unittest.TestCase):
             self.assertEqual(len(architecture.check_includes(root, RULES)), 2)
 
 
+class Cycles(unittest.TestCase):
+    def test_the_tree_has_none(self):
+        self.assertEqual(architecture.check_cycles(ROOT, RULES), [])
+
+    def check(self, *edges):
+        files = {f"{user}/a.hpp": "#pragma once\n" for edge in edges for user in edge}
+        for i, (user, used) in enumerate(edges):
+            files[f"{user}/b{i}.hpp"] = include(f"{used}/a.hpp")
+        with Tree(files) as root:
+            return architecture.check_cycles(root, RULES)
+
+    def test_two_rooms_that_include_each_other_are_found_whatever_the_table_allows(self):
+        self.assertEqual(
+            self.check(("nic_sim/link", "nic_sim/nic"), ("nic_sim/nic", "nic_sim/link")),
+            ["nic_sim/link includes nic_sim/nic (nic_sim/link/b0.hpp:2); "
+             "nic_sim/nic includes nic_sim/link (nic_sim/nic/b1.hpp:2)"])
+
+    def test_a_longer_way_back_is_found(self):
+        found = self.check(("machine", "verbs"), ("verbs", "wire"), ("wire", "machine"), ("wire", "common"))
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("machine includes verbs (machine/b0.hpp:2)", found[0])
+
+    def test_a_room_may_be_reached_by_two_ways(self):
+        self.assertEqual(self.check(("machine", "verbs"), ("machine", "wire"), ("verbs", "wire")), [])
+
+
 class Links(unittest.TestCase):
     def test_the_tree_keeps_the_rules(self):
         self.assertEqual(architecture.check_links(ROOT, RULES), [])

@@ -1,5 +1,6 @@
-"""The dependency rules of docs/architecture.md, read from its table of folders, and the two checks that hold the tree to
-them: #include lines of the sources, and the libraries that CMake targets link. A check returns its complaints, a line each.
+"""The dependency rules of docs/architecture.md, read from its table of folders, and the checks that hold the tree to
+them: #include lines of the sources, which never lead back to the folder that they start from, and the libraries that
+CMake targets link. A check returns its complaints, a line each.
 """
 
 import pathlib
@@ -63,6 +64,43 @@ def check_includes(root, rules):
                 complaints.append(f'{name}:{number}: "{header}" is no file of this project, named from its root')
             elif not allowed(user, used, rules):
                 complaints.append(f'{name}:{number}: {user} must not include "{header}" ({used})')
+    return complaints
+
+
+def folder_includes(root, rules):
+    """folder -> the folders that its sources include, each with the first file and line that does."""
+    used_by = {name: {} for name in rules}
+    for source in source_files(root, rules):
+        name = str(source.relative_to(root))
+        user = folder_of(name, rules)
+        for number, header in included_files(source):
+            used = folder_of(header, rules)
+            if used not in (None, user):
+                used_by[user].setdefault(used, f"{name}:{number}")
+    return used_by
+
+
+def check_cycles(root, rules):
+    """No way along real includes leads from a folder back to it; each such way is told once, a shortest one."""
+    used_by = folder_includes(root, rules)
+    complaints, told = [], set()
+    for start in used_by:
+        came_from, todo = {start: None}, [start]
+        while todo:
+            folder = todo.pop(0)
+            if folder != start and start in used_by[folder]:
+                way = [folder]
+                while way[0] != start:
+                    way.insert(0, came_from[way[0]])
+                if frozenset(way) not in told:
+                    told.add(frozenset(way))
+                    steps = zip(way, way[1:] + [start])
+                    complaints.append("; ".join(f"{user} includes {used} ({used_by[user][used]})" for user, used in steps))
+                break
+            for used in used_by[folder]:
+                if used not in came_from:
+                    came_from[used] = folder
+                    todo.append(used)
     return complaints
 
 

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <stdexcept>
 #include <thread>
 
@@ -20,25 +19,20 @@ using std::chrono::microseconds;
 
 // Two nodes without anything on them, between which nothing takes less than 100 ps.
 struct World {
-  World() {
-    partitions.emplace_back(Bytes(4096), 0, 1);
-    partitions.front().threads.unfinished = 1;
-  }
+  World() { process.unfinished_threads = 1; }
   void happen(std::int64_t when) { engine().schedule(Picos(when), &note, this); }
   void end(std::int64_t when) { engine().schedule(Picos(when), &last, this); }
-  sim::Engine& engine() { return partitions.front().engine; }
+  sim::Engine& engine() { return process.engine; }
 
   static void note(void* world, std::uint64_t) {
     World& self = *static_cast<World*>(world);
     self.log.push_back(self.engine().now().count());
   }
-  static void last(void* world, std::uint64_t) {
-    static_cast<World*>(world)->partitions.front().threads.unfinished = 0;
-  }
+  static void last(void* world, std::uint64_t) { static_cast<World*>(world)->process.unfinished_threads = 0; }
 
-  std::deque<sim::Partition> partitions;
+  sim::LogicalProcess process{true};
   sim::Crossings crossings{{0, 0}, 1};
-  sim::Windows windows{partitions, crossings, Picos(100), 1};
+  sim::Windows windows{{&process}, crossings, Picos(100), 1, [](std::size_t) {}};
   std::vector<std::int64_t> log;
 };
 
