@@ -10,7 +10,7 @@
 #include "nic_sim/link/fabric.hpp"
 #include "nic_sim/nic/nic.hpp"
 #include "nic_sim/time/mailbox.hpp"
-#include "nic_sim/time/windows.hpp"
+#include "nic_sim/time/quanta.hpp"
 
 namespace verbscope {
 namespace {
@@ -45,12 +45,12 @@ struct SimCluster::Impl {
   // `homes`: the partition of each node.
   Impl(const Profile& p, std::uint64_t seed, const std::vector<std::size_t>& homes, std::size_t by_threads)
       : profile(p),
-        crossings(homes, *std::ranges::max_element(homes) + 1),
-        partitions(make_partitions(profile.wire.mtu, crossings.partitions())),
-        windows(processes(), crossings, sim::Fabric::way_to_switch(profile),
-                std::clamp<std::size_t>(by_threads, 1, crossings.partitions()),
-                [this](std::size_t partition) { take_packets_back(partition); }),
-        fabric(crossings, profile, seed_of(seed, 0)) {
+        mailbox(homes, *std::ranges::max_element(homes) + 1),
+        partitions(make_partitions(profile.wire.mtu, mailbox.partitions())),
+        quanta(processes(), mailbox, sim::Fabric::way_to_switch(profile),
+               std::clamp<std::size_t>(by_threads, 1, mailbox.partitions()),
+               [this](std::size_t partition) { take_packets_back(partition); }),
+        fabric(mailbox, profile, seed_of(seed, 0)) {
     for (std::uint32_t node = 0; node < homes.size(); ++node) {
       machines.emplace_back(partitions[homes[node]], fabric, profile, node, seed_of(seed, node + 1));
       machines.back().core_used.resize(static_cast<std::size_t>(profile.host.cores));
@@ -78,9 +78,9 @@ struct SimCluster::Impl {
   static void start_thread(void* thread, std::uint64_t) { static_cast<sim::SimThread*>(thread)->start(); }
 
   Profile profile;
-  sim::Crossings crossings;
+  sim::Mailbox mailbox;
   std::deque<sim::Partition> partitions;
-  sim::Windows windows;
+  sim::Quanta quanta;
   sim::Fabric fabric;
   std::deque<Machine> machines;
   std::deque<sim::SimThread> threads;
@@ -120,18 +120,18 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
 }
 
 void SimCluster::at(Picos when, std::function<void()> action) {
-  impl_->windows.at(when, [impl = impl_.get(), action = std::move(action)] {
+  impl_->quanta.at(when, [impl = impl_.get(), action = std::move(action)] {
     action();
     for (sim::SimThread& thread : impl->threads) thread.nudge();
   });
 }
 
 void SimCluster::run() {
-  impl_->windows.run();
+  impl_->quanta.run();
 }
 
 Picos SimCluster::now() const {
-  return impl_->windows.now();
+  return impl_->quanta.now();
 }
 
 std::uint64_t SimCluster::events_run() const {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "common/mix.hpp"
 #include "microbench/loop/lane_queue.hpp"
-#include "microbench/loop/mix.hpp"
 
 namespace verbscope {
 

@@ -1,6 +1,5 @@
 #include "microbench/echo/ends.hpp"
 
-#include <bit>
 #include <optional>
 
 #include "machine/memory.hpp"
@@ -103,7 +102,6 @@ class EchoServer final : public WorkloadOn<EchoServer> {
   EchoServer(const ThreadSetup& setup, const EchoOptions& options)
       : places_(places_of(setup, options)),
         messages_(setup, setup.lanes.size() * places_),
-        waiting_(std::bit_ceil(setup.lanes.size() * places_)),
         addresses_(setup.lanes.size()),
         answered_(setup.lanes.size()) {
     const Operation& op = setup.operation;
@@ -117,7 +115,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
     state_.lanes = lanes_;
     state_.by_memory = options.requests_written();
     state_.lossy = op.transport != Transport::rc;
-    state_.waiting = waiting_;
+    state_.waiting.resize(setup.lanes.size() * places_);
   }
 
   template <Node N>
@@ -189,7 +187,6 @@ class EchoServer final : public WorkloadOn<EchoServer> {
   std::uint64_t places_;  // of a lane, for requests
   EchoSends messages_;
   std::optional<EchoRecvPlaces> recvs_;
-  std::vector<std::uint64_t> waiting_;
   std::vector<std::vector<ibv_send_wr>> addresses_;  // UD: by lane, then client
   std::vector<std::vector<std::uint64_t>> answered_;
   std::vector<std::uint32_t> owners_;  // connected: the client of each lane

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 
+#include "common/ring.hpp"
 #include "microbench/echo/messages.hpp"
 #include "microbench/loop/recv_loop.hpp"
 
@@ -27,9 +28,9 @@ struct EchoServerState {
   ibv_comp_channel* channel = nullptr;
   std::span<LaneQueue> queues;
   std::span<EchoServerLane> lanes;
-  bool by_memory = true;             // requests by WRITE
-  bool lossy = false;                // which can be lost
-  std::span<std::uint64_t> waiting;  // circular, a power of two: RECVs (wr_id) that have a request to answer
+  bool by_memory = true;        // requests by WRITE
+  bool lossy = false;           // which can be lost
+  Ring<std::uint64_t> waiting;  // RECVs (wr_id) that have a request to answer
   std::uint64_t waiting_head = 0, waiting_tail = 0;
   std::uint64_t wrong = 0;  // requests of nobody
 };
@@ -56,7 +57,7 @@ inline bool serve_written(EchoServerState& s, bool over_gaps, bool& moved, RunEn
 // when as many more requests have come as there are RECVs, and a client sends those after it has got this response.
 inline bool serve_received(EchoServerState& s, RunEnd& end) {
   while (s.waiting_head != s.waiting_tail) {
-    const std::uint64_t wr_id = s.waiting[s.waiting_head & (s.waiting.size() - 1)];
+    const std::uint64_t wr_id = s.waiting[s.waiting_head];
     const auto index = static_cast<std::uint32_t>(wr_id >> 32);
     EchoServerLane& lane = s.lanes[index];
     if (s.queues[index].room == 0) return true;
@@ -84,7 +85,7 @@ template <Node N>
 void echo_server_loop(N& node, EchoServerState& s, const RunControl& control, ThreadTally& tally) {
   IdleWait wait(s.cq, s.channel, tally);
   const auto on_recv = [&s](const ibv_wc& wc) {
-    s.waiting[s.waiting_tail++ & (s.waiting.size() - 1)] = wc.wr_id;
+    s.waiting[s.waiting_tail++] = wc.wr_id;
     return true;
   };
   for (const EchoServerLane& lane : s.lanes) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "microbench/loop/mix.hpp"
+#include "common/mix.hpp"
 #include "wire/pcie.hpp"
 #include "wire/wqe.hpp"
 

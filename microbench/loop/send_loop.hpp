@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "common/ring.hpp"
 #include "microbench/bench/control.hpp"
 #include "microbench/bench/region.hpp"
 #include "microbench/loop/idle_wait.hpp"
@@ -38,7 +39,7 @@ struct SendLane {
 struct SendState {
   ibv_cq* cq = nullptr;
   std::span<SendLane> queues;
-  std::span<SendLane*> ready;  // circular, a power of two: queues with room for a list, in turn; used with several
+  Ring<SendLane*> ready;  // queues with room for a list, in turn; used with several
   std::uint32_t ready_head = 0;
   std::uint32_t ready_tail = 0;
   std::uint32_t post_list = 1;
@@ -89,8 +90,7 @@ inline void pick_at_random(SendState& s) {
   s.random_turn ^= s.random_turn << 17;
   const std::uint64_t waiting = s.ready_tail - s.ready_head;
   const auto chosen = s.ready_head + static_cast<std::uint32_t>((s.random_turn >> 32) * waiting >> 32);
-  const std::size_t mask = s.ready.size() - 1;
-  std::swap(s.ready[s.ready_head & mask], s.ready[chosen & mask]);
+  std::swap(s.ready[s.ready_head], s.ready[chosen]);
 }
 
 // Posts until no queue has room for a list. False: a post failed, and `end` says how.
@@ -106,15 +106,14 @@ inline bool post_while_room(SendState& s, RunEnd& end) {
       }
     }
   } else {
-    const auto mask = static_cast<std::uint32_t>(s.ready.size() - 1);
     while (s.ready_head != s.ready_tail) {
       if (s.random_turn != 0) pick_at_random(s);
-      SendLane& q = *s.ready[s.ready_head++ & mask];
+      SendLane& q = *s.ready[s.ready_head++];
       if (const int error = post_next_list<traits>(q, list); error != 0) [[unlikely]] {
         end = {.kind = EndKind::post_failed, .code = error, .queue = static_cast<std::uint32_t>(&q - &s.queues[0])};
         return false;
       }
-      if (q.room >= list) s.ready[s.ready_tail++ & mask] = &q;
+      if (q.room >= list) s.ready[s.ready_tail++] = &q;
     }
   }
   return true;
@@ -147,7 +146,7 @@ inline bool retire(SendState& s, const ibv_wc* wcs, int count, RunEnd& end) {
       SendLane& q = s.queues[wc->wr_id];
       const bool was_ready = q.room >= list;
       q.room += step;
-      if (!was_ready && q.room >= list) s.ready[s.ready_tail++ & (s.ready.size() - 1)] = &q;
+      if (!was_ready && q.room >= list) s.ready[s.ready_tail++] = &q;
     }
   }
   return true;

@@ -1,7 +1,6 @@
 #include "microbench/loop/sender.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <deque>
 #include <optional>
 
@@ -34,15 +33,14 @@ class Sender final : public WorkloadOn<Sender> {
                 setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         checker_(setup.operation),
-        queues_(setup.lanes.size()),
-        ready_(std::bit_ceil(setup.lanes.size())) {
+        queues_(setup.lanes.size()) {
     const Operation& op = setup.operation;
     fill_slots(op);
     for (std::size_t i = 0; i < lanes_.size(); ++i) add_queue(setup, options, static_cast<std::uint32_t>(i));
     state_.cq = setup.cq;
     state_.queues = queues_;
-    state_.ready = ready_;
-    for (SendLane& queue : queues_) ready_[state_.ready_tail++] = &queue;
+    state_.ready.resize(queues_.size());
+    for (SendLane& queue : queues_) state_.ready[state_.ready_tail++] = &queue;
     state_.post_list = op.post_list;
     state_.signal_every = op.signal_every;
     state_.goal = setup.goal;
@@ -142,7 +140,6 @@ class Sender final : public WorkloadOn<Sender> {
   std::deque<SendRing> rings_;
   std::deque<RemoteWalk> walks_;
   std::vector<SendLane> queues_;
-  std::vector<SendLane*> ready_;
   SendState state_;
   bool builder_ = false;
   bool validated_ = false;

@@ -66,7 +66,7 @@ void write_remote(SendWqe& wqe, const ibv_send_wr& wr) {
   }
 }
 
-// Where the WQE lies in the send queue.
+// Gives the WQE its place in the send queue.
 void place(SendQueue& queue, SendWqe& wqe) {
   if (queue.slot_bytes > 0) {
     wqe.ring_offset = static_cast<std::uint32_t>(wqe.index * queue.slot_bytes & (queue.ring_bytes - 1));
@@ -139,7 +139,7 @@ bool goes_by_blueflame(const SimQp& qp, const SendWqe& wqe, std::uint64_t count,
   return !family_facts(wire.family).blueflame_needs_inline || like_inline || (wqe.inlined && wqe.length > 0);
 }
 
-void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint32_t bytes) {
+void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint32_t bytes) {
   SendQueue& queue = qp.send;
   Nic& nic = *qp.nic;
   SimThread* thread = nic.running_thread();
@@ -151,7 +151,7 @@ void announce(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint
   SendWqe& wqe = queue.at(first);
   wqe.by_blueflame = goes_by_blueflame(qp, wqe, count, last_size);
   wqe.batch = Batch{static_cast<std::uint32_t>(count), bytes, 0, false};
-  announce_batch(qp, thread, first, last_size);
+  write_batch(qp, thread, first, last_size);
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   if (qp.state == IBV_QPS_ERR) {
     qp.nic->requester().flush(qp);
   } else {
-    announce(qp, first, size, bytes);
+    post_batch(qp, first, size, bytes);
   }
   return error;
 }

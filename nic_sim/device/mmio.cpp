@@ -8,7 +8,7 @@
 namespace verbscope::sim {
 namespace {
 
-// The lines leave now, each as the link takes it. Yields when the last has.
+// The lines drain now, each as the link takes it. Yields when the last has.
 Picos write_lines(Nic& nic, SimThread* thread, std::uint32_t lines, std::uint32_t line_bytes) {
   Picos departed{0};
   for (std::uint32_t i = 0; i < lines; ++i) {
@@ -18,19 +18,19 @@ Picos write_lines(Nic& nic, SimThread* thread, std::uint32_t lines, std::uint32_
   return departed;
 }
 
-void leave(SimQp& qp, SimThread* thread, const Announcement& write) {
+void drain(SimQp& qp, SimThread* thread, const MmioWrite& write) {
   Nic& nic = *qp.nic;
   const Picos departed = write_lines(nic, thread, write.lines, write.line_bytes);
   nic.requester().fetcher.batch_arrives(qp, write.batch, departed + nic.bus().propagation());
 }
 
-void leave_later(void* object, std::uint64_t argument) {
+void drain_later(void* object, std::uint64_t argument) {
   auto* thread = reinterpret_cast<SimThread*>(argument);
-  leave(as_qp(object), thread, thread->wc_buffers().leave());
+  drain(as_qp(object), thread, thread->wc_buffers().drain_first());
 }
 
-// What is written, and what that costs the CPU.
-std::pair<Announcement, Picos> announcement(const SimQp& qp, std::uint64_t first, bool blueflame, std::uint64_t size) {
+// The write that posts the batch, and the time that it costs the CPU.
+std::pair<MmioWrite, Picos> mmio_write_of(const SimQp& qp, std::uint64_t first, bool blueflame, std::uint64_t size) {
   const Profile& profile = qp.nic->profile();
   const std::uint64_t batch = with_generation(qp.generation, first);
   if (!blueflame) {
@@ -42,19 +42,19 @@ std::pair<Announcement, Picos> announcement(const SimQp& qp, std::uint64_t first
 
 }  // namespace
 
-// A lone work request is announced ahead: the thread goes on at once, and the world comes to its time later. After a
-// list the thread waits until it has: the WQEs are read while they are in the processor's caches.
-void announce_batch(SimQp& qp, SimThread* thread, std::uint64_t first, std::uint64_t size) {
+// The write of a lone work request is begun ahead: the thread goes on at once, and the world comes to its time later.
+// After a list the thread waits until it has: the WQEs are read while they are in the processor's caches.
+void write_batch(SimQp& qp, SimThread* thread, std::uint64_t first, std::uint64_t size) {
   const SendWqe& wqe = qp.send.at(first);
-  const auto [write, cost] = announcement(qp, first, wqe.by_blueflame, size);
-  if (thread == nullptr) return leave(qp, nullptr, write);
+  const auto [write, cost] = mmio_write_of(qp, first, wqe.by_blueflame, size);
+  if (thread == nullptr) return drain(qp, nullptr, write);
   thread->await_wc_buffers(write.lines);
   if (wqe.batch.count == 1) {
     thread->wc_buffers().begin(write);
-    qp.nic->engine().schedule(thread->clock(), &leave_later, &qp, reinterpret_cast<std::uint64_t>(thread));
+    qp.nic->engine().schedule(thread->clock(), &drain_later, &qp, reinterpret_cast<std::uint64_t>(thread));
   } else {
     thread->sync();
-    leave(qp, thread, write);
+    drain(qp, thread, write);
   }
   thread->spend(cost);
 }

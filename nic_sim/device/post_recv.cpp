@@ -28,7 +28,7 @@ int append_recvs(RecvQueue& queue, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, InUse&
   return 0;
 }
 
-// What posting `count` RECVs takes of the thread.
+// The thread spends what posting `count` RECVs costs.
 void spend_on_recvs(const Nic& nic, std::uint64_t count) {
   if (SimThread* thread = nic.running_thread()) {
     const HostProfile& host = nic.profile().host;

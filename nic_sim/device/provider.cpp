@@ -13,7 +13,7 @@
 namespace verbscope::sim {
 namespace {
 
-// What the simulated adapter offers where the profile does not say. Generous, as adapters are.
+// The limits of the simulated adapter where the profile does not say. Generous, as adapters are.
 constexpr int kMaxCqEntries = 1 << 22;
 constexpr int kMaxQps = 1 << 16;
 constexpr int kPageBits = 12;      // 4 KB

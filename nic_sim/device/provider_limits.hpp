@@ -1,5 +1,5 @@
-// What the simulated adapter offers where the profile does not say; generous, as adapters are. And how the control path
-// refuses.
+// The limits of the simulated adapter where the profile does not say; generous, as adapters are. And how the control
+// path refuses.
 #pragma once
 
 #include <cerrno>

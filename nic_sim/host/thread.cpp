@@ -2,7 +2,21 @@
 
 #include <algorithm>
 
+#include "nic_sim/host/partition.hpp"
+
 namespace verbscope::sim {
+
+// The thread runs its body; this ends with it, however the body ends.
+struct SimThread::Running {
+  explicit Running(SimThread& t) : thread(t) { thread.home_.running = &thread; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() {
+    thread.home_.running = nullptr;
+    thread.home_.thread_ended();
+  }
+  SimThread& thread;
+};
 
 SimThread::SimThread(Partition& home, const HostProfile& host, int core, std::function<void(SimThread&)> body)
     : engine_(home.engine),

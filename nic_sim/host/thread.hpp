@@ -6,13 +6,14 @@
 #include <functional>
 #include <vector>
 
-#include "nic_sim/host/partition.hpp"
 #include "nic_sim/host/pollable.hpp"
 #include "nic_sim/host/wc_buffers.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/fiber.hpp"
 
 namespace verbscope::sim {
+
+struct Partition;
 
 class alignas(64) SimThread {
  public:
@@ -79,22 +80,12 @@ class alignas(64) SimThread {
   }
 
  private:
-  // The thread runs its body; ends with it, however it ends.
-  struct Running {
-    explicit Running(SimThread& t) : thread(t) { thread.home_.running = &thread; }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
-    ~Running() {
-      thread.home_.running = nullptr;
-      thread.home_.thread_ended();
-    }
-    SimThread& thread;
-  };
+  struct Running;
 
   static void end_sleep(void* thread, std::uint64_t sleep);
   static void end_rest(void* thread, std::uint64_t);
 
-  // What every poll and post look at comes first, the fiber's own part of it too, in whole cache lines.
+  // Every poll and post look at these, which come first, in whole cache lines, the fiber's own part of them too.
   Engine& engine_;
   Partition& home_;
   Picos clock_{0};

@@ -1,5 +1,5 @@
-// The write-combining buffers of a core: each line of MMIO leaves from one, and there are few. A thread that runs ahead
-// of the engine's clock has begun writes whose departure nobody knows yet; they leave in order.
+// The write-combining buffers of a core: each line of MMIO drains to the link from one, and there are few. A thread
+// that runs ahead of the engine's clock has begun writes whose departure nobody knows yet; they drain in order.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace verbscope::sim {
 
-// One MMIO write that announces work to the NIC: a doorbell is one line, BlueFlame the whole WQE.
-struct Announcement {
+// One MMIO write that posts a batch of WQEs: a doorbell is one line, BlueFlame the whole WQE.
+struct MmioWrite {
   std::uint64_t batch;  // with_generation
   std::uint32_t lines;
   std::uint32_t line_bytes;
@@ -30,22 +30,22 @@ class WcBuffers {
     next_ = 0;
     return true;
   }
-  // Whether so many of the writes before have left that it is known when `lines` new ones have their buffers.
+  // Whether so many of the writes before have drained that it is known when `lines` new ones have their buffers.
   bool known_for(std::uint64_t lines) const { return begun_lines_ + taken_by(lines) <= buffers_; }
   // When they have.
   Picos free_for(std::uint64_t lines) const { return departures_[within(next_ + begun_lines_ + taken_by(lines) - 1)]; }
 
-  void begin(const Announcement& write) {
+  void begin(const MmioWrite& write) {
     begun_.push_back(write);
     begun_lines_ += write.lines;
   }
-  // The first that was begun leaves now: line_departs() for each of its lines.
-  Announcement leave() {
-    const Announcement write = begun_[left_++];
+  // The write that was begun first drains to the link now: line_departs() follows for each of its lines.
+  MmioWrite drain_first() {
+    const MmioWrite write = begun_[drained_++];
     begun_lines_ -= write.lines;
-    if (left_ == begun_.size()) {
+    if (drained_ == begun_.size()) {
       begun_.clear();
-      left_ = 0;
+      drained_ = 0;
     }
     return write;
   }
@@ -55,18 +55,18 @@ class WcBuffers {
   }
 
  private:
-  // Of a write of more lines than there are buffers the first ones leave while the others are written.
+  // The first lines of a write of more lines than there are buffers drain while the others are written.
   std::uint64_t taken_by(std::uint64_t lines) const { return std::min(lines, buffers_); }
   std::uint64_t within(std::uint64_t place) const { return place < buffers_ ? place : place - buffers_; }
 
   std::uint64_t buffers_;
   std::uint32_t begun_lines_ = 0;
   std::uint32_t next_ = 0;
-  std::uint64_t left_ = 0;  // of begun_, which stay until all have
+  std::uint64_t drained_ = 0;  // of begun_, which stay until all have
   Picos last_departure_{0};
-  boost::container::small_vector<Announcement, 1> begun_;
+  boost::container::small_vector<MmioWrite, 1> begun_;
   std::array<Picos, HostProfile::kMostWcBuffers>
-      departures_{};  // of the last lines, a ring of as many as there are buffers
+      departures_{};  // when the last lines depart, a ring of as many as there are buffers
 };
 
 }  // namespace verbscope::sim

@@ -17,8 +17,8 @@ Picos Fabric::way_to_switch(const Profile& profile) {
   return std::max(profile.nic.transmit + profile.fabric.cable + profile.fabric.switch_latency, Picos(1));
 }
 
-Fabric::Fabric(Crossings& crossings, const Profile& profile, std::uint64_t seed)
-    : crossings_(crossings),
+Fabric::Fabric(Mailbox& mailbox, const Profile& profile, std::uint64_t seed)
+    : mailbox_(mailbox),
       ports_per_node_(static_cast<std::size_t>(profile.wire.ports)),
       input_buffer_(profile.nic.input_buffer.value),
       transfer_time_(BytesPerSecond{profile.wire.port_rate.value * profile.fabric.port_share}),
@@ -33,40 +33,39 @@ void Fabric::attach(const Attachment& node) {
   for (std::size_t i = 0; i < ports_per_node_; ++i) ports_.emplace_back(*this, node, seed_ + ports_.size());
 }
 
-// A port's time is given away for no longer than a packet takes to the switch: no more than that can go on leaving when
-// the port is stopped.
-bool Fabric::may_leave(const Port& port) const {
+// A port's time is given away for no longer than a packet takes to the switch: no more than that can go on departing
+// when the port is stopped.
+bool Fabric::may_depart(const Port& port) const {
   return !stopped(port) && port.out.free_at() <= port.engine->now() + to_switch_;
 }
 
 void Fabric::send(Packet& packet) {
   Port& port = source(packet);
-  if (port.waiting.empty() && may_leave(port)) return leave(port, packet);
+  if (port.waiting.empty() && may_depart(port)) return depart(port, packet);
   if (stopped(port)) ++port.node.counts->credit_waits;
   port.waiting.push(packet);
-  leave_all(port);
+  depart_all(port);
 }
 
-void Fabric::leave(Port& port, Packet& packet) {
+void Fabric::depart(Port& port, Packet& packet) {
   const Picos time = duration(packet);
   const Picos end = port.out.take(port.engine->now(), time);
   if (packet.completes) port.node.left_port(port.node.node, packet, end);
-  crossings_.send(packet.source_node, packet.target_node, end - time + to_switch_, &at_switch, this,
-                  as_argument(packet));
+  mailbox_.send(packet.source_node, packet.target_node, end - time + to_switch_, &at_switch, this, as_argument(packet));
 }
 
-// What waits leaves, as far as it may, and the rest when the port has time for it.
-void Fabric::leave_all(Port& port) {
-  while (!port.waiting.empty() && may_leave(port)) leave(port, port.waiting.pop());
-  if (port.waiting.empty() || stopped(port) || port.leaves_later) return;
-  port.leaves_later = true;
+// Waiting packets depart, as far as they may, and the rest when the port has time for them.
+void Fabric::depart_all(Port& port) {
+  while (!port.waiting.empty() && may_depart(port)) depart(port, port.waiting.pop());
+  if (port.waiting.empty() || stopped(port) || port.departs_later) return;
+  port.departs_later = true;
   port.engine->schedule(port.out.free_at() - to_switch_, &port_has_time, &port);
 }
 
 void Fabric::port_has_time(void* object, std::uint64_t) {
   Port& port = *static_cast<Port*>(object);
-  port.leaves_later = false;
-  port.fabric->leave_all(port);
+  port.departs_later = false;
+  port.fabric->depart_all(port);
 }
 
 void Fabric::at_switch(void* object, std::uint64_t argument) {
@@ -97,14 +96,14 @@ void Fabric::held_changes(Port& to, const Packet& packet, std::int64_t bytes) {
   const std::int64_t news = held.now - held.told;
   if (std::abs(news) * kTellings < most_held_ && held.now > 0) return;
   held.told = held.now;
-  crossings_.send(packet.target_node, packet.source_node, to.engine->now() + to_switch_, &learns, &source(packet),
-                  static_cast<std::uint64_t>(news));
+  mailbox_.send(packet.target_node, packet.source_node, to.engine->now() + to_switch_, &learns, &source(packet),
+                static_cast<std::uint64_t>(news));
 }
 
 void Fabric::learns(void* object, std::uint64_t bytes) {
   Port& port = *static_cast<Port*>(object);
   port.held_elsewhere += static_cast<std::int64_t>(bytes);
-  port.fabric->leave_all(port);
+  port.fabric->depart_all(port);
 }
 
 void Fabric::forward(Port& to, Packet& packet) {

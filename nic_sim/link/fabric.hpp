@@ -1,7 +1,7 @@
 // Ports, cables and the switch. A port of a node reaches only the same port of other nodes. Flow control is by credit:
 // a packet goes on from the switch only when the target's input buffer has room for it, so nothing is lost for want of
 // room; until then it stays in the switch. A port of which as much is held there as it sends in a way there and back
-// stops, and what cannot leave holds up what is behind it.
+// stops, and what cannot depart holds up what is behind it.
 #pragma once
 
 #include <vector>
@@ -37,7 +37,7 @@ struct PortTimes {
 
 class Fabric {
  public:
-  Fabric(Crossings& crossings, const Profile& profile, std::uint64_t seed);
+  Fabric(Mailbox& mailbox, const Profile& profile, std::uint64_t seed);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
@@ -74,9 +74,9 @@ class Fabric {
     Fabric* fabric;
     Engine* engine;
     SerialResource out;               // to the switch
-    PacketQueue waiting;              // to leave
-    std::int64_t held_elsewhere = 0;  // bytes that left here and are held in the switch, as is known here
-    bool leaves_later = false;        // an event will let packets leave
+    PacketQueue waiting;              // to depart
+    std::int64_t held_elsewhere = 0;  // bytes that departed here and are held in the switch, as is known here
+    bool departs_later = false;       // an event will let packets depart
     Attachment node;
     SerialResource in;            // from the switch
     std::uint64_t room;           // bytes of input buffer without a packet or a promise
@@ -93,16 +93,16 @@ class Fabric {
   Port& source(const Packet& packet) { return port_of(packet.source_node, packet.port); }
   Port& target(const Packet& packet) { return port_of(packet.target_node, packet.port); }
   bool stopped(const Port& port) const { return port.held_elsewhere >= most_held_; }
-  bool may_leave(const Port& port) const;
-  void leave(Port& port, Packet& packet);
-  void leave_all(Port& port);
+  bool may_depart(const Port& port) const;
+  void depart(Port& port, Packet& packet);
+  void depart_all(Port& port);
   void hold(Port& to, Packet& packet);
   void held_changes(Port& to, const Packet& packet, std::int64_t bytes);
   void forward(Port& to, Packet& packet);
   void free_room(Port& port, std::uint64_t bytes);
   Picos duration(const Packet& packet) const { return transfer_time_(Bytes(packet.wire_bytes)); }
 
-  Crossings& crossings_;
+  Mailbox& mailbox_;
   std::size_t ports_per_node_;
   std::uint64_t input_buffer_;
   TransferTime transfer_time_;  // at the rate that packets can have

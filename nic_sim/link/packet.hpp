@@ -1,4 +1,4 @@
-// What travels between NICs, and where the bytes are meanwhile.
+// Packets travel between NICs, and hold the bytes meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ struct alignas(64) Packet {
   std::uint32_t reads_left = 0;  // payload reads of the sender's NIC that are not back
   std::uint32_t offset = 0;      // of the payload in its message
   std::uint64_t wqe = 0;         // the sender's work request
-  // Of WRITE, READ and atomics: RETH and AtomicETH. The simulator repeats them in each packet of a WRITE.
+  // WRITE, READ and atomics have a RETH or an AtomicETH. The simulator repeats them in each packet of a WRITE.
   std::uint64_t remote_address = 0;  // of the whole message
   std::uint32_t rkey = 0;
   std::uint32_t length = 0;   // of the whole message, bytes

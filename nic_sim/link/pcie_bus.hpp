@@ -27,14 +27,14 @@ class PcieBus {
   // NIC: writes to host memory; yields when the bytes can be seen there. Order is kept.
   Picos dma_write(std::uint64_t address, std::uint64_t bytes);
 
-  // What a write takes at least until its bytes can be seen.
+  // The least time from a write until its bytes can be seen.
   Picos write_latency() const { return propagation_ + host_.memory_write; }
 
   // NIC: when a unit that has just written may go on; now unless its posted writes have run out of credits.
   Picos posted_credit_at() const;
 
-  // CPU: one MMIO write of `bytes` (a 64-byte line, or a doorbell); yields when it has left for the link. It is at the
-  // NIC `propagation` later.
+  // CPU: one MMIO write of `bytes` (a 64-byte line, or a doorbell); yields when it has drained to the link. It is at
+  // the NIC `propagation` later.
   Picos mmio_write(std::uint64_t bytes);
 
   Picos propagation() const { return propagation_; }

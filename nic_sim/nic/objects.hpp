@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/ring.hpp"
 #include "common/units.hpp"
 #include "nic_sim/host/pollable.hpp"
 #include "nic_sim/link/packet.hpp"
 #include "nic_sim/nic/arming.hpp"
 #include "nic_sim/nic/cache_place.hpp"
 #include "nic_sim/nic/qp_sides.hpp"
-#include "nic_sim/nic/ring.hpp"
 #include "nic_sim/nic/work_queues.hpp"
 #include "wire/wqe.hpp"
 

@@ -11,9 +11,9 @@
 #include <memory>
 #include <vector>
 
+#include "common/ring.hpp"
 #include "common/units.hpp"
 #include "nic_sim/nic/cache_place.hpp"
-#include "nic_sim/nic/ring.hpp"
 #include "nic_sim/nic/send_layout.hpp"
 #include "wire/wqe.hpp"
 

@@ -1,9 +1,11 @@
-// The simulator's random numbers: xoshiro256** of Blackman and Vigna (2018), seeded by splitmix64. Own code because the
+// The simulator's random numbers: xoshiro256** of Blackman and Vigna (2018), seeded by SplitMix64. Own code because the
 // standard's distributions differ between libraries, and one seed must give the same bytes everywhere.
 #pragma once
 
 #include <bit>
 #include <cstdint>
+
+#include "common/mix.hpp"
 
 namespace verbscope::sim {
 
@@ -11,11 +13,8 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) {
     for (std::uint64_t& word : state_) {
-      seed += 0x9e3779b97f4a7c15;
-      std::uint64_t z = seed;
-      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-      z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-      word = z ^ (z >> 31);
+      word = mix(seed);
+      seed += kMixStep;
     }
   }
 

@@ -1,5 +1,5 @@
-// Where threads of the host wait for one another, many thousand times a second: while each has a processor of its own,
-// they look for some ten microseconds before they sleep, which std::barrier does not.
+// A barrier for threads of the host, which wait for one another many thousand times a second: while each has a
+// processor of its own, they look for some ten microseconds before they sleep, which std::barrier does not.
 #pragma once
 
 #include <atomic>
@@ -10,9 +10,9 @@
 
 namespace verbscope::sim {
 
-class Meeting {
+class Barrier {
  public:
-  explicit Meeting(std::uint32_t threads)
+  explicit Barrier(std::uint32_t threads)
       : threads_(threads), looks_(threads > std::thread::hardware_concurrency() ? 0 : kLooks) {}
 
   // Until all threads are here. The last one runs `alone`, which throws nothing, before any of them goes on.

@@ -19,7 +19,7 @@ namespace verbscope::sim {
 
 class Engine {
  public:
-  // What happens at an event: a plain function of the object and a number, so that scheduling allocates nothing.
+  // The action of an event: a plain function of the object and a number, so that scheduling allocates nothing.
   using Action = void (*)(void* object, std::uint64_t argument);
 
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -47,7 +47,7 @@ class Engine {
   // Runs the next event; false when there is none before the horizon.
   bool step();
 
-  // What happens from then on is not to run yet: other nodes may still have a say in it.
+  // Events from the horizon on are not to run yet: other nodes may still have a say in them.
   std::int64_t horizon() const { return horizon_; }
   void set_horizon(std::int64_t horizon) { horizon_ = horizon; }
 
@@ -103,7 +103,7 @@ class Engine {
   static std::uint64_t place_of(std::int64_t time) {
     return static_cast<std::uint64_t>(bucket_number(time)) % kBuckets;
   }
-  // Of two events of one bucket.
+  // Whether `a` is the later of two events of one bucket.
   static bool later(const Event& a, const Event& b) { return static_cast<std::int32_t>(a.time - b.time) > 0; }
   std::int64_t time_of(const Event& event) const {
     return now_ + static_cast<std::int64_t>(event.time - static_cast<std::uint32_t>(now_));

@@ -45,7 +45,7 @@ class Fiber {
   void switch_to();
   void suspend();
 
-  // What every switch looks at, in one cache line.
+  // Every switch looks at these, in one cache line.
   Engine& engine_;
   Stack stack_;
   boost::context::fiber context_;  // where the fiber goes on

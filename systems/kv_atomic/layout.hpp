@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "microbench/loop/mix.hpp"
+#include "common/mix.hpp"
 
 namespace verbscope {
 

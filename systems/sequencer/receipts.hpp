@@ -10,6 +10,7 @@
 #include <span>
 
 #include "common/histogram.hpp"
+#include "common/mix.hpp"
 #include "microbench/loop/lane_queue.hpp"
 #include "systems/sequencer/value_audit.hpp"
 
@@ -59,7 +60,7 @@ struct Receipts {
   void keep(std::uint64_t value) {
     if (!audit->note(value)) [[unlikely]]
       ++repeated;
-    fingerprint += value_hash(value);
+    fingerprint += mix(value);
     next = std::max(next, value + 1);
   }
 };

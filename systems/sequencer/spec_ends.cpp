@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 
 #include "common/error.hpp"
 #include "systems/sequencer/bases.hpp"
@@ -97,7 +96,6 @@ class SpecWorkerEnd final : public AnsweringEnd<SpecWorker> {
   SpecWorkerEnd(const ThreadSetup& setup, const SequencerOptions& options)
       : AnsweringEnd(setup, options),
         requests_(setup),
-        waiting_(std::bit_ceil(requests_.size())),
         addresses_(client_addresses(setup)),
         book_(qps_of(addresses_)) {
     for (const ClientAddress& address : addresses_) {
@@ -111,7 +109,7 @@ class SpecWorkerEnd final : public AnsweringEnd<SpecWorker> {
     state_.recvs = recvs_;
     state_.clients = clients_;
     state_.book = &book_;
-    state_.waiting = waiting_;
+    state_.waiting.resize(requests_.size());
   }
 
   std::uint64_t wrong() const override { return state_.strangers; }
@@ -120,7 +118,6 @@ class SpecWorkerEnd final : public AnsweringEnd<SpecWorker> {
  private:
   RequestRecvs requests_;
   std::vector<RecvLane> recvs_;
-  std::vector<SpecRequest> waiting_;
   std::vector<ClientAddress> addresses_;
   QpBook book_;
   std::vector<SpecClient> clients_;

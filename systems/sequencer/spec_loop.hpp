@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/ring.hpp"
 #include "microbench/atomic/loop.hpp"
 #include "microbench/loop/recv_loop.hpp"
 #include "systems/sequencer/answer_inbox.hpp"
@@ -143,9 +144,9 @@ struct SpecWorker {
   std::span<AnswerQueue> queues;
   std::span<RecvLane> recvs;  // of the same QPs
   std::span<SpecClient> clients;
-  const QpBook* book = nullptr;       // of the clients
-  std::span<SpecRequest> waiting;     // circular, a power of two, with room for all RECVs: none is posted again while
-                                      // the request that it took waits
+  const QpBook* book = nullptr;  // of the clients
+  // Requests to answer, with room for all RECVs: none is posted again while the request that it took waits.
+  Ring<SpecRequest> waiting;
   std::span<std::uint64_t> answered;  // by client machine
   std::uint64_t* counter = nullptr;
   bool batching = true;
@@ -191,7 +192,7 @@ inline int take_requests(SpecWorker& s, RunEnd& end) {
       if (!give_back_recv(s, index, end)) return -1;
       continue;
     }
-    s.waiting[s.tail++ & (s.waiting.size() - 1)] = {client, be32toh(wc.imm_data), index};
+    s.waiting[s.tail++] = {client, be32toh(wc.imm_data), index};
   }
   return count;
 }
@@ -219,7 +220,7 @@ inline bool answer_waiting(N& node, SpecWorker& s, bool measured, RunEnd& end) {
   for (AnswerQueue& queue : s.queues) queue.reserved = 0;
   std::uint64_t until = s.head;
   for (; until != s.tail; ++until) {
-    const std::uint32_t index = s.waiting[until & (s.waiting.size() - 1)].queue;
+    const std::uint32_t index = s.waiting[until].queue;
     AnswerQueue& queue = s.queues[index];
     if (queue.reserved == queue.lane.room) break;
     ++queue.reserved;
@@ -230,7 +231,7 @@ inline bool answer_waiting(N& node, SpecWorker& s, bool measured, RunEnd& end) {
   BatchCounts* const batches = measured ? &s.counts.batches : nullptr;
   s.served += until - s.head;
   while (s.head != until) {
-    const SpecRequest& request = s.waiting[s.head++ & (s.waiting.size() - 1)];
+    const SpecRequest& request = s.waiting[s.head++];
     make_answer(s, request, value++);
     if (!s.batching && !post_answers(s.queues[request.queue], s.max_batch, batches, end)) return false;
   }

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "common/error.hpp"
+#include "common/mix.hpp"
 
 namespace verbscope {
 
@@ -57,7 +58,7 @@ std::uint64_t ValueAudit::merge(const std::string& packed, const std::string& wh
 
 std::uint64_t fingerprint_of_range(std::uint64_t first, std::uint64_t count) {
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < count; ++i) sum += value_hash(first + i);
+  for (std::uint64_t i = 0; i < count; ++i) sum += mix(first + i);
   return sum;
 }
 

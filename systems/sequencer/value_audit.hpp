@@ -47,14 +47,8 @@ class ValueAudit {
   std::uint64_t* words_ = nullptr;
 };
 
-// A fingerprint of a set of values is the sum of this over them (SplitMix64's mixing function): sets that differ have
-// the same with a chance of 2^-64.
-constexpr std::uint64_t value_hash(std::uint64_t value) {
-  std::uint64_t z = value + 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
+// The fingerprint of a set of values is the sum of mix() over them: sets that differ have the same with a chance of
+// 2^-64.
 std::uint64_t fingerprint_of_range(std::uint64_t first, std::uint64_t count);
 
 }  // namespace verbscope

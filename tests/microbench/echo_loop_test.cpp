@@ -184,7 +184,6 @@ TEST(EchoClient, GivesRequestsUpWhenNothingComes) {
 
 struct Server : Memory, End {
   std::vector<EchoServerLane> lanes = std::vector<EchoServerLane>(1);
-  std::vector<std::uint64_t> waiting = std::vector<std::uint64_t>(4);
   EchoServerState state;
 
   Server() : End(requests, responses, 1) {
@@ -193,7 +192,7 @@ struct Server : Memory, End {
     state.cq = device.cq();
     state.queues = queues;
     state.lanes = lanes;
-    state.waiting = waiting;
+    state.waiting.resize(4);
   }
   void request(std::uint64_t number) {
     store_word(requests + ((number - 1) % kEchoWindow + 1) * kStride - kTagBytes, echo_tag(kClient, number));

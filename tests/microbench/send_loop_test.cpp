@@ -22,20 +22,19 @@ struct Thread {
   ThreadTally tally;
   std::deque<SendRing> rings;
   std::vector<SendLane> queues;
-  std::vector<SendLane*> ready;
   SendState state;
 
-  Thread(std::uint32_t count, std::uint32_t list, std::uint32_t every, std::uint32_t depth) : queues(count), ready(16) {
+  Thread(std::uint32_t count, std::uint32_t list, std::uint32_t every, std::uint32_t depth) : queues(count) {
+    state.ready.resize(16);
     const Operation op{.post_list = list, .signal_every = every, .tx_depth = depth};
     for (std::uint32_t i = 0; i < count; ++i) {
       const RingShape shape = ring_shape(op, 1);
       rings.emplace_back(op, shape, PayloadArea{}, std::vector<Destination>{}, i);
       queues[i] = {device.add_qp(depth), rings.back().requests(), 0, shape.length, depth, depth, 0};
-      ready[state.ready_tail++] = &queues[i];
+      state.ready[state.ready_tail++] = &queues[i];
     }
     state.cq = device.cq();
     state.queues = queues;
-    state.ready = ready;
     state.post_list = list;
     state.signal_every = every;
     control.phase = Phase::measure;

@@ -67,7 +67,7 @@ struct Net {
 
   Engine engine;
   PacketPool packets{Bytes(4096), 0, 1};
-  Crossings mailbox{{0, 0}, 1};
+  Mailbox mailbox{{0, 0}, 1};
   Fabric fabric;
   Node nodes[2]{Node(*this), Node(*this)};
 };

@@ -29,7 +29,6 @@ struct SpecServerEnd {
   std::vector<ibv_recv_wr> ring = std::vector<ibv_recv_wr>(32);
   std::vector<RecvLane> recvs;
   std::vector<SpecClient> clients = std::vector<SpecClient>(2);
-  std::vector<SpecRequest> waiting = std::vector<SpecRequest>(32);
   std::vector<std::uint64_t> answered = std::vector<std::uint64_t>(1);
   QpBook book{{{.qpn = 9, .lid = 1}, {.qpn = 9, .lid = kLidOfSecond}}};
   std::uint64_t counter = 0;
@@ -63,7 +62,7 @@ struct SpecServerEnd {
     state.recvs = recvs;
     state.clients = clients;
     state.book = &book;
-    state.waiting = waiting;
+    state.waiting.resize(32);
     state.answered = answered;
     state.counter = &counter;
     state.batching = batching;

@@ -1,5 +1,5 @@
-// Windows of virtual time: what happens between them, what crosses them, and how they end.
-#include "nic_sim/time/windows.hpp"
+// Quanta of virtual time: what happens between them, what crosses them, and how they end.
+#include "nic_sim/time/quanta.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,51 +31,51 @@ struct World {
   static void last(void* world, std::uint64_t) { static_cast<World*>(world)->process.unfinished_threads = 0; }
 
   sim::LogicalProcess process{true};
-  sim::Crossings crossings{{0, 0}, 1};
-  sim::Windows windows{{&process}, crossings, Picos(100), 1, [](std::size_t) {}};
+  sim::Mailbox mailbox{{0, 0}, 1};
+  sim::Quanta quanta{{&process}, mailbox, Picos(100), 1, [](std::size_t) {}};
   std::vector<std::int64_t> log;
 };
 
-TEST(Windows, AnAppointmentComesBeforeWhatElseHappensThen) {
+TEST(Quanta, AnAppointmentComesBeforeWhatElseHappensThen) {
   World world;
   std::size_t before = 9;
   world.happen(30);
   world.happen(50);
-  world.windows.at(Picos(50), [&] {
+  world.quanta.at(Picos(50), [&] {
     before = world.log.size();
-    EXPECT_EQ(world.windows.now(), Picos(50));
+    EXPECT_EQ(world.quanta.now(), Picos(50));
   });
   world.end(60);
-  world.windows.run();
+  world.quanta.run();
   EXPECT_EQ(before, 1u);
   EXPECT_THAT(world.log, testing::ElementsAre(30, 50));
 }
 
-TEST(Windows, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {
+TEST(Quanta, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {
   World world;
   std::string order;
-  for (const char name : {'a', 'b', 'c'}) world.windows.at(Picos(20), [&order, name] { order += name; });
+  for (const char name : {'a', 'b', 'c'}) world.quanta.at(Picos(20), [&order, name] { order += name; });
   world.end(60);
-  world.windows.run();
+  world.quanta.run();
   EXPECT_EQ(order, "abc");
 }
 
-// The next window begins at 150 only, and would end at 250 without what the appointment sends for 140.
-TEST(Windows, WhatAnAppointmentSendsArrivesInTime) {
+// The next quantum begins at 150 only, and would end at 250 without what the appointment sends for 140.
+TEST(Quanta, WhatAnAppointmentSendsArrivesInTime) {
   World world;
-  world.windows.at(Picos(40), [&] { world.crossings.send(0, 1, Picos(140), &World::note, &world, 0); });
+  world.quanta.at(Picos(40), [&] { world.mailbox.send(0, 1, Picos(140), &World::note, &world, 0); });
   world.happen(150);
   world.end(240);
-  world.windows.run();
+  world.quanta.run();
   EXPECT_THAT(world.log, testing::ElementsAre(140, 150));
 }
 
-TEST(Windows, WhatIsSentWhileAWindowRunsComesInTheNextInTheOrderOfTheNodes) {
+TEST(Quanta, WhatIsSentWhileAQuantumRunsComesInTheNextInTheOrderOfTheNodes) {
   struct Sender {
     static void send(void* world, std::uint64_t node) {
       World& self = *static_cast<World*>(world);
       const auto from = static_cast<std::uint32_t>(node);
-      self.crossings.send(from, 0, Picos(200), &Sender::arrive, world, node);
+      self.mailbox.send(from, 0, Picos(200), &Sender::arrive, world, node);
     }
     static void arrive(void* world, std::uint64_t node) {
       static_cast<World*>(world)->log.push_back(static_cast<std::int64_t>(node));
@@ -85,11 +85,11 @@ TEST(Windows, WhatIsSentWhileAWindowRunsComesInTheNextInTheOrderOfTheNodes) {
   world.engine().schedule(Picos(10), &Sender::send, &world, 1);
   world.engine().schedule(Picos(20), &Sender::send, &world, 0);
   world.end(300);
-  world.windows.run();
+  world.quanta.run();
   EXPECT_THAT(world.log, testing::ElementsAre(0, 1));
 }
 
-TEST(Windows, AThreadsErrorEndsTheRunOfAllHostThreads) {
+TEST(Quanta, AThreadsErrorEndsTheRunOfAllHostThreads) {
   for (const SimWork& work : {SimWork{}, kByTwo}) {
     SimCluster cluster(steady_profile(), 2, 1, work);
     cluster.add_thread(0, 0, [](SimNode& node) {
@@ -104,13 +104,13 @@ TEST(Windows, AThreadsErrorEndsTheRunOfAllHostThreads) {
   }
 }
 
-TEST(Windows, WhereNothingCanHappenAnyMoreAllHostThreadsEnd) {
+TEST(Quanta, WhereNothingCanHappenAnyMoreAllHostThreadsEnd) {
   SimCluster cluster(steady_profile(), 2, 1, kByTwo);
   for (int node = 0; node < 2; ++node) cluster.add_thread(node, 0, [](SimNode& self) { self.relax(); });
   EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<Error>(testing::HasSubstr("all threads wait")));
 }
 
-TEST(Windows, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
+TEST(Quanta, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
   for (const SimWork& work : {SimWork{}, kByTwo}) {
     SimCluster cluster(steady_profile(), 2, 1, work);
     Picos kept{0};
@@ -129,7 +129,7 @@ TEST(Windows, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
 }
 
 // One node sends, another simulated apart from it gives the packets back.
-TEST(Windows, PacketsOfAOneWayFlowComeBack) {
+TEST(Quanta, PacketsOfAOneWayFlowComeBack) {
   SimCluster cluster(steady_profile(), 2, 1, kByTwo);
   TestNode from(cluster, 0), to(cluster, 1);
   ibv_qp* source = from.make_qp(IBV_QPT_UC);
@@ -146,19 +146,19 @@ TEST(Windows, PacketsOfAOneWayFlowComeBack) {
   });
   cluster.run();
   EXPECT_EQ(sent, 2000);
-  EXPECT_LE(cluster.packets_allocated(), 64u);  // one at a time, and those that wait for the end of a window
+  EXPECT_LE(cluster.packets_allocated(), 64u);  // one at a time, and those that wait for the end of a quantum
 }
 
-TEST(Meeting, NobodyGoesOnBeforeAllAreThere) {
+TEST(Barrier, NobodyGoesOnBeforeAllAreThere) {
   constexpr int kRounds = 2000;
   constexpr int kThreads = 3;
-  sim::Meeting meeting(kThreads);
+  sim::Barrier barrier(kThreads);
   int arrived[kThreads] = {};
   int wrong = 0;
   const auto take_part = [&](int self) {
     for (int round = 1; round <= kRounds; ++round) {
       arrived[self] = round;
-      meeting.arrive_and_wait([&] {
+      barrier.arrive_and_wait([&] {
         for (const int other : arrived) wrong += other != round ? 1 : 0;
       });
     }

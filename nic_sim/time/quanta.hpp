@@ -1,6 +1,6 @@
 // The time of a simulated cluster. Its partitions run side by side on threads of the host, and one after the other on
-// one of them, in windows that are no longer than what the quickest packet takes from node to node: what one partition
-// does in a window can be seen by none of the others in it. Where a window begins follows from the next event of the
+// one of them, in quanta that are no longer than what the quickest packet takes from node to node: what one partition
+// does in a quantum can be seen by none of the others in it. Where a quantum begins follows from the next event of the
 // whole cluster, so that the order of events at a node does not depend on how many partitions and threads there are.
 #pragma once
 
@@ -18,48 +18,47 @@
 
 namespace verbscope::sim {
 
-class Windows {
+class Quanta {
  public:
-  // Brings a process what it has in the memory of others, before a window; of several processes at the same time.
+  // Brings a process what it has in the memory of others, before a quantum; of several processes at the same time.
   using Collect = std::function<void(std::size_t process)>;
 
   // Each of `longest` at most, by `threads` threads of the host.
-  Windows(std::vector<LogicalProcess*> processes, Crossings& crossings, Picos longest, std::size_t threads,
-          Collect collect)
+  Quanta(std::vector<LogicalProcess*> processes, Mailbox& mailbox, Picos longest, std::size_t threads, Collect collect)
       : processes_(std::move(processes)),
-        crossings_(crossings),
+        mailbox_(mailbox),
         longest_(longest),
         threads_(threads),
         collect_(std::move(collect)) {}
 
-  // Between windows, at `when` (in the past: now), before what else happens then. A simulated thread may only ask for
+  // Between quanta, at `when` (in the past: now), before what else happens then. A simulated thread may only ask for
   // it when its partition is the only one: throws Error.
   void at(Picos when, std::function<void()> action);
 
-  // Until all threads have ended; with several partitions, to the end of the window in which the last one did. Rethrows
-  // what one threw. Throws Error when all wait and nothing can happen any more.
+  // Until all threads have ended; with several partitions, to the end of the quantum in which the last one did.
+  // Rethrows what one threw. Throws Error when all wait and nothing can happen any more.
   void run();
 
   Picos now() const;
 
  private:
-  void run_share(std::size_t thread, Meeting& meeting);
+  void run_share(std::size_t thread, Barrier& barrier);
   void collect(std::size_t process);
-  void run_window(std::size_t process);
-  void open_window();
-  bool open_next();
+  void run_quantum(std::size_t process);
+  void begin_quantum();
+  bool begin_next();
   std::int64_t next_time();
   void keep_appointment();
   bool all_ended() const;
 
   std::vector<LogicalProcess*> processes_;
-  Crossings& crossings_;
+  Mailbox& mailbox_;
   Picos longest_;
   std::size_t threads_;
   Collect collect_;
   std::multimap<Picos, std::function<void()>> appointments_;
-  bool in_window_ = false;
-  std::exception_ptr error_;  // of opening a window
+  bool in_quantum_ = false;
+  std::exception_ptr error_;  // what kept a quantum from beginning
 };
 
 }  // namespace verbscope::sim

@@ -1,4 +1,5 @@
-// What is counted without end and kept in a power of two of places: work requests, batches, completions.
+// A ring: elements that are counted without end and kept in a power of two of places, so that a count becomes a place
+// by a mask. The user counts: work requests, completions, queues with room.
 #pragma once
 
 #include <bit>
@@ -6,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace verbscope::sim {
+namespace verbscope {
 
 template <class T>
 class Ring {
@@ -20,6 +21,7 @@ class Ring {
     mask_ = static_cast<std::uint32_t>(places - 1);
   }
   std::size_t size() const { return std::size_t{mask_} + 1; }
+  // The place of element `n`, for what is kept beside the ring.
   std::size_t place(std::uint64_t n) const { return n & mask_; }
   T& operator[](std::uint64_t n) { return places_[n & mask_]; }
   const T& operator[](std::uint64_t n) const { return places_[n & mask_]; }
@@ -29,4 +31,4 @@ class Ring {
   std::uint32_t mask_ = 0;
 };
 
-}  // namespace verbscope::sim
+}  // namespace verbscope

@@ -1,4 +1,4 @@
-#include "nic_sim/time/windows.hpp"
+#include "nic_sim/time/quanta.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -18,9 +18,9 @@ enum class Start { not_yet, now, never };
 
 }  // namespace
 
-void Windows::at(Picos when, std::function<void()> action) {
+void Quanta::at(Picos when, std::function<void()> action) {
   const Picos time = std::max(when, now());
-  if (in_window_) {
+  if (in_quantum_) {
     if (processes_.size() > 1) fail("an appointment from a simulated thread: needs a cluster of one partition");
     Engine& engine = processes_.front()->engine;
     engine.set_horizon(std::min(engine.horizon(), time.count()));
@@ -28,18 +28,18 @@ void Windows::at(Picos when, std::function<void()> action) {
   appointments_.emplace(time, std::move(action));
 }
 
-Picos Windows::now() const {
+Picos Quanta::now() const {
   Picos latest{0};
   for (const LogicalProcess* process : processes_) latest = std::max(latest, process->engine.now());
   return latest;
 }
 
-void Windows::collect(std::size_t process) {
-  crossings_.deliver(process, processes_[process]->engine);
+void Quanta::collect(std::size_t process) {
+  mailbox_.deliver(process, processes_[process]->engine);
   collect_(process);
 }
 
-void Windows::run_window(std::size_t process) {
+void Quanta::run_quantum(std::size_t process) {
   LogicalProcess& own = *processes_[process];
   try {
     while (own.engine.step()) {
@@ -49,24 +49,24 @@ void Windows::run_window(std::size_t process) {
   }
 }
 
-std::int64_t Windows::next_time() {
+std::int64_t Quanta::next_time() {
   std::int64_t next = Engine::kNever;
   for (LogicalProcess* process : processes_) next = std::min(next, process->engine.next_time());
   return next;
 }
 
-bool Windows::all_ended() const {
+bool Quanta::all_ended() const {
   return std::ranges::all_of(processes_, [](const LogicalProcess* p) { return p->unfinished_threads == 0; });
 }
 
-void Windows::keep_appointment() {
+void Quanta::keep_appointment() {
   const auto appointment = appointments_.extract(appointments_.begin());
   for (LogicalProcess* process : processes_) process->engine.advance_to(appointment.key());
   appointment.mapped()();
   for (std::size_t i = 0; i < processes_.size(); ++i) collect(i);
 }
 
-bool Windows::open_next() {
+bool Quanta::begin_next() {
   for (const LogicalProcess* process : processes_) {
     if (process->error) std::rethrow_exception(process->error);
   }
@@ -82,28 +82,28 @@ bool Windows::open_next() {
   return true;
 }
 
-void Windows::open_window() {
-  in_window_ = false;
+void Quanta::begin_quantum() {
+  in_quantum_ = false;
   try {
-    in_window_ = open_next();
+    in_quantum_ = begin_next();
   } catch (...) {
     error_ = std::current_exception();
   }
 }
 
-// The windows of every so many-th process.
-void Windows::run_share(std::size_t thread, Meeting& meeting) {
+// The quanta of every so many-th process.
+void Quanta::run_share(std::size_t thread, Barrier& barrier) {
   for (;;) {
     for (std::size_t i = thread; i < processes_.size(); i += threads_) collect(i);
-    meeting.arrive_and_wait([this] { open_window(); });
-    if (!in_window_) return;
-    for (std::size_t i = thread; i < processes_.size(); i += threads_) run_window(i);
-    meeting.arrive_and_wait([] {});
+    barrier.arrive_and_wait([this] { begin_quantum(); });
+    if (!in_quantum_) return;
+    for (std::size_t i = thread; i < processes_.size(); i += threads_) run_quantum(i);
+    barrier.arrive_and_wait([] {});
   }
 }
 
-void Windows::run() {
-  Meeting meeting(static_cast<std::uint32_t>(threads_));
+void Quanta::run() {
+  Barrier barrier(static_cast<std::uint32_t>(threads_));
   std::atomic<Start> start = Start::not_yet;
   const auto begin = [&start](Start how) {
     start = how;
@@ -115,7 +115,7 @@ void Windows::run() {
       for (std::size_t i = 1; i < threads_; ++i) {
         others.emplace_back([&, i] {
           start.wait(Start::not_yet);
-          if (start == Start::now) run_share(i, meeting);
+          if (start == Start::now) run_share(i, barrier);
         });
       }
     } catch (const std::system_error& error) {
@@ -123,7 +123,7 @@ void Windows::run() {
       fail("thread {} of {} that simulate cannot be started: {}", others.size() + 2, threads_, error.what());
     }
     begin(Start::now);
-    run_share(0, meeting);
+    run_share(0, barrier);
   }
   for (LogicalProcess* process : processes_) process->error = nullptr;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
