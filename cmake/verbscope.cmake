@@ -59,6 +59,16 @@ function(verbscope_binary name)
   add_dependencies(programs ${name})
 endfunction()
 
+# verbscope_benchmark(NAME SOURCES a.cpp ... [TEST microbench/a_test.cpp] LINK other ...): a benchmark, which is all that
+# `verbscope` and the tests need to be told of it: one of the programs, whose name the harness is compiled with, and its
+# test, a file of tests/ that runs programs, as test_NAME_sim. Tests that run programs of any kind depend on all benchmarks.
+function(verbscope_benchmark name)
+  cmake_parse_arguments(ARG "" "TEST" "SOURCES;LINK" ${ARGN})
+  verbscope_binary(${name} SOURCES ${ARG_SOURCES} LINK ${ARG_LINK})
+  set_property(GLOBAL APPEND PROPERTY VERBSCOPE_BENCHMARKS ${name})
+  set_property(GLOBAL PROPERTY VERBSCOPE_TEST_OF_${name} ${ARG_TEST})
+endfunction()
+
 # The code of the tests themselves needs no optimisation, and takes minutes longer to build with it.
 set(VERBSCOPE_TEST_OPTIONS "" CACHE STRING "Further compiler options for the sources of tests")
 

@@ -24,7 +24,7 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
   if (!launcher) fail_usage("--launcher: local needs no deployment");
   const std::vector<Host> hosts = each_once(read_hosts(options.hosts));
   std::vector<std::string> names = options.benchmarks;
-  if (names.empty()) names.assign(kBenchmarks.begin(), kBenchmarks.end());
+  if (names.empty()) names = benchmark_names();
   for (const std::string& name : names) benchmark_binary(program_folder(), name);  // known
   names.push_back("verbscope");
   const std::vector<Program> programs = options.clean ? std::vector<Program>() : hash_programs(program_folder(), names);

@@ -51,7 +51,7 @@ void guarded(const std::string& name, std::FILE* out, Show show) {
 // An entry that is broken (a benchmark that is not built, a sweep that does not parse) has its reason on its line.
 int list_all(const std::filesystem::path& folder, std::FILE* out) {
   fmt::print(out, "benchmarks, with the options that a sweep may set [default]\n");
-  for (const std::string name : kBenchmarks) guarded(name, out, [&] { list_benchmark(folder, name, out); });
+  for (const std::string& name : benchmark_names()) guarded(name, out, [&] { list_benchmark(folder, name, out); });
   fmt::print(out, "\nsimulated clusters\n");
   for (const std::string& name : list_configs("clusters")) guarded(name, out, [&] { list_cluster(name, out); });
   fmt::print(out, "\nsweeps\n");

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "common/error.hpp"
 #include "harness/process/child.hpp"
@@ -15,9 +17,15 @@ constexpr std::size_t kMaxDescription = 1 << 20;
 
 }  // namespace
 
+std::vector<std::string> benchmark_names() {
+  std::istringstream names(VERBSCOPE_BENCHMARKS);
+  return {std::istream_iterator<std::string>(names), {}};
+}
+
 std::filesystem::path benchmark_binary(const std::filesystem::path& folder, const std::string& benchmark) {
-  if (std::ranges::find(kBenchmarks, benchmark) == kBenchmarks.end()) {
-    fail("no benchmark is called \"{}\"; there are {}", benchmark, fmt::join(kBenchmarks, ", "));
+  const std::vector<std::string> names = benchmark_names();
+  if (std::ranges::find(names, benchmark) == names.end()) {
+    fail("no benchmark is called \"{}\"; there are {}", benchmark, fmt::join(names, ", "));
   }
   return folder / benchmark;
 }

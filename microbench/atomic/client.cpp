@@ -31,7 +31,7 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
  public:
   AtomicClient(const ThreadSetup& setup, const AtomicOptions& options)
       : outstanding_(options.outstanding(setup.operation)),
-        buffer_(Bytes(setup.lanes.size() * outstanding_ * kAtomicBytes), setup.huge_pages),
+        buffer_(Bytes(setup.lanes.size() * outstanding_ * kAtomicOperand.value), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         segments_(setup.lanes.size() * outstanding_),
         requests_(segments_.size()),
@@ -44,7 +44,7 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
     state_.channel = setup.channel;
     state_.lanes = lanes_;
     state_.queues = queues_;
-    state_.choice = CounterChoice(options.counters, options.random, seed, first.index * options.counters / first.count);
+    state_.choice = Choice(options.counters, options.random, seed, first.index * options.counters / first.count);
     state_.stride = options.stride;
     state_.seen = seen_;
     state_.goal = setup.goal;
@@ -56,7 +56,7 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
   }
 
   bool active() const override { return true; }
-  // What the server's counters must add up to: each operation, or each swap that succeeded, adds one.
+  // The server's counters must add up to this: each operation, or each swap that succeeded, adds one.
   std::uint64_t sent_to(std::uint32_t) const override { return seen_.empty() ? operations() : state_.swapped; }
   std::string memory() const override { return buffer_.describe(); }
 
@@ -74,7 +74,7 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
     const std::size_t begin = index * outstanding_;
     const RemoteRegion& region = lane.peers.front().region;
     for (std::size_t j = 0; j < outstanding_; ++j) {
-      segments_[begin + j] = {reinterpret_cast<std::uint64_t>(results + j), kAtomicBytes, mr_.lkey()};
+      segments_[begin + j] = {reinterpret_cast<std::uint64_t>(results + j), kAtomicOperand.value, mr_.lkey()};
       requests_[begin + j] =
           atomic_request(static_cast<std::uint32_t>(index), options.verb, &segments_[begin + j], region.rkey);
     }
@@ -100,14 +100,15 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
 class SlotProber final : public WorkloadOn<SlotProber> {
  public:
   SlotProber(const ThreadSetup& setup, const AtomicOptions& options)
-      : buffer_(Bytes(2 * kAtomicBytes), setup.huge_pages),
+      : buffer_(Bytes(2 * kAtomicOperand.value), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         survey_(kSurveyedBits, setup.operation.seed) {
     if (setup.lanes.size() != 2) fail("--probe_slots needs two QPs in one thread, it got {}", setup.lanes.size());
     probe_.cq = setup.cq;
     for (std::uint32_t i = 0; i < 2; ++i) {
       const RemoteRegion& region = setup.lanes[i].peers.front().region;
-      segments_[i] = {reinterpret_cast<std::uint64_t>(buffer_.data()) + i * kAtomicBytes, kAtomicBytes, mr_.lkey()};
+      segments_[i] = {reinterpret_cast<std::uint64_t>(buffer_.data()) + i * kAtomicOperand.value, kAtomicOperand.value,
+                      mr_.lkey()};
       probe_.lanes[i] = lane_queue(setup.lanes[i], options.outstanding(setup.operation));
       probe_.atomics[i] = atomic_request(i, options.verb, &segments_[i], region.rkey);
       probe_.reads[i] = probe_.atomics[i];
@@ -166,7 +167,7 @@ class CounterHolder final : public WorkloadOn<CounterHolder> {
 }  // namespace
 
 std::uint64_t AtomicOptions::region_bytes() const {
-  return probe_slots ? std::uint64_t{2} << kSurveyedBits : (counters - 1) * stride + kAtomicBytes;
+  return probe_slots ? std::uint64_t{2} << kSurveyedBits : (counters - 1) * stride + kAtomicOperand.value;
 }
 
 std::uint32_t AtomicOptions::outstanding(const Operation& op) const {

@@ -4,21 +4,21 @@
 #include <memory>
 
 #include "microbench/bench/benchmark.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
-
-inline constexpr std::uint32_t kAtomicBytes = 8;  // what an atomic works on
 
 struct AtomicOptions {
   Verb verb = Verb::fetch_add;
   std::uint64_t counters = 1;
   bool random = true;
-  std::uint64_t stride = 8;             // bytes from a counter to the next
-  std::uint32_t most_outstanding = 16;  // operations of a QP
+  std::uint64_t stride = kAtomicOperand.value;  // bytes from a counter to the next
+  std::uint32_t most_outstanding = 16;          // operations of a QP
   bool probe_slots = false;
 
-  // Of the server: the counters, or room to align the surveyed addresses.
+  // Bytes of the server's region: the counters, or room to align the surveyed addresses.
   std::uint64_t region_bytes() const;
+  // Operations outstanding on a QP, as its send queue allows.
   std::uint32_t outstanding(const Operation& op) const;
 };
 
@@ -29,7 +29,7 @@ std::unique_ptr<Workload> make_slot_prober(const ThreadSetup& setup, const Atomi
 // Thread 0 adds the counters up after the run: its `received` is what all operations have added to them.
 std::unique_ptr<Workload> make_counter_holder(const ThreadSetup& setup, const AtomicOptions& options);
 
-// What the threads of a node found: operations and successful swaps, or the findings of the survey.
+// The results of the threads of a node: operations and successful swaps, or the findings of the survey.
 Json atomic_results(const std::vector<const Workload*>& threads);
 
 }  // namespace verbscope

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kReferences = 3;  // measurements of each reference
 constexpr std::uint32_t kSamePairs = 8;
-constexpr std::uint32_t kRepeats = 3;  // of a mask, each from another base
+constexpr std::uint32_t kRepeats = 3;  // measurements of a mask, each from another base
 constexpr std::uint32_t kCheckedPairs = 128;
 constexpr double kModesApart = 2;    // rate of two slots over that of one
 constexpr double kFastEnough = 1.8;  // READs over atomics on one slot: below, two slots could not show

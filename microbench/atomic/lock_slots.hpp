@@ -16,7 +16,7 @@ namespace verbscope {
 
 inline constexpr std::uint32_t kLowestSlotBit = 3;  // atomics are 8-byte aligned: lower address bits are always 0
 
-// What to measure: a rate of operations per second, summed over the queues that take part.
+// One measurement of the survey: a rate of operations per second, summed over the queues that take part.
 struct SlotQuestion {
   enum class Kind : std::uint8_t {
     reads,  // READs of 8 bytes on both queues: what the path can do without locks
@@ -34,7 +34,7 @@ class RunningMean {
   void add(double value);
   std::uint64_t count() const { return count_; }
   double mean() const { return mean_; }
-  double deviation() const;  // of a sample; 0 of fewer than two
+  double deviation() const;  // the standard deviation of the sample; 0 of fewer than two numbers
 
  private:
   std::uint64_t count_ = 0;
@@ -53,7 +53,7 @@ class MaskSpace {
  private:
   std::uint64_t reduce(std::uint64_t mask) const;
 
-  std::array<std::uint64_t, 64> basis_{};  // by its highest bit
+  std::array<std::uint64_t, 64> basis_{};  // each vector stands at its highest bit
   std::uint32_t dimension_ = 0;
 };
 
@@ -100,8 +100,8 @@ class SlotSurvey {
   std::uint32_t region_bits_;
   std::mt19937_64 random_;
   Stage stage_ = Stage::reads;
-  std::uint32_t repeat_ = 0;                        // of the question in this stage
-  std::uint32_t bit_ = kLowestSlotBit, other_ = 0;  // of single_bits; of two_bits indices into bits_
+  std::uint32_t repeat_ = 0;                        // how often the question of this stage has been answered
+  std::uint32_t bit_ = kLowestSlotBit, other_ = 0;  // single_bits: the bit; two_bits: indices into bits_
   std::uint64_t mask_ = 0;
   RunningMean mask_rate_;
   double threshold_ = 0;  // between the modes, per second
@@ -112,9 +112,9 @@ class SlotSurvey {
   std::uint32_t pairs_ = 0, agreed_ = 0;
 };
 
-// For the record; keys carry units.
+// The findings for the record; keys carry units.
 Json slots_json(const SlotFindings& findings);
-// What slots_json made, for the person: a few lines.
+// A few lines for the console, of what slots_json made.
 std::string slots_text(const Json& findings);
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// The data path of atomic_rate: a window of atomics on each QP, on counters chosen at each post.
+// The data path of atomic_rate: atomics outstanding on each QP, on counters chosen at each post.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -7,36 +7,16 @@
 #include <cstdint>
 #include <span>
 
-#include "common/mix.hpp"
+#include "microbench/loop/choice.hpp"
 #include "microbench/loop/lane_queue.hpp"
 
 namespace verbscope {
 
-// The order in which counters are visited.
-class CounterChoice {
- public:
-  // `random`: uniformly, from `seed` (SplitMix64); otherwise one after the other, from `first` on.
-  CounterChoice(std::uint64_t counters, bool random, std::uint64_t seed, std::uint64_t first)
-      : counters_(counters), state_(random ? seed : first), random_(random) {}
-
-  std::uint64_t next() {
-    if (!random_) return state_++ % counters_;
-    const std::uint64_t number = mix(state_);
-    state_ += kMixStep;
-    return (number >> 32) * counters_ >> 32;
-  }
-
- private:
-  std::uint64_t counters_;  // below 2^32
-  std::uint64_t state_;
-  bool random_;
-};
-
-// A QP's window: requests complete in order, so the oldest is at retired % requests.size().
+// The atomics outstanding on a QP: they complete in order, so the oldest is at retired % requests.size().
 struct AtomicQueue {
   std::span<ibv_send_wr> requests;
-  std::span<std::uint64_t> results;  // what each returned
-  std::span<std::uint64_t> counter;  // which it worked on
+  std::span<std::uint64_t> results;  // what each request returned
+  std::span<std::uint64_t> counter;  // the counter that each request worked on
   std::uint64_t base = 0;            // address of the peer's first counter
   std::uint64_t retired = 0;
 };
@@ -46,7 +26,7 @@ struct AtomicState {
   ibv_comp_channel* channel = nullptr;
   std::span<LaneQueue> lanes;
   std::span<AtomicQueue> queues;
-  CounterChoice choice{1, false, 0, 0};
+  Choice choice{1, false, 0, 0};
   std::uint64_t stride = 8;
   // Compare-and-swap: the value that each counter had when last seen. A swap adds one to what it expects.
   std::span<std::uint64_t> seen;
@@ -76,7 +56,7 @@ inline bool post_atomics(AtomicState& s, std::uint32_t index, RunEnd& end) {
 inline void retire_atomic(AtomicState& s, std::uint32_t index) {
   AtomicQueue& q = s.queues[index];
   const std::size_t slot = q.retired++ % q.requests.size();
-  ++s.lanes[index].room;
+  retire_signaled(s.lanes[index]);
   if (s.seen.empty()) return;
   const std::uint64_t before = q.results[slot];
   const bool swapped = before == q.requests[slot].wr.atomic.compare_add;
@@ -84,16 +64,7 @@ inline void retire_atomic(AtomicState& s, std::uint32_t index) {
   s.seen[q.counter[slot]] = before + (swapped ? 1 : 0);
 }
 
-// Takes up to `batch` completions. Returns how many, or -1 with `end` set.
-inline int retire_atomics(AtomicState& s, int batch, RunEnd& end) {
-  const auto queue_of = [](const ibv_wc& wc) { return static_cast<std::uint32_t>(wc.wr_id); };
-  return take_completions(s.cq, batch, end, queue_of, [&](const ibv_wc& wc) {
-    retire_atomic(s, queue_of(wc));
-    return true;
-  });
-}
-
-// Keeps every window full until the stop or the goal, then waits for what is under way.
+// Keeps as many atomics outstanding as may be until the stop or the goal, then waits for what is under way.
 template <Node N>
 void atomic_loop(N& node, AtomicState& s, const RunControl& control, ThreadTally& tally) {
   MeasuredWindow window(tally, s.goal);
@@ -106,11 +77,11 @@ void atomic_loop(N& node, AtomicState& s, const RunControl& control, ThreadTally
     for (std::uint32_t i = 0; running && i < s.lanes.size(); ++i) {
       if (!post_atomics(s, i, tally.end)) return;
     }
-    const int count =
-        retire_atomics(s, static_cast<int>(std::min<std::uint64_t>(window.left(ops), kCompletionBatch)), tally.end);
+    const int count = take_completions<kCompletionBatch>(
+        s.cq, window.left(ops), tally.end, [&s](const ibv_wc& wc) { retire_atomic(s, sent_queue(wc.wr_id)); });
     if (count < 0) return;
     if (count == 0) {
-      if (!idle_unless_quit(node, wait, control, tally.end)) return;
+      if (!wait.idle_unless_quit(node, control)) return;
       continue;
     }
     ops += static_cast<std::uint64_t>(count);

@@ -11,19 +11,19 @@
 
 namespace verbscope {
 
-inline constexpr std::uint64_t kProbeOps = 512;  // that a measurement counts
+inline constexpr std::uint64_t kProbeOps = 512;  // operations that a measurement counts
 
 struct SlotProbe {
   ibv_cq* cq = nullptr;
-  std::array<LaneQueue, 2> lanes;      // depth: the window
+  std::array<LaneQueue, 2> lanes;      // depth: operations outstanding
   std::array<ibv_send_wr, 2> atomics;  // prebuilt but for the address; each is posted again and again
   std::array<ibv_send_wr, 2> reads;
   std::uint64_t base = 0;  // peer's address of the survey's offset 0
   std::uint64_t done = 0;  // operations of all measurements
 };
 
-// The rate in operations per second; negative with tally.end set when it could not be measured. The windows are full
-// before the counting begins and until it ends.
+// The rate in operations per second; negative with tally.end set when it could not be measured. As many operations
+// as may be are outstanding before the counting begins and until it ends.
 template <Node N>
 double measure_slots(N& node, SlotProbe& s, const SlotQuestion& question, const RunControl& control,
                      ThreadTally& tally) {
@@ -47,11 +47,7 @@ double measure_slots(N& node, SlotProbe& s, const SlotQuestion& question, const 
     const int count = reap(s.cq, s.lanes, tally.end, kNoRecv);
     if (count < 0) return -1;
     if (count == 0) {
-      if (control.quit.load(std::memory_order_relaxed)) {
-        tally.end = {.kind = EndKind::gave_up};
-        return -1;
-      }
-      wait.idle(node);
+      if (!wait.idle_unless_quit(node, control)) return -1;
       continue;
     }
     completed += static_cast<std::uint64_t>(count);
@@ -68,15 +64,12 @@ double measure_slots(N& node, SlotProbe& s, const SlotQuestion& question, const 
   return static_cast<double>(counted) / to_seconds(end - begin);
 }
 
-// Asks and answers until the survey is complete. The window of the run is that of the survey, whenever the conductor
-// turns the phase.
+// Asks and answers until the survey is complete. The measured window of the run is that of the survey, whenever the
+// conductor turns the phase.
 template <Node N>
 void probe_loop(N& node, SlotProbe& s, SlotSurvey& survey, const RunControl& control, ThreadTally& tally) {
   while (control.phase.load(std::memory_order_relaxed) == Phase::warmup) {
-    if (control.quit.load(std::memory_order_relaxed)) {
-      tally.end = {.kind = EndKind::gave_up};
-      return;
-    }
+    if (must_give_up(control, tally.end)) return;
     node.relax();
   }
   MeasuredWindow window(tally, MeasuredWindow::kNoGoal);

@@ -1,4 +1,4 @@
-// What the conductor and the benchmark threads of one process share while a point runs: the phase, the order to give
+// The conductor and the benchmark threads of one process share this while a point runs: the phase, the order to give
 // up, and one tally a thread. Data path: no allocation, no call that is not inline.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace verbscope {
 
-// Written by the conductor, read by every thread.
+// The conductor writes it, and every thread reads it.
 struct RunControl {
   alignas(64) PhaseWord phase{Phase::warmup};
   // Set when nothing more will come: a thread that finds no completion then returns. Threads may wait on it: notify
@@ -28,7 +28,7 @@ enum class EndKind : std::uint8_t { finished, gave_up, post_failed, poll_failed,
 struct RunEnd {
   EndKind kind = EndKind::finished;
   int code = 0;                    // errno of post_failed; ibv_wc_status of completion_failed
-  std::uint32_t vendor_error = 0;  // that the adapter gave with completion_failed
+  std::uint32_t vendor_error = 0;  // the adapter's own code of completion_failed
   std::uint32_t queue = 0;         // index of the thread's queue that it happened on
 };
 

@@ -1,4 +1,4 @@
-// The data path of a client of echo_rate, which keeps a window of requests on each QP.
+// The data path of a client of echo_rate, which keeps requests outstanding on each QP.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -8,12 +8,11 @@
 #include <span>
 
 #include "microbench/echo/messages.hpp"
-#include "microbench/loop/recv_loop.hpp"
 
 namespace verbscope {
 
 struct EchoClientLane {
-  std::span<ibv_send_wr> requests;  // one a slot of the window
+  std::span<ibv_send_wr> requests;  // as many as may be outstanding, one a slot
   EchoSlots out;                    // what they send
   EchoSlots in;                     // responses by WRITE
   EchoRecvs recvs;                  // responses by SEND
@@ -32,12 +31,12 @@ struct EchoClientState {
   std::uint32_t size = 0;
   bool by_memory = true;  // responses by WRITE
   bool validate = false;  // every byte, not the tag alone
-  Picos give_up{0};       // after so long without a response; 0: nothing can be lost
+  Picos give_up{0};       // a lane's requests are lost after so long without a response; 0: nothing can be lost
   std::uint64_t wrong = 0;
   std::uint64_t goal = MeasuredWindow::kNoGoal;
 };
 
-// Fills the windows. False: a post failed.
+// Asks until as many requests are outstanding as may be. False: a post failed.
 inline bool ask(EchoClientState& s, RunEnd& end) {
   for (std::uint32_t i = 0; i < s.lanes.size(); ++i) {
     EchoClientLane& lane = s.lanes[i];
@@ -64,7 +63,8 @@ inline void take_response(EchoClientState& s, EchoClientLane& lane, const std::b
   lane.settled = s.give_up > Picos(0) && number_of(tag) <= lane.sent ? number_of(tag) : lane.settled + 1;
 }
 
-// Responses that have been written by now, `count_one` after each; `over_gaps`: also behind some that are not there.
+// Takes the responses that have been written by now, and calls `count_one` after each; `over_gaps`: also those behind
+// some that are not there. Returns whether there were any.
 template <class Count>
 inline bool collect_written(EchoClientState& s, bool over_gaps, Count&& count_one) {
   bool moved = false;
@@ -109,8 +109,8 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
     if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) running = false;
   };
   const auto on_recv = [&](const ibv_wc& wc) {
-    EchoClientLane& lane = s.lanes[wc.wr_id >> 32];
-    take_response(s, lane, lane.recvs.slots.end_of(wc.wr_id & 0xffffffff));
+    EchoClientLane& lane = s.lanes[recv_queue(wc.wr_id)];
+    take_response(s, lane, lane.recvs.slots.end_of(recv_place(wc.wr_id)));
     count_one();
     return post_recv(lane.recvs, wc.wr_id, tally.end);
   };
@@ -136,10 +136,7 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
       moved = moved || count > 0;
     }
     if (moved) continue;
-    if (control.quit.load(std::memory_order_relaxed)) {
-      tally.end = {.kind = EndKind::gave_up};
-      return;
-    }
+    if (must_give_up(control, tally.end)) return;
     if (lossy && give_up_lost(s, node.now())) continue;
     if (lossy && s.channel == nullptr) {
       node.relax_until(node.now() + s.give_up);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t kDefaultEcho = 32;  // bytes
 constexpr std::uint32_t kTag = 8;           // bytes: what tells a response from another
-// When a request without a response is given up: long after an echo, and on RC, whose requests are sent again from
-// where they lie, long after a retransmission.
+// The time after which a request without a response is given up: long after an echo, and on RC, whose requests are sent
+// again from where they lie, long after a retransmission.
 constexpr Picos kGiveUp = std::chrono::milliseconds(100);
 constexpr Picos kSimGiveUp = std::chrono::milliseconds(1);
 

@@ -184,7 +184,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
                                 : lane_queue(lane.qp, lane.builder, op));
   }
 
-  std::uint64_t places_;  // of a lane, for requests
+  std::uint64_t places_;  // each lane has so many for requests
   EchoSends messages_;
   std::optional<EchoRecvPlaces> recvs_;
   std::vector<std::vector<ibv_send_wr>> addresses_;  // UD: by lane, then client

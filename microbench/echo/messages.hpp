@@ -3,10 +3,10 @@
 //
 // The last eight bytes of a message are its tag: who asked, and the number of the request on its QP, which counts from
 // 1. A message that is written ends where its slot ends, so that the tag is one aligned word; slot (number - 1) %
-// window held a lower number before, so no stale tag is taken for a new one.
+// outstanding held a lower number before, so no stale tag is taken for a new one.
 //
 // Where messages can be lost, those of one QP come in order all the same: a request is lost when a later one has come,
-// or been answered, or when nothing has come for a while. It then gives its place in the window back.
+// or been answered, or when nothing has come for a while. It is then outstanding no more.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -37,14 +37,14 @@ struct EchoSlots {
   std::byte* end_of(std::uint64_t index) const { return begin + (index + 1) * stride; }
 };
 
-// The number of the next message that has been written into `slots`, one for each of `window`, behind number `last`; 0:
-// none. It looks `ahead` slots: over one where those before it may be lost.
+// The number of the next message that has been written into `slots`, one for each of those outstanding, behind number
+// `last`; 0: none. It looks `ahead` slots: over one where those before it may be lost.
 inline std::uint64_t next_written(const EchoSlots& slots, std::uint64_t outstanding, std::uint64_t last,
                                   std::uint64_t ahead) {
   for (std::uint64_t i = 0; i < ahead; ++i) {
     const auto number = number_of(load_word<std::uint64_t>(slots.end_of((last + i) % outstanding) - kTagBytes));
     if (number <= last) continue;
-    // Those before it may have come since they were looked at.
+    // Messages before it may have come since they were looked at.
     const std::uint64_t earlier = next_written(slots, outstanding, last, i);
     return earlier != 0 ? earlier : number;
   }
@@ -58,12 +58,9 @@ struct EchoRecvs {
   EchoSlots slots;
 };
 
+// Posts the RECV that has this wr_id. False, with `end` set: the post failed.
 inline bool post_recv(const EchoRecvs& recvs, std::uint64_t wr_id, RunEnd& end) {
-  ibv_recv_wr* bad;
-  const int error = ibv_post_recv(recvs.qp, &recvs.requests[wr_id & 0xffffffff], &bad);
-  if (error != 0) [[unlikely]]
-    end = {.kind = EndKind::post_failed, .code = error, .queue = static_cast<std::uint32_t>(wr_id >> 32)};
-  return error == 0;
+  return post_succeeded(post_recv_list(recvs.qp, &recvs.requests[recv_place(wr_id)]), recv_queue(wr_id), end);
 }
 
 }  // namespace verbscope

@@ -4,16 +4,15 @@
 
 #include "common/error.hpp"
 #include "microbench/loop/payload.hpp"
-#include "microbench/loop/recv_loop.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kSpareRecvs = 32;  // of each QP: twice what an adapter is taken to fetch at once
+constexpr std::uint64_t kSpareRecvs = 32;  // RECVs of each QP: twice what an adapter is taken to fetch at once
 
-// Of a RECV's place: the message may have a GRH before it, and ends where the place ends.
+// Bytes of a RECV's place: the message may have a GRH before it, and ends where the place ends.
 std::uint64_t recv_stride(std::uint32_t payload) {
   return round_up(kUdGrhRoom.value + payload, kSlotAlignment);
 }

@@ -1,4 +1,4 @@
-// Where the messages of echo_rate lie, and the requests that send and receive them, prebuilt.
+// The places of echo_rate's messages, and the prebuilt requests that send and receive them.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -14,20 +14,20 @@
 
 namespace verbscope {
 
-// From one place of a message that is written to the next, in bytes. It ends where the place ends.
+// Bytes from one place of a message that is written to the next. A message ends where its place ends.
 std::uint64_t echo_stride(std::uint32_t payload);
 
 // RECVs that a QP has when `under_way` messages may come at once: some to spare, so that the adapter can fetch whole
 // groups. Throws Error when the receive queue is too short for those messages.
 std::uint32_t echo_recvs(const Operation& op, std::uint64_t under_way);
 
-// RECVs of a thread's lanes and the memory that they fill.
+// The RECVs of a thread's lanes and the memory that they fill.
 class EchoRecvPlaces {
  public:
-  // `under_way`: messages that may come at once on a lane. `datagram`: with a GRH before each.
+  // `under_way`: messages that may come at once on a lane. `datagram`: each has a GRH before it.
   EchoRecvPlaces(const ThreadSetup& setup, std::uint64_t under_way, bool datagram);
 
-  // Posts those of lane `index` to `qp`.
+  // Posts the RECVs of lane `index` to `qp`.
   EchoRecvs post(ibv_qp* qp, std::uint32_t index);
 
   std::uint32_t lkey() const { return mr_.lkey(); }
@@ -45,7 +45,7 @@ class EchoSends {
  public:
   EchoSends(const ThreadSetup& setup, std::size_t count);
 
-  // Messages [begin, begin + count) lie in `from`; `peer` gets them.
+  // Builds the messages [begin, begin + count), which lie in `from` and go to `peer`. `written`: by WRITE.
   std::span<ibv_send_wr> build(std::size_t begin, std::size_t count, std::uint32_t queue, const EchoSlots& from,
                                std::uint32_t lkey, const LanePeer& peer, bool written);
 

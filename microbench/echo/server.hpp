@@ -9,7 +9,6 @@
 
 #include "common/ring.hpp"
 #include "microbench/echo/messages.hpp"
-#include "microbench/loop/recv_loop.hpp"
 
 namespace verbscope {
 
@@ -28,15 +27,15 @@ struct EchoServerState {
   ibv_comp_channel* channel = nullptr;
   std::span<LaneQueue> queues;
   std::span<EchoServerLane> lanes;
-  bool by_memory = true;        // requests by WRITE
-  bool lossy = false;           // which can be lost
-  Ring<std::uint64_t> waiting;  // RECVs (wr_id) that have a request to answer
+  bool by_memory = true;             // requests by WRITE
+  bool lossy = false;                // messages can be lost
+  Ring<std::uint64_t> waiting;       // RECVs (wr_id) that have a request to answer
   std::uint64_t waiting_head = 0, waiting_tail = 0;
-  std::uint64_t wrong = 0;  // requests of nobody
+  std::uint64_t wrong = 0;  // requests that name no client
 };
 
-// Answers the requests that have been written by now; `over_gaps`: also behind some that are not there. False: a post
-// failed.
+// Answers the requests that have been written by now; `over_gaps`: also those behind some that are not there. False: a
+// post failed.
 inline bool serve_written(EchoServerState& s, bool over_gaps, bool& moved, RunEnd& end) {
   for (std::uint32_t i = 0; i < s.lanes.size(); ++i) {
     EchoServerLane& lane = s.lanes[i];
@@ -58,16 +57,16 @@ inline bool serve_written(EchoServerState& s, bool over_gaps, bool& moved, RunEn
 inline bool serve_received(EchoServerState& s, RunEnd& end) {
   while (s.waiting_head != s.waiting_tail) {
     const std::uint64_t wr_id = s.waiting[s.waiting_head];
-    const auto index = static_cast<std::uint32_t>(wr_id >> 32);
+    const std::uint32_t index = recv_queue(wr_id);
     EchoServerLane& lane = s.lanes[index];
     if (s.queues[index].room == 0) return true;
     ++s.waiting_head;
-    ibv_send_wr& response = lane.responses[wr_id & 0xffffffff];
+    ibv_send_wr& response = lane.responses[recv_place(wr_id)];
     ++lane.served;
     if (!post_recv(lane.recvs, wr_id, end)) return false;
     if (!lane.addresses.empty()) {
       std::uint64_t tag;
-      std::memcpy(&tag, lane.recvs.slots.end_of(wr_id & 0xffffffff) - kTagBytes, kTagBytes);
+      std::memcpy(&tag, lane.recvs.slots.end_of(recv_place(wr_id)) - kTagBytes, kTagBytes);
       if (client_of(tag) >= lane.addresses.size()) {
         ++s.wrong;
         continue;
@@ -111,11 +110,7 @@ void echo_server_loop(N& node, EchoServerState& s, const RunControl& control, Th
       tally.done_ops.store(served, std::memory_order_relaxed);
       continue;
     }
-    if (control.quit.load(std::memory_order_relaxed)) {
-      tally.end = {.kind = EndKind::gave_up};
-      return;
-    }
-    wait.idle(node);
+    if (!wait.idle_unless_quit(node, control)) return;
   }
 }
 

@@ -4,18 +4,18 @@
 
 #include "common/error.hpp"
 #include "microbench/loop/payload.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kHead = 64;             // before a received SEND: room for the GRH, then a cache line begins
-constexpr std::uint32_t kSmallest = 8;          // bytes of an atomic
-constexpr std::uint32_t kRecvs = 64;            // posted at most
-constexpr std::uint32_t kAnswersSignaled = 64;  // one in so many: signalling is not what is measured there
+constexpr std::uint64_t kHead = 64;             // bytes before a received SEND: the GRH, then a cache line begins
+constexpr std::uint32_t kRecvs = 64;            // RECVs that an end has posted at most
+constexpr std::uint32_t kAnswersSignaled = 64;  // one answer in so many is signaled: signalling is not what is measured
 
 std::uint64_t box_bytes(std::uint32_t payload) {
-  return round_up(kHead + std::max(payload, kSmallest), kSlotAlignment);
+  return round_up(kHead + std::max<std::uint64_t>(payload, kAtomicOperand.value), kSlotAlignment);
 }
 
 ibv_wr_opcode opcode_of(LatencyVerb verb, bool header_only) {
@@ -136,7 +136,8 @@ void LatencyEnd::build_point(const ThreadSetup& setup, LatencyPoint& point) {
     wr.send_flags = IBV_SEND_INLINE;
   }
   if (is_atomic(verb_)) {
-    wr.wr.atomic = {remote_box + box - kSmallest, verb_ == LatencyVerb::fetch_add ? 1u : 0u, 1, peer.region.rkey};
+    wr.wr.atomic = {remote_box + box - kAtomicOperand.value, verb_ == LatencyVerb::fetch_add ? 1u : 0u, 1,
+                    peer.region.rkey};
   } else if (verb_ == LatencyVerb::send) {
     if (op.transport == Transport::ud) wr.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
   } else {
@@ -152,8 +153,7 @@ void LatencyEnd::post_recvs(const ThreadSetup& setup) {
   state_.recv.sg_list = &recv_segment_;
   state_.recv.num_sge = recv_segment_.length > 0 ? 1 : 0;
   for (std::uint32_t i = 0; i < latency_recvs(op); ++i) {
-    ibv_recv_wr* bad;
-    check_errno("post a RECV", ibv_post_recv(state_.queue.qp, &state_.recv, &bad));
+    check_errno("post a RECV", post_recv_list(state_.queue.qp, &state_.recv));
   }
 }
 
@@ -181,7 +181,7 @@ Json latency_json(const std::vector<const LatencyEnd*>& ends, LatencyVerb verb) 
 }
 
 std::string latency_text(const Json& result) {
-  if (!result.contains("latency")) return "";  // of the side that answers
+  if (!result.contains("latency")) return "";  // the result of the side that answers
   std::string text = fmt::format(
       "  {} round trip in us\n  {:>8} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
       result.value("trip", ""), "bytes", "samples", "min", "mean", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "max");

@@ -11,21 +11,24 @@
 
 namespace verbscope {
 
-// What happens in a trip. Echo: a WRITE that is answered by a WRITE, both inlined and mostly unsignaled.
+// A trip is one such operation and its answer. An echo is a WRITE that is answered by a WRITE, both inlined and mostly
+// unsignaled.
 enum class LatencyVerb : std::uint8_t { read, write, write_inline, send, fetch_add, compare_swap, echo };
 
+// The verb that the initiator posts.
 Verb posted_verb(LatencyVerb verb);
 bool is_atomic(LatencyVerb verb);
-// The peer only answers; otherwise its memory does.
+// Whether the peer's CPU answers; otherwise its memory does.
 bool is_ping_pong(LatencyVerb verb);
-// As perftest reports them: half the round trip of WRITE and SEND, all of it for READ, atomics and echo.
+// Whether the latency is half the round trip, as perftest reports WRITE and SEND; for READ, atomics and echo it is all
+// of it.
 bool reports_half(LatencyVerb verb);
 
 // Bytes of the region that a QP of either side needs for messages of up to `payload` bytes.
 std::uint64_t latency_slice_bytes(std::uint32_t payload);
 // RECVs that each end of a ping-pong by SEND has posted.
 std::uint32_t latency_recvs(const Operation& op);
-// Puts what goes out, or is read, into every slice of a region.
+// Fills every slice of a region with the message that goes out, or is read.
 void fill_latency_region(const Operation& op, std::span<std::byte> region);
 
 class LatencyEnd final : public WorkloadOn<LatencyEnd> {
@@ -66,7 +69,7 @@ class LatencyEnd final : public WorkloadOn<LatencyEnd> {
 // Results of the threads of one node, merged: "trip" ("half" or "full"), "latency" with an object for each size, and
 // with one size its keys again at the top. A histogram is a list of [nanoseconds, samples].
 Json latency_json(const std::vector<const LatencyEnd*>& ends, LatencyVerb verb);
-// The same for the person: a table.
+// The table of a result that latency_json made, for the console.
 std::string latency_text(const Json& result);
 
 }  // namespace verbscope

@@ -52,8 +52,8 @@ struct LatencyState {
   ibv_recv_wr recv{};
   std::byte* recv_payload = nullptr;
   std::uint64_t arrived = 0;  // messages received
-  ibv_wc last{};              // that of the last
-  std::uint32_t grh = 0;      // bytes that a message is longer by
+  ibv_wc last{};              // completion of the last
+  std::uint32_t grh = 0;      // bytes of the GRH, which the length of a message counts too
   // Validation: what the longest message holds ends here; null: none.
   const std::byte* pattern_end = nullptr;
   std::uint64_t checked = 0, wrong = 0;
@@ -104,7 +104,7 @@ struct MemoryTrip {
     return look_until(node, s.cq, s.queues(), control, end,
                       [&s, mark = mark_of_trip(trip)] { return load_word<std::uint8_t>(s.inbox_end - 1) == mark; });
   }
-  // Posts that of `trip`. What was signaled before has completed by now; a full queue waits for it.
+  // Posts the message of `trip`. Requests that were signaled before have completed by now; a full queue waits for them.
   template <Node N>
   static bool post(N& node, LatencyState& s, IdleWait& wait, const RunControl& control, RunEnd& end,
                    LatencyPoint& point, std::uint64_t trip) {
@@ -149,10 +149,7 @@ struct MessageTrip {
   }
 
   static bool repost(LatencyState& s, RunEnd& end) {
-    ibv_recv_wr* bad;
-    const int error = ibv_post_recv(s.queue.qp, &s.recv, &bad);
-    if (error != 0) end = {.kind = EndKind::post_failed, .code = error};
-    return error == 0;
+    return post_succeeded(post_recv_list(s.queue.qp, &s.recv), 0, end);
   }
 
   // Length, immediate and bytes are those of the message that goes the other way.
@@ -220,7 +217,7 @@ void send_responder(N& node, LatencyState& s, const RunControl& control, ThreadT
   for (std::uint64_t trip = 0;; ++trip) {
     LatencyPoint& point = s.points[point_of_trip(trip, s.points.size())];
     if (!MessageTrip::wait_for_message(node, s, wait, control, tally.end, trip)) return;
-    // Before the answer: the message that it calls forth comes to the same place.
+    // It is checked before the answer, because the message that the answer calls forth comes to the same place.
     if (s.pattern_end != nullptr) MessageTrip::check(s, point);
     if (!post_one(s.queue, point.request, 0, tally.end)) return;
     tally.done_ops.store(trip + 1, std::memory_order_relaxed);

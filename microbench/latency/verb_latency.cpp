@@ -1,6 +1,5 @@
 // Latency of one verb, or of an echo, with one operation at a time: the server starts each trip.
 #include <algorithm>
-#include <bit>
 
 #include "common/environment.hpp"
 #include "microbench/bench/idle.hpp"
@@ -8,6 +7,7 @@
 #include "microbench/loop/payload.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
 
@@ -15,10 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kAtomicBytes = 8;
 constexpr std::uint32_t kSweepTo = 65536;      // bytes
 constexpr std::uint32_t kInlineSweepTo = 128;  // bytes
-constexpr Picos kSimDuration = 20ms;           // of each size: some ten thousand trips
+constexpr Picos kSimDuration = 20ms;           // a size: some ten thousand trips
 
 class VerbLatency final : public Benchmark {
  public:
@@ -50,8 +49,9 @@ class VerbLatency final : public Benchmark {
     }
     if (is_atomic(verb_)) {
       if (o.fabric == "null") fail_usage("--verb: the null device has no memory to count in");
-      if (all_ || o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size: an atomic has 8 bytes");
-      o.size = kAtomicBytes;
+      if (all_ || o.size.value_or(kAtomicOperand.value) != kAtomicOperand.value)
+        fail_usage("--size: an atomic has 8 bytes");
+      o.size = kAtomicOperand.value;
     }
     if (all_ && !o.header_only) o.size = o.size.value_or(inlined ? kInlineSweepTo : kSweepTo);
     const std::uint32_t largest = o.header_only ? 0 : o.size.value_or(kDefaultSize);
@@ -61,7 +61,7 @@ class VerbLatency final : public Benchmark {
       fail_usage("--cq_mod {}: the completion is what is timed, so each is signaled", *o.cq_mod);
     }
     if (!o.cq_mod && verb_ != LatencyVerb::echo) o.cq_mod = 1;
-    // One that answers serves one QP; a thread that would get none is not started.
+    // A thread that answers serves one QP, and a thread that would get none is not started.
     if (is_ping_pong(verb_)) o.client_threads = o.client_threads.value_or(o.threads);
     sizes_.clear();
     for (std::uint32_t size = 2; all_ && size < largest; size *= 2) sizes_.push_back(size);

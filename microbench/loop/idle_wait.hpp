@@ -1,4 +1,5 @@
-// What a data-path loop does when a poll found nothing: spin, or with events arm the queue, poll once more, and sleep.
+// A data-path loop whose poll found nothing does one of these: it gives up when nothing more will come; otherwise it
+// spins, or with events arms the queue, polls once more, and sleeps.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -10,6 +11,15 @@
 #include "microbench/bench/control.hpp"
 
 namespace verbscope {
+
+// Whether the conductor has said that nothing more will come, although the thread still waits for something. `end` then
+// says that it gave up.
+inline bool must_give_up(const RunControl& control, RunEnd& end) {
+  if (!control.quit.load(std::memory_order_relaxed)) [[likely]]
+    return false;
+  end = {.kind = EndKind::gave_up};
+  return true;
+}
 
 class IdleWait {
  public:
@@ -28,6 +38,15 @@ class IdleWait {
       return;
     }
     if (node.await_event(channel_, kLongestSleep) != nullptr) armed_ = false;
+  }
+
+  // Idles like idle(), for a thread that still waits for something. False: it must give up, and the tally says so.
+  template <Node N>
+  bool idle_unless_quit(N& node, const RunControl& control) {
+    if (must_give_up(control, tally_.end)) [[unlikely]]
+      return false;
+    idle(node);
+    return true;
   }
 
  private:

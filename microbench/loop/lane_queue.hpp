@@ -1,17 +1,17 @@
 // A send queue that takes single requests, signals every so many, and knows what is still to complete; and the reaping
-// of a completion queue that several of them and their RECVs share. Data path of the latency and exchange benchmarks.
+// of a completion queue that several of them and their RECVs share. Data path of all benchmarks but the rates of SEND,
+// RECV, WRITE and READ.
 #pragma once
 
 #include <infiniband/verbs.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "microbench/bench/control.hpp"
+#include "microbench/loop/completions.hpp"
 #include "microbench/loop/idle_wait.hpp"
 #include "microbench/loop/post.hpp"
 
@@ -29,14 +29,8 @@ struct LaneQueue {
   std::uint64_t posted = 0;
 };
 
-// wr_id of a request sent on queue `index`; those of RECVs lack the bit.
-inline constexpr std::uint64_t kSendId = std::uint64_t{1} << 63;
-constexpr std::uint64_t send_id(std::uint32_t index) {
-  return kSendId | index;
-}
-
-// Posts `wr` (its wr_id is send_id of the queue), which must have room. Returns 0 or an errno value.
-inline int post_one(LaneQueue& q, ibv_send_wr& wr) {
+// Posts `wr` (its wr_id is send_id of the queue), which must have room. False, with `end` set: the post failed.
+inline bool post_one(LaneQueue& q, ibv_send_wr& wr, std::uint32_t index, RunEnd& end) {
   if (++q.unsignaled == q.signal_every) {
     wr.send_flags |= IBV_SEND_SIGNALED;
     q.unsignaled = 0;
@@ -46,76 +40,35 @@ inline int post_one(LaneQueue& q, ibv_send_wr& wr) {
   }
   --q.room;
   ++q.posted;
-  return q.builder != nullptr ? post_list(q.builder, &wr) : post_list(q.qp, &wr);
+  return post_list(q.qp, q.builder, &wr, index, end);
 }
 
-// The same with an account of the failure in `end`.
-inline bool post_one(LaneQueue& q, ibv_send_wr& wr, std::uint32_t index, RunEnd& end) {
-  const int error = post_one(q, wr);
-  if (error != 0) [[unlikely]]
-    end = {.kind = EndKind::post_failed, .code = error, .queue = index};
-  return error == 0;
+// A signaled request has completed, and with it those that were posted before it.
+inline void retire_signaled(LaneQueue& q) {
+  q.room += q.signal_every;
+  --q.due;
 }
 
-inline constexpr int kCompletionBatch = 16;
-
-// Takes the completions that are there, `batch` at most, without waiting, and hands them to `on_completion(wc)`, which
-// returns false to give up, after having set `end`. Returns how many there were, or -1 with `end` set; a failed one is
-// that of the thread's queue `queue_of(wc)`.
-template <class QueueOf, class OnCompletion>
-inline int take_completions(ibv_cq* cq, int batch, RunEnd& end, QueueOf&& queue_of, OnCompletion&& on_completion) {
-  std::array<ibv_wc, kCompletionBatch> wcs;
-  const int count = ibv_poll_cq(cq, std::min(batch, kCompletionBatch), wcs.data());
-  if (count < 0) [[unlikely]] {
-    end = {.kind = EndKind::poll_failed, .code = -count};
-    return -1;
-  }
-  for (int i = 0; i < count; ++i) {
-    const ibv_wc& wc = wcs[static_cast<std::size_t>(i)];
-    if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-      end = {EndKind::completion_failed, wc.status, wc.vendor_err, queue_of(wc)};
-      return -1;
-    }
-    if (!on_completion(wc)) return -1;
-  }
-  return count;
-}
-
-// Takes completions like take_completions: retires requests, hands RECVs to `on_recv(wc)`.
+// Takes the completions that are there: retires requests, hands RECVs to `on_recv(wc)`, which may return false to give
+// up. Returns how many there were, or -1 with `end` set.
 template <class OnRecv>
 inline int reap(ibv_cq* cq, std::span<LaneQueue> queues, RunEnd& end, OnRecv&& on_recv) {
-  const auto sent = [](const ibv_wc& wc) { return (wc.wr_id & kSendId) != 0; };
-  return take_completions(
-      cq, kCompletionBatch, end,
-      [&](const ibv_wc& wc) { return static_cast<std::uint32_t>(sent(wc) ? wc.wr_id : wc.wr_id >> 32); },
-      [&](const ibv_wc& wc) {
-        if (!sent(wc)) return on_recv(wc);
-        LaneQueue& q = queues[static_cast<std::uint32_t>(wc.wr_id)];
-        q.room += q.signal_every;
-        --q.due;
-        return true;
-      });
+  return take_completions<kCompletionBatch>(cq, kCompletionBatch, end, [&](const ibv_wc& wc) {
+    if (!is_send_id(wc.wr_id)) return on_recv(wc);
+    retire_signaled(queues[sent_queue(wc.wr_id)]);
+    return true;
+  });
 }
 
-// After a poll that found nothing: waits for a moment. False, with `end` set: nothing more will come.
-template <Node N>
-inline bool idle_unless_quit(N& node, IdleWait& wait, const RunControl& control, RunEnd& end) {
-  if (control.quit.load(std::memory_order_relaxed)) [[unlikely]] {
-    end = {.kind = EndKind::gave_up};
-    return false;
-  }
-  wait.idle(node);
-  return true;
-}
-
-// Reaps until `done()`. False: a failure, or the order to quit came first; `end` says which.
+// Reaps until `done()`. False: a failure, or the order to quit came first; the thread's tally, whose `end` this is,
+// says which.
 template <Node N, class OnRecv, class Done>
 inline bool reap_until(N& node, ibv_cq* cq, std::span<LaneQueue> queues, IdleWait& wait, const RunControl& control,
                        RunEnd& end, OnRecv&& on_recv, Done&& done) {
   while (!done()) {
     const int count = reap(cq, queues, end, on_recv);
     if (count < 0) return false;
-    if (count == 0 && !idle_unless_quit(node, wait, control, end)) return false;
+    if (count == 0 && !wait.idle_unless_quit(node, control)) return false;
   }
   return true;
 }
@@ -142,13 +95,9 @@ inline bool look_until(N& node, ibv_cq* cq, std::span<LaneQueue> queues, const R
   for (std::uint32_t looks = 1;; ++looks) {
     node.look();
     if (arrived()) return true;
-    const bool quit = control.quit.load(std::memory_order_relaxed);
+    const bool quit = must_give_up(control, end);
     if (quit || looks % kLooksPerReap == 0) [[unlikely]] {
-      if (reap(cq, queues, end, kNoRecv) < 0) return false;
-      if (quit) {
-        end = {.kind = EndKind::gave_up};
-        return false;
-      }
+      if (reap(cq, queues, end, kNoRecv) < 0 || quit) return false;  // a failure says more than the order to quit
     }
     node.relax();
   }

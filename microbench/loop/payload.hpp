@@ -1,5 +1,5 @@
-// What the messages carry, and the check of what arrives. A message's bytes are a function of the seed, its slot and
-// the offset; the slot is in the first byte, or in the immediate of a header-only message.
+// The bytes that messages carry, and the check of those that arrive. A message's bytes are a function of the seed, its
+// slot and the offset; the slot is in the first byte, or in the immediate of a header-only message.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -19,11 +19,12 @@ inline constexpr std::uint32_t kSlotAlignment = 128;          // a payload start
 inline constexpr std::uint32_t kImmediateMagic = 0x56534300;  // "VSC", the slot in the low byte
 inline constexpr std::uint64_t kPayloadPool = std::uint64_t{1} << 20;  // bytes that the slots of a thread may take
 
-// From one payload slot to the next; how many slots there are.
+// Bytes from one payload slot to the next.
 std::uint64_t payload_stride(std::uint32_t payload);
+// How many slots the payloads of a thread have.
 std::uint32_t payload_slots(std::uint32_t payload);
 
-// A message that ends where its slot ends begins so far behind a multiple of kSlotAlignment.
+// Bytes from a multiple of kSlotAlignment to the beginning of a message that ends where its slot ends.
 constexpr std::uint64_t offset_before_end(std::uint32_t payload) {
   return (kSlotAlignment - payload % kSlotAlignment) % kSlotAlignment;
 }
@@ -42,11 +43,12 @@ class PayloadChecker {
   // Whether the completion and the payload it stands for (behind the GRH on UD) are what a sender sends. Overwrites the
   // payload, so that a message that writes nothing is not taken for the one before it.
   bool good(const ibv_wc& wc, std::byte* payload);
-  // The same of bytes alone: what a READ brought. They may be any slot's message.
+  // Like good(), for the bytes that a READ brought, which have no completion of their own. They may be any slot's
+  // message.
   bool bytes_good(std::byte* payload);
 
-  // What lies in a place that any number of WRITEs may have gone to, a whole multiple of a cache line, zeroed before.
   enum class Lines { untouched, good, wrong };
+  // Judges a place that any number of WRITEs may have gone to, a whole multiple of a cache line, zeroed before.
   Lines lines(std::span<const std::byte> place) const;
 
  private:

@@ -1,18 +1,23 @@
-// Two ways to post a prebuilt list of work requests.
+// Posting a prebuilt list of work requests: by ibv_post_send, or with the ibv_wr_* builder where the thread has one.
+// Data path.
 #pragma once
 
 #include <infiniband/verbs.h>
 
 #include <cerrno>
+#include <cstdint>
+
+#include "microbench/bench/control.hpp"
 
 namespace verbscope {
 
+// Posts by ibv_post_send. Returns 0 or an errno value.
 inline int post_list(ibv_qp* qp, ibv_send_wr* first) {
   ibv_send_wr* bad;
   return ibv_post_send(qp, first, &bad);
 }
 
-// The same with the ibv_wr_* builder: all or none of the list is posted. Returns 0 or an errno value.
+// Posts with the ibv_wr_* builder: all or none of the list is posted. Returns 0 or an errno value.
 inline int post_list(ibv_qp_ex* qp, const ibv_send_wr* first) {
   ibv_wr_start(qp);
   for (const ibv_send_wr* wr = first; wr != nullptr; wr = wr->next) {
@@ -55,6 +60,25 @@ inline int post_list(ibv_qp_ex* qp, const ibv_send_wr* first) {
     }
   }
   return ibv_wr_complete(qp);
+}
+
+// Posts a list of RECVs. Returns 0 or an errno value.
+inline int post_recv_list(ibv_qp* qp, ibv_recv_wr* first) {
+  ibv_recv_wr* bad;
+  return ibv_post_recv(qp, first, &bad);
+}
+
+// Whether a post succeeded, which returned `error`. If not, `end` says that it failed on the thread's queue `queue`.
+inline bool post_succeeded(int error, std::uint32_t queue, RunEnd& end) {
+  if (error == 0) [[likely]]
+    return true;
+  end = {.kind = EndKind::post_failed, .code = error, .queue = queue};
+  return false;
+}
+
+// Posts with `builder`, or where there is none by ibv_post_send. False, with `end` set: the post failed.
+inline bool post_list(ibv_qp* qp, ibv_qp_ex* builder, ibv_send_wr* first, std::uint32_t queue, RunEnd& end) {
+  return post_succeeded(builder != nullptr ? post_list(builder, first) : post_list(qp, first), queue, end);
 }
 
 }  // namespace verbscope

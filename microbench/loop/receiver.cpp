@@ -1,7 +1,6 @@
 #include "microbench/loop/receiver.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "machine/memory.hpp"
 #include "microbench/loop/payload.hpp"
@@ -106,7 +105,7 @@ class Receiver final : public WorkloadOn<Receiver> {
   std::vector<ibv_sge> segments_;
   std::vector<RecvLane> queues_;
   RecvState state_;
-  std::size_t index_ = 0;  // of the loop
+  std::size_t index_ = 0;  // which of the loops step() runs
 };
 
 }  // namespace

@@ -19,19 +19,20 @@ constexpr std::uint32_t recv_list(const Operation& operation) {
 
 // How receive buffers lie: a payload begins on a cache line, on UD with its GRH right before it.
 struct RecvLayout {
-  std::uint64_t payload_offset = 0;  // of the payload in its place
-  std::uint32_t headroom = 0;        // bytes of the GRH before it
-  std::uint64_t stride = 0;
+  std::uint64_t payload_offset = 0;  // bytes from the beginning of a place to its payload
+  std::uint32_t headroom = 0;        // bytes of the GRH before the payload
+  std::uint64_t stride = 0;          // bytes from a place to the next
   std::uint32_t places = 0;
 };
 RecvLayout recv_layout(const Operation& operation, std::uint32_t ring);
 
 QueueNeeds receiver_needs(const Operation& operation);
 
-// Registers the buffers and posts every RECV. Throws Error.
+// Makes the workload: registers the buffers and posts every RECV. Throws Error.
 std::unique_ptr<Workload> make_receiver(const ThreadSetup& setup);
 
-// Its closed-form model. Throws Error when its lists do not keep whole groups of RECVs at hand.
+// The closed-form model of a receiver that posts RECVs in lists. Throws Error when its lists do not keep whole groups
+// of RECVs at hand.
 Prediction predict_listed_receiver(const ClusterWire& cluster, const Operation& operation, int ports);
 
 }  // namespace verbscope

@@ -3,15 +3,15 @@
 
 #include <infiniband/verbs.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
 
 #include "microbench/bench/control.hpp"
+#include "microbench/loop/completions.hpp"
 #include "microbench/loop/idle_wait.hpp"
 #include "microbench/loop/payload.hpp"
+#include "microbench/loop/post.hpp"
 
 namespace verbscope {
 
@@ -27,7 +27,7 @@ struct RecvLane {
   std::uint32_t list = 1;
   std::uint32_t consumed = 0;  // completed since the last post
   std::byte* payloads = nullptr;
-  std::uint64_t stride = 0;  // from one payload to the next
+  std::uint64_t stride = 0;  // bytes from a payload to the next
   std::uint64_t received = 0;
   ibv_recv_wr* chain = nullptr;  // shared: completed since the last post
 };
@@ -42,55 +42,37 @@ struct RecvState {
   ibv_comp_channel* channel = nullptr;           // sleep there when nothing comes
 };
 
-// wr_id of a RECV: which queue, and which payload place of it.
-constexpr std::uint64_t recv_id(std::uint32_t queue, std::uint32_t place) {
-  return std::uint64_t{queue} << 32 | place;
-}
-
-inline constexpr int kRecvPollBatch = 32;
-
+// Posts the next list of `q`. Returns 0 or an errno value.
 inline int post_next_recvs(RecvLane& q) {
-  ibv_recv_wr* bad;
-  const int error = ibv_post_recv(q.qp, q.ring + q.next, &bad);
+  const int error = post_recv_list(q.qp, q.ring + q.next);
   q.next += q.list;
   if (q.next == q.length) q.next = 0;
   return error;
 }
 
+// Posts what has completed of a shared receive queue since the last post. Returns 0 or an errno value.
 inline int post_chain(RecvLane& q) {
   ibv_recv_wr* bad;
   return ibv_post_srq_recv(q.srq, std::exchange(q.chain, nullptr), &bad);
 }
 
-// Accounts for `count` completions. False: one is an error, or a post failed; `end` says which.
+// Counts one message, and posts RECVs when a list of them is free. False, with `end` set: the post failed.
 template <bool kValidate, bool kShared>
-inline bool take_messages(RecvState& s, const ibv_wc* wcs, int count, RunEnd& end) {
-  for (const ibv_wc* wc = wcs; wc != wcs + count; ++wc) {
-    const auto index = static_cast<std::uint32_t>(wc->wr_id >> 32);
-    const auto place = static_cast<std::uint32_t>(wc->wr_id);
-    if (wc->status != IBV_WC_SUCCESS) [[unlikely]] {
-      end = {EndKind::completion_failed, wc->status, wc->vendor_err, index};
-      return false;
-    }
-    RecvLane& q = s.queues[index];
-    if constexpr (kValidate) {
-      if (!s.checker->good(*wc, q.payloads + place * q.stride)) ++s.wrong;
-    }
-    ++q.received;
-    if constexpr (kShared) {
-      q.ring[place].next = q.chain;
-      q.chain = &q.ring[place];
-    }
-    if (++q.consumed == q.list) {
-      q.consumed = 0;
-      const int error = kShared ? post_chain(q) : post_next_recvs(q);
-      if (error != 0) [[unlikely]] {
-        end = {.kind = EndKind::post_failed, .code = error, .queue = index};
-        return false;
-      }
-    }
+inline bool take_message(RecvState& s, const ibv_wc& wc, RunEnd& end) {
+  const std::uint32_t index = recv_queue(wc.wr_id);
+  const std::uint32_t place = recv_place(wc.wr_id);
+  RecvLane& q = s.queues[index];
+  if constexpr (kValidate) {
+    if (!s.checker->good(wc, q.payloads + place * q.stride)) ++s.wrong;
   }
-  return true;
+  ++q.received;
+  if constexpr (kShared) {
+    q.ring[place].next = q.chain;
+    q.chain = &q.ring[place];
+  }
+  if (++q.consumed != q.list) return true;
+  q.consumed = 0;
+  return post_succeeded(kShared ? post_chain(q) : post_next_recvs(q), index, end);
 }
 
 // Receives until the conductor says that nothing more will come. How it ended is in tally.end.
@@ -98,25 +80,19 @@ template <bool kValidate, bool kShared, Node N>
 void recv_loop(N& node, RecvState& s, const RunControl& control, ThreadTally& tally) {
   MeasuredWindow window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
-  std::array<ibv_wc, kRecvPollBatch> wcs;
   std::uint64_t received = 0;
   for (;;) {
-    const auto batch = static_cast<int>(std::min<std::uint64_t>(window.left(received), kRecvPollBatch));
-    const int count = ibv_poll_cq(s.cq, batch, wcs.data());
+    const int count = take_completions<kRateBatch>(s.cq, window.left(received), tally.end, [&](const ibv_wc& wc) {
+      return take_message<kValidate, kShared>(s, wc, tally.end);
+    });
     if (count <= 0) [[unlikely]] {
-      if (count < 0) {
-        tally.end = {.kind = EndKind::poll_failed, .code = -count};
-        return;
-      }
-      if (control.quit.load(std::memory_order_relaxed)) return;
+      if (count < 0 || control.quit.load(std::memory_order_relaxed)) return;
       if (s.close_when_idle && control.phase.load(std::memory_order_relaxed) == Phase::stop) {
         window.see(node, Phase::stop, received);
       }
       wait.idle(node);
       continue;
     }
-    if (!take_messages<kValidate, kShared>(s, wcs.data(), count, tally.end)) [[unlikely]]
-      return;
     received += static_cast<std::uint64_t>(count);
     tally.done_ops.store(received, std::memory_order_relaxed);
     window.see(node, control.phase.load(std::memory_order_relaxed), received);

@@ -5,8 +5,6 @@
 
 #include <infiniband/verbs.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "common/ring.hpp"
 #include "microbench/bench/control.hpp"
 #include "microbench/bench/region.hpp"
+#include "microbench/loop/completions.hpp"
 #include "microbench/loop/idle_wait.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/post.hpp"
@@ -30,7 +29,7 @@ struct SendLane {
   std::uint32_t depth = 0;
   std::uint64_t laps = 0;  // times around the ring
   ibv_qp_ex* builder = nullptr;
-  RemoteWalk* walk = nullptr;  // of WRITE and READ
+  RemoteWalk* walk = nullptr;  // over the places of WRITEs and READs
   std::uint32_t checked = 0;   // ring position of the next READ to validate
 
   std::uint64_t posted() const { return laps * length + next; }
@@ -48,8 +47,8 @@ struct SendState {
   ibv_comp_channel* channel = nullptr;           // sleep there when nothing completes
   std::uint64_t random_turn = 0;  // not 0: queues are taken at random instead of in turn; the generator's state
   PayloadChecker* checker = nullptr;
-  std::uint64_t checked = 0;  // READs
-  std::uint64_t wrong = 0;    // those that the checker refused
+  std::uint64_t checked = 0;  // READs that were validated
+  std::uint64_t wrong = 0;    // READs that the checker refused
 };
 
 struct SendTraits {
@@ -57,22 +56,15 @@ struct SendTraits {
   bool each_signaled = false;
   bool one_queue = false;
   bool builder = false;    // ibv_wr_* instead of ibv_post_send
-  bool validated = false;  // READs, by the bytes that they bring
+  bool validated = false;  // READs are checked by the bytes that they bring
 };
 
-inline constexpr int kSendPollBatch = 32;
-
-// Posts the next list of `q`, which has room for it. Returns 0 or an errno value.
+// Posts the next list of `q`, which has room for it. False, with `end` set: the post failed.
 template <SendTraits traits>
-inline int post_next_list(SendLane& q, std::uint32_t list) {
-  int error;
-  if constexpr (traits.builder) {
-    error = post_list(q.builder, q.ring + q.next);
-  } else {
-    error = post_list(q.qp, q.ring + q.next);
-  }
-  if (error != 0) [[unlikely]]
-    return error;
+inline bool post_next_list(SendState& s, SendLane& q, std::uint32_t list, RunEnd& end) {
+  const int error = traits.builder ? post_list(q.builder, q.ring + q.next) : post_list(q.qp, q.ring + q.next);
+  if (!post_succeeded(error, static_cast<std::uint32_t>(&q - s.queues.data()), end)) [[unlikely]]
+    return false;
   q.room -= list;
   q.next += list;
   if (q.next == q.length) {
@@ -80,7 +72,7 @@ inline int post_next_list(SendLane& q, std::uint32_t list) {
     ++q.laps;
     if (q.walk != nullptr) q.walk->point(q.ring, q.length);
   }
-  return 0;
+  return true;
 }
 
 // Brings a queue at random to the front of those that are ready (xorshift64, Marsaglia 2003).
@@ -100,19 +92,15 @@ inline bool post_while_room(SendState& s, RunEnd& end) {
   if constexpr (traits.one_queue) {
     SendLane& q = s.queues.front();
     while (q.room >= list) {
-      if (const int error = post_next_list<traits>(q, list); error != 0) [[unlikely]] {
-        end = {.kind = EndKind::post_failed, .code = error};
+      if (!post_next_list<traits>(s, q, list, end)) [[unlikely]]
         return false;
-      }
     }
   } else {
     while (s.ready_head != s.ready_tail) {
       if (s.random_turn != 0) pick_at_random(s);
       SendLane& q = *s.ready[s.ready_head++];
-      if (const int error = post_next_list<traits>(q, list); error != 0) [[unlikely]] {
-        end = {.kind = EndKind::post_failed, .code = error, .queue = static_cast<std::uint32_t>(&q - &s.queues[0])};
+      if (!post_next_list<traits>(s, q, list, end)) [[unlikely]]
         return false;
-      }
       if (q.room >= list) s.ready[s.ready_tail++] = &q;
     }
   }
@@ -129,65 +117,48 @@ inline void check_reads(SendState& s, SendLane& q, std::uint32_t count) {
   s.checked += count;
 }
 
-// Accounts for `count` completions: each retires signal_every requests of its queue. False: one of them is an error.
+// Takes up to `most` completions; each retires signal_every requests of its queue. Returns how many there were, or -1
+// with `end` set.
 template <SendTraits traits>
-inline bool retire(SendState& s, const ibv_wc* wcs, int count, RunEnd& end) {
+inline int retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
   const std::uint32_t list = traits.single_post ? 1 : s.post_list;
   const std::uint32_t step = traits.each_signaled ? 1 : s.signal_every;
-  for (const ibv_wc* wc = wcs; wc != wcs + count; ++wc) {
-    if (wc->status != IBV_WC_SUCCESS) [[unlikely]] {
-      end = {EndKind::completion_failed, wc->status, wc->vendor_err, static_cast<std::uint32_t>(wc->wr_id)};
-      return false;
-    }
-    if constexpr (traits.validated) check_reads(s, s.queues[wc->wr_id], step);
-    if constexpr (traits.one_queue) {
-      s.queues.front().room += step;
-    } else {
-      SendLane& q = s.queues[wc->wr_id];
-      const bool was_ready = q.room >= list;
-      q.room += step;
+  return take_completions<kRateBatch>(s.cq, most, end, [&s, list, step](const ibv_wc& wc) {
+    SendLane& q = traits.one_queue ? s.queues.front() : s.queues[sent_queue(wc.wr_id)];
+    if constexpr (traits.validated) check_reads(s, q, step);
+    const bool was_ready = q.room >= list;
+    q.room += step;
+    if constexpr (!traits.one_queue) {
       if (!was_ready && q.room >= list) s.ready[s.ready_tail++] = &q;
     }
-  }
-  return true;
+  });
 }
 
-// After the window: goes on until the last request of each queue is a signaled one, and reaps everything.
+// Drains the queues after the measured window: posts until the last request of each is a signaled one, and reaps
+// everything.
 template <SendTraits traits, Node N>
 void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
   constexpr SendTraits kPlain{.builder = traits.builder, .validated = traits.validated};
   IdleWait wait(s.cq, s.channel, tally);
-  std::array<ibv_wc, kSendPollBatch> wcs;
   std::uint64_t ops = tally.done_ops.load(std::memory_order_relaxed);
   for (;;) {
     bool open = false;
     for (SendLane& q : s.queues) {
       while (q.next % s.signal_every != 0 && q.room >= s.post_list) {
-        if (const int error = post_next_list<kPlain>(q, s.post_list); error != 0) {
-          tally.end = {
-              .kind = EndKind::post_failed, .code = error, .queue = static_cast<std::uint32_t>(&q - &s.queues[0])};
-          return;
-        }
+        if (!post_next_list<kPlain>(s, q, s.post_list, tally.end)) return;
       }
       open = open || q.next % s.signal_every != 0 || q.room != q.depth;
     }
     if (!open) return;
-    const int count = ibv_poll_cq(s.cq, kSendPollBatch, wcs.data());
+    s.ready_head = s.ready_tail = 0;  // nobody looks there any more
+    const int count = retire_sends<kPlain>(s, kRateBatch, tally.end);
+    if (count < 0) return;
     if (count == 0) {
-      if (control.quit.load(std::memory_order_relaxed)) {
-        tally.end = {.kind = EndKind::gave_up};
-        return;
-      }
-      wait.idle(node);
-    } else if (count < 0) {
-      tally.end = {.kind = EndKind::poll_failed, .code = -count};
-      return;
-    } else {
-      s.ready_head = s.ready_tail = 0;
-      if (!retire<kPlain>(s, wcs.data(), count, tally.end)) return;
-      ops += static_cast<std::uint64_t>(count) * s.signal_every;
-      tally.done_ops.store(ops, std::memory_order_relaxed);
+      if (!wait.idle_unless_quit(node, control)) return;
+      continue;
     }
+    ops += static_cast<std::uint64_t>(count) * s.signal_every;
+    tally.done_ops.store(ops, std::memory_order_relaxed);
   }
 }
 
@@ -197,28 +168,17 @@ void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& ta
   const std::uint64_t step = traits.each_signaled ? 1 : s.signal_every;
   MeasuredWindow window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
-  std::array<ibv_wc, kSendPollBatch> wcs;
   std::uint64_t ops = 0;
   for (;;) {
     if (!post_while_room<traits>(s, tally.end)) [[unlikely]]
       return;
     const std::uint64_t left = window.left(ops);
-    const int batch = left >= kSendPollBatch * step ? kSendPollBatch : static_cast<int>(left / step);
-    const int count = ibv_poll_cq(s.cq, batch, wcs.data());
+    const std::uint64_t most = left >= kRateBatch * step ? kRateBatch : left / step;
+    const int count = retire_sends<traits>(s, most, tally.end);
     if (count <= 0) [[unlikely]] {
-      if (count < 0) {
-        tally.end = {.kind = EndKind::poll_failed, .code = -count};
-        return;
-      }
-      if (control.quit.load(std::memory_order_relaxed)) {
-        tally.end = {.kind = EndKind::gave_up};
-        return;
-      }
-      wait.idle(node);
+      if (count < 0 || !wait.idle_unless_quit(node, control)) return;
       continue;
     }
-    if (!retire<traits>(s, wcs.data(), count, tally.end)) [[unlikely]]
-      return;
     ops += static_cast<std::uint64_t>(count) * step;
     tally.done_ops.store(ops, std::memory_order_relaxed);
     if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) break;

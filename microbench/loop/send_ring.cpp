@@ -1,8 +1,8 @@
 #include "microbench/loop/send_ring.hpp"
 
-#include <algorithm>
 #include <numeric>
 
+#include "microbench/loop/completions.hpp"
 #include "microbench/loop/payload.hpp"
 
 namespace verbscope {
@@ -38,7 +38,7 @@ SendRing::SendRing(const Operation& op, const RingShape& shape, const PayloadAre
   for (std::uint32_t j = 0; j < shape.length; ++j) {
     ibv_send_wr& wr = requests_[j];
     wr = ibv_send_wr{};
-    wr.wr_id = queue;
+    wr.wr_id = send_id(queue);
     wr.next = (j + 1) % shape.post_list == 0 ? nullptr : &requests_[j + 1];
     if ((j + 1) % shape.signal_every == 0) wr.send_flags |= IBV_SEND_SIGNALED;
     if (op.inlined) wr.send_flags |= IBV_SEND_INLINE;

@@ -20,13 +20,14 @@ struct RingShape {
   std::uint32_t signal_every = 1;
 };
 inline constexpr std::uint32_t kLongestRing = 8192;  // work requests
-inline constexpr std::uint32_t kShortestWalk = 32;   // of one whose remote addresses move on with each lap
+inline constexpr std::uint32_t kShortestWalk =
+    32;  // work requests of a ring whose remote addresses move on with each lap
 RingShape ring_shape(const Operation& operation, std::uint32_t partners);
 
 // The opcode that the operation posts.
 ibv_wr_opcode opcode_of(const Operation& operation);
 
-// Where a UD message goes.
+// The QP that a UD message goes to.
 struct Destination {
   ibv_ah* ah = nullptr;
   std::uint32_t qpn = 0;
@@ -44,8 +45,8 @@ struct PayloadArea {
 class SendRing {
  public:
   // Request j goes to destination j % n on UD (none are given otherwise), carries slot j % slots, and is signaled when
-  // j + 1 is a multiple of signal_every. wr_id is `queue`. Requests are chained in lists of post_list. A WRITE or READ
-  // goes to the beginning of `remote`.
+  // j + 1 is a multiple of signal_every. wr_id is send_id(queue). Requests are chained in lists of post_list. A WRITE
+  // or READ goes to the beginning of `remote`.
   SendRing(const Operation& operation, const RingShape& shape, const PayloadArea& area,
            const std::vector<Destination>& destinations, std::uint32_t queue, const RemoteRegion& remote = {});
 
@@ -57,7 +58,7 @@ class SendRing {
   std::vector<ibv_send_wr> requests_;
 };
 
-// Of the first `posted` requests of a ring, those that went to partner `index` of `partners`.
+// How many of the first `posted` requests of a ring went to partner `index` of `partners`.
 std::uint64_t posted_to(std::uint64_t posted, std::uint32_t ring_length, std::uint32_t partners, std::uint32_t index);
 
 }  // namespace verbscope

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
 
 #include "common/error.hpp"
 #include "machine/memory.hpp"
@@ -133,7 +132,7 @@ class Sender final : public WorkloadOn<Sender> {
   static constexpr std::uint64_t kNodeStep = std::uint64_t{1} << 40;
 
   std::vector<Lane> lanes_;
-  bool messages_;  // that a receiver counts
+  bool messages_;  // it posts SENDs, which a receiver counts
   Buffer buffer_;
   Mr mr_;
   PayloadChecker checker_;

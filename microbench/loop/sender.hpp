@@ -10,11 +10,11 @@ namespace verbscope {
 QueueNeeds sender_needs(const Operation& operation);
 
 struct SenderOptions {
-  Addresses addresses = Addresses::sequential;  // of WRITE and READ in the region of the peer
-  bool random_turns = false;                    // its QPs at random instead of in turn
+  Addresses addresses = Addresses::sequential;  // order of the places in the peer's region that WRITEs and READs go to
+  bool random_turns = false;                    // the thread takes its QPs at random instead of in turn
 };
 
-// Builds the rings and registers the payloads: SENDs, WRITEs or READs. Throws Error.
+// Makes the workload: builds the rings of SENDs, WRITEs or READs, and registers the payloads. Throws Error.
 std::unique_ptr<Workload> make_sender(const ThreadSetup& setup, const SenderOptions& options = {});
 
 }  // namespace verbscope

@@ -9,15 +9,15 @@
 
 namespace verbscope {
 
-// Places of a region lie payload_stride apart. At least one.
+// The bytes of a region of `wanted` bytes, or of one place where that is more. Places lie payload_stride apart.
 std::uint64_t target_bytes(const Operation& operation, std::uint64_t wanted);
 
-// What READs find: place k has the message of slot k modulo the number of slots.
+// Fills a region with what READs find: place k has the message of slot k modulo the number of slots.
 void fill_target(const Operation& operation, std::span<std::byte> region);
 
-// Waits for the end. With validation of WRITEs its first thread then looks at every cache line of the region: it must
-// be that line of some slot's message, or zeroes where nobody has written. QPs that write to one place at a time may
-// mix there, a line does not.
+// A workload that waits for the end. With validation of WRITEs its first thread then looks at every cache line of the
+// region: it must be that line of some slot's message, or zeroes where nobody has written. QPs that write to one place
+// at a time may mix there, a line does not.
 std::unique_ptr<Workload> make_target(const ThreadSetup& setup);
 
 }  // namespace verbscope

@@ -1,10 +1,9 @@
-// What the benchmarks of WRITEs and READs share: the options, who posts, the region that is worked on. SENDs go the
+// The base of the benchmarks of WRITEs and READs: the options, who posts, the region that is worked on. SENDs go the
 // same way where a benchmark offers them beside.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "microbench/bench/benchmark.hpp"
@@ -38,7 +37,7 @@ class OneSided : public Benchmark {
   Side driver_ = Side::server;
   bool everybody_ = false;  // both sides post, and the rate is the driver's
   bool random_turns_ = false;
-  std::uint32_t outstanding_ = 0;  // 0: --tx_depth
+  std::uint32_t outstanding_ = 0;  // operations on each QP; 0: as many as --tx_depth
 
  private:
   std::uint64_t region_size_ = 64 << 10;  // bytes

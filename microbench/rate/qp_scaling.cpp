@@ -1,5 +1,8 @@
-// Rate against the number of connected QPs: a thread takes its QPs in turn or at random, with a window on each. Beside
-// READs and WRITEs, SENDs over UD, which need no QP a peer. One side posts, or every machine does.
+// Rate against the number of connected QPs: a thread takes its QPs in turn or at random, with some
+// operations outstanding on each. It posts READs or WRITEs, or SENDs over UD, which need no QP a peer. One side posts,
+// or every machine does.
+#include <optional>
+
 #include "common/error.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/rate/one_sided.hpp"

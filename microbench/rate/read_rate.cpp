@@ -1,4 +1,4 @@
-// READs, outbound or inbound.
+// The rate of READs, outbound or inbound.
 #include "microbench/rate/one_sided.hpp"
 #include "microbench/run/runner.hpp"
 

@@ -1,5 +1,5 @@
-// How many outstanding WQEs an adapter keeps: each thread has a window of signaled READs or WRITEs outstanding on each
-// of its QPs, and the server's PCIe reads per operation beyond the model's tell how many WQEs had to be read again.
+// How many outstanding WQEs an adapter keeps: each thread has so many signaled READs or WRITEs outstanding on each of
+// its QPs, and the server's PCIe reads per operation beyond the model's tell how many WQEs had to be read again.
 #include <algorithm>
 
 #include "common/pcie_events.hpp"

@@ -1,4 +1,4 @@
-// WRITEs, outbound or inbound.
+// The rate of WRITEs, outbound or inbound.
 #include "microbench/rate/one_sided.hpp"
 #include "microbench/run/runner.hpp"
 

@@ -29,7 +29,7 @@ struct VisibilityLayout {
   }
 };
 
-// What both ends have: their queues, and a message each way.
+// The base of both ends: their queues, and a message each way.
 class VisibilityEnd {
  protected:
   explicit VisibilityEnd(const ThreadSetup& setup) : layout_(setup) {
@@ -59,8 +59,7 @@ class VisibilityEnd {
     recv.request.sg_list = &recv_segment_;
     recv.request.num_sge = 1;
     for (std::uint32_t i = 0; i < setup.operation.rx_depth; ++i) {
-      ibv_recv_wr* bad;
-      check_errno("post a RECV", ibv_post_recv(recv.qp, &recv.request, &bad));
+      check_errno("post a RECV", post_recv_list(recv.qp, &recv.request));
     }
     return recv;
   }
@@ -140,7 +139,7 @@ class Reader final : public WorkloadOn<Reader>, private VisibilityEnd {
   VisibilityReader state_;
 };
 
-// Of a number of nanoseconds, or null.
+// Formats a number of nanoseconds, or null.
 std::string microseconds(const Json& ns) {
   return ns.is_number() ? fmt::format("{:.3f} us", ns.get<double>() / 1e3) : "no sample";
 }
@@ -181,7 +180,7 @@ Json visibility_results(const Workload& thread) {
 }
 
 std::string visibility_text(const Json& result) {
-  if (!result.contains("order")) return "";  // of the side that writes
+  if (!result.contains("order")) return "";  // the result of the side that writes
   const Json& order = result.at("order");
   std::string text =
       fmt::format("  order: {} of {} boundaries seen within a WRITE were out of order, in {} passes\n",

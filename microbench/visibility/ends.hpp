@@ -14,9 +14,9 @@ std::uint64_t visibility_region_bytes(std::uint32_t payload);
 std::unique_ptr<Workload> make_visibility_writer(const ThreadSetup& setup);
 std::unique_ptr<Workload> make_visibility_reader(const ThreadSetup& setup);
 
-// Of a node's thread: latencies of the writer; order and visibility of the reader.
+// The results of a node's thread: latencies of the writer, or order and visibility of the reader.
 Json visibility_results(const Workload& thread);
-// Of the server's result with the client's merged into it, for the person.
+// Lines for the console, from the server's result with the client's merged into it.
 std::string visibility_text(const Json& result);
 
 }  // namespace verbscope

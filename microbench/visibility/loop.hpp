@@ -14,8 +14,9 @@
 
 namespace verbscope {
 
-inline constexpr std::size_t kWriteQueue = 0;    // of a LaneQueue pair: WRITE and READ
-inline constexpr std::size_t kTellQueue = 1;     // SEND
+// The two queues of an end.
+inline constexpr std::size_t kWriteQueue = 0;    // WRITEs and READs
+inline constexpr std::size_t kTellQueue = 1;     // SENDs
 inline constexpr std::size_t kCheckedKinds = 2;  // 0: after the WRITE's completion; 1: after that of a READ behind it
 constexpr std::size_t kind_of_version(std::uint64_t version) {
   return version % kCheckedKinds;
@@ -31,11 +32,7 @@ struct VersionRecv {
   // Takes a completion: notes the version and posts the RECV again.
   bool take(RunEnd& end) {
     newest = load_word<std::uint64_t>(place);
-    ibv_recv_wr* bad;
-    const int error = ibv_post_recv(qp, &request, &bad);
-    if (error != 0) [[unlikely]]
-      end = {.kind = EndKind::post_failed, .code = error};
-    return error == 0;
+    return post_succeeded(post_recv_list(qp, &request), 0, end);
   }
 };
 
@@ -48,7 +45,7 @@ struct VisibilityWriter {
   ibv_send_wr tell{};
   std::byte* told = nullptr;  // the version that `tell` carries
   VersionRecv answers;
-  std::array<Histogram, kCheckedKinds> latency;  // from the post to the completion
+  std::array<Histogram, kCheckedKinds> latency;  // time from the post to the completion
   std::uint64_t goal = MeasuredWindow::kNoGoal;
   std::uint64_t version = 0;  // written
 };
@@ -58,10 +55,7 @@ inline bool post_signaled_list(LaneQueue& q, ibv_send_wr* list, RunEnd& end) {
   --q.room;
   ++q.due;
   ++q.posted;
-  const int error = q.builder != nullptr ? post_list(q.builder, list) : post_list(q.qp, list);
-  if (error != 0) [[unlikely]]
-    end = {.kind = EndKind::post_failed, .code = error};
-  return error == 0;
+  return post_list(q.qp, q.builder, list, 0, end);
 }
 
 template <Node N>
@@ -95,14 +89,14 @@ struct VisibilityReader {
   std::byte* answered = nullptr;  // the version that `answer` carries
   VersionRecv tellings;
 
-  // What was seen.
+  // The counts of what was seen.
   std::uint64_t passes = 0;         // over all words
-  std::uint64_t passes_within = 0;  // that found words of two versions
+  std::uint64_t passes_within = 0;  // passes that found words of two versions
   std::uint64_t in_order = 0;       // neighbours of two versions, the left one newer
   std::uint64_t out_of_order = 0;   // the right one newer
   std::array<std::uint64_t, kCheckedKinds> told{};
   std::array<std::uint64_t, kCheckedKinds> not_visible{};  // a word was older when the server was told
-  std::array<Histogram, kCheckedKinds> late;               // for how long after, of those
+  std::array<Histogram, kCheckedKinds> late;               // how long after that the word was still older
 };
 
 inline std::uint64_t load_version(std::uint64_t& word) {
@@ -159,10 +153,7 @@ void read_versions(N& node, VisibilityReader& s, const RunControl& control, Thre
       tally.done_ops.store(told, std::memory_order_relaxed);
       continue;
     }
-    if (control.quit.load(std::memory_order_relaxed)) {
-      tally.end = {.kind = EndKind::gave_up};
-      return;
-    }
+    if (must_give_up(control, tally.end)) return;
     node.relax();
   }
 }

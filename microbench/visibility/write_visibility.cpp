@@ -1,5 +1,5 @@
-// What the CPU of a machine sees of the WRITEs into its memory: in which order, whether at once when they are complete,
-// and what a READ behind them costs. It reports what it saw, and how often it looked.
+// The CPU of a machine looks at the WRITEs into its memory: in which order it sees them, whether at once when they are
+// complete, and what a READ behind them costs. The result tells what it saw, and how often it looked.
 #include <algorithm>
 
 #include "common/environment.hpp"
@@ -15,7 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kWordBytes = 8;
-constexpr std::uint32_t kMessagesAtOnce = 2;    // RECVs of an end
 constexpr std::uint32_t kDefaultWrite = 16384;  // bytes: several packets
 constexpr Picos kSimDuration = 20ms;
 
@@ -59,7 +58,7 @@ class WriteVisibility final : public Benchmark {
     return {.bytes = visibility_region_bytes(op.payload)};
   }
 
-  // A SEND tells of the WRITE on a QP of its own.
+  // A SEND tells of each WRITE, on a QP of its own.
   std::optional<Transport> companion(const Operation&) const override { return Transport::rc; }
 
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {

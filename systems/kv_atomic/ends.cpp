@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::uint32_t kWordBytes = static_cast<std::uint32_t>(kKvWord);
 
-ibv_send_wr request(ibv_wr_opcode opcode, std::uint64_t index, ibv_sge& segment, std::uint32_t rkey) {
+ibv_send_wr request(ibv_wr_opcode opcode, std::uint64_t wr_id, ibv_sge& segment, std::uint32_t rkey) {
   ibv_send_wr wr{};
-  wr.wr_id = index;
+  wr.wr_id = wr_id;
   wr.opcode = opcode;
   wr.sg_list = &segment;
   wr.num_sge = 1;
@@ -26,18 +26,19 @@ ibv_send_wr request(ibv_wr_opcode opcode, std::uint64_t index, ibv_sge& segment,
 
 }  // namespace
 
-void prepare_kv(KvOperation& op, std::uint64_t index, const KvKeys& keys, const Operation& operation, bool emulate) {
+void prepare_kv(KvOperation& op, std::uint32_t index, const KvKeys& keys, const Operation& operation, bool emulate) {
+  const std::uint64_t id = send_id(op.lane, index);
   op.value_segment = {reinterpret_cast<std::uint64_t>(op.value), operation.payload, keys.lkey};
   op.word_segment = {reinterpret_cast<std::uint64_t>(op.word), kWordBytes, keys.lkey};
-  op.read = request(IBV_WR_RDMA_READ, index, op.value_segment, keys.rkey);
-  op.look = request(IBV_WR_RDMA_READ, index, op.word_segment, keys.rkey);
-  op.lock = request(IBV_WR_ATOMIC_FETCH_AND_ADD, index, op.word_segment, keys.rkey);
+  op.read = request(IBV_WR_RDMA_READ, id, op.value_segment, keys.rkey);
+  op.look = request(IBV_WR_RDMA_READ, id, op.word_segment, keys.rkey);
+  op.lock = request(IBV_WR_ATOMIC_FETCH_AND_ADD, id, op.word_segment, keys.rkey);
   op.lock.wr.atomic.compare_add = kTakeTicket;
-  op.unlock = request(IBV_WR_ATOMIC_FETCH_AND_ADD, index, op.word_segment, keys.rkey);
+  op.unlock = request(IBV_WR_ATOMIC_FETCH_AND_ADD, id, op.word_segment, keys.rkey);
   op.unlock.wr.atomic.compare_add = kServeNext;
-  op.skip = request(IBV_WR_ATOMIC_CMP_AND_SWP, index, op.word_segment, keys.rkey);
+  op.skip = request(IBV_WR_ATOMIC_CMP_AND_SWP, id, op.word_segment, keys.rkey);
   if (emulate) return;
-  op.write = request(IBV_WR_RDMA_WRITE, index, op.value_segment, keys.rkey);
+  op.write = request(IBV_WR_RDMA_WRITE, id, op.value_segment, keys.rkey);
   op.write.send_flags = operation.inlined ? unsigned{IBV_SEND_INLINE} : 0u;  // the unlocking behind it is signaled
   op.write.next = &op.unlock;
 }
@@ -63,7 +64,7 @@ KvClient::KvClient(const ThreadSetup& setup, const KvOptions& options)
     op.value = buffer_.data() + i * value_stride_;
     op.word = reinterpret_cast<std::uint64_t*>(buffer_.data() + operations_.size() * value_stride_) + i;
     const std::uint32_t rkey = setup.lanes[op.lane].peers.front().region.rkey;
-    prepare_kv(op, i, {mr_.lkey(), rkey}, setup.operation, options.emulate);
+    prepare_kv(op, static_cast<std::uint32_t>(i), {mr_.lkey(), rkey}, setup.operation, options.emulate);
   }
   state_.cq = setup.cq;
   state_.channel = setup.channel;

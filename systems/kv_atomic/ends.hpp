@@ -17,22 +17,22 @@ struct KvOptions {
   LockPlacement locks = LockPlacement::hashed;
   std::optional<std::uint32_t> outstanding{};  // operations of a QP
   bool emulate = false;                        // a PUT is its two atomics, without the WRITE
-  std::optional<Picos> lease{};                // after which a ticket that is not given back is skipped
+  std::optional<Picos> lease{};                // the time after which a ticket that is not given back is skipped
   bool huge_pages = false;
 
   KvLayout layout(std::uint32_t value_bytes) const { return {keys, value_bytes, locks}; }
 };
 
-// Version 0 of every value; the locks are free, for they are zero.
+// Fills in version 0 of every value; the locks are free, for they are zero.
 void fill_kv_region(const KvOptions& options, const Operation& op, std::span<std::byte> region);
 
-// Of the client's buffer, and of the server's region.
+// The keys of the client's buffer and of the server's region.
 struct KvKeys {
   std::uint32_t lkey = 0;
   std::uint32_t rkey = 0;
 };
-// Builds the requests of operation `index`, whose `value` and `word` are set, but for the addresses.
-void prepare_kv(KvOperation& op, std::uint64_t index, const KvKeys& keys, const Operation& operation, bool emulate);
+// Builds the requests of operation `index`, whose `lane`, `value` and `word` are set, but for the addresses.
+void prepare_kv(KvOperation& op, std::uint32_t index, const KvKeys& keys, const Operation& operation, bool emulate);
 
 class KvClient final : public WorkloadOn<KvClient> {
  public:
@@ -53,7 +53,7 @@ class KvClient final : public WorkloadOn<KvClient> {
   Picos window() const { return window_; }
 
  private:
-  std::uint64_t value_stride_;  // of the buffer, which has the values first, then a word for each operation
+  std::uint64_t value_stride_;  // bytes from a value to the next in the buffer, which has words behind the values
   Buffer buffer_;
   Mr mr_;
   std::vector<KvLane> lanes_;
@@ -80,8 +80,8 @@ class KvServer final : public WorkloadOn<KvServer> {
   bool holds_records() const { return holds_records_; }
   std::uint64_t locked() const { return locked_; }              // records whose lock is taken
   std::uint64_t inconsistent() const { return inconsistent_; }  // free ones whose value is not that of the last PUT
-  std::uint64_t puts() const { return puts_; }                  // that the locks count
-  // Of the locks, when the low `bits` bits of an address choose the slot.
+  std::uint64_t puts() const { return puts_; }                  // PUTs that the locks count
+  // The lock slots that the locks reach, when the low `bits` bits of an address choose the slot.
   std::uint64_t lock_slots(std::uint32_t bits) const;
 
  private:

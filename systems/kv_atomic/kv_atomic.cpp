@@ -98,7 +98,8 @@ class KvAtomic final : public Benchmark {
     const double puts = kv_.put_percent / 100.0;
     return predict_mix(cluster, op, ports, {.gets = 1 - puts, .puts = puts});
   }
-  // What was drawn, and what was done again because another had the lock or wrote, is known after the run only.
+  // The operations that were drawn, and those that were done again because another had the lock or wrote, are known
+  // after the run only.
   Prediction predict_run(const ClusterWire& cluster, const Operation& op, int ports,
                          const Json& result) const override {
     const std::optional<KvMix> mix = kv_mix(result);

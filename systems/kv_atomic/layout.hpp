@@ -9,12 +9,12 @@
 
 namespace verbscope {
 
-inline constexpr std::uint64_t kKvWord = 8;       // bytes: of a lock, and of each piece of a value
+inline constexpr std::uint64_t kKvWord = 8;       // bytes of a lock, and of each piece of a value
 inline constexpr std::uint64_t kKvRecord = 4096;  // bytes: records begin on multiples of it
 inline constexpr std::uint64_t kMostKvVersions = std::uint64_t{1} << 32;
 
-// Where locks lie: in the last word of each record, in a word behind the value that the key chooses, or in a table of
-// words behind all records.
+// The places of the locks: in the last word of each record, in a word behind the value that the key chooses, or in a
+// table of words behind all records.
 enum class LockPlacement : std::uint8_t { same, hashed, apart };
 
 class KvLayout {
@@ -56,7 +56,7 @@ constexpr std::uint32_t now_served(std::uint64_t lock) {
   return static_cast<std::uint32_t>(lock >> 32);
 }
 
-// What is read under a key.
+// The judgement of the bytes that are read under a key.
 enum class KvFinding : std::uint8_t {
   consistent,  // every word is that of the key and one version
   torn,        // every word is of the key, but not of one version
@@ -64,7 +64,7 @@ enum class KvFinding : std::uint8_t {
 };
 struct KvReading {
   KvFinding finding = KvFinding::wrong;
-  std::uint64_t version = 0;  // of the first word
+  std::uint64_t version = 0;  // the version of the first word
 };
 
 // The bytes of each version of each value. Every word is the version, hidden under a mask that depends on seed, key and

@@ -1,4 +1,4 @@
-// The data path of a client of kv_atomic: a window of GETs and PUTs on each QP, each with a state of its own.
+// The data path of a client of kv_atomic: GETs and PUTs outstanding on each QP, each with a state of its own.
 //
 // A GET is a READ of the value; one that is torn is READ again. A PUT fetches and adds to the lock and is given a
 // ticket (a ticket lock over RDMA as in Yoon, Chowdhury and Mozafari, SIGMOD 2018). While another's is served it READs
@@ -11,12 +11,12 @@
 
 #include <infiniband/verbs.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include "common/histogram.hpp"
-#include "microbench/atomic/loop.hpp"
+#include "microbench/loop/choice.hpp"
+#include "microbench/loop/lane_queue.hpp"
 #include "systems/kv_atomic/layout.hpp"
 
 namespace verbscope {
@@ -45,7 +45,7 @@ struct KvOperation {
   Picos begin{0};
 };
 
-// Over the whole run, but for those of the window.
+// Counts of the whole run, but for those called window_, which are of the measured window.
 struct KvCounts {
   std::uint64_t gets = 0, puts = 0;
   std::uint64_t lock_retries = 0;  // looks at a lock that was still taken
@@ -55,7 +55,7 @@ struct KvCounts {
   std::uint64_t given_up = 0;      // GETs whose value stayed torn for the lease
   std::uint64_t wrong = 0;         // values of no version of the key; locks that somebody took away from their holder
   std::uint64_t window_gets = 0, window_puts = 0;
-  std::uint64_t window_looks = 0, window_torn = 0;  // READs of locks, and of values that were torn
+  std::uint64_t window_looks = 0, window_torn = 0;  // READs of locks, and READs of values that were torn
 };
 
 struct KvState {
@@ -71,13 +71,13 @@ struct KvState {
   std::span<KvOperation> operations;
   KvLayout layout;
   KvValues values;
-  CounterChoice keys, percents;
+  Choice keys, percents;
   std::uint32_t put_percent = 0;
   bool emulate = false;
   Picos lease{0};
   std::uint64_t goal = MeasuredWindow::kNoGoal;
   KvCounts counts;
-  Histogram get_latency, put_latency;  // of the window
+  Histogram get_latency, put_latency;  // in the measured window
   std::uint32_t under_way = 0;
   bool running = true;
   bool measuring = false;
@@ -87,10 +87,7 @@ inline bool post_kv(KvState& s, std::uint64_t index, ibv_send_wr& first, KvStep 
   KvOperation& op = s.operations[index];
   const KvLane& lane = s.lanes[op.lane];
   op.step = step;
-  const int error = lane.builder != nullptr ? post_list(lane.builder, &first) : post_list(lane.qp, &first);
-  if (error != 0) [[unlikely]]
-    end = {.kind = EndKind::post_failed, .code = error, .queue = op.lane};
-  return error == 0;
+  return post_list(lane.qp, lane.builder, &first, op.lane, end);
 }
 
 // The next operation: a GET or a PUT of a key chosen at random.
@@ -183,19 +180,18 @@ inline bool advance_kv(KvState& s, std::uint64_t index, Picos now, RunEnd& end) 
   return true;
 }
 
-// Takes up to `batch` completions. Returns how many, or -1 with `end` set.
+// Takes up to `most` completions. Returns how many, or -1 with `end` set.
 template <Node N>
-int advance_all(N& node, KvState& s, int batch, RunEnd& end) {
+int advance_all(N& node, KvState& s, std::uint64_t most, RunEnd& end) {
   Picos now{0};
-  return take_completions(
-      s.cq, batch, end, [&s](const ibv_wc& wc) { return s.operations[wc.wr_id].lane; },
-      [&](const ibv_wc& wc) {
-        if (now == Picos(0)) now = node.now();
-        return advance_kv(s, wc.wr_id, now, end);
-      });
+  return take_completions<kCompletionBatch>(s.cq, most, end, [&](const ibv_wc& wc) {
+    if (now == Picos(0)) now = node.now();
+    return advance_kv(s, sent_request(wc.wr_id), now, end);
+  });
 }
 
-// Keeps every window full until the stop or the goal, then waits for what is under way: nobody leaves a lock taken.
+// Keeps as many operations outstanding as may be until the stop or the goal, then waits for what is under way: nobody
+// leaves a lock taken.
 template <Node N>
 void kv_loop(N& node, KvState& s, const RunControl& control, ThreadTally& tally) {
   MeasuredWindow window(tally, s.goal);
@@ -204,12 +200,10 @@ void kv_loop(N& node, KvState& s, const RunControl& control, ThreadTally& tally)
     if (!start_kv(s, s.under_way, node.now(), tally.end)) return;
   }
   while (s.under_way > 0) {
-    const std::uint64_t left = window.left(s.counts.gets + s.counts.puts);
-    const int count =
-        advance_all(node, s, static_cast<int>(std::min<std::uint64_t>(left, kCompletionBatch)), tally.end);
+    const int count = advance_all(node, s, window.left(s.counts.gets + s.counts.puts), tally.end);
     if (count < 0) return;
     if (count == 0) {
-      if (!idle_unless_quit(node, wait, control, tally.end)) return;
+      if (!wait.idle_unless_quit(node, control)) return;
       continue;
     }
     const std::uint64_t ops = s.counts.gets + s.counts.puts;

@@ -8,13 +8,13 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint32_t kSlotBits = 12;  // of an address, taken to choose the slot: see distinct_lock_slots
+constexpr std::uint32_t kSlotBits = 12;  // low bits of an address, taken to choose the slot: see distinct_lock_slots
 
 struct Key {
   const char* name;
   std::uint64_t KvCounts::*count;
 };
-// Summed over threads, then over clients.
+// These counts are summed over threads, then over clients.
 constexpr std::array<Key, 12> kCounted = {{{"gets", &KvCounts::gets},
                                            {"puts", &KvCounts::puts},
                                            {"get_ops", &KvCounts::window_gets},
@@ -52,7 +52,7 @@ Json server_results(const KvServer& server) {
                 {"reached", server.lock_slots(kSlotBits)}}}};
 }
 
-// What all clients did must stand in the records. One that was lost may have left tickets, and did what it never told.
+// The records must show what all clients did. A client that was lost may have left tickets, and did what it never told.
 std::string disagreement(const Json& result, bool client_gone) {
   const auto count = [&result](const char* key) { return result.value(key, 0ull); };
   if (count("violations") > 0) {

@@ -1,10 +1,10 @@
-// What the threads of the designs have in common as workloads.
+// The base classes of the designs' workloads: a thread that asks, and one that answers.
 #pragma once
 
 #include <array>
 #include <vector>
 
-#include "systems/sequencer/answer_ports.hpp"
+#include "systems/answers/ports.hpp"
 #include "systems/sequencer/ends.hpp"
 
 namespace verbscope {

@@ -6,7 +6,7 @@
 
 #include "common/units.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "systems/sequencer/answer_queue.hpp"
+#include "systems/answers/queue.hpp"
 #include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
@@ -18,11 +18,11 @@ struct SequencerOptions {
   bool batching = false;
   std::uint32_t max_batch = 16;   // answers behind one doorbell
   std::uint32_t outstanding = 4;  // requests of a client thread
-  std::uint64_t start_value = 0;  // the first that is handed out
+  std::uint64_t start_value = 0;  // the first value that is handed out
   Picos retry_after{0};           // when an answer that has not come is asked for again; RC: never
   std::uint32_t workers = 1;
-  std::shared_ptr<ValueAudit> audit;  // of this process
-  bool audit_shared = false;          // which plays every role: simulated
+  std::shared_ptr<ValueAudit> audit;  // the values that this process received
+  bool audit_shared = false;          // this process plays every role: simulated
 };
 
 inline constexpr std::uint32_t kSpecRecvList = 16;  // RECVs that a worker of Spec-S0 posts at a time
@@ -30,17 +30,17 @@ inline constexpr std::uint32_t kSpecRecvList = 16;  // RECVs that a worker of Sp
 // Bytes of the server's region, whose first word is the counter, with so many client threads.
 std::uint64_t sequencer_region_bytes(const SequencerOptions& options, std::uint32_t client_threads);
 
-// What a thread of a sequencer can tell after the run; null: nothing of that kind.
+// The account that a thread of a sequencer gives after the run; null: it has nothing of that kind.
 struct SequencerAccount {
   virtual ~SequencerAccount() = default;
   virtual const Receipts* receipts() const { return nullptr; }
   virtual const WorkerCounts* worker_counts() const { return nullptr; }
-  virtual const std::uint64_t* counter() const { return nullptr; }  // of the server's first thread
-  virtual std::uint64_t answers() const { return 0; }               // of a worker
-  virtual std::uint64_t corrections() const { return 0; }           // of these, that corrected a guess
+  virtual const std::uint64_t* counter() const { return nullptr; }  // the server's first thread has it
+  virtual std::uint64_t answers() const { return 0; }               // a worker's answers
+  virtual std::uint64_t corrections() const { return 0; }           // a worker's answers that corrected a guess
 };
 
-// A thread of either side.
+// Makes the workload of a thread of either side.
 std::unique_ptr<Workload> make_sequencer_end(const ThreadSetup& setup, const SequencerOptions& options);
 
 std::unique_ptr<Workload> make_herd_client(const ThreadSetup& setup, const SequencerOptions& options);

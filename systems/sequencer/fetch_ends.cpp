@@ -7,7 +7,7 @@ namespace verbscope {
 
 namespace {
 
-// A window of atomics on one QP, which complete in order.
+// Keeps atomics outstanding on one QP, which complete in order.
 class FetchAsker {
  public:
   ClientState* state = nullptr;
@@ -64,7 +64,7 @@ class FetchClient final : public AskingEnd<FetchAsker> {
     asker_.asked = asked_;
   }
 
-  // No message: the server's adapter answers.
+  // It sends no message: the server's adapter answers.
   std::uint64_t sent_to(std::uint32_t) const override { return 0; }
   std::uint64_t received() const override { return 0; }
 

@@ -8,8 +8,9 @@
 #include <span>
 #include <utility>
 
-#include "microbench/atomic/loop.hpp"
-#include "systems/sequencer/answer_inbox.hpp"
+#include "microbench/loop/choice.hpp"
+#include "microbench/loop/lane_queue.hpp"
+#include "systems/answers/inbox.hpp"
 #include "systems/sequencer/herd_places.hpp"
 #include "systems/sequencer/receipts.hpp"
 
@@ -23,10 +24,10 @@ struct HerdLane {
   std::uint64_t bell = 0;
   std::uint64_t sent = 0;
   std::uint64_t attempts = 0;
-  std::uint64_t ring = 0;  // to be written to the bell, for a retry that is in its slot; 0: nothing
+  std::uint64_t ring = 0;  // word that the bell is due for a retry that is in its slot; 0: none
 };
 
-// Requests prebuilt: one WRITE, and the two of a retry; the words that they send, inline.
+// The prebuilt requests: one WRITE to ask, and the two of a retry; and the words that they send, inline.
 struct HerdWrites {
   ibv_send_wr ask{};
   ibv_send_wr retry{};
@@ -39,12 +40,12 @@ struct HerdWrites {
 class HerdAsker {
  public:
   ClientState* state = nullptr;
-  std::span<HerdLane> lanes;  // by worker
+  std::span<HerdLane> lanes;  // one a worker
   HerdWrites* writes = nullptr;
   AnswerInbox inbox;
-  std::uint32_t client = 0;             // thread of all
-  std::uint32_t outstanding = 1;        // at most
-  CounterChoice choice{1, true, 0, 0};  // of the worker to ask next
+  std::uint32_t client = 0;       // number of the client thread among all
+  std::uint32_t outstanding = 1;  // requests at most
+  Choice choice{1, true, 0, 0};   // the worker to ask next
 
   std::uint32_t open() const { return open_; }
 
@@ -72,7 +73,7 @@ class HerdAsker {
   }
 
   bool take(const ibv_wc& wc, Picos now, bool measured, RunEnd& end) {
-    if ((wc.wr_id & kSendId) != 0) return true;
+    if (is_send_id(wc.wr_id)) return true;
     const std::uint64_t value = inbox.take(wc);
     const std::uint32_t tag = be32toh(wc.imm_data);
     const std::uint32_t worker = tag / kTagNumbers;
@@ -93,7 +94,8 @@ class HerdAsker {
     return inbox.cover(open_, end);
   }
 
-  // The oldest request of each lane that waits for too long. A send queue with room for its retry alone rings later.
+  // Asks again for the oldest request of each lane, when it waits for too long. A send queue with room for its retry
+  // alone rings later.
   bool ask_again(Picos now, RunEnd& end) {
     for (HerdLane& lane : lanes) {
       if (lane.ring == 0 && !write_again(lane, now, end)) return false;

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "common/error.hpp"
 #include "systems/sequencer/bases.hpp"

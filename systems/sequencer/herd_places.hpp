@@ -1,4 +1,4 @@
-// What the two ends of `sequencer --design herd` agree on (Kalia et al., ATC 2016, section 4.1): a client writes its
+// The two ends of `sequencer --design herd` agree on this (Kalia et al., ATC 2016, section 4.1): a client writes its
 // request into a slot of the server's memory over UC and gets the answer, a value of 8 bytes, by UD SEND. The answer's
 // immediate says which request it belongs to.
 //
@@ -13,14 +13,14 @@
 
 namespace verbscope {
 
-// Where things lie in the server's region: the counter on the first line, then a block for each worker, which begins
+// The layout of the server's region: the counter on the first line, then a block for each worker, which begins
 // with its bell and has for each client `slots` slots and the retry slot, a line each.
 struct HerdPlaces {
   static constexpr std::uint64_t kLine = 64;  // bytes: two peers never write to one line
 
   std::uint32_t workers = 1;
-  std::uint32_t clients = 1;  // threads of all machines
-  std::uint32_t slots = 1;    // of a client at each worker
+  std::uint32_t clients = 1;  // client threads of all machines
+  std::uint32_t slots = 1;    // slots that a client has at each worker
 
   std::uint64_t client_bytes() const { return (slots + std::uint64_t{1}) * kLine; }
   std::uint64_t block_bytes() const { return kLine + clients * client_bytes(); }

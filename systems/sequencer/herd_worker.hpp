@@ -10,7 +10,7 @@
 #include <cstring>
 #include <span>
 
-#include "systems/sequencer/answer_queue.hpp"
+#include "systems/answers/queue.hpp"
 #include "systems/sequencer/herd_places.hpp"
 
 namespace verbscope {
@@ -30,17 +30,17 @@ struct HerdWorker {
   std::span<AnswerPort> ports;
   std::span<HerdClient> clients;
   std::span<ibv_send_wr*> collected;  // room for an answer to each client
-  std::span<std::uint64_t> answered;  // by client machine
+  std::span<std::uint64_t> answered;  // answers to each client machine
   std::uint64_t* counter = nullptr;
   std::byte* region = nullptr;
   HerdPlaces places;
   std::uint32_t worker = 0;
   bool batching = true;
   std::uint32_t max_batch = 16;  // answers behind one doorbell
-  std::size_t count = 0;         // collected in this pass
-  std::uint64_t blocked = 0;     // left in this pass because a send queue was full
+  std::size_t count = 0;         // requests collected in this pass
+  std::uint64_t blocked = 0;     // requests left in this pass because a send queue was full
   std::uint32_t first = 0;       // client at which a pass begins: the first that was left so
-  std::uint64_t bell = 0;        // what it held last
+  std::uint64_t bell = 0;        // what the bell word held last
   std::uint64_t served = 0;
   WorkerCounts counts;
 };
@@ -89,7 +89,7 @@ inline bool serve_clients(N& node, HerdWorker& s, bool measured, RunEnd& end, Se
   return s.count == 0 || answer(node, s, measured, end);
 }
 
-// What clients wrote into their slots.
+// Serves the requests that clients wrote into their slots.
 template <Node N>
 inline bool serve_slots(N& node, HerdWorker& s, bool measured, RunEnd& end) {
   return serve_clients(node, s, measured, end, [&s](std::uint32_t c) {
@@ -99,7 +99,7 @@ inline bool serve_slots(N& node, HerdWorker& s, bool measured, RunEnd& end) {
   });
 }
 
-// And into their retry slots, when somebody has rung.
+// Serves the requests that clients wrote into their retry slots, when somebody has rung.
 template <Node N>
 inline bool serve_retries(N& node, HerdWorker& s, bool measured, RunEnd& end) {
   const auto bell = load_word<std::uint64_t>(s.region + s.places.bell(s.worker));
@@ -111,7 +111,7 @@ inline bool serve_retries(N& node, HerdWorker& s, bool measured, RunEnd& end) {
     const auto word = load_word<std::uint64_t>(s.region + s.places.retry(s.worker, c));
     if (word == client.retry) return;
     const std::uint64_t number = word % kRetryNumbers - 1;
-    // Of a later request this tells nothing: the one before it will be asked for again first.
+    // A retry of a later request tells nothing: the one before it will be asked for again first.
     if (number > client.next || collect(s, c, number)) {
       client.retry = word;
     } else {
@@ -144,10 +144,7 @@ void worker_loop(N& node, HerdWorker& s, const RunControl& control, ThreadTally&
     if (!empty) {
       tally.done_ops.store(s.served, std::memory_order_relaxed);
     } else if (completed == 0) {
-      if (control.quit.load(std::memory_order_relaxed)) {
-        tally.end = {.kind = EndKind::gave_up};
-        return;
-      }
+      if (must_give_up(control, tally.end)) return;
       node.relax();
     }
   }

@@ -1,11 +1,10 @@
-// What the clients of a sequencer have in common: the account of the values that a thread received, and the loop that
-// keeps requests outstanding, takes answers, and asks again for what does not come.
+// The clients of all designs have these in common: the account of the values that a thread received, and the loop that
+// keeps requests outstanding, takes answers, and asks again for those that do not come.
 #pragma once
 
 #include <infiniband/verbs.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -47,12 +46,12 @@ struct Receipts {
 
   ValueAudit* audit;
   Histogram latency;
-  std::uint64_t next;             // after the largest value so far
+  std::uint64_t next;             // one more than the largest value so far
   std::uint64_t answers = 0;      // one for each request that is done
   std::uint64_t surplus = 0;      // further answers
   std::uint64_t repeated = 0;     // values that somebody had already, or that were never handed out
   std::uint64_t disordered = 0;   // values that came before one that their client had when it asked
-  std::uint64_t fingerprint = 0;  // of all values
+  std::uint64_t fingerprint = 0;  // sum of value_hash() over all values
   std::uint64_t asked = 0;        // requests
   std::uint64_t retries = 0;      // requests sent again
 
@@ -73,44 +72,23 @@ struct ClientState {
   Receipts receipts;
 };
 
-inline bool fail_post(RunEnd& end, int error, std::uint32_t queue) {
-  end = {.kind = EndKind::post_failed, .code = error, .queue = queue};
-  return false;
-}
-
 // Takes up to `most` completions for `asker`. Returns how many requests are done, or -1 with `end` set. `moved`: there
 // were any.
 template <class Asker>
-inline int take_answers(Asker& asker, ClientState& s, int most, Picos now, bool measured, bool& moved, RunEnd& end) {
-  std::array<ibv_wc, 16> wcs;
-  const int count = ibv_poll_cq(s.cq, std::min(most, static_cast<int>(wcs.size())), wcs.data());
-  if (count < 0) [[unlikely]] {
-    end = {.kind = EndKind::poll_failed, .code = -count};
-    return -1;
-  }
-  moved = count > 0;
+inline int take_answers(Asker& asker, ClientState& s, std::uint64_t most, Picos now, bool measured, bool& moved,
+                        RunEnd& end) {
   const std::uint64_t before = s.receipts.answers;
-  for (int i = 0; i < count; ++i) {
-    const ibv_wc& wc = wcs[static_cast<std::size_t>(i)];
-    const bool sent = (wc.wr_id & kSendId) != 0;
-    if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-      end = {EndKind::completion_failed, wc.status, wc.vendor_err,
-             static_cast<std::uint32_t>(sent ? wc.wr_id : wc.wr_id >> 32)};
-      return -1;
-    }
-    if (sent) {
-      LaneQueue& queue = s.queues[static_cast<std::uint32_t>(wc.wr_id)];
-      queue.room += queue.signal_every;
-      --queue.due;
-    }
-    if (!asker.take(wc, now, measured, end)) return -1;
-  }
-  return static_cast<int>(s.receipts.answers - before);
+  const int count = take_completions<kCompletionBatch>(s.cq, most, end, [&](const ibv_wc& wc) {
+    if (is_send_id(wc.wr_id)) retire_signaled(s.queues[sent_queue(wc.wr_id)]);
+    return asker.take(wc, now, measured, end);
+  });
+  moved = count > 0;
+  return count < 0 ? count : static_cast<int>(s.receipts.answers - before);
 }
 
-// Asks until the stop or the goal, then waits for the answers to come. Asker has `ask(now, end)`, which fills the
-// window, `take(wc, now, measured, end)` and `ask_again(now, end)`, which are false after a failure, and `open()`, the
-// requests that wait.
+// Asks until the stop or the goal, then waits for the answers to come. Asker has `ask(now, end)`, which asks
+// until enough is outstanding, `take(wc, now, measured, end)` and `ask_again(now, end)`, which are false after a
+// failure, and `open()`, the requests that wait.
 template <Node N, class Asker>
 void client_loop(N& node, Asker& asker, ClientState& s, const RunControl& control, ThreadTally& tally) {
   MeasuredWindow window(tally, s.goal);
@@ -122,9 +100,8 @@ void client_loop(N& node, Asker& asker, ClientState& s, const RunControl& contro
     if (running && !asker.ask(now, tally.end)) return;
     if (!running && asker.open() == 0) return;
     const Phase phase = control.phase.load(std::memory_order_relaxed);
-    const int most = static_cast<int>(std::min<std::uint64_t>(window.left(ops), 16));
     bool moved = false;
-    const int done = take_answers(asker, s, most, node.now(), phase == Phase::measure, moved, tally.end);
+    const int done = take_answers(asker, s, window.left(ops), node.now(), phase == Phase::measure, moved, tally.end);
     if (done < 0) return;
     if (done > 0) {
       ops += static_cast<std::uint64_t>(done);
@@ -136,10 +113,7 @@ void client_loop(N& node, Asker& asker, ClientState& s, const RunControl& contro
       check_at = now + s.retry_after / 4;
     }
     if (moved) continue;
-    if (control.quit.load(std::memory_order_relaxed)) {
-      tally.end = {.kind = EndKind::gave_up};
-      return;
-    }
+    if (must_give_up(control, tally.end)) return;
     if (s.retry_after > Picos(0)) {
       node.relax_until(check_at);
     } else {

@@ -9,9 +9,9 @@ namespace verbscope {
 
 namespace {
 
-constexpr double kNearBound = 0.85;     // of the model's bound, or of the time: the resource is what limits
-constexpr double kOftenBlocked = 0.02;  // of the answers waited for room in a send queue
-constexpr double kOftenFull = 0.5;      // of the workers' passes found as much as a pass can take
+constexpr double kNearBound = 0.85;     // share of the model's bound, or of the time, from which the resource limits
+constexpr double kOftenBlocked = 0.02;  // share of the answers that waited for room in a send queue
+constexpr double kOftenFull = 0.5;      // share of the workers' passes that found as much as a pass can take
 
 // The account of a client or of all.
 struct Account {
@@ -65,7 +65,7 @@ Json lists_json(const std::vector<const WorkerCounts*>& workers) {
   return out;
 }
 
-// Mean and percentiles of the lengths, over lists.
+// Mean and percentiles of the lists' lengths.
 Json batch_json(const Json& lists) {
   std::uint64_t posts = 0, answers = 0;
   for (const Json& each : lists) {
@@ -243,7 +243,7 @@ void judge_sequence(Outcome& outcome, const SequencerOptions& options) {
 }
 
 std::string sequencer_text(const Json& result) {
-  if (!result.contains("bottleneck")) return "";  // of a client: the server knows
+  if (!result.contains("bottleneck")) return "";  // a client's result: the server knows
   const Json& values = result.at("values");
   std::string text =
       fmt::format("  latency: mean {:.2f} us, p50 {:.2f}, p99 {:.2f}\n", result.at("lat_mean_ns").get<double>() * 1e-3,

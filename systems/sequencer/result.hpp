@@ -1,4 +1,4 @@
-// What a sequencer's threads found, as JSON: of each node, and put together and judged at the server.
+// The results of a sequencer's threads as JSON: those of each node, and at the server those of all, judged.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace verbscope {
 
-// Of one node. A client whose audit is not the server's adds the bits of its own, while they fit a message.
+// The results of one node. A client whose audit is not the server's adds the bits of its own, while they fit a message.
 Json sequencer_node_json(const std::vector<const Workload*>& threads, const SequencerOptions& options);
 
 // At the server: latency of all clients together, batches, the account of the values, the bottleneck. Sets
@@ -23,7 +23,7 @@ Json sequencer_node_json(const std::vector<const Workload*>& threads, const Sequ
 void judge_sequence(Outcome& outcome, const SequencerOptions& options);
 inline constexpr std::uint64_t kPackedValues = 3u << 20;  // a quarter of a byte each, of a message of 1 MB
 
-// Lines for the person.
+// Lines for the console.
 std::string sequencer_text(const Json& result);
 
 // The model of a request and its answer, with the batches of `result` (one by one when it has none).

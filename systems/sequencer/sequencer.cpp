@@ -4,7 +4,7 @@
 
 #include "common/environment.hpp"
 #include "microbench/run/runner.hpp"
-#include "systems/sequencer/answer_ports.hpp"
+#include "systems/answers/ports.hpp"
 #include "systems/sequencer/result.hpp"
 
 namespace verbscope {
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kValueBytes = 8;
-constexpr std::uint32_t kPaperMachines = 5;  // with 14 threads each: 70 clients
+constexpr std::uint32_t kPaperMachines = 5;  // clients' machines, with 14 threads each: 70 clients
 constexpr Picos kSimRetry = 1ms;
 constexpr Picos kRetry = 100ms;
 
@@ -132,7 +132,7 @@ class Sequencer final : public Benchmark {
   }
 
  private:
-  // Of the requests.
+  // The transport of a design's requests.
   static Transport transport_of(SequencerDesign design) {
     return design == SequencerDesign::herd   ? Transport::uc
            : design == SequencerDesign::spec ? Transport::ud

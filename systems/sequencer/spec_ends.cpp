@@ -56,7 +56,8 @@ class SpecClientEnd final : public AskingEnd<SpecAsker> {
   std::vector<SpecLane> lanes_;
 };
 
-// RECVs for header-only requests: nothing of them is looked at but the completion, so all share one place for a GRH.
+// The RECVs for header-only requests: nothing of them is looked at but the completion, so all share one place for a
+// GRH.
 class RequestRecvs {
  public:
   explicit RequestRecvs(const ThreadSetup& setup)
@@ -69,7 +70,7 @@ class RequestRecvs {
     if (length_ == 0) fail("--rx_depth {}: RECVs are posted {} at a time", setup.operation.rx_depth, kSpecRecvList);
   }
 
-  // Posts those of `qp` as queue `index`.
+  // Posts the RECVs of `qp`, the thread's queue `index`.
   RecvLane post(ibv_qp* qp, std::uint32_t index) {
     ibv_recv_wr* const ring = requests_.data() + std::size_t{index} * length_;
     for (std::uint32_t j = 0; j < length_; ++j) {

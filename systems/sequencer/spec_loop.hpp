@@ -10,17 +10,16 @@
 #include <endian.h>
 #include <infiniband/verbs.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 
 #include "common/ring.hpp"
-#include "microbench/atomic/loop.hpp"
+#include "microbench/loop/choice.hpp"
+#include "microbench/loop/lane_queue.hpp"
 #include "microbench/loop/recv_loop.hpp"
-#include "systems/sequencer/answer_inbox.hpp"
-#include "systems/sequencer/answer_queue.hpp"
-#include "systems/sequencer/qp_book.hpp"
+#include "systems/answers/inbox.hpp"
+#include "systems/answers/qp_book.hpp"
+#include "systems/answers/queue.hpp"
 #include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
@@ -59,11 +58,11 @@ class SpecAsker {
  public:
   ClientState* state = nullptr;
   std::span<SpecLane> lanes;
-  const QpBook* book = nullptr;  // of the lanes
+  const QpBook* book = nullptr;  // knows the lanes
   ibv_send_wr* request = nullptr;
   AnswerInbox inbox;
-  std::uint32_t outstanding = 1;        // at most
-  CounterChoice choice{1, true, 0, 0};  // of the lane to ask next
+  std::uint32_t outstanding = 1;  // requests at most
+  Choice choice{1, true, 0, 0};   // the lane to ask next
 
   std::uint32_t open() const { return open_; }
 
@@ -80,7 +79,7 @@ class SpecAsker {
   }
 
   bool take(const ibv_wc& wc, Picos now, bool measured, RunEnd& end) {
-    if ((wc.wr_id & kSendId) != 0) return true;
+    if (is_send_id(wc.wr_id)) return true;
     const std::uint64_t body = inbox.take(wc);
     const std::uint32_t from = book->find(wc);
     if (from == QpBook::kNobody) [[unlikely]] {
@@ -101,7 +100,7 @@ class SpecAsker {
     return inbox.cover(open_, end);
   }
 
-  // The oldest request to each QP, when that has been silent for too long.
+  // Asks again for the oldest request to each QP that has been silent for too long.
   bool ask_again(Picos now, RunEnd& end) {
     for (SpecLane& lane : lanes) {
       if (lane.answered == lane.sent) continue;
@@ -142,59 +141,48 @@ struct SpecClient {
 struct SpecWorker {
   ibv_cq* cq = nullptr;
   std::span<AnswerQueue> queues;
-  std::span<RecvLane> recvs;  // of the same QPs
+  std::span<RecvLane> recvs;  // the receive queues of the same QPs
   std::span<SpecClient> clients;
-  const QpBook* book = nullptr;  // of the clients
-  // Requests to answer, with room for all RECVs: none is posted again while the request that it took waits.
-  Ring<SpecRequest> waiting;
-  std::span<std::uint64_t> answered;  // by client machine
+  const QpBook* book = nullptr;       // knows the clients
+  Ring<SpecRequest> waiting;          // has room for all RECVs: none is posted again while the request that it took waits
+  std::span<std::uint64_t> answered;  // answers to each client machine
   std::uint64_t* counter = nullptr;
   bool batching = true;
   std::uint32_t max_batch = 16;      // answers behind one doorbell
-  std::uint64_t head = 0, tail = 0;  // of waiting
+  std::uint64_t head = 0, tail = 0;  // positions in `waiting`
   std::uint64_t served = 0;
   std::uint64_t corrections = 0;
   std::uint64_t strangers = 0;
   WorkerCounts counts;
 };
 
+// Completions that a worker takes in one pass at most.
+inline constexpr int kSpecBatch = 32;
+
 // A RECV of queue `index` is done with: it is posted again with the others of its list. False: a post failed.
 inline bool give_back_recv(SpecWorker& s, std::uint32_t index, RunEnd& end) {
   RecvLane& recvs = s.recvs[index];
   if (++recvs.consumed != recvs.list) return true;
   recvs.consumed = 0;
-  const int error = post_next_recvs(recvs);
-  return error == 0 || fail_post(end, error, index);
+  return post_succeeded(post_next_recvs(recvs), index, end);
 }
 
 // Takes what has completed: requests into `waiting`. Returns how much, or -1 with `end` set.
 inline int take_requests(SpecWorker& s, RunEnd& end) {
-  std::array<ibv_wc, kRecvPollBatch> wcs;
-  const int count = ibv_poll_cq(s.cq, kRecvPollBatch, wcs.data());
-  if (count < 0) [[unlikely]] {
-    end = {.kind = EndKind::poll_failed, .code = -count};
-    return -1;
-  }
-  for (const ibv_wc& wc : std::span(wcs).first(static_cast<std::size_t>(count))) {
-    const bool sent = (wc.wr_id & kSendId) != 0;
-    const auto index = static_cast<std::uint32_t>(sent ? wc.wr_id : wc.wr_id >> 32);
-    if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-      end = {EndKind::completion_failed, wc.status, wc.vendor_err, index};
-      return -1;
+  return take_completions<kSpecBatch>(s.cq, kSpecBatch, end, [&](const ibv_wc& wc) {
+    if (is_send_id(wc.wr_id)) {
+      retire_signaled(s.queues[sent_queue(wc.wr_id)].lane);
+      return true;
     }
-    if (sent) {
-      retire(s.queues, index);
-      continue;
-    }
+    const std::uint32_t index = recv_queue(wc.wr_id);
     const std::uint32_t client = s.book->find(wc);
     if (client == QpBook::kNobody) [[unlikely]] {
       ++s.strangers;
-      if (!give_back_recv(s, index, end)) return -1;
-      continue;
+      return give_back_recv(s, index, end);
     }
     s.waiting[s.tail++] = {client, be32toh(wc.imm_data), index};
-  }
-  return count;
+    return true;
+  });
 }
 
 inline void make_answer(SpecWorker& s, const SpecRequest& request, std::uint64_t value) {
@@ -249,13 +237,10 @@ void worker_loop(N& node, SpecWorker& s, const RunControl& control, ThreadTally&
     const std::uint64_t before = s.served;
     const int completed = take_requests(s, tally.end);
     if (completed < 0 || !answer_waiting(node, s, measured, tally.end)) return;
-    if (measured) count_pass(s.counts, s.served - before, kRecvPollBatch, s.tail - s.head);
+    if (measured) count_pass(s.counts, s.served - before, kSpecBatch, s.tail - s.head);
     if (s.served != before) tally.done_ops.store(s.served, std::memory_order_relaxed);
     if (completed > 0) continue;
-    if (control.quit.load(std::memory_order_relaxed)) {
-      tally.end = {.kind = EndKind::gave_up};
-      return;
-    }
+    if (must_give_up(control, tally.end)) return;
     node.relax();
   }
 }

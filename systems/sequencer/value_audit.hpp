@@ -1,23 +1,22 @@
-// Which values of a sequence have been received, exactly: one bit a value, set once. A second receipt, or a value from
-// before the beginning, is refused. The threads of a process share one; those of several processes are merged.
+// The exact account of the values of a sequence that have been received: one bit a value, set once. A second receipt,
+// or a value from before the beginning, is refused. The threads of a process share one; those of several processes are
+// merged.
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace verbscope {
 
 class ValueAudit {
  public:
-  // As many values as a run may hand out: 35 s at 122 Mops. Their bits take memory where values have come, 512 MB at
+  // A run may hand out as many values: 35 s at 122 Mops. Their bits take memory where values have come, 512 MB at
   // most.
   static constexpr std::uint64_t kCapacity = std::uint64_t{1} << 32;
 
-  // For the values from `first` on. Throws Error when there is no memory.
+  // Audits the values from `first` on. Throws Error when there is no memory.
   explicit ValueAudit(std::uint64_t first);
   ValueAudit(const ValueAudit&) = delete;
   ValueAudit& operator=(const ValueAudit&) = delete;
@@ -35,9 +34,10 @@ class ValueAudit {
   // After the run: how many of the first `values` values were noted.
   std::uint64_t noted(std::uint64_t values) const;
 
-  // The first `values` bits as hexadecimal digits, four values each, and the way back: notes what another process
-  // noted, and yields how many of those were noted here as well. Throws Error with `where` on other text.
+  // The first `values` bits as hexadecimal digits, four values each.
   std::string pack(std::uint64_t values) const;
+  // Notes what another process noted and packed, and returns how many of those values were noted here as well. Throws
+  // Error with `where` on other text.
   std::uint64_t merge(const std::string& packed, const std::string& where);
 
   std::uint64_t first() const { return first_; }

@@ -6,7 +6,7 @@ CMake targets link. A check returns its complaints, a line each.
 import pathlib
 import re
 
-TARGET_COMMANDS = r"\b(verbscope_library|verbscope_binary|verbscope_test|add_library|add_executable|target_link_libraries)"
+TARGET_COMMANDS = r"\b(verbscope_library|verbscope_binary|verbscope_benchmark|verbscope_test|add_library|add_executable|target_link_libraries)"
 
 
 def read_rules(document):

@@ -54,7 +54,7 @@ struct AtomicEnd {
     state.cq = device.cq();
     state.lanes = lanes;
     state.queues = queues;
-    state.choice = CounterChoice(counters, random, 3, 0);
+    state.choice = Choice(counters, random, 3, 0);
     state.seen = seen;
     state.goal = 1000;
     control.phase = Phase::measure;
@@ -120,8 +120,8 @@ TEST(AtomicLoop, EndsOnAFailedCompletion) {
   EXPECT_EQ(thread.tally.end.kind, EndKind::completion_failed);
 }
 
-TEST(CounterChoice, ChoosesEachCounterAboutEquallyOften) {
-  CounterChoice choice(10, true, 1, 0);
+TEST(Choice, ChoosesEachCounterAboutEquallyOften) {
+  Choice choice(10, true, 1, 0);
   std::vector<int> hits(10);
   for (int i = 0; i < 100'000; ++i) ++hits[choice.next()];
   // Binomial: 10000 expected, standard deviation 95.

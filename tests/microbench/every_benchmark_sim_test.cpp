@@ -13,7 +13,7 @@ namespace {
 using test::record_of;
 
 constexpr double kTolerance = 0.01;
-// Of an event that the model excludes, so many per operation may be seen at the window's edges.
+// An event that the model excludes may be seen so often per operation, at the window's edges.
 constexpr double kStray = 1e-3;
 
 double window_ops(const Json& record) {

@@ -18,7 +18,7 @@
 namespace verbscope::test {
 
 inline constexpr double kTolerance = 0.01;
-// Of an event that the model excludes, so many per operation may be seen at the window's edges.
+// An event that the model excludes may be seen so often per operation, at the window's edges.
 inline constexpr double kStray = 1e-4;
 
 struct Comparison {

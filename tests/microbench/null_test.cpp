@@ -134,7 +134,7 @@ TEST(Null, RefusesDatagramsOverTheMtu) {
 }
 
 #ifdef VERBSCOPE_COUNT_ALLOCATIONS
-// Allocations of a thread's whole loop: one batch, then the drain.
+// Counts what the statements of a thread's loop allocate: one batch, then the drain.
 std::uint64_t allocations_of(const Benchmark& benchmark, const OptionSet& set) {
   NullProvider provider;
   FabricFacts facts;

@@ -1,4 +1,4 @@
-// The command line takes some options and refuses others; --describe tells them.
+// The command line takes and refuses options, and --describe tells of them.
 #include "microbench/bench/options.hpp"
 
 #include <gmock/gmock.h>

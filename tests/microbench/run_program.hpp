@@ -51,7 +51,7 @@ inline Json result_of(const std::string& command) {
   return record_of(command).at("result");
 }
 
-// The line of a run that must be refused as a mistake of usage.
+// The one line with which a run is refused as a mistake of usage, which it must be.
 inline std::string refusal_of(const std::string& command) {
   const Ran ran = run_program(command);
   EXPECT_EQ(ran.exit_code, 2) << command << ": " << ran.out;

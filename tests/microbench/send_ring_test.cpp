@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "microbench/loop/completions.hpp"
 #include "microbench/loop/payload.hpp"
 
 namespace verbscope {
@@ -30,7 +31,7 @@ TEST(SendRing, ChainsListsAndSignalsEveryFew) {
   const SendRing ring(op, shape, {.address = 4096, .stride = 128, .slots = 4, .lkey = 9}, {}, 7);
   for (std::uint32_t j = 0; j < 6; ++j) {
     const ibv_send_wr& wr = ring.list()[j];
-    EXPECT_EQ(wr.wr_id, 7u);
+    EXPECT_EQ(wr.wr_id, send_id(7));
     EXPECT_EQ(wr.next, j == 2 || j == 5 ? nullptr : &ring.list()[j + 1]);
     EXPECT_EQ(wr.send_flags, unsigned{IBV_SEND_INLINE} | (j % 2 == 1 ? unsigned{IBV_SEND_SIGNALED} : 0u));
     EXPECT_EQ(wr.opcode, IBV_WR_SEND);

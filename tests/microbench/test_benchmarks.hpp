@@ -59,7 +59,7 @@ struct OptionSet {
   CLI::App app;
   Options options;
   OptionTable table{app};
-  // Also with the options of `benchmark`, which must outlive the set.
+  // The set has the options of `benchmark` too, which must outlive it.
   explicit OptionSet(const std::string& line, Benchmark* benchmark = nullptr) {
     add_common_options(table, options);
     if (benchmark != nullptr) benchmark->options(table);

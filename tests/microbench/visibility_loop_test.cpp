@@ -1,4 +1,4 @@
-// What write_visibility makes of memory that the test sets by hand.
+// write_visibility judges memory that the test sets by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -68,7 +68,7 @@ struct HerdClientEnd {
                    .stride = 8};
     asker.client = 1;
     asker.outstanding = kClientSlots;
-    asker.choice = CounterChoice(2, true, 7, 0);
+    asker.choice = Choice(2, true, 7, 0);
     control.phase = Phase::measure;
     device.edit = [this](ibv_wc& wc) {
       if ((wc.wr_id & kSendId) != 0) return;
@@ -124,7 +124,7 @@ TEST(HerdClient, PostsARecvBeforeItAsks) {
 TEST(HerdClient, AsksAgainForWhatDoesNotCome) {
   HerdClientEnd client;
   client.asker.lanes = std::span(client.lanes).first(1);
-  client.asker.choice = CounterChoice(1, true, 7, 0);
+  client.asker.choice = Choice(1, true, 7, 0);
   client.state.goal = 1;
   std::uint64_t served = 0;
   client.node.on_idle = [&] {
@@ -147,7 +147,7 @@ TEST(HerdClient, AsksAgainWithRoomForOneWriteAtATime) {
   LaneQueue& queue = client.queues[0];
   queue.depth = queue.room = queue.signal_every = 3;  // two requests, of which no completion tells, leave room for one
   client.asker.lanes = std::span(client.lanes).first(1);
-  client.asker.choice = CounterChoice(1, true, 7, 0);
+  client.asker.choice = Choice(1, true, 7, 0);
   client.state.goal = 1;
   std::uint64_t served = 0;
   int idle = 0;

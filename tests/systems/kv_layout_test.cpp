@@ -1,4 +1,4 @@
-// Where the records and locks of kv_atomic lie, and what its values say about themselves.
+// The places of kv_atomic's records and locks, and what its values say about themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

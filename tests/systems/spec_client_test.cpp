@@ -84,7 +84,7 @@ struct SpecClientEnd {
                    .bodies = reinterpret_cast<const std::byte*>(bodies.data()),
                    .stride = 8};
     asker.outstanding = kOutstanding;
-    asker.choice = CounterChoice(2, true, 7, 0);
+    asker.choice = Choice(2, true, 7, 0);
     control.phase = Phase::measure;
     device.after = [this](const ibv_send_wr& wr) { asks.push_back(wr); };
     device.edit = [this](ibv_wc& wc) {
@@ -129,7 +129,7 @@ TEST(SpecClient, TakesEveryValueAcrossTheWrapOfTheLowBits) {
 TEST(SpecClient, ALateAnswerToARequestThatWasSentAgainIsInOrder) {
   SpecClientEnd client(0);
   client.asker.lanes = std::span(client.lanes).first(1);
-  client.asker.choice = CounterChoice(1, true, 7, 0);
+  client.asker.choice = Choice(1, true, 7, 0);
   client.asker.outstanding = 1;
   const Receipts& receipts = client.state.receipts;
   RunEnd end;

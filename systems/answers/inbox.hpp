@@ -1,4 +1,4 @@
-// The RECVs of a sequencer's client: one for each answer that it waits for, posted before it asks.
+// The RECVs of a client: one for each answer that it waits for, posted before it asks.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -7,13 +7,14 @@
 #include <cstring>
 #include <span>
 
-#include "systems/sequencer/receipts.hpp"
+#include "microbench/loop/completions.hpp"
+#include "microbench/loop/post.hpp"
 
 namespace verbscope {
 
 struct AnswerInbox {
   ibv_qp* qp = nullptr;
-  std::uint32_t queue = 0;            // of the thread: for failures
+  std::uint32_t queue = 0;            // the thread's queue, which a failure names
   std::span<ibv_recv_wr> recvs;       // one request each, used in turn; wr_id's low half is its place
   const std::byte* bodies = nullptr;  // RECV j's value lies at bodies + j * stride
   std::uint64_t stride = 0;
@@ -23,21 +24,18 @@ struct AnswerInbox {
   // Posts until `answers` are expected, or there are no more RECVs. False: a post failed.
   bool cover(std::uint32_t answers, RunEnd& end) {
     while (posted < answers && posted < recvs.size()) {
-      ibv_recv_wr* bad;
-      const int error = ibv_post_recv(qp, &recvs[next], &bad);
-      if (error != 0) [[unlikely]]
-        return fail_post(end, error, queue);
+      if (!post_succeeded(post_recv_list(qp, &recvs[next]), queue, end)) return false;
       next = next + 1 == recvs.size() ? 0 : next + 1;
       ++posted;
     }
     return true;
   }
 
-  // What lies in the RECV that `wc` completes, as one of 8 bytes.
+  // Returns the value of 8 bytes in the RECV that `wc` completes.
   std::uint64_t take(const ibv_wc& wc) {
     --posted;
     std::uint64_t value;
-    std::memcpy(&value, bodies + static_cast<std::uint32_t>(wc.wr_id) * stride, sizeof value);
+    std::memcpy(&value, bodies + recv_place(wc.wr_id) * stride, sizeof value);
     return value;
   }
 };

@@ -1,4 +1,4 @@
-#include "systems/sequencer/qp_book.hpp"
+#include "systems/answers/qp_book.hpp"
 
 #include <algorithm>
 #include <bit>

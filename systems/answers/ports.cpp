@@ -1,6 +1,4 @@
-#include "systems/sequencer/answer_ports.hpp"
-
-#include <algorithm>
+#include "systems/answers/ports.hpp"
 
 #include "microbench/loop/recv_loop.hpp"
 

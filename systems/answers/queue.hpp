@@ -1,4 +1,4 @@
-// How a sequencer's worker answers: by UD SEND on several QPs of each port in turn, one by one, or what one pass has
+// How a worker of a server answers: by UD SEND on several QPs of each port in turn, one by one, or what one pass has
 // collected as a list for each port, behind one doorbell or a few.
 #pragma once
 
@@ -10,7 +10,6 @@
 #include <span>
 
 #include "microbench/loop/lane_queue.hpp"
-#include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
 
@@ -21,9 +20,9 @@ struct AnswerQueue {
   std::span<ibv_send_wr> requests;  // a multiple of signal_every
   std::uint32_t index = 0;          // among the queues of the thread
   std::uint32_t next = 0;           // request to use next
-  ibv_send_wr* first = nullptr;     // of the list in the making
+  ibv_send_wr* first = nullptr;     // the list in the making
   ibv_send_wr* last = nullptr;
-  std::uint32_t count = 0;     // in that list
+  std::uint32_t count = 0;     // requests in that list
   std::uint32_t reserved = 0;  // places that the pass will use
 };
 
@@ -60,14 +59,12 @@ inline bool post_answers(AnswerQueue& q, std::uint32_t most, BatchCounts* batche
     last->next = nullptr;
     q.lane.posted += length;
     if (batches != nullptr) batches->count(length);
-    const int error = q.lane.builder != nullptr ? post_list(q.lane.builder, first) : post_list(q.lane.qp, first);
-    if (error != 0) [[unlikely]]
-      return fail_post(end, error, q.index);
+    if (!post_list(q.lane.qp, q.lane.builder, first, q.index, end)) return false;
   }
   return true;
 }
 
-// Those of one port, used in turn.
+// The queues of one port, which take turns.
 struct AnswerPort {
   std::span<AnswerQueue> queues;
   std::uint32_t turn = 0;
@@ -76,44 +73,24 @@ struct AnswerPort {
   void advance() { turn = turn + 1 == queues.size() ? 0 : turn + 1; }
 };
 
-// What a worker counted while it was measured.
+// A worker's counts of the measured window.
 struct WorkerCounts {
   BatchCounts batches;
   std::uint64_t passes = 0;
   std::uint64_t empty_passes = 0;
-  std::uint64_t full_passes = 0;  // that found as much as a pass can take
+  std::uint64_t full_passes = 0;  // passes that found as much as a pass can take
   std::uint64_t blocked = 0;      // requests left for later because the send queue was full
 };
-
-// A signaled request of queue `index` has completed, and those before it.
-inline void retire(std::span<AnswerQueue> queues, std::uint32_t index) {
-  LaneQueue& lane = queues[index].lane;
-  lane.room += lane.signal_every;
-  --lane.due;
-}
 
 // Takes completions of answers when a queue is half used. Returns how many, or -1 with `end` set.
 inline int reap_answers(ibv_cq* cq, std::span<AnswerQueue> queues, RunEnd& end) {
   const auto half_used = [](const AnswerQueue& q) { return q.lane.room < (q.lane.depth + 1) / 2; };
   if (std::ranges::none_of(queues, half_used)) return 0;
-  std::array<ibv_wc, 16> wcs;
-  const int count = ibv_poll_cq(cq, static_cast<int>(wcs.size()), wcs.data());
-  if (count < 0) [[unlikely]] {
-    end = {.kind = EndKind::poll_failed, .code = -count};
-    return -1;
-  }
-  for (const ibv_wc& wc : std::span(wcs).first(static_cast<std::size_t>(count))) {
-    const auto index = static_cast<std::uint32_t>(wc.wr_id);
-    if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-      end = {EndKind::completion_failed, wc.status, wc.vendor_err, index};
-      return -1;
-    }
-    retire(queues, index);
-  }
-  return count;
+  return take_completions<kCompletionBatch>(
+      cq, kCompletionBatch, end, [queues](const ibv_wc& wc) { retire_signaled(queues[sent_queue(wc.wr_id)].lane); });
 }
 
-// A pass that served `served` of at most `most` requests and left `blocked`.
+// Counts a pass that served `served` of at most `most` requests and left `blocked`.
 inline void count_pass(WorkerCounts& counts, std::uint64_t served, std::uint64_t most, std::uint64_t blocked) {
   ++counts.passes;
   counts.blocked += blocked;
@@ -121,7 +98,7 @@ inline void count_pass(WorkerCounts& counts, std::uint64_t served, std::uint64_t
   if (served + blocked >= most - most / 10) ++counts.full_passes;
 }
 
-// Sends the lists of all ports.
+// Posts the lists of all ports.
 inline bool post_all(std::span<AnswerPort> ports, std::uint32_t most, BatchCounts* batches, RunEnd& end) {
   for (AnswerPort& port : ports) {
     AnswerQueue& q = port.current();

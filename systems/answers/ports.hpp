@@ -1,4 +1,4 @@
-// The send queues of a sequencer's worker and the RECVs of its clients, built from what the frame hands out.
+// Builds the send queues of a worker and the RECVs of its clients from the lanes that a thread is given.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "machine/memory.hpp"
-#include "microbench/atomic/loop.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "systems/sequencer/answer_inbox.hpp"
-#include "systems/sequencer/answer_queue.hpp"
+#include "microbench/loop/choice.hpp"
+#include "systems/answers/inbox.hpp"
+#include "systems/answers/queue.hpp"
 
 namespace verbscope {
 
@@ -24,7 +24,7 @@ class AnswerPorts {
  private:
   void add_queue(const ThreadSetup& setup, std::uint32_t lane);
 
-  std::uint32_t depth_;  // of a queue, a multiple of signal_every
+  std::uint32_t depth_;  // requests that a queue holds, a multiple of signal_every
   std::vector<std::uint64_t> bodies_;
   std::vector<ibv_sge> segments_;
   std::vector<ibv_send_wr> requests_;
@@ -38,7 +38,7 @@ struct ClientAddress {
   std::uint32_t port = 0;
   std::uint32_t node = 0;  // machine
 };
-// Of every client thread, by its number among all.
+// The addresses of all client threads; each stands at the thread's number among all.
 std::vector<ClientAddress> client_addresses(const ThreadSetup& setup);
 
 // RECVs for answers of up to 8 bytes on one lane of a client; wr_id is recv_id(lane, place).
@@ -46,7 +46,7 @@ class AnswerRecvs {
  public:
   AnswerRecvs(const ThreadSetup& setup, std::uint32_t lane, std::uint32_t count);
 
-  // To be posted to `qp`.
+  // The inbox that posts these RECVs to `qp`.
   AnswerInbox inbox(ibv_qp* qp) {
     return {.qp = qp, .queue = lane_, .recvs = requests_, .bodies = body(0), .stride = kStride};
   }
@@ -62,7 +62,7 @@ class AnswerRecvs {
   std::vector<ibv_recv_wr> requests_;
 };
 
-// RECVs of a client thread with so many requests outstanding: some more, for answers that come twice.
+// RECVs that a client thread needs with so many requests outstanding: some more, for answers that come twice.
 constexpr std::uint32_t answer_recvs(std::uint32_t outstanding) {
   return 2 * outstanding;
 }
@@ -72,8 +72,8 @@ inline std::uint32_t number_of_client(const ThreadSetup& setup) {
   return setup.node * setup.topology.client_threads + setup.thread;
 }
 
-// Where a client thread's requests go, one of `lanes` at random.
-inline CounterChoice choice_of(const ThreadSetup& setup, std::size_t lanes) {
+// Chooses one of `lanes` at random for each request of a client thread.
+inline Choice choice_of(const ThreadSetup& setup, std::size_t lanes) {
   return {lanes, true, setup.operation.seed * 1'000'003 + number_of_client(setup), 0};
 }
 
