@@ -5,7 +5,7 @@
 // 1. A message that is written ends where its slot ends, so that the tag is one aligned word; slot (number - 1) %
 // outstanding held a lower number before, so no stale tag is taken for a new one.
 //
-// Where messages can be lost, those of one QP come in order all the same: a request is lost when a later one has come,
+// Messages of one QP come in order even where some can be lost: a request is lost when a later one has come,
 // or been answered, or when nothing has come for a while. It is then outstanding no more.
 #pragma once
 

@@ -39,7 +39,7 @@ constexpr std::uint8_t mark_of_trip(std::uint64_t trip) {
   return static_cast<std::uint8_t>(1 + trip % 255);
 }
 
-// One thread's end of the exchange.
+// One thread's end of the trips.
 struct LatencyState {
   LaneQueue queue;
   ibv_cq* cq = nullptr;

@@ -32,7 +32,7 @@ class AnswerPorts {
   std::vector<AnswerPort> ports_;
 };
 
-// Where a client thread is reached.
+// The UD QP that reaches a client thread, the port that goes there, and its machine.
 struct ClientAddress {
   PeerQp qp;
   std::uint32_t port = 0;

@@ -17,7 +17,7 @@ using test::ScriptedNode;
 using testing::Each;
 using testing::ElementsAre;
 
-constexpr std::uint32_t kWindow = 4;
+constexpr std::uint32_t kOutstanding = 4;
 
 struct AtomicEnd {
   ExecutingDevice device;
@@ -25,19 +25,19 @@ struct AtomicEnd {
   RunControl control;
   ThreadTally tally;
   std::vector<std::uint64_t> memory;  // the server's counters
-  std::vector<ibv_send_wr> requests = std::vector<ibv_send_wr>(2 * kWindow);
-  std::vector<ibv_sge> segments = std::vector<ibv_sge>(2 * kWindow);
-  std::vector<std::uint64_t> results = std::vector<std::uint64_t>(2 * kWindow);
-  std::vector<std::uint64_t> counter = std::vector<std::uint64_t>(2 * kWindow);
+  std::vector<ibv_send_wr> requests = std::vector<ibv_send_wr>(2 * kOutstanding);
+  std::vector<ibv_sge> segments = std::vector<ibv_sge>(2 * kOutstanding);
+  std::vector<std::uint64_t> results = std::vector<std::uint64_t>(2 * kOutstanding);
+  std::vector<std::uint64_t> counter = std::vector<std::uint64_t>(2 * kOutstanding);
   std::vector<std::uint64_t> seen;
   std::vector<LaneQueue> lanes;
   std::vector<AtomicQueue> queues;
   AtomicState state;
 
-  // Two QPs with a window of four each.
+  // Two QPs with four atomics outstanding on each.
   AtomicEnd(std::uint64_t counters, bool random, bool swap) : memory(counters), seen(swap ? counters : 0) {
     for (std::uint32_t q = 0; q < 2; ++q) {
-      for (std::uint32_t j = q * kWindow; j < (q + 1) * kWindow; ++j) {
+      for (std::uint32_t j = q * kOutstanding; j < (q + 1) * kOutstanding; ++j) {
         segments[j] = {reinterpret_cast<std::uint64_t>(&results[j]), 8, 1};
         requests[j].wr_id = send_id(q);
         requests[j].opcode = swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -45,10 +45,10 @@ struct AtomicEnd {
         requests[j].num_sge = 1;
         requests[j].wr.atomic.compare_add = 1;
       }
-      lanes.push_back({.qp = device.add_qp(), .depth = kWindow, .room = kWindow});
-      queues.push_back({.requests = {&requests[q * kWindow], kWindow},
-                        .results = {&results[q * kWindow], kWindow},
-                        .counter = {&counter[q * kWindow], kWindow},
+      lanes.push_back({.qp = device.add_qp(), .depth = kOutstanding, .room = kOutstanding});
+      queues.push_back({.requests = {&requests[q * kOutstanding], kOutstanding},
+                        .results = {&results[q * kOutstanding], kOutstanding},
+                        .counter = {&counter[q * kOutstanding], kOutstanding},
                         .base = reinterpret_cast<std::uint64_t>(memory.data())});
     }
     state.cq = device.cq();
@@ -76,10 +76,10 @@ TEST(AtomicLoop, FetchAndAddsSumUpToTheOperationsDone) {
   }
 }
 
-TEST(AtomicLoop, NeverHasMoreOutstandingThanTheWindow) {
+TEST(AtomicLoop, NeverHasMoreOutstandingThanItMay) {
   AtomicEnd thread(1, false, false);
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
-  EXPECT_EQ(thread.device.most_waiting, 2 * kWindow);
+  EXPECT_EQ(thread.device.most_waiting, 2 * kOutstanding);
   for (const LaneQueue& lane : thread.lanes) EXPECT_EQ(lane.room, lane.depth);  // all complete at the end
 }
 
@@ -109,7 +109,7 @@ TEST(AtomicLoop, ASwapThatSomebodyForestalledFailsAndLearnsTheValue) {
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.memory[0], 77 + thread.state.swapped);
   EXPECT_GT(thread.state.swapped, 0u);
-  // A window's swaps all expect the same value, and one of them finds it.
+  // The swaps that are outstanding all expect the same value, and one of them finds it.
   EXPECT_LT(thread.state.swapped, thread.retired() / 2);
 }
 
@@ -143,7 +143,7 @@ struct Probe {
     probe.base = reinterpret_cast<std::uint64_t>(memory.data());
     for (std::uint32_t i = 0; i < 2; ++i) {
       segments[i] = {reinterpret_cast<std::uint64_t>(&results[i]), 8, 1};
-      probe.lanes[i] = {.qp = device.add_qp(), .depth = kWindow, .room = kWindow};
+      probe.lanes[i] = {.qp = device.add_qp(), .depth = kOutstanding, .room = kOutstanding};
       probe.atomics[i] = {};
       probe.atomics[i].wr_id = send_id(i);
       probe.atomics[i].opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -162,7 +162,7 @@ TEST(SlotProbe, WorksOnBothAddressesAndDrains) {
   // The clock moves by 1 ns between the first and the last counted operation.
   EXPECT_NEAR(rate, static_cast<double>(kProbeOps) * 1e9, kProbeOps * 0.05 * 1e9);
   EXPECT_EQ(p.memory[1] + p.memory[5], p.probe.done);
-  EXPECT_NEAR(static_cast<double>(p.memory[1]), static_cast<double>(p.memory[5]), kWindow);
+  EXPECT_NEAR(static_cast<double>(p.memory[1]), static_cast<double>(p.memory[5]), kOutstanding);
   EXPECT_EQ(p.probe.lanes[0].due + p.probe.lanes[1].due, 0u);
 }
 

@@ -13,15 +13,15 @@ namespace {
 using test::ExecutingDevice;
 using test::ScriptedNode;
 
-constexpr std::uint32_t kEchoWindow = 3;
+constexpr std::uint32_t kEchoOutstanding = 3;
 constexpr std::uint32_t kSize = 32;
 constexpr std::uint64_t kStride = 64;
 constexpr std::uint32_t kClient = 5;
 
 // Requests and responses by WRITE: places of both sides, and one queue.
 struct Memory {
-  alignas(64) std::byte asked[kEchoWindow * kStride] = {}, responses[kEchoWindow * kStride] = {};
-  alignas(64) std::byte requests[kEchoWindow * kStride] = {};  // at the server
+  alignas(64) std::byte asked[kEchoOutstanding * kStride] = {}, responses[kEchoOutstanding * kStride] = {};
+  alignas(64) std::byte requests[kEchoOutstanding * kStride] = {};  // at the server
 };
 
 struct End {
@@ -29,12 +29,12 @@ struct End {
   ScriptedNode node;
   RunControl control;
   ThreadTally tally;
-  std::vector<ibv_sge> segments = std::vector<ibv_sge>(kEchoWindow);
-  std::vector<ibv_send_wr> posts = std::vector<ibv_send_wr>(kEchoWindow);
+  std::vector<ibv_sge> segments = std::vector<ibv_sge>(kEchoOutstanding);
+  std::vector<ibv_send_wr> posts = std::vector<ibv_send_wr>(kEchoOutstanding);
   std::vector<LaneQueue> queues;
 
   End(std::byte* from, std::byte* to, std::uint32_t signal_every) {
-    for (std::uint32_t j = 0; j < kEchoWindow; ++j) {
+    for (std::uint32_t j = 0; j < kEchoOutstanding; ++j) {
       segments[j] = {reinterpret_cast<std::uint64_t>(from + (j + 1) * kStride - kSize), kSize, 1};
       posts[j].wr_id = send_id(0);
       posts[j].opcode = IBV_WR_RDMA_WRITE;
@@ -92,7 +92,7 @@ TEST(EchoClient, NumbersRequestsInTheirLastEightBytes) {
   }
 }
 
-TEST(EchoClient, HasNoMoreOutstandingThanItsWindow) {
+TEST(EchoClient, HasNoMoreOutstandingThanItMay) {
   Client client;
   std::size_t most = 0;
   client.device.after = [&](const ibv_send_wr&) {
@@ -100,7 +100,7 @@ TEST(EchoClient, HasNoMoreOutstandingThanItsWindow) {
   };
   client.node.on_idle = [&] { std::memcpy(client.responses, client.requests, sizeof client.responses); };
   echo_client_loop(client.node, client.state, client.control, client.tally);
-  EXPECT_EQ(most, kEchoWindow);
+  EXPECT_EQ(most, kEchoOutstanding);
 }
 
 TEST(EchoClient, PollsForCompletionsOnlyWhenOneIsDue) {
@@ -129,11 +129,11 @@ TEST(EchoClient, RefusesAMessageThatAnswersAnotherRequest) {
   Client client;
   client.state.by_memory = false;
   client.state.goal = 1;
-  std::vector<ibv_recv_wr> requests(kEchoWindow);
-  alignas(64) std::byte places[kEchoWindow * kStride] = {};
-  std::vector<ibv_sge> segments(kEchoWindow);
+  std::vector<ibv_recv_wr> requests(kEchoOutstanding);
+  alignas(64) std::byte places[kEchoOutstanding * kStride] = {};
+  std::vector<ibv_sge> segments(kEchoOutstanding);
   ibv_qp* const qp = client.device.add_qp();
-  for (std::uint32_t j = 0; j < kEchoWindow; ++j) {
+  for (std::uint32_t j = 0; j < kEchoOutstanding; ++j) {
     segments[j] = {reinterpret_cast<std::uint64_t>(places + (j + 1) * kStride - kSize), kSize, 1};
     requests[j].wr_id = recv_id(0, j);
     requests[j].sg_list = &segments[j];
@@ -170,15 +170,15 @@ TEST(EchoClient, ALostRequestGivesItsPlaceBackWhenALaterOneIsAnswered) {
 TEST(EchoClient, GivesRequestsUpWhenNothingComes) {
   Client client;
   client.state.give_up = Picos(100'000);
-  client.device.after = [&](const ibv_send_wr&) {  // the first window is lost
-    if (client.device.requests.size() > kEchoWindow) {
+  client.device.after = [&](const ibv_send_wr&) {  // the first requests are lost, as many as may be outstanding
+    if (client.device.requests.size() > kEchoOutstanding) {
       std::memcpy(client.responses, client.requests, sizeof client.responses);
     }
   };
   client.node.on_idle = [] {};
   echo_client_loop(client.node, client.state, client.control, client.tally);
   EXPECT_EQ(client.tally.end.kind, EndKind::finished);
-  EXPECT_EQ(client.lanes[0].answered, client.lanes[0].sent - kEchoWindow);
+  EXPECT_EQ(client.lanes[0].answered, client.lanes[0].sent - kEchoOutstanding);
   EXPECT_EQ(client.state.wrong, 0u);
 }
 
@@ -195,7 +195,7 @@ struct Server : Memory, End {
     state.waiting.resize(4);
   }
   void request(std::uint64_t number) {
-    store_word(requests + ((number - 1) % kEchoWindow + 1) * kStride - kTagBytes, echo_tag(kClient, number));
+    store_word(requests + ((number - 1) % kEchoOutstanding + 1) * kStride - kTagBytes, echo_tag(kClient, number));
   }
 };
 
@@ -222,9 +222,9 @@ TEST(EchoServer, AnswersEachRequestOnceWithItsBytes) {
 
 TEST(EchoServer, DoesNotServeAStaleRequestAgain) {
   Server server;
-  for (std::uint64_t number = 1; number <= kEchoWindow; ++number) server.request(number);
+  for (std::uint64_t number = 1; number <= kEchoOutstanding; ++number) server.request(number);
   echo_server_loop(server.node, server.state, server.control, server.tally);
-  EXPECT_EQ(server.device.requests.size(), kEchoWindow);
+  EXPECT_EQ(server.device.requests.size(), kEchoOutstanding);
 }
 
 TEST(EchoServer, GoesOnBehindALostRequestWhereOneMayBeLost) {
@@ -241,11 +241,11 @@ TEST(EchoServer, GoesOnBehindALostRequestWhereOneMayBeLost) {
 TEST(EchoServer, AnswersDatagramsToWhoAskedAndCountsThem) {
   Server server;
   server.state.by_memory = false;
-  std::vector<ibv_recv_wr> requests(kEchoWindow);
+  std::vector<ibv_recv_wr> requests(kEchoOutstanding);
   std::vector<ibv_send_wr> addresses(kClient + 1);
   std::vector<std::uint64_t> answered(kClient + 1);
   for (std::uint32_t i = 0; i <= kClient; ++i) addresses[i].wr.ud.remote_qpn = 100 + i;
-  for (std::uint32_t j = 0; j < kEchoWindow; ++j) {
+  for (std::uint32_t j = 0; j < kEchoOutstanding; ++j) {
     requests[j].wr_id = recv_id(0, j);
     requests[j].sg_list = &server.segments[j];
     requests[j].num_sge = 1;
@@ -267,7 +267,7 @@ TEST(EchoServer, AnswersDatagramsToWhoAskedAndCountsThem) {
   EXPECT_EQ(server.device.requests.back().wr.ud.remote_qpn, 100u + kClient);
   EXPECT_EQ(answered[kClient], 7u);
   EXPECT_EQ(server.state.wrong, 1u);  // a client that there is not
-  EXPECT_EQ(server.device.recvs.size(), kEchoWindow);
+  EXPECT_EQ(server.device.recvs.size(), kEchoOutstanding);
 }
 
 }  // namespace

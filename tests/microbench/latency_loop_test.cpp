@@ -69,7 +69,7 @@ TEST(LatencyLoop, TimesEachReadToItsCompletion) {
   EXPECT_EQ(thread.points[0].histogram.count(), 1000u);
   EXPECT_EQ(thread.points[0].histogram.min(), Picos(1000));
   EXPECT_EQ(thread.points[0].histogram.max(), Picos(1000));
-  EXPECT_EQ(thread.device.most_waiting, 1u);  // a window of one
+  EXPECT_EQ(thread.device.most_waiting, 1u);  // one outstanding
 }
 
 TEST(LatencyLoop, LeavesTheWarmUpOut) {

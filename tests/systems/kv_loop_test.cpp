@@ -17,7 +17,7 @@ using test::ScriptedNode;
 using testing::ElementsAre;
 
 constexpr std::uint32_t kValue = 64;
-constexpr std::uint32_t kWindow = 4;
+constexpr std::uint32_t kOutstanding = 4;
 
 // A store and one client thread with two QPs.
 struct Store {
@@ -28,10 +28,10 @@ struct Store {
   KvOptions options;
   Operation operation;
   std::vector<std::byte> memory;
-  std::vector<std::byte> buffer = std::vector<std::byte>(2 * kWindow * kValue);
-  std::vector<std::uint64_t> words = std::vector<std::uint64_t>(2 * kWindow);
+  std::vector<std::byte> buffer = std::vector<std::byte>(2 * kOutstanding * kValue);
+  std::vector<std::uint64_t> words = std::vector<std::uint64_t>(2 * kOutstanding);
   std::vector<KvLane> lanes;
-  std::vector<KvOperation> operations = std::vector<KvOperation>(2 * kWindow);
+  std::vector<KvOperation> operations = std::vector<KvOperation>(2 * kOutstanding);
   KvState state;
 
   explicit Store(std::uint64_t keys, bool emulate = false)
@@ -44,7 +44,7 @@ struct Store {
       lanes.push_back({device.add_qp(), nullptr, reinterpret_cast<std::uint64_t>(memory.data())});
     }
     for (std::uint32_t i = 0; i < operations.size(); ++i) {
-      operations[i].lane = i / kWindow;
+      operations[i].lane = i / kOutstanding;
       operations[i].value = &buffer[i * kValue];
       operations[i].word = &words[i];
       prepare_kv(operations[i], i, {}, operation, emulate);
@@ -172,7 +172,7 @@ TEST(KvLoop, TakesAnotherTicketWhenItsOwnWasSkipped) {
   };
   store.run();
   EXPECT_EQ(store.tally.end.kind, EndKind::finished);
-  EXPECT_EQ(store.state.counts.turns_lost, 2u * kWindow);
+  EXPECT_EQ(store.state.counts.turns_lost, 2u * kOutstanding);
   EXPECT_EQ(store.state.counts.wrong, 0u);
 }
 

@@ -121,7 +121,7 @@ TEST(SpecClient, TakesEveryValueAcrossTheWrapOfTheLowBits) {
     EXPECT_EQ(client.state.receipts.repeated, 0u);
     EXPECT_EQ(client.state.receipts.disordered, 0u);
     EXPECT_EQ(client.state.receipts.fingerprint, fingerprint_of_range(start, client.counter - start));
-    // One window at most has a wrong guess at the start, and one at each wrap.
+    // The requests outstanding at the start may all have a wrong guess, and so may those at each wrap.
     EXPECT_LE(client.corrections, 2u * SpecClientEnd::kOutstanding) << start;
   }
 }
