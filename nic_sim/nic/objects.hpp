@@ -58,7 +58,9 @@ struct SimAh : ibv_ah {
 
 // One entry of a completion queue, and when the program can see it.
 struct alignas(64) Completion {
-  Picos visible;
+  static constexpr Picos kNotWritten = Picos::max();
+
+  Picos visible;  // kNotWritten while the CQE is delayed
   std::uint64_t wr_id;
   SimQp* qp;
   std::uint64_t index;  // of the work request in its queue: polling frees all up to it
@@ -71,6 +73,8 @@ struct alignas(64) Completion {
   unsigned flags;
   bool of_send;
   bool solicited = false;  // the sender asked for an event
+
+  bool is_written() const { return visible != kNotWritten; }
 };
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.
