@@ -48,7 +48,7 @@ class Changes {
   }
 
   void requester() {
-    const bool carries = shape_.verb == Verb::send || shape_.verb == Verb::write;
+    const bool carries = facts(shape_.verb).carries_payload;
     batch(depth_);
     if (carries && !shape_.inlined && shape_.payload.value > 0) inline_payload();
     if (carries && shape_.inlined && shape_.payload.value > 0) {

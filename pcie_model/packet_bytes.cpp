@@ -21,19 +21,18 @@ std::uint64_t padded(Bytes payload) {
 }  // namespace
 
 Bytes request_bytes(Verb verb, Transport transport, Bytes payload, bool immediate, Bytes mtu) {
-  if (verb == Verb::read) return Bytes(kEveryPacket + kReth.value);
-  if (is_atomic(verb)) return Bytes(kEveryPacket + kAtomicEth.value);
-  const std::uint64_t packets = packet_count(payload, mtu);
-  const std::uint64_t datagram = transport == Transport::ud ? kDeth.value : 0;
-  const std::uint64_t once = (verb == Verb::write ? kReth.value : 0) + (immediate ? kImmDt.value : 0);
-  return Bytes(packets * (kEveryPacket + datagram) + once + padded(payload));
+  const Bytes carried = facts(verb).carries_payload ? payload : Bytes(0);
+  const std::uint64_t each = kEveryPacket + facts(transport).packet_header.value;
+  const std::uint64_t once = facts(verb).request_header.value + (immediate ? kImmDt.value : 0);
+  return Bytes(packet_count(carried, mtu) * each + once + padded(carried));
 }
 
 Bytes response_bytes(Verb verb, Bytes payload, Bytes mtu) {
-  if (is_atomic(verb)) return Bytes(kEveryPacket + kAeth.value + kAtomicAckEth.value);
-  if (verb != Verb::read) return Bytes(0);
-  const std::uint64_t packets = packet_count(payload, mtu);
-  return Bytes(packets * kEveryPacket + std::min<std::uint64_t>(packets, 2) * kAeth.value + padded(payload));
+  if (!facts(verb).wants_response) return Bytes(0);
+  const Bytes carried = facts(verb).atomic ? Bytes(0) : payload;  // what an atomic brings is in its extension header
+  const std::uint64_t packets = packet_count(carried, mtu);
+  const std::uint64_t once = std::min<std::uint64_t>(packets, 2) * kAeth.value + facts(verb).response_header.value;
+  return Bytes(packets * kEveryPacket + once + padded(carried));
 }
 
 }  // namespace verbscope

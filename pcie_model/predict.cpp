@@ -1,5 +1,7 @@
 #include "pcie_model/predict.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -22,26 +24,29 @@ void check_range(const char* what, std::int64_t value, std::int64_t low, std::in
 }
 
 void check_message(const ClusterWire& cluster, const VerbShape& shape) {
-  if (find_wqe_layout(cluster.family, shape.verb, shape.transport) == nullptr) {
+  const VerbFacts& verb = facts(shape.verb);
+  const TransportFacts& transport = facts(shape.transport);
+  if (!transport.verbs.has(shape.verb)) {
     fail("{} is no verb of transport {}", to_string(shape.verb), to_string(shape.transport));
   }
-  if (shape.header_only && shape.verb != Verb::send && shape.verb != Verb::recv) {
-    fail("header-only is an option of send, not of {}", to_string(shape.verb));
-  }
+  if (shape.header_only && verb.one_sided) fail("header-only is an option of send, not of {}", verb.name);
   if (shape.header_only && shape.payload.value > 0) {
     fail("header-only carries no payload, but the size is {} B", shape.payload.value);
   }
-  const bool takes_immediate = shape.verb == Verb::send || shape.verb == Verb::recv || shape.verb == Verb::write;
-  if (shape.immediate && !takes_immediate) fail("{} has no immediate", to_string(shape.verb));
+  if (shape.immediate && !verb.takes_immediate) fail("{} has no immediate", verb.name);
   if (shape.inline_recv && inline_receive_room(cluster.family, cluster.cqe_bytes).value == 0) {
     fail("{} ({}) has no inline receive", cluster.name, to_string(cluster.family));
   }
-  if (shape.inline_recv && shape.transport == Transport::ud) fail("UD has no inline receive: only RC and UC");
-  if (shape.transport == Transport::ud && shape.payload > cluster.mtu) {
-    fail("payload of {} B is over the MTU of {} on UD: {} B", shape.payload.value, cluster.name, cluster.mtu.value);
+  if (shape.inline_recv && !transport.inline_receive) {
+    fail("{} has no inline receive: only {}", transport.name,
+         fmt::join(transports_with(&TransportFacts::inline_receive), " and "));
   }
-  if (is_atomic(shape.verb) && shape.payload != kAtomicOperand) {
-    fail("payload of {} is {} B, not {}", to_string(shape.verb), kAtomicOperand.value, shape.payload.value);
+  if (transport.one_packet && shape.payload > cluster.mtu) {
+    fail("payload of {} B is over the MTU of {} on {}: {} B", shape.payload.value, cluster.name, transport.name,
+         cluster.mtu.value);
+  }
+  if (verb.atomic && shape.payload != Bytes(kAtomicBytes)) {
+    fail("payload of {} is {} B, not {}", verb.name, kAtomicBytes, shape.payload.value);
   }
   check_range("payload offset", static_cast<std::int64_t>(shape.payload_offset.value), 0, kMaxOffset);
   if (shape.payload.value > kMaxMessage) fail("payload of {} B is over {} B", shape.payload.value, kMaxMessage);
@@ -49,7 +54,7 @@ void check_message(const ClusterWire& cluster, const VerbShape& shape) {
 }
 
 void check_requester(const ClusterWire& cluster, const VerbShape& shape) {
-  if (shape.verb == Verb::recv) fail("recv has no requester: ask for the receiver");
+  if (!facts(shape.verb).requests) fail("{} has no requester: ask for the receiver", to_string(shape.verb));
   check_message(cluster, shape);
   const Bytes asked = std::max(shape.max_inline_cap, shape.inlined ? shape.payload : Bytes(0));
   if (asked > cluster.max_inline) {
@@ -64,7 +69,7 @@ void check_requester(const ClusterWire& cluster, const VerbShape& shape) {
 // rdma-core 44: mlx5 post_send_db, mlx4_post_send. A WQE of one 16-byte unit never goes by BlueFlame.
 bool uses_blueflame(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe) {
   if (shape.post_list != 1 || wqe.padded <= kWqeUnit || wqe.padded > cluster.blueflame_max) return false;
-  if (!family_facts(cluster.family).blueflame_needs_inline) return true;
+  if (!facts(cluster.family).blueflame_needs_inline) return true;
   const bool empty_write = shape.verb == Verb::write && shape.payload.value == 0;
   return shape.verb == Verb::read || empty_write || (shape.inlined && shape.payload.value > 0);
 }
@@ -107,7 +112,7 @@ void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& ou
   add_weighted(out.pcie, dma_write(cluster.pcie, 0, cluster.cqe_bytes), 1);
 
   out.cpu.ring_bytes = static_cast<double>(kRecvStride.value);
-  out.cpu.record_bytes = static_cast<double>(family_facts(cluster.family).recv_doorbell_record.value) / shape.post_list;
+  out.cpu.record_bytes = static_cast<double>(facts(cluster.family).recv_doorbell_record.value) / shape.post_list;
   out.cpu.stores = static_cast<double>(kRecvStride.value) / 8 + 1.0 / shape.post_list;
 }
 
@@ -123,14 +128,13 @@ PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, co
     const std::uint64_t step = shape.post_step > 0 ? static_cast<std::uint64_t>(shape.post_step) : list;
     add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride * step, length), 1.0 / shape.post_list);
   }
-  const bool sends_payload = shape.verb == Verb::send || shape.verb == Verb::write;
-  if (sends_payload && !shape.inlined) add_weighted(reads, by_packets(dma_read, cluster, shape), 1);
+  if (facts(shape.verb).carries_payload && !shape.inlined) add_weighted(reads, by_packets(dma_read, cluster, shape), 1);
   return reads;
 }
 
 CpuStores requester_stores(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe, PostMethod method) {
   const double posts = 1.0 / shape.post_list;
-  const auto record = static_cast<double>(family_facts(cluster.family).send_doorbell_record.value);
+  const auto record = static_cast<double>(facts(cluster.family).send_doorbell_record.value);
   CpuStores cpu;
   cpu.ring_bytes = static_cast<double>(wqe.used.value);
   cpu.record_bytes = record * posts;
@@ -165,7 +169,7 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
   } else {
     add_weighted(out.pcie, mmio_doorbell(cluster.pcie, cluster.doorbell_bytes), 1.0 / shape.post_list);
   }
-  if (shape.verb == Verb::read || is_atomic(shape.verb)) {
+  if (facts(shape.verb).wants_response) {
     const double written = comes_in_cqe(cluster, shape) ? 1 - 1.0 / shape.signal_every : 1;
     add_weighted(out.pcie, by_packets(dma_write, cluster, shape), written);
   }
@@ -183,7 +187,7 @@ std::uint64_t recv_group(const ClusterWire& cluster, const VerbShape& shape) {
 }
 
 Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) {
-  if (shape.verb != Verb::send && shape.verb != Verb::recv) fail("{} needs no RECV", to_string(shape.verb));
+  if (facts(shape.verb).one_sided) fail("{} needs no RECV", to_string(shape.verb));
   check_message(cluster, shape);
   Prediction out;
   out.wire = cluster;
@@ -198,9 +202,8 @@ Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) 
 }
 
 Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape) {
-  if (shape.verb == Verb::send || shape.verb == Verb::recv) {
-    fail("{} is not one-sided: ask for the receiver", to_string(shape.verb));
-  }
+  const VerbFacts& verb = facts(shape.verb);
+  if (!verb.one_sided) fail("{} is not one-sided: ask for the receiver", verb.name);
   check_message(cluster, shape);
   Prediction out;
   out.wire = cluster;
@@ -210,9 +213,9 @@ Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape)
   if (shape.immediate) add_recv(cluster, shape, out);
 
   PciePerOp reads;
-  if (shape.verb != Verb::write) add_weighted(reads, by_packets(dma_read, cluster, shape), 1);
+  if (verb.wants_response) add_weighted(reads, by_packets(dma_read, cluster, shape), 1);
   add_weighted(out.pcie, reads, 1);
-  if (shape.verb != Verb::read) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
+  if (verb.carries_payload || verb.atomic) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
 
   const Bytes received = request_bytes(shape.verb, shape.transport, shape.payload, shape.immediate, cluster.mtu);
   const Bytes sent = response_bytes(shape.verb, shape.payload, cluster.mtu);

@@ -1,25 +1,30 @@
 #include "pcie_model/render.hpp"
 
-#include <array>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
+#include "common/enum_table.hpp"
 #include "common/error.hpp"
 #include "wire/wire_json.hpp"
 
 namespace verbscope {
 namespace {
 
-constexpr std::array<std::pair<PostMethod, std::string_view>, 4> kMethodNames{{
-    {PostMethod::blueflame, "blueflame"},
-    {PostMethod::doorbell, "doorbell"},
-    {PostMethod::doorbell_record, "doorbell_record"},
-    {PostMethod::none, "none"},
+struct MethodName {
+  PostMethod value;
+  std::string_view name;
+};
+
+constexpr EnumTable<PostMethod, MethodName> kMethodNames{{
+    {.value = PostMethod::blueflame, .name = "blueflame"},
+    {.value = PostMethod::doorbell, .name = "doorbell"},
+    {.value = PostMethod::doorbell_record, .name = "doorbell_record"},
+    {.value = PostMethod::none, .name = "none"},
 }};
+static_assert(in_order(kMethodNames));
 
 std::string_view method_name(PostMethod method) {
-  return kMethodNames[static_cast<std::size_t>(method)].second;
+  return row_of(kMethodNames, method).name;
 }
 
 PostMethod method_from(JsonFields& fields, const std::string& key) {
@@ -85,15 +90,14 @@ VerbShape shape_from_json(const Json& config, const std::string& where) {
   if (fields.has("connection")) shape.transport = parsed(fields, "connection", transport_from);
   shape.header_only = fields.optional<bool>("header_only", false);
   shape.immediate = fields.optional<bool>("immediate", false);
-  const bool atomic = shape.verb == Verb::compare_swap || shape.verb == Verb::fetch_add;
-  if (atomic || shape.header_only) {
-    shape.payload = Bytes(fields.optional<std::uint64_t>("size", atomic ? kAtomicOperand.value : 0));
+  const VerbFacts& verb = facts(shape.verb);
+  if (verb.atomic || shape.header_only) {
+    shape.payload = Bytes(fields.optional<std::uint64_t>("size", verb.atomic ? kAtomicBytes : 0));
   } else {
     shape.payload = Bytes(fields.require<std::uint64_t>("size"));
   }
   shape.max_inline_cap = Bytes(fields.optional<std::uint64_t>("inline_size", 0));
-  const bool can_inline = shape.verb == Verb::send || shape.verb == Verb::write;
-  const bool fits = can_inline && shape.payload.value > 0 && shape.payload <= shape.max_inline_cap;
+  const bool fits = verb.may_inline && shape.payload.value > 0 && shape.payload <= shape.max_inline_cap;
   shape.inlined = fields.optional<bool>("inlined", fits);
   shape.post_list = fields.optional<int>("post_list", shape.post_list);
   shape.events = fields.optional<double>("events_per_op", 0);

@@ -8,10 +8,9 @@
 namespace verbscope {
 namespace {
 
-// Everything before the data.
+// The bytes of a WQE before its data.
 std::uint64_t fixed_bytes(const WqeLayout& layout) {
-  return (layout.control ? kControlSegment.value : 0) + (layout.datagram ? kDatagramSegment.value : 0) +
-         (layout.remote_address ? kRemoteAddressSegment.value : 0) + (layout.atomic ? kAtomicSegment.value : 0);
+  return (layout.control + layout.address + layout.remote_address + layout.atomic).value;
 }
 
 std::uint64_t inline_chunks(std::uint64_t fixed, std::uint64_t payload, std::uint64_t boundary) {
@@ -24,13 +23,14 @@ std::uint64_t inline_chunks(std::uint64_t fixed, std::uint64_t payload, std::uin
 }  // namespace
 
 WqeSize wqe_size(NicFamily family, Verb verb, Transport transport, Bytes payload, bool inlined) {
-  const WqeLayout* layout = find_wqe_layout(family, verb, transport);
-  if (layout == nullptr) fail("{} is no verb of transport {}", to_string(verb), to_string(transport));
-  if (inlined && !layout->may_inline) fail("{} takes no inline payload", to_string(verb));
-  std::uint64_t used = fixed_bytes(*layout);
+  if (!facts(transport).verbs.has(verb)) {
+    fail("{} is no verb of transport {}", to_string(verb), to_string(transport));
+  }
+  if (inlined && !facts(verb).may_inline) fail("{} takes no inline payload", to_string(verb));
+  std::uint64_t used = fixed_bytes(wqe_layout(transport, verb));
   if (payload.value > 0) {
     if (inlined) {
-      const std::uint64_t boundary = family_facts(family).inline_boundary.value;
+      const std::uint64_t boundary = facts(family).inline_boundary.value;
       used += payload.value + kInlineHeader.value * inline_chunks(used, payload.value, boundary);
     } else {
       used += kDataSegment.value;
@@ -42,11 +42,11 @@ WqeSize wqe_size(NicFamily family, Verb verb, Transport transport, Bytes payload
 SendQueueLayout send_queue_layout(NicFamily family, Transport transport, WqeSize wqe, Bytes max_inline, bool has_sge,
                                   int depth) {
   const auto slots = static_cast<std::uint64_t>(depth);
-  if (!family_facts(family).fixed_slots) {
+  if (!facts(family).fixed_slots) {
     const auto blocks = static_cast<std::uint64_t>(wqe.lines());
     return {kWqeBlock * blocks, kWqeBlock * std::bit_ceil(slots * blocks)};
   }
-  const Verb largest = transport == Transport::ud ? Verb::send : Verb::write;
+  const Verb largest = facts(transport).verbs.has(Verb::write) ? Verb::write : Verb::send;
   const WqeSize inlined = wqe_size(family, largest, transport, max_inline, true);
   const WqeSize gathered = wqe_size(family, largest, transport, Bytes(has_sge ? 1 : 0), false);
   const std::uint64_t stride = std::bit_ceil(std::max({kWqeBlock.value, inlined.padded.value, gathered.padded.value}));

@@ -6,15 +6,18 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
+
+#include "verbs/ibv_codes.hpp"
 
 namespace verbscope {
 
-// The send operations of RC, UC and UD as a mask of IBV_QP_EX_WITH_* (IBTA vol. 1, chapter 9).
+// The send operations of a transport as a mask of IBV_QP_EX_WITH_*; none for a type of QP that verbscope does not know.
 constexpr std::uint64_t send_operations(ibv_qp_type type) {
-  std::uint64_t operations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-  if (type != IBV_QPT_UD) operations |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-  if (type == IBV_QPT_RC) {
-    operations |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  const std::optional<Transport> transport = transport_of(type);
+  std::uint64_t operations = 0;
+  for (const VerbCodes& codes : kVerbCodes) {
+    if (transport && facts(*transport).verbs.has(codes.value)) operations |= codes.builder;
   }
   return operations;
 }
@@ -36,7 +39,7 @@ inline ibv_qp_init_attr without_extensions(const ibv_qp_init_attr_ex& attr) {
 }
 
 // Removes the operations that were not asked for, as rdma-core does, and the address of datagrams where there are none.
-inline void keep_operations(ibv_qp_ex& qp, std::uint64_t operations, ibv_qp_type type) {
+inline void keep_operations(ibv_qp_ex& qp, std::uint64_t operations, Transport transport) {
   const auto keep = [operations](std::uint64_t operation, auto& function) {
     if ((operations & operation) == 0) function = nullptr;
   };
@@ -47,7 +50,7 @@ inline void keep_operations(ibv_qp_ex& qp, std::uint64_t operations, ibv_qp_type
   keep(IBV_QP_EX_WITH_RDMA_READ, qp.wr_rdma_read);
   keep(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, qp.wr_atomic_cmp_swp);
   keep(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, qp.wr_atomic_fetch_add);
-  if (type != IBV_QPT_UD) qp.wr_set_ud_addr = nullptr;
+  if (facts(transport).connected) qp.wr_set_ud_addr = nullptr;
 }
 
 }  // namespace verbscope

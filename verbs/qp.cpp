@@ -10,6 +10,7 @@
 
 #include "common/error.hpp"
 #include "verbs/extended_qp.hpp"
+#include "verbs/ibv_codes.hpp"
 #include "verbs/path.hpp"
 #include "verbs/resources.hpp"
 
@@ -54,7 +55,7 @@ Attr init_attributes(const QpOptions& options) {
   attr.cap.max_send_sge = static_cast<std::uint32_t>(options.send_sge);
   attr.cap.max_recv_sge = own_recv_queue ? static_cast<std::uint32_t>(options.recv_sge) : 0;
   attr.cap.max_inline_data = static_cast<std::uint32_t>(options.max_inline);
-  attr.qp_type = options.type;
+  attr.qp_type = qp_type(options.transport);
   attr.sq_sig_all = options.signal_all ? 1 : 0;
   return attr;
 }
@@ -68,7 +69,7 @@ ibv_qp* ask_for(const Pd& pd, const QpOptions& options) {
   auto attr = init_attributes<ibv_qp_init_attr_ex>(options);
   attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   attr.pd = pd.get();
-  attr.send_ops_flags = send_operations(options.type);
+  attr.send_ops_flags = send_operations(qp_type(options.transport));
   return pd.provider().create_qp_ex(pd.get()->context, &attr);
 }
 
@@ -127,7 +128,7 @@ std::optional<std::string> refused_capability(const Pd& pd, const QpOptions& opt
     plain.builder = false;
     if (device_accepts(pd, plain)) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));
   }
-  const std::string what = fmt::format("create {} QP on {}", qp_type_name(options.type), device_name(pd));
+  const std::string what = fmt::format("create {} QP on {}", to_string(options.transport), device_name(pd));
   ibv_device_attr device{};
   if (pd.provider().query_device(pd.get()->context, &device) == 0) {
     const auto beyond = beyond_attributes(device, options);
@@ -147,14 +148,14 @@ ibv_qp* create_qp(const Pd& pd, const QpOptions& options) {
 
 }  // namespace
 
-Qp::Qp(const Pd& pd, const QpOptions& options) : Owned(pd.provider(), create_qp(pd, options)), type_(options.type) {
+Qp::Qp(const Pd& pd, const QpOptions& options) : Owned(pd.provider(), create_qp(pd, options)), transport_(options.transport) {
   if (!options.builder) return;
   builder_ = provider().qp_to_qp_ex(get());
   if (builder_ == nullptr) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));
 }
 
 void Qp::modify(ibv_qp_attr& attr, int mask, const char* transition) {
-  check_errno(fmt::format("move {} QP {} {}", qp_type_name(type_), number(), transition),
+  check_errno(fmt::format("move {} QP {} {}", to_string(transport_), number(), transition),
               provider().modify_qp(get(), &attr, mask));
 }
 
@@ -163,12 +164,14 @@ void Qp::to_init(const QpInit& options) {
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = options.port;
   int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-  if (type_ == IBV_QPT_UD) {
+  const TransportFacts& transport = facts(transport_);
+  if (!transport.connected) {
     attr.qkey = options.qkey;
     mask |= IBV_QP_QKEY;
   } else {
-    constexpr int kNotOnUc = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-    attr.qp_access_flags = static_cast<unsigned>(type_ == IBV_QPT_UC ? options.access & ~kNotOnUc : options.access);
+    const int never = (transport.verbs.has(Verb::read) ? 0 : int{IBV_ACCESS_REMOTE_READ}) |
+                      (transport.verbs.has(Verb::fetch_add) ? 0 : int{IBV_ACCESS_REMOTE_ATOMIC});
+    attr.qp_access_flags = static_cast<unsigned>(options.access & ~never);
     mask |= IBV_QP_ACCESS_FLAGS;
   }
   modify(attr, mask, "from RESET to INIT");
@@ -179,7 +182,7 @@ void Qp::to_rtr(const QpReceive& options) {
   attr.qp_state = IBV_QPS_RTR;
   int mask = IBV_QP_STATE;
   std::string transition = "from INIT to RTR";
-  if (type_ != IBV_QPT_UD) {
+  if (facts(transport_).connected) {
     attr.ah_attr = ah_attributes(options.path);
     attr.path_mtu = options.mtu;
     attr.dest_qp_num = options.peer_qpn;
@@ -187,7 +190,7 @@ void Qp::to_rtr(const QpReceive& options) {
     mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     transition += fmt::format(" (peer QP {}, {})", options.peer_qpn, describe_path(options.path));
   }
-  if (type_ == IBV_QPT_RC) {
+  if (facts(transport_).reliable) {
     attr.max_dest_rd_atomic = options.max_dest_rd_atomic;
     attr.min_rnr_timer = options.min_rnr_timer;
     mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -200,7 +203,7 @@ void Qp::to_rts(const QpSend& options) {
   attr.qp_state = IBV_QPS_RTS;
   attr.sq_psn = options.psn;
   int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  if (type_ == IBV_QPT_RC) {
+  if (facts(transport_).reliable) {
     attr.timeout = options.timeout;
     attr.retry_cnt = options.retry_count;
     attr.rnr_retry = options.rnr_retry;
@@ -219,7 +222,7 @@ void Qp::to_error() {
 ibv_qp_state Qp::state() const {
   ibv_qp_attr attr{};
   ibv_qp_init_attr init{};
-  check_errno(fmt::format("query {} QP {}", qp_type_name(type_), number()),
+  check_errno(fmt::format("query {} QP {}", to_string(transport_), number()),
               provider().query_qp(get(), &attr, IBV_QP_STATE, &init));
   return attr.qp_state;
 }
@@ -235,19 +238,6 @@ int largest_inline(const Pd& pd, const QpOptions& options) {
     if (!device_accepts(pd, probe)) break;
   }
   return bisect(pd, probe, &QpOptions::max_inline, good, next);
-}
-
-const char* qp_type_name(ibv_qp_type type) {
-  switch (type) {
-    case IBV_QPT_RC:
-      return "RC";
-    case IBV_QPT_UC:
-      return "UC";
-    case IBV_QPT_UD:
-      return "UD";
-    default:
-      return "unsupported";
-  }
 }
 
 }  // namespace verbscope

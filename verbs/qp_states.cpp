@@ -3,16 +3,25 @@
 #include <algorithm>
 #include <array>
 
+#include "common/enum_table.hpp"
+
 namespace verbscope {
 
 namespace {
 
-struct Rule {
-  ibv_qp_type type;
-  ibv_qp_state from;
-  ibv_qp_state to;
+// The attributes that a transition needs, and those that it may bring.
+struct Attributes {
   int required;
   int optional;
+};
+
+struct Transitions {
+  Transport value;
+  Attributes reset_to_init;
+  Attributes init_to_init;
+  Attributes init_to_rtr;
+  Attributes rtr_to_rts;
+  Attributes rts_to_rts;
 };
 
 constexpr int kPath = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
@@ -21,34 +30,54 @@ constexpr int kMigration = IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FL
 constexpr int kInit = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 constexpr int kRetries = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 constexpr int kResponder = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+constexpr int kDatagram = IBV_QP_CUR_STATE | IBV_QP_QKEY;
 
-constexpr std::array kRules = {
-    Rule{IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, kInit | IBV_QP_QKEY, 0},
-    Rule{IBV_QPT_UC, IBV_QPS_RESET, IBV_QPS_INIT, kInit | IBV_QP_ACCESS_FLAGS, 0},
-    Rule{IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT, kInit | IBV_QP_ACCESS_FLAGS, 0},
-    Rule{IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0, kInit | IBV_QP_QKEY},
-    Rule{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_INIT, 0, kInit | IBV_QP_ACCESS_FLAGS},
-    Rule{IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_INIT, 0, kInit | IBV_QP_ACCESS_FLAGS},
-    Rule{IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
-    Rule{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR, kPath, kAlternate},
-    Rule{IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_RTR, kPath | kResponder, kAlternate},
-    Rule{IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY},
-    Rule{IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, kMigration},
-    Rule{IBV_QPT_RC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN | kRetries, kMigration | IBV_QP_MIN_RNR_TIMER},
-    Rule{IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
-    Rule{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_RTS, 0, kMigration},
-    Rule{IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_RTS, 0, kMigration | IBV_QP_MIN_RNR_TIMER},
+constexpr EnumTable<Transport, Transitions> kTransitions{{
+    {.value = Transport::rc,
+     .reset_to_init = {.required = kInit | IBV_QP_ACCESS_FLAGS, .optional = 0},
+     .init_to_init = {.required = 0, .optional = kInit | IBV_QP_ACCESS_FLAGS},
+     .init_to_rtr = {.required = kPath | kResponder, .optional = kAlternate},
+     .rtr_to_rts = {.required = IBV_QP_SQ_PSN | kRetries, .optional = kMigration | IBV_QP_MIN_RNR_TIMER},
+     .rts_to_rts = {.required = 0, .optional = kMigration | IBV_QP_MIN_RNR_TIMER}},
+    {.value = Transport::uc,
+     .reset_to_init = {.required = kInit | IBV_QP_ACCESS_FLAGS, .optional = 0},
+     .init_to_init = {.required = 0, .optional = kInit | IBV_QP_ACCESS_FLAGS},
+     .init_to_rtr = {.required = kPath, .optional = kAlternate},
+     .rtr_to_rts = {.required = IBV_QP_SQ_PSN, .optional = kMigration},
+     .rts_to_rts = {.required = 0, .optional = kMigration}},
+    {.value = Transport::ud,
+     .reset_to_init = {.required = kInit | IBV_QP_QKEY, .optional = 0},
+     .init_to_init = {.required = 0, .optional = kInit | IBV_QP_QKEY},
+     .init_to_rtr = {.required = 0, .optional = IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+     .rtr_to_rts = {.required = IBV_QP_SQ_PSN, .optional = kDatagram},
+     .rts_to_rts = {.required = 0, .optional = kDatagram}},
+}};
+static_assert(in_order(kTransitions));
+
+struct Step {
+  ibv_qp_state from;
+  ibv_qp_state to;
+  Attributes Transitions::*attributes;
+};
+
+constexpr std::array kSteps = {
+    Step{IBV_QPS_RESET, IBV_QPS_INIT, &Transitions::reset_to_init},
+    Step{IBV_QPS_INIT, IBV_QPS_INIT, &Transitions::init_to_init},
+    Step{IBV_QPS_INIT, IBV_QPS_RTR, &Transitions::init_to_rtr},
+    Step{IBV_QPS_RTR, IBV_QPS_RTS, &Transitions::rtr_to_rts},
+    Step{IBV_QPS_RTS, IBV_QPS_RTS, &Transitions::rts_to_rts},
 };
 
 }  // namespace
 
-bool may_modify(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
-  const int attributes = mask & ~IBV_QP_STATE;
-  if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return attributes == 0;
-  const auto rule = std::ranges::find_if(
-      kRules, [&](const Rule& entry) { return entry.type == type && entry.from == from && entry.to == to; });
-  if (rule == kRules.end()) return false;
-  return (attributes & rule->required) == rule->required && (attributes & ~(rule->required | rule->optional)) == 0;
+bool may_modify(Transport transport, ibv_qp_state from, ibv_qp_state to, int mask) {
+  const int given = mask & ~IBV_QP_STATE;
+  if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return given == 0;
+  const auto* const step =
+      std::ranges::find_if(kSteps, [&](const Step& entry) { return entry.from == from && entry.to == to; });
+  if (step == kSteps.end()) return false;
+  const Attributes& rule = row_of(kTransitions, transport).*step->attributes;
+  return (given & rule.required) == rule.required && (given & ~(rule.required | rule.optional)) == 0;
 }
 
 }  // namespace verbscope

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "verbs/provider.hpp"
+#include "wire/transport.hpp"
 
 namespace verbscope {
 
@@ -116,7 +117,7 @@ class Ah : public Owned<ibv_ah, &Provider::destroy_ah> {
 
 // The attributes that create_qp is asked for.
 struct QpOptions {
-  ibv_qp_type type = IBV_QPT_RC;  // IBV_QPT_RC, IBV_QPT_UC or IBV_QPT_UD
+  Transport transport = Transport::rc;
   ibv_cq* send_cq = nullptr;
   ibv_cq* recv_cq = nullptr;
   int send_depth = 128;  // work requests
@@ -172,7 +173,7 @@ class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {
   Qp(const Pd& pd, const QpOptions& options);
 
   std::uint32_t number() const { return get()->qp_num; }
-  ibv_qp_type type() const { return type_; }
+  Transport transport() const { return transport_; }
   // The ibv_wr_* interface; null unless QpOptions::builder asked for it.
   ibv_qp_ex* builder() const { return builder_; }
 
@@ -187,15 +188,12 @@ class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {
  private:
   void modify(ibv_qp_attr& attr, int mask, const char* transition);
 
-  ibv_qp_type type_;
+  Transport transport_;
   ibv_qp_ex* builder_ = nullptr;
 };
 
 // The largest max_inline with which the device accepts a QP like `options` (its own max_inline is ignored); asked of
 // the device by creating QPs. Throws when it accepts none even at 0.
 int largest_inline(const Pd& pd, const QpOptions& options);
-
-// "RC", "UC", "UD".
-const char* qp_type_name(ibv_qp_type type);
 
 }  // namespace verbscope

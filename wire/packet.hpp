@@ -10,7 +10,7 @@ inline constexpr Bytes kLrh{8};           // every InfiniBand packet
 inline constexpr Bytes kGrh{40};          // only where asked for (RoCE v1 always)
 inline constexpr Bytes kBth{12};          // every packet
 inline constexpr Bytes kReth{16};         // first or only WRITE packet, READ request
-inline constexpr Bytes kDeth{8};          // UD
+inline constexpr Bytes kDeth{8};          // every packet of UD
 inline constexpr Bytes kAeth{4};          // acknowledgement; first, last and only READ response; atomic response
 inline constexpr Bytes kImmDt{4};         // last or only packet of an operation with immediate
 inline constexpr Bytes kAtomicEth{28};    // atomic request

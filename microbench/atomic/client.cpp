@@ -7,6 +7,7 @@
 #include "microbench/atomic/loop.hpp"
 #include "microbench/atomic/slot_probe.hpp"
 #include "microbench/bench/idle.hpp"
+#include "verbs/ibv_codes.hpp"
 
 namespace verbscope {
 
@@ -15,7 +16,7 @@ namespace {
 ibv_send_wr atomic_request(std::uint32_t queue, Verb verb, ibv_sge* result, std::uint32_t rkey) {
   ibv_send_wr wr{};
   wr.wr_id = send_id(queue);
-  wr.opcode = verb == Verb::compare_swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
+  wr.opcode = request_opcode(verb, false);
   wr.sg_list = result;
   wr.num_sge = 1;
   wr.wr.atomic.compare_add = 1;  // fetch-and-add adds one; a swap's values are set at each post

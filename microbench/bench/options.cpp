@@ -20,8 +20,7 @@ constexpr std::uint32_t kMaxThreads = 4096;
 constexpr int kMaxCore = 1 << 16;
 
 void add_operation_options(OptionTable& table, Options& o) {
-  table.choice<Transport>("-c,--connection", o.connection,
-                          {{"RC", Transport::rc}, {"UC", Transport::uc}, {"UD", Transport::ud}}, "transport");
+  table.choice<Transport>("-c,--connection", o.connection, names_and_values(kTransports), "transport");
   table.integer("-s,--size", o.size, 0u, kMaxMessage, "payload in bytes (default 64; 0 with --header_only)");
   table.flag("--header_only", o.header_only, "no payload, a 4-byte immediate instead");
   table.integer("-l,--post_list", o.post_list, 1u, kMaxDepth, "work requests in one ibv_post_send");

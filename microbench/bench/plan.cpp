@@ -1,5 +1,7 @@
 #include "microbench/bench/plan.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "common/error.hpp"
@@ -30,7 +32,8 @@ std::uint32_t largest_divisor(std::uint64_t of, std::uint32_t at_most) {
 
 // Refuses what the options alone do not show: it depends on the benchmark's verb and on what may be outstanding.
 void check_operation(const Operation& op) {
-  if (find_wqe_layout(NicFamily::mlx5, op.verb, op.transport) == nullptr) {
+  const TransportFacts& transport = facts(op.transport);
+  if (!transport.verbs.has(op.verb)) {
     fail_usage("--connection {}: it has no {}", to_string(op.transport), to_string(op.verb));
   }
   if (op.header_only && op.verb != Verb::send) {
@@ -45,8 +48,9 @@ void check_operation(const Operation& op) {
         "window + 1",
         op.signal_every, op.post_list, op.most_outstanding);
   }
-  if (op.inline_recv > 0 && op.transport == Transport::ud) {
-    fail_usage("--inline_recv {}: UD has no inline receive, only RC and UC have", op.inline_recv);
+  if (op.inline_recv > 0 && !transport.inline_receive) {
+    fail_usage("--inline_recv {}: {} has no inline receive, only {} have", op.inline_recv, transport.name,
+               fmt::join(transports_with(&TransportFacts::inline_receive), " and "));
   }
   if (op.inlined && op.verb == Verb::read) fail_usage("--inline_size {}: a READ sends no payload", op.inline_limit);
 }
@@ -80,30 +84,30 @@ Operation plan_operation(const Options& o, const Traffic& traffic, std::optional
   return op;
 }
 
-Topology plan_topology(const Options& o, const FabricFacts& facts, const Traffic& traffic) {
+Topology plan_topology(const Options& o, const FabricFacts& fabric, const Traffic& traffic) {
   Topology t;
   t.transport = o.connection;
   t.threads = o.threads;
   t.qps_per_thread = o.qp;
-  t.ports = facts.ports;
+  t.ports = fabric.ports;
   t.client_qps = traffic.client_qps;
-  const std::uint32_t cores = o.host.empty() ? facts.server_cores : facts.client_cores;
+  const std::uint32_t cores = o.host.empty() ? fabric.server_cores : fabric.client_cores;
   if (o.host.empty() && o.threads > cores) {
     fail_usage("--threads {} is more than the {} cores there are to pin them to", o.threads, cores);
   }
-  if (o.client_threads && *o.client_threads > facts.client_cores && (facts.simulated || !o.host.empty())) {
+  if (o.client_threads && *o.client_threads > fabric.client_cores && (fabric.simulated || !o.host.empty())) {
     fail_usage("--client_threads {} is more than the {} cores there are to pin them to", *o.client_threads,
-               facts.client_cores);
+               fabric.client_cores);
   }
   const std::uint32_t simulated_threads =
-      traffic.driver == Side::server ? std::min(kSimReceivingThreads, facts.client_cores) : facts.client_cores;
-  t.client_threads = o.client_threads.value_or(facts.simulated ? simulated_threads : 1);
-  if (facts.alone) {
+      traffic.driver == Side::server ? std::min(kSimReceivingThreads, fabric.client_cores) : fabric.client_cores;
+  t.client_threads = o.client_threads.value_or(fabric.simulated ? simulated_threads : 1);
+  if (fabric.alone) {
     t.clients = 1;
     return t;
   }
-  const bool one_client_a_qp = o.connection != Transport::ud && !traffic.client_qps;
-  t.clients = o.clients.value_or(facts.default_clients);
+  const bool one_client_a_qp = facts(o.connection).connected && !traffic.client_qps;
+  t.clients = o.clients.value_or(fabric.default_clients);
   if (one_client_a_qp && t.clients > t.server_qps()) {
     if (o.clients) {
       fail_usage("--clients {}: the server's {} x {} connected QPs reach at most {} clients", t.clients, o.threads,
@@ -178,7 +182,7 @@ std::vector<QpPlan> client_ends(const Topology& t, std::uint32_t client) {
 
 std::vector<QpPlan> plan_qps(const Topology& t, Side side, std::uint32_t client) {
   if (t.client_qps) return side == Side::server ? server_ends(t) : client_ends(t, client);
-  const bool datagram = t.transport == Transport::ud;
+  const bool datagram = !facts(t.transport).connected;
   std::vector<QpPlan> qps;
   for (std::uint32_t k = 0; k < t.server_qps(); ++k) {
     const std::uint32_t owner = k % t.clients;

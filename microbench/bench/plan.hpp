@@ -36,7 +36,7 @@ struct Operation {
   bool datagrams_beside = false;  // see Traffic
   std::uint64_t seed = 1;
 
-  bool reliable() const { return transport == Transport::rc && !datagrams_beside; }
+  bool reliable() const { return facts(transport).reliable && !datagrams_beside; }
   std::uint32_t outstanding() const {
     return most_outstanding == 0 || most_outstanding > tx_depth ? tx_depth : most_outstanding;
   }

@@ -55,7 +55,7 @@ class EchoRate final : public Benchmark {
       fail_usage("--events: a request by WRITE is seen in memory, which raises no event");
     }
     optimise(o);
-    echo_.give_up = is_simulated(o.fabric) && o.connection != Transport::rc ? kSimGiveUp : kGiveUp;
+    echo_.give_up = is_simulated(o.fabric) && !facts(o.connection).reliable ? kSimGiveUp : kGiveUp;
   }
 
   Traffic traffic() const override {
@@ -100,7 +100,7 @@ class EchoRate final : public Benchmark {
   Prediction predict_run(const ClusterWire& cluster, const Operation& op, int ports,
                          const Json& result) const override {
     if (!echo_.requests_written()) {
-      const std::uint64_t clients = op.transport == Transport::ud ? result.at("clients").size() : 1;
+      const std::uint64_t clients = !facts(op.transport).connected ? result.at("clients").size() : 1;
       check_recv_groups(cluster, op, echo_recvs(op, clients * echo_.outstanding), clients * echo_.outstanding);
     }
     return predict(cluster, op, ports);

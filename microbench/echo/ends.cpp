@@ -31,7 +31,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
         mr_(setup.pd, out_.data(), out_.size()),
         messages_(setup, setup.lanes.size() * options.outstanding) {
     const Operation& op = setup.operation;
-    const bool datagram = op.transport == Transport::ud || options.mode == EchoMode::write_send;
+    const bool datagram = !facts(op.transport).connected || options.mode == EchoMode::write_send;
     if (!options.responses_written()) recvs_.emplace(setup, options.outstanding, datagram);
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
     state_.cq = setup.cq;
@@ -76,7 +76,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
     }
     mine.requests = messages_.build(index * options.outstanding, options.outstanding, index, mine.out, mr_.lkey(), peer,
                                     options.requests_written());
-    if (op.transport == Transport::ud) {
+    if (!facts(op.transport).connected) {
       for (ibv_send_wr& request : mine.requests) address_datagram(request, peer.qp);
     }
     if (options.responses_written()) {
@@ -106,7 +106,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
         answered_(setup.lanes.size()) {
     const Operation& op = setup.operation;
     if (!options.requests_written()) {
-      recvs_.emplace(setup, requests_under_way(setup, options), op.transport == Transport::ud);
+      recvs_.emplace(setup, requests_under_way(setup, options), !facts(op.transport).connected);
     }
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
     state_.cq = setup.cq;
@@ -114,7 +114,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
     state_.queues = queues_;
     state_.lanes = lanes_;
     state_.by_memory = options.requests_written();
-    state_.lossy = op.transport != Transport::rc;
+    state_.lossy = !facts(op.transport).reliable;
     state_.waiting.resize(setup.lanes.size() * places_);
   }
 
@@ -171,7 +171,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
     const bool companion = options.mode == EchoMode::write_send;
     if (companion) {
       for (ibv_send_wr& response : mine.responses) address_datagram(response, peer.companion);
-    } else if (op.transport == Transport::ud) {
+    } else if (!facts(op.transport).connected) {
       addresses_[index].resize(lane.peers.size());
       answered_[index].resize(lane.peers.size());
       for (const LanePeer& client : lane.peers) address_datagram(addresses_[index].at(client.node), client.qp);

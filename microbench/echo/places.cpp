@@ -14,7 +14,7 @@ constexpr std::uint64_t kSpareRecvs = 32;  // RECVs of each QP: twice what an ad
 
 // Bytes of a RECV's place: the message may have a GRH before it, and ends where the place ends.
 std::uint64_t recv_stride(std::uint32_t payload) {
-  return round_up(kUdGrhRoom.value + payload, kSlotAlignment);
+  return round_up(kGrh.value + payload, kSlotAlignment);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ std::uint32_t echo_recvs(const Operation& op, std::uint64_t under_way) {
 EchoRecvPlaces::EchoRecvPlaces(const ThreadSetup& setup, std::uint64_t under_way, bool datagram)
     : each_(echo_recvs(setup.operation, under_way)),
       payload_(setup.operation.payload),
-      grh_(datagram ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0),
+      grh_(datagram ? static_cast<std::uint32_t>(kGrh.value) : 0),
       buffer_(Bytes(setup.lanes.size() * each_ * recv_stride(payload_)), setup.huge_pages),
       mr_(setup.pd, buffer_.data(), buffer_.size()),
       segments_(setup.lanes.size() * each_),

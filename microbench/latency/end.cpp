@@ -139,7 +139,7 @@ void LatencyEnd::build_point(const ThreadSetup& setup, LatencyPoint& point) {
     wr.wr.atomic = {remote_box + box - kAtomicOperand.value, verb_ == LatencyVerb::fetch_add ? 1u : 0u, 1,
                     peer.region.rkey};
   } else if (verb_ == LatencyVerb::send) {
-    if (op.transport == Transport::ud) wr.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
+    if (!facts(op.transport).connected) wr.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
   } else {
     wr.wr.rdma = {remote_box + (brings ? 2 : 1) * box - point.bytes, peer.region.rkey};
   }
@@ -147,7 +147,7 @@ void LatencyEnd::build_point(const ThreadSetup& setup, LatencyPoint& point) {
 
 void LatencyEnd::post_recvs(const ThreadSetup& setup) {
   const Operation& op = setup.operation;
-  state_.grh = op.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;
+  state_.grh = facts(op.transport).grh_room;
   recv_segment_ = {reinterpret_cast<std::uint64_t>(state_.recv_payload) - state_.grh, state_.grh + op.payload,
                    setup.region.lkey};
   state_.recv.sg_list = &recv_segment_;

@@ -40,8 +40,7 @@ void fill_payload(std::uint64_t seed, std::uint32_t slot, std::span<std::byte> b
 
 PayloadChecker::PayloadChecker(const Operation& operation)
     : payload_(operation.payload),
-      expected_length_(operation.payload +
-                       (operation.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0)),
+      expected_length_(operation.payload + facts(operation.transport).grh_room),
       header_only_(operation.header_only),
       slots_(payload_slots(operation.payload)),
       expected_(std::size_t{slots_} * operation.payload) {

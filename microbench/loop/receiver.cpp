@@ -112,8 +112,9 @@ class Receiver final : public WorkloadOn<Receiver> {
 
 RecvLayout recv_layout(const Operation& op, std::uint32_t ring) {
   RecvLayout layout;
-  if (op.transport == Transport::ud) {
-    layout.headroom = static_cast<std::uint32_t>(kUdGrhRoom.value);
+  const std::uint32_t grh_room = facts(op.transport).grh_room;
+  if (grh_room > 0) {
+    layout.headroom = grh_room;
     layout.payload_offset = kGrhRoom;
     layout.stride = round_up(kGrhRoom + op.payload, kSlotAlignment);
   } else {
@@ -127,7 +128,7 @@ RecvLayout recv_layout(const Operation& op, std::uint32_t ring) {
 QueueNeeds receiver_needs(const Operation& op) {
   QueueNeeds needs;
   needs.recv_depth = op.rx_depth;
-  needs.recv_sge = op.payload > 0 || op.transport == Transport::ud ? 1 : 0;
+  needs.recv_sge = op.payload + facts(op.transport).grh_room > 0 ? 1 : 0;
   needs.completions = op.rx_depth;
   return needs;
 }

@@ -4,6 +4,7 @@
 
 #include "microbench/loop/completions.hpp"
 #include "microbench/loop/payload.hpp"
+#include "verbs/ibv_codes.hpp"
 
 namespace verbscope {
 
@@ -13,23 +14,6 @@ RingShape ring_shape(const Operation& op, std::uint32_t partners) {
   if (op.validate && op.verb == Verb::read) base *= (op.outstanding() + base - 1) / base;
   const std::uint32_t even = base / std::gcd(base, partners) * partners;
   return {even <= kLongestRing ? even : base, op.post_list, op.signal_every};
-}
-
-ibv_wr_opcode opcode_of(const Operation& op) {
-  switch (op.verb) {
-    case Verb::write:
-      return IBV_WR_RDMA_WRITE;
-    case Verb::read:
-      return IBV_WR_RDMA_READ;
-    case Verb::compare_swap:
-      return IBV_WR_ATOMIC_CMP_AND_SWP;
-    case Verb::fetch_add:
-      return IBV_WR_ATOMIC_FETCH_AND_ADD;
-    case Verb::send:
-    case Verb::recv:
-      break;
-  }
-  return op.header_only ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 }
 
 SendRing::SendRing(const Operation& op, const RingShape& shape, const PayloadArea& area,
@@ -48,7 +32,7 @@ SendRing::SendRing(const Operation& op, const RingShape& shape, const PayloadAre
       wr.sg_list = &segments_[j];
       wr.num_sge = 1;
     }
-    wr.opcode = opcode_of(op);
+    wr.opcode = request_opcode(op.verb, op.header_only);
     if (op.header_only) wr.imm_data = immediate_of(slot);
     if (remote.bytes > 0) {
       wr.wr.rdma.remote_addr = remote.address;

@@ -24,10 +24,7 @@ inline constexpr std::uint32_t kShortestWalk =
     32;  // work requests of a ring whose remote addresses move on with each lap
 RingShape ring_shape(const Operation& operation, std::uint32_t partners);
 
-// The opcode that the operation posts.
-ibv_wr_opcode opcode_of(const Operation& operation);
-
-// The QP that a UD message goes to.
+// Where a UD message goes: the QP and the way to it.
 struct Destination {
   ibv_ah* ah = nullptr;
   std::uint32_t qpn = 0;

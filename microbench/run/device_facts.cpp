@@ -35,9 +35,8 @@ const PcieGeneration* generation_of(const std::string& speed) {
 }
 
 std::optional<NicFamily> family_of(const std::string& driver) {
-  if (driver == "mlx5_core") return NicFamily::mlx5;
-  if (driver == "mlx4_core") return NicFamily::mlx4;
-  return std::nullopt;
+  const auto* const family = std::ranges::find(kFamilies, driver, &FamilyFacts::driver);
+  return family == kFamilies.end() ? std::nullopt : std::optional(family->value);
 }
 
 }  // namespace
@@ -60,7 +59,7 @@ DeviceFacts read_device_facts(const fs::path& sysfs, const std::string& device, 
     return {std::nullopt, fmt::format("PCIe link of {} unknown: speed \"{}\", width {}", device, speed, lanes)};
   }
   const double gbit_per_s = std::strtod(first_line(base / "ports" / std::to_string(port) / "rate").c_str(), nullptr);
-  const FamilyFacts& known = family_facts(*family);
+  const FamilyFacts& known = facts(*family);
   ClusterWire wire;
   wire.name = device;
   wire.pcie = {generation->generation,

@@ -146,7 +146,7 @@ PeerQp NodeRun::face(std::size_t qp, std::uint32_t port, std::uint32_t node_inde
   const Endpoint peer = node.endpoint(port, theirs, peer_name(node_index));
   mtu_ = std::min(mtu_, static_cast<std::uint32_t>(mtu_bytes(check_compatible(local, peer))));
   check_datagram_size(mtu_);
-  if (qps_[qp].type() == IBV_QPT_UD) {
+  if (!facts(qps_[qp].transport()).connected) {
     return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer), peer.lid};
   }
   QpReceive receive;
@@ -160,7 +160,7 @@ PeerQp NodeRun::face(std::size_t qp, std::uint32_t port, std::uint32_t node_inde
 }
 
 void NodeRun::make_ready(std::size_t qp) {
-  if (qps_[qp].type() == IBV_QPT_UD) qps_[qp].to_rtr({});
+  if (!facts(qps_[qp].transport()).connected) qps_[qp].to_rtr({});
   QpSend send;
   send.psn = psn_of(plan_.operation.seed, side_, qp);
   send.max_rd_atomic = static_cast<std::uint8_t>(rd_atomic_);

@@ -9,10 +9,6 @@ namespace verbscope {
 
 namespace {
 
-ibv_qp_type qp_type(Transport transport) {
-  return transport == Transport::rc ? IBV_QPT_RC : transport == Transport::uc ? IBV_QPT_UC : IBV_QPT_UD;
-}
-
 std::vector<std::vector<std::size_t>> qps_by_thread(const std::vector<QpPlan>& qps) {
   std::vector<std::vector<std::size_t>> threads(used_threads(qps));
   for (std::size_t i = 0; i < qps.size(); ++i) threads[qps[i].thread].push_back(i);
@@ -59,16 +55,20 @@ void NodeRun::open_ports(const NodePlace& place) {
 
 void NodeRun::check_datagram_size(std::uint32_t mtu) const {
   const Operation& op = plan_.operation;
-  const bool datagrams =
-      std::ranges::count(qp_plans_, Transport::ud, &QpPlan::transport) > 0 || benchmark_.companion(op) == Transport::ud;
-  if (datagrams && op.payload > mtu) {
-    fail_usage("--size {} is over the MTU of {} bytes, which limits a UD message", op.payload, mtu);
+  std::vector<Transport> used;
+  for (const QpPlan& plan : qp_plans_) used.push_back(plan.transport);
+  if (const std::optional<Transport> companion = benchmark_.companion(op)) used.push_back(*companion);
+  for (const Transport transport : used) {
+    if (!facts(transport).one_packet || op.payload <= mtu) continue;
+    fail_usage("--size {} is over the MTU of {} bytes, which limits a {} message", op.payload, mtu,
+               to_string(transport));
   }
 }
 
 void NodeRun::create_region() {
   const Operation& op = plan_.operation;
-  const auto extra = plan_.topology.client_qps ? std::ranges::count(qp_plans_, Transport::ud, &QpPlan::transport) : 0;
+  const auto datagram = [](const QpPlan& plan) { return !facts(plan.transport).connected; };
+  const auto extra = plan_.topology.client_qps ? std::ranges::count_if(qp_plans_, datagram) : 0;
   const auto qps = static_cast<std::uint32_t>(qp_plans_.size() - static_cast<std::size_t>(extra));
   RegionNeeds needs = benchmark_.region(op, side_, qps);
   if (alone_ && needs.bytes == 0) needs = benchmark_.region(op, Side::client, qps);
@@ -117,14 +117,14 @@ void NodeRun::create_queues() {
 }
 
 QueueNeeds NodeRun::needs_of(const QpPlan& plan) const {
-  const bool extra = plan_.topology.client_qps && plan.transport == Transport::ud;
+  const bool extra = plan_.topology.client_qps && !facts(plan.transport).connected;
   return extra ? benchmark_.datagram_needs(plan_.operation, side_) : benchmark_.needs(plan_.operation, side_);
 }
 
 void NodeRun::create_qp(const QpPlan& plan, Transport transport) {
   const QueueNeeds needs = needs_of(plan);
   QpOptions options;
-  options.type = qp_type(transport);
+  options.transport = transport;
   options.send_cq = options.recv_cq = cqs_[plan.thread].get();
   options.send_depth = static_cast<int>(needs.send_depth);
   options.recv_depth = static_cast<int>(needs.recv_depth);

@@ -26,7 +26,9 @@ class WriteVisibility final : public Benchmark {
 
   void adjust(Options& o) override {
     if (o.fabric == "null") fail_usage("--fabric null: it moves no bytes, so nothing can be seen");
-    if (o.connection != Transport::rc) fail_usage("--connection {}: a READ needs RC", to_string(o.connection));
+    if (!facts(o.connection).verbs.has(Verb::read)) {
+      fail_usage("--connection {}: a READ needs RC", to_string(o.connection));
+    }
     if (o.threads != 1 || o.qp != 1 || o.clients.value_or(1) != 1) {
       fail_usage("--threads, --qp, --clients: one writer and one reader, so 1");
     }

@@ -173,7 +173,7 @@ std::unique_ptr<Builder> make_builder(SimQp& qp, std::uint64_t operations) {
   builder->wr_start = &wr_start;
   builder->wr_complete = &wr_complete;
   builder->wr_abort = &wr_abort;
-  keep_operations(*builder, operations, qp.qp_type);
+  keep_operations(*builder, operations, qp.transport);
   return builder;
 }
 

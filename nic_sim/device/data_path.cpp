@@ -3,64 +3,48 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "nic_sim/device/mmio.hpp"
 #include "nic_sim/nic/nic.hpp"
 #include "nic_sim/nic/send_layout.hpp"
+#include "verbs/ibv_codes.hpp"
 #include "verbs/sge_walk.hpp"
 
 namespace verbscope::sim {
 namespace {
-
-// The verb of a work request; recv for those that the device does not have.
-Verb verb_of(ibv_wr_opcode opcode) {
-  switch (opcode) {
-    case IBV_WR_SEND:
-    case IBV_WR_SEND_WITH_IMM:
-      return Verb::send;
-    case IBV_WR_RDMA_WRITE:
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-      return Verb::write;
-    case IBV_WR_RDMA_READ:
-      return Verb::read;
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      return Verb::fetch_add;
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-      return Verb::compare_swap;
-    default:
-      return Verb::recv;
-  }
-}
 
 std::uint64_t length_of(const ibv_send_wr& wr) {
   return sge_bytes({wr.sg_list, static_cast<std::size_t>(std::max(wr.num_sge, 0))});
 }
 
 // `ahead`: work requests that are to be posted before it.
-int check_send(const SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length, std::uint64_t ahead) {
-  if (verb == Verb::recv) return EINVAL;
-  const VerbRules& rules = (*qp.send.verbs)[static_cast<std::size_t>(verb)];
+int check_send(const SimQp& qp, const ibv_send_wr& wr, std::optional<Verb> verb, std::uint64_t length,
+               std::uint64_t ahead) {
+  if (!verb) return EINVAL;
+  const VerbRules& rules = row_of(*qp.send.verbs, *verb);
   if (!rules.exists) return EINVAL;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send.max_sge) return EINVAL;
   if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
     if (!rules.may_inline) return EINVAL;
     if (length > qp.send.max_inline) return ENOMEM;
   }
-  if (is_atomic(verb) && length != kAtomicOperand.value) return EINVAL;
-  if (qp.transport == Transport::ud && wr.wr.ud.ah == nullptr) return EINVAL;
+  if (facts(*verb).atomic && length != kAtomicBytes) return EINVAL;
+  if (!facts(qp.transport).connected && wr.wr.ud.ah == nullptr) return EINVAL;
   if (length > 1u << 31) return EINVAL;
   if (qp.send.posted - qp.send.freed + ahead >= qp.send.depth) return ENOMEM;
   return 0;
 }
 
 void write_remote(SendWqe& wqe, const ibv_send_wr& wr) {
-  if (is_atomic(wqe.verb)) {
+  const VerbFacts& verb = facts(wqe.verb);
+  if (verb.atomic) {
     wqe.remote_address = wr.wr.atomic.remote_addr;
     wqe.rkey = wr.wr.atomic.rkey;
     const bool adds = wqe.verb == Verb::fetch_add;
     wqe.operand = adds ? wr.wr.atomic.compare_add : wr.wr.atomic.swap;
     wqe.compare = wr.wr.atomic.compare_add;
-  } else if (wqe.verb != Verb::send) {
+  } else if (verb.one_sided) {
     wqe.remote_address = wr.wr.rdma.remote_addr;
     wqe.rkey = wr.wr.rdma.rkey;
   }
@@ -89,15 +73,15 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
   wqe.immediate = wr.imm_data;
   wqe.verb = verb;
   wqe.sequences = message <= qp.path_mtu ? 1 : (message + qp.path_mtu - 1) / qp.path_mtu;
-  wqe.packets = verb == Verb::read ? 1 : wqe.sequences;
+  wqe.packets = facts(verb).carries_payload ? wqe.sequences : 1;
   wqe.sequence = qp.requester.sequence_to_post;
   qp.requester.sequence_to_post += wqe.sequences;
   wqe.signaled = qp.signal_all || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
   wqe.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
   wqe.fenced = (wr.send_flags & IBV_SEND_FENCE) != 0;
-  wqe.has_immediate = wr.opcode == IBV_WR_SEND_WITH_IMM || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+  wqe.has_immediate = wr.opcode == row_of(kVerbCodes, verb).with_immediate;
   wqe.inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
-  if (qp.transport == Transport::ud) {
+  if (!facts(qp.transport).connected) {
     const SimAh& ah = *static_cast<const SimAh*>(wr.wr.ud.ah);
     wqe.target_node = ah.node;
     wqe.has_grh = ah.global;
@@ -110,7 +94,7 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
     wqe.target_qp = qp.peer_qp;
     write_remote(wqe, wr);
   }
-  SendLayout layout = (*queue.verbs)[static_cast<std::size_t>(verb)].before_data;
+  SendLayout layout = row_of(*queue.verbs, verb).before_data;
   if (wqe.inlined) {
     std::byte* out = length == 0 ? nullptr : queue.inline_data_of(wqe.index);
     for (int i = 0; i < wr.num_sge; ++i) {
@@ -136,7 +120,7 @@ bool goes_by_blueflame(const SimQp& qp, const SendWqe& wqe, std::uint64_t count,
   const ClusterWire& wire = qp.nic->profile().wire;
   if (count != 1 || size <= kWqeUnit.value || size > wire.blueflame_max.value) return false;
   const bool like_inline = wqe.verb == Verb::read || (wqe.verb == Verb::write && wqe.length == 0);
-  return !family_facts(wire.family).blueflame_needs_inline || like_inline || (wqe.inlined && wqe.length > 0);
+  return !facts(wire.family).blueflame_needs_inline || like_inline || (wqe.inlined && wqe.length > 0);
 }
 
 void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint32_t bytes) {
@@ -164,10 +148,10 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   int error = qp.state == IBV_QPS_RTS || qp.state == IBV_QPS_ERR ? 0 : EINVAL;
   for (; error == 0 && wr != nullptr; wr = wr->next) {
     const std::uint64_t length = length_of(*wr);
-    const Verb verb = verb_of(wr->opcode);
+    const std::optional<Verb> verb = verb_of(wr->opcode);
     error = check_send(qp, *wr, verb, length, 0);
     if (error != 0) break;
-    size = write_wqe(qp, *wr, verb, length);
+    size = write_wqe(qp, *wr, *verb, length);
     bytes += qp.send.at(qp.send.posted - 1).bytes;
   }
   if (error != 0) *bad_wr = wr;

@@ -2,20 +2,18 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "nic_sim/device/provider.hpp"
 #include "nic_sim/device/provider_limits.hpp"
 #include "nic_sim/nic/send_layout.hpp"
 #include "verbs/endpoint.hpp"
+#include "verbs/ibv_codes.hpp"
 #include "verbs/qp_states.hpp"
 
 namespace verbscope::sim {
 namespace {
-
-Transport transport_of(ibv_qp_type type) {
-  return type == IBV_QPT_RC ? Transport::rc : type == IBV_QPT_UC ? Transport::uc : Transport::ud;
-}
 
 void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
   SendQueue& queue = qp.send;
@@ -68,8 +66,8 @@ void reset(SimQp& qp) {
 
 ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   const ibv_qp_cap& cap = attr->cap;
-  const bool known = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_UC || attr->qp_type == IBV_QPT_UD;
-  if (!known) return fail_with<ibv_qp>(EOPNOTSUPP);
+  const std::optional<Transport> transport = transport_of(attr->qp_type);
+  if (!transport) return fail_with<ibv_qp>(EOPNOTSUPP);
   if (attr->send_cq == nullptr || attr->recv_cq == nullptr || cap.max_send_wr > kMaxQueueDepth ||
       cap.max_recv_wr > kMaxQueueDepth || cap.max_send_sge > kMaxSge || cap.max_recv_sge > kMaxSge ||
       cap.max_inline_data > nic_.profile().wire.max_inline.value) {
@@ -84,11 +82,11 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   qp.qp_type = attr->qp_type;
   qp.state = IBV_QPS_RESET;
   qp.nic = &nic_;
-  qp.transport = transport_of(attr->qp_type);
+  qp.transport = *transport;
   qp.signal_all = attr->sq_sig_all != 0;
   qp.path_mtu = static_cast<std::uint32_t>(nic_.profile().wire.mtu.value);
   qp.caps = cap;
-  if (qp.transport != Transport::ud) qp.inline_recv = as_sim(pd->context).inline_recv;
+  if (facts(*transport).inline_receive) qp.inline_recv = as_sim(pd->context).inline_recv;
   size_send_queue(qp, cap, nic_.profile().wire.family);
   size_recv_queue(qp, cap);
   qp.qp_num = nic_.add_qp(qp);
@@ -123,7 +121,7 @@ int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
   SimQp& qp = as_sim(verbs_qp);
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp.state;
   if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != qp.state) return EINVAL;
-  if (!may_modify(qp.qp_type, qp.state, to, mask) || !acceptable(*attr, mask)) return EINVAL;
+  if (!may_modify(qp.transport, qp.state, to, mask) || !acceptable(*attr, mask)) return EINVAL;
   if ((mask & IBV_QP_PORT) != 0) {
     qp.port = static_cast<std::uint8_t>(attr->port_num - 1);
     qp.attributes.port_num = attr->port_num;

@@ -24,7 +24,7 @@ AnswerHandler& answers_of(const SimQp& qp) {
 void AnswerHandler::receive(Packet& packet) {
   SimQp* qp = qps_.find(packet.target_qp);
   // Not open: those of a connection before a reset.
-  if (qp == nullptr || qp->state != IBV_QPS_RTS || qp->transport != Transport::rc ||
+  if (qp == nullptr || qp->state != IBV_QPS_RTS || !facts(qp->transport).reliable ||
       !sequence_before(packet.sequence, qp->requester.sequence_unsent)) {
     return fabric_.done_with(packet);
   }

@@ -34,7 +34,7 @@ void AtomicUnit::start(SimQp& qp, const Packet& packet) {
   answer.reads_left = 1;
   ++qp.responder.atomics;
   answers_.send(qp, answer);
-  bus_.dma_read(packet.remote_address, kAtomicOperand.value, &operand_read, &qp, as_argument(answer));
+  bus_.dma_read(packet.remote_address, kAtomicBytes, &operand_read, &qp, as_argument(answer));
 }
 
 void AtomicUnit::operand_read(void* object, std::uint64_t argument) {
@@ -46,7 +46,7 @@ void AtomicUnit::operation_done(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   Packet& answer = as_packet(argument);
   AtomicUnit& self = atomics_of(qp);
-  const bool there = self.answers_.still_there(qp, answer, kAtomicOperand.value);
+  const bool there = self.answers_.still_there(qp, answer, kAtomicBytes);
   const std::uint64_t before = there ? self.operate(qp, answer) : 0;
   std::memcpy(answer.data, &before, sizeof before);
   self.give_up_slot(answer.remote_address);

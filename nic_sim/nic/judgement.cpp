@@ -9,13 +9,13 @@ namespace {
 
 Verdict judge_order(const SimQp& qp, const Packet& packet) {
   const ResponderState& state = qp.responder;
-  if (qp.transport == Transport::rc) {
+  const TransportFacts& transport = facts(qp.transport);
+  if (transport.reliable) {
     if (sequence_before(packet.sequence, state.expected)) {
       return packet.verb == Verb::read ? Verdict::repeat : Verdict::duplicate;
     }
     if (packet.sequence != state.expected) return Verdict::gap;
-  }
-  if (qp.transport == Transport::uc && !packet.first && (state.dropping || packet.sequence != state.expected)) {
+  } else if (!transport.one_packet && !packet.first && (state.dropping || packet.sequence != state.expected)) {
     return Verdict::drop;
   }
   return Verdict::take;
@@ -25,13 +25,14 @@ Verdict judge_order(const SimQp& qp, const Packet& packet) {
 // names no region.
 Verdict judge_access(const SimQp& qp, const Packet& packet, const MemoryRegions& regions) {
   int access = IBV_ACCESS_REMOTE_WRITE;
-  if (packet.verb != Verb::write) {
+  const VerbFacts& verb = facts(packet.verb);
+  if (verb.wants_response) {
     const std::uint32_t most = std::max<std::uint32_t>(qp.settings.max_dest_rd_atomic, 1);
-    access = is_atomic(packet.verb) ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_READ;
+    access = verb.atomic ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_READ;
     if (qp.responder.reads >= most) return Verdict::invalid;
   }
   if ((qp.settings.qp_access_flags & static_cast<unsigned>(access)) == 0) return Verdict::invalid;
-  if (is_atomic(packet.verb) && packet.remote_address % kAtomicOperand.value != 0) return Verdict::invalid;
+  if (verb.atomic && packet.remote_address % kAtomicBytes != 0) return Verdict::invalid;
   if (packet.length == 0) return Verdict::take;
   const bool granted = regions.grants(*qp.pd, packet.rkey, packet.remote_address, packet.length, access);
   return granted ? Verdict::take : Verdict::no_access;
@@ -46,13 +47,13 @@ bool takes_recv(const SimQp& qp, const Packet& packet) {
 Verdict judge(const SimQp& qp, const Packet& packet, const MemoryRegions& regions) {
   if (!receiving(qp)) return Verdict::drop;
   if (const Verdict order = judge_order(qp, packet); order != Verdict::take) return order;
-  if (packet.verb != Verb::send && packet.first) {
+  if (facts(packet.verb).one_sided && packet.first) {
     const Verdict access = judge_access(qp, packet, regions);
-    if (access != Verdict::take) return qp.transport == Transport::rc ? access : Verdict::drop;
+    if (access != Verdict::take) return facts(qp.transport).reliable ? access : Verdict::drop;
   }
   if (packet.verb == Verb::write && !packet.first &&
       regions.find(packet.rkey, packet.remote_address + packet.offset, packet.payload) == nullptr) {
-    return qp.transport == Transport::rc ? Verdict::no_access : Verdict::drop;  // it went away meanwhile
+    return facts(qp.transport).reliable ? Verdict::no_access : Verdict::drop;  // it went away meanwhile
   }
   const RecvQueue& queue = qp.recv_queue();
   if (!takes_recv(qp, packet) || queue.used < queue.fetched) return Verdict::take;

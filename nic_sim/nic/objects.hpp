@@ -176,7 +176,7 @@ inline bool receiving(const SimQp& qp) {
 
 // Bytes in front of the payload in a RECV.
 inline std::uint32_t grh_room(const SimQp& qp) {
-  return qp.transport == Transport::ud ? static_cast<std::uint32_t>(kUdGrhRoom.value) : 0;
+  return facts(qp.transport).grh_room;
 }
 
 inline SimContext& as_sim(ibv_context* context) {

@@ -13,17 +13,16 @@ namespace {
 
 // Whether the request brings the bytes of its message; else the response does.
 bool carries_payload(const SendWqe& wqe) {
-  return wqe.verb == Verb::send || wqe.verb == Verb::write;
+  return facts(wqe.verb).carries_payload;
 }
 
 // The bytes that a packet takes on the wire: payload, padding, headers and CRCs.
 Bytes wire_bytes(const Packet& packet) {
   Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(packet.payload, kPayloadPad.value));
+  bytes += facts(packet.transport).packet_header;
   if (packet.has_grh) bytes += kGrh;
-  if (packet.transport == Transport::ud) bytes += kDeth;
   if (packet.has_immediate) bytes += kImmDt;
-  if (packet.verb == Verb::read || (packet.verb == Verb::write && packet.first)) bytes += kReth;
-  if (is_atomic(packet.verb)) bytes += kAtomicEth;
+  if (packet.first) bytes += facts(packet.verb).request_header;
   return bytes;
 }
 
@@ -56,7 +55,7 @@ Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
   packet.has_immediate = wqe.has_immediate && packet.last;
   packet.has_grh = wqe.has_grh;
   packet.solicited = wqe.solicited && packet.last;
-  packet.completes = packet.last && wqe.signaled && qp.transport != Transport::rc;
+  packet.completes = packet.last && wqe.signaled && !facts(qp.transport).reliable;
   packet.port = qp.port;
   packet.source_node = node_;
   packet.target_node = wqe.target_node;

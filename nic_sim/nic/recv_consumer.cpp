@@ -50,7 +50,7 @@ ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
   if (begin + packet.payload > qp.responder.recv.length) return IBV_WC_LOC_LEN_ERR;
   const bool by_cqe = inline_receive(qp, packet);
   if (by_cqe && packet.payload > 0) ++counts_.inline_receives;
-  if (qp.transport == Transport::ud && packet.has_grh) {
+  if (grh_room(qp) > 0 && packet.has_grh) {
     const auto grh = grh_of(packet);
     if (const ibv_wc_status status = scatter(qp, 0, grh, false); status != IBV_WC_SUCCESS) return status;
   }
@@ -89,7 +89,7 @@ void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data,
 void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status status) {
   ResponderState& state = qp.responder;
   unsigned flags = packet.has_immediate ? IBV_WC_WITH_IMM : 0;
-  if (qp.transport == Transport::ud && packet.has_grh) flags |= IBV_WC_GRH;
+  if (grh_room(qp) > 0 && packet.has_grh) flags |= IBV_WC_GRH;
   const bool by_write = packet.verb == Verb::write;
   state.has_recv = false;
   cqes_.complete(qp.recv_completions(), Completion{.visible = {},

@@ -11,7 +11,7 @@ bool RequestExecutor::take(SimQp& qp, Packet& packet) {
   state.expected = packet.sequence + static_cast<std::uint32_t>(spans);
   state.nak_sent = false;
   state.dropping = false;
-  if (packet.verb == Verb::read || is_atomic(packet.verb)) {
+  if (facts(packet.verb).wants_response) {
     ++state.reads;
     state.unacknowledged = 0;  // the response acknowledges what came before
     return packet.verb == Verb::read || atomics_.begin(qp, packet);
@@ -41,7 +41,7 @@ void RequestExecutor::take_payload(SimQp& qp, Packet& packet) {
 void RequestExecutor::fail_message(SimQp& qp, const Packet& packet, ibv_wc_status status) {
   recvs_.complete(qp, packet, status);
   const bool too_long = status == IBV_WC_LOC_LEN_ERR;
-  if (qp.transport == Transport::rc) {
+  if (facts(qp.transport).reliable) {
     answers_.acknowledge(qp, too_long ? Packet::Kind::nak_invalid : Packet::Kind::nak_operation, packet.sequence);
   }
   qp.nic->fail_qp(qp);
@@ -53,7 +53,7 @@ void RequestExecutor::finish_message(SimQp& qp, const Packet& packet) {
     recvs_.complete(qp, packet, IBV_WC_SUCCESS);
     ++counts_.messages_received;
   }
-  if (qp.transport != Transport::rc) return;
+  if (!facts(qp.transport).reliable) return;
   ++qp.responder.unacknowledged;
   if (qp.responder.waiting_packets == 1 ||  // this one
       qp.responder.unacknowledged >= static_cast<std::uint32_t>(profile_.ack_coalescing)) {
@@ -64,7 +64,7 @@ void RequestExecutor::finish_message(SimQp& qp, const Packet& packet) {
 void RequestExecutor::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
   ResponderState& state = qp.responder;
   if (verdict == Verdict::duplicate) {
-    if (is_atomic(packet.verb)) return atomics_.repeat(qp, packet);
+    if (facts(packet.verb).atomic) return atomics_.repeat(qp, packet);
     if (packet.last) answers_.acknowledge(qp, Packet::Kind::ack, state.expected - 1);
   } else if (verdict == Verdict::gap) {
     if (!state.nak_sent) answers_.acknowledge(qp, Packet::Kind::nak_sequence, state.expected);
@@ -73,7 +73,7 @@ void RequestExecutor::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
     const bool invalid = verdict == Verdict::invalid;
     answers_.acknowledge(qp, invalid ? Packet::Kind::nak_invalid : Packet::Kind::nak_access, packet.sequence);
     qp.nic->fail_qp(qp);
-  } else if (verdict == Verdict::no_recv && qp.transport == Transport::rc) {
+  } else if (verdict == Verdict::no_recv && facts(qp.transport).reliable) {
     answers_.acknowledge(qp, Packet::Kind::nak_receiver_not_ready, state.expected);
     state.nak_sent = true;  // what follows this packet is out of sequence until the sender goes back
   } else {

@@ -35,7 +35,7 @@ void RequestProcessor::begin(SimQp& qp, Packet& packet) {
     }
   }
   // Requests of a QP take effect in order; only its atomics overlap, which their slots keep apart.
-  if (verdict == Verdict::take && qp.responder.atomics > 0 && !is_atomic(packet.verb)) {
+  if (verdict == Verdict::take && qp.responder.atomics > 0 && !facts(packet.verb).atomic) {
     unit.waits_for_atomic = true;
     return;
   }
@@ -44,10 +44,9 @@ void RequestProcessor::begin(SimQp& qp, Packet& packet) {
 
 // How many translations the packet's payload needs that are not there, or the whole response to a READ.
 std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& packet) {
-  if (packet.verb != Verb::send) {
-    const bool whole = packet.verb != Verb::write;
+  if (const VerbFacts& verb = facts(packet.verb); verb.one_sided) {
     return regions_.missing_translations(packet.rkey, packet.remote_address + packet.offset,
-                                         whole ? packet.length : packet.payload);
+                                         verb.wants_response ? packet.length : packet.payload);
   }
   const ResponderState& state = qp.responder;
   RecvQueue& queue = qp.recv_queue();
@@ -66,7 +65,7 @@ std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& pa
 
 Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const {
   if (verdict != Verdict::take && verdict != Verdict::repeat) return profile_.receive_packet;
-  if (is_atomic(packet.verb)) return profile_.receive_packet + profile_.receive_dma * 2 + profile_.atomic_packet;
+  if (facts(packet.verb).atomic) return profile_.receive_packet + profile_.receive_dma * 2 + profile_.atomic_packet;
   const bool reads = packet.verb == Verb::read && packet.length > 0;
   const bool writes = packet.payload > 0 && !inline_receive(qp, packet);
   const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);

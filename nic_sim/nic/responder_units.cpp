@@ -8,7 +8,7 @@ namespace {
 // Whether the packet is of this QP's connection, or a datagram that it takes.
 bool is_for(const SimQp& qp, const Packet& packet) {
   if (!receiving(qp) || qp.transport != packet.transport || qp.port != packet.port) return false;
-  if (packet.transport == Transport::ud) return qp.qkey == packet.qkey;
+  if (!facts(packet.transport).connected) return qp.qkey == packet.qkey;
   return qp.peer_qp == packet.source_qp && qp.peer_node == packet.source_node;
 }
 

@@ -38,8 +38,13 @@ void Retransmitter::refused(SimQp& qp, const Packet& nak) {
       return completer_.fail_refused(qp, IBV_WC_REM_INV_REQ_ERR);
     case Packet::Kind::nak_access:
       return completer_.fail_refused(qp, IBV_WC_REM_ACCESS_ERR);
-    default:
+    case Packet::Kind::nak_operation:
       return completer_.fail_refused(qp, IBV_WC_REM_OP_ERR);
+    case Packet::Kind::request:
+    case Packet::Kind::ack:
+    case Packet::Kind::read_response:
+    case Packet::Kind::atomic_response:
+      return;  // these refuse nothing
   }
 }
 

@@ -2,27 +2,9 @@
 
 #include "nic_sim/link/sequence.hpp"
 #include "nic_sim/nic/nic.hpp"
+#include "verbs/ibv_codes.hpp"
 
 namespace verbscope::sim {
-namespace {
-
-ibv_wc_opcode completion_opcode(Verb verb) {
-  switch (verb) {
-    case Verb::write:
-      return IBV_WC_RDMA_WRITE;
-    case Verb::read:
-      return IBV_WC_RDMA_READ;
-    case Verb::fetch_add:
-      return IBV_WC_FETCH_ADD;
-    case Verb::compare_swap:
-      return IBV_WC_COMP_SWAP;
-    default:
-      return IBV_WC_SEND;
-  }
-}
-
-}  // namespace
-
 void SendCompleter::left_port(SimQp& qp, const Packet& packet, Picos when) {
   engine_.schedule(when, &sent, &qp, with_generation(packet.generation, packet.wqe));
 }
@@ -62,7 +44,7 @@ void SendCompleter::fail_refused(SimQp& qp, ibv_wc_status status) {
 
 void SendCompleter::fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {
   SendQueue& queue = qp.send;
-  if (qp.transport == Transport::rc) complete_all_confirmed(qp);
+  if (facts(qp.transport).reliable) complete_all_confirmed(qp);
   for (; queue.done <= wqe.index; ++queue.done) {
     SendWqe& ended = queue.at(queue.done);
     fetcher_.release(ended);
@@ -79,7 +61,7 @@ void SendCompleter::flush(SimQp& qp) {
   SendQueue& queue = qp.send;
   for (; queue.done < queue.posted; ++queue.done) {
     // Unreliable and unsignaled: it was done when it was sent.
-    const bool sent = qp.transport != Transport::rc && queue.done < queue.next;
+    const bool sent = !facts(qp.transport).reliable && queue.done < queue.next;
     if (!sent || queue.at(queue.done).signaled) complete(qp, queue.at(queue.done), IBV_WC_WR_FLUSH_ERR);
   }
   queue.next = queue.arrived = queue.posted;

@@ -1,7 +1,6 @@
 // How a send WQE is laid out, segment by segment, as the driver of each NIC family writes it; and with that its size.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "wire/wqe.hpp"
@@ -10,7 +9,7 @@ namespace verbscope::sim {
 
 class SendLayout {
  public:
-  explicit SendLayout(NicFamily family) : facts_(&family_facts(family)) {}
+  explicit SendLayout(NicFamily family) : facts_(&facts(family)) {}
 
   SendLayout& add(Bytes segment) {
     size_ += segment.value;
@@ -33,15 +32,15 @@ class SendLayout {
 // The segments before the data.
 SendLayout begin_layout(NicFamily family, Verb verb, Transport transport);
 
-// What a QP may do with a verb.
+// The rules by which a QP takes a verb.
 struct VerbRules {
-  bool exists;  // on its transport
+  bool exists;  // the QP's transport has it, and it is posted to a send queue
   bool may_inline;
   SendLayout before_data;  // the segments before the data
 };
 
-// Of a transport, by Verb, up to fetch_add.
-using TransportRules = std::array<VerbRules, 5>;
+// The rules of a transport, by verb.
+using TransportRules = EnumTable<Verb, VerbRules>;
 const TransportRules& transport_rules(NicFamily family, Transport transport);
 
 // The size of a send queue's slots (mlx4: one size, a power of two, that fits the largest WQE that the QP may post), or

@@ -62,8 +62,7 @@ struct alignas(64) SendWqe {
   bool ahead;   // counts as fetched ahead in its unit
   Batch batch;  // that it is the first of
 
-  // A READ or an atomic: a response brings something.
-  bool wants_response() const { return verb != Verb::send && verb != Verb::write; }
+  bool wants_response() const { return facts(verb).wants_response; }
   bool answered() const { return !wants_response() || responses == sequences; }
 };
 

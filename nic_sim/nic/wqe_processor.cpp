@@ -68,7 +68,7 @@ void WqeProcessor::time_is_over(void* object, std::uint64_t) {
 
 void WqeProcessor::send_packet(SimQp& qp) {
   SendWqe& wqe = qp.send.at(qp.send.next);
-  if (qp.transport == Transport::ud && wqe.packets > 1) {
+  if (facts(qp.transport).one_packet && wqe.packets > 1) {
     return completer_.fail_at(qp, wqe, IBV_WC_LOC_LEN_ERR);  // a datagram is one packet
   }
   packets_.send_next(qp, wqe);
@@ -82,7 +82,7 @@ void WqeProcessor::wqe_sent(SimQp& qp, SendWqe& wqe) {
   SendQueue& queue = qp.send;
   ++queue.next;
   qp.requester.packet_of_next = 0;
-  if (qp.transport == Transport::rc) {
+  if (facts(qp.transport).reliable) {
     wqe.staged = false;
     if (queue.done + 1 == queue.next) qp.requester.progress_at = engine_.now();
     retransmitter_.start_timer(qp);

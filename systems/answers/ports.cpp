@@ -23,7 +23,7 @@ AnswerPorts::AnswerPorts(const ThreadSetup& setup)
   for (std::uint32_t port = 0; port < setup.topology.ports; ++port) {
     const std::size_t before = queues_.size();
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) {
-      if (setup.lanes[i].transport == Transport::ud && setup.lanes[i].port == port) add_queue(setup, i);
+      if (!facts(setup.lanes[i].transport).connected && setup.lanes[i].port == port) add_queue(setup, i);
     }
     counts.push_back(queues_.size() - before);
   }
@@ -56,7 +56,7 @@ std::vector<ClientAddress> client_addresses(const ThreadSetup& setup) {
   const Topology& topology = setup.topology;
   std::vector<ClientAddress> out(topology.all_client_threads());
   for (const Lane& lane : setup.lanes) {
-    if (lane.transport != Transport::ud) continue;
+    if (facts(lane.transport).connected) continue;
     for (const LanePeer& peer : lane.peers) {
       const std::uint32_t thread = peer.index % topology.client_threads;
       out[peer.node * topology.client_threads + thread] = {peer.qp, lane.port, peer.node};
@@ -72,8 +72,8 @@ AnswerRecvs::AnswerRecvs(const ThreadSetup& setup, std::uint32_t lane, std::uint
       segments_(count),
       requests_(count) {
   for (std::uint32_t j = 0; j < count; ++j) {
-    segments_[j] = {reinterpret_cast<std::uint64_t>(body(j)) - kUdGrhRoom.value,
-                    static_cast<std::uint32_t>(kUdGrhRoom.value) + kBody, mr_.lkey()};
+    segments_[j] = {reinterpret_cast<std::uint64_t>(body(j)) - kGrh.value,
+                    static_cast<std::uint32_t>(kGrh.value) + kBody, mr_.lkey()};
     requests_[j].wr_id = recv_id(lane, j);
     requests_[j].sg_list = &segments_[j];
     requests_[j].num_sge = 1;

@@ -53,7 +53,7 @@ class AnswerRecvs {
 
  private:
   static constexpr std::uint64_t kStride = 64;
-  const std::byte* body(std::uint32_t index) const { return buffer_.data() + index * kStride + kUdGrhRoom.value; }
+  const std::byte* body(std::uint32_t index) const { return buffer_.data() + index * kStride + kGrh.value; }
 
   std::uint32_t lane_;
   Buffer buffer_;

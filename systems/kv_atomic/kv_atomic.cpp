@@ -43,7 +43,7 @@ class KvAtomic final : public Benchmark {
 
   void adjust(Options& o) override {
     if (o.fabric == "null") fail_usage("--fabric null: it has no memory for the records");
-    if (o.connection != Transport::rc)
+    if (!facts(o.connection).verbs.has(Verb::fetch_add))
       fail_usage("--connection {}: READs and atomics need RC", to_string(o.connection));
     if (o.header_only) fail_usage("--header_only: a value has bytes");
     if (o.post_list != 1) fail_usage("--post_list {}: each step of a PUT waits for the one before it", o.post_list);
@@ -117,7 +117,7 @@ class KvAtomic final : public Benchmark {
       parts.push_back({predict_responder(cluster, shape), per_op});
     };
     add(Verb::read, Bytes(op.payload), mix.gets);
-    add(Verb::fetch_add, kAtomicOperand, 2 * mix.puts);
+    add(Verb::fetch_add, Bytes(kAtomicBytes), 2 * mix.puts);
     if (!kv_.emulate) add(Verb::write, Bytes(op.payload), mix.puts);
     add(Verb::read, Bytes(kKvWord), mix.looks);
     return predict_together("responder", parts);

@@ -37,7 +37,7 @@ SimWork shared_out(int nodes, std::size_t partitions, std::size_t threads) {
 // the simulator's memory that is to be measured.
 struct alignas(64) AllActive::Lane {
   Lane(const Pd& pd, ibv_cq* cq, int window)
-      : qp(pd, {.type = IBV_QPT_RC,
+      : qp(pd, {.transport = Transport::rc,
                 .send_cq = cq,
                 .recv_cq = cq,
                 .send_depth = window,

@@ -60,7 +60,7 @@ TEST(Endpoint, HasTheAddressOfTheNullDevice) {
   const Device device(provider, "");
   const Pd pd(device);
   const Cq cq(device, 1);
-  const Qp qp(pd, QpOptions{.type = IBV_QPT_UD, .send_cq = cq.get(), .recv_cq = cq.get()});
+  const Qp qp(pd, QpOptions{.transport = Transport::ud, .send_cq = cq.get(), .recv_cq = cq.get()});
   const GidChoice gid = choose_gid(device, -1);
   const Endpoint endpoint = make_endpoint(device, gid, qp, 0x1234567, kDefaultQkey);
   EXPECT_EQ(endpoint.qpn, qp.number());

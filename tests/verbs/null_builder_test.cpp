@@ -11,8 +11,8 @@ namespace {
 
 // A rig whose QP has the builder interface.
 struct Rig : NullRig {
-  explicit Rig(ibv_qp_type type, int cq_entries = 2 * kDepth)
-      : NullRig({.type = type, .send_sge = 2, .max_inline = 64, .builder = true}, cq_entries) {}
+  explicit Rig(Transport transport, int cq_entries = 2 * kDepth)
+      : NullRig({.transport = transport, .send_sge = 2, .max_inline = 64, .builder = true}, cq_entries) {}
 
   void send(std::uint64_t id, bool signaled = true) {
     wr->wr_id = id;
@@ -30,7 +30,7 @@ struct Rig : NullRig {
 };
 
 TEST(NullBuilder, CompletionsSayWhichRequestAndOperation) {
-  Rig rig(IBV_QPT_RC);
+  Rig rig(Transport::rc);
   ibv_wr_start(rig.wr);
   rig.wr->wr_flags = IBV_SEND_SIGNALED;
   std::uint64_t id = 0;
@@ -57,7 +57,7 @@ TEST(NullBuilder, CompletionsSayWhichRequestAndOperation) {
 }
 
 TEST(NullBuilder, UnsignaledSlotsAreFreedByALaterCompletion) {
-  Rig rig(IBV_QPT_RC);
+  Rig rig(Transport::rc);
   EXPECT_EQ(rig.send_all(0, 3, false), 0);
   EXPECT_EQ(rig.send_all(3, 1), 0);
   EXPECT_EQ(rig.send_all(4, 4, false), 0);
@@ -68,7 +68,7 @@ TEST(NullBuilder, UnsignaledSlotsAreFreedByALaterCompletion) {
 }
 
 TEST(NullBuilder, PostsAllOrNothing) {
-  Rig rig(IBV_QPT_RC);
+  Rig rig(Transport::rc);
   EXPECT_EQ(rig.send_all(0, kDepth + 1), ENOMEM);
   ibv_wr_start(rig.wr);
   rig.send(1);
@@ -92,7 +92,7 @@ TEST(NullBuilder, PostsAllOrNothing) {
 }
 
 TEST(NullBuilder, AbortForgetsThePost) {
-  Rig rig(IBV_QPT_RC);
+  Rig rig(Transport::rc);
   ibv_wr_start(rig.wr);
   rig.send(1);
   ibv_wr_abort(rig.wr);
@@ -102,13 +102,13 @@ TEST(NullBuilder, AbortForgetsThePost) {
 }
 
 TEST(NullBuilder, ACompletionQueueThatWouldOverrunRefuses) {
-  Rig rig(IBV_QPT_RC, 2);
+  Rig rig(Transport::rc, 2);
   EXPECT_EQ(rig.send_all(0, 3), ENOMEM);
   EXPECT_EQ(rig.send_all(0, 2), 0);
 }
 
 TEST(NullBuilder, DatagramsHaveAddresses) {
-  Rig rig(IBV_QPT_UD);
+  Rig rig(Transport::ud);
   EXPECT_EQ(rig.wr->wr_rdma_write, nullptr);
   ibv_wr_start(rig.wr);
   rig.send(1);
@@ -121,13 +121,13 @@ TEST(NullBuilder, DatagramsHaveAddresses) {
 }
 
 TEST(NullBuilder, NeedsAWorkingQp) {
-  Rig rig(IBV_QPT_RC);
+  Rig rig(Transport::rc);
   rig.qp.to_error();
   EXPECT_EQ(rig.send_all(0, 1), EINVAL);
 }
 
 TEST(NullBuilder, AllocatesNothing) {
-  Rig rig(IBV_QPT_RC);
+  Rig rig(Transport::rc);
   std::array<ibv_wc, kDepth> completions;
   int polled = 0;
   const std::size_t before = allocations_of_this_thread();

@@ -13,8 +13,8 @@ namespace {
 
 // A rig with SENDs of 64 bytes, as many as may be inline.
 struct PostingRig : NullRig {
-  explicit PostingRig(ibv_qp_type type, int cq_entries = 2 * kDepth)
-      : NullRig({.type = type, .max_inline = 64}, cq_entries) {}
+  explicit PostingRig(Transport transport, int cq_entries = 2 * kDepth)
+      : NullRig({.transport = transport, .max_inline = 64}, cq_entries) {}
 
   ibv_send_wr send(std::uint64_t id, bool signaled = true) {
     ibv_send_wr wr{};
@@ -33,7 +33,7 @@ struct PostingRig : NullRig {
 };
 
 TEST(NullDevice, SignaledSendsCompleteInOrderAtOnce) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   ibv_send_wr third = rig.send(3);
   ibv_send_wr second = rig.send(2, false);
   ibv_send_wr first = rig.send(1);
@@ -53,14 +53,14 @@ TEST(NullDevice, SignaledSendsCompleteInOrderAtOnce) {
 }
 
 TEST(NullDevice, PollReturnsAtMostWhatIsAskedFor) {
-  PostingRig rig(IBV_QPT_UC);
+  PostingRig rig(Transport::uc);
   for (std::uint64_t i = 0; i < 5; ++i) ASSERT_EQ(rig.post(rig.send(i)), 0);
   EXPECT_EQ(rig.poll(3).size(), 3u);
   EXPECT_EQ(rig.poll(3).size(), 2u);
 }
 
 TEST(NullDevice, AFullSendQueueRefusesAndNamesTheWorkRequest) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   std::array<ibv_send_wr, kDepth + 1> list;
   for (std::size_t i = 0; i < list.size(); ++i) {
     list[i] = rig.send(i);
@@ -73,7 +73,7 @@ TEST(NullDevice, AFullSendQueueRefusesAndNamesTheWorkRequest) {
 }
 
 TEST(NullDevice, UnsignaledSlotsAreFreedByALaterCompletion) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   for (std::uint64_t i = 0; i < kDepth; ++i) ASSERT_EQ(rig.post(rig.send(i, i == 3)), 0);
   EXPECT_EQ(rig.post(rig.send(0)), ENOMEM);  // nothing polled yet
   EXPECT_EQ(rig.poll().size(), 1u);          // frees 0..3
@@ -82,7 +82,7 @@ TEST(NullDevice, UnsignaledSlotsAreFreedByALaterCompletion) {
 }
 
 TEST(NullDevice, SignalAllNeedsNoFlag) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   Qp qp(rig.pd, rig.options({.signal_all = true}));
   bring_up(qp);
   ibv_send_wr wr = rig.send(4, false);
@@ -91,7 +91,7 @@ TEST(NullDevice, SignalAllNeedsNoFlag) {
 }
 
 TEST(NullDevice, RecvsCompleteWithTheLengthOfTheirBuffer) {
-  PostingRig rig(IBV_QPT_UD);
+  PostingRig rig(Transport::ud);
   std::array<ibv_sge, 1> buffers = {ibv_sge{.addr = 0, .length = 104, .lkey = 0}};
   ibv_recv_wr wr{.wr_id = 9, .next = nullptr, .sg_list = buffers.data(), .num_sge = 1};
   ibv_recv_wr* bad = nullptr;
@@ -106,7 +106,7 @@ TEST(NullDevice, RecvsCompleteWithTheLengthOfTheirBuffer) {
 }
 
 TEST(NullDevice, InlineLimitHoldsForInlineSendsOnly) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   rig.sge.length = 65;
   ibv_send_wr wr = rig.send(1);
   EXPECT_EQ(rig.post(wr), 0);
@@ -117,7 +117,7 @@ TEST(NullDevice, InlineLimitHoldsForInlineSendsOnly) {
 }
 
 TEST(NullDevice, MoreSgesThanTheQpHasAreRefused) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   std::array<ibv_sge, 2> two{};
   ibv_send_wr wr = rig.send(1);
   wr.sg_list = two.data();
@@ -126,8 +126,8 @@ TEST(NullDevice, MoreSgesThanTheQpHasAreRefused) {
 }
 
 TEST(NullDevice, OnlyWhatTheTransportCanDo) {
-  const auto accepts = [](ibv_qp_type type, ibv_wr_opcode opcode) {
-    PostingRig rig(type);
+  const auto accepts = [](Transport transport, ibv_wr_opcode opcode) {
+    PostingRig rig(transport);
     ibv_send_wr wr = rig.send(1);
     wr.opcode = opcode;
     if (opcode != IBV_WR_SEND) wr.wr.ud = {};
@@ -135,17 +135,17 @@ TEST(NullDevice, OnlyWhatTheTransportCanDo) {
     return rig.post(wr) == 0;
   };
   // IBTA vol. 1, table "Service types and operations": SEND everywhere, WRITE not on UD, READ and atomics on RC only.
-  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
-    EXPECT_TRUE(accepts(type, IBV_WR_SEND));
-    EXPECT_TRUE(accepts(type, IBV_WR_SEND_WITH_IMM));
-    EXPECT_EQ(accepts(type, IBV_WR_RDMA_WRITE), type != IBV_QPT_UD);
-    EXPECT_EQ(accepts(type, IBV_WR_RDMA_READ), type == IBV_QPT_RC);
-    EXPECT_EQ(accepts(type, IBV_WR_ATOMIC_FETCH_AND_ADD), type == IBV_QPT_RC);
+  for (const Transport transport : {Transport::rc, Transport::uc, Transport::ud}) {
+    EXPECT_TRUE(accepts(transport, IBV_WR_SEND));
+    EXPECT_TRUE(accepts(transport, IBV_WR_SEND_WITH_IMM));
+    EXPECT_EQ(accepts(transport, IBV_WR_RDMA_WRITE), transport != Transport::ud);
+    EXPECT_EQ(accepts(transport, IBV_WR_RDMA_READ), transport == Transport::rc);
+    EXPECT_EQ(accepts(transport, IBV_WR_ATOMIC_FETCH_AND_ADD), transport == Transport::rc);
   }
 }
 
 TEST(NullDevice, CompletionsSayWhichOperation) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   // ibv_poll_cq(3): the opcodes of completions.
   const std::vector<std::pair<ibv_wr_opcode, ibv_wc_opcode>> opcodes = {
       {IBV_WR_SEND_WITH_IMM, IBV_WC_SEND},
@@ -165,14 +165,14 @@ TEST(NullDevice, CompletionsSayWhichOperation) {
 }
 
 TEST(NullDevice, UdNeedsAnAddressHandle) {
-  PostingRig rig(IBV_QPT_UD);
+  PostingRig rig(Transport::ud);
   ibv_send_wr wr = rig.send(1);
   wr.wr.ud.ah = nullptr;
   EXPECT_EQ(rig.post(wr), EINVAL);
 }
 
 TEST(NullDevice, PostingBeforeRtsIsRefused) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   Qp qp(rig.pd, rig.options());
   ibv_send_wr wr = rig.send(1);
   EXPECT_EQ(ibv_post_send(qp.get(), &wr, &rig.bad), EINVAL);
@@ -184,7 +184,7 @@ TEST(NullDevice, PostingBeforeRtsIsRefused) {
 }
 
 TEST(NullDevice, ACompletionQueueThatWouldOverrunRefuses) {
-  PostingRig rig(IBV_QPT_RC, 2);
+  PostingRig rig(Transport::rc, 2);
   EXPECT_EQ(rig.post(rig.send(1)), 0);
   EXPECT_EQ(rig.post(rig.send(2)), 0);
   EXPECT_EQ(rig.post(rig.send(3)), ENOMEM);
@@ -192,7 +192,7 @@ TEST(NullDevice, ACompletionQueueThatWouldOverrunRefuses) {
 }
 
 TEST(NullDevice, ADestroyedQpTakesItsCompletionsAlong) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   ASSERT_EQ(rig.post(rig.send(1)), 0);
   {
     Qp other(rig.pd, rig.options());
@@ -206,7 +206,7 @@ TEST(NullDevice, ADestroyedQpTakesItsCompletionsAlong) {
 }
 
 TEST(NullDevice, ResetEmptiesTheQueues) {
-  PostingRig rig(IBV_QPT_RC);
+  PostingRig rig(Transport::rc);
   for (std::uint64_t i = 0; i < kDepth; ++i) ASSERT_EQ(rig.post(rig.send(i)), 0);
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RESET;
@@ -217,7 +217,7 @@ TEST(NullDevice, ResetEmptiesTheQueues) {
 }
 
 TEST(NullDevice, DataPathAllocatesNothing) {
-  PostingRig rig(IBV_QPT_UD);
+  PostingRig rig(Transport::ud);
   ibv_send_wr wr = rig.send(1);
   ibv_recv_wr recv{.wr_id = 2, .next = nullptr, .sg_list = &rig.sge, .num_sge = 1};
   ibv_recv_wr* bad = nullptr;

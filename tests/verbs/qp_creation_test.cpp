@@ -5,6 +5,7 @@
 
 #include "tests/verbs/mock_provider.hpp"
 #include "tests/verbs/null_rig.hpp"
+#include "verbs/ibv_codes.hpp"
 
 namespace verbscope {
 namespace {
@@ -29,7 +30,7 @@ TEST(QpCreation, TooDeepSendQueueSaysWhatTheDeviceOffers) {
 
 TEST(QpCreation, EveryCapabilityBeyondTheDeviceIsNamed) {
   Small null;
-  QpOptions options = null.options({.type = IBV_QPT_UD});
+  QpOptions options = null.options({.transport = Transport::ud});
   options.recv_depth = 512;
   options.send_sge = 4;
   EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
@@ -39,7 +40,7 @@ TEST(QpCreation, EveryCapabilityBeyondTheDeviceIsNamed) {
 
 TEST(QpCreation, InlineLimitIsFoundByAsking) {
   Small null;
-  QpOptions options = null.options({.type = IBV_QPT_UC});
+  QpOptions options = null.options({.transport = Transport::uc});
   options.max_inline = 221;
   EXPECT_EQ(error_of([&] { Qp(null.pd, options); }),
             "create UC QP on null0: inline data 221 bytes asked, the device offers 220 with the rest as asked");
@@ -106,7 +107,8 @@ TEST(QpCreation, ABuilderIsForEveryOperationOfTheTransport) {
   constexpr std::uint64_t kUc = kUd | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   constexpr std::uint64_t kRc =
       kUc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-  for (const auto& [type, operations] : {std::pair{IBV_QPT_RC, kRc}, {IBV_QPT_UC, kUc}, {IBV_QPT_UD, kUd}}) {
+  for (const auto& [transport, operations] :
+       {std::pair{Transport::rc, kRc}, {Transport::uc, kUc}, {Transport::ud, kUd}}) {
     MockDevice mock;
     const Device device(mock, "");
     const Pd pd(device);
@@ -116,11 +118,11 @@ TEST(QpCreation, ABuilderIsForEveryOperationOfTheTransport) {
       return &mock.qp;
     });
     EXPECT_CALL(mock, qp_to_qp_ex(&mock.qp)).WillOnce(Return(&mock.qp_ex));
-    const Qp qp(pd, QpOptions{.type = type, .send_depth = 7, .max_inline = 40, .builder = true});
+    const Qp qp(pd, QpOptions{.transport = transport, .send_depth = 7, .max_inline = 40, .builder = true});
     EXPECT_EQ(qp.builder(), &mock.qp_ex);
     EXPECT_EQ(asked.comp_mask, unsigned{IBV_QP_INIT_ATTR_PD} | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
     EXPECT_EQ(asked.pd, &mock.pd);
-    EXPECT_EQ(asked.qp_type, type);
+    EXPECT_EQ(asked.qp_type, qp_type(transport));
     EXPECT_EQ(asked.cap.max_send_wr, 7u);
     EXPECT_EQ(asked.cap.max_inline_data, 40u);
     EXPECT_EQ(asked.send_ops_flags, operations);

@@ -1,6 +1,7 @@
 // The states of QPs: what each transition asks for, and the null device's rules.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <vector>
 
 #include "tests/verbs/mock_provider.hpp"
@@ -18,7 +19,7 @@ struct Transition {
   ibv_qp_attr attr;
   int mask;
 };
-std::vector<Transition> transitions(ibv_qp_type type, const QpInit& init, const QpReceive& receive,
+std::vector<Transition> transitions(Transport transport, const QpInit& init, const QpReceive& receive,
                                     const QpSend& send) {
   MockDevice mock;
   std::vector<Transition> seen;
@@ -28,7 +29,7 @@ std::vector<Transition> transitions(ibv_qp_type type, const QpInit& init, const 
   });
   const Device device(mock, "");
   const Pd pd(device);
-  Qp qp(pd, QpOptions{.type = type});
+  Qp qp(pd, QpOptions{.transport = transport});
   qp.to_init(init);
   qp.to_rtr(receive);
   qp.to_rts(send);
@@ -45,7 +46,7 @@ TEST(Transitions, RcCarriesEverything) {
   receive.peer_psn = 1234;
   receive.max_dest_rd_atomic = 16;
   const QpSend send{.psn = 99, .timeout = 10, .retry_count = 3, .rnr_retry = 1, .max_rd_atomic = 8};
-  const auto seen = transitions(IBV_QPT_RC, QpInit{.port = 2}, receive, send);
+  const auto seen = transitions(Transport::rc, QpInit{.port = 2}, receive, send);
   ASSERT_EQ(seen.size(), 3u);
 
   EXPECT_EQ(seen[0].mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
@@ -78,7 +79,7 @@ TEST(Transitions, RcCarriesEverything) {
 }
 
 TEST(Transitions, UcHasNoResponderNorRetries) {
-  const auto seen = transitions(IBV_QPT_UC, {}, {}, {.psn = 5});
+  const auto seen = transitions(Transport::uc, {}, {}, {.psn = 5});
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_EQ(seen[0].attr.qp_access_flags, unsigned{IBV_ACCESS_LOCAL_WRITE} | IBV_ACCESS_REMOTE_WRITE);
   EXPECT_EQ(seen[1].mask, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN);
@@ -87,7 +88,7 @@ TEST(Transitions, UcHasNoResponderNorRetries) {
 }
 
 TEST(Transitions, UdHasOnlyTheQkeyAndThePsn) {
-  const auto seen = transitions(IBV_QPT_UD, {.qkey = 0x1234}, {}, {.psn = 5});
+  const auto seen = transitions(Transport::ud, {.qkey = 0x1234}, {}, {.psn = 5});
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_EQ(seen[0].mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
   EXPECT_EQ(seen[0].attr.qkey, 0x1234u);
@@ -110,7 +111,7 @@ TEST(Transitions, ErrorsNameTheQpAndTheTransition) {
   MockDevice mock;
   const Device device(mock, "");
   const Pd pd(device);
-  Qp qp(pd, QpOptions{.type = IBV_QPT_RC});
+  Qp qp(pd, QpOptions{.transport = Transport::rc});
   EXPECT_CALL(mock, modify_qp(_, _, _)).WillRepeatedly(Return(EINVAL));
   EXPECT_EQ(error_of([&] { qp.to_init({}); }), "move RC QP 42 from RESET to INIT: Invalid argument");
   QpReceive receive;
@@ -122,11 +123,11 @@ TEST(Transitions, ErrorsNameTheQpAndTheTransition) {
   EXPECT_EQ(error_of([&] { qp.to_error(); }), "move RC QP 42 to ERROR: Invalid argument");
 }
 
-class NullStates : public testing::TestWithParam<ibv_qp_type> {};
+class NullStates : public testing::TestWithParam<Transport> {};
 
 TEST_P(NullStates, QpsGoToRtsAndToError) {
   NullSide null;
-  Qp qp(null.pd, null.options({.type = GetParam()}));
+  Qp qp(null.pd, null.options({.transport = GetParam()}));
   EXPECT_EQ(qp.state(), IBV_QPS_RESET);
   qp.to_init({});
   EXPECT_EQ(qp.state(), IBV_QPS_INIT);
@@ -140,7 +141,7 @@ TEST_P(NullStates, QpsGoToRtsAndToError) {
 
 TEST_P(NullStates, NoStepIsSkipped) {
   NullSide null;
-  Qp qp(null.pd, null.options({.type = GetParam()}));
+  Qp qp(null.pd, null.options({.transport = GetParam()}));
   EXPECT_THAT(error_of([&] { qp.to_rts({}); }), HasSubstr("Invalid argument"));
   EXPECT_THAT(error_of([&] { qp.to_rtr({}); }), HasSubstr("Invalid argument"));
   qp.to_init({});
@@ -150,20 +151,20 @@ TEST_P(NullStates, NoStepIsSkipped) {
 
 TEST_P(NullStates, MissingAndForeignAttributesAreRefused) {
   NullSide null;
-  Qp qp(null.pd, null.options({.type = GetParam()}));
+  Qp qp(null.pd, null.options({.transport = GetParam()}));
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_INIT;
   EXPECT_EQ(null.provider.modify_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_PORT), EINVAL);
-  const int complete =
-      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (GetParam() == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
+  const int complete = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                       (GetParam() == Transport::ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
   EXPECT_EQ(null.provider.modify_qp(qp.get(), &attr, complete | IBV_QP_SQ_PSN), EINVAL);
   EXPECT_EQ(null.provider.modify_qp(qp.get(), &attr, complete), 0);
 }
 
 TEST_P(NullStates, AWorkingQpKeepsItsConnection) {
   NullSide null;
-  const ibv_qp_type type = GetParam();
-  Qp qp(null.pd, null.options({.type = type}));
+  const Transport transport = GetParam();
+  Qp qp(null.pd, null.options({.transport = transport}));
   bring_up(qp);
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RTS;
@@ -171,16 +172,16 @@ TEST_P(NullStates, AWorkingQpKeepsItsConnection) {
   // drivers/infiniband/core/verbs.c, qp_state_table, RTS to RTS.
   EXPECT_TRUE(accepts(0));
   EXPECT_TRUE(accepts(IBV_QP_CUR_STATE));
-  EXPECT_EQ(accepts(IBV_QP_QKEY), type == IBV_QPT_UD);
-  EXPECT_EQ(accepts(IBV_QP_ACCESS_FLAGS), type != IBV_QPT_UD);
-  EXPECT_EQ(accepts(IBV_QP_MIN_RNR_TIMER), type == IBV_QPT_RC);
+  EXPECT_EQ(accepts(IBV_QP_QKEY), transport == Transport::ud);
+  EXPECT_EQ(accepts(IBV_QP_ACCESS_FLAGS), transport != Transport::ud);
+  EXPECT_EQ(accepts(IBV_QP_MIN_RNR_TIMER), transport == Transport::rc);
   for (const int mask : {int{IBV_QP_SQ_PSN}, int{IBV_QP_DEST_QPN}, int{IBV_QP_TIMEOUT}, int{IBV_QP_PORT}}) {
     EXPECT_FALSE(accepts(mask)) << mask;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, NullStates, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),
-                         [](const auto& case_) { return qp_type_name(case_.param); });
+INSTANTIATE_TEST_SUITE_P(Transports, NullStates, testing::ValuesIn(make_enum_table<Transport>(std::identity())),
+                         [](const auto& case_) { return std::string(to_string(case_.param)); });
 
 }  // namespace
 }  // namespace verbscope

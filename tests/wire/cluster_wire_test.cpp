@@ -121,27 +121,20 @@ TEST(ClusterWire, RefusesValuesOutOfRange) {
 }
 
 TEST(Names, GoBothWays) {
-  for (const Verb verb : {Verb::send, Verb::write, Verb::read, Verb::compare_swap, Verb::fetch_add, Verb::recv}) {
-    EXPECT_EQ(verb_from(to_string(verb)), verb);
-  }
-  for (const Transport transport : {Transport::rc, Transport::uc, Transport::ud}) {
-    EXPECT_EQ(transport_from(to_string(transport)), transport);
-  }
+  for (const VerbFacts& verb : kVerbs) EXPECT_EQ(verb_from(verb.name), verb.value);
+  for (const TransportFacts& transport : kTransports) EXPECT_EQ(transport_from(transport.name), transport.value);
+  for (const FamilyFacts& family : kFamilies) EXPECT_EQ(nic_family_from(family.name), family.value);
   EXPECT_THROW(transport_from("ud"), Error);
   EXPECT_THROW(verb_from("SEND"), Error);
 }
 
-TEST(WqeLayouts, EveryVerbOfATransportIsThereOnceInEachFamily) {
-  for (const NicFamily family : {NicFamily::mlx4, NicFamily::mlx5}) {
-    EXPECT_NE(find_wqe_layout(family, Verb::send, Transport::ud), nullptr);
-    EXPECT_NE(find_wqe_layout(family, Verb::write, Transport::uc), nullptr);
-    EXPECT_NE(find_wqe_layout(family, Verb::fetch_add, Transport::rc), nullptr);
-    EXPECT_EQ(find_wqe_layout(family, Verb::read, Transport::uc), nullptr);
-    EXPECT_EQ(find_wqe_layout(family, Verb::write, Transport::ud), nullptr);
-  }
-  for (const WqeLayout& layout : kWqeLayouts) {
-    EXPECT_EQ(find_wqe_layout(layout.family, layout.verb, layout.transport), &layout) << "listed twice";
-  }
+// InfiniBand Architecture Specification 1.3, volume 1, section 9.4, table of operations by transport.
+TEST(Verbs, OfATransport) {
+  EXPECT_TRUE(facts(Transport::ud).verbs.has(Verb::send));
+  EXPECT_TRUE(facts(Transport::uc).verbs.has(Verb::write));
+  EXPECT_TRUE(facts(Transport::rc).verbs.has(Verb::fetch_add));
+  EXPECT_FALSE(facts(Transport::uc).verbs.has(Verb::read));
+  EXPECT_FALSE(facts(Transport::ud).verbs.has(Verb::write));
 }
 
 }  // namespace

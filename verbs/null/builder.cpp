@@ -19,42 +19,42 @@ void refuse(NullBuilder& builder, int error) {
   if (builder.error == 0) builder.error = error;
 }
 
-void stage(ibv_qp_ex* base, ibv_wc_opcode opcode) {
+void stage(ibv_qp_ex* base, Verb verb) {
   NullBuilder& builder = as_builder(base);
   NullQp& qp = *builder.qp;
   if (builder.requests >= qp.send_queue.depth) return refuse(builder, ENOMEM);
   ++builder.requests;
   if (qp.signal_all || (base->wr_flags & IBV_SEND_SIGNALED) != 0) {
-    builder.staged[builder.completions++] = {&qp, base->wr_id, opcode, 0, builder.requests};
+    builder.staged[builder.completions++] = {&qp, base->wr_id, completion_opcode(verb), 0, builder.requests};
   }
 }
 
 void send(ibv_qp_ex* base) {
-  stage(base, IBV_WC_SEND);
+  stage(base, Verb::send);
 }
 
 void send_imm(ibv_qp_ex* base, __be32) {
-  stage(base, IBV_WC_SEND);
+  stage(base, Verb::send);
 }
 
 void rdma_write(ibv_qp_ex* base, std::uint32_t, std::uint64_t) {
-  stage(base, IBV_WC_RDMA_WRITE);
+  stage(base, Verb::write);
 }
 
 void rdma_write_imm(ibv_qp_ex* base, std::uint32_t, std::uint64_t, __be32) {
-  stage(base, IBV_WC_RDMA_WRITE);
+  stage(base, Verb::write);
 }
 
 void rdma_read(ibv_qp_ex* base, std::uint32_t, std::uint64_t) {
-  stage(base, IBV_WC_RDMA_READ);
+  stage(base, Verb::read);
 }
 
 void compare_swap(ibv_qp_ex* base, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t) {
-  stage(base, IBV_WC_COMP_SWAP);
+  stage(base, Verb::compare_swap);
 }
 
 void fetch_add(ibv_qp_ex* base, std::uint32_t, std::uint64_t, std::uint64_t) {
-  stage(base, IBV_WC_FETCH_ADD);
+  stage(base, Verb::fetch_add);
 }
 
 void check_sges(NullBuilder& builder, std::size_t count) {
@@ -136,7 +136,7 @@ std::unique_ptr<NullBuilder> make_null_builder(NullQp& qp, std::uint64_t operati
   builder->wr_start = start;
   builder->wr_complete = complete;
   builder->wr_abort = abort;
-  keep_operations(*builder, operations, qp.qp_type);
+  keep_operations(*builder, operations, qp.transport);
   return builder;
 }
 

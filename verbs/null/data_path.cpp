@@ -1,8 +1,10 @@
 // The null device's data path: allocates nothing, throws nothing.
 #include <cerrno>
 #include <mutex>
+#include <optional>
 #include <span>
 
+#include "verbs/ibv_codes.hpp"
 #include "verbs/null/device.hpp"
 #include "verbs/sge_walk.hpp"
 
@@ -15,44 +17,12 @@ std::uint64_t length_of(const Request& wr) {
   return sge_bytes({wr.sg_list, static_cast<std::size_t>(wr.num_sge)});
 }
 
-// IBTA vol. 1, chapter 9: the operations of each transport service.
-bool is_supported(ibv_qp_type type, ibv_wr_opcode opcode) {
-  switch (opcode) {
-    case IBV_WR_SEND:
-    case IBV_WR_SEND_WITH_IMM:
-      return true;
-    case IBV_WR_RDMA_WRITE:
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-      return type != IBV_QPT_UD;
-    case IBV_WR_RDMA_READ:
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      return type == IBV_QPT_RC;
-    default:
-      return false;
-  }
-}
-
-ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) {
-  switch (opcode) {
-    case IBV_WR_RDMA_WRITE:
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-      return IBV_WC_RDMA_WRITE;
-    case IBV_WR_RDMA_READ:
-      return IBV_WC_RDMA_READ;
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-      return IBV_WC_COMP_SWAP;
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      return IBV_WC_FETCH_ADD;
-    default:
-      return IBV_WC_SEND;
-  }
-}
-
 // Why a device refuses the work request, as an errno value; the values are those of rdma-core 44 providers/mlx5/qp.c.
 int refusal(const NullQp& qp, const ibv_send_wr& wr) {
-  if (qp.state != IBV_QPS_RTS || !is_supported(qp.qp_type, wr.opcode)) return EINVAL;
-  if (qp.qp_type == IBV_QPT_UD && wr.wr.ud.ah == nullptr) return EINVAL;
+  const std::optional<Verb> verb = verb_of(wr.opcode);
+  const TransportFacts& transport = facts(qp.transport);
+  if (qp.state != IBV_QPS_RTS || !verb || !transport.verbs.has(*verb)) return EINVAL;
+  if (!transport.connected && wr.wr.ud.ah == nullptr) return EINVAL;
   if (qp.send_queue.full()) return ENOMEM;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.send_queue.max_sge) return ENOMEM;
   if ((wr.send_flags & IBV_SEND_INLINE) != 0 && length_of(wr) > qp.max_inline) return ENOMEM;
@@ -81,7 +51,7 @@ int null_post_send(ibv_qp* base, ibv_send_wr* list, ibv_send_wr** bad) {
       return error;
     }
     ++qp.send_queue.posted;
-    if (signaled) cq.push({&qp, wr->wr_id, completion_opcode(wr->opcode), 0, qp.send_queue.posted});
+    if (signaled) cq.push({&qp, wr->wr_id, completion_opcode(*verb_of(wr->opcode)), 0, qp.send_queue.posted});
   }
   return 0;
 }

@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "wire/transport.hpp"
+
 namespace verbscope {
 
 struct NullQp;
@@ -77,6 +79,7 @@ struct NullBuilder : ibv_qp_ex {
 };
 
 struct NullQp : ibv_qp {
+  Transport transport = Transport::rc;
   NullQueue send_queue;
   NullQueue recv_queue;
   std::uint32_t max_inline = 0;

@@ -7,9 +7,11 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "verbs/extended_qp.hpp"
+#include "verbs/ibv_codes.hpp"
 #include "verbs/null/objects.hpp"
 #include "verbs/qp_states.hpp"
 
@@ -196,8 +198,8 @@ int NullProvider::destroy_srq(ibv_srq*) {
 }
 
 ibv_qp* NullProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
-  const ibv_qp_type type = attr->qp_type;
-  if (type != IBV_QPT_RC && type != IBV_QPT_UC && type != IBV_QPT_UD) return no_object(EOPNOTSUPP);
+  const std::optional<Transport> transport = transport_of(attr->qp_type);
+  if (!transport) return no_object(EOPNOTSUPP);
   if (attr->send_cq == nullptr || attr->recv_cq == nullptr || attr->srq != nullptr) return no_object(EINVAL);
   if (!state_->allows(attr->cap)) return no_object(EINVAL);
   auto qp = std::make_unique<NullQp>();
@@ -206,7 +208,8 @@ ibv_qp* NullProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   qp->pd = pd;
   qp->send_cq = attr->send_cq;
   qp->recv_cq = attr->recv_cq;
-  qp->qp_type = type;
+  qp->qp_type = attr->qp_type;
+  qp->transport = *transport;
   qp->state = IBV_QPS_RESET;
   qp->send_queue = {attr->cap.max_send_wr, attr->cap.max_send_sge};
   qp->recv_queue = {attr->cap.max_recv_wr, attr->cap.max_recv_sge};
@@ -239,7 +242,7 @@ ibv_qp_ex* NullProvider::qp_to_qp_ex(ibv_qp* qp) {
 
 int NullProvider::modify_qp(ibv_qp* base, ibv_qp_attr* attr, int mask) {
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : base->state;
-  if (!may_modify(base->qp_type, base->state, to, mask)) return EINVAL;
+  if (!may_modify(static_cast<NullQp*>(base)->transport, base->state, to, mask)) return EINVAL;
   base->state = to;
   if (to == IBV_QPS_RESET) empty_queues(*static_cast<NullQp*>(base));
   return 0;

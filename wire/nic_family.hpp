@@ -1,0 +1,83 @@
+// The families of adapters that a driver serves alike, and what each driver fixes: one row of facts a family, from
+// rdma-core 44 (providers/mlx5/{wqe.h,qp.c,mlx5.c}, providers/mlx4/{wqe.h,qp.c,mlx4.c}).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "common/enum_table.hpp"
+#include "common/units.hpp"
+#include "wire/wqe_segments.hpp"
+
+namespace verbscope {
+
+enum class NicFamily : std::uint8_t { mlx4, mlx5 };
+
+// A cluster profile may state other values where its adapter differs.
+struct FamilyFacts {
+  NicFamily value;
+  std::string_view name;       // in profiles and records
+  std::string_view driver;     // in the kernel
+  Bytes doorbell;              // size of the MMIO that announces WQEs
+  Bytes blueflame_max;         // largest WQE that goes by BlueFlame: half of the usual 512-byte BlueFlame register
+  Bytes cqe;                   // default size of a CQE
+  Bytes cqe_other;             // the size that can be asked for instead
+  Bytes send_doorbell_record;  // stored in host memory per post of sends; mlx4 has none
+  Bytes recv_doorbell_record;  // stored in host memory per post of RECVs, which is all that such a post does
+  Bytes inline_boundary;       // inline data is cut here into chunks with a header each; 0: one chunk
+  // mlx4: a send slot has one size per QP, the power of two that holds the largest WQE its capabilities allow: a SEND
+  // on UD, a WRITE on RC and UC (mlx4_calc_sq_wqe_size counts its remote address segment whatever is posted), with
+  // max_inline_data inline or with max_send_sge data segments. mlx5: WQEs are packed in blocks.
+  bool fixed_slots;
+  // BlueFlame also wants data in the WQE: inline payload, or a READ, which mlx4_post_send treats as inline.
+  bool blueflame_needs_inline;
+  bool inline_receive;  // a CQE can hold a short payload beside its fields
+};
+
+inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
+    {.value = NicFamily::mlx4,
+     .name = "mlx4",
+     .driver = "mlx4_core",
+     .doorbell = Bytes(4),
+     .blueflame_max = Bytes(256),
+     .cqe = Bytes(32),
+     .cqe_other = Bytes(64),
+     .send_doorbell_record = Bytes(0),
+     .recv_doorbell_record = Bytes(4),
+     .inline_boundary = kInlineBoundary,
+     .fixed_slots = true,
+     .blueflame_needs_inline = true,
+     .inline_receive = false},
+    {.value = NicFamily::mlx5,
+     .name = "mlx5",
+     .driver = "mlx5_core",
+     .doorbell = Bytes(8),
+     .blueflame_max = Bytes(256),
+     .cqe = Bytes(64),
+     .cqe_other = Bytes(128),
+     .send_doorbell_record = Bytes(4),
+     .recv_doorbell_record = Bytes(4),
+     .inline_boundary = Bytes(0),
+     .fixed_slots = false,
+     .blueflame_needs_inline = false,
+     .inline_receive = true},
+}};
+static_assert(in_order(kFamilies));
+
+constexpr const FamilyFacts& facts(NicFamily family) {
+  return row_of(kFamilies, family);
+}
+constexpr std::string_view to_string(NicFamily family) {
+  return facts(family).name;
+}
+// The inverse of to_string; case matters. Throws Error: the text, and what is allowed.
+NicFamily nic_family_from(std::string_view text);
+
+// The longest payload that a CQE of this size holds beside its fields ("scatter to CQE", inline receive): where the
+// transport has it, what a SEND brings, and at the requester what a READ or an atomic brings. rdma-core 44
+// providers/mlx5/cq.c: MLX5_INLINE_SCATTER_32 (in the CQE), MLX5_INLINE_SCATTER_64 (in the first half of a CQE of 128 B).
+constexpr Bytes inline_receive_room(NicFamily family, Bytes cqe) {
+  return facts(family).inline_receive ? Bytes(cqe >= Bytes(128) ? 64 : 32) : Bytes(0);
+}
+
+}  // namespace verbscope

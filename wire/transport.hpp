@@ -1,0 +1,90 @@
+// The transports (services of a QP), and what each of them does: one row of facts a transport. Code that depends on such
+// a fact asks for it and does not compare transports.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "common/enum_table.hpp"
+#include "common/units.hpp"
+#include "wire/packet.hpp"
+#include "wire/verb.hpp"
+#include "wire/wqe_segments.hpp"
+
+namespace verbscope {
+
+enum class Transport : std::uint8_t { rc, uc, ud };
+
+// InfiniBand Architecture Specification 1.3, volume 1, chapter 9.
+struct TransportFacts {
+  Transport value;
+  std::string_view name;  // in options and records
+  // Every request is acknowledged or answered, and sent again when it is not: a work request is done when it is
+  // acknowledged. Otherwise it is done when it is sent, and what is lost stays lost.
+  bool reliable;
+  // The QP has one peer, which it learns on its way to RTR. Otherwise each work request names its target by an address
+  // handle, and a packet proves by a Q_Key that it may come in.
+  bool connected;
+  bool one_packet;       // a message is one packet and may be no longer than the MTU
+  bool inline_receive;   // what arrives may lie in the CQE
+  VerbSet verbs;         // section 9.4, table of operations by transport
+  Bytes packet_header;   // extension header of every request packet
+  Bytes address_segment; // bytes of a WQE that name the target of a request
+  std::uint32_t grh_room;  // bytes with which every RECV buffer begins, for the GRH of a packet that has one
+};
+
+inline constexpr EnumTable<Transport, TransportFacts> kTransports{{
+    {.value = Transport::rc,
+     .name = "RC",
+     .reliable = true,
+     .connected = true,
+     .one_packet = false,
+     .inline_receive = true,
+     .verbs = {Verb::send, Verb::write, Verb::read, Verb::compare_swap, Verb::fetch_add, Verb::recv},
+     .packet_header = Bytes(0),
+     .address_segment = Bytes(0),
+     .grh_room = 0},
+    {.value = Transport::uc,
+     .name = "UC",
+     .reliable = false,
+     .connected = true,
+     .one_packet = false,
+     .inline_receive = true,
+     .verbs = {Verb::send, Verb::write, Verb::recv},
+     .packet_header = Bytes(0),
+     .address_segment = Bytes(0),
+     .grh_room = 0},
+    {.value = Transport::ud,
+     .name = "UD",
+     .reliable = false,
+     .connected = false,
+     .one_packet = true,
+     .inline_receive = false,
+     .verbs = {Verb::send, Verb::recv},
+     .packet_header = kDeth,
+     .address_segment = kDatagramSegment,
+     .grh_room = static_cast<std::uint32_t>(kGrh.value)},
+}};
+static_assert(in_order(kTransports));
+
+constexpr const TransportFacts& facts(Transport transport) {
+  return row_of(kTransports, transport);
+}
+constexpr std::string_view to_string(Transport transport) {
+  return facts(transport).name;
+}
+// The inverse of to_string; case matters. Throws Error: the text, and what is allowed.
+Transport transport_from(std::string_view text);
+// The names of the transports of which `fact` is true, for messages: transports_with(&TransportFacts::reliable).
+template <class Fact>
+std::vector<std::string_view> transports_with(const Fact& fact) {
+  std::vector<std::string_view> names;
+  for (const TransportFacts& transport : kTransports) {
+    if (std::invoke(fact, transport)) names.push_back(transport.name);
+  }
+  return names;
+}
+
+}  // namespace verbscope
