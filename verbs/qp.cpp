@@ -148,7 +148,8 @@ ibv_qp* create_qp(const Pd& pd, const QpOptions& options) {
 
 }  // namespace
 
-Qp::Qp(const Pd& pd, const QpOptions& options) : Owned(pd.provider(), create_qp(pd, options)), transport_(options.transport) {
+Qp::Qp(const Pd& pd, const QpOptions& options)
+    : Owned(pd.provider(), create_qp(pd, options)), transport_(options.transport) {
   if (!options.builder) return;
   builder_ = provider().qp_to_qp_ex(get());
   if (builder_ == nullptr) fail("not supported by {}: the ibv_wr_* interface", device_name(pd));

@@ -75,7 +75,8 @@ NicFamily nic_family_from(std::string_view text);
 
 // The longest payload that a CQE of this size holds beside its fields ("scatter to CQE", inline receive): where the
 // transport has it, what a SEND brings, and at the requester what a READ or an atomic brings. rdma-core 44
-// providers/mlx5/cq.c: MLX5_INLINE_SCATTER_32 (in the CQE), MLX5_INLINE_SCATTER_64 (in the first half of a CQE of 128 B).
+// providers/mlx5/cq.c: MLX5_INLINE_SCATTER_32 (in the CQE), MLX5_INLINE_SCATTER_64 (in the first half of a CQE of 128
+// B).
 constexpr Bytes inline_receive_room(NicFamily family, Bytes cqe) {
   return facts(family).inline_receive ? Bytes(cqe >= Bytes(128) ? 64 : 32) : Bytes(0);
 }

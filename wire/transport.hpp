@@ -1,5 +1,5 @@
-// The transports (services of a QP), and what each of them does: one row of facts a transport. Code that depends on such
-// a fact asks for it and does not compare transports.
+// The transports (services of a QP), and what each of them does: one row of facts a transport. Code that depends on
+// such a fact asks for it and does not compare transports.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ struct TransportFacts {
   // The QP has one peer, which it learns on its way to RTR. Otherwise each work request names its target by an address
   // handle, and a packet proves by a Q_Key that it may come in.
   bool connected;
-  bool one_packet;       // a message is one packet and may be no longer than the MTU
-  bool inline_receive;   // what arrives may lie in the CQE
-  VerbSet verbs;         // section 9.4, table of operations by transport
-  Bytes packet_header;   // extension header of every request packet
-  Bytes address_segment; // bytes of a WQE that name the target of a request
+  bool one_packet;         // a message is one packet and may be no longer than the MTU
+  bool inline_receive;     // what arrives may lie in the CQE
+  VerbSet verbs;           // section 9.4, table of operations by transport
+  Bytes packet_header;     // extension header of every request packet
+  Bytes address_segment;   // bytes of a WQE that name the target of a request
   std::uint32_t grh_room;  // bytes with which every RECV buffer begins, for the GRH of a packet that has one
 };
 

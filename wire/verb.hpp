@@ -15,16 +15,16 @@ enum class Verb : std::uint8_t { send, write, read, compare_swap, fetch_add, rec
 
 struct VerbFacts {
   Verb value;
-  std::string_view name;   // in options and records
-  bool requests;           // it is posted to a send queue and makes packets; RECV does neither
-  bool carries_payload;    // its request brings the payload to the responder
-  bool wants_response;     // a response brings something back to the requester
-  bool one_sided;          // it names memory of the responder, whose program takes no part
-  bool atomic;             // it works on kAtomicBytes
-  bool may_inline;         // the payload may lie in the WQE
-  bool takes_immediate;    // it may bring 4 bytes into the completion of a RECV
-  Bytes request_header;    // extension header: of the first packet of a WRITE, of the request of a READ or an atomic
-  Bytes response_header;   // extension header of the response, beside the AETH
+  std::string_view name;  // in options and records
+  bool requests;          // it is posted to a send queue and makes packets; RECV does neither
+  bool carries_payload;   // its request brings the payload to the responder
+  bool wants_response;    // a response brings something back to the requester
+  bool one_sided;         // it names memory of the responder, whose program takes no part
+  bool atomic;            // it works on kAtomicBytes
+  bool may_inline;        // the payload may lie in the WQE
+  bool takes_immediate;   // it may bring 4 bytes into the completion of a RECV
+  Bytes request_header;   // extension header: of the first packet of a WRITE, of the request of a READ or an atomic
+  Bytes response_header;  // extension header of the response, beside the AETH
 };
 
 inline constexpr EnumTable<Verb, VerbFacts> kVerbs{{
@@ -106,8 +106,8 @@ constexpr std::string_view to_string(Verb verb) {
 // The inverse of to_string; case matters. Throws Error: the text, and what is allowed.
 Verb verb_from(std::string_view text);
 
-// Compare-and-swap and fetch-and-add work on so many bytes (InfiniBand Architecture Specification 1.3, volume 1, section
-// 9.4.5).
+// Compare-and-swap and fetch-and-add work on so many bytes (InfiniBand Architecture Specification 1.3, volume 1,
+// section 9.4.5).
 inline constexpr std::uint32_t kAtomicBytes = 8;
 
 class VerbSet {

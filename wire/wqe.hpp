@@ -9,8 +9,8 @@
 
 namespace verbscope {
 
-// The segments before the data, in this order, as sizes; 0: the WQE does not have the segment. The data follow inline or
-// as one data segment per SGE; an empty payload has neither.
+// The segments before the data, in this order, as sizes; 0: the WQE does not have the segment. The data follow inline
+// or as one data segment per SGE; an empty payload has neither.
 struct WqeLayout {
   Bytes control;
   Bytes address;         // whom a datagram goes to

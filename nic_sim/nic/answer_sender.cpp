@@ -89,8 +89,7 @@ void AnswerSender::response_read(void* object, std::uint64_t argument) {
 }
 
 Packet& AnswerSender::make_atomic_response(const SimQp& qp, const Packet& atomic) {
-  Packet& answer =
-      make(qp, Packet::Kind::atomic_response, atomic.sequence, kAtomicBytes);
+  Packet& answer = make(qp, Packet::Kind::atomic_response, atomic.sequence, kAtomicBytes);
   answer.wire_bytes += static_cast<std::uint32_t>(kAeth.value);  // AtomicAckETH is the 8 bytes of the result
   return answer;
 }

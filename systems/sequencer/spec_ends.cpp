@@ -64,8 +64,7 @@ class RequestRecvs {
       : length_(setup.operation.rx_depth / kSpecRecvList * kSpecRecvList),
         place_(Bytes(kGrh.value), setup.huge_pages),
         mr_(setup.pd, place_.data(), place_.size()),
-        segment_{reinterpret_cast<std::uint64_t>(place_.data()), static_cast<std::uint32_t>(kGrh.value),
-                 mr_.lkey()},
+        segment_{reinterpret_cast<std::uint64_t>(place_.data()), static_cast<std::uint32_t>(kGrh.value), mr_.lkey()},
         requests_(setup.lanes.size() * length_) {
     if (length_ == 0) fail("--rx_depth {}: RECVs are posted {} at a time", setup.operation.rx_depth, kSpecRecvList);
   }
