@@ -1,5 +1,6 @@
 #include "common/cli.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -3,13 +3,16 @@
 // names.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/units.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace verbscope {
 

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxPrintedDifferences = 20;
 // Cuts a value of a peer that is too long to print.
 std::string shown(const Json& value) {
   std::string text = printable(dump_json(value));
-  if (text.size() > kMaxPrintedValue) text = text.substr(0, kMaxPrintedValue) + "...";
+  if (text.size() > kMaxPrintedValue) text.replace(kMaxPrintedValue, std::string::npos, "...");
   return text;
 }
 

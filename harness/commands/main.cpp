@@ -1,4 +1,5 @@
 // verbscope: sweeps of the benchmarks, and what their records say.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "common/cli.hpp"

@@ -1,6 +1,50 @@
 #include "microbench/bench/option_table.hpp"
 
+#include <CLI/CLI.hpp>
+
+#include "common/cli.hpp"
+
 namespace verbscope {
+namespace {
+
+template <class T>
+Json shown(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+template <class T>
+Json shown(const T& value) {
+  return Json(value);
+}
+
+}  // namespace
+
+template <class T>
+void OptionTable::integer(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
+                          typename detail::OptionalOf<T>::type high, const std::string& help, bool keep) {
+  app_.add_option(names, value, help)->check(CLI::Range(low, high));
+  add(names, "integer", Json{{"min", low}, {"max", high}}, help, [&value] { return Json(shown(value)); }).keep = keep;
+}
+
+template void OptionTable::integer(const std::string&, std::int32_t&, std::int32_t, std::int32_t, const std::string&,
+                                   bool);
+template void OptionTable::integer(const std::string&, std::uint32_t&, std::uint32_t, std::uint32_t, const std::string&,
+                                   bool);
+template void OptionTable::integer(const std::string&, std::uint64_t&, std::uint64_t, std::uint64_t, const std::string&,
+                                   bool);
+template void OptionTable::integer(const std::string&, std::optional<std::uint32_t>&, std::uint32_t, std::uint32_t,
+                                   const std::string&, bool);
+template void OptionTable::integer(const std::string&, std::optional<std::uint64_t>&, std::uint64_t, std::uint64_t,
+                                   const std::string&, bool);
+
+void OptionTable::set_by(const std::string& names, const std::function<void(const std::string&)>& set,
+                         const std::string& help) {
+  app_.add_option_function<std::string>(names, set, help);
+}
+
+bool OptionTable::given(const std::string& option) const {
+  return app_.get_option(option)->count() > 0;
+}
 
 void OptionTable::flag(const std::string& names, bool& value, const std::string& help) {
   app_.add_flag(names, value, help);

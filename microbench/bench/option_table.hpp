@@ -2,7 +2,6 @@
 // config.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -12,10 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/cli.hpp"
 #include "common/error.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace verbscope {
 
@@ -37,13 +39,11 @@ class OptionTable {
  public:
   explicit OptionTable(CLI::App& app) : app_(app) {}
 
-  // A whole number from `low` to `high`. T is an integer or an optional of one. `keep` false keeps it out of the
-  // record.
-  template <class T, class V = typename detail::OptionalOf<T>::type>
-  void integer(const std::string& names, T& value, V low, V high, const std::string& help, bool keep = true) {
-    app_.add_option(names, value, help)->check(CLI::Range(low, high));
-    add(names, "integer", Json{{"min", low}, {"max", high}}, help, [&value] { return Json(shown(value)); }).keep = keep;
-  }
+  // A whole number from `low` to `high`. T is an integer or an optional of one; option_table.cpp lists those that there
+  // are. `keep` false keeps it out of the record.
+  template <class T>
+  void integer(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
+               typename detail::OptionalOf<T>::type high, const std::string& help, bool keep = true);
 
   void flag(const std::string& names, bool& value, const std::string& help);
   // `allowed` is a sentence about the text; `keep` as above.
@@ -66,7 +66,7 @@ class OptionTable {
       if (found == words.end()) fail_usage("{}: expected one of {}, got \"{}\"", option, allowed.dump(), text);
       value = found->second;
     };
-    app_.add_option_function<std::string>(names, set, help);
+    set_by(names, set, help);
     add(names, "string", allowed, help, [&value, words] {
       for (const auto& [name, meaning] : words) {
         if (meaning == value) return Json(name);
@@ -76,7 +76,7 @@ class OptionTable {
   }
 
   // Whether the person gave it, be it with the default's value: "--size".
-  bool given(const std::string& option) const { return app_.get_option(option)->count() > 0; }
+  bool given(const std::string& option) const;
 
   // {"benchmark", "options": [{"name", "type", "default", "allowed", "help"}]}.
   Json describe(const std::string& benchmark) const;
@@ -92,14 +92,8 @@ class OptionTable {
     bool keep = true;
   };
 
-  template <class T>
-  static Json shown(const std::optional<T>& value) {
-    return value ? Json(*value) : Json();
-  }
-  template <class T>
-  static Json shown(const T& value) {
-    return Json(value);
-  }
+  // `set` is called with the text that the person gave.
+  void set_by(const std::string& names, const std::function<void(const std::string&)>& set, const std::string& help);
   Entry& add(const std::string& names, const std::string& type, Json allowed, const std::string& help,
              std::function<Json()> value);
 

@@ -27,9 +27,9 @@ struct EchoServerState {
   ibv_comp_channel* channel = nullptr;
   std::span<LaneQueue> queues;
   std::span<EchoServerLane> lanes;
-  bool by_memory = true;             // requests by WRITE
-  bool lossy = false;                // messages can be lost
-  Ring<std::uint64_t> waiting;       // RECVs (wr_id) that have a request to answer
+  bool by_memory = true;        // requests by WRITE
+  bool lossy = false;           // messages can be lost
+  Ring<std::uint64_t> waiting;  // RECVs (wr_id) that have a request to answer
   std::uint64_t waiting_head = 0, waiting_tail = 0;
   std::uint64_t wrong = 0;  // requests that name no client
 };

@@ -1,8 +1,10 @@
 #include "microbench/run/runner.hpp"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 
+#include "common/cli.hpp"
 #include "common/environment.hpp"
 #include "common/error.hpp"
 #include "common/record.hpp"

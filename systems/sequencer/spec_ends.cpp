@@ -94,10 +94,7 @@ class RequestRecvs {
 class SpecWorkerEnd final : public AnsweringEnd<SpecWorker> {
  public:
   SpecWorkerEnd(const ThreadSetup& setup, const SequencerOptions& options)
-      : AnsweringEnd(setup, options),
-        requests_(setup),
-        addresses_(client_addresses(setup)),
-        book_(qps_of(addresses_)) {
+      : AnsweringEnd(setup, options), requests_(setup), addresses_(client_addresses(setup)), book_(qps_of(addresses_)) {
     for (const ClientAddress& address : addresses_) {
       SpecClient client{.node = address.node};
       client.to.wr.ud = {address.qp.ah, address.qp.qpn, address.qp.qkey};

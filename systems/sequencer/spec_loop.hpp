@@ -143,8 +143,8 @@ struct SpecWorker {
   std::span<AnswerQueue> queues;
   std::span<RecvLane> recvs;  // the receive queues of the same QPs
   std::span<SpecClient> clients;
-  const QpBook* book = nullptr;       // knows the clients
-  Ring<SpecRequest> waiting;          // has room for all RECVs: none is posted again while the request that it took waits
+  const QpBook* book = nullptr;  // knows the clients
+  Ring<SpecRequest> waiting;     // has room for all RECVs: none is posted again while the request that it took waits
   std::span<std::uint64_t> answered;  // answers to each client machine
   std::uint64_t* counter = nullptr;
   bool batching = true;

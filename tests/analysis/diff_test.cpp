@@ -1,6 +1,7 @@
 // Differences between two results files: what is evidence, and what is not.
 #include "analysis/diff.hpp"
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <numbers>
 #include <random>

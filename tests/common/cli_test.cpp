@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <CLI/CLI.hpp>
+
 #include "common/clock.hpp"
 #include "common/error.hpp"
 #include "tests/common/temp_dir.hpp"

@@ -1,6 +1,8 @@
 // The two SEND benchmarks as objects, for tests that do not start a program.
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/loop/receiver.hpp"
