@@ -126,6 +126,7 @@ PointReports MemoryLink::collect(std::string& failure) {
   PointReports reports{.own = report(0, sent_in), .clients = std::vector<NodeReport>()};
   for (std::size_t c = 1; c < nodes_.size(); ++c) {
     reports.clients->push_back(report(c, nodes_.front().sent_to(static_cast<std::uint32_t>(c - 1))));
+    reports.clients->back().messages_first = true;
   }
   return reports;
 }
