@@ -110,8 +110,8 @@ TEST(Diff, APointThatFailsNowClosesTheGate) {
   EXPECT_THAT(diff_text(rows, kLevel), testing::HasSubstr("no end after 3 s"));
 }
 
-// As many of 200 comparisons of samples of one population are called different as the level says: 5 %, give or take
-// three standard deviations of a binomial (sqrt(200 * 0.05 * 0.95) = 3.1).
+// The level says how many of 200 comparisons of samples of one population are called different: 5 %, give or take three
+// standard deviations of a binomial (sqrt(200 * 0.05 * 0.95) = 3.1).
 TEST(Diff, FalseAlarmsAreAsOftenAsTheLevelSays) {
   for (const int repetitions : {2, 3, 5, 10}) {
     std::mt19937_64 random(7);

@@ -15,7 +15,7 @@ inline std::vector<ibv_qp_type> all_qp_types() {
   return types;
 }
 
-// Those of the transports that have `fact`: qp_types_with(&TransportFacts::connected).
+// The transports that have `fact`: qp_types_with(&TransportFacts::connected).
 inline std::vector<ibv_qp_type> qp_types_with(bool TransportFacts::*fact) {
   std::vector<ibv_qp_type> types;
   for (const TransportFacts& transport : kTransports) {
