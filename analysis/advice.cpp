@@ -129,9 +129,16 @@ class Adviser {
         return load.utilisation * bound_ratio(before, after, std::string(to_string(load.resource)));
       case Resource::cpu:
         return load.utilisation * cpu_cost_ns(after) / cpu_cost_ns(before);
-      default:
-        return load.utilisation;
+      case Resource::requester_units:
+      case Resource::requester_unit:
+      case Resource::responder_units:
+      case Resource::responder_unit:
+      case Resource::atomic_slot:
+      case Resource::dma_reads:
+      case Resource::outstanding:
+        break;
     }
+    return load.utilisation;
   }
 
   void add_shape_change(const ShapeChange& change) {

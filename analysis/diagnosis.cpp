@@ -66,9 +66,19 @@ bool same_place(const Load& load, bool of_peer, const Limit& limit) {
         return Resource::requester_unit;
       case Resource::responder_units:
         return Resource::responder_unit;
-      default:
-        return resource;
+      case Resource::pcie_to_nic:
+      case Resource::pcie_to_host:
+      case Resource::wire_out:
+      case Resource::wire_in:
+      case Resource::requester_unit:
+      case Resource::responder_unit:
+      case Resource::cpu:
+      case Resource::atomic_slot:
+      case Resource::dma_reads:
+      case Resource::outstanding:
+        break;
     }
+    return resource;
   };
   return of_peer == limit.of_peer && place(load.resource) == place(limit.load.resource);
 }
@@ -103,9 +113,19 @@ double load_without(const Diagnosis& diagnosis, const Load& load, bool of_peer) 
       return load_of(side, Resource::requester_units);
     case Resource::responder_unit:
       return load_of(side, Resource::responder_units);
-    default:
-      return 0;
+    case Resource::pcie_to_nic:
+    case Resource::pcie_to_host:
+    case Resource::wire_out:
+    case Resource::wire_in:
+    case Resource::requester_units:
+    case Resource::responder_units:
+    case Resource::cpu:
+    case Resource::atomic_slot:
+    case Resource::dma_reads:
+    case Resource::outstanding:
+      break;
   }
+  return 0;
 }
 
 double Diagnosis::factor_with(double times) const {

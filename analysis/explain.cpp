@@ -47,10 +47,18 @@ std::string meaning(const Limit& limit, const Loads& loads) {
       return fmt::format("the busiest unit works {} of the time", percent(load.utilisation)) + units_used(limit, loads);
     case Resource::cpu:
       return fmt::format("its busiest thread never waits ({} of the time it works)", percent(load.utilisation));
-    default:
-      return fmt::format("{} {} of {}", loads.measured ? "in use" : "by rate and model in use",
-                         percent(load.utilisation), loads.measured ? "the time" : "what it allows");
+    case Resource::mmio:
+    case Resource::pcie_to_nic:
+    case Resource::pcie_to_host:
+    case Resource::wire_out:
+    case Resource::wire_in:
+    case Resource::requester_units:
+    case Resource::responder_units:
+    case Resource::dma_reads:
+      break;
   }
+  return fmt::format("{} {} of {}", loads.measured ? "in use" : "by rate and model in use", percent(load.utilisation),
+                     loads.measured ? "the time" : "what it allows");
 }
 
 std::string load_table(const Explanation& it) {

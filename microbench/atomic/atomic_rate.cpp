@@ -33,15 +33,14 @@ class AtomicRate final : public Benchmark {
   }
 
   void adjust(Options& o) override {
-    if (o.size.value_or(kAtomicOperand.value) != kAtomicOperand.value)
-      fail_usage("--size {}: an atomic has 8 bytes", *o.size);
-    if (atomics_.stride % kAtomicOperand.value != 0) {
+    if (o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size {}: an atomic has 8 bytes", *o.size);
+    if (atomics_.stride % kAtomicBytes != 0) {
       fail_usage("--stride {}: counters lie on multiples of 8 bytes", atomics_.stride);
     }
     if (o.fabric == "null") fail_usage("--fabric null: it has no memory to count in");
     if (o.post_list != 1) fail_usage("--post_list {}: atomics are posted one at a time", o.post_list);
     if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each result is looked at", *o.cq_mod);
-    o.size = kAtomicOperand.value;
+    o.size = kAtomicBytes;
     o.cq_mod = 1;
     if (!atomics_.probe_slots) return;
     refuse_beside_probe(o);

@@ -32,7 +32,7 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
  public:
   AtomicClient(const ThreadSetup& setup, const AtomicOptions& options)
       : outstanding_(options.outstanding(setup.operation)),
-        buffer_(Bytes(setup.lanes.size() * outstanding_ * kAtomicOperand.value), setup.huge_pages),
+        buffer_(Bytes(setup.lanes.size() * outstanding_ * kAtomicBytes), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         segments_(setup.lanes.size() * outstanding_),
         requests_(segments_.size()),
@@ -75,7 +75,7 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
     const std::size_t begin = index * outstanding_;
     const RemoteRegion& region = lane.peers.front().region;
     for (std::size_t j = 0; j < outstanding_; ++j) {
-      segments_[begin + j] = {reinterpret_cast<std::uint64_t>(results + j), kAtomicOperand.value, mr_.lkey()};
+      segments_[begin + j] = {reinterpret_cast<std::uint64_t>(results + j), kAtomicBytes, mr_.lkey()};
       requests_[begin + j] =
           atomic_request(static_cast<std::uint32_t>(index), options.verb, &segments_[begin + j], region.rkey);
     }
@@ -101,15 +101,14 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
 class SlotProber final : public WorkloadOn<SlotProber> {
  public:
   SlotProber(const ThreadSetup& setup, const AtomicOptions& options)
-      : buffer_(Bytes(2 * kAtomicOperand.value), setup.huge_pages),
+      : buffer_(Bytes(2 * kAtomicBytes), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         survey_(kSurveyedBits, setup.operation.seed) {
     if (setup.lanes.size() != 2) fail("--probe_slots needs two QPs in one thread, it got {}", setup.lanes.size());
     probe_.cq = setup.cq;
     for (std::uint32_t i = 0; i < 2; ++i) {
       const RemoteRegion& region = setup.lanes[i].peers.front().region;
-      segments_[i] = {reinterpret_cast<std::uint64_t>(buffer_.data()) + i * kAtomicOperand.value, kAtomicOperand.value,
-                      mr_.lkey()};
+      segments_[i] = {reinterpret_cast<std::uint64_t>(buffer_.data()) + i * kAtomicBytes, kAtomicBytes, mr_.lkey()};
       probe_.lanes[i] = lane_queue(setup.lanes[i], options.outstanding(setup.operation));
       probe_.atomics[i] = atomic_request(i, options.verb, &segments_[i], region.rkey);
       probe_.reads[i] = probe_.atomics[i];
@@ -168,7 +167,7 @@ class CounterHolder final : public WorkloadOn<CounterHolder> {
 }  // namespace
 
 std::uint64_t AtomicOptions::region_bytes() const {
-  return probe_slots ? std::uint64_t{2} << kSurveyedBits : (counters - 1) * stride + kAtomicOperand.value;
+  return probe_slots ? std::uint64_t{2} << kSurveyedBits : (counters - 1) * stride + kAtomicBytes;
 }
 
 std::uint32_t AtomicOptions::outstanding(const Operation& op) const {

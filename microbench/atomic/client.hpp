@@ -12,8 +12,8 @@ struct AtomicOptions {
   Verb verb = Verb::fetch_add;
   std::uint64_t counters = 1;
   bool random = true;
-  std::uint64_t stride = kAtomicOperand.value;  // bytes from a counter to the next
-  std::uint32_t most_outstanding = 16;          // operations of a QP
+  std::uint64_t stride = kAtomicBytes;  // bytes from a counter to the next
+  std::uint32_t most_outstanding = 16;  // operations of a QP
   bool probe_slots = false;
 
   // Bytes of the server's region: the counters, or room to align the surveyed addresses.

@@ -92,9 +92,14 @@ std::optional<SlotQuestion> SlotSurvey::next() {
       return SlotQuestion{Kind::solo, base, base};
     case Stage::same:
       return SlotQuestion{Kind::pair, base, base};
-    default:
+    case Stage::single_bits:
+    case Stage::two_bits:
+    case Stage::verify:
       return SlotQuestion{Kind::pair, base, base ^ mask_};
+    case Stage::done:
+      break;
   }
+  return std::nullopt;
 }
 
 void SlotSurvey::answer(double per_second) {

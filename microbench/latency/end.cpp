@@ -4,6 +4,7 @@
 
 #include "common/error.hpp"
 #include "microbench/loop/payload.hpp"
+#include "verbs/ibv_codes.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope {
@@ -15,25 +16,7 @@ constexpr std::uint32_t kRecvs = 64;            // RECVs that an end has posted 
 constexpr std::uint32_t kAnswersSignaled = 64;  // one answer in so many is signaled: signalling is not what is measured
 
 std::uint64_t box_bytes(std::uint32_t payload) {
-  return round_up(kHead + std::max<std::uint64_t>(payload, kAtomicOperand.value), kSlotAlignment);
-}
-
-ibv_wr_opcode opcode_of(LatencyVerb verb, bool header_only) {
-  switch (verb) {
-    case LatencyVerb::read:
-      return IBV_WR_RDMA_READ;
-    case LatencyVerb::send:
-      return header_only ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
-    case LatencyVerb::fetch_add:
-      return IBV_WR_ATOMIC_FETCH_AND_ADD;
-    case LatencyVerb::compare_swap:
-      return IBV_WR_ATOMIC_CMP_AND_SWP;
-    case LatencyVerb::write:
-    case LatencyVerb::write_inline:
-    case LatencyVerb::echo:
-      break;
-  }
-  return IBV_WR_RDMA_WRITE;
+  return round_up(kHead + std::max(payload, kAtomicBytes), kSlotAlignment);
 }
 
 }  // namespace
@@ -48,13 +31,16 @@ Verb posted_verb(LatencyVerb verb) {
       return Verb::fetch_add;
     case LatencyVerb::compare_swap:
       return Verb::compare_swap;
-    default:
-      return Verb::write;
+    case LatencyVerb::write:
+    case LatencyVerb::write_inline:
+    case LatencyVerb::echo:
+      break;
   }
+  return Verb::write;
 }
 
 bool is_atomic(LatencyVerb verb) {
-  return verb == LatencyVerb::fetch_add || verb == LatencyVerb::compare_swap;
+  return facts(posted_verb(verb)).atomic;
 }
 
 bool is_ping_pong(LatencyVerb verb) {
@@ -128,7 +114,7 @@ void LatencyEnd::build_point(const ThreadSetup& setup, LatencyPoint& point) {
   point.segment = {reinterpret_cast<std::uint64_t>(local), point.bytes, setup.region.lkey};
   ibv_send_wr& wr = point.request;
   wr.wr_id = send_id(0);
-  wr.opcode = opcode_of(verb_, op.header_only);
+  wr.opcode = request_opcode(posted_verb(verb_), op.header_only);
   wr.sg_list = &point.segment;
   wr.num_sge = point.bytes > 0 ? 1 : 0;
   if (op.header_only) wr.imm_data = immediate_of(0);
@@ -136,8 +122,7 @@ void LatencyEnd::build_point(const ThreadSetup& setup, LatencyPoint& point) {
     wr.send_flags = IBV_SEND_INLINE;
   }
   if (is_atomic(verb_)) {
-    wr.wr.atomic = {remote_box + box - kAtomicOperand.value, verb_ == LatencyVerb::fetch_add ? 1u : 0u, 1,
-                    peer.region.rkey};
+    wr.wr.atomic = {remote_box + box - kAtomicBytes, verb_ == LatencyVerb::fetch_add ? 1u : 0u, 1, peer.region.rkey};
   } else if (verb_ == LatencyVerb::send) {
     if (!facts(op.transport).connected) wr.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
   } else {

@@ -49,9 +49,8 @@ class VerbLatency final : public Benchmark {
     }
     if (is_atomic(verb_)) {
       if (o.fabric == "null") fail_usage("--verb: the null device has no memory to count in");
-      if (all_ || o.size.value_or(kAtomicOperand.value) != kAtomicOperand.value)
-        fail_usage("--size: an atomic has 8 bytes");
-      o.size = kAtomicOperand.value;
+      if (all_ || o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size: an atomic has 8 bytes");
+      o.size = kAtomicBytes;
     }
     if (all_ && !o.header_only) o.size = o.size.value_or(inlined ? kInlineSweepTo : kSweepTo);
     const std::uint32_t largest = o.header_only ? 0 : o.size.value_or(kDefaultSize);

@@ -21,9 +21,10 @@ inline const char* fault_name(Fault fault) {
       return "BeforeTheStart";
     case Fault::deregistered:
       return "DeregisteredKey";
-    default:
+    case Fault::no_right:
       return "RegionWithoutTheRight";
   }
+  return "?";
 }
 
 inline std::ostream& operator<<(std::ostream& out, Fault fault) {
@@ -54,9 +55,10 @@ inline Keys wrong_keys(Side& side, Fault fault, std::size_t place, std::uint32_t
       EXPECT_EQ(side.destroy(gone), 0);
       return keys;
     }
-    default:
-      return keys_of(side.make_mr(place, kRoom, kAllAccess & ~missing));
+    case Fault::no_right:
+      break;
   }
+  return keys_of(side.make_mr(place, kRoom, kAllAccess & ~missing));
 }
 
 }  // namespace verbscope::conformance
