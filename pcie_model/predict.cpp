@@ -10,6 +10,7 @@
 #include "pcie_model/packet_bytes.hpp"
 #include "pcie_model/rates.hpp"
 #include "pcie_model/wqe_size.hpp"
+#include "wire/blueflame.hpp"
 
 namespace verbscope {
 namespace {
@@ -64,14 +65,6 @@ void check_requester(const ClusterWire& cluster, const VerbShape& shape) {
   check_range("post list", shape.post_list, 1, shape.send_queue_depth);
   check_range("post step", shape.post_step, 0, shape.send_queue_depth);
   check_range("signal-every", shape.signal_every, 1, shape.send_queue_depth);
-}
-
-// rdma-core 44: mlx5 post_send_db, mlx4_post_send. A WQE of one 16-byte unit never goes by BlueFlame.
-bool uses_blueflame(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe) {
-  if (shape.post_list != 1 || wqe.padded <= kWqeUnit || wqe.padded > cluster.blueflame_max) return false;
-  if (!facts(cluster.family).blueflame_needs_inline) return true;
-  const bool empty_write = shape.verb == Verb::write && shape.payload.value == 0;
-  return shape.verb == Verb::read || empty_write || (shape.inlined && shape.payload.value > 0);
 }
 
 // The payload crosses the link packet by packet, each by `transfer`.
@@ -160,7 +153,13 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
   out.shape = shape;
   out.wqe_bytes = wqe.used;
   out.wqe_lines = wqe.lines();
-  out.method = uses_blueflame(cluster, shape, wqe) ? PostMethod::blueflame : PostMethod::doorbell;
+  const Post post{.verb = shape.verb,
+                  .payload = shape.payload,
+                  .inlined = shape.inlined,
+                  .size = wqe.padded,
+                  .list = static_cast<std::uint64_t>(shape.post_list)};
+  const bool blueflame = goes_by_blueflame(cluster.family, cluster.blueflame_max, post);
+  out.method = blueflame ? PostMethod::blueflame : PostMethod::doorbell;
 
   const PciePerOp reads = requester_reads(cluster, shape, wqe, out.method);
   add_weighted(out.pcie, reads, 1);

@@ -10,6 +10,7 @@
 #include "nic_sim/nic/send_layout.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/sge_walk.hpp"
+#include "wire/blueflame.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -114,15 +115,6 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
   return layout.size();
 }
 
-// rdma-core 44, mlx5_post_send and mlx4_post_send: BlueFlame for a lone WQE of more than one 16-byte unit that is small
-// enough, on mlx4 only with inline data, for which it takes a READ and a WRITE without data too; otherwise a doorbell.
-bool goes_by_blueflame(const SimQp& qp, const SendWqe& wqe, std::uint64_t count, std::uint64_t size) {
-  const ClusterWire& wire = qp.nic->profile().wire;
-  if (count != 1 || size <= kWqeUnit.value || size > wire.blueflame_max.value) return false;
-  const bool like_inline = wqe.verb == Verb::read || (wqe.verb == Verb::write && wqe.length == 0);
-  return !facts(wire.family).blueflame_needs_inline || like_inline || (wqe.inlined && wqe.length > 0);
-}
-
 void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::uint32_t bytes) {
   SendQueue& queue = qp.send;
   Nic& nic = *qp.nic;
@@ -133,7 +125,10 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
     thread->spend(host.post_call + host.post_wqe * static_cast<std::int64_t>(count));
   }
   SendWqe& wqe = queue.at(first);
-  wqe.by_blueflame = goes_by_blueflame(qp, wqe, count, last_size);
+  const ClusterWire& wire = nic.profile().wire;
+  const Post post{
+      .verb = wqe.verb, .payload = Bytes(wqe.length), .inlined = wqe.inlined, .size = Bytes(last_size), .list = count};
+  wqe.by_blueflame = goes_by_blueflame(wire.family, wire.blueflame_max, post);
   wqe.batch = Batch{static_cast<std::uint32_t>(count), bytes, 0, false};
   write_batch(qp, thread, first, last_size);
 }
