@@ -20,11 +20,11 @@ struct RingShape {
   std::uint32_t signal_every = 1;
 };
 inline constexpr std::uint32_t kLongestRing = 8192;  // work requests
-inline constexpr std::uint32_t kShortestWalk =
-    32;  // work requests of a ring whose remote addresses move on with each lap
+// Work requests of a ring whose remote addresses move on with each lap, at least.
+inline constexpr std::uint32_t kShortestWalk = 32;
 RingShape ring_shape(const Operation& operation, std::uint32_t partners);
 
-// Where a UD message goes: the QP and the way to it.
+// The QP that a UD message goes to, and the way to it.
 struct Destination {
   ibv_ah* ah = nullptr;
   std::uint32_t qpn = 0;

@@ -51,7 +51,7 @@ struct Receipts {
   std::uint64_t surplus = 0;      // further answers
   std::uint64_t repeated = 0;     // values that somebody had already, or that were never handed out
   std::uint64_t disordered = 0;   // values that came before one that their client had when it asked
-  std::uint64_t fingerprint = 0;  // sum of value_hash() over all values
+  std::uint64_t fingerprint = 0;  // sum of mix() over all values
   std::uint64_t asked = 0;        // requests
   std::uint64_t retries = 0;      // requests sent again
 
