@@ -123,7 +123,7 @@ template <SendTraits traits>
 inline int retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
   const std::uint32_t list = traits.single_post ? 1 : s.post_list;
   const std::uint32_t step = traits.each_signaled ? 1 : s.signal_every;
-  return take_completions<kRateBatch>(s.cq, most, end, [&s, list, step](const ibv_wc& wc) {
+  return take_completions<kRateBatch>(s.cq, most, end, [=, &s](const ibv_wc& wc) {
     SendLane& q = traits.one_queue ? s.queues.front() : s.queues[sent_queue(wc.wr_id)];
     if constexpr (traits.validated) check_reads(s, q, step);
     const bool was_ready = q.room >= list;
