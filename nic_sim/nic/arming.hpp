@@ -15,7 +15,7 @@ struct SimCq;
 // Which completions the program wants to be told of.
 enum class Notify : std::uint8_t { none, solicited, any };
 
-// What a completion queue knows of the request for an event: one event, then it is forgotten.
+// A completion queue keeps the program's request for an event here: one event, then it is forgotten.
 struct Arming {
   Notify asked = Notify::none;
   bool at_nic = false;  // the doorbell has arrived

@@ -1,11 +1,11 @@
-// What an object that a cache may hold has as its member `place`.
+// An object that a cache may hold has a CachePlace as its member `place`.
 #pragma once
 
 #include <cstdint>
 
 namespace verbscope::sim {
 
-// Where a cache has an entry.
+// It says where a cache has the entry.
 struct CachePlace {
   std::uint32_t number = 0;  // from 1; 0: it has not
   bool cached() const { return number > 0; }

@@ -8,7 +8,7 @@
 
 namespace verbscope::sim {
 
-// What is to be done with a request packet.
+// A verdict says what is to be done with a request packet.
 enum class Verdict {
   take,
   repeat,         // a READ that was answered before
@@ -24,7 +24,7 @@ enum class Verdict {
 // Whether the packet begins to use a RECV. One whose message broke off (UC) serves the next.
 bool takes_recv(const SimQp& qp, const Packet& packet);
 
-// What the transport, the region and the receive queue say to a packet of `qp`.
+// Yields what the transport, the region and the receive queue say to a packet of `qp`.
 Verdict judge(const SimQp& qp, const Packet& packet, const MemoryRegions& regions);
 
 }  // namespace verbscope::sim

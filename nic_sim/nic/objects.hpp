@@ -33,7 +33,8 @@ struct SimPd : ibv_pd {
   int users;
 };
 
-// Where one page of a registered region is: an entry of the NIC's translation cache, when it is there.
+// A translation says where one page of a registered region is: an entry of the NIC's translation cache, when it is
+// there.
 struct Translation {
   CachePlace place;
   static constexpr std::uint32_t bytes = 8;  // MTT entry: rdma-core 44 and the mlx4, mlx5 kernel drivers
@@ -111,7 +112,7 @@ struct SimCq : ibv_cq, Pollable {
   }
 };
 
-// What the QP-context cache holds: one side's state of a QP.
+// One side's state of a QP, an entry of the QP-context cache.
 struct QpContext {
   CachePlace place;
   std::uint32_t bytes = 0;
@@ -134,8 +135,8 @@ struct QpSettings {
   std::uint8_t min_rnr_timer = 0;
 };
 
-// What every event looks at stands together in whole cache lines, what few do in front of it, beside libibverbs' locks,
-// and at the end: simulations of many QPs wait for memory.
+// The members that every event looks at stand together in whole cache lines, those of few in front, beside libibverbs'
+// locks, and at the end: simulations of many QPs wait for memory.
 struct alignas(64) SimQp : ibv_qp {
   ibv_qp_cap caps;
   ibv_qp_ex* builder = nullptr;  // the device's, of a QP that was made for ibv_wr_*

@@ -1,4 +1,4 @@
-// What the two sides of a QP remember in the NIC: the requester's, which sends requests and gets answers, and the
+// The two sides of a QP remember this in the NIC: the requester's, which sends requests and gets answers, and the
 // responder's, which gets requests and answers.
 #pragma once
 
@@ -28,13 +28,13 @@ struct ReadsUnderWay {
     if (count() == 0) begun = ended = 0;  // few at a time stay in one cache line
     wqes[begun++ % kMostReads] = wqe;
   }
-  // Those from work request `wqe` on will be asked for again.
+  // READs and atomics from work request `wqe` on will be asked for again.
   void forget_from(std::uint64_t wqe) {
     while (count() > 0 && newest() >= wqe) --begun;
   }
 };
 
-// What the requester's side of a QP remembers.
+// The requester's side of a QP remembers this.
 struct RequesterState {
   int unit = 0;
   bool queued = false;                 // in its unit's line
@@ -77,7 +77,7 @@ struct AtomicResults {
   }
 };
 
-// What the responder's side of a QP remembers.
+// The responder's side of a QP remembers this.
 struct ResponderState {
   int unit = 0;
   std::uint32_t expected = 0;         // PSN

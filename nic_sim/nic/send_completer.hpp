@@ -23,7 +23,7 @@ class SendCompleter {
 
   // The first work request that is not done, if the peer has confirmed it; else null. RC.
   static SendWqe* confirmed(SimQp& qp);
-  // That one is done.
+  // Ends the work request that confirmed() yields.
   void complete_confirmed(SimQp& qp);
 
   // The first work request that the peer has not confirmed was refused: it completes with `status` and the QP fails.
