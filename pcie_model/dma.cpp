@@ -8,7 +8,7 @@
 namespace verbscope {
 namespace {
 
-// How many aligned pieces of `size` bytes the bytes from `address` on touch.
+// The number of aligned pieces of `size` bytes that `length` bytes from `address` on touch.
 std::uint64_t pieces_touched(std::uint64_t address, std::uint64_t length, std::uint64_t size) {
   return (address + length - 1) / size - address / size + 1;
 }

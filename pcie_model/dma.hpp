@@ -1,4 +1,4 @@
-// What a DMA transfer or an MMIO write costs on the link, in closed form.
+// The cost of a DMA transfer or an MMIO write on the link, in closed form.
 #pragma once
 
 #include "common/pcie_events.hpp"

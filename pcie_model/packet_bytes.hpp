@@ -1,4 +1,4 @@
-// Bytes that an operation puts on an InfiniBand wire, headers and CRCs included, in closed form. No GRH.
+// The bytes that an operation puts on an InfiniBand wire, headers and CRCs included but without a GRH, in closed form.
 #pragma once
 
 #include "common/units.hpp"
@@ -6,11 +6,12 @@
 
 namespace verbscope {
 
-// What the requester sends: the message of a SEND or WRITE in packets of at most `mtu` bytes of payload, or the request
-// of a READ or atomic. `immediate` adds 4 bytes once.
+// The requester sends the message of a SEND or WRITE in packets of at most `mtu` bytes of payload, or the request of a
+// READ or atomic. `immediate` adds 4 bytes once.
 Bytes request_bytes(Verb verb, Transport transport, Bytes payload, bool immediate, Bytes mtu);
 
-// What comes back: READ and atomic responses. 0 for other verbs: acknowledgements coalesce, which the model leaves out.
+// The responder sends the response of a READ or atomic. 0 for other verbs: acknowledgements coalesce, and the model
+// leaves them out.
 Bytes response_bytes(Verb verb, Bytes payload, Bytes mtu);
 
 }  // namespace verbscope

@@ -67,7 +67,7 @@ void check_requester(const ClusterWire& cluster, const VerbShape& shape) {
   check_range("signal-every", shape.signal_every, 1, shape.send_queue_depth);
 }
 
-// The payload crosses the link packet by packet, each by `transfer`.
+// The cost of a payload that crosses the link packet by packet, each packet by `transfer`.
 PciePerOp by_packets(PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes), const ClusterWire& cluster,
                      const VerbShape& shape) {
   const std::uint64_t begin = shape.payload_offset.value, mtu = cluster.mtu.value;
@@ -77,7 +77,7 @@ PciePerOp by_packets(PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes
   return cost;
 }
 
-// What arrives lies in the CQE: the QP has inline receive, and it fits.
+// Whether the payload that arrives lies in the CQE: the QP has inline receive, and it fits.
 bool comes_in_cqe(const ClusterWire& cluster, const VerbShape& shape) {
   return shape.inline_recv && shape.payload <= inline_receive_room(cluster.family, cluster.cqe_bytes);
 }
@@ -91,7 +91,7 @@ std::uint64_t recv_slots(const VerbShape& shape) {
   return std::bit_ceil(static_cast<std::uint64_t>(shape.recv_queue_depth) + (shape.shared_recv_queue ? 1 : 0));
 }
 
-// One RECV: its WQE is read with others of its group, a CQE says that it was used.
+// Adds the cost of one RECV: its WQE is read with others of its group, and a CQE says that it was used.
 void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& out) {
   check_range("receive queue depth", shape.recv_queue_depth, 1, kMaxQueueDepth);
   check_range("post list", shape.post_list, 1, shape.recv_queue_depth);
@@ -109,7 +109,7 @@ void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& ou
   out.cpu.stores = static_cast<double>(kRecvStride.value) / 8 + 1.0 / shape.post_list;
 }
 
-// All DMA reads of one operation: WQEs that came by doorbell, and the payload that is not in the WQE.
+// The DMA reads of one operation fetch the WQEs that came by doorbell, and the payload that is not in the WQE.
 PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe, PostMethod method) {
   PciePerOp reads;
   if (method == PostMethod::doorbell) {

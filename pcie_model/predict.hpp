@@ -1,5 +1,5 @@
 // The closed-form model: what one operation costs on PCIe in steady state, and how many a second each resource allows.
-// It knows the driver's and the adapter's interface (pcie_model/wire), not the inside of an adapter: see
+// It knows the driver's and the adapter's interface (wire/), not the inside of an adapter: see
 // docs/pcie-model.md for every rule, and for what it leaves out.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace verbscope {
 
-// What is posted, the same for each operation. The fields have the meaning of the benchmarks' options.
+// The operation that is posted, the same each time. The fields have the meaning of the benchmarks' options.
 struct VerbShape {
   Verb verb = Verb::send;
   Transport transport = Transport::ud;
@@ -37,7 +37,7 @@ struct VerbShape {
   double events = 0;  // completion events that the program sleeps for, of an operation: see with_completion_events
 };
 
-// What the CPU writes per operation for the driver's sake (payload preparation and polling are not the driver's).
+// The CPU writes this per operation for the driver's sake (payload preparation and polling are not the driver's).
 struct CpuStores {
   double ring_bytes = 0;    // WQE bytes written into the queue in host memory
   double record_bytes = 0;  // doorbell record in host memory
@@ -45,7 +45,7 @@ struct CpuStores {
   double stores = 0;        // store instructions: 8 bytes each, one for a doorbell and one for a doorbell record
 };
 
-// How the adapter gets the WQE.
+// The way in which the adapter gets the WQE.
 enum class PostMethod {
   blueflame,        // the CPU writes the WQE to the adapter (WQE-by-MMIO)
   doorbell,         // the CPU rings, the adapter reads the WQEs
@@ -61,7 +61,7 @@ struct RateBound {
 };
 
 struct Prediction {
-  ClusterWire wire;  // of the cluster that was asked about
+  ClusterWire wire;  // the cluster that was asked about
   std::string role;  // "requester", "receiver" or "responder"
   VerbShape shape;
   Bytes wqe_bytes;    // segments and inline payload, as in Table 1 of Kalia et al., ATC 2016; 0 without a WQE
@@ -74,20 +74,21 @@ struct Prediction {
   double bound_mops = 0;  // that bound
 };
 
-// The side that posts SEND, WRITE, READ or an atomic. Throws Error: a verb that the transport does not have, a payload
-// over the inline limit or over the MTU on UD, header-only with a payload or another verb, an immediate where there is
-// none, inline receive where the adapter or the transport has none, a post list over the queue depth, a number out of
-// range.
+// Predicts for the side that posts SEND, WRITE, READ or an atomic. Throws Error: a verb that the transport does not
+// have, a payload over the inline limit or over the MTU on UD, header-only with a payload or another verb, an immediate
+// where there is none, inline receive where the adapter or the transport has none, a post list over the queue depth, a
+// number out of range.
 Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape);
 
-// RECVs that the adapter fetches at once: as many as it does, or as the queue has slots.
+// The number of RECVs that the adapter fetches at once: as many as it does, or as the queue has slots.
 std::uint64_t recv_group(const ClusterWire& cluster, const VerbShape& shape);
 
-// The side that receives the SENDs of `shape`. The verb is send or recv, which mean the same here. Same errors.
+// Predicts for the side that receives the SENDs of `shape`. The verb is send or recv, which mean the same here. Throws
+// as predict_requester does.
 Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape);
 
-// The machine whose memory the WRITEs, READs or atomics of `shape` work on. Its CPU does nothing, unless the WRITEs
-// carry an immediate: then it posts RECVs. Same errors.
+// Predicts for the machine whose memory the WRITEs, READs or atomics of `shape` work on. Its CPU does nothing, unless
+// the WRITEs carry an immediate: then it posts RECVs. Throws as predict_requester does.
 Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape);
 
 // Ten 65-byte WQEs and the like, as Appendix A and section 5.2.1 of Kalia et al., ATC 2016, reckon them: each WQE in a

@@ -5,14 +5,21 @@
 
 namespace verbscope {
 
+namespace {
+
+// Useful bandwidth of DMA reads: bandwidth * RCB / (RCB + completion header), as in section 5.2.1 of Kalia et al., ATC
+// 2016.
 BytesPerSecond dma_read_bandwidth(const PcieLink& link) {
   const auto rcb = static_cast<double>(link.rcb.value);
   return BytesPerSecond{link.bandwidth().value * rcb / (rcb + static_cast<double>(link.completion_header.value))};
 }
 
+// Write-combined lines a second: bandwidth / (64 + request header), same place.
 double mmio_lines_per_second(const PcieLink& link) {
   return link.bandwidth().value / static_cast<double>(kCacheLine.value + link.request_header.value);
 }
+
+}  // namespace
 
 void set_bounds(Prediction& prediction, const ClusterWire& cluster, const ResourceUse& use) {
   const auto add = [&](const char* resource, double per_second, double per_op) {

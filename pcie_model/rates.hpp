@@ -1,4 +1,4 @@
-// Rates that a link or a wire allows.
+// The rates that a link or a wire allows.
 #pragma once
 
 #include "common/units.hpp"
@@ -6,16 +6,9 @@
 
 namespace verbscope {
 
-// Useful bandwidth of DMA reads: bandwidth * RCB / (RCB + completion header), as in section 5.2.1 of Kalia et al., ATC
-// 2016.
-BytesPerSecond dma_read_bandwidth(const PcieLink& link);
-
-// Write-combined lines a second: bandwidth / (64 + request header), same place.
-double mmio_lines_per_second(const PcieLink& link);
-
-// What an operation takes besides its PCIe events.
+// The resources that an operation takes besides its PCIe events.
 struct ResourceUse {
-  double dma_read_bytes = 0;  // without headers
+  double dma_read_bytes = 0;  // payload of the reads' completions, without headers
   Bytes wire_out;
   Bytes wire_in;
 };

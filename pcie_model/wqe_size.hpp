@@ -1,4 +1,4 @@
-// How large a WQE is and how it lies in its queue, in closed form.
+// The size of a WQE and its place in its queue, in closed form.
 #pragma once
 
 #include "common/units.hpp"
@@ -10,7 +10,7 @@ struct WqeSize {
   Bytes used;    // segments, chunk headers and inline payload
   Bytes padded;  // rounded up to 16 bytes, the unit of the control segment
 
-  // Cache lines covered when it starts on one, which every send WQE does.
+  // The cache lines that the WQE covers when it starts on one, which every send WQE does.
   int lines() const { return static_cast<int>(divide_up(padded.value, kWqeBlock.value)); }
 };
 
@@ -20,7 +20,7 @@ struct WqeSize {
 //   mlx4 inline: fixed + x + 4 * chunks, with chunks = 1 + ceil((x - first) / 60), first = 60 - fixed mod 64
 WqeSize wqe_size(NicFamily family, Verb verb, Transport transport, Bytes payload, bool inlined);
 
-// How WQEs of one size lie in a send queue: `stride` from one to the next, in a ring of `ring` bytes that starts on a
+// WQEs of one size lie in a send queue `stride` bytes from one to the next, in a ring of `ring` bytes that starts on a
 // page.
 struct SendQueueLayout {
   Bytes stride;

@@ -1,4 +1,4 @@
-// When a driver posts by BlueFlame: a rule of the driver, which the model and the simulated device both read.
+// The rule by which a driver posts by BlueFlame, which the model and the simulated device both read.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace verbscope {
 
-// A post of `list` WQEs whose last has `size` bytes in whole units of kWqeUnit.
+// A post has `list` WQEs, the last of which has `size` bytes in whole units of kWqeUnit.
 struct Post {
   Verb verb;
   Bytes payload;

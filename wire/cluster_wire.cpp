@@ -83,7 +83,7 @@ Json read_parameter(JsonFields& section, const std::string& key, const std::stri
     parameter.fail_key("source", fmt::format("'{}' is not one of {}", source, fmt::join(kSources, ", ")));
   }
   if (parameter.require<std::string>("cite").empty()) parameter.fail_key("cite", "empty");
-  // What was fitted says to which published point.
+  // A fitted value names the published point that it was fitted to.
   if (source == "calibrated" && parameter.require<std::string>("row").empty()) parameter.fail_key("row", "empty");
   Json value = parameter.at("value");
   parameter.reject_unknown();

@@ -1,5 +1,5 @@
-// The `wire` section of a cluster profile (configs/clusters/NAME.json): what model and simulator both need to know of
-// an adapter and its slot.
+// The `wire` section of a cluster profile (configs/clusters/NAME.json) has the facts of an adapter and its slot that
+// model and simulator both need.
 #pragma once
 
 #include <optional>
@@ -35,7 +35,7 @@ ClusterWire read_cluster_wire(const Json& profile, const std::string& where);
 // not one of those.
 Json read_parameter(JsonFields& section, const std::string& key, const std::string& where);
 
-// The same cluster with another slot. Another generation brings its lane rate and header sizes (kPcieGenerations);
+// Returns `cluster` with another slot. Another generation brings its lane rate and header sizes (kPcieGenerations);
 // MPS, MRRS and RCB stay, which belong to the host. Throws Error for a generation or width that does not exist.
 ClusterWire with_pcie(ClusterWire cluster, std::optional<int> generation, std::optional<int> lanes);
 

@@ -1,5 +1,5 @@
 // Packet headers on the wire, in bytes. InfiniBand Architecture Specification 1.3, volume 1, chapters 7 to 9 (sections
-// 7.7 LRH, 8.3 GRH, 9.2 BTH, 9.3 extended transport headers, 7.8 CRCs); RoCE v2: annex A17.
+// 7.7 LRH, 8.3 GRH, 9.2 BTH, 9.3 extended transport headers, 7.8 CRCs).
 #pragma once
 
 #include "common/units.hpp"
@@ -7,7 +7,7 @@
 namespace verbscope {
 
 inline constexpr Bytes kLrh{8};           // every InfiniBand packet
-inline constexpr Bytes kGrh{40};          // only where asked for (RoCE v1 always)
+inline constexpr Bytes kGrh{40};          // packets whose address asks for it (RoCE v1: every packet)
 inline constexpr Bytes kBth{12};          // every packet
 inline constexpr Bytes kReth{16};         // first or only WRITE packet, READ request
 inline constexpr Bytes kDeth{8};          // every packet of UD
@@ -18,12 +18,5 @@ inline constexpr Bytes kAtomicAckEth{8};  // atomic response
 inline constexpr Bytes kIcrc{4};          // every packet
 inline constexpr Bytes kVcrc{2};          // every InfiniBand packet
 inline constexpr Bytes kPayloadPad{4};    // the payload of a packet is padded to this (BTH PadCnt, section 9.2)
-
-// RoCE v2 replaces LRH and VCRC by these.
-inline constexpr Bytes kEthernetHeader{14};
-inline constexpr Bytes kIpv4Header{20};
-inline constexpr Bytes kUdpHeader{8};
-inline constexpr Bytes kEthernetFcs{4};
-inline constexpr Bytes kEthernetPreambleAndGap{20};
 
 }  // namespace verbscope

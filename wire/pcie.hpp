@@ -1,5 +1,5 @@
-// PCI Express facts: rates and header sizes by generation, and the link of a cluster. Facts only: what a transfer costs
-// is computed once in closed form (pcie_model) and once packet by packet (nic_sim), from these.
+// PCI Express facts: rates and header sizes by generation, and the link of a cluster. The cost of a transfer is
+// computed from them once in closed form (pcie_model) and once packet by packet (nic_sim).
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace verbscope {
 
 inline constexpr Bytes kCacheLine{64};  // unit of write combining, and of the CPU's PCIe counters
 
-// One slot, as both directions see it.
+// The link of one slot; both directions are alike.
 struct PcieLink {
   int generation = 0;
   int lanes = 0;
@@ -25,12 +25,12 @@ struct PcieLink {
   BytesPerSecond bandwidth() const { return BytesPerSecond{lane_mb_per_s * 1e6 * lanes}; }
 };
 
-// What a generation brings by itself. Lane rates are the transfer rate after encoding: 8b/10b for 1.0 and 2.0,
-// 128b/130b for 3.0 to 5.0 (PCIe Base Specification 5.0, section 4.2), 236 TLP bytes in each 256-byte flit for 6.0
-// (PCIe Base Specification 6.0, section 4.2: 236 TLP, 6 DLP, 8 CRC, 6 FEC). Headers up to 5.0: framing 2, sequence
-// number and LCRC 6, common header 4, then 12 for a request with a 64-bit address or 8 for a completion (Neugebauer et
-// al., "Understanding PCIe performance for end host networking", SIGCOMM 2018). 6.0 has no framing, sequence number or
-// LCRC per TLP: 16 and 12 remain (no optional header content assumed).
+// A generation fixes its rates and header sizes. Lane rates are the transfer rate after encoding: 8b/10b for 1.0
+// and 2.0, 128b/130b for 3.0 to 5.0 (PCIe Base Specification 5.0, section 4.2), 236 TLP bytes in each 256-byte flit
+// for 6.0 (PCIe Base Specification 6.0, section 4.2: 236 TLP, 6 DLP, 8 CRC, 6 FEC). Headers up to 5.0: framing 2,
+// sequence number and LCRC 6, common header 4, then 12 for a request with a 64-bit address or 8 for a completion
+// (Neugebauer et al., "Understanding PCIe performance for end host networking", SIGCOMM 2018). 6.0 has no framing,
+// sequence number or LCRC per TLP: 16 and 12 remain (no optional header content assumed).
 struct PcieGeneration {
   int generation;
   double gt_per_s;
@@ -48,13 +48,6 @@ inline constexpr std::array<PcieGeneration, 6> kPcieGenerations{{
     {4, 16, 16000.0 / 8 * 128 / 130, Bytes(24), Bytes(20)},
     {5, 32, 32000.0 / 8 * 128 / 130, Bytes(24), Bytes(20)},
     {6, 64, 64000.0 / 8 * kFlitTlpShare, Bytes(16), Bytes(12)},
-}};
-
-// The same for the generations of Kalia et al., ATC 2016, Figure 2a, which counts 26 and 22 B of header for 3.0 and
-// rounds the lane rate. Profiles that reproduce figures of that paper use these.
-inline constexpr std::array<PcieGeneration, 2> kAtc16PcieGenerations{{
-    {2, 5, 500, Bytes(24), Bytes(20)},
-    {3, 8, 984.6, Bytes(26), Bytes(22)},
 }};
 
 // Link widths of the PCIe Base Specification 5.0, section 4.2 (6.0 dropped x12 and x32).

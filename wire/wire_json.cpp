@@ -4,9 +4,10 @@ namespace verbscope {
 namespace {
 
 constexpr double kBytesPerGbit = 1e9 / 8;
-constexpr int kLargest = 1 << 30;  // of any of them
+constexpr int kLargest = 1 << 30;  // no number of a record may be larger
 
-// The numbers that both directions list, with the least that makes sense; Bytes appear as their value.
+// Visits every number that is written and read, with its key and the least value that makes sense; Bytes appear as
+// their value.
 template <class Wire, class Visit>
 void each_number(Wire& wire, Visit&& visit) {
   visit("pcie_generation", wire.pcie.generation, 1);

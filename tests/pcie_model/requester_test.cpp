@@ -10,7 +10,7 @@ namespace {
 using enum Verb;
 using enum Transport;
 
-// What a case expects, in the order of PcieEvents.
+// A case expects these events, in the order of PcieEvents.
 struct Expected {
   double read_lines, write_full, write_partial, wc_lines, doorbells, tlps_to_nic, tlps_to_host, to_nic, to_host;
 };
@@ -175,7 +175,7 @@ TEST(Requester, Mlx4UdInlineList) {
   expect_events(p.pcie, {2, 0, 1, 0, 1.0 / 16, 17.0 / 16, 1 + 4.0 / 16, 150 + 30.0 / 16, 58 + 104.0 / 16});
 }
 
-// What is not inline goes by doorbell. The WQE is 64 B: 30 + 86 to the NIC.
+// A payload that is not inline goes by doorbell. The WQE is 64 B: 30 + 86 to the NIC.
 TEST(Requester, Mlx4HeaderOnlySinglePost) {
   const Prediction p = predict_requester(narrow_mlx4(), header_only_shape(ud, 1));
   EXPECT_EQ(p.method, PostMethod::doorbell);

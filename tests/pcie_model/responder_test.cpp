@@ -108,7 +108,7 @@ TEST(Responder, WriteWithImmediateUsesARecvAsWell) {
   EXPECT_NEAR(bound(p, "wire_in"), 2 * 6817.5 / (26 + 16 + 4 + 32), 1e-9);
 }
 
-// The same events whatever side tells them: a SEND's receiver and a WRITE's responder write the same payload.
+// The events are the same whatever side tells them: a SEND's receiver and a WRITE's responder write one payload.
 TEST(Responder, WritesAsTheReceiverDoesButForTheRecv) {
   const Prediction p = predict_responder(narrow_mlx4(), gather_shape(write, rc, 5000, 1));
   const Prediction receiver = predict_receiver(narrow_mlx4(), gather_shape(send, rc, 5000, 1));
@@ -140,7 +140,7 @@ TEST(InlineReceive, ResultsOfSignaledReadsAndAtomicsComeInTheCqe) {
     shape.signal_every = 4;
     EXPECT_EQ(predict_requester(wide_mlx5(), shape).pcie.bytes_to_host, 90.0 / 4 + 34 * 3.0 / 4);
   }
-  // Of no use to a responder, and to a SEND at its requester.
+  // Inline receive is of no use to a responder, and to a SEND at its requester.
   EXPECT_EQ(predict_responder(wide_mlx5(), received_inline(write, 8)).pcie.bytes_to_host, 34);
   EXPECT_EQ(predict_requester(wide_mlx5(), received_inline(send, 8)).pcie.bytes_to_host, 90 + 26);
 }

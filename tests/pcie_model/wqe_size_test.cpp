@@ -69,7 +69,7 @@ TEST(WqeSize, Mlx4CountsAHeaderForEveryChunk) {
   EXPECT_EQ(used(mlx4, send, ud, 121, true), 64u + 4 + 60 + 4 + 60 + 4 + 1);
 }
 
-// The same chunks, laid out byte by byte as mlx4_post_send copies them.
+// The chunks of inline data are laid out byte by byte as mlx4_post_send copies them.
 TEST(WqeSize, Mlx4ClosedFormAgreesWithCopyingByteByByte) {
   const auto copied = [](std::uint64_t fixed, std::uint64_t payload) {
     std::uint64_t at = fixed;
