@@ -23,7 +23,8 @@ TEST(WriteVisibility, AReadBehindAWriteCostsLessThanAReadAlone) {
   const Json result = result_of("write_visibility --fabric sim:cib -s 64 -D 2ms");
   const double more = result.at("write_read_lat_p50_ns").get<double>() - result.at("write_lat_p50_ns").get<double>();
   EXPECT_GT(more, 0);
-  EXPECT_LT(more, latency_of("cib", "--verb read -s 8"));  // the two overlap
+  const Json read = result_of("verb_latency --fabric sim:cib -D 2ms --warmup 100us --verb read -s 8");
+  EXPECT_LT(more, read.at("lat_p50_ns").get<double>());  // the two overlap
 }
 
 TEST(WriteVisibility, SaysWhatItSawAndHowOftenItLooked) {
