@@ -151,6 +151,16 @@ TEST_F(DelayedCompletion, WakesAThreadThatPollsForIt) {
   EXPECT_TRUE(seen);
 }
 
+TEST_F(DelayedCompletion, MeetsAnArmedQueueWhenItIsWritten) {
+  const sim::Arming& arming = static_cast<sim::SimCq*>(cq)->arming;
+  complete(qp, 1);
+  EXPECT_EQ(ibv_req_notify_cq(cq, 0), 0);
+  nodes.pass(kDelay / 2);
+  EXPECT_TRUE(arming.at_nic);  // the doorbell has come, and no event was raised
+  nodes.pass(kLong);
+  EXPECT_EQ(arming.asked, sim::Notify::none);  // the event was raised
+}
+
 TEST_F(DelayedCompletion, LeavesTheQueueWithAQpThatIsDestroyed) {
   complete(qp, 1);
   complete(beside, 2);
