@@ -15,7 +15,7 @@ using test::ScriptedDevice;
 using test::ScriptedNode;
 
 // A thread with `queues` QPs, as sender.cpp sets one up.
-struct Thread {
+struct SendThread {
   ScriptedDevice device;
   ScriptedNode node;
   RunControl control;
@@ -24,7 +24,7 @@ struct Thread {
   std::vector<SendLane> queues;
   SendState state;
 
-  Thread(std::uint32_t count, std::uint32_t list, std::uint32_t every, std::uint32_t depth) : queues(count) {
+  SendThread(std::uint32_t count, std::uint32_t list, std::uint32_t every, std::uint32_t depth) : queues(count) {
     state.ready.resize(16);
     const Operation op{.post_list = list, .signal_every = every, .tx_depth = depth};
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -50,7 +50,7 @@ struct Thread {
 TEST(SendLoop, NeverPostsMoreThanTheQueueHolds) {
   for (const std::uint32_t list : {1u, 3u, 16u}) {
     for (const std::uint32_t every : {1u, 4u, 7u}) {
-      Thread thread(1, list, every, list + every - 1);  // the tightest queue that works
+      SendThread thread(1, list, every, list + every - 1);  // the tightest queue that works
       thread.run(every * 100);
       EXPECT_FALSE(thread.device.overflowed) << list << " " << every;
       EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
@@ -59,7 +59,7 @@ TEST(SendLoop, NeverPostsMoreThanTheQueueHolds) {
 }
 
 TEST(SendLoop, MeasuresExactlyTheGoal) {
-  Thread thread(2, 4, 8, 32);
+  SendThread thread(2, 4, 8, 32);
   thread.run(8 * 50);
   EXPECT_TRUE(thread.tally.window_closed);
   EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 400u);
@@ -67,7 +67,7 @@ TEST(SendLoop, MeasuresExactlyTheGoal) {
 }
 
 TEST(SendLoop, LeavesNothingOutstandingAndEndsEachQueueOnASignal) {
-  Thread thread(3, 5, 4, 16);
+  SendThread thread(3, 5, 4, 16);
   thread.run(4 * 33);
   std::uint64_t posted = 0;
   for (const SendLane& queue : thread.queues) {
@@ -80,13 +80,13 @@ TEST(SendLoop, LeavesNothingOutstandingAndEndsEachQueueOnASignal) {
 }
 
 TEST(SendLoop, PostsWholeLists) {
-  Thread thread(1, 16, 64, 128);
+  SendThread thread(1, 16, 64, 128);
   thread.run(64 * 10);
   for (const std::uint32_t length : thread.device.list_lengths) EXPECT_EQ(length, 16u);
 }
 
 TEST(SendLoop, TakesQueuesInTurnAndSkipsFullOnes) {
-  Thread thread(3, 1, 2, 4);
+  SendThread thread(3, 1, 2, 4);
   thread.device.completions_per_poll = 1;
   thread.run(60);
   const std::vector<std::uint32_t> first(thread.device.posts.begin(), thread.device.posts.begin() + 12);
@@ -95,7 +95,7 @@ TEST(SendLoop, TakesQueuesInTurnAndSkipsFullOnes) {
 }
 
 TEST(SendLoop, SpecialisationsDoTheSame) {
-  Thread plain(1, 1, 1, 8), special(1, 1, 1, 8);
+  SendThread plain(1, 1, 1, 8), special(1, 1, 1, 8);
   plain.run(500);
   special.run<SendTraits{true, true, true}>(500);
   EXPECT_EQ(plain.device.posts, special.device.posts);
@@ -104,7 +104,7 @@ TEST(SendLoop, SpecialisationsDoTheSame) {
 }
 
 TEST(SendLoop, StopsOnAFailedCompletionAndSaysWhichQueue) {
-  Thread thread(2, 1, 1, 4);
+  SendThread thread(2, 1, 1, 4);
   int seen = 0;
   thread.device.edit = [&](ibv_wc& wc) {
     if (++seen == 6) wc.status = IBV_WC_RETRY_EXC_ERR, wc.vendor_err = 0x81;
@@ -117,7 +117,7 @@ TEST(SendLoop, StopsOnAFailedCompletionAndSaysWhichQueue) {
 }
 
 TEST(SendLoop, StopsOnAFailedPost) {
-  Thread thread(1, 1, 1, 4);
+  SendThread thread(1, 1, 1, 4);
   thread.device.fail_post_after = 3;
   thread.run(1000);
   EXPECT_EQ(thread.tally.end.kind, EndKind::post_failed);
@@ -125,7 +125,7 @@ TEST(SendLoop, StopsOnAFailedPost) {
 }
 
 TEST(SendLoop, GivesUpWhenToldWhileNothingCompletes) {
-  Thread thread(1, 1, 1, 4);
+  SendThread thread(1, 1, 1, 4);
   thread.device.completions_per_poll = 0;
   int idle = 0;
   thread.node.on_idle = [&] {
@@ -137,7 +137,7 @@ TEST(SendLoop, GivesUpWhenToldWhileNothingCompletes) {
 }
 
 TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
-  Thread thread(1, 1, 1, 4);
+  SendThread thread(1, 1, 1, 4);
   thread.device.edit = [&, seen = 0](ibv_wc&) mutable {
     if (++seen == 100) thread.control.phase = Phase::stop;
   };
@@ -148,7 +148,7 @@ TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
 }
 
 TEST(SendLoop, RemoteAddressesMoveOnWithEachLap) {
-  Thread thread(1, 2, 2, 8);  // a ring of two
+  SendThread thread(1, 2, 2, 8);  // a ring of two
   RemoteWalk walk({.address = 0, .bytes = 7 * 64}, 64, Addresses::sequential, 0);
   SendLane& queue = thread.queues[0];
   walk.point(queue.ring, queue.length);
@@ -160,7 +160,7 @@ TEST(SendLoop, RemoteAddressesMoveOnWithEachLap) {
 }
 
 TEST(SendLoop, TakesQueuesAtRandomWhenAsked) {
-  Thread turns(8, 1, 1, 1), random(8, 1, 1, 1);
+  SendThread turns(8, 1, 1, 1), random(8, 1, 1, 1);
   random.state.random_turn = 1;
   turns.run(800);
   random.run(800);
@@ -173,7 +173,7 @@ TEST(SendLoop, TakesQueuesAtRandomWhenAsked) {
 }
 
 TEST(SendLoop, SleepsOnEventsAfterArmingAndOneMorePoll) {
-  Thread thread(1, 1, 1, 4);
+  SendThread thread(1, 1, 1, 4);
   ibv_comp_channel channel{};
   thread.state.channel = &channel;
   thread.node.cq = thread.device.cq();
@@ -191,7 +191,7 @@ TEST(SendLoop, SleepsOnEventsAfterArmingAndOneMorePoll) {
 TEST(SendLoop, ValidatesTheBytesOfEveryRead) {
   const Operation op{
       .verb = Verb::read, .payload = 16, .post_list = 2, .signal_every = 2, .tx_depth = 4, .validate = true};
-  Thread thread(1, 2, 2, 4);
+  SendThread thread(1, 2, 2, 4);
   std::vector<std::byte> memory(4 * 128);
   const SendRing ring(op, ring_shape(op, 1),
                       {.address = reinterpret_cast<std::uint64_t>(memory.data()), .stride = 128, .slots = 4}, {}, 0);
