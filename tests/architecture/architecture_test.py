@@ -140,6 +140,42 @@ class Links(unittest.TestCase):
                              ["verbs/CMakeLists.txt: vs_verbs links vs_common and includes nothing of common"])
 
 
+class Pages(unittest.TestCase):
+    TOUR = "docs/tour.md"
+
+    def test_the_files_that_pages_name_exist(self):
+        for page in [self.TOUR, "docs/architecture.md"]:
+            self.assertEqual(architecture.check_files_named(ROOT, page), [])
+
+    def test_the_tour_keeps_its_rules(self):
+        self.assertEqual(architecture.check_tour(ROOT, self.TOUR), [])
+
+    def check(self, *stops):
+        rows = "".join(f"| {number} | `{function}` | `{name}` | It goes on. |\n" for number, function, name in stops)
+        sources = {
+            "nic_sim/a.cpp": "void Fabric::send(Packet& packet) {\n  depart(packet);\n}\n",
+            "nic_sim/b.hpp": "class Ring {\n public:\n  void push(int entry) {\n  }\n};\n",
+        }
+        with Tree({self.TOUR: rows, **sources}) as root:
+            return architecture.check_files_named(root, self.TOUR) + architecture.check_tour(root, self.TOUR)
+
+    def test_functions_of_a_source_and_of_a_class_in_a_header_are_found(self):
+        self.assertEqual(self.check((1, "Fabric::send", "nic_sim/a.cpp"), (2, "Ring::push", "nic_sim/b.hpp")), [])
+
+    def test_planted_offences_are_found(self):
+        self.assertEqual(self.check((1, "Fabric::send", "nic_sim/c.cpp")),
+                         ["docs/tour.md: nic_sim/c.cpp does not exist"])
+        self.assertEqual(self.check((1, "depart", "nic_sim/a.cpp")),
+                         ["docs/tour.md: stop 1: nic_sim/a.cpp defines no depart"])
+        self.assertEqual(self.check((1, "Ring::pop", "nic_sim/b.hpp")),
+                         ["docs/tour.md: stop 1: nic_sim/b.hpp defines no Ring::pop"])
+        self.assertEqual(self.check((1, "Fabric::send", "nic_sim/a.cpp"), (3, "Ring::push", "nic_sim/b.hpp")),
+                         ["docs/tour.md: the stops are not numbered from 1 on"])
+        self.assertEqual(self.check(), ["docs/tour.md: the stops are not numbered from 1 on"])
+        self.assertEqual(self.check(*((number, "Fabric::send", "nic_sim/a.cpp") for number in range(1, 47))),
+                         ["docs/tour.md: 46 stops, more than 45"])
+
+
 class ContinuousIntegration(unittest.TestCase):
     def test_it_runs_the_command_that_the_readme_gives(self):
         command = "make -f Makefile.cluster test"

@@ -1,11 +1,12 @@
 """The dependency rules of docs/architecture.md, read from its table of folders, and the checks that hold the tree to
 them: #include lines of the sources, which never lead back to the folder that they start from, and the libraries that
-CMake targets link. A check returns its complaints, a line each.
+CMake targets link; then the files and functions that pages of docs/ name. A check returns its complaints, a line each.
 """
 
 import pathlib
 import re
 
+MOST_STOPS = 45  # of docs/tour.md: more than a newcomer reads in one go
 TARGET_COMMANDS = r"\b(verbscope_library|verbscope_binary|verbscope_benchmark|verbscope_test|add_library|add_executable|target_link_libraries)"
 
 
@@ -156,4 +157,33 @@ def check_links(root, rules):
                 complaints.append(f"{where}: {name} ({user}) must not link {library} ({used})")
             elif used not in reached and used != user:
                 complaints.append(f"{where}: {name} links {library} and includes nothing of {used}")
+    return complaints
+
+
+def check_files_named(root, page):
+    """Every file of the project that the page names in backquotes exists."""
+    named = re.findall(r"`((?:[a-z0-9_.]+/)+[a-z0-9_]+\.[a-z]+)`", (root / page).read_text())
+    return [f"{page}: {name} does not exist" for name in sorted(set(named)) if not (root / name).is_file()]
+
+
+def defines(text, function):
+    """Whether the C++ source `text` defines `function`, which may be NAME or CLASS::NAME, out of line or in its class."""
+    if re.search(rf"^\S.*\b{function}\(|^{function}\(", text, re.MULTILINE):
+        return True
+    holder, _, member = function.rpartition("::")
+    return bool(holder and re.search(rf"^(?:class|struct) {holder}\b", text, re.MULTILINE)
+                and re.search(rf"^  \S.*\b{member}\([^;]*\{{$", text, re.MULTILINE))
+
+
+def check_tour(root, page):
+    """The stops of the tour are numbered in their order and not too many, and each one's function is in its file."""
+    stops = re.findall(r"^\| (\d+) \| `([\w:]+)` \| `([^`]+)` \|", (root / page).read_text(), re.MULTILINE)
+    complaints = []
+    if [int(number) for number, _, _ in stops] != list(range(1, max(len(stops), 1) + 1)):
+        complaints.append(f"{page}: the stops are not numbered from 1 on")
+    if len(stops) > MOST_STOPS:
+        complaints.append(f"{page}: {len(stops)} stops, more than {MOST_STOPS}")
+    for number, function, name in stops:
+        if (root / name).is_file() and not defines((root / name).read_text(), function):
+            complaints.append(f"{page}: stop {number}: {name} defines no {function}")
     return complaints
