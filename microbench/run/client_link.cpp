@@ -47,9 +47,9 @@ class ClientLink final : public HostLink {
       case Step::close:  // it has nothing to say before its last completions
         return;
       case Step::end:
-        return conductor_.wait_until("the last completions", false, [&node] { return node.active_ended(); });
+        return conductor_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
       case Step::drain: {
-        conductor_.tell(server_, "sent", Json{{"messages", node.sent_to(0)}});
+        conductor_.tell(server_, "sent", Json{{"messages", node.threads().sent_to(0)}});
         const Json sent = conductor_.await(server_, "sent");
         expected_ = JsonFields(sent, "message sent").require<std::uint64_t>("messages");
         return conductor_.await_messages(expected_);
@@ -68,17 +68,19 @@ class ClientLink final : public HostLink {
 
   void tell_progress() {
     const NodeRun& node = side_.node;
-    conductor_.tell(server_, "progress", Json{{"opened", node.windows_opened()}, {"closed", node.windows_closed()}});
+    conductor_.tell(server_, "progress",
+                    Json{{"opened", node.threads().windows_opened()}, {"closed", node.threads().windows_closed()}});
   }
 
   void await_opened() {
-    conductor_.wait_until("the first completion in the window", false, [this] { return side_.node.windows_opened(); });
+    conductor_.wait_until("the first completion in the window", false,
+                          [this] { return side_.node.threads().windows_opened(); });
     tell_progress();
   }
 
   void await_iters() {
     conductor_.each_second([this] { tell_progress(); });
-    conductor_.wait_until("--iters", false, [this] { return side_.node.windows_closed(); });
+    conductor_.wait_until("--iters", false, [this] { return side_.node.threads().windows_closed(); });
     conductor_.each_second(nullptr);
     tell_progress();
   }

@@ -34,20 +34,20 @@ Conductor::Conductor(NodeRun& node, std::vector<Channel>& peers, std::vector<int
       cores_(std::move(cores)),
       timeout_(timeout),
       gone_(peers.size()),
-      ids_(node.threads()) {}
+      ids_(node.threads().size()) {}
 
 Conductor::~Conductor() {
   end_threads();
 }
 
 void Conductor::start() {
-  for (std::size_t t = 0; t < node_.threads(); ++t) {
+  for (std::size_t t = 0; t < node_.threads().size(); ++t) {
     threads_.emplace_back(cores_.at(t), [this, t](std::stop_token) {
       ids_[t].store(gettid(), std::memory_order_release);
       ids_[t].notify_one();
       HostNode node;
-      ThreadTally& tally = node_.tally(t);
-      node_.workload(t).run(node, control_, tally);
+      ThreadTally& tally = node_.threads().tally(t);
+      node_.threads().workload(t).run(node, control_, tally);
       tally.ended.store(true, std::memory_order_release);
     });
   }
@@ -119,7 +119,7 @@ void Conductor::tell(Channel& peer, const char* type, const Json& body) {
 void Conductor::wait_until(const std::string& what, bool silent, const std::function<bool()>& done) {
   Picos moved_at = TscClock::now();
   Picos told_at = moved_at;
-  std::uint64_t seen = node_.completed();
+  std::uint64_t seen = node_.threads().completed();
   while (!done()) {
     check_all(nullptr, silent);
     tick(-1);
@@ -127,11 +127,11 @@ void Conductor::wait_until(const std::string& what, bool silent, const std::func
       told_at = TscClock::now();
       each_second_();
     }
-    const std::uint64_t completed = node_.completed();
+    const std::uint64_t completed = node_.threads().completed();
     if (completed != seen) {
       seen = completed;
       moved_at = TscClock::now();
-    } else if (node_.counts() && TscClock::now() - moved_at > timeout_) {
+    } else if (node_.threads().counts() && TscClock::now() - moved_at > timeout_) {
       fail("no operation completed for {} s while waiting for {}", to_seconds(timeout_), what);
     }
   }
@@ -144,10 +144,10 @@ void Conductor::wait_for(Picos time, const std::string& what) {
 
 Json Conductor::await(Channel& peer, const char* type) {
   Picos moved_at = TscClock::now();
-  std::uint64_t seen = node_.completed();
+  std::uint64_t seen = node_.threads().completed();
   while (!tick(peer.fd())) {
     check_all(&peer, false);
-    const std::uint64_t completed = node_.completed();
+    const std::uint64_t completed = node_.threads().completed();
     if (completed != seen) {
       seen = completed;
       moved_at = TscClock::now();
@@ -160,12 +160,12 @@ Json Conductor::await(Channel& peer, const char* type) {
 
 void Conductor::await_messages(std::uint64_t expected) {
   Picos moved_at = TscClock::now();
-  std::uint64_t seen = node_.received();
+  std::uint64_t seen = node_.threads().received();
   while (seen < expected && TscClock::now() - moved_at < kQuiet) {
     check_all(nullptr, false);
     tick(-1);
-    if (node_.received() == seen) continue;
-    seen = node_.received();
+    if (node_.threads().received() == seen) continue;
+    seen = node_.threads().received();
     moved_at = TscClock::now();
   }
 }

@@ -16,13 +16,13 @@ class HostWindow {
     collector_.begin_window();
     begin_ = TscClock::now();
     use_.cpu = process_cpu();
-    use_.armed = node_.armed();
+    use_.armed = node_.threads().armed();
   }
 
   void end() {
     use_.time = TscClock::now() - begin_;
     use_.cpu = process_cpu() - use_.cpu;
-    use_.armed = node_.armed() - use_.armed;
+    use_.armed = node_.threads().armed() - use_.armed;
     collector_.end_window();
   }
 

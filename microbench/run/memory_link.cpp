@@ -33,12 +33,12 @@ void MemoryLink::connect() {
 
 void MemoryLink::start() {
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    NodeRun& node = nodes_[n];
+    NodeThreads& threads = nodes_[n].threads();
     const RunControl& control = n == 0 ? server_ : clients_;
-    for (std::size_t t = 0; t < node.threads(); ++t) {
-      cluster_.add_thread(static_cast<int>(n), static_cast<int>(t), [&node, &control, t](SimNode& sim_node) {
-        node.workload(t).run(sim_node, control, node.tally(t));
-        node.tally(t).ended.store(true, std::memory_order_release);
+    for (std::size_t t = 0; t < threads.size(); ++t) {
+      cluster_.add_thread(static_cast<int>(n), static_cast<int>(t), [&threads, &control, t](SimNode& sim_node) {
+        threads.workload(t).run(sim_node, control, threads.tally(t));
+        threads.tally(t).ended.store(true, std::memory_order_release);
       });
     }
   }
@@ -82,18 +82,19 @@ bool MemoryLink::over(Step step) {
 
 // Whether the threads whose windows make the rate have all seen the end of theirs.
 bool MemoryLink::windows_closed() const {
-  return std::ranges::all_of(nodes_, [](const NodeRun& node) { return !node.counted() || node.windows_closed(); });
+  return std::ranges::all_of(nodes_,
+                             [](const NodeRun& node) { return !node.counted() || node.threads().windows_closed(); });
 }
 
 bool MemoryLink::active_ended() const {
-  return std::ranges::all_of(nodes_, &NodeRun::active_ended);
+  return std::ranges::all_of(nodes_, [](const NodeRun& node) { return node.threads().active_ended(); });
 }
 
 bool MemoryLink::everything_arrived() const {
   std::uint64_t sent = 0, received = 0;
-  for (const NodeRun& node : nodes_) received += node.received();
+  for (const NodeRun& node : nodes_) received += node.threads().received();
   for (std::size_t c = 1; c < nodes_.size(); ++c) {
-    sent += nodes_.front().sent_to(static_cast<std::uint32_t>(c - 1)) + nodes_[c].sent_to(0);
+    sent += nodes_.front().threads().sent_to(static_cast<std::uint32_t>(c - 1)) + nodes_[c].threads().sent_to(0);
   }
   return received >= sent;
 }
@@ -108,7 +109,7 @@ bool MemoryLink::failed() {
 // Whether no operation has completed for longer than `limit`.
 bool MemoryLink::stalled(Picos limit) {
   std::uint64_t completed = 0;
-  for (const NodeRun& node : nodes_) completed += node.completed();
+  for (const NodeRun& node : nodes_) completed += node.threads().completed();
   if (completed != seen_) {
     seen_ = completed;
     moved_at_ = cluster_.now();
@@ -119,13 +120,13 @@ bool MemoryLink::stalled(Picos limit) {
 PointReports MemoryLink::collect(std::string& failure) {
   if (failure.empty()) failure = failure_;
   const auto report = [&](std::size_t node, std::uint64_t expected) {
-    return nodes_[node].report(window_.use(node), expected, first_cores(nodes_[node].threads()), failure);
+    return nodes_[node].report(window_.use(node), expected, first_cores(nodes_[node].threads().size()), failure);
   };
   std::uint64_t sent_in = 0;
-  for (std::size_t c = 1; c < nodes_.size(); ++c) sent_in += nodes_[c].sent_to(0);
+  for (std::size_t c = 1; c < nodes_.size(); ++c) sent_in += nodes_[c].threads().sent_to(0);
   PointReports reports{.own = report(0, sent_in), .clients = std::vector<NodeReport>()};
   for (std::size_t c = 1; c < nodes_.size(); ++c) {
-    reports.clients->push_back(report(c, nodes_.front().sent_to(static_cast<std::uint32_t>(c - 1))));
+    reports.clients->push_back(report(c, nodes_.front().threads().sent_to(static_cast<std::uint32_t>(c - 1))));
     reports.clients->back().messages_first = true;
   }
   return reports;

@@ -15,7 +15,7 @@ void PhaseMachine::await(Step step) {
 
 void PhaseMachine::over(Step step) {
   // Receivers see their window's end in traffic that still flows, so those that send to them are stopped afterwards.
-  const bool receives = own_.counted() && !own_.sends();
+  const bool receives = own_.counted() && !own_.threads().sends();
   switch (step) {
     case Step::warm_up:
       link_.begin_window();

@@ -74,16 +74,16 @@ class ServerLink final : public HostLink {
       case Step::open:  // a thread that gets no core for a while must not miss the window
         if (!node.counted()) return await_progress("opened");
         return conductor_.wait_until("the first completion in the window", true,
-                                     [&node] { return node.windows_opened(); });
+                                     [&node] { return node.threads().windows_opened(); });
       case Step::measure:
         if (!schedule.iters) return conductor_.wait_for(schedule.duration, "the end of the measurement");
         if (!node.counted()) return await_progress("closed");
-        return conductor_.wait_until("--iters", true, [&node] { return node.windows_closed(); });
+        return conductor_.wait_until("--iters", true, [&node] { return node.threads().windows_closed(); });
       case Step::close:
         return conductor_.wait_until("the first completion after the window", false,
-                                     [&node] { return node.windows_closed(); });
+                                     [&node] { return node.threads().windows_closed(); });
       case Step::end:
-        return conductor_.wait_until("the last completions", false, [&node] { return node.active_ended(); });
+        return conductor_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
       case Step::drain:
         trade_sent();
         return conductor_.await_messages(expected_);
@@ -103,7 +103,7 @@ class ServerLink final : public HostLink {
   void trade_sent() {
     for (std::size_t c = 0; c < side_.peers.size(); ++c) {
       Channel& peer = side_.peers[c];
-      conductor_.tell(peer, "sent", Json{{"messages", side_.node.sent_to(static_cast<std::uint32_t>(c))}});
+      conductor_.tell(peer, "sent", Json{{"messages", side_.node.threads().sent_to(static_cast<std::uint32_t>(c))}});
       const std::optional<Json> sent = conductor_.hear(peer, "sent");
       if (sent) expected_ += JsonFields(*sent, "message sent").require<std::uint64_t>("messages");
     }

@@ -9,7 +9,7 @@ SimWindow::Moment SimWindow::counts() const {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const int node = static_cast<int>(i);
     now.nodes.push_back({cluster_.pcie_counts(node), cluster_.nic_counts(node), cluster_.usage_times(node),
-                         cluster_.busy_time(node), nodes_[i].armed()});
+                         cluster_.busy_time(node), nodes_[i].threads().armed()});
   }
   return now;
 }

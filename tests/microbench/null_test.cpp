@@ -148,9 +148,9 @@ std::uint64_t allocations_of(const Benchmark& benchmark, const OptionSet& set) {
   control.quit = benchmark.traffic().driver == Side::client;
   allocations = 0;
   counting = true;
-  run.workload(0).run(node, control, run.tally(0));
+  run.threads().workload(0).run(node, control, run.threads().tally(0));
   counting = false;
-  EXPECT_GT(run.completed(), 0u);
+  EXPECT_GT(run.threads().completed(), 0u);
   return allocations;
 }
 

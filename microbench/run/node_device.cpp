@@ -1,0 +1,106 @@
+#include "microbench/run/node_device.hpp"
+
+#include <algorithm>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+
+NodePart::NodePart(const Benchmark& its_benchmark, const Plan& its_plan, Side its_side, std::uint32_t its_client,
+                   const NodePlace& place)
+    : benchmark(its_benchmark),
+      plan(its_plan),
+      side(its_side),
+      client(its_client),
+      alone(place.alone),
+      huge_pages(place.huge_pages),
+      qps(plan_qps(its_plan.topology, its_side, its_client)) {}
+
+std::string NodePart::name() const {
+  return side == Side::server ? "server" : fmt::format("client{}", client);
+}
+
+std::string NodePart::peer(std::uint32_t node) const {
+  return side == Side::server ? fmt::format("client{}", node) : "server";
+}
+
+NodeDevice::NodeDevice(const NodePart& part, const NodePlace& place) : part_(part) {
+  open_ports(place);
+  pd_.emplace(device());
+  create_region();
+}
+
+void NodeDevice::open_ports(const NodePlace& place) {
+  for (const int port : place.ports) {
+    const Device& device = ports_.emplace_back(*place.provider, fmt::format("{}:{}", place.device, port));
+    gids_.push_back(choose_gid(device, place.gid_index));
+    const auto active = static_cast<std::uint32_t>(mtu_bytes(device.port_attributes().active_mtu));
+    if (place.mtu && *place.mtu > active) {
+      fail_usage("--mtu {} is over the active MTU of {}:{}, which is {}", *place.mtu, device.name(), port, active);
+    }
+    mtu_ = mtu_ == 0 ? place.mtu.value_or(active) : std::min(mtu_, place.mtu.value_or(active));
+  }
+  check_datagram_size();
+}
+
+void NodeDevice::limit_mtu(std::uint32_t mtu) {
+  mtu_ = std::min(mtu_, mtu);
+  check_datagram_size();
+}
+
+void NodeDevice::check_datagram_size() const {
+  const Operation& op = part_.plan.operation;
+  std::vector<Transport> used;
+  for (const QpPlan& plan : part_.qps) used.push_back(plan.transport);
+  if (const std::optional<Transport> companion = part_.benchmark.companion(op)) used.push_back(*companion);
+  for (const Transport transport : used) {
+    if (!facts(transport).one_packet || op.payload <= mtu_) continue;
+    fail_usage("--size {} is over the MTU of {} bytes, which limits a {} message", op.payload, mtu_,
+               to_string(transport));
+  }
+}
+
+void NodeDevice::create_region() {
+  const Operation& op = part_.plan.operation;
+  const auto datagram = [](const QpPlan& plan) { return !facts(plan.transport).connected; };
+  const auto extra = part_.plan.topology.client_qps ? std::ranges::count_if(part_.qps, datagram) : 0;
+  const auto qps = static_cast<std::uint32_t>(part_.qps.size() - static_cast<std::size_t>(extra));
+  RegionNeeds needs = part_.benchmark.region(op, part_.side, qps);
+  if (part_.alone && needs.bytes == 0) needs = part_.benchmark.region(op, Side::client, qps);
+  access_ = needs.bytes > 0 ? needs.access : IBV_ACCESS_LOCAL_WRITE;
+  if ((access_ & IBV_ACCESS_REMOTE_ATOMIC) != 0 && device().attributes().atomic_cap == IBV_ATOMIC_NONE) {
+    fail("not supported by {}: atomics", device().name());
+  }
+  if (needs.bytes == 0) return;
+  if (part_.huge_pages) {
+    region_.emplace(Bytes(needs.bytes), needs.huge_pages ? PageSize::mb2 : PageSize::kb4);
+  } else {
+    region_.emplace(Bytes(needs.bytes), false);  // a simulated adapter is told by the registration alone
+  }
+  part_.benchmark.fill(op, part_.side, region_->bytes());
+  const int pages = needs.huge_pages ? int{IBV_ACCESS_HUGETLB} : 0;
+  region_mr_.emplace(*pd_, region_->data(), region_->size(), needs.access | pages);
+}
+
+Endpoint NodeDevice::endpoint(std::uint32_t port, const Qp& qp) const {
+  return make_endpoint(ports_[port], gids_[port], qp, 0, kDefaultQkey);
+}
+
+LocalRegion NodeDevice::region() const {
+  return region_ ? LocalRegion{region_->bytes(), region_mr_->lkey()} : LocalRegion{};
+}
+
+RemoteRegion NodeDevice::shared_region() const {
+  if (!region_) return {};
+  return {reinterpret_cast<std::uint64_t>(region_->data()), region_->size(), region_mr_->rkey()};
+}
+
+Json NodeDevice::describe() const {
+  Json ports = Json::array();
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    ports.push_back(Json{{"port", ports_[i].port()}, {"address", gids_[i].why}});
+  }
+  return Json{{"device", device().name()}, {"ports", ports}, {"path_mtu_bytes", mtu_}};
+}
+
+}  // namespace verbscope

@@ -1,0 +1,280 @@
+#include "microbench/run/node_qps.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+
+namespace {
+
+constexpr std::uint32_t kPsnMask = 0xffffff;
+
+// Different for each side, client and QP of a run, the same in every run with one seed (Knuth's multiplicative hash).
+std::uint32_t psn_of(std::uint64_t seed, Side side, std::size_t index) {
+  const std::uint64_t key = seed * 2 + (side == Side::server ? 0 : 1) + index * 0x10001;
+  return static_cast<std::uint32_t>(key * 2654435761u >> 8) & kPsnMask;
+}
+
+// The count that a device says it takes; some say 0 and take one.
+std::uint32_t at_least_one(int offered) {
+  return static_cast<std::uint32_t>(std::clamp(offered, 1, 255));
+}
+
+std::vector<std::vector<std::size_t>> qps_by_thread(const std::vector<QpPlan>& qps) {
+  std::vector<std::vector<std::size_t>> threads(used_threads(qps));
+  for (std::size_t i = 0; i < qps.size(); ++i) threads[qps[i].thread].push_back(i);
+  return threads;
+}
+
+int checked_count(std::uint64_t count, const char* what) {
+  if (count > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) fail("{} {}: too many", count, what);
+  return static_cast<int>(count);
+}
+
+}  // namespace
+
+// A node of the other side, as its endpoints say.
+struct NodeQps::PeerNode {
+  std::vector<Endpoint> ports;                               // numbers of a QP left out
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> qps;  // number, first PSN; companions follow
+  RemoteRegion region;
+  std::uint32_t initiator_depth = 1;  // READs and atomics that its device can have outstanding on a QP
+  std::uint32_t target_depth = 1;     // and those that it takes
+
+  PeerNode(const Json& json, const std::string& where) {
+    JsonFields fields(json, where);
+    for (const Json& port : fields.require<std::vector<Json>>("ports")) {
+      ports.push_back(endpoint_from_json(port, where + ": port"));
+    }
+    for (const Json& qp : fields.require<std::vector<Json>>("qps")) {
+      const auto numbers = json_value<std::vector<std::uint32_t>>(qp, where + ": qps");
+      if (numbers.size() != 2) fail("{}: qps: expected [number, psn], got {} numbers", where, numbers.size());
+      qps.emplace_back(numbers[0], numbers[1]);
+    }
+    const auto numbers = fields.require<std::vector<std::uint64_t>>("region");
+    const auto depths = fields.require<std::vector<std::uint32_t>>("rd_atomic");
+    if (numbers.size() != 3 || numbers[2] > 0xffffffff || depths.size() != 2) {
+      fail("{}: expected a region [address, bytes, rkey] and rd_atomic [initiator, target]", where);
+    }
+    region = {numbers[0], numbers[1], static_cast<std::uint32_t>(numbers[2])};
+    initiator_depth = depths[0];
+    target_depth = depths[1];
+    fields.reject_unknown();
+  }
+
+  Endpoint endpoint(std::uint32_t port, std::uint32_t qp, const std::string& who) const {
+    if (port >= ports.size() || qp >= qps.size()) {
+      fail("{} has {} ports and {} QPs, this side counts on more: are --ib_port, --threads and --qp the same?", who,
+           ports.size(), qps.size());
+    }
+    Endpoint endpoint = ports[port];
+    endpoint.qpn = qps[qp].first;
+    endpoint.psn = qps[qp].second;
+    return endpoint;
+  }
+};
+
+NodeQps::NodeQps(const NodePart& part, NodeDevice& device)
+    : part_(part), device_(device), thread_qps_(qps_by_thread(part.qps)) {
+  create_queues();
+}
+
+void NodeQps::create_queues() {
+  const Operation& op = part_.plan.operation;
+  const std::optional<Transport> companion = part_.benchmark.companion(op);
+  const std::uint64_t per_lane = companion ? 2 : 1;
+  set_inline_recv(device_.device(), op.inline_recv);  // with 0 too: an adapter may do it unasked
+  const auto offered = static_cast<std::uint64_t>(std::max(device_.device().attributes().max_cqe, 1));
+  for (const std::vector<std::size_t>& of_thread : thread_qps_) {
+    // Room for every request to fail, where the device has it; never less than a good run needs.
+    std::uint64_t wanted = 0, needed = 0;
+    QueueNeeds needs;
+    for (const std::size_t qp : of_thread) {
+      needs = needs_of(part_.qps[qp]);
+      const bool counts = !op.shared_recv_queue || qp == of_thread.front();
+      const std::uint64_t recv_queues = !counts ? 0 : op.shared_recv_queue ? 1 : per_lane;
+      wanted += per_lane * needs.send_depth + recv_queues * needs.recv_depth;
+      needed += recv_queues * needs.completions;
+    }
+    if (op.events) channels_.emplace_back(device_.device());
+    cqs_.emplace_back(device_.device(), checked_count(std::max(std::min(wanted, offered), needed), "completions"),
+                      op.events ? channels_.back().get() : nullptr);
+    if (op.shared_recv_queue) {
+      srqs_.emplace_back(device_.pd(), static_cast<int>(needs.recv_depth), static_cast<int>(needs.recv_sge));
+    }
+  }
+  for (const QpPlan& plan : part_.qps) create_qp(plan, plan.transport);
+  if (!companion) return;
+  for (const QpPlan& plan : part_.qps) create_qp(plan, *companion);
+}
+
+QueueNeeds NodeQps::needs_of(const QpPlan& plan) const {
+  const bool extra = part_.plan.topology.client_qps && !facts(plan.transport).connected;
+  return extra ? part_.benchmark.datagram_needs(part_.plan.operation, part_.side)
+               : part_.benchmark.needs(part_.plan.operation, part_.side);
+}
+
+void NodeQps::create_qp(const QpPlan& plan, Transport transport) {
+  const QueueNeeds needs = needs_of(plan);
+  QpOptions options;
+  options.transport = transport;
+  options.send_cq = options.recv_cq = cqs_[plan.thread].get();
+  options.send_depth = static_cast<int>(needs.send_depth);
+  options.recv_depth = static_cast<int>(needs.recv_depth);
+  options.send_sge = static_cast<int>(needs.send_sge);
+  options.recv_sge = static_cast<int>(needs.recv_sge);
+  options.max_inline = static_cast<int>(needs.inline_bytes);
+  options.srq = srqs_.empty() ? nullptr : srqs_[plan.thread].get();
+  options.builder = part_.plan.operation.builder;
+  QpInit init;
+  init.port = device_.port_number(plan.port);
+  init.access = device_.access();
+  qps_.emplace_back(device_.pd(), options).to_init(init);
+}
+
+Json NodeQps::endpoints() const {
+  Json ports = Json::array();
+  for (std::uint32_t i = 0; i < device_.ports(); ++i) {
+    Endpoint endpoint = device_.endpoint(i, qps_.front());
+    endpoint.qpn = 0;
+    ports.push_back(to_json(endpoint));
+  }
+  Json qps = Json::array();
+  for (std::size_t i = 0; i < qps_.size(); ++i) {
+    qps.push_back(Json::array({qps_[i].number(), psn_of(part_.plan.operation.seed, part_.side, i)}));
+  }
+  const RemoteRegion region = device_.shared_region();
+  const ibv_device_attr& device = device_.device().attributes();
+  return Json{
+      {"ports", ports},
+      {"qps", qps},
+      {"region", Json::array({region.address, region.bytes, region.rkey})},
+      {"rd_atomic", Json::array({at_least_one(device.max_qp_init_rd_atom), at_least_one(device.max_qp_rd_atom)})}};
+}
+
+void NodeQps::connect(const std::vector<Json>& peers) {
+  std::vector<PeerNode> nodes;
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    const auto node = static_cast<std::uint32_t>(i);
+    nodes.emplace_back(peers[i], "endpoints of " + spoken_peer(node));
+    if (nodes.back().ports.size() != device_.ports()) {
+      fail("{} uses {} ports and {} of its peer {}: choose with --ib_port", part_.name(), device_.ports(),
+           nodes.back().ports.size(), part_.peer(node));
+    }
+  }
+  connect_nodes(nodes);
+}
+
+void NodeQps::connect_alone() {
+  connect_nodes({PeerNode(endpoints(), "own endpoints")});
+}
+
+void NodeQps::connect_nodes(const std::vector<PeerNode>& nodes) {
+  handles_.resize(device_.ports());
+  for (auto& by_node : handles_) by_node.resize(nodes.size());
+  lane_peers_.resize(part_.qps.size());
+  agree_on_rd_atomic(nodes);
+  for (std::size_t i = 0; i < part_.qps.size(); ++i) connect_lane(i, nodes);
+}
+
+void NodeQps::agree_on_rd_atomic(const std::vector<PeerNode>& nodes) {
+  const ibv_device_attr& own = device_.device().attributes();
+  rd_atomic_ = at_least_one(own.max_qp_init_rd_atom);
+  taken_rd_atomic_ = at_least_one(own.max_qp_rd_atom);
+  for (const PeerNode& node : nodes) {
+    rd_atomic_ = std::min(rd_atomic_, node.target_depth);
+    taken_rd_atomic_ = std::min(taken_rd_atomic_, node.initiator_depth);
+  }
+}
+
+void NodeQps::connect_lane(std::size_t index, const std::vector<PeerNode>& nodes) {
+  const QpPlan& plan = part_.qps[index];
+  const bool paired = qps_.size() > part_.qps.size();
+  const std::size_t companion = part_.qps.size() + index;
+  for (const Partner& partner : plan.partners) {
+    const PeerNode& node = nodes[partner.node];
+    const auto count = static_cast<std::uint32_t>(paired ? node.qps.size() / 2 : node.qps.size());
+    LanePeer peer{partner.node, partner.qp, count, {}, {}, node.region};
+    peer.qp = face(index, plan.port, partner.node, node, partner.qp);
+    if (paired) peer.companion = face(companion, plan.port, partner.node, node, count + partner.qp);
+    lane_peers_[index].push_back(peer);
+  }
+  make_ready(index);
+  if (paired) make_ready(companion);
+}
+
+// Learns of QP `theirs` of a peer; a connected QP goes to RTR with it.
+PeerQp NodeQps::face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node,
+                     std::uint32_t theirs) {
+  const Endpoint local = device_.endpoint(port, qps_[qp]);
+  const Endpoint peer = node.endpoint(port, theirs, spoken_peer(node_index));
+  device_.limit_mtu(static_cast<std::uint32_t>(mtu_bytes(check_compatible(local, peer))));
+  if (!facts(qps_[qp].transport()).connected) {
+    return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer), peer.lid};
+  }
+  QpReceive receive;
+  receive.path = path_to(local, peer);
+  receive.mtu = mtu_from_bytes(static_cast<int>(device_.mtu()));
+  receive.peer_qpn = peer.qpn;
+  receive.peer_psn = peer.psn;
+  receive.max_dest_rd_atomic = static_cast<std::uint8_t>(taken_rd_atomic_);
+  qps_[qp].to_rtr(receive);
+  return {peer.qpn, peer.qkey, nullptr, peer.lid};
+}
+
+void NodeQps::make_ready(std::size_t qp) {
+  if (!facts(qps_[qp].transport()).connected) qps_[qp].to_rtr({});
+  QpSend send;
+  send.psn = psn_of(part_.plan.operation.seed, part_.side, qp);
+  send.max_rd_atomic = static_cast<std::uint8_t>(rd_atomic_);
+  send.timeout = ack_timeout(device_.device().attributes().local_ca_ack_delay);  // the peer's is taken to be the same
+  qps_[qp].to_rts(send);
+}
+
+std::string NodeQps::spoken_peer(std::uint32_t node) const {
+  return part_.side == Side::server ? part_.peer(node) : "the server";
+}
+
+ibv_ah* NodeQps::address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer) {
+  std::optional<Ah>& handle = handles_[port][node];
+  if (!handle) handle.emplace(device_.pd(), path_to(local, peer));
+  return handle->get();
+}
+
+Lane NodeQps::make_lane(std::size_t index) const {
+  Lane lane;
+  lane.index = static_cast<std::uint32_t>(index);
+  lane.count = static_cast<std::uint32_t>(part_.qps.size());
+  lane.transport = part_.qps[index].transport;
+  lane.port = part_.qps[index].port;
+  lane.qp = qps_[index].get();
+  lane.builder = qps_[index].builder();
+  if (qps_.size() > part_.qps.size()) {
+    const Qp& companion = qps_[part_.qps.size() + index];
+    lane.companion = companion.get();
+    lane.companion_builder = companion.builder();
+  }
+  lane.peers = lane_peers_[index];
+  return lane;
+}
+
+std::vector<Lane> NodeQps::lanes(std::size_t thread) const {
+  std::vector<Lane> lanes;
+  for (const std::size_t qp : thread_qps_[thread]) lanes.push_back(make_lane(qp));
+  return lanes;
+}
+
+std::string NodeQps::lane_name(std::size_t thread, std::uint32_t queue) const {
+  const std::size_t qp = thread_qps_[thread].at(queue < thread_qps_[thread].size() ? queue : 0);
+  std::string peer;
+  if (lane_peers_[qp].size() == 1) {
+    const LanePeer& lane = lane_peers_[qp].front();
+    peer = fmt::format(", peer {} QP 0x{:x}", part_.peer(lane.node), lane.qp.qpn);
+  }
+  return fmt::format("{} QP 0x{:x}{}", to_string(part_.qps[qp].transport), qps_[qp].number(), peer);
+}
+
+}  // namespace verbscope

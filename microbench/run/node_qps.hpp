@@ -1,0 +1,67 @@
+// The QPs of one node in a run, with their CQs and SRQs: created, connected to those of the peers, given to the threads
+// as lanes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/run/node_device.hpp"
+#include "verbs/resources.hpp"
+
+namespace verbscope {
+
+class NodeQps {
+ public:
+  // Creates CQs and QPs. Throws Error. `part` and `device` must outlive the QPs.
+  NodeQps(const NodePart& part, NodeDevice& device);
+
+  // Ports, QPs and the region, for the other side.
+  Json endpoints() const;
+  // Brings the QPs to RTS. `peers` are the endpoints of the other side's nodes in order. Throws Error.
+  void connect(const std::vector<Json>& peers);
+  // Connects without a peer: every partner is the QP itself (null device).
+  void connect_alone();
+
+  // After the connection: the queues of each thread.
+  std::vector<Lane> lanes(std::size_t thread) const;
+  ibv_cq* cq(std::size_t thread) const { return cqs_[thread].get(); }
+  ibv_comp_channel* channel(std::size_t thread) const { return channels_.empty() ? nullptr : channels_[thread].get(); }
+  ibv_srq* srq(std::size_t thread) const { return srqs_.empty() ? nullptr : srqs_[thread].get(); }
+  std::uint32_t rd_atomic() const { return rd_atomic_; }  // READs and atomics that a QP may have outstanding
+  // A lane for an error message: "RC QP 0x11, peer client0 QP 0x12". `queue` counts among the thread's lanes.
+  std::string lane_name(std::size_t thread, std::uint32_t queue) const;
+
+ private:
+  struct PeerNode;
+
+  void create_queues();
+  QueueNeeds needs_of(const QpPlan& plan) const;
+  void create_qp(const QpPlan& plan, Transport transport);
+  void connect_nodes(const std::vector<PeerNode>& nodes);
+  void agree_on_rd_atomic(const std::vector<PeerNode>& nodes);
+  void connect_lane(std::size_t index, const std::vector<PeerNode>& nodes);
+  PeerQp face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node, std::uint32_t theirs);
+  void make_ready(std::size_t qp);
+  std::string spoken_peer(std::uint32_t node) const;
+  Lane make_lane(std::size_t index) const;
+  ibv_ah* address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer);
+
+  const NodePart& part_;
+  NodeDevice& device_;
+  std::vector<std::vector<std::size_t>> thread_qps_;  // by thread: its QPs in order
+  std::uint32_t rd_atomic_ = 1;
+  std::uint32_t taken_rd_atomic_ = 1;              // READs and atomics that a QP takes from its peer at a time
+  std::vector<std::vector<LanePeer>> lane_peers_;  // by QP of the plan
+  // In the order of dependence: destroyed from the last.
+  std::vector<CompChannel> channels_;                    // one a thread, with events
+  std::vector<Cq> cqs_;                                  // one a thread
+  std::vector<Srq> srqs_;                                // one a thread, when shared
+  std::vector<std::vector<std::optional<Ah>>> handles_;  // by port, then node
+  std::vector<Qp> qps_;                                  // those of the plan, then their companions
+};
+
+}  // namespace verbscope

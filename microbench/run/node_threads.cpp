@@ -1,0 +1,140 @@
+#include "microbench/run/node_threads.hpp"
+
+#include <algorithm>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+
+std::string describe(const RunEnd& end) {
+  switch (end.kind) {
+    case EndKind::completion_failed:
+      return fmt::format("completion with status {} ({}), vendor error 0x{:x}", end.code,
+                         ibv_wc_status_str(static_cast<ibv_wc_status>(end.code)), end.vendor_error);
+    case EndKind::post_failed:
+      return fmt::format("post: {}", errno_text(end.code));
+    case EndKind::poll_failed:
+      return fmt::format("poll of the completion queue: {}", errno_text(end.code));
+    case EndKind::finished:
+    case EndKind::gave_up:
+      break;
+  }
+  return "gave up";
+}
+
+bool NodeThreads::sends() const {
+  return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->active(); });
+}
+
+bool NodeThreads::counts() const {
+  return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->counts(); });
+}
+
+bool NodeThreads::active_ended() const {
+  for (std::size_t t = 0; t < workloads_.size(); ++t) {
+    if (workloads_[t]->active() && !tallies_[t].ended.load(std::memory_order_acquire)) return false;
+  }
+  return true;
+}
+
+bool NodeThreads::windows_opened() const {
+  for (std::size_t t = 0; t < workloads_.size(); ++t) {
+    if (workloads_[t]->counts() && !tallies_[t].window_opened.load(std::memory_order_acquire)) return false;
+  }
+  return true;
+}
+
+bool NodeThreads::windows_closed() const {
+  for (std::size_t t = 0; t < workloads_.size(); ++t) {
+    if (workloads_[t]->counts() && !tallies_[t].window_closed.load(std::memory_order_acquire)) return false;
+  }
+  return true;
+}
+
+std::uint64_t NodeThreads::received() const {
+  std::uint64_t sum = 0;
+  for (std::size_t t = 0; t < workloads_.size(); ++t) {
+    if (!workloads_[t]->active()) sum += tallies_[t].done_ops.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+std::uint64_t NodeThreads::completed() const {
+  std::uint64_t sum = 0;
+  for (const ThreadTally& tally : tallies_) sum += tally.done_ops.load(std::memory_order_relaxed);
+  return sum;
+}
+
+std::uint64_t NodeThreads::armed() const {
+  std::uint64_t sum = 0;
+  for (const ThreadTally& tally : tallies_) sum += tally.armed.load(std::memory_order_relaxed);
+  return sum;
+}
+
+std::optional<std::size_t> NodeThreads::failed() const {
+  for (std::size_t t = 0; t < tallies_.size(); ++t) {
+    if (!tallies_[t].ended.load(std::memory_order_acquire)) continue;
+    const EndKind kind = tallies_[t].end.kind;
+    if (kind != EndKind::finished && kind != EndKind::gave_up) return t;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t NodeThreads::sent_to(std::uint32_t node) const {
+  std::uint64_t sum = 0;
+  for (const auto& workload : workloads_) sum += workload->sent_to(node);
+  return sum;
+}
+
+ThreadReport NodeThreads::report(std::size_t thread, int core) const {
+  ThreadReport report{.core = core};
+  const WindowBounds& bounds = tallies_[thread].window;
+  const Picos window = bounds.end - bounds.begin;
+  if (tallies_[thread].window_closed.load(std::memory_order_acquire)) {
+    report.ops = bounds.end_ops - bounds.begin_ops;
+    report.window_s = to_seconds(window);
+    if (window > Picos(0)) report.rate_mops = to_mops(Ops(report.ops), window);
+  }
+  if (const std::uint64_t round = workloads_[thread]->round(); round > 0) {
+    report.rounds = static_cast<double>(report.ops) / static_cast<double>(round);
+  }
+  return report;
+}
+
+Picos NodeThreads::counted_span() const {
+  Picos begin = Picos::max(), end{0};
+  for (const ThreadTally& tally : tallies_) {
+    if (!tally.window_closed.load(std::memory_order_acquire) || tally.window.end_ops == tally.window.begin_ops)
+      continue;
+    begin = std::min(begin, tally.window.begin);
+    end = std::max(end, tally.window.end);
+  }
+  return begin < end ? end - begin : Picos(0);
+}
+
+Delivery NodeThreads::delivery(std::uint64_t expected, bool validated) const {
+  Delivery sum{.expected = expected, .validated = validated};
+  for (const auto& workload : workloads_) {
+    sum.received += workload->received();
+    sum.validation.checked += workload->checked();
+    sum.validation.wrong += workload->wrong();
+  }
+  return sum;
+}
+
+Json NodeThreads::findings(const Benchmark& benchmark) const {
+  std::vector<const Workload*> workloads;
+  for (const auto& workload : workloads_) workloads.push_back(workload.get());
+  return benchmark.results(workloads);
+}
+
+Json NodeThreads::describe_memory() const {
+  Json memory = Json::array();
+  for (const auto& workload : workloads_) {
+    const std::string line = workload->memory();
+    if (!line.empty() && (memory.empty() || memory.back() != line)) memory.push_back(line);
+  }
+  return memory;
+}
+
+}  // namespace verbscope
