@@ -21,24 +21,6 @@ std::uint64_t box_bytes(std::uint32_t payload) {
 
 }  // namespace
 
-Verb posted_verb(LatencyVerb verb) {
-  switch (verb) {
-    case LatencyVerb::read:
-      return Verb::read;
-    case LatencyVerb::send:
-      return Verb::send;
-    case LatencyVerb::fetch_add:
-      return Verb::fetch_add;
-    case LatencyVerb::compare_swap:
-      return Verb::compare_swap;
-    case LatencyVerb::write:
-    case LatencyVerb::write_inline:
-    case LatencyVerb::echo:
-      break;
-  }
-  return Verb::write;
-}
-
 bool is_atomic(LatencyVerb verb) {
   return facts(posted_verb(verb)).atomic;
 }

@@ -1,11 +1,12 @@
-// One end of a latency measurement as a workload: lays messages out in the region, prebuilds the requests, runs a loop
-// of loop.hpp.
+// One end of a latency measurement as a workload: lays messages out in the region, prebuilds the requests, and runs one
+// of the loops that loop.hpp has.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <vector>
 
+#include "common/enum_table.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/latency/loop.hpp"
 
@@ -15,13 +16,31 @@ namespace verbscope {
 // unsignaled.
 enum class LatencyVerb : std::uint8_t { read, write, write_inline, send, fetch_add, compare_swap, echo };
 
-// The verb that the initiator posts.
-Verb posted_verb(LatencyVerb verb);
+struct LatencyVerbRow {
+  LatencyVerb value;
+  const char* name;  // in options and records
+  Verb posted;       // the verb that the initiator posts
+};
+
+inline constexpr EnumTable<LatencyVerb, LatencyVerbRow> kLatencyVerbs = {{
+    {LatencyVerb::read, "read", Verb::read},
+    {LatencyVerb::write, "write", Verb::write},
+    {LatencyVerb::write_inline, "write_inline", Verb::write},
+    {LatencyVerb::send, "send", Verb::send},
+    {LatencyVerb::fetch_add, "fetch_add", Verb::fetch_add},
+    {LatencyVerb::compare_swap, "compare_swap", Verb::compare_swap},
+    {LatencyVerb::echo, "echo", Verb::write},
+}};
+static_assert(in_order(kLatencyVerbs));
+
+constexpr Verb posted_verb(LatencyVerb verb) {
+  return row_of(kLatencyVerbs, verb).posted;
+}
 bool is_atomic(LatencyVerb verb);
 // Whether the peer's CPU answers; otherwise its memory does.
 bool is_ping_pong(LatencyVerb verb);
-// Whether the latency is half the round trip, as perftest reports WRITE and SEND; for READ, atomics and echo it is all
-// of it.
+// Whether the latency is half the round trip, as perftest reports WRITE and SEND; it is the whole trip for READ,
+// atomics and echo.
 bool reports_half(LatencyVerb verb);
 
 // Bytes of the region that a QP of either side needs for messages of up to `payload` bytes.

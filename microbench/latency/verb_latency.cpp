@@ -26,14 +26,7 @@ class VerbLatency final : public Benchmark {
   }
 
   void options(OptionTable& table) override {
-    table.choice<LatencyVerb>("--verb", verb_,
-                              {{"read", LatencyVerb::read},
-                               {"write", LatencyVerb::write},
-                               {"write_inline", LatencyVerb::write_inline},
-                               {"send", LatencyVerb::send},
-                               {"fetch_add", LatencyVerb::fetch_add},
-                               {"compare_swap", LatencyVerb::compare_swap},
-                               {"echo", LatencyVerb::echo}},
+    table.choice<LatencyVerb>("--verb", verb_, names_and_values(kLatencyVerbs),
                               "what is timed; echo: unsignaled inlined WRITEs both ways");
     table.flag("-a,--all", all_,
                "payloads of 2, 4, 8 ... bytes up to --size in turn (default 65536; inlined 128); --iters: of each");

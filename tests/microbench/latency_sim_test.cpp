@@ -56,7 +56,7 @@ TEST(Latency, ADoorbellAddsOneDmaRead) {
   EXPECT_NEAR(step, dma_read, 0.25 * dma_read);
 }
 
-TEST(Latency, EveryExchangeArrivesIntact) {
+TEST(Latency, EveryTripArrivesIntact) {
   for (const char* options :
        {"--verb read -s 4097", "--verb write -s 1", "--verb write -s 5000", "--verb write -c UC -s 9",
         "--verb send -s 100", "--verb send -c UC -s 64", "--verb send -c UD -s 64 -I 64", "--verb send --header_only",
