@@ -34,7 +34,7 @@ const Name& name_of(Resource resource) {
   return kNames[static_cast<std::size_t>(resource)];
 }
 
-// The shares of one node's window, from the busy times of the simulator (microbench/frame/sim_usage).
+// The shares of one node's window, from the busy times of the simulator (microbench/run/sim_usage).
 class BusyTimes {
  public:
   explicit BusyTimes(const CounterReport& report) : report_(report), window_ps_(report.window_s * 1e12) {}

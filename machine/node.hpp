@@ -1,6 +1,6 @@
 // Node: what differs between a host, a simulated node and the null device for code on the data path. A benchmark thread
 // is a template over it, so that the host's version of each member costs nothing or the bare instruction.
-// nic_sim/sim_node.hpp has the simulated counterpart with the same members.
+// nic_sim/host/sim_node.hpp has the simulated counterpart with the same members.
 #pragma once
 
 #include <infiniband/verbs.h>

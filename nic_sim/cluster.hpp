@@ -27,9 +27,9 @@ struct SimWork {
 
 class SimCluster {
  public:
-  // The same profile, nodes and seed give the same run, event for event. `work`: how it is shared out changes the time
-  // that a run takes, and nothing that can be measured in it; but simulated threads of different partitions may share
-  // nothing except by verbs, and not call the cluster.
+  // A run repeats event for event when profile, nodes and seed are the same. `work` shares it out: that changes the
+  // time that a run takes, and nothing that can be measured in it; but simulated threads of different partitions may
+  // share nothing except by verbs, and not call the cluster.
   SimCluster(const Profile& profile, int nodes, std::uint64_t seed, const SimWork& work = {});
   ~SimCluster();
   SimCluster(const SimCluster&) = delete;

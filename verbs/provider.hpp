@@ -1,6 +1,6 @@
 // The control path of a verbs device, as one interface with three implementations: libibverbs (verbs/host_provider),
-// the null device (verbs/null/provider) and a node of the simulated cluster (nic_sim/provider). Each member has the
-// meaning, the arguments and the errors of the ibv_* function it is named after (pointer results: null and errno).
+// the null device (verbs/null/provider) and a node of the simulated cluster (nic_sim/device/provider). Each member has
+// the meaning, the arguments and the errors of the ibv_* function it is named after (pointer results: null and errno).
 // The data path does not pass here: ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq and ibv_req_notify_cq
 // go through ibv_context::ops of the context that `open` returned, the ibv_wr_* builders through the ibv_qp_ex that
 // `qp_to_qp_ex` yields, on every provider alike. Sleeping until a completion event is the Node's (verbs/node.hpp).

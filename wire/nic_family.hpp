@@ -18,7 +18,7 @@ struct FamilyFacts {
   NicFamily value;
   std::string_view name;       // in profiles and records
   std::string_view driver;     // in the kernel
-  Bytes doorbell;              // size of the MMIO that announces WQEs
+  Bytes doorbell;              // size of the MMIO that tells of WQEs
   Bytes blueflame_max;         // largest WQE that goes by BlueFlame: half of the usual 512-byte BlueFlame register
   Bytes cqe;                   // default size of a CQE
   Bytes cqe_other;             // the size that can be asked for instead

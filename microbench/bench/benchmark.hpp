@@ -38,7 +38,7 @@ struct LanePeer {
   std::uint32_t index = 0;  // the QP's number among that node's
   std::uint32_t count = 1;  // QPs of that node
   PeerQp qp;
-  PeerQp companion;     // when the benchmark asked for companions
+  PeerQp companion;     // the companion of `qp`, when the benchmark asked for companions
   RemoteRegion region;  // that node's
   Slice slice() const { return slice_of(region.bytes, count, index); }
 };
@@ -51,7 +51,7 @@ struct Lane {
   std::uint32_t port = 0;  // index among the ports in use
   ibv_qp* qp = nullptr;
   ibv_qp_ex* builder = nullptr;  // the builder of `qp`, with Operation::builder
-  ibv_qp* companion = nullptr;   // when the benchmark asked for companions
+  ibv_qp* companion = nullptr;   // it stands beside `qp`, when the benchmark asked for companions
   ibv_qp_ex* companion_builder = nullptr;
   std::vector<LanePeer> peers;  // one, or on UD at the server one for every client
 };

@@ -56,7 +56,7 @@ struct Traffic {
   std::uint32_t most_outstanding = 0;  // see Operation
   std::uint32_t recv_list = 0;         // see Operation
   bool shared_recv_queue = false;      // see Operation
-  std::string label = "SENDs out";     // for the console
+  std::string label = "SENDs out";     // the console names the rate so
   std::optional<ClientQps> client_qps{};
   bool datagrams_beside = false;   // messages go over UD, too, whatever the transport of the run
   bool clients_may_leave = false;  // a client that dies is counted, and the others go on

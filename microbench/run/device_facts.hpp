@@ -12,7 +12,7 @@ namespace verbscope {
 
 struct DeviceFacts {
   std::optional<ClusterWire> wire;
-  std::string why_not;  // when there is no wire: one line
+  std::string why_not;  // one line, when there is no wire
 };
 
 // Facts of `device` from `sysfs` ("/sys"): family by the kernel driver (mlx4_core, mlx5_core), the slot's generation

@@ -66,7 +66,7 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   for (std::size_t n = 0; n < count; ++n) outcome.counters.push_back(link.window().counters(n, profile));
   outcome.config["mtu"] = nodes.front().mtu();
   ClusterWire wire = profile.wire;
-  wire.mtu = Bytes(nodes.front().mtu());  // of the paths in use, as on a device
+  wire.mtu = Bytes(nodes.front().mtu());  // the MTU of the paths in use, as on a device
   predict_point(benchmark, plan, wire, result.own, outcome);
   benchmark.finish(outcome);
   return outcome;

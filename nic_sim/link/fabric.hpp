@@ -16,8 +16,8 @@
 
 namespace verbscope::sim {
 
-// What a node gives the fabric when it is attached: its ends of two calls, and what the fabric needs of it. All of it
-// outlives the fabric's last event.
+// A node gives this to the fabric when it is attached: its ends of two calls, and what the fabric needs of it. All of
+// it outlives the fabric's last event.
 struct Attachment {
   void* node;  // the first argument of both functions
   // A packet has arrived at one of the node's ports, whose room it takes until Fabric::taken_in or done_with.

@@ -64,13 +64,13 @@ struct alignas(64) Completion {
   Picos visible;  // kNotWritten while the CQE is delayed
   std::uint64_t wr_id;
   SimQp* qp;
-  std::uint64_t index;  // of the work request in its queue: polling frees all up to it
+  std::uint64_t index;  // place of the work request in its queue: polling frees all up to it
   ibv_wc_status status;
   ibv_wc_opcode opcode;
   std::uint32_t bytes;
   std::uint32_t immediate;
   std::uint32_t source_qp;
-  std::uint16_t source_lid;  // of the port that sent it
+  std::uint16_t source_lid;  // the LID of the port that sent it
   unsigned flags;
   bool of_send;
   bool solicited = false;  // the sender asked for an event
@@ -160,7 +160,7 @@ struct alignas(64) SimQp : ibv_qp {
   ReadsUnderWay reads;
   RecvQueue recv;
   AtomicResults results;
-  std::vector<ibv_sge> srq_sges;  // of the RECV that was taken from the shared queue
+  std::vector<ibv_sge> srq_sges;  // those of the RECV that was taken from the shared queue
   ibv_qp_attr attributes;         // the others as modify_qp left them, for query_qp
 
   SimSrq* shared_queue() const { return static_cast<SimSrq*>(srq); }

@@ -37,8 +37,8 @@ struct ReadsUnderWay {
 // The requester's side of a QP remembers this.
 struct RequesterState {
   int unit = 0;
-  bool queued = false;                 // in its unit's line
-  bool waiting = false;                // for a WQE that is read again
+  bool queued = false;                 // it stands in its unit's line
+  bool waiting = false;                // a WQE is being read again for it
   bool waits_for_rnr = false;          // for an RNR timer,
   std::uint8_t rnr_waits = 0;          // the last of so many: others are void
   std::uint32_t packet_of_next = 0;    // packets of the WQE at `next` that are sent
@@ -52,7 +52,7 @@ struct RequesterState {
   PacketQueue unsent;               // packets in order, those whose payload is still being read among them
   PacketQueue answers;              // responses that are not handled yet, and acknowledgements behind them
   std::uint32_t answers_ready = 0;  // the unit has had its time for so many of them
-  bool asked_again = false;         // for a response that was lost; nothing has come since
+  bool asked_again = false;         // a lost response was asked for again; nothing has come since
   bool reading_for_ack = false;     // a WQE is read again to complete it; answers wait
   bool timer_runs = false;
 
@@ -84,9 +84,9 @@ struct ResponderState {
   std::uint32_t offset = 0;           // bytes of the present message that have arrived
   bool dropping = false;              // UC: the rest of a message that lost a packet
   bool nak_sent = false;              // one NAK per gap
-  std::uint32_t waiting_packets = 0;  // of this QP in the unit's line
+  std::uint32_t waiting_packets = 0;  // packets of this QP in the unit's line
   std::uint32_t unacknowledged = 0;   // messages since the last ACK
-  PacketQueue answers;                // in order, those whose data are still being read among them
+  PacketQueue answers;                // all in order, those whose data are still being read among them
   std::uint32_t reads = 0;            // READs and atomics that are not answered yet
   std::uint32_t atomics = 0;          // that have not written yet
   // The RECV of the present message.

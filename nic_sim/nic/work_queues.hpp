@@ -33,19 +33,19 @@ struct alignas(64) SendWqe {
   std::uint64_t wr_id;
   std::uint64_t index;
   SimQp* qp;
-  CachePlace place;  // in the WQE cache
+  CachePlace place;  // where the WQE cache has it
   std::uint64_t remote_address;
-  std::uint64_t operand;  // of an atomic: what is added or swapped in
+  std::uint64_t operand;  // what an atomic adds or swaps in
   std::uint64_t compare;
   std::uint32_t rkey;
   std::uint32_t responses;  // packets of the response that have come in order
-  std::uint32_t length;     // of the message
+  std::uint32_t length;     // bytes of the message
   std::uint32_t immediate;
-  std::uint32_t bytes;        // of the WQE, in whole 64-byte blocks
-  std::uint32_t ring_offset;  // of the WQE in the send queue
+  std::uint32_t bytes;        // size of the WQE, in whole 64-byte blocks
+  std::uint32_t ring_offset;  // where the WQE begins in the send queue
   std::uint32_t sequence;     // PSN of the first packet
   std::uint32_t sequences;    // PSNs that it takes: its packets, or those of the response to a READ
-  std::uint32_t packets;      // of the request
+  std::uint32_t packets;      // packets of the request itself: 1 of a READ
   std::uint32_t target_node;
   std::uint32_t target_qp;
   std::uint32_t qkey;

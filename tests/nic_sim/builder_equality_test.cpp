@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kTarget = 128 * 1024;
 
-// The same request through the builder.
+// Builds the request of `wr` by the calls of the builder.
 void add(ibv_qp_ex* qp, const ibv_send_wr& wr) {
   qp->wr_id = wr.wr_id;
   qp->wr_flags = wr.send_flags & ~kInline;

@@ -19,7 +19,7 @@ Pair built_pair(ibv_qp_type type) {
   return Pair(type, options);
 }
 
-// What QP `qp` has sent and completed after some time.
+// The ids of the requests of a's that have completed after some time.
 std::vector<std::uint64_t> completed(Pair& pair) {
   pair.pass(kLong);
   return ids(pair.a.poll_sends());

@@ -1,4 +1,5 @@
-// What is sent arrives: the bytes themselves, their number, immediate data, source, and where they lie in the buffer.
+// Messages arrive as they were sent: the bytes themselves, their number, immediate data, source, and where they lie in
+// the buffer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What holds senders back: credits of the link between ports, and acknowledgements that cover several messages.
+// Two things hold senders back: credits of the link between ports, and acknowledgements that cover several messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

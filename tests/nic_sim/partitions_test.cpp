@@ -38,7 +38,7 @@ class Ring {
     }
   }
 
-  // What the threads saw and when, and what was counted up to a moment.
+  // Runs the cluster; yields what the threads saw and when, and what was counted up to a moment.
   std::vector<std::uint64_t> run() {
     std::vector<std::uint64_t> all;
     cluster_.at(microseconds(300), [&] {

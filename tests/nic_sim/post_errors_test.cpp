@@ -1,4 +1,4 @@
-// What ibv_post_send and ibv_post_recv refuse, with the errors of their manual pages, and what fails later with a
+// ibv_post_send and ibv_post_recv refuse with the errors of their manual pages; other requests fail later with a
 // completion.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,8 +9,8 @@ namespace {
 
 using testing::SizeIs;
 
-// What the sender's link saw of one post of `count` requests (neither the QP's state nor the translation is missing:
-// one request from the same memory went before).
+// Counts what the sender's link saw of one post of `count` requests (neither the QP's state nor the translation is
+// missing: one request from the same memory went before).
 PcieCounts counts_of_post(const Profile& profile, ibv_qp_type type, const Send& send, int count,
                           QpOptions options = {}) {
   Pair pair(type, options, profile);

@@ -247,7 +247,7 @@ TEST(Neighbours, AQpThatWaitsForItsReceiverDoesNotStopOthersOfItsUnit) {
   EXPECT_THAT(ids(waiting.a.poll_sends()), ElementsAre(5, 6));
 }
 
-// What a QP has fetched ahead when it goes is its unit's to give to others again.
+// A unit gives what a QP has fetched ahead to others again when that QP goes.
 TEST(Neighbours, AResetOrDestroyedQpLeavesTheFetchingAheadToOthers) {
   for (const bool destroys : {false, true}) {
     Pair pair(IBV_QPT_RC, for_lists(512), one_requester_unit());

@@ -82,7 +82,7 @@ ibv_ah_attr address_of(Provider& of, ibv_context* context, int node, const QpOpt
   if (options.global) {
     attr.is_global = 1;
     attr.grh.dgid = entry.gid;
-    // The same subnet prefix, and the node's number in the interface id (nic_sim/provider.cpp).
+    // All nodes have one subnet prefix; the interface id has the node's number (nic_sim/device/provider.cpp).
     attr.grh.dgid.raw[14] = static_cast<std::uint8_t>(node + 1);
   }
   return attr;

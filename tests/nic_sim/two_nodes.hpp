@@ -51,7 +51,7 @@ struct QpOptions {
 constexpr unsigned kSignaled = IBV_SEND_SIGNALED;
 constexpr unsigned kInline = IBV_SEND_INLINE;
 
-// What a work request is to be; the address is an offset in the node's memory.
+// Tells what a work request is to be; the address is an offset in the node's memory.
 struct Send {
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
@@ -86,7 +86,7 @@ class TestNode {
   // Posts one request; 0 or the error.
   int post(ibv_qp* qp, const Send& send, ibv_ah* ah = nullptr, std::uint32_t remote_qp = 0,
            std::uint32_t remote_qkey = 0x1111);
-  // The same for `count` requests in one list, ids from send.id up.
+  // Posts `count` such requests in one list, ids from send.id up; 0 or the error.
   int post_list(ibv_qp* qp, Send send, int count, ibv_ah* ah = nullptr, std::uint32_t remote_qp = 0);
   int post_recv(ibv_qp* qp, std::uint64_t offset, std::uint32_t length, std::uint64_t id = 0);
   // One list of `count` RECVs, each of `length` bytes behind the one before, ids from 0 up.

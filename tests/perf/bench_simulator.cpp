@@ -41,7 +41,7 @@ class AtomicBenchmark final : public Benchmark {
   AtomicOptions atomics_;
 };
 
-// What the adapters of all nodes have taken in and served.
+// Adds up what the adapters of all nodes have taken in and served.
 std::uint64_t served(const Outcome& outcome) {
   std::uint64_t sum = 0;
   for (const CounterReport& node : outcome.counters) {
@@ -106,7 +106,7 @@ double all_active_rate(const benchmark::State& state, int nodes, const SimWork& 
   return static_cast<double>(done) / std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// What a READ costs on 64 nodes, over what it costs on 2: by one thread of this machine, and 64 nodes by two.
+// Tells how much a READ costs on 64 nodes over what it costs on 2: by one thread of this machine, and 64 nodes by two.
 void all_active_64_nodes_over_2(benchmark::State& state) {
   double few = 0, by_one = 0, by_two = 0;
   for (auto _ : state) {
