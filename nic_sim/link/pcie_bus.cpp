@@ -1,27 +1,49 @@
 #include "nic_sim/link/pcie_bus.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace verbscope::sim {
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// Steps are powers of two and given by their exponents: a division by a number that the compiler does not know is slow.
-int bits_of(Bytes step) {
-  return std::countr_zero(step.value);
+// Cuts a transfer of [address, address + bytes) into requests as an adapter does, and calls `visit` with the address
+// and the length of each: as long as one may be, counted from the start of the transfer.
+template <class Visit>
+void cut_requests(std::uint64_t address, std::uint64_t bytes, Bytes largest, Visit&& visit) {
+  for (; bytes > largest.value; bytes -= largest.value) {
+    visit(address, largest.value);
+    address += largest.value;
+  }
+  if (bytes > 0) visit(address, bytes);
 }
-constexpr int kLineBits = std::countr_zero(kCacheLine.value);
 
-// How many pieces [address, address + bytes) falls into when it is cut at multiples of a step.
-std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, int step_bits) {
-  return ((address + bytes - 1) >> step_bits) - (address >> step_bits) + 1;
+std::uint64_t count_requests(std::uint64_t address, std::uint64_t bytes, Bytes largest) {
+  std::uint64_t count = 0;
+  cut_requests(address, bytes, largest, [&count](std::uint64_t, std::uint64_t) { ++count; });
+  return count;
 }
 
-// How many steps `bytes` take, the last of them perhaps not whole.
-std::uint64_t steps(std::uint64_t bytes, int step_bits) {
-  return (bytes + (std::uint64_t{1} << step_bits) - 1) >> step_bits;
+// Cuts the answer to one request into completions as a root complex does that ends each at a multiple of the RCB (Kalia
+// et al., ATC 2016, section 2.1, C_rc), and counts them.
+std::uint64_t count_completions(std::uint64_t address, std::uint64_t bytes, Bytes rcb) {
+  const std::uint64_t end = address + bytes;
+  std::uint64_t count = 0;
+  while (address < end) {
+    address = (address | (rcb.value - 1)) + 1;  // the next multiple of the RCB, a power of two
+    ++count;
+  }
+  return count;
+}
+
+// Cache lines that [address, address + bytes) touches, and those of them that it covers whole.
+std::uint64_t lines_touched(std::uint64_t address, std::uint64_t bytes) {
+  return (address + bytes - 1) / kCacheLine.value - address / kCacheLine.value + 1;
+}
+std::uint64_t lines_covered(std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t begin = divide_up(address, kCacheLine.value);
+  const std::uint64_t end = (address + bytes) / kCacheLine.value;
+  return end > begin ? end - begin : 0;
 }
 
 }  // namespace
@@ -29,9 +51,6 @@ std::uint64_t steps(std::uint64_t bytes, int step_bits) {
 PcieBus::PcieBus(Engine& engine, const Profile& profile, std::uint64_t seed)
     : engine_(engine),
       link_(profile.wire.pcie),
-      mps_bits_(bits_of(link_.mps)),
-      mrrs_bits_(bits_of(link_.mrrs)),
-      rcb_bits_(bits_of(link_.rcb)),
       host_(profile.host),
       transfer_time_(BytesPerSecond{profile.wire.pcie.bandwidth().value * profile.link.tlp_share}),
       propagation_(profile.link.propagation),
@@ -64,8 +83,9 @@ void PcieBus::dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Actio
     free_read_ = reads_[index].next;
   }
   // A read that wants more tags than there are takes all of them: its requests follow one another.
-  const std::uint64_t tags = std::min(steps(bytes, mrrs_bits_), tags_);
-  reads_[index] = Read{address, bytes, tags, done, object, argument, kNone};
+  const std::uint64_t requests = count_requests(address, bytes, link_.mrrs);
+  const std::uint64_t tags = std::min(requests, tags_);
+  reads_[index] = Read{address, bytes, requests, tags, done, object, argument, kNone};
   if (first_waiting_ == kNone && tags <= free_tags_) {
     start(index);
   } else {
@@ -78,10 +98,9 @@ void PcieBus::start(std::uint32_t index) {
   const Read& read = reads_[index];
   free_tags_ -= read.tags;
   tags_held_ -= engine_.now() * static_cast<std::int64_t>(read.tags);
-  const std::uint64_t requests = steps(read.bytes, mrrs_bits_);
-  const std::uint64_t header = requests * link_.request_header.value;
-  counts_.tlps_to_host += requests;
-  counts_.dma_read_lines += pieces(read.address, read.bytes, kLineBits);
+  const std::uint64_t header = read.requests * link_.request_header.value;
+  counts_.tlps_to_host += read.requests;
+  counts_.dma_read_lines += lines_touched(read.address, read.bytes);
   count_to_host(header, 0);
   const Picos sent = to_host_.take(engine_.now(), duration(header));
   Picos latency = host_.memory_read;
@@ -99,10 +118,10 @@ void PcieBus::at_memory(void* object, std::uint64_t index) {
   const Read& read = bus.reads_[index];
   // Each request is answered by itself.
   std::uint64_t completions = 0;
-  for (std::uint64_t done = 0; done < read.bytes; done += bus.link_.mrrs.value) {
-    const std::uint64_t asked = std::min(read.bytes - done, bus.link_.mrrs.value);
-    completions += pieces(read.address + done, asked, bus.rcb_bits_);
-  }
+  cut_requests(read.address, read.bytes, bus.link_.mrrs,
+               [&completions, &bus](std::uint64_t address, std::uint64_t bytes) {
+                 completions += count_completions(address, bytes, bus.link_.rcb);
+               });
   const std::uint64_t header = completions * bus.link_.completion_header.value;
   bus.counts_.tlps_to_nic += completions;
   bus.count_to_nic(header, read.bytes);
@@ -126,15 +145,12 @@ void PcieBus::completed(void* object, std::uint64_t index) {
 }
 
 Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes) {
-  const std::uint64_t requests = steps(bytes, mps_bits_);
+  const std::uint64_t requests = count_requests(address, bytes, link_.mps);
   const std::uint64_t header = requests * link_.request_header.value;
-  const std::uint64_t touched = pieces(address, bytes, kLineBits);
-  const std::uint64_t first_whole = steps(address, kLineBits);
-  const std::uint64_t end_whole = (address + bytes) >> kLineBits;
-  const std::uint64_t whole = end_whole > first_whole ? end_whole - first_whole : 0;
+  const std::uint64_t covered = lines_covered(address, bytes);
   counts_.tlps_to_host += requests;
-  counts_.dma_write_full_lines += whole;
-  counts_.dma_write_partial_lines += touched - whole;
+  counts_.dma_write_full_lines += covered;
+  counts_.dma_write_partial_lines += lines_touched(address, bytes) - covered;
   count_to_host(header, bytes);
   return to_host_.take(engine_.now(), duration(header + bytes)) + write_latency();
 }

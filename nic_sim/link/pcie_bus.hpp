@@ -1,6 +1,6 @@
 // The PCIe link between a host and its NIC, with the root complex at the host's end: two directions, each a serial
 // resource of TLPs; memory reads that wait for a tag, for memory, and for their completions; posted writes; MMIO.
-// Every TLP is counted where it is sent. Counts and times follow from the TLPs that it makes, one by one.
+// A transfer is cut into TLPs, each of which is counted; it takes the link for the time of its TLPs together.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,7 @@ class PcieBus {
   struct Read {
     std::uint64_t address;
     std::uint64_t bytes;
+    std::uint64_t requests;
     std::uint64_t tags;
     Engine::Action done;
     void* object;
@@ -65,7 +66,6 @@ class PcieBus {
 
   Engine& engine_;
   PcieLink link_;
-  int mps_bits_, mrrs_bits_, rcb_bits_;  // binary logarithms of its sizes
   HostProfile host_;
   TransferTime transfer_time_;
   Picos propagation_;

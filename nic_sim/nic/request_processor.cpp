@@ -39,7 +39,7 @@ void RequestProcessor::begin(SimQp& qp, Packet& packet) {
     unit.waits_for_atomic = true;
     return;
   }
-  work(qp, packet, service_time(qp, packet, verdict));
+  work(unit, qp, packet, service_time(qp, packet, verdict));
 }
 
 // How many translations the packet's payload needs that are not there, or the whole response to a READ.
@@ -73,8 +73,8 @@ Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verd
 }
 
 // The unit works on the packet in front for `time`, from now on.
-void RequestProcessor::work(SimQp& qp, Packet& packet, Picos time) {
-  units_.of(qp).time.busy += time;
+void RequestProcessor::work(ResponderUnit& unit, SimQp& qp, Packet& packet, Picos time) {
+  unit.time.busy += time;
   engine_.schedule(engine_.now() + time, &time_is_over, &qp, as_argument(packet));
 }
 
@@ -83,13 +83,12 @@ void RequestProcessor::time_is_over(void* object, std::uint64_t argument) {
   RequestProcessor& self = qp.nic->responder().processor;
   ResponderUnit& unit = self.units_.of(qp);
   const bool wanted = receiving(qp) && unit.generation == qp.generation;
-  if (!wanted || self.execute(qp, as_packet(argument))) self.units_.front_is_done(unit);
+  if (!wanted || self.execute(unit, qp, as_packet(argument))) self.units_.front_is_done(unit);
 }
 
 // False: the packet stays in front, for more responses, for a RECV or for a slot.
-bool RequestProcessor::execute(SimQp& qp, Packet& packet) {
-  ResponderUnit& unit = units_.of(qp);
-  if (unit.responses > 0) return respond(qp, packet);
+bool RequestProcessor::execute(ResponderUnit& unit, SimQp& qp, Packet& packet) {
+  if (unit.responses > 0) return respond(unit, qp, packet);
   const Verdict verdict = judge(qp, packet, regions_);
   unit.repeats = verdict == Verdict::repeat;
   switch (verdict) {
@@ -99,9 +98,9 @@ bool RequestProcessor::execute(SimQp& qp, Packet& packet) {
       return false;
     case Verdict::take:
       if (!executor_.take(qp, packet)) return false;
-      return packet.verb != Verb::read || respond(qp, packet);
+      return packet.verb != Verb::read || respond(unit, qp, packet);
     case Verdict::repeat:
-      return respond(qp, packet);
+      return respond(unit, qp, packet);
     case Verdict::drop:
     case Verdict::duplicate:
     case Verdict::gap:
@@ -115,14 +114,13 @@ bool RequestProcessor::execute(SimQp& qp, Packet& packet) {
 }
 
 // Makes the next packet of the response to the READ in front. False when more are to come: the unit works on.
-bool RequestProcessor::respond(SimQp& qp, Packet& packet) {
-  ResponderUnit& unit = units_.of(qp);
+bool RequestProcessor::respond(ResponderUnit& unit, SimQp& qp, Packet& packet) {
   if (answers_.respond(qp, packet, unit.responses, unit.repeats)) {
     unit.responses = 0;
     return true;
   }
   ++unit.responses;
-  work(qp, packet, profile_.next_packet);
+  work(unit, qp, packet, profile_.next_packet);
   return false;
 }
 

@@ -26,8 +26,9 @@ class Engine {
 
   Picos now() const { return Picos(now_); }
 
-  // `when` in the past counts as now.
-  void schedule(Picos when, Action action, void* object, std::uint64_t argument = 0) {
+  // `when` in the past counts as now. It is compiled into each caller, which knows action and object: as calls, this
+  // and put() are over 1 % of the instructions of tests/perf/all_active.hpp's load.
+  [[gnu::always_inline]] void schedule(Picos when, Action action, void* object, std::uint64_t argument = 0) {
     const std::int64_t time = when.count() > now_ ? when.count() : now_;
     if (time < far_from_) {
       put(time, action, object, argument);
@@ -110,7 +111,7 @@ class Engine {
   }
 
   // Most events are the last of their bucket; what the others need is elsewhere, so that these save no registers.
-  void put(std::int64_t time, Action action, void* object, std::uint64_t argument) {
+  [[gnu::always_inline]] void put(std::int64_t time, Action action, void* object, std::uint64_t argument) {
     const std::uint32_t index = free_;
     if (index == kNone) return put_in_more_room(time, action, object, argument);
     Event& event = events_[index];

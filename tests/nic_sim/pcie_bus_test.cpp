@@ -88,7 +88,11 @@ INSTANTIATE_TEST_SUITE_P(, DmaRead,
                                          ReadCase{0, 1000, 16, 2, 8},     // 512 and 488, each 4 completions
                                          ReadCase{100, 1024, 17, 2, 10},  // to 612: cuts at 128, 256, 384, 512; then
                                                                           // to 1124: at 640, 768, 896, 1024
-                                         ReadCase{0, 513, 9, 2, 5}),
+                                         ReadCase{0, 513, 9, 2, 5},
+                                         ReadCase{4000, 200, 4, 1, 2},  // ends at 4096 and at 4200
+                                         ReadCase{100, 8192, 129, 16, 80}
+                                         // 16 requests of 5 completions each, as those of 1024 B at 100
+                                         ),
                          testing::PrintToStringParamName());
 
 struct WriteCase {
@@ -115,13 +119,14 @@ TEST_P(DmaWrite, IsCountedTlpByTlp) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, DmaWrite,
-                         testing::Values(WriteCase{0, 64, 1, 0, 1},    //
-                                         WriteCase{32, 64, 0, 2, 1},   //
-                                         WriteCase{62, 4, 0, 2, 1},    // straddles two lines
-                                         WriteCase{8, 4, 0, 1, 1},     //
-                                         WriteCase{30, 200, 2, 2, 1},  // to 230: whole are 64 and 128
-                                         WriteCase{0, 300, 4, 1, 2},   // 256 and 44
-                                         WriteCase{0, 4096, 64, 0, 16}),
+                         testing::Values(WriteCase{0, 64, 1, 0, 1},         //
+                                         WriteCase{32, 64, 0, 2, 1},        //
+                                         WriteCase{62, 4, 0, 2, 1},         // straddles two lines
+                                         WriteCase{8, 4, 0, 1, 1},          //
+                                         WriteCase{30, 200, 2, 2, 1},       // to 230: whole are 64 and 128
+                                         WriteCase{0, 300, 4, 1, 2},        // 256 and 44
+                                         WriteCase{0, 4096, 64, 0, 16},     //
+                                         WriteCase{120, 4096, 63, 2, 16}),  // 8 B, 63 lines, 56 B
                          testing::PrintToStringParamName());
 
 TEST(Mmio, CountsLinesAndDoorbellsApart) {
