@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <new>
 
+#ifdef VERBSCOPE_COUNT_ALLOCATIONS
+
 namespace {
 thread_local std::size_t allocations = 0;
 }
@@ -22,3 +24,5 @@ void operator delete(void* memory) noexcept {
 void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
+
+#endif
