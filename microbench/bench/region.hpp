@@ -51,21 +51,26 @@ class RemoteWalk {
   // Points the next `count` requests at the places that follow. Data path.
   void point(ibv_send_wr* requests, std::uint32_t count) {
     std::uint64_t state = state_;
+    const std::uint64_t base = base_, stride = stride_, places = places_;  // no store below can change these
+    const ibv_send_wr* const end = requests + count;
     if (random_) {
-      for (std::uint32_t j = 0; j < count; ++j) {
+#pragma GCC unroll 4
+      for (; requests != end; ++requests) {
         state = state * kMultiplier + kIncrement;
-        requests[j].wr.rdma.remote_addr = base_ + ((state >> 32) * places_ >> 32) * stride_;
+        requests->wr.rdma.remote_addr = base + ((state >> 32) * places >> 32) * stride;
       }
     } else {
-      for (std::uint32_t j = 0; j < count; ++j) {
-        requests[j].wr.rdma.remote_addr = base_ + state * stride_;
-        if (++state == places_) state = 0;
+      for (; requests != end; ++requests) {
+        requests->wr.rdma.remote_addr = base + state * stride;
+        if (++state == places) state = 0;
       }
     }
     state_ = state;
   }
 
-  std::uint64_t places() const { return places_; }
+  std::uint64_t places() const {
+    return places_;
+  }
 
  private:
   // Knuth's MMIX: a full period of 2^64, of which the high half is used.
