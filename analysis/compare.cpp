@@ -64,8 +64,8 @@ CompareRow compare_record(const Record& record, const std::vector<PublishedPoint
   add_measured(record, row);
   row.published = find_published(published, record);
   if (row.published != nullptr) {
-    const auto value = number_at(record.result, row.published->result_key);
-    if (value) row.deviation_percent = deviation_percent(*value, row.published->value);
+    const auto value = number_at(record.result, row.published->run.result_key);
+    if (value) row.deviation_percent = row.published->deviation_of(*value);
   }
   return row;
 }
@@ -110,6 +110,7 @@ Json row_json(const CompareRow& row) {
   if (row.published != nullptr) {
     json["published"] = Json{{"id", row.published->id},
                              {"value", row.published->value},
+                             {"compare", to_string(row.published->comparison)},
                              {"use", row.published->calibration ? "calibration" : "prediction"},
                              {"deviation_percent", optional_json(row.deviation_percent)}};
   }

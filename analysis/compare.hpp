@@ -32,7 +32,7 @@ struct CompareRow {
   // with headers. Per operation.
   std::array<EventPair, kEventGroups> events;
   const PublishedPoint* published = nullptr;
-  std::optional<double> deviation_percent;  // deviation of the measured value from the published one
+  std::optional<double> deviation_percent;  // of the measured value from the published one; 0 where a bound holds
   std::vector<Residual> residuals;          // the events in which counted and modelled differ, and what it means
 };
 

@@ -66,7 +66,7 @@ void add_row(TextTable& table, const CompareRow& row, std::vector<std::string> c
     cells.push_back(optional_percent(pair.difference_percent()));
   }
   if (row.published != nullptr) {
-    cells.push_back(fmt::format("{:g}", row.published->value));
+    cells.push_back(row.published->value_text());
     cells.push_back(optional_percent(row.deviation_percent));
     cells.push_back(row.published->calibration ? "calibrated" : "predicted");
   } else {

@@ -21,15 +21,59 @@ MatchKey parse_match_key(const std::string& key, const Json& json, const std::st
   return match;
 }
 
+PublishedRun parse_run(JsonFields& fields, const std::string& where) {
+  PublishedRun run;
+  const bool predicted = fields.has("predict");
+  if (!predicted) run.benchmark = fields.require<std::string>("benchmark");
+  run.result_key = fields.require<std::string>("metric");
+  const Json& keys = fields.at(predicted ? "predict" : "config");
+  if (!keys.is_object() || keys.empty())
+    fields.fail_key(predicted ? "predict" : "config", "expected an object of keys");
+  for (const auto& [key, value] : keys.items()) run.keys.push_back(parse_match_key(key, value, where));
+  return run;
+}
+
+// A run of two: both are of a benchmark.
+std::optional<PublishedRun> parse_second(JsonFields& match, const char* key, const std::string& where) {
+  if (!match.has(key)) return std::nullopt;
+  JsonFields fields = match.object(key);
+  PublishedRun run = parse_run(fields, where + ": " + key);
+  fields.reject_unknown();
+  if (run.benchmark.empty()) match.fail_key(key, "expected a benchmark");
+  return run;
+}
+
 void parse_match(const Json& json, const std::string& where, PublishedPoint& point) {
   JsonFields fields(json, where);
-  const bool predicted = fields.has("predict");
-  if (!predicted) point.benchmark = fields.require<std::string>("benchmark");
-  point.result_key = fields.require<std::string>("metric");
-  const Json& keys = fields.at(predicted ? "predict" : "config");
-  if (!keys.is_object()) fields.fail_key(predicted ? "predict" : "config", "expected an object");
-  for (const auto& [key, value] : keys.items()) point.keys.push_back(parse_match_key(key, value, where));
+  point.run = parse_run(fields, where);
+  point.over = parse_second(fields, "over", where);
+  point.minus = parse_second(fields, "minus", where);
   fields.reject_unknown();
+  if (point.over && point.minus) fields.fail_key("minus", "there is \"over\" already");
+  if (!point.single() && point.modelled()) fail("{}: a figure of two runs needs benchmarks", where);
+}
+
+Comparison parse_comparison(JsonFields& fields) {
+  const auto text = fields.optional<std::string>("compare", to_string(Comparison::equals));
+  for (const Comparison each : {Comparison::equals, Comparison::at_least, Comparison::at_most}) {
+    if (text == to_string(each)) return each;
+  }
+  fields.fail_key("compare", fmt::format("expected equals, at_least or at_most, got \"{}\"", text));
+}
+
+// The value; only a row that nothing reproduces may be without.
+double parse_value(JsonFields& fields, const PublishedPoint& point) {
+  if (!fields.has("value") && !point.needs.empty()) return 0;
+  const auto value = fields.require<double>("value");
+  if (!(value > 0)) fields.fail_key("value", "expected more than 0");
+  return value;
+}
+
+std::optional<double> parse_tolerance(JsonFields& fields) {
+  if (!fields.has("tolerance_percent")) return std::nullopt;
+  const auto tolerance = fields.require<double>("tolerance_percent");
+  if (!(tolerance > 0)) fields.fail_key("tolerance_percent", "expected more than 0");
+  return tolerance;
 }
 
 PublishedPoint parse_point(const Json& json, const std::string& where) {
@@ -41,15 +85,16 @@ PublishedPoint parse_point(const Json& json, const std::string& where) {
   point.cluster = fields.require<std::string>("cluster");
   point.what = fields.require<std::string>("what");
   point.metric = fields.require<std::string>("metric");
-  point.value = fields.require<double>("value");
-  if (!(point.value > 0)) fields.fail_key("value", "expected more than 0");
+  point.needs = fields.optional<std::string>("needs", "");
+  point.value = parse_value(fields, point);
+  point.comparison = parse_comparison(fields);
+  point.tolerance_percent = parse_tolerance(fields);
   point.bottleneck = fields.optional<std::string>("bottleneck", "");
   const auto use = fields.require<std::string>("use");
   if (use != "calibration" && use != "prediction") fields.fail_key("use", "expected calibration or prediction");
   point.calibration = use == "calibration";
-  point.needs = fields.optional<std::string>("needs", "");
   if (fields.has("match")) parse_match(fields.at("match"), where + ": match", point);
-  if (point.keys.empty() == point.needs.empty()) fail("{}: expected either \"match\" or \"needs\"", where);
+  if (fields.has("match") != point.needs.empty()) fail("{}: expected either \"match\" or \"needs\"", where);
   fields.reject_unknown();
   return point;
 }
@@ -69,24 +114,59 @@ std::vector<PublishedPoint> points_of(const Json& json, const std::string& where
   return points;
 }
 
-bool accepts_all(const PublishedPoint& point, const Json& values) {
-  return std::ranges::all_of(point.keys, [&values](const MatchKey& match) {
-    const auto found = values.find(match.key);
-    return found != values.end() && match.accepts(*found);
-  });
-}
-
 }  // namespace
+
+const char* to_string(Comparison comparison) {
+  switch (comparison) {
+    case Comparison::equals:
+      return "equals";
+    case Comparison::at_least:
+      return "at_least";
+    case Comparison::at_most:
+      return "at_most";
+  }
+  return "?";
+}
 
 bool MatchKey::accepts(const Json& value) const {
   if (!range) return value == run;
   return value.is_number() && value.get<double>() >= min && value.get<double>() <= max;
 }
 
-Json PublishedPoint::run_params() const {
+Json PublishedRun::params() const {
   Json params = Json::object();
   for (const MatchKey& match : keys) params[match.key] = match.run;
   return params;
+}
+
+bool PublishedRun::accepts(const Json& values) const {
+  return std::ranges::all_of(keys, [&values](const MatchKey& match) {
+    const auto found = values.find(match.key);
+    return found != values.end() && match.accepts(*found);
+  });
+}
+
+double PublishedPoint::deviation_of(double figure) const {
+  const double deviation = deviation_percent(figure, value);
+  switch (comparison) {
+    case Comparison::equals:
+      return deviation;
+    case Comparison::at_least:
+      return std::min(deviation, 0.0);
+    case Comparison::at_most:
+      return std::max(deviation, 0.0);
+  }
+  return deviation;
+}
+
+double PublishedPoint::limit_percent() const {
+  return tolerance_percent.value_or(calibration ? kCalibratedPercent : kPredictedPercent);
+}
+
+std::string PublishedPoint::value_text() const {
+  if (value == 0) return "?";
+  const char* relation = comparison == Comparison::equals ? "" : comparison == Comparison::at_least ? ">= " : "<= ";
+  return fmt::format("{}{:g}", relation, value);
 }
 
 std::vector<PublishedPoint> parse_published(std::string_view text, const std::string& where) {
@@ -101,8 +181,9 @@ std::vector<PublishedPoint> load_published() {
 const PublishedPoint* find_published(const std::vector<PublishedPoint>& points, const Record& record) {
   const std::string fabric = record.environment.value("fabric", "");
   const auto found = std::ranges::find_if(points, [&](const PublishedPoint& point) {
-    return point.reproducible() && point.benchmark == record.benchmark && fabric == "sim:" + point.cluster &&
-           record.result.contains(point.result_key) && accepts_all(point, record.config);
+    return point.reproducible() && point.single() && point.run.benchmark == record.benchmark &&
+           fabric == "sim:" + point.cluster && record.result.contains(point.run.result_key) &&
+           point.run.accepts(record.config);
   });
   return found == points.end() ? nullptr : &*found;
 }
@@ -111,7 +192,7 @@ std::vector<const PublishedPoint*> find_predicted(const std::vector<PublishedPoi
                                                   const Json& values) {
   std::vector<const PublishedPoint*> out;
   for (const PublishedPoint& point : points) {
-    if (point.reproducible() && point.benchmark.empty() && point.cluster == cluster && accepts_all(point, values)) {
+    if (point.reproducible() && point.modelled() && point.cluster == cluster && point.run.accepts(values)) {
       out.push_back(&point);
     }
   }

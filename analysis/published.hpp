@@ -1,6 +1,7 @@
 // The table of published figures (configs/published.json), and which record or prediction reproduces which row.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,11 @@ namespace verbscope {
 
 inline constexpr const char* kPublishedSchema = "verbscope.published/1";
 
+// The deviation that is allowed, in percent, of a figure that a parameter was fitted to, and of one that is predicted.
+// A row may have a limit of its own.
+inline constexpr double kCalibratedPercent = 3;
+inline constexpr double kPredictedPercent = 10;
+
 // One option of a row's `match`: "threads": 8, or "threads": {"min": 8, "max": 14, "run": 14}.
 struct MatchKey {
   std::string key;
@@ -22,19 +28,43 @@ struct MatchKey {
   bool accepts(const Json& value) const;
 };
 
-struct PublishedPoint {
-  std::string id, paper, where, cluster, what, metric, bottleneck;
-  double value = 0;
-  bool calibration = false;  // a simulator parameter may be fitted to it; else it only checks
-  std::string needs;         // the thing that is missing to reproduce it; empty: nothing is
-  // The figure is reproduced by this benchmark on the cluster, or by `verbscope predict` (benchmark empty).
-  // `result_key` is the key of record.result, or of the prediction.
+// A run that yields a figure: a benchmark on the row's cluster, or `verbscope predict` (benchmark empty). `result_key`
+// is the key of record.result, or of the prediction.
+struct PublishedRun {
   std::string benchmark, result_key;
   std::vector<MatchKey> keys;
 
-  bool reproducible() const { return needs.empty(); }
   // The options to run it with.
-  Json run_params() const;
+  Json params() const;
+  bool accepts(const Json& values) const;
+};
+
+// The relation of a figure to the published value.
+enum class Comparison { equals, at_least, at_most };
+const char* to_string(Comparison comparison);
+
+struct PublishedPoint {
+  std::string id, paper, where, cluster, what, metric, bottleneck;
+  double value = 0;  // 0: not known (a row that nothing reproduces)
+  Comparison comparison = Comparison::equals;
+  std::optional<double> tolerance_percent;  // the row's own limit
+  bool calibration = false;                 // a simulator parameter may be fitted to it; else it only checks
+  std::string needs;                        // the thing that is missing to reproduce it; empty: nothing is
+  PublishedRun run;
+  // A second run; the row's figure is then that of `run` divided by its figure (`over`), or less its figure (`minus`).
+  std::optional<PublishedRun> over, minus;
+
+  bool reproducible() const { return needs.empty(); }
+  // A prediction of the closed-form model reproduces it, no benchmark.
+  bool modelled() const { return run.benchmark.empty(); }
+  // One record alone holds the figure.
+  bool single() const { return !over && !minus; }
+  // The deviation of `figure` from the value in percent; 0 where a bound holds. The value is known.
+  double deviation_of(double figure) const;
+  // The deviation that is allowed, in percent.
+  double limit_percent() const;
+  // "80", ">= 0.5"; "?" when it is not known.
+  std::string value_text() const;
 };
 
 std::vector<PublishedPoint> parse_published(std::string_view text, const std::string& where);
@@ -42,7 +72,7 @@ std::vector<PublishedPoint> parse_published(std::string_view text, const std::st
 std::vector<PublishedPoint> load_published();
 
 // The row that this record reproduces: same cluster (the record ran on sim:CLUSTER), same benchmark, every key
-// accepted. Null when there is none.
+// accepted. Null when there is none. Rows of two runs are no row of one record.
 const PublishedPoint* find_published(const std::vector<PublishedPoint>& points, const Record& record);
 
 // Rows that `verbscope predict` reproduces with these values (wqe_bytes, wqes) on this cluster.

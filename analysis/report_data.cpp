@@ -111,7 +111,8 @@ Json point_json(const CompareRow& row) {
   point["published"] = nullptr;
   if (row.published != nullptr) {
     point["published"] = Json{{"value", row.published->value},
-                              {"metric", row.published->result_key},
+                              {"metric", row.published->run.result_key},
+                              {"compare", to_string(row.published->comparison)},
                               {"deviation", optional_json(row.deviation_percent)}};
   }
   point["loads"] = point["advice"] = Json::array();

@@ -73,32 +73,35 @@ endfunction()
 # The code of the tests themselves needs no optimisation, and takes minutes longer to build with it.
 set(VERBSCOPE_TEST_OPTIONS "" CACHE STRING "Further compiler options for the sources of tests")
 
-option(VERBSCOPE_WHOLE_BINARIES
-       "Run each test binary as one test of ctest, not each case: under a sanitizer a process costs more than most cases" OFF)
-
-# verbscope_test(NAME TIER unit|sim SOURCES a.cpp ... LINK lib ...): a GoogleTest binary in build/tests; every case (or
-# with VERBSCOPE_WHOLE_BINARIES the binary) is a ctest test that carries the tier as its label, followed by -threads when
-# tests/CMakeLists.txt names the binary.
+# verbscope_test(NAME TIER unit|sim SOURCES a.cpp ... THREADS b.cpp ... LINK lib ... RUNS program ...): a GoogleTest binary
+# in build/tests, which is one test of ctest with the tier as its label: starting a process costs more than most cases. In
+# the sources after THREADS threads of one process share memory: a binary that has some carries the label `threads` as
+# well, and under ThreadSanitizer it is made of them alone. RUNS: the programs that its cases start.
 function(verbscope_test name)
-  cmake_parse_arguments(ARG "" "TIER" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "" "TIER" "SOURCES;THREADS;LINK;RUNS" ${ARGN})
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
+    if(NOT ARG_THREADS)
+      return()
+    endif()
+    set(ARG_SOURCES)
+  endif()
+  add_executable(${name} ${ARG_SOURCES} ${ARG_THREADS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE VERBSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                              VERBSCOPE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK} GTest::gmock GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM test_headers)
   target_compile_options(${name} PRIVATE ${VERBSCOPE_TEST_OPTIONS})
-  set(label ${ARG_TIER})
-  if(name IN_LIST VERBSCOPE_THREADED_TESTS)
-    set(label ${ARG_TIER}-threads)  # one word: gtest_discover_tests passes no list; ctest -L matches a part of it
+  if(ARG_RUNS)
+    add_dependencies(${name} ${ARG_RUNS})
+  endif()
+  set(labels ${ARG_TIER})
+  if(ARG_THREADS)
+    list(APPEND labels threads)
     add_dependencies(threaded_tests ${name})
   endif()
-  if(VERBSCOPE_WHOLE_BINARIES)
-    add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1200)
-  else()
-    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 300)
-  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 1200)
 endfunction()
 
 # verbscope_callgrind_test(NAME BUDGET 15 LOOP regex NOT_COUNTED regex OPERATIONS few many COMMAND program ... -n @N@): a

@@ -44,9 +44,9 @@ ClockSample sample_clocks(clockid_t clock) {
   ClockSample best{};
   std::uint64_t narrowest = UINT64_MAX;
   for (int i = 0; i < 16; ++i) {
-    const std::uint64_t before = __rdtsc();
+    const std::uint64_t before = __builtin_ia32_rdtsc();
     const std::int64_t nanos = read_nanos(clock);
-    const std::uint64_t width = __rdtsc() - before;
+    const std::uint64_t width = __builtin_ia32_rdtsc() - before;
     if (width < narrowest) {
       narrowest = width;
       best = {before + width / 2, nanos};

@@ -2,6 +2,7 @@
 // range of Picos. Percentiles have a bounded relative error; count, min, max and mean are exact.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,14 @@ class Histogram {
   }
 
   void merge(const Histogram& other);
+  // Allocates nothing.
+  void clear() {
+    std::ranges::fill(buckets_, 0);
+    count_ = 0;
+    sum_ = 0;
+    min_ = INT64_MAX;
+    max_ = 0;
+  }
 
   std::uint64_t count() const { return count_; }
   // Exact (the mean to the nearest picosecond); 0 of an empty histogram.

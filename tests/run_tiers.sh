@@ -16,16 +16,18 @@ failed=0
 
 preset_folder() { [[ $1 == release ]] && echo build || echo "build-$1"; }
 
-# build PRESET CMAKE_OPTION...: configures and builds what the preset builds; the time goes to build_seconds.
+# build PRESET CMAKE_OPTION...: configures and builds what the preset builds. Tests that run beside it go first.
 build() {
-  local preset=$1 status
+  local preset=$1
   shift
   echo "=== $preset: build"
   SECONDS=0
-  cmake --preset "$preset" "${configure_options[@]}" "$@" && cmake --build --preset "$preset"
-  status=$?
-  build_seconds=$SECONDS
-  return "$status"
+  if cmake --preset "$preset" "${configure_options[@]}" "$@" && nice cmake --build --preset "$preset"; then
+    summary+=("$(printf '%-12s built; %d s' "$preset" "$SECONDS")")
+  else
+    did_not_pass "$preset" 'could not be built'
+    return 1
+  fi
 }
 
 # did_not_pass NAME WHY: a step that ended before it could be counted.
@@ -37,45 +39,69 @@ did_not_pass() {
 # count NAME FILE: the number in attribute NAME of the first test suite of a JUnit file.
 count() { sed -n "s/^.*[[:space:]]$1=\"\([0-9]*\)\".*$/\1/p" "$2" | head -n 1; }
 
-# run_tests PRESET CTEST_ARGUMENT...: runs the tests of a build that the arguments select.
-run_tests() {
-  local preset=$1 junit status tests failures skipped text
-  shift
-  junit=$PWD/$(preset_folder "$preset")/ctest.xml
-  rm -f "$junit"
-  echo "=== $preset: tests"
-  SECONDS=0
+# start_tests NAME PRESET CTEST_ARGUMENT...: begins to run the tests of a build that the arguments select, as step NAME.
+declare -A pid_of preset_of
+start_tests() {
+  local name=$1 preset=$2
+  shift 2
+  preset_of[$name]=$preset
+  rm -f "$PWD/$(preset_folder "$preset")/$name".{xml,log,seconds}
   # The end of what a failed test printed is kept, and enough of it to find the case.
-  ctest --test-dir "$(preset_folder "$preset")" --parallel "$jobs" --output-on-failure --no-tests=error \
-    --test-output-size-failed 4000000 --test-output-truncation head --output-junit "$junit" "$@"
+  (
+    SECONDS=0
+    ctest --test-dir "$(preset_folder "$preset")" --parallel "$jobs" --output-on-failure --no-tests=error \
+      --test-output-size-failed 4000000 --test-output-truncation head \
+      --output-junit "$PWD/$(preset_folder "$preset")/$name.xml" "$@" >"$(preset_folder "$preset")/$name.log" 2>&1
+    status=$?
+    echo "$SECONDS" >"$(preset_folder "$preset")/$name.seconds"
+    exit "$status"
+  ) &
+  pid_of[$name]=$!
+}
+
+# end_tests NAME: waits for the tests of step NAME, prints what they printed, and counts them.
+end_tests() {
+  local name=$1 folder junit status tests failures skipped text
+  folder=$(preset_folder "${preset_of[$name]}")
+  junit=$PWD/$folder/$name.xml
+  wait "${pid_of[$name]}"
   status=$?
+  echo "=== $name: tests"
+  cat "$folder/$name.log"
   if [[ ! -s $junit ]]; then
-    did_not_pass "$preset" 'its tests did not run'
+    did_not_pass "$name" 'its tests did not run'
     return
   fi
   tests=$(count tests "$junit") failures=$(count failures "$junit")
   skipped=$(($(count skipped "$junit") + $(count disabled "$junit")))
-  summary+=("$(printf '%-12s %4d tests: %4d passed, %d failed, %d skipped; build %d s, tests %d s' "$preset" "$tests" \
-    $((tests - failures - skipped)) "$failures" "$skipped" "$build_seconds" "$SECONDS")")
-  text=$(tests/failed_tests.py "$preset" "$junit")
+  summary+=("$(printf '%-12s %4d tests: %4d passed, %d failed, %d skipped; %d s' "$name" "$tests" \
+    $((tests - failures - skipped)) "$failures" "$skipped" "$(cat "$folder/$name.seconds")")")
+  text=$(tests/failed_tests.py "$name" "$junit")
   [[ -z $text ]] || not_passed+=("$text")
   ((status == 0)) || failed=1
   if ((skipped > 0)) && [[ ${CI:-} == true ]]; then failed=1; fi
 }
 
-# tier PRESET CTEST_ARGUMENT...: builds, then runs the tests that the arguments select.
-tier() {
-  if build "$1"; then run_tests "$@"; else did_not_pass "$1" 'could not be built'; fi
+# run_tests NAME PRESET CTEST_ARGUMENT...: runs the tests of a build that the arguments select, as step NAME.
+run_tests() {
+  start_tests "$@"
+  end_tests "$1"
+}
+
+# step NAME COMMAND...: runs a command, and tells whether it passed, with the last line that it said.
+step() {
+  local name=$1 verdict=passed said
+  shift
+  echo "=== $name"
+  SECONDS=0
+  said=$("$@" 2>&1) || verdict='did not pass' failed=1
+  echo "$said"
+  summary+=("$(printf '%-12s %s: %.100s; %d s' "$name" "$verdict" "$(tail -n 1 <<<"$said")" "$SECONDS")")
 }
 
 # same_records COUNT SEED: the same points with the programs of both compilers.
 same_records() {
-  local said
-  echo "=== records"
-  SECONDS=0
-  said=$(tests/records/same_records.py --count "$1" --seed "$2" --jobs "$jobs" build/bin build-asan-ubsan/bin 2>&1) || failed=1
-  echo "$said"
-  summary+=("$(printf '%-12s %s, %d s' records "$(tail -n 1 <<<"$said")" "$SECONDS")")
+  step records tests/records/same_records.py --count "$1" --seed "$2" --jobs "$jobs" build/bin build-asan-ubsan/bin
 }
 
 # The grids and the curves run the same code in a thousand configurations: a matter of figures, not of memory.
@@ -83,31 +109,32 @@ grids='*Atc16.*:*ModelGridTest.*:*OneSidedGridTest.*:*ReadGridTest.*'
 
 case $mode in
 check)
-  tier release --label-regex '^(unit|sim)'
+  if build release; then run_tests release release --label-regex '^(unit|sim)$'; fi
   ;;
 test)
-  tier release
-  GTEST_FILTER="-$grids" tier asan-ubsan --label-exclude 'callgrind|static|softroce'
-  same_records 40 1
-  tier tsan --label-regex threads
-  tier fuzz --label-regex fuzz
+  # The emulated machines wait most of their time: they run beside the sanitizers.
+  if build release; then
+    run_tests release release --label-exclude softroce
+    start_tests softroce release --label-regex softroce
+  fi
+  if build asan-ubsan; then
+    GTEST_FILTER="-$grids" run_tests asan-ubsan asan-ubsan --label-exclude 'callgrind|static|softroce|fuzz'
+    same_records 40 1
+    run_tests fuzz asan-ubsan --label-regex fuzz
+  fi
+  if build tsan; then run_tests tsan tsan --label-regex threads; fi
+  if [[ -n ${pid_of[softroce]:-} ]]; then end_tests softroce; fi
   ;;
 long)
-  if build alone; then
-    summary+=("$(printf '%-12s each source compiles alone; build %d s' alone "$build_seconds")")
-  else
-    did_not_pass alone 'a source does not compile alone'
-  fi
+  build alone
   if build release; then
-    tier asan-ubsan --label-exclude 'callgrind|static'
-    same_records 2000 2
-  else
-    did_not_pass release 'could not be built'
+    step rates tests/records/random_rates.py build/bin --count 2000 --seed 2
+    step validate build/bin/verbscope validate
   fi
-  if build fuzz -DVERBSCOPE_FUZZ_SECONDS=300; then
-    run_tests fuzz --label-regex fuzz
-  else
-    did_not_pass fuzz 'could not be built'
+  if [[ -x build/bin/verbscope ]] && build asan-ubsan -DVERBSCOPE_FUZZ_SECONDS=300; then
+    run_tests asan-ubsan asan-ubsan --label-exclude 'callgrind|static|fuzz'
+    same_records 2000 2
+    run_tests fuzz asan-ubsan --label-regex fuzz
   fi
   ;;
 *)

@@ -5,7 +5,10 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <system_error>
+
+#include "wire/doorbell_registers.hpp"
 
 namespace verbscope {
 
@@ -70,6 +73,19 @@ int HostProvider::set_inline_recv(ibv_context* context, std::uint32_t bytes) {
   return setenv("MLX5_SCATTER_TO_CQE", bytes > 0 ? "1" : "0", 1) == 0 ? 0 : errno;
 }
 
+// mlx5 reads both when a context is opened (rdma-core 44, providers/mlx5/mlx5.c). Other drivers have no such switch.
+int HostProvider::set_doorbell_registers(const std::string& name, std::uint32_t total) {
+  if (total == 0) return 0;
+  ibv_context* const context = open(name);
+  if (context == nullptr) return errno;
+  const bool has_choice = is_mlx5(context);
+  ibv_close_device(context);
+  if (!has_choice) return EOPNOTSUPP;
+  const std::uint32_t exclusive = DoorbellRegisters{.total = total}.exclusive();
+  if (setenv("MLX5_TOTAL_UUARS", std::to_string(total).c_str(), 1) != 0) return errno;
+  return setenv("MLX5_NUM_LOW_LAT_UUARS", std::to_string(exclusive).c_str(), 1) == 0 ? 0 : errno;
+}
+
 int HostProvider::query_device(ibv_context* context, ibv_device_attr* attr) {
   return ibv_query_device(context, attr);
 }
@@ -88,6 +104,22 @@ ibv_pd* HostProvider::alloc_pd(ibv_context* context) {
 
 int HostProvider::dealloc_pd(ibv_pd* pd) {
   return ibv_dealloc_pd(pd);
+}
+
+ibv_td* HostProvider::alloc_td(ibv_context* context) {
+  ibv_td_init_attr attr{};
+  return ibv_alloc_td(context, &attr);
+}
+
+int HostProvider::dealloc_td(ibv_td* td) {
+  return ibv_dealloc_td(td);
+}
+
+ibv_pd* HostProvider::alloc_parent_domain(ibv_pd* pd, ibv_td* td) {
+  ibv_parent_domain_init_attr attr{};
+  attr.pd = pd;
+  attr.td = td;
+  return ibv_alloc_parent_domain(pd->context, &attr);
 }
 
 ibv_mr* HostProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {

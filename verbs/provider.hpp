@@ -28,6 +28,9 @@ class Provider {
   // Inline receive for QPs that are created from now on: payloads of up to `bytes` come inside the CQE, and the device
   // saves a write; 0 switches it off. EOPNOTSUPP when the device has none, EINVAL when `bytes` is beyond its limit.
   virtual int set_inline_recv(ibv_context* context, std::uint32_t bytes) = 0;
+  // The doorbell registers that contexts of device `name` share among their QPs, of those that are opened from now on:
+  // `total`, or 0, as many as the driver takes by itself. EOPNOTSUPP when the driver leaves no choice.
+  virtual int set_doorbell_registers(const std::string& name, std::uint32_t total) = 0;
   virtual int query_device(ibv_context* context, ibv_device_attr* attr) = 0;
   virtual int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) = 0;
   // One entry of the GID table with its type (ibv_query_gid_ex); ENODATA for an empty entry.
@@ -35,6 +38,11 @@ class Provider {
 
   virtual ibv_pd* alloc_pd(ibv_context* context) = 0;
   virtual int dealloc_pd(ibv_pd* pd) = 0;
+  // A thread domain has a doorbell register of its own; QPs that are created in a parent domain of it use that one, and
+  // are used by one thread at a time.
+  virtual ibv_td* alloc_td(ibv_context* context) = 0;
+  virtual int dealloc_td(ibv_td* td) = 0;
+  virtual ibv_pd* alloc_parent_domain(ibv_pd* pd, ibv_td* td) = 0;  // given back by dealloc_pd
   virtual ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) = 0;
   virtual int dereg_mr(ibv_mr* mr) = 0;
   virtual ibv_comp_channel* create_comp_channel(ibv_context* context) = 0;

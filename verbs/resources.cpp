@@ -138,6 +138,29 @@ Pd::Pd(const Device& device)
     : Owned(device.provider(), check_pointer("allocate a protection domain on " + device.name(),
                                              device.provider().alloc_pd(device.get()))) {}
 
+namespace {
+
+ibv_td* alloc_td(const Device& device) {
+  ibv_td* const td = device.provider().alloc_td(device.get());
+  if (td == nullptr && is_unsupported(errno)) fail("not supported by {}: a doorbell register a thread", device.name());
+  return check_pointer("allocate a thread domain on " + device.name(), td);
+}
+
+}  // namespace
+
+ThreadDomain::ThreadDomain(const Device& device) : Owned(device.provider(), alloc_td(device)) {}
+
+Pd::Pd(const Device& device, const Pd& pd, const ThreadDomain& domain)
+    : Owned(device.provider(), check_pointer("allocate a parent domain on " + device.name(),
+                                             device.provider().alloc_parent_domain(pd.get(), domain.get()))) {}
+
+void set_doorbell_registers(Provider& provider, const std::string& name, std::uint32_t total) {
+  const int error = provider.set_doorbell_registers(name, total);
+  if (error == 0) return;
+  if (is_unsupported(error)) fail("not supported by {}: a choice of {} doorbell registers", name, total);
+  fail("{} doorbell registers on {}: {}", total, name, errno_text(error));
+}
+
 Mr::Mr(const Pd& pd, void* address, std::size_t length, int access)
     : Owned(pd.provider(), register_memory(pd, address, length, access)) {}
 

@@ -65,10 +65,23 @@ class Device : public Owned<ibv_context, &Provider::close> {
   ibv_port_attr port_attributes_{};
 };
 
+// A doorbell register for the QPs of one thread.
+class ThreadDomain : public Owned<ibv_td, &Provider::dealloc_td> {
+ public:
+  // Throws when the device has none to give.
+  explicit ThreadDomain(const Device& device);
+};
+
 class Pd : public Owned<ibv_pd, &Provider::dealloc_pd> {
  public:
   explicit Pd(const Device& device);
+  // A parent domain: what is created in it belongs to `pd`, and QPs use the register of `domain`.
+  Pd(const Device& device, const Pd& pd, const ThreadDomain& domain);
 };
+
+// The doorbell registers that contexts of device `name` share among their QPs, of those that are opened from now on; 0:
+// as many as the driver takes by itself. Throws when the driver leaves no choice.
+void set_doorbell_registers(Provider& provider, const std::string& name, std::uint32_t total);
 
 // Registered memory. `access` is a mask of IBV_ACCESS_*.
 class Mr : public Owned<ibv_mr, &Provider::dereg_mr> {

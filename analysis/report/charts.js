@@ -57,7 +57,7 @@ function curveSeries(name, curve, i, markers) {
     series.push({ id: name + ", model bound", name, type: "line", symbol: "none", sampling: "lttb", lineStyle: { type: "dashed", color: own, width: 1.5 },
       data: curve.filter(({ point }) => point.bound !== null).map(({ x, point }) => [x, point.bound]) });
   }
-  const known = curve.filter(({ point }) => point.published && point.published.metric === "rate_mops");
+  const known = curve.filter(({ point }) => point.published && point.published.compare === "equals" && point.published.metric === "rate_mops");
   if (element("published").checked && known.length) {
     series.push({ id: name + ", published", name, type: "scatter", symbol: "diamond", symbolSize: 14,
       itemStyle: { color: "transparent", borderColor: own, borderWidth: 2 }, data: known.map(({ x, point }) => [x, point.published.value]) });

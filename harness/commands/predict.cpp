@@ -51,9 +51,10 @@ void print_published(const PredictOptions& options, const WqePrediction& predict
   const Json values = to_json(prediction);
   const std::vector<PublishedPoint> published = load_published();
   for (const PublishedPoint* row : find_predicted(published, prediction.cluster, values)) {
-    const double value = values.at(row->result_key).get<double>();
-    fmt::print("published: {} = {:g} ({} {}), off by {} %\n", row->result_key, row->value, row->paper, row->where,
-               percent_text(deviation_percent(value, row->value)));
+    const std::string& key = row->run.result_key;
+    fmt::print("published: {} {}{} ({} {}), off by {} %\n", key, row->comparison == Comparison::equals ? "= " : "",
+               row->value_text(), row->paper, row->where,
+               percent_text(row->deviation_of(values.at(key).get<double>())));
   }
 }
 

@@ -1,22 +1,23 @@
-// `verbscope recalibrate`: fits a cluster profile to its published rows and shows the residuals.
+// `verbscope recalibrate`: fits a cluster profile to published and measured rows, and judges the fit by rows left out.
+#include "harness/evidence/recalibrate.hpp"
+
 #include <memory>
 
 #include "common/paths.hpp"
 #include "harness/commands/command.hpp"
-#include "harness/paper/recalibrate_cluster.hpp"
 
 namespace verbscope {
 
 Action add_recalibrate(CLI::App& command) {
-  command.description("fit a cluster profile to its published figures");
-  struct Options {
-    std::string cluster;
-    bool write = false;
-  };
-  auto options = std::make_shared<Options>();
+  command.description("fit a cluster profile to published and measured figures");
+  auto options = std::make_shared<RecalibrateOptions>();
   command.add_option("cluster", options->cluster, "a name in configs/clusters, or a profile's path")->required();
+  command.add_option("--rows", options->rows, "so many rows at most (60)")->check(CLI::Range(2, 60));
+  command.add_option("--seed", options->seed, "of the rows and the folds (1)");
+  command.add_option("--hours", options->hours, "the longest time (2)")->check(CLI::PositiveNumber);
+  command.add_option("--jobs", options->jobs, "runs at a time (one for each CPU)")->check(CLI::Range(1, 1024));
   command.add_flag("--write", options->write, "put the new values into the profile");
-  return [options] { return recalibrate_cluster(options->cluster, options->write, program_folder(), stdout); };
+  return [options] { return recalibrate(*options, program_folder(), stdout); };
 }
 
 }  // namespace verbscope

@@ -9,20 +9,18 @@
 
 namespace verbscope {
 
-// The deviation that is allowed, in percent: of a figure that a parameter was fitted to, and of one that is predicted.
-inline constexpr double kCalibratedPercent = 3;
-inline constexpr double kPredictedPercent = 10;
-
 struct Reproduced {
   const PublishedPoint* row = nullptr;
-  std::optional<double> value;  // absent: it did not run, or nothing reproduces it yet
-  std::string failure;          // why, when something should have
+  std::optional<double> value;  // absent: it failed, or was not run
+  std::string failure;          // why it failed
+  std::string missing{};        // why it was not run
 };
 
-// Not reproducible rows always are; one that failed never is.
+// Whether the row is within its limit, of a row that ran; one that failed never is, one that was not run always.
 bool within_limits(const Reproduced& reproduced);
 
-// A table by cluster, the rows that nothing reproduces yet with the reason, and a summary. Ends with a newline.
+// A table by cluster, the rows that were not run with the reason, and a summary, which says "all" only when no row is
+// missing. Ends with a newline.
 std::string reproduction_text(const std::vector<Reproduced>& rows);
 
 }  // namespace verbscope

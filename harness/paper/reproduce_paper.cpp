@@ -85,10 +85,13 @@ class Reproduction {
     std::optional<Record> record{};
   };
 
+  // Adds what the row runs and no row before it does.
   void add_row(const PublishedPoint& row) {
-    if (!row.reproducible() || row.benchmark.empty()) return;
-    row_tasks_[row.id] = tasks_.size();
-    tasks_.push_back({row.id, [this, &row] { return run_row(row, "sim:" + row.cluster, folder_, &interrupt_); }});
+    if (!not_run_reason(row).empty()) return;
+    for (const RowRun& run : runs_of(row)) {
+      if (!row_tasks_.emplace(run.identity(), tasks_.size()).second) continue;
+      tasks_.push_back({row.id, [this, run] { return run_row(run, "sim:" + run.cluster, folder_, &interrupt_); }});
+    }
   }
 
   void add_curves(const std::string& name, const std::filesystem::path& path) {
@@ -112,10 +115,14 @@ class Reproduction {
   }
 
   Reproduced reproduced(const PublishedPoint& row) const {
-    Reproduced out{.row = &row, .value = {}, .failure = ""};
-    if (!row.reproducible()) return out;
+    Reproduced out{.row = &row, .value = {}, .failure = "", .missing = not_run_reason(row)};
+    if (!out.missing.empty()) return out;
     try {
-      out.value = row.benchmark.empty() ? model_value(row) : row_value(row, *tasks_[row_tasks_.at(row.id)].record);
+      std::map<std::string, Record> records;
+      for (const RowRun& run : runs_of(row)) {
+        records.emplace(run.identity(), *tasks_[row_tasks_.at(run.identity())].record);
+      }
+      out.value = row.modelled() ? model_value(row) : row_value(row, records);
     } catch (const Error& error) {
       out.failure = error.what();
     }
@@ -145,7 +152,7 @@ class Reproduction {
   std::vector<PublishedPoint> rows_;
   std::vector<Curves> curves_;
   std::vector<Task> tasks_;
-  std::map<std::string, std::size_t> row_tasks_;  // by id
+  std::map<std::string, std::size_t> row_tasks_;  // by RowRun::identity
   Interrupt interrupt_;
   std::mutex mutex_;
   std::size_t written_ = 0;

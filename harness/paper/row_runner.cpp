@@ -1,5 +1,7 @@
 #include "harness/paper/row_runner.hpp"
 
+#include <algorithm>
+
 #include "common/paths.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "pcie_model/render.hpp"
@@ -9,36 +11,68 @@ namespace {
 
 constexpr std::chrono::seconds kRowTimeout{120};
 
-double positive_value(const PublishedPoint& row, const Json& values, const char* holder) {
-  const Json& value = values.value(row.result_key, Json());
-  if (!value.is_number() || !(value.get<double>() > 0)) fail("{}: the {} has no {}", row.id, holder, row.result_key);
+double positive_value(const std::string& id, const Json& values, const std::string& key, const char* holder) {
+  const Json& value = values.value(key, Json());
+  if (!value.is_number() || !(value.get<double>() > 0)) fail("{}: the {} has no {}", id, holder, key);
   return value.get<double>();
+}
+
+RowRun run_of(const PublishedPoint& row, const PublishedRun& run) {
+  return {.cluster = row.cluster, .benchmark = run.benchmark, .params = run.params(), .result_key = run.result_key};
 }
 
 }  // namespace
 
-std::optional<Record> run_row(const PublishedPoint& row, const std::string& fabric, const std::filesystem::path& folder,
-                              Interrupt* interrupt) {
-  const PointRunner runner(benchmark_binary(folder, row.benchmark), BenchmarkSpec{.name = row.benchmark, .options = {}},
-                           RunTarget{.fabric = fabric, .cast = {}}, RoleLimits{.timeout = kRowTimeout}, interrupt);
-  return runner.run(Point{.benchmark = row.benchmark, .params = row.run_params()});
+std::string RowRun::identity() const {
+  return cluster + " " + benchmark + " " + dump_json(params);
 }
 
-double row_value(const PublishedPoint& row, const Record& record) {
-  if (record.status == RecordStatus::failed) fail("{}: {}", row.id, record.reason);
-  return positive_value(row, record.result, "record");
+std::vector<RowRun> runs_of(const PublishedPoint& row) {
+  std::vector<RowRun> runs;
+  if (!row.reproducible() || row.modelled()) return runs;
+  runs.push_back(run_of(row, row.run));
+  for (const auto& second : {row.over, row.minus}) {
+    if (second) runs.push_back(run_of(row, *second));
+  }
+  return runs;
+}
+
+std::string not_run_reason(const PublishedPoint& row) {
+  if (!row.reproducible()) return "needs " + row.needs;
+  const std::vector<std::string> clusters = list_configs("clusters");
+  return std::ranges::count(clusters, row.cluster) > 0 ? "" : "no profile " + row.cluster;
+}
+
+std::optional<Record> run_row(const RowRun& run, const std::string& fabric, const std::filesystem::path& folder,
+                              StopSource* stop) {
+  const PointRunner runner(benchmark_binary(folder, run.benchmark), BenchmarkSpec{.name = run.benchmark, .options = {}},
+                           RunTarget{.fabric = fabric, .cast = {}}, RoleLimits{.timeout = kRowTimeout}, stop);
+  return runner.run(Point{.benchmark = run.benchmark, .params = run.params});
+}
+
+double run_value(const std::string& id, const RowRun& run, const Record& record) {
+  if (record.status == RecordStatus::failed) fail("{}: {}", id, record.reason);
+  return positive_value(id, record.result, run.result_key, "record");
+}
+
+double row_value(const PublishedPoint& row, const std::map<std::string, Record>& records) {
+  std::vector<double> values;
+  for (const RowRun& run : runs_of(row)) values.push_back(run_value(row.id, run, records.at(run.identity())));
+  if (row.over) return values.at(0) / values.at(1);
+  if (row.minus) return values.at(0) - values.at(1);
+  return values.at(0);
 }
 
 double model_value(const PublishedPoint& row) {
   const std::filesystem::path path = find_config("clusters", row.cluster);
   const ClusterWire cluster = read_cluster_wire(read_json_file(path), path.string());
   const std::string where = row.id + ": match";
-  const Json params = row.run_params();
+  const Json params = row.run.params();
   JsonFields fields(params, where);
   const Bytes wqe_bytes(fields.require<std::uint64_t>("wqe_bytes"));
   const int wqes = fields.optional<int>("wqes", 1);
   fields.reject_unknown();
-  return positive_value(row, to_json(predict_wqes(cluster, wqe_bytes, wqes)), "prediction");
+  return positive_value(row.id, to_json(predict_wqes(cluster, wqe_bytes, wqes)), row.run.result_key, "prediction");
 }
 
 }  // namespace verbscope

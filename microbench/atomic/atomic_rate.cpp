@@ -56,7 +56,13 @@ class AtomicRate final : public Benchmark {
             .driver = Side::client,
             .counted = Side::client,
             .most_outstanding = atomics_.most_outstanding,
-            .label = atomics_.verb == Verb::fetch_add ? "fetch-and-adds in" : "compare-and-swaps in"};
+            .label = atomics_.verb == Verb::fetch_add ? "fetch-and-adds in" : "compare-and-swaps in",
+            .threads_end_window = atomics_.probe_slots};
+  }
+
+  std::optional<OperationCount> operation_count() const override {
+    if (atomics_.probe_slots) return std::nullopt;
+    return OperationCount{Side::server, "atomics_served"};
   }
 
   QueueNeeds needs(const Operation& op, Side) const override {

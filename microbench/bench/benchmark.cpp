@@ -4,6 +4,11 @@
 
 namespace verbscope {
 
+std::optional<OperationCount> Benchmark::operation_count() const {
+  const Traffic used = traffic();
+  return OperationCount{used.counted, used.counted == used.driver ? "messages_sent" : "messages_received"};
+}
+
 VerbShape verb_shape(const Operation& op, int ports) {
   VerbShape shape;
   shape.verb = op.verb;

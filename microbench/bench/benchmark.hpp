@@ -34,7 +34,7 @@ struct PeerQp {
 
 // The far end of a lane.
 struct LanePeer {
-  std::uint32_t node = 0;   // which client; 0 for the server
+  std::uint32_t node = 0;   // as Partner::node
   std::uint32_t index = 0;  // the QP's number among that node's
   std::uint32_t count = 1;  // QPs of that node
   PeerQp qp;
@@ -50,6 +50,7 @@ struct Lane {
   Transport transport = Transport::rc;
   std::uint32_t port = 0;  // index among the ports in use
   ibv_qp* qp = nullptr;
+  ibv_cq* cq = nullptr;          // that of the thread, or with Operation::cq_per_qp its own
   ibv_qp_ex* builder = nullptr;  // the builder of `qp`, with Operation::builder
   ibv_qp* companion = nullptr;   // it stands beside `qp`, when the benchmark asked for companions
   ibv_qp_ex* companion_builder = nullptr;
@@ -66,7 +67,7 @@ struct ThreadSetup {
   std::uint64_t goal;    // operations to measure in this thread; MeasuredWindow::kNoGoal: as many as the time allows
   const Device& device;
   const Pd& pd;
-  ibv_cq* cq;
+  ibv_cq* cq;                 // with Operation::cq_per_qp that of the first lane
   ibv_comp_channel* channel;  // the channel of `cq`, with Operation::events; else null
   ibv_srq* srq;               // shared by the thread's QPs, with Operation::shared_recv_queue; else null
   std::uint32_t rd_atomic;    // READs and atomics that an RC QP may have outstanding
@@ -134,6 +135,13 @@ struct RegionNeeds {
   bool huge_pages = false;  // 2 MB
 };
 
+// The counter of a simulated adapter (docs/results_schema.md, extra) that, summed over the adapters of a side, counts
+// each operation of the rate once.
+struct OperationCount {
+  Side side = Side::server;
+  std::string name;
+};
+
 struct Description {
   std::string name;     // the binary has it, and the record
   std::string summary;  // one sentence, for --help
@@ -150,6 +158,11 @@ class Benchmark {
   // UsageError.
   virtual void adjust(Options&) {}
   virtual Traffic traffic() const = 0;
+  // Nothing: no counter does, as where an operation is several messages, or one message several operations. By default
+  // the messages of those who post, or the SENDs that those have who receive, where these make the rate.
+  virtual std::optional<OperationCount> operation_count() const;
+  // The key of the result that the model's bound is a bound of, Mops.
+  virtual std::string bounded_rate() const { return "rate_mops"; }
   virtual QueueNeeds needs(const Operation& operation, Side side) const = 0;
   // The needs of the UD QPs of ClientQps.
   virtual QueueNeeds datagram_needs(const Operation& operation, Side side) const { return needs(operation, side); }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "common/units.hpp"
 #include "machine/node.hpp"
@@ -32,73 +33,104 @@ struct RunEnd {
   std::uint32_t queue = 0;         // index of the thread's queue that it happened on
 };
 
-// The measured window as one thread saw it: clock and operations at the first completions after each turn of the phase.
+// The measured window as one thread, or one queue of a thread, saw it: clock and operations at the first completions
+// after each turn of the phase.
 struct WindowBounds {
   Picos begin{0};
+  Picos half{0};
   Picos end{0};
   std::uint64_t begin_ops = 0;
+  std::uint64_t half_ops = 0;
   std::uint64_t end_ops = 0;
+  Phase noted = Phase::warmup;  // the last turn that is noted: to measure, halved or closed
+
+  void note(Phase phase, Picos now, std::uint64_t ops) {
+    noted = phase;
+    (phase == Phase::measure ? begin : phase == Phase::halved ? half : end) = now;
+    (phase == Phase::measure ? begin_ops : phase == Phase::halved ? half_ops : end_ops) = ops;
+  }
 };
 
-// One thread's account. The atomics are read by the conductor while the thread runs, the rest after it has ended.
+// One thread's account. The atomics are read by the conductor while the thread runs, the rest after it has ended, or
+// while `noted` says that it is complete.
 struct alignas(64) ThreadTally {
   std::atomic<std::uint64_t> done_ops{0};  // operations completed (sender) or messages received (receiver)
   std::atomic<std::uint64_t> armed{0};     // times that it armed its completion queue, with --events
-  std::atomic<bool> window_opened{false};
-  std::atomic<bool> window_closed{false};
+  // The last of the phases measure, halved and closed that it has noted in its bounds; warmup: none of this window.
+  std::atomic<Phase> noted{Phase::warmup};
   std::atomic<bool> ended{false};
   WindowBounds window;
+  // Of each queue, where completions stand for many operations of one of several queues (queue_window.hpp); empty: the
+  // thread's window tells.
+  std::span<const WindowBounds> queue_windows;
   RunEnd end;
+
+  bool opened() const { return noted.load(std::memory_order_acquire) != Phase::warmup; }
+  bool closed() const { return noted.load(std::memory_order_acquire) == Phase::closed; }
 };
 
-// The measured window of one thread: follows the phase and notes where the window begins and ends. `goal` is the number
-// of operations to measure, or kNoGoal for a window ended by time.
+// The measured window of one thread: follows the phase and notes where the window begins, is half over and ends. `goal`
+// is the number of operations to measure, or kNoGoal for a window ended by time.
 class MeasuredWindow {
  public:
   static constexpr std::uint64_t kNoGoal = std::numeric_limits<std::uint64_t>::max();
 
   MeasuredWindow(ThreadTally& tally, std::uint64_t goal) : tally_(tally), goal_(goal) {}
 
-  // Call after each batch of completions with all operations counted so far. True when this closes the window: the
-  // phase became `stop`, or the goal is reached.
+  // Call after each batch of completions with all operations counted so far. True when the thread must come to its end:
+  // the phase became `stop`, or the goal is reached.
   template <Node N>
   bool see(N& node, Phase phase, std::uint64_t ops) {
     if (phase == seen_ && ops < close_at_) [[likely]]
       return false;
-    return turn(node.now(), phase, ops);
+    if (!note_turn(node.now(), phase, ops)) return over_;
+    tally_.noted.store(noted_, std::memory_order_release);
+    return over_;
   }
 
-  bool closed() const { return closed_; }
+  // Notes a turn of the phase, or that the goal is reached. Returns whether the bounds have changed: the thread's
+  // tally does not say so yet.
+  bool note_turn(Picos now, Phase phase, std::uint64_t ops) {
+    const Phase before = noted_;
+    const bool turned = phase != seen_;
+    if (turned && (phase == Phase::measure || (seen_ == Phase::warmup && phase != Phase::warmup))) {
+      // What the conductor read of a window before, it had read when it put `noted` back.
+      static_cast<void>(tally_.noted.load(std::memory_order_acquire));
+      take(Phase::measure, now, ops);
+      if (goal_ != kNoGoal) close_at_ = ops + goal_;
+    }
+    if (turned && phase == Phase::halved) take(Phase::halved, now, ops);
+    const bool reached = ops >= close_at_;
+    if (in_window(noted_) && (phase >= Phase::closed || reached)) take(Phase::closed, now, ops);
+    if (reached) close_at_ = kNoGoal;
+    over_ = over_ || reached || phase == Phase::stop;
+    seen_ = phase;
+    return noted_ != before;
+  }
+
+  Phase seen() const { return seen_; }
+  Phase noted() const { return noted_; }
+  bool over() const { return over_; }
+  bool closed() const { return noted_ == Phase::closed; }
   // Whether what completes now is counted in the window.
-  bool measuring() const { return seen_ == Phase::measure && !closed_; }
+  bool measuring() const { return in_window(noted_); }
   // Operations that may still be counted before the goal is reached; poll for no more than these.
   std::uint64_t left(std::uint64_t ops) const { return close_at_ - ops; }
+  // Whether something other than a batch of completions has to be done: see() then notes it.
+  bool due(Phase phase, std::uint64_t ops) const { return phase != seen_ || ops >= close_at_; }
 
  private:
-  bool turn(Picos now, Phase phase, std::uint64_t ops) {
-    if (phase != Phase::warmup && seen_ == Phase::warmup) {
-      tally_.window.begin = now;
-      tally_.window.begin_ops = ops;
-      if (goal_ != kNoGoal) close_at_ = ops + goal_;
-      seen_ = Phase::measure;
-      tally_.window_opened.store(true, std::memory_order_release);
-    }
-    if (!closed_ && seen_ == Phase::measure && (phase == Phase::stop || ops >= close_at_)) {
-      tally_.window.end = now;
-      tally_.window.end_ops = ops;
-      closed_ = true;
-      close_at_ = kNoGoal;
-      tally_.window_closed.store(true, std::memory_order_release);
-    }
-    seen_ = phase;
-    return closed_;
+  void take(Phase phase, Picos now, std::uint64_t ops) {
+    tally_.window.note(phase, now, ops);
+    noted_ = phase;
   }
 
   ThreadTally& tally_;
   std::uint64_t goal_;
   std::uint64_t close_at_ = kNoGoal;
   Phase seen_ = Phase::warmup;
-  bool closed_ = false;
+  Phase noted_ = Phase::warmup;
+  bool over_ = false;
 };
 
 }  // namespace verbscope

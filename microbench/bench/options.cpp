@@ -34,6 +34,9 @@ void add_operation_options(OptionTable& table, Options& o) {
   table.integer("--inline_recv", o.inline_recv, 0u, 1u << 12,
                 "let received payloads of up to so many bytes come in the completion, where the device can");
   table.flag("--wr_api", o.wr_api, "post with the ibv_wr_* builder instead of ibv_post_send");
+  table.text("--uars", o.uars, "default, exclusive or an even number from 8 to 512",
+             "doorbell registers of a context: as its driver shares them among QPs, one a thread, or so many "
+             "(default: with verbs as the driver does, simulated one a QP)");
   table.flag("-e,--events", o.events, "sleep until a completion event instead of polling");
   table.flag("--validate", o.validate, "check every byte, length and immediate that arrives");
 }
@@ -44,6 +47,10 @@ void add_time_options(OptionTable& table, Options& o) {
                 "measure exactly this many operations per QP instead of a time");
   table.duration("--warmup", o.warmup, "time before the measurement (default 500 ms; sim 1 ms, simulated)",
                  OptionTable::Zero::allowed);
+  table.duration(
+      "--longest", o.longest,
+      "a rate that is not steady is measured again for twice as long, up to so much in all (default 10 times "
+      "--warmup and --duration, at least 30 s; sim 50 times, at least 20 ms)");
   table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 53, "seed of payloads and of the simulator");
 }
 
@@ -119,6 +126,7 @@ void check_options(const Options& o) {
   if (o.mtu && std::ranges::count(std::array{256u, 512u, 1024u, 2048u, 4096u}, *o.mtu) == 0) {
     fail_usage("--mtu: expected 256, 512, 1024, 2048 or 4096, got {}", *o.mtu);
   }
+  parse_uars(o.uars);
   parse_ib_port(o.ib_port);
   parse_cores(o.cores);
   const std::vector<std::string> counters = parse_counters(o.counter_sources, "--counter_sources", o.fabric == "verbs");
@@ -140,6 +148,18 @@ std::vector<int> parse_cores(const std::string& text) {
     for (int core = first; core <= last; ++core) cores.push_back(core);
   }
   return cores;
+}
+
+std::optional<UarChoice> parse_uars(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (text == "default") return UarChoice{};
+  if (text == "exclusive") return UarChoice{.exclusive = true};
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number < 8 || number > 512 || number % 2 != 0) {
+    fail_usage("--uars: expected default, exclusive or an even number from 8 to 512, got \"{}\"", text);
+  }
+  return UarChoice{.shared = number};
 }
 
 int parse_ib_port(const std::string& text) {

@@ -28,12 +28,14 @@ struct Options {
   std::uint32_t threads = 1;      // on the machine under test
   std::uint32_t inline_recv = 0;  // bytes
   bool wr_api = false;
+  std::string uars;  // see parse_uars
   bool events = false;
   bool validate = false;
   // Its length.
   std::optional<Picos> duration;
   std::optional<std::uint64_t> iters;  // per QP
   std::optional<Picos> warmup;
+  std::optional<Picos> longest;
   std::uint64_t seed = 1;
   // The place.
   std::string fabric = "verbs";
@@ -64,6 +66,15 @@ void check_options(const Options& options);
 
 // "0-3,8" as {0, 1, 2, 3, 8}; throws UsageError.
 std::vector<int> parse_cores(const std::string& text);
+
+// Doorbell registers of the QPs that a node posts to.
+struct UarChoice {
+  bool exclusive = false;    // one a thread
+  std::uint32_t shared = 0;  // otherwise so many for all; 0: as many as the driver takes by itself
+};
+
+// "default", "exclusive" or an even number from 8 to 512; nothing for "". Throws UsageError.
+std::optional<UarChoice> parse_uars(const std::string& text);
 
 // 0 for "all", else the port's number; throws UsageError.
 int parse_ib_port(const std::string& text);

@@ -19,6 +19,15 @@ constexpr Picos kNullDuration = 1s;
 constexpr Picos kSimWarmup = 1ms;  // until buffers between a fast sender and a slow receiver are full
 constexpr Picos kSimDuration = 1ms;
 constexpr Picos kTimeout = 10s;
+// The longest time, warm-up and all, that a point whose rate is not steady gets: so much at least, and so many times
+// what was asked for.
+constexpr Picos kLongest = 30s;
+constexpr int kLongestTimes = 10;
+constexpr Picos kSimLongest = 20ms;
+constexpr int kSimLongestTimes = 50;
+// Halves of a window differ by chance on a machine that has other things to do, too; a simulated one has not.
+constexpr double kSteadyWithin = 0.25;
+constexpr double kSimSteadyWithin = 0.02;
 // A simulated core takes more messages than its share of what one machine sends; more cores would idle, and that takes
 // time.
 constexpr std::uint32_t kSimReceivingThreads = 1;
@@ -70,6 +79,7 @@ Operation plan_operation(const Options& o, const Traffic& traffic, std::optional
   op.rx_depth = o.rx_depth;
   op.recv_list = traffic.recv_list;
   op.shared_recv_queue = traffic.shared_recv_queue;
+  op.cq_per_qp = traffic.cq_per_qp;
   op.inline_recv = o.inline_recv;
   op.builder = o.wr_api;
   op.events = o.events;
@@ -91,6 +101,7 @@ Topology plan_topology(const Options& o, const FabricFacts& fabric, const Traffi
   t.qps_per_thread = o.qp;
   t.ports = fabric.ports;
   t.client_qps = traffic.client_qps;
+  t.qps_per_pair = traffic.qps_per_pair;
   const std::uint32_t cores = o.host.empty() ? fabric.server_cores : fabric.client_cores;
   if (o.host.empty() && o.threads > cores) {
     fail_usage("--threads {} is more than the {} cores there are to pin them to", o.threads, cores);
@@ -102,12 +113,10 @@ Topology plan_topology(const Options& o, const FabricFacts& fabric, const Traffi
   const std::uint32_t simulated_threads =
       traffic.driver == Side::server ? std::min(kSimReceivingThreads, fabric.client_cores) : fabric.client_cores;
   t.client_threads = o.client_threads.value_or(fabric.simulated ? simulated_threads : 1);
-  if (fabric.alone) {
-    t.clients = 1;
-    return t;
-  }
+  t.clients = fabric.alone ? 1 : o.clients.value_or(fabric.default_clients);
+  if (t.qps_per_pair > 0) t.qps_per_thread = t.qps_per_pair * t.clients;
+  if (fabric.alone) return t;
   const bool one_client_a_qp = facts(o.connection).connected && !traffic.client_qps;
-  t.clients = o.clients.value_or(fabric.default_clients);
   if (one_client_a_qp && t.clients > t.server_qps()) {
     if (o.clients) {
       fail_usage("--clients {}: the server's {} x {} connected QPs reach at most {} clients", t.clients, o.threads,
@@ -141,7 +150,16 @@ Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffi
   plan.schedule.duration = o.duration.value_or(facts.simulated ? kSimDuration
                                                : facts.alone   ? kNullDuration
                                                                : kDuration);
+  plan.schedule.threads_end_it = o.iters.has_value() || traffic.threads_end_window;
   plan.schedule.timeout = o.timeout.value_or(kTimeout);
+  const Picos asked = plan.schedule.warmup + plan.schedule.duration;
+  plan.schedule.longest = o.longest.value_or(
+      std::max(facts.simulated ? kSimLongest : kLongest, asked * (facts.simulated ? kSimLongestTimes : kLongestTimes)));
+  if (plan.schedule.longest < asked) {
+    fail_usage("--longest {} s is less than --warmup and --duration take together, {} s",
+               to_seconds(plan.schedule.longest), to_seconds(asked));
+  }
+  plan.schedule.steady_within = facts.simulated ? kSimSteadyWithin : kSteadyWithin;
   return plan;
 }
 
@@ -178,9 +196,22 @@ std::vector<QpPlan> client_ends(const Topology& t, std::uint32_t client) {
   return qps;
 }
 
+// By thread, then pair by pair the QPs to each other machine in turn.
+std::vector<QpPlan> paired_ends(const Topology& t, std::uint32_t machine) {
+  std::vector<QpPlan> qps;
+  const std::uint32_t others = t.machines() - 1;
+  for (std::uint32_t k = 0; k < t.threads * t.qps_per_pair * others; ++k) {
+    const std::uint32_t thread = k / (t.qps_per_pair * others), number = k % others;
+    const std::uint32_t back = peer_number(peer_machine(machine, number), machine);
+    qps.push_back({thread % t.ports, thread, {{number, k / others * others + back}}, t.transport});
+  }
+  return qps;
+}
+
 }  // namespace
 
 std::vector<QpPlan> plan_qps(const Topology& t, Side side, std::uint32_t client) {
+  if (t.qps_per_pair > 0) return paired_ends(t, side == Side::server ? 0 : client + 1);
   if (t.client_qps) return side == Side::server ? server_ends(t) : client_ends(t, client);
   const bool datagram = !facts(t.transport).connected;
   std::vector<QpPlan> qps;
@@ -200,6 +231,13 @@ std::vector<QpPlan> plan_qps(const Topology& t, Side side, std::uint32_t client)
     }
   }
   return qps;
+}
+
+std::vector<std::uint32_t> peer_machines(const Topology& t, std::uint32_t machine) {
+  std::vector<std::uint32_t> peers;
+  const std::uint32_t count = machine == 0 || t.qps_per_pair > 0 ? t.machines() - 1 : 1;
+  for (std::uint32_t number = 0; number < count; ++number) peers.push_back(peer_machine(machine, number));
+  return peers;
 }
 
 std::uint32_t used_threads(const std::vector<QpPlan>& qps) {

@@ -30,6 +30,7 @@ struct Operation {
   std::uint32_t recv_list = 0;     // RECVs per post; 0: recv_list(rx_depth)
   bool shared_recv_queue = false;  // one a thread
   std::uint32_t inline_recv = 0;   // bytes; 0: off
+  bool cq_per_qp = false;          // a completion queue a QP, instead of one a thread
   bool builder = false;            // ibv_wr_* instead of ibv_post_send
   bool events = false;             // sleep on completion events instead of polling
   bool validate = false;
@@ -56,10 +57,13 @@ struct Traffic {
   std::uint32_t most_outstanding = 0;  // see Operation
   std::uint32_t recv_list = 0;         // see Operation
   bool shared_recv_queue = false;      // see Operation
+  bool cq_per_qp = false;              // see Operation
   std::string label = "SENDs out";     // the console names the rate so
   std::optional<ClientQps> client_qps{};
-  bool datagrams_beside = false;   // messages go over UD, too, whatever the transport of the run
-  bool clients_may_leave = false;  // a client that dies is counted, and the others go on
+  bool datagrams_beside = false;    // messages go over UD, too, whatever the transport of the run
+  std::uint32_t qps_per_pair = 0;   // see Topology
+  bool clients_may_leave = false;   // a client that dies is counted, and the others go on
+  bool threads_end_window = false;  // they have what they want then, whatever the --duration
 };
 
 struct Topology {
@@ -70,7 +74,11 @@ struct Topology {
   std::uint32_t client_threads = 1;
   std::uint32_t ports = 1;  // that each side uses
   std::optional<ClientQps> client_qps{};
+  // Not 0: each thread of each machine, server and clients alike, has so many connected QPs to the thread of the same
+  // number of each other machine.
+  std::uint32_t qps_per_pair = 0;
 
+  std::uint32_t machines() const { return clients + 1; }
   std::uint32_t server_qps() const { return threads * qps_per_thread; }
   // Threads of all clients; with client_qps they are numbered: thread t of client c is c * client_threads + t.
   std::uint32_t all_client_threads() const { return clients * client_threads; }
@@ -80,7 +88,12 @@ struct Schedule {
   Picos warmup{0};
   Picos duration{0};
   std::optional<std::uint64_t> iters;  // per QP, with client_qps per thread: ends the window instead of the duration
+  bool threads_end_it = false;  // they end the window by themselves: by `iters`, or when they have what they want
   Picos timeout{0};
+  // From the start of the threads: no window ends later than that, but for one that threads end.
+  Picos longest{0};
+  // The two halves of a window may differ by this share of the rate; by more, another one, twice as long, follows.
+  double steady_within = 0;
 };
 
 struct Plan {
@@ -108,8 +121,8 @@ std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth,
 
 // The far end of a QP.
 struct Partner {
-  std::uint32_t node = 0;  // which client; 0 for the server
-  std::uint32_t qp = 0;    // index among that side's QPs
+  std::uint32_t node = 0;  // which client, 0 for the server; with Topology::qps_per_pair see peer_machine
+  std::uint32_t qp = 0;    // index among that node's QPs
 };
 
 struct QpPlan {
@@ -125,6 +138,19 @@ struct QpPlan {
 // that of g in thread g % threads; then the UD QPs by thread, QP and port. A client has the connected QPs of its
 // threads, then their UD QPs, each with every UD QP of the server on its port as a partner.
 std::vector<QpPlan> plan_qps(const Topology& topology, Side side, std::uint32_t client);
+
+// Machine 0 is the server, machine c + 1 client c. A machine numbers those that it is connected with from 0 on: the
+// number that `machine` has for `peer`, and the machine of such a number. Without qps_per_pair a client has the server
+// alone. With qps_per_pair thread t of each machine uses port t % ports.
+constexpr std::uint32_t peer_number(std::uint32_t machine, std::uint32_t peer) {
+  return peer < machine ? peer : peer - 1;
+}
+constexpr std::uint32_t peer_machine(std::uint32_t machine, std::uint32_t number) {
+  return number < machine ? number : number + 1;
+}
+
+// The machines that `machine` is connected with, by these numbers.
+std::vector<std::uint32_t> peer_machines(const Topology& topology, std::uint32_t machine);
 
 // Threads that have at least one QP.
 std::uint32_t used_threads(const std::vector<QpPlan>& qps);

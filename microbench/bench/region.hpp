@@ -40,11 +40,15 @@ enum class Addresses { sequential, random };
 // The targets of the requests of a ring: the places of a region, `stride` bytes each, one after the other or at random.
 class RemoteWalk {
  public:
-  // `seed` also says where a sequential walk begins. At least one place and fewer than 2^32.
+  // `seed` also says where a sequential walk begins. `extent`: bytes of a place, where that is not the stride and
+  // places lie over each other. At least one place and fewer than 2^32.
   RemoteWalk(const RemoteRegion& region, std::uint64_t stride, Addresses addresses, std::uint64_t seed)
+      : RemoteWalk(region, stride, addresses, seed, stride) {}
+  RemoteWalk(const RemoteRegion& region, std::uint64_t stride, Addresses addresses, std::uint64_t seed,
+             std::uint64_t extent)
       : base_(region.address),
         stride_(stride),
-        places_(region.bytes / stride),
+        places_((region.bytes - extent) / stride + 1),
         random_(addresses == Addresses::random),
         state_(random_ ? seed * kMultiplier + kIncrement : seed % places_) {}
 

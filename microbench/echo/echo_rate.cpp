@@ -66,6 +66,10 @@ class EchoRate final : public Benchmark {
             .datagrams_beside = echo_.mode == EchoMode::write_send};
   }
 
+  std::optional<OperationCount> operation_count() const override {
+    return OperationCount{Side::client, echo_.mode == EchoMode::write_write ? "writes_received" : "messages_received"};
+  }
+
   QueueNeeds needs(const Operation& op, Side) const override {
     return {.send_depth = op.tx_depth,
             .recv_depth = op.rx_depth,

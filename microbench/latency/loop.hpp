@@ -181,8 +181,7 @@ void latency_loop(N& node, LatencyState& s, const RunControl& control, ThreadTal
     if (!Trip::go(node, s, wait, control, tally.end, point, trip)) [[unlikely]]
       return;
     const Picos time = node.now() - begin;
-    if (tally.window_opened.load(std::memory_order_relaxed) && counts_trip(trip, s.points.size()) &&
-        point.histogram.count() < s.goal) {
+    if (tally.opened() && counts_trip(trip, s.points.size()) && point.histogram.count() < s.goal) {
       point.histogram.record(time / s.divisor);
       if (point.histogram.count() == s.goal) --unfinished;
     }

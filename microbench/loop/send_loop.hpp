@@ -16,6 +16,7 @@
 #include "microbench/loop/idle_wait.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/post.hpp"
+#include "microbench/loop/queue_window.hpp"
 
 namespace verbscope {
 
@@ -33,6 +34,7 @@ struct SendLane {
   std::uint32_t checked = 0;   // ring position of the next READ to validate
 
   std::uint64_t posted() const { return laps * length + next; }
+  std::uint64_t completed() const { return posted() - (depth - room); }
 };
 
 struct SendState {
@@ -44,6 +46,7 @@ struct SendState {
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
   std::uint64_t goal = MeasuredWindow::kNoGoal;  // operations to measure
+  std::span<WindowBounds> windows;               // of each queue, where completions stand for many of its operations
   ibv_comp_channel* channel = nullptr;           // sleep there when nothing completes
   std::uint64_t random_turn = 0;  // not 0: queues are taken at random instead of in turn; the generator's state
   PayloadChecker* checker = nullptr;
@@ -117,13 +120,13 @@ inline void check_reads(SendState& s, SendLane& q, std::uint32_t count) {
   s.checked += count;
 }
 
-// Takes up to `most` completions; each retires signal_every requests of its queue. Returns how many there were, or -1
-// with `end` set.
-template <SendTraits traits>
-inline int retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
+// Takes up to `most` completions; each retires signal_every requests of its queue, and is handed to
+// `on_queue(queue)` then. Returns how many there were, or -1 with `end` set.
+template <SendTraits traits, class OnQueue>
+[[gnu::always_inline]] inline int retire_sends(SendState& s, std::uint64_t most, RunEnd& end, OnQueue&& on_queue) {
   const std::uint32_t list = traits.single_post ? 1 : s.post_list;
   const std::uint32_t step = traits.each_signaled ? 1 : s.signal_every;
-  return take_completions<kRateBatch>(s.cq, most, end, [=, &s](const ibv_wc& wc) {
+  return take_completions<kRateBatch>(s.cq, most, end, [=, &s, &on_queue](const ibv_wc& wc) {
     SendLane& q = traits.one_queue ? s.queues.front() : s.queues[sent_queue(wc.wr_id)];
     if constexpr (traits.validated) check_reads(s, q, step);
     const bool was_ready = q.room >= list;
@@ -131,6 +134,21 @@ inline int retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
     if constexpr (!traits.one_queue) {
       if (!was_ready && q.room >= list) s.ready[s.ready_tail++] = &q;
     }
+    on_queue(q);
+  });
+}
+
+template <SendTraits traits>
+inline int retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
+  return retire_sends<traits>(s, most, end, [](const SendLane&) {});
+}
+
+// After a turn of the phase: notes the queues whose completions it takes. A loop spends little time here.
+template <SendTraits traits, Node N>
+[[gnu::noinline]] int retire_and_note(N& node, SendState& s, std::uint64_t most, QueueWindow& window, RunEnd& end) {
+  const Picos now = node.now();
+  return retire_sends<traits>(s, most, end, [&](const SendLane& q) {
+    if (window.noting()) window.note(static_cast<std::size_t>(&q - s.queues.data()), now, q.completed());
   });
 }
 
@@ -166,7 +184,7 @@ void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& 
 template <SendTraits traits, Node N>
 void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
   const std::uint64_t step = traits.each_signaled ? 1 : s.signal_every;
-  MeasuredWindow window(tally, s.goal);
+  QueueWindow window(tally, s.goal, s.windows);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
   for (;;) {
@@ -174,9 +192,15 @@ void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& ta
       return;
     const std::uint64_t left = window.left(ops);
     const std::uint64_t most = left >= kRateBatch * step ? kRateBatch : left / step;
-    const int count = retire_sends<traits>(s, most, tally.end);
+    int count;
+    if (window.noting()) [[unlikely]] {
+      count = retire_and_note<traits>(node, s, most, window, tally.end);
+    } else {
+      count = retire_sends<traits>(s, most, tally.end);
+    }
     if (count <= 0) [[unlikely]] {
       if (count < 0 || !wait.idle_unless_quit(node, control)) return;
+      window.look(node, control.phase.load(std::memory_order_relaxed), ops);
       continue;
     }
     ops += static_cast<std::uint64_t>(count) * step;

@@ -43,6 +43,8 @@ class Sender final : public WorkloadOn<Sender> {
     state_.post_list = op.post_list;
     state_.signal_every = op.signal_every;
     state_.goal = setup.goal;
+    if (queues_.size() > 1) windows_.resize(queues_.size());
+    state_.windows = windows_;
     state_.channel = setup.channel;
     state_.checker = &checker_;
     if (options.random_turns) state_.random_turn = op.seed * 2 + 1;
@@ -121,9 +123,8 @@ class Sender final : public WorkloadOn<Sender> {
     SendLane& queue = queues_[index] = {lane.qp, ring.requests(), 0, shape.length, room, room};
     queue.builder = lane.builder;
     if (messages_) return;
-    if (remote.bytes < stride) fail("the peer's region has {} bytes, one place needs {}", remote.bytes, stride);
     const std::uint64_t seed = op.seed + setup.node * kNodeStep + lane.index * (remote.bytes / stride / lane.count + 1);
-    RemoteWalk& walk = walks_.emplace_back(remote, stride, options.addresses, seed);
+    RemoteWalk& walk = walks_.emplace_back(remote_walk(remote, op.payload, options, seed));
     walk.point(ring.requests(), shape.length);
     if (walk.places() > 1) queue.walk = &walk;
   }
@@ -139,6 +140,7 @@ class Sender final : public WorkloadOn<Sender> {
   std::deque<SendRing> rings_;
   std::deque<RemoteWalk> walks_;
   std::vector<SendLane> queues_;
+  std::vector<WindowBounds> windows_;  // of each queue, or none
   SendState state_;
   bool builder_ = false;
   bool validated_ = false;
@@ -153,6 +155,14 @@ QueueNeeds sender_needs(const Operation& op) {
   needs.inline_bytes = op.inline_limit;
   needs.completions = op.outstanding() / op.signal_every + 1;
   return needs;
+}
+
+RemoteWalk remote_walk(const RemoteRegion& remote, std::uint32_t payload, const SenderOptions& options,
+                       std::uint64_t seed) {
+  const bool apart = options.alignment == 0;
+  const std::uint64_t place = apart ? payload_stride(payload) : std::max<std::uint64_t>(payload, 1);
+  if (remote.bytes < place) fail("the peer's region has {} bytes, one place needs {}", remote.bytes, place);
+  return {remote, apart ? place : options.alignment, options.addresses, seed, place};
 }
 
 std::unique_ptr<Workload> make_sender(const ThreadSetup& setup, const SenderOptions& options) {

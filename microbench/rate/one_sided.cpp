@@ -1,6 +1,12 @@
 #include "microbench/rate/one_sided.hpp"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "common/error.hpp"
+#include "microbench/bench/options.hpp"
 #include "microbench/loop/receiver.hpp"
 #include "microbench/loop/sender.hpp"
 #include "microbench/loop/target.hpp"
@@ -10,6 +16,13 @@ namespace verbscope {
 namespace {
 
 constexpr std::uint64_t kLargestRegion = std::uint64_t{1} << 36;
+
+const std::vector<std::pair<std::string, WaitFor>> kWaits{
+    {"any", WaitFor::any}, {"oldest", WaitFor::oldest}, {"all", WaitFor::all}};
+
+std::string word_of(WaitFor wait) {
+  return std::ranges::find(kWaits, wait, &std::pair<std::string, WaitFor>::second)->first;
+}
 
 std::string verb_name(Verb verb) {
   return verb == Verb::read ? "READ" : verb == Verb::write ? "WRITE" : "SEND";
@@ -23,15 +36,35 @@ void OneSided::add_direction(OptionTable& table) {
 }
 
 void OneSided::add_outstanding(OptionTable& table) {
-  table.integer("--window", outstanding_, 0u, 1u << 20, "operations outstanding on each QP; 0: as many as --tx_depth");
+  table.integer("--window", outstanding_, 0u, 1u << 20,
+                "operations outstanding: with --wait any on each QP, 0 as many as --tx_depth; else of a thread");
+  table.choice<WaitFor>(
+      "--wait", wait_, kWaits,
+      "what a thread waits for before it posts more: any of its operations, the oldest or all of them");
+  add_seen_by(table);
+  table.flag("--cq_per_qp", cq_per_qp_, "a completion queue for each QP of a thread, instead of one");
+}
+
+void OneSided::add_seen_by(OptionTable& table) {
+  table.choice<SeenBy>("--seen_by", seen_by_, {{"completion", SeenBy::completion}, {"memory", SeenBy::memory}},
+                       "how a READ is seen to be back: by its completion, or by its bytes in memory");
+}
+
+void OneSided::add_order(OptionTable& table) {
+  table.choice<bool>("--order", random_turns_, {{"turn", false}, {"random", true}}, "how a thread takes its QPs");
 }
 
 void OneSided::add_region(OptionTable& table) {
-  table.integer("--region_size", region_size_, std::uint64_t{1}, kLargestRegion,
-                "bytes of each target's memory that the operations go to; at least one place");
+  add_region(table, "bytes of each target's memory that the operations go to; at least one place");
+}
+
+void OneSided::add_region(OptionTable& table, const std::string& size_help) {
+  table.integer("--region_size", region_size_, std::uint64_t{1}, kLargestRegion, size_help);
   table.choice<Addresses>("--addresses", addresses_,
                           {{"sequential", Addresses::sequential}, {"random", Addresses::random}},
                           "order of the places, each a multiple of 128 bytes");
+  table.integer("--alignment", alignment_, std::uint64_t{0}, std::uint64_t{1} << 30,
+                "bytes from one place to the next, which then lie over each other; 0: side by side");
   table.choice<bool>("--pages", huge_pages_, {{"4k", false}, {"2m", true}}, "pages of the targets' memory");
 }
 
@@ -42,11 +75,57 @@ void OneSided::add_verb(OptionTable& table, bool with_send) {
 }
 
 void OneSided::adjust(Options& options) {
+  if (alignment_ > 0 && region_size_ / alignment_ >> 32 != 0) {
+    fail_usage("--alignment {}: a --region_size of {} has more than 2^32 such places", alignment_, region_size_);
+  }
+  if (alignment_ > 0 && options.validate) {
+    fail_usage("--validate: places that lie over each other (--alignment {}) cannot be checked", alignment_);
+  }
+  check_window(options);
   if (!options.validate || verb_ == Verb::send) return;
   if (options.size == 0u) fail_usage("--validate: a {} of 0 bytes leaves nothing to check", verb_name(verb_));
   if (everybody_ && verb_ == Verb::write) {
-    fail_usage("--validate: where both sides post WRITEs (--active all) nobody is left to look at the memory");
+    fail_usage("--validate: where all machines post WRITEs nobody is left to look at the memory");
   }
+}
+
+// Refuses what a window of a thread cannot be, and what nothing but such a window can be.
+void OneSided::check_window(Options& options) const {
+  if (wait_ == WaitFor::any) {
+    if (seen_by_ == SeenBy::memory) fail_usage("--seen_by memory: only with --wait oldest or all");
+    if (cq_per_qp_) fail_usage("--cq_per_qp: only with --wait oldest or all");
+    return;
+  }
+  const std::string wait = word_of(wait_);
+  if (verb_ == Verb::send) fail_usage("--wait {}: not with --verb send", wait);
+  if (by_cq_mod_) return;
+  if (outstanding_ == 0) fail_usage("--wait {}: it needs a --window of at least 1", wait);
+  if (outstanding_ > options.tx_depth) {
+    fail_usage("--window {} of a thread is more than a send queue holds (--tx_depth {})", outstanding_,
+               options.tx_depth);
+  }
+  if (outstanding_ % options.post_list != 0) {
+    fail_usage("--window {} of a thread is not a multiple of --post_list {}", outstanding_, options.post_list);
+  }
+  if (cq_per_qp_ && options.events) fail_usage("--events: a thread sleeps on one completion queue, not on --cq_per_qp");
+  if (seen_by_ == SeenBy::memory) return check_memory(options);
+  if (!options.cq_mod) options.cq_mod = 1;
+  const bool one_queue = options.qp == 1 && driver_ == Side::server && !everybody_;
+  if (*options.cq_mod > 1 && (!one_queue || outstanding_ % *options.cq_mod != 0)) {
+    fail_usage(
+        "--cq_mod {}: with --wait {} each request is signaled, or on one QP a divisor of --window {}, or READs are "
+        "seen by memory",
+        *options.cq_mod, wait, outstanding_);
+  }
+}
+
+void OneSided::check_memory(const Options& options) const {
+  if (verb_ != Verb::read) fail_usage("--seen_by memory: a {} brings no bytes, only a READ does", verb_name(verb_));
+  if (options.size == 0u) fail_usage("--seen_by memory: a READ of 0 bytes brings none");
+  if (options.fabric == "null") fail_usage("--seen_by memory: the null device moves no bytes");
+  if (options.validate) fail_usage("--validate: not with --seen_by memory, where the thread changes what arrived");
+  if (options.events) fail_usage("--events: with --seen_by memory a thread polls");
+  if (options.inline_recv > 0) fail_usage("--inline_recv: with --seen_by memory the bytes must not come by completion");
 }
 
 Traffic OneSided::traffic() const {
@@ -54,7 +133,8 @@ Traffic OneSided::traffic() const {
   traffic.verb = verb_;
   traffic.driver = traffic.counted = driver_;
   if (verb_ == Verb::send) traffic.counted = Side::server;  // inbound SENDs count where they are received
-  traffic.most_outstanding = outstanding_;
+  if (wait_ == WaitFor::any) traffic.most_outstanding = outstanding_;
+  traffic.cq_per_qp = cq_per_qp_;
   traffic.label = verb_name(verb_) + (driver_ == Side::server ? " out" : " in");
   return traffic;
 }
@@ -68,17 +148,30 @@ RegionNeeds OneSided::region(const Operation& op, Side side, std::uint32_t) cons
   RegionNeeds needs;
   const bool target = op.verb != Verb::send && (everybody_ || side != driver_);
   if (!target) return needs;
-  needs.bytes = target_bytes(op, region_size_);
+  needs.bytes = target_bytes(op, region_size_) * region_shares_;
   needs.huge_pages = huge_pages_;
   return needs;
 }
 
 void OneSided::fill(const Operation& op, Side, std::span<std::byte> region) const {
-  if (op.verb == Verb::read) fill_target(op, region);
+  if (op.verb != Verb::read) return;
+  if (seen_by_ == SeenBy::memory) {
+    std::ranges::fill(region, kSeenByte);
+  } else {
+    fill_target(op, region);
+  }
 }
 
 std::unique_ptr<Workload> OneSided::setup(const ThreadSetup& setup) const {
-  if (posts(setup.side)) return make_sender(setup, {addresses_, random_turns_});
+  const SenderOptions order{addresses_, random_turns_, alignment_};
+  if (posts(setup.side)) {
+    if (wait_ == WaitFor::any) return make_sender(setup, order);
+    return make_window_sender(setup, {.order = order,
+                                      .window = outstanding_,
+                                      .whole = wait_ == WaitFor::all,
+                                      .seen_by = seen_by_,
+                                      .share_of_thread = region_shares_ > 1});
+  }
   return setup.operation.verb == Verb::send ? make_receiver(setup) : make_target(setup);
 }
 

@@ -4,16 +4,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/region.hpp"
+#include "microbench/loop/window_sender.hpp"
 
 namespace verbscope {
 
 class OneSided : public Benchmark {
  public:
-  // Refuses a validation that would check nothing. Classes that have an adjust of their own call it.
+  // Refuses a validation that would check nothing, and windows that cannot be kept. Classes that have an adjust of
+  // their own call it.
   void adjust(Options& options) override;
   Traffic traffic() const override;
   QueueNeeds needs(const Operation& operation, Side side) const override;
@@ -28,7 +31,10 @@ class OneSided : public Benchmark {
   // Each registers some of the options.
   void add_direction(OptionTable& table);
   void add_outstanding(OptionTable& table);
+  void add_order(OptionTable& table);
+  void add_seen_by(OptionTable& table);
   void add_region(OptionTable& table);
+  void add_region(OptionTable& table, const std::string& size_help);
   void add_verb(OptionTable& table, bool with_send);
 
   bool posts(Side side) const { return everybody_ || side == driver_; }
@@ -37,12 +43,22 @@ class OneSided : public Benchmark {
   Side driver_ = Side::server;
   bool everybody_ = false;  // both sides post, and the rate is the driver's
   bool random_turns_ = false;
-  std::uint32_t outstanding_ = 0;  // operations on each QP; 0: as many as --tx_depth
+  // Operations on each QP, 0: as many as --tx_depth; or where a thread has one window over its QPs, in that.
+  std::uint32_t outstanding_ = 0;
+  WaitFor wait_ = WaitFor::any;
+  SeenBy seen_by_ = SeenBy::completion;
+  bool cq_per_qp_ = false;
+  bool by_cq_mod_ = false;                // a thread has no window: only --cq_mod bounds what it has outstanding
+  std::uint64_t region_size_ = 64 << 10;  // bytes
+  std::uint32_t region_shares_ = 1;       // each of --region_size, one for each thread of the peers
+  bool huge_pages_ = false;               // of the region
+  Addresses addresses_ = Addresses::sequential;
 
  private:
-  std::uint64_t region_size_ = 64 << 10;  // bytes
-  Addresses addresses_ = Addresses::sequential;
-  bool huge_pages_ = false;
+  void check_window(Options& options) const;
+  void check_memory(const Options& options) const;
+
+  std::uint64_t alignment_ = 0;  // bytes; 0: places lie side by side
 };
 
 // One verb, outbound (the server posts, the clients' memory is worked on) or inbound (the other way round). The rate is
@@ -56,6 +72,7 @@ class OneSidedRate final : public OneSided {
   void options(OptionTable& table) override {
     add_direction(table);
     add_outstanding(table);
+    add_order(table);
     add_region(table);
   }
 

@@ -25,23 +25,24 @@ class QpScaling final : public OneSided {
     add_verb(table, true);
     add_direction(table);
     add_outstanding(table);
+    add_order(table);
     add_region(table);
     table.integer("--connections", connections_, 1u, 1u << 20,
                   "QPs of the server in all, instead of --qp for each thread");
     table.choice<bool>("--active", everybody_, {{"one", false}, {"all", true}},
                        "one: the side that --direction says posts; all: both do");
-    table.choice<bool>("--order", random_turns_, {{"turn", false}, {"random", true}}, "how a thread takes its QPs");
   }
 
   void adjust(Options& options) override {
-    OneSided::adjust(options);
     if (everybody_ && verb_ == Verb::send) fail_usage("--active all: not with --verb send");
     if (!options.cq_mod) options.cq_mod = 1;
-    if (!connections_) return;
-    if (*connections_ % options.threads != 0) {
-      fail_usage("--connections {} is not a multiple of --threads {}", *connections_, options.threads);
+    if (connections_) {
+      if (*connections_ % options.threads != 0) {
+        fail_usage("--connections {} is not a multiple of --threads {}", *connections_, options.threads);
+      }
+      options.qp = *connections_ / options.threads;
     }
-    options.qp = *connections_ / options.threads;
+    OneSided::adjust(options);
   }
 
  private:

@@ -23,12 +23,13 @@ class WqeCache final : public OneSided {
   void options(OptionTable& table) override {
     add_verb(table, false);
     add_outstanding(table);
+    add_order(table);
     add_region(table);
   }
 
   void adjust(Options& options) override {
-    OneSided::adjust(options);
     if (outstanding_ > options.tx_depth) options.tx_depth = outstanding_;
+    OneSided::adjust(options);
     if (!options.cq_mod) options.cq_mod = 1;
   }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "common/error.hpp"
 #include "microbench/run/host_link.hpp"
 #include "microbench/run/report_fields.hpp"
 
@@ -12,7 +15,8 @@ class ClientLink final : public HostLink {
   void connect() override {
     const Picos timeout = side_.plan.schedule.timeout;
     server_.send("endpoints", side_.node.endpoints(), timeout);
-    side_.node.connect({server_.receive("endpoints", timeout)});
+    const Json told = server_.receive("endpoints", timeout);
+    side_.node.connect(JsonFields(told, "message endpoints").require<std::vector<Json>>("nodes"));
   }
 
   void gather() override {
@@ -22,6 +26,13 @@ class ClientLink final : public HostLink {
   }
 
   void turn_peers(Phase) override {}  // it is the server that turns them
+  bool goes_on() override {
+    await_phase_after(Phase::closed);
+    if (said_ != Phase::measure) return false;
+    side_.node.threads().forget_windows();
+    return true;
+  }
+  bool gave_up() const override { return stopped_early_; }
 
   PointReports collect(std::string& failure) override {
     PointReports reports{.own = own_report(failure), .clients = {}};
@@ -37,15 +48,21 @@ class ClientLink final : public HostLink {
     const NodeRun& node = side_.node;
     switch (step) {
       case Step::warm_up:
-        return await_phase_after("warmup");
+        return await_phase_after(Phase::warmup);
       case Step::open:
-        if (node.counted()) await_opened();
-        return;
-      case Step::measure:
-        if (node.counted() && side_.plan.schedule.iters) await_iters();
-        return await_phase_after("measure");
-      case Step::close:  // it has nothing to say before its last completions
-        return;
+        return await_own(Phase::measure, "the first completions in the window");
+      case Step::first_half:
+        return await_phase_after(Phase::measure);
+      case Step::halve:
+        return await_own(Phase::halved, "completions in the second half of the window");
+      case Step::second_half:
+        if (!side_.plan.schedule.threads_end_it) return await_phase_after(Phase::halved);
+        conductor_.each_second([this] { tell_progress(); });
+        await_own(Phase::closed, "--iters");
+        conductor_.each_second(nullptr);
+        return await_phase_after(Phase::measure);
+      case Step::close:
+        return await_own(Phase::closed, "the first completions after the window");
       case Step::end:
         return conductor_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
       case Step::drain: {
@@ -57,35 +74,43 @@ class ClientLink final : public HostLink {
     }
   }
 
-  // Until the server tells another phase than `now`, which it repeats as a sign of life.
-  void await_phase_after(const std::string& now) {
-    std::string said = now;
-    while (said == now) {
+  // Until the server tells another phase than `now`, which it repeats as a sign of life. A stop that comes before the
+  // window is closed says that the point had all the time that it may take.
+  void await_phase_after(Phase now) {
+    while (said_ == now) {
       const Json body = conductor_.await(server_, "phase");
-      said = JsonFields(body, "message phase").require<std::string>("phase");
+      const auto name = JsonFields(body, "message phase").require<std::string>("phase");
+      const auto* const found = std::ranges::find(kPhaseNames, name);
+      if (found == kPhaseNames.end()) fail("message phase: there is no phase \"{}\"", name);
+      said_ = static_cast<Phase>(found - kPhaseNames.begin());
     }
+    stopped_early_ = said_ == Phase::stop && now < Phase::closed;
+  }
+
+  // Where the windows here make the rate: until they have noted the turn to `phase`, which the server is waiting for.
+  void await_own(Phase phase, const std::string& what) {
+    if (!side_.node.counted()) return;
+    await_noted(phase, what, false);
+    tell_progress();
+    // The server then stops everybody.
+    if (steadiness_.gave_up()) await_phase_after(said_);
   }
 
   void tell_progress() {
-    const NodeRun& node = side_.node;
-    conductor_.tell(server_, "progress",
-                    Json{{"opened", node.threads().windows_opened()}, {"closed", node.threads().windows_closed()}});
-  }
-
-  void await_opened() {
-    conductor_.wait_until("the first completion in the window", false,
-                          [this] { return side_.node.threads().windows_opened(); });
-    tell_progress();
-  }
-
-  void await_iters() {
-    conductor_.each_second([this] { tell_progress(); });
-    conductor_.wait_until("--iters", false, [this] { return side_.node.threads().windows_closed(); });
-    conductor_.each_second(nullptr);
-    tell_progress();
+    const NodeThreads& threads = side_.node.threads();
+    Phase noted = Phase::closed;
+    while (noted != Phase::warmup && !threads.windows_noted(noted)) {
+      noted = static_cast<Phase>(static_cast<std::uint32_t>(noted) - 1);
+    }
+    const WindowRates rates = noted == Phase::closed ? threads.window_rates() : WindowRates{};
+    conductor_.tell(
+        server_, "progress",
+        Json{{"noted", to_string(noted)}, {"gave_up", steadiness_.gave_up()}, {"rates", fields_to_json(rates)}});
   }
 
   Channel& server_;
+  Phase said_ = Phase::warmup;  // by the server
+  bool stopped_early_ = false;
 };
 
 }  // namespace

@@ -26,18 +26,13 @@ std::string thread_range(const Json& threads) {
   return threads.size() == 1 ? "" : fmt::format(" ({:.3f} to {:.3f} a thread)", low, high);
 }
 
-// With fewer rounds of the queues the rate is known to a few percent only: which of them are first at the window's ends
-// is chance.
-constexpr double kEnoughRounds = 20;
-
-std::string rounds_note(const Record& record) {
-  double rounds = kEnoughRounds;
-  for (const Json& thread : record.result.at("threads")) rounds = std::min(rounds, thread.value("rounds", rounds));
-  if (rounds >= kEnoughRounds) return "";
-  return fmt::format(
-      "  coarse: each QP of a thread completed {:.1f} times, --cq_mod {} operations each: a longer --duration "
-      "or a smaller --cq_mod tells the rate better\n",
-      rounds, record.config.value("cq_mod", 0));
+// Tells of a rate that was not steady in the first window, and for how long the point was lengthened.
+std::string steadiness_note(const Record& record, const char* label) {
+  const auto found = record.result.find("steadiness");
+  if (found == record.result.end() || found->value("windows", 1) < 2) return "";
+  return fmt::format("  not steady at once: this is window {}, after {:g} {}s (--longest {:g})\n",
+                     found->value("windows", 0), found->value("before_s", 0.0), label,
+                     record.config.value("longest_s", 0.0));
 }
 
 }  // namespace
@@ -48,7 +43,7 @@ std::string summary(const Traffic& traffic, const Record& record) {
   std::string text = point_line(traffic, record);
   text += fmt::format("  {:.3f} {}Mops{} over {:g} {}s\n", record.result.at("rate_mops").get<double>(), label,
                       thread_range(record.result.at("threads")), record.result.at("window_s").get<double>(), label);
-  text += rounds_note(record);
+  text += steadiness_note(record, label);
   if (record.prediction.is_object()) {
     text += fmt::format("  model: at most {:.3f} Mops, limited by {}\n", record.prediction.value("bound_mops", 0.0),
                         record.prediction.value("binding", ""));

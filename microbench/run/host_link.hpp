@@ -1,8 +1,9 @@
-// The half of a link by TCP that server and client share: the threads, the window and the report of the node here.
+// The half of a link by TCP that server and client share: the threads, the windows and the report of the node here.
 #pragma once
 
 #include "microbench/run/conductor.hpp"
 #include "microbench/run/host_window.hpp"
+#include "microbench/run/steadiness.hpp"
 #include "microbench/run/tcp_link.hpp"
 
 namespace verbscope {
@@ -12,9 +13,11 @@ class HostLink : public Link {
   explicit HostLink(const HostSide& side)
       : side_(side),
         conductor_(side.node, side.peers, side.cores, side.plan.schedule.timeout),
+        steadiness_(side.plan.schedule),
         window_(side.node, side.collector) {}
 
   void start() override {
+    start_ = TscClock::now();
     conductor_.start();
     side_.collector.attach(conductor_.thread_ids());
   }
@@ -22,7 +25,10 @@ class HostLink : public Link {
     wait(step);
     then();
   }
-  void begin_window() override { window_.begin(); }
+  void begin_window() override {
+    steadiness_.begin(time());
+    window_.begin();
+  }
   void end_window() override { window_.end(); }
   void turn(Phase phase) override { conductor_.turn(phase); }
   void end_threads() override { conductor_.end_threads(); }
@@ -30,16 +36,29 @@ class HostLink : public Link {
  protected:
   virtual void wait(Step step) = 0;
 
+  // Since the threads have started.
+  Picos time() const { return TscClock::now() - start_; }
+  // Until the threads here, whose windows make the rate, have noted the turn to `phase`, or there is no time left.
+  void await_noted(Phase phase, const std::string& what, bool silent) {
+    const NodeThreads& threads = side_.node.threads();
+    const bool limited = !side_.plan.schedule.threads_end_it;
+    conductor_.wait_until(what, silent,
+                          [&] { return threads.windows_noted(phase) || (limited && steadiness_.late(time())); });
+    if (!threads.windows_noted(phase)) steadiness_.give_up();
+  }
+
   NodeReport own_report(std::string& failure) const {
     return side_.node.report(window_.use(), expected_, side_.cores, failure);
   }
 
   HostSide side_;
   Conductor conductor_;
+  Steadiness steadiness_;
   std::uint64_t expected_ = 0;  // messages that the peers have sent to this node
 
  private:
   HostWindow window_;
+  Picos start_{0};
 };
 
 }  // namespace verbscope

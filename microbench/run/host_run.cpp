@@ -10,6 +10,7 @@
 #include "microbench/run/host_counters.hpp"
 #include "microbench/run/ports.hpp"
 #include "microbench/run/prediction.hpp"
+#include "microbench/run/rate_check.hpp"
 #include "microbench/run/tcp_link.hpp"
 #include "verbs/host_provider.hpp"
 #include "verbs/null/provider.hpp"
@@ -30,7 +31,14 @@ std::vector<int> usable_cores(const Options& options) {
 }
 
 NodePlace make_place(Provider& provider, const DevicePorts& ports, const Options& options) {
-  return {&provider, ports.device, ports.ports, options.gid_index, options.mtu, true, options.fabric == "null"};
+  return {&provider,
+          ports.device,
+          ports.ports,
+          options.gid_index,
+          options.mtu,
+          true,
+          options.fabric == "null",
+          parse_uars(options.uars)};
 }
 
 FabricFacts host_facts(const Options& options, const DevicePorts& ports, std::size_t cores) {
@@ -93,6 +101,7 @@ Outcome run_server(const Benchmark& benchmark, const Options& options, const Opt
   });
   outcome.environment["server"] = node.describe();
   outcome.config["mtu"] = node.mtu();
+  check_against_ports(plan, traffic, node.mtu(), outcome);
   predict_for_device(benchmark, plan, node, result.own, outcome);
   benchmark.finish(outcome);
   return outcome;

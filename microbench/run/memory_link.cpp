@@ -1,8 +1,12 @@
 #include "microbench/run/memory_link.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 #include <utility>
+
+#include "common/clock.hpp"
+#include "common/error.hpp"
 
 namespace verbscope {
 
@@ -15,6 +19,13 @@ constexpr Picos kSimQuiet = 100us;  // virtual: when nothing has arrived for so 
 constexpr Picos kSimStuck =
     200ms;  // virtual: when nothing has completed for so long, over a retransmission, nothing will
 
+// A run that is longer tells what it takes here, when that is worth telling, in seconds: after the first connections,
+// the stretch of it that is measured.
+constexpr Picos kLongRun = 20ms;
+constexpr Picos kStretchBegin = 500us;
+constexpr Picos kStretchEnd = 1ms;
+constexpr double kWorthTelling = 5;
+
 std::vector<int> first_cores(std::size_t count) {
   std::vector<int> cores(count);
   std::iota(cores.begin(), cores.end(), 0);
@@ -24,14 +35,28 @@ std::vector<int> first_cores(std::size_t count) {
 }  // namespace
 
 void MemoryLink::connect() {
-  std::vector<Json> clients;
-  for (std::size_t c = 1; c < nodes_.size(); ++c) clients.push_back(nodes_[c].endpoints());
-  const Json server = nodes_.front().endpoints();
-  nodes_.front().connect(clients);
-  for (std::size_t c = 1; c < nodes_.size(); ++c) nodes_[c].connect({server});
+  std::vector<Json> endpoints;
+  for (const NodeRun& node : nodes_) endpoints.push_back(node.endpoints());
+  for (NodeRun& node : nodes_) node.connect(endpoints);
+}
+
+// Tells how long a long run will take here, from a stretch of it.
+void MemoryLink::foretell() {
+  const Picos asked = schedule_.warmup + schedule_.duration;
+  if (schedule_.threads_end_it || asked < kLongRun) return;
+  cluster_.at(kStretchBegin, [this, asked] {
+    cluster_.at(kStretchEnd, [asked, began = TscClock::now()] {
+      const double slower = to_seconds(TscClock::now() - began) / to_seconds(kStretchEnd - kStretchBegin);
+      const double left_s = slower * to_seconds(asked - kStretchEnd);
+      if (left_s < kWorthTelling) return;
+      fmt::print(stderr, "{:g} s of simulated time will take about {} here, {:.0f} times as long\n", to_seconds(asked),
+                 left_s < 120 ? fmt::format("{:.0f} s", left_s) : fmt::format("{:.0f} min", left_s / 60), slower);
+    });
+  });
 }
 
 void MemoryLink::start() {
+  foretell();
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     NodeThreads& threads = nodes_[n].threads();
     const RunControl& control = n == 0 ? server_ : clients_;
@@ -49,11 +74,13 @@ void MemoryLink::await(Step step, std::function<void()> then) {
     case Step::warm_up:
       if (schedule_.warmup == Picos(0)) return then();
       return cluster_.at(schedule_.warmup, std::move(then));
-    case Step::open:  // every thread has a core of its own: none comes late
-      return then();
-    case Step::measure:
-      if (!schedule_.iters) return cluster_.at(cluster_.now() + schedule_.duration, std::move(then));
-      return look_later(step, std::move(then));
+    case Step::first_half:
+      return appoint(begin_ + steadiness_.duration() / 2, std::move(then));
+    case Step::second_half:
+      if (schedule_.threads_end_it) return look_later(step, std::move(then));
+      return appoint(begin_ + steadiness_.duration(), std::move(then));
+    case Step::open:
+    case Step::halve:
     case Step::close:
       moved_at_ = cluster_.now();
       return look_later(step, std::move(then));
@@ -63,6 +90,30 @@ void MemoryLink::await(Step step, std::function<void()> then) {
     case Step::drain:
       return look(step, std::move(then));
   }
+}
+
+// Calls `then` at `when`, or at once when that is over: threads may have been late to note what came before.
+void MemoryLink::appoint(Picos when, std::function<void()> then) {
+  if (when <= cluster_.now()) return then();
+  cluster_.at(when, std::move(then));
+}
+
+void MemoryLink::begin_window() {
+  begin_ = cluster_.now();
+  steadiness_.begin(begin_);
+  window_.begin();
+}
+
+bool MemoryLink::goes_on() {
+  if (!failure_.empty()) return false;
+  WindowRates rates;
+  for (const NodeRun& node : nodes_) {
+    if (node.counted()) rates += node.threads().window_rates();
+  }
+  const std::optional<double> counted = counted_ ? std::optional(window_.counted_mops(*counted_)) : std::nullopt;
+  if (!steadiness_.goes_on(rates, counted, cluster_.now())) return false;
+  for (NodeRun& node : nodes_) node.threads().forget_windows();
+  return true;
 }
 
 void MemoryLink::look(Step step, std::function<void()> then) {
@@ -75,15 +126,19 @@ void MemoryLink::look_later(Step step, std::function<void()> then) {
 }
 
 bool MemoryLink::over(Step step) {
+  if (step >= Step::end && steadiness_.gave_up()) return true;  // what is posted may take longer than the point may
   if (step == Step::end) return failed() || active_ended() || stalled(kSimStuck);
   if (step == Step::drain) return failed() || everything_arrived() || stalled(kSimQuiet);
-  return windows_closed() || failed() || stalled(kSimStuck);
+  const Phase phase = step == Step::open ? Phase::measure : step == Step::halve ? Phase::halved : Phase::closed;
+  if (windows_noted(phase) || failed()) return true;
+  if (stalled(kSimStuck) || (!schedule_.threads_end_it && steadiness_.late(cluster_.now()))) steadiness_.give_up();
+  return steadiness_.gave_up();
 }
 
-// Whether the threads whose windows make the rate have all seen the end of theirs.
-bool MemoryLink::windows_closed() const {
-  return std::ranges::all_of(nodes_,
-                             [](const NodeRun& node) { return !node.counted() || node.threads().windows_closed(); });
+// Whether the threads whose windows make the rate have all noted the turn to `phase`.
+bool MemoryLink::windows_noted(Phase phase) const {
+  return std::ranges::all_of(
+      nodes_, [phase](const NodeRun& node) { return !node.counted() || node.threads().windows_noted(phase); });
 }
 
 bool MemoryLink::active_ended() const {
@@ -119,12 +174,14 @@ bool MemoryLink::stalled(Picos limit) {
 
 PointReports MemoryLink::collect(std::string& failure) {
   if (failure.empty()) failure = failure_;
+  if (failure.empty()) failure = steadiness_.failure();
   const auto report = [&](std::size_t node, std::uint64_t expected) {
     return nodes_[node].report(window_.use(node), expected, first_cores(nodes_[node].threads().size()), failure);
   };
   std::uint64_t sent_in = 0;
   for (std::size_t c = 1; c < nodes_.size(); ++c) sent_in += nodes_[c].threads().sent_to(0);
   PointReports reports{.own = report(0, sent_in), .clients = std::vector<NodeReport>()};
+  if (!schedule_.threads_end_it) reports.own.steadiness = steadiness_.report();
   for (std::size_t c = 1; c < nodes_.size(); ++c) {
     reports.clients->push_back(report(c, nodes_.front().threads().sent_to(static_cast<std::uint32_t>(c - 1))));
     reports.clients->back().messages_first = true;

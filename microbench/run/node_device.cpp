@@ -14,14 +14,11 @@ NodePart::NodePart(const Benchmark& its_benchmark, const Plan& its_plan, Side it
       client(its_client),
       alone(place.alone),
       huge_pages(place.huge_pages),
+      domains(place.uars && place.uars->exclusive),
       qps(plan_qps(its_plan.topology, its_side, its_client)) {}
 
-std::string NodePart::name() const {
-  return side == Side::server ? "server" : fmt::format("client{}", client);
-}
-
-std::string NodePart::peer(std::uint32_t node) const {
-  return side == Side::server ? fmt::format("client{}", node) : "server";
+std::string NodePart::name_of(std::uint32_t machine) {
+  return machine == 0 ? "server" : fmt::format("client{}", machine - 1);
 }
 
 NodeDevice::NodeDevice(const NodePart& part, const NodePlace& place) : part_(part) {
@@ -31,6 +28,7 @@ NodeDevice::NodeDevice(const NodePart& part, const NodePlace& place) : part_(par
 }
 
 void NodeDevice::open_ports(const NodePlace& place) {
+  if (place.uars && !place.uars->exclusive) set_doorbell_registers(*place.provider, place.device, place.uars->shared);
   for (const int port : place.ports) {
     const Device& device = ports_.emplace_back(*place.provider, fmt::format("{}:{}", place.device, port));
     gids_.push_back(choose_gid(device, place.gid_index));

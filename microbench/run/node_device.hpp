@@ -10,6 +10,7 @@
 #include "common/json.hpp"
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/options.hpp"
 #include "verbs/endpoint.hpp"
 #include "verbs/gid.hpp"
 #include "verbs/resources.hpp"
@@ -24,7 +25,8 @@ struct NodePlace {
   int gid_index = -1;                // -1 picks
   std::optional<std::uint32_t> mtu;  // bytes; at most what the port has
   bool huge_pages = true;
-  bool alone = false;  // the null device, where the server is its own client
+  bool alone = false;               // the null device, where the server is its own client
+  std::optional<UarChoice> uars{};  // nothing: as the device has them
 };
 
 // The part that one node plays in a run.
@@ -38,11 +40,16 @@ struct NodePart {
   std::uint32_t client;  // which one; 0 at the server
   bool alone;            // it has no peers: the null device
   bool huge_pages;
+  bool domains;  // each thread has a doorbell register of its own
   std::vector<QpPlan> qps;
 
-  std::string name() const;  // "server", "client0"
-  // The name of node `node` of the other side.
-  std::string peer(std::uint32_t node) const;
+  std::uint32_t machine() const { return side == Side::server ? 0 : client + 1; }
+  std::string name() const { return name_of(machine()); }  // "server", "client0"
+  // The name of the peer that Partner::node calls `node`.
+  std::string peer(std::uint32_t node) const { return name_of(peer_machine(machine(), node)); }
+
+ private:
+  static std::string name_of(std::uint32_t machine);
 };
 
 class NodeDevice {

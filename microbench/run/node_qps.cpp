@@ -29,6 +29,15 @@ std::vector<std::vector<std::size_t>> qps_by_thread(const std::vector<QpPlan>& q
   return threads;
 }
 
+// The QPs that share a completion queue.
+std::vector<std::vector<std::size_t>> qps_by_cq(const std::vector<std::vector<std::size_t>>& threads, std::size_t qps,
+                                                bool one_each) {
+  if (!one_each) return threads;
+  std::vector<std::vector<std::size_t>> queues;
+  for (std::size_t qp = 0; qp < qps; ++qp) queues.push_back({qp});
+  return queues;
+}
+
 int checked_count(std::uint64_t count, const char* what) {
   if (count > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) fail("{} {}: too many", count, what);
   return static_cast<int>(count);
@@ -88,13 +97,13 @@ void NodeQps::create_queues() {
   const std::uint64_t per_lane = companion ? 2 : 1;
   set_inline_recv(device_.device(), op.inline_recv);  // with 0 too: an adapter may do it unasked
   const auto offered = static_cast<std::uint64_t>(std::max(device_.device().attributes().max_cqe, 1));
-  for (const std::vector<std::size_t>& of_thread : thread_qps_) {
+  for (const std::vector<std::size_t>& of_cq : qps_by_cq(thread_qps_, part_.qps.size(), op.cq_per_qp)) {
     // Room for every request to fail, where the device has it; never less than a good run needs.
     std::uint64_t wanted = 0, needed = 0;
     QueueNeeds needs;
-    for (const std::size_t qp : of_thread) {
+    for (const std::size_t qp : of_cq) {
       needs = needs_of(part_.qps[qp]);
-      const bool counts = !op.shared_recv_queue || qp == of_thread.front();
+      const bool counts = !op.shared_recv_queue || qp == of_cq.front();
       const std::uint64_t recv_queues = !counts ? 0 : op.shared_recv_queue ? 1 : per_lane;
       wanted += per_lane * needs.send_depth + recv_queues * needs.recv_depth;
       needed += recv_queues * needs.completions;
@@ -106,9 +115,12 @@ void NodeQps::create_queues() {
       srqs_.emplace_back(device_.pd(), static_cast<int>(needs.recv_depth), static_cast<int>(needs.recv_sge));
     }
   }
-  for (const QpPlan& plan : part_.qps) create_qp(plan, plan.transport);
+  for (std::size_t t = 0; part_.domains && t < thread_qps_.size(); ++t) {
+    domains_.emplace_back(device_.device(), device_.pd(), thread_domains_.emplace_back(device_.device()));
+  }
+  for (std::size_t qp = 0; qp < part_.qps.size(); ++qp) create_qp(qp, part_.qps[qp].transport);
   if (!companion) return;
-  for (const QpPlan& plan : part_.qps) create_qp(plan, *companion);
+  for (std::size_t qp = 0; qp < part_.qps.size(); ++qp) create_qp(qp, *companion);
 }
 
 QueueNeeds NodeQps::needs_of(const QpPlan& plan) const {
@@ -117,11 +129,12 @@ QueueNeeds NodeQps::needs_of(const QpPlan& plan) const {
                : part_.benchmark.needs(part_.plan.operation, part_.side);
 }
 
-void NodeQps::create_qp(const QpPlan& plan, Transport transport) {
+void NodeQps::create_qp(std::size_t index, Transport transport) {
+  const QpPlan& plan = part_.qps[index];
   const QueueNeeds needs = needs_of(plan);
   QpOptions options;
   options.transport = transport;
-  options.send_cq = options.recv_cq = cqs_[plan.thread].get();
+  options.send_cq = options.recv_cq = cqs_[cq_of(index)].get();
   options.send_depth = static_cast<int>(needs.send_depth);
   options.recv_depth = static_cast<int>(needs.recv_depth);
   options.send_sge = static_cast<int>(needs.send_sge);
@@ -132,7 +145,7 @@ void NodeQps::create_qp(const QpPlan& plan, Transport transport) {
   QpInit init;
   init.port = device_.port_number(plan.port);
   init.access = device_.access();
-  qps_.emplace_back(device_.pd(), options).to_init(init);
+  qps_.emplace_back(domains_.empty() ? device_.pd() : domains_[plan.thread], options).to_init(init);
 }
 
 Json NodeQps::endpoints() const {
@@ -235,7 +248,8 @@ void NodeQps::make_ready(std::size_t qp) {
 }
 
 std::string NodeQps::spoken_peer(std::uint32_t node) const {
-  return part_.side == Side::server ? part_.peer(node) : "the server";
+  const std::string peer = part_.peer(node);
+  return peer == "server" ? "the server" : peer;
 }
 
 ibv_ah* NodeQps::address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer) {
@@ -251,6 +265,7 @@ Lane NodeQps::make_lane(std::size_t index) const {
   lane.transport = part_.qps[index].transport;
   lane.port = part_.qps[index].port;
   lane.qp = qps_[index].get();
+  lane.cq = cqs_[cq_of(index)].get();
   lane.builder = qps_[index].builder();
   if (qps_.size() > part_.qps.size()) {
     const Qp& companion = qps_[part_.qps.size() + index];

@@ -21,14 +21,15 @@ class NodeQps {
 
   // Ports, QPs and the region, for the other side.
   Json endpoints() const;
-  // Brings the QPs to RTS. `peers` are the endpoints of the other side's nodes in order. Throws Error.
+  // Brings the QPs to RTS. `peers` are the endpoints of the nodes that it is connected with, as
+  // peer_machines says. Throws Error.
   void connect(const std::vector<Json>& peers);
   // Connects without a peer: every partner is the QP itself (null device).
   void connect_alone();
 
   // After the connection: the queues of each thread.
   std::vector<Lane> lanes(std::size_t thread) const;
-  ibv_cq* cq(std::size_t thread) const { return cqs_[thread].get(); }
+  ibv_cq* cq(std::size_t thread) const { return cqs_[cq_of(thread_qps_[thread].front())].get(); }
   ibv_comp_channel* channel(std::size_t thread) const { return channels_.empty() ? nullptr : channels_[thread].get(); }
   ibv_srq* srq(std::size_t thread) const { return srqs_.empty() ? nullptr : srqs_[thread].get(); }
   std::uint32_t rd_atomic() const { return rd_atomic_; }  // READs and atomics that a QP may have outstanding
@@ -40,7 +41,8 @@ class NodeQps {
 
   void create_queues();
   QueueNeeds needs_of(const QpPlan& plan) const;
-  void create_qp(const QpPlan& plan, Transport transport);
+  void create_qp(std::size_t index, Transport transport);
+  std::size_t cq_of(std::size_t qp) const { return part_.plan.operation.cq_per_qp ? qp : part_.qps[qp].thread; }
   void connect_nodes(const std::vector<PeerNode>& nodes);
   void agree_on_rd_atomic(const std::vector<PeerNode>& nodes);
   void connect_lane(std::size_t index, const std::vector<PeerNode>& nodes);
@@ -58,10 +60,12 @@ class NodeQps {
   std::vector<std::vector<LanePeer>> lane_peers_;  // by QP of the plan
   // In the order of dependence: destroyed from the last.
   std::vector<CompChannel> channels_;                    // one a thread, with events
-  std::vector<Cq> cqs_;                                  // one a thread
+  std::vector<Cq> cqs_;                                  // one a thread, or a QP of the plan
   std::vector<Srq> srqs_;                                // one a thread, when shared
   std::vector<std::vector<std::optional<Ah>>> handles_;  // by port, then node
-  std::vector<Qp> qps_;                                  // those of the plan, then their companions
+  std::vector<ThreadDomain> thread_domains_;  // one a thread, where they have doorbell registers of their own
+  std::vector<Pd> domains_;                   // for the QPs of each
+  std::vector<Qp> qps_;                       // those of the plan, then their companions
 };
 
 }  // namespace verbscope

@@ -10,7 +10,12 @@ NodeRun::NodeRun(const Benchmark& benchmark, const Plan& plan, Side side, std::u
       threads_(used_threads(part_.qps)),
       qps_(part_, device_) {}
 
-void NodeRun::connect(const std::vector<Json>& peers) {
+void NodeRun::connect(const std::vector<Json>& nodes) {
+  std::vector<Json> peers;
+  for (const std::uint32_t machine : peer_machines(part_.plan.topology, part_.machine())) {
+    if (machine >= nodes.size()) fail("{} knows {} machines, and counts on more", name(), nodes.size());
+    peers.push_back(nodes[machine]);
+  }
   qps_.connect(peers);
   build_workloads();
 }

@@ -26,8 +26,9 @@ class NodeRun {
   std::string name() const { return part_.name(); }
   // Ports, QPs and the region, for the other side.
   Json endpoints() const { return qps_.endpoints(); }
-  // connect: `peers` are the endpoints of the other side's nodes in order. QPs go to RTS, workloads are built.
-  void connect(const std::vector<Json>& peers);
+  // connect: `nodes` are the endpoints of all machines, the server's first, of which it takes those of its peers. QPs
+  // go to RTS, workloads are built.
+  void connect(const std::vector<Json>& nodes);
   // Connects without a peer: every partner is the QP itself (null device).
   void connect_alone();
 
@@ -38,6 +39,7 @@ class NodeRun {
   std::string failure() const;
 
   bool counted() const { return part_.benchmark.traffic().counted == part_.side; }  // this side's windows make the rate
+  bool threads_end_window() const { return part_.plan.schedule.threads_end_it; }
 
   // After the threads have ended: their account of `window`. `expected` messages should have come; thread i had
   // cores[i]. Sets `failure`, when it is empty, if this side's windows make the rate and a thread measured nothing.

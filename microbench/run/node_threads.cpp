@@ -22,6 +22,31 @@ std::string describe(const RunEnd& end) {
   return "gave up";
 }
 
+namespace {
+
+double mops_between(Picos begin, Picos end, std::uint64_t ops) {
+  return begin < end ? to_mops(Ops(ops), end - begin) : 0;
+}
+
+WindowRates rates_of(const WindowBounds& w) {
+  return {.ops = w.end_ops - w.begin_ops,
+          .mops = mops_between(w.begin, w.end, w.end_ops - w.begin_ops),
+          .first_half_mops = mops_between(w.begin, w.half, w.half_ops - w.begin_ops),
+          .second_half_mops = mops_between(w.half, w.end, w.end_ops - w.half_ops)};
+}
+
+// The rate of a thread is the sum of those of its queues, each over a window of its own. Nothing while the window is
+// not closed.
+WindowRates rates_of(const ThreadTally& tally) {
+  if (!tally.closed()) return {};
+  if (tally.queue_windows.empty()) return rates_of(tally.window);
+  WindowRates sum;
+  for (const WindowBounds& queue : tally.queue_windows) sum += rates_of(queue);
+  return sum;
+}
+
+}  // namespace
+
 bool NodeThreads::sends() const {
   return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->active(); });
 }
@@ -37,18 +62,21 @@ bool NodeThreads::active_ended() const {
   return true;
 }
 
-bool NodeThreads::windows_opened() const {
+bool NodeThreads::windows_noted(Phase phase) const {
   for (std::size_t t = 0; t < workloads_.size(); ++t) {
-    if (workloads_[t]->counts() && !tallies_[t].window_opened.load(std::memory_order_acquire)) return false;
+    if (workloads_[t]->counts() && tallies_[t].noted.load(std::memory_order_acquire) < phase) return false;
   }
   return true;
 }
 
-bool NodeThreads::windows_closed() const {
-  for (std::size_t t = 0; t < workloads_.size(); ++t) {
-    if (workloads_[t]->counts() && !tallies_[t].window_closed.load(std::memory_order_acquire)) return false;
-  }
-  return true;
+void NodeThreads::forget_windows() {
+  for (ThreadTally& tally : tallies_) tally.noted.store(Phase::warmup, std::memory_order_release);
+}
+
+WindowRates NodeThreads::window_rates() const {
+  WindowRates sum;
+  for (const ThreadTally& tally : tallies_) sum += rates_of(tally);
+  return sum;
 }
 
 std::uint64_t NodeThreads::received() const {
@@ -88,13 +116,10 @@ std::uint64_t NodeThreads::sent_to(std::uint32_t node) const {
 
 ThreadReport NodeThreads::report(std::size_t thread, int core) const {
   ThreadReport report{.core = core};
-  const WindowBounds& bounds = tallies_[thread].window;
-  const Picos window = bounds.end - bounds.begin;
-  if (tallies_[thread].window_closed.load(std::memory_order_acquire)) {
-    report.ops = bounds.end_ops - bounds.begin_ops;
-    report.window_s = to_seconds(window);
-    if (window > Picos(0)) report.rate_mops = to_mops(Ops(report.ops), window);
-  }
+  const WindowRates rates = rates_of(tallies_[thread]);
+  report.ops = rates.ops;
+  report.rate_mops = rates.mops;
+  report.window_s = rates.mops > 0 ? static_cast<double>(rates.ops) / rates.mops * 1e-6 : 0;
   if (const std::uint64_t round = workloads_[thread]->round(); round > 0) {
     report.rounds = static_cast<double>(report.ops) / static_cast<double>(round);
   }
@@ -104,8 +129,7 @@ ThreadReport NodeThreads::report(std::size_t thread, int core) const {
 Picos NodeThreads::counted_span() const {
   Picos begin = Picos::max(), end{0};
   for (const ThreadTally& tally : tallies_) {
-    if (!tally.window_closed.load(std::memory_order_acquire) || tally.window.end_ops == tally.window.begin_ops)
-      continue;
+    if (!tally.closed() || tally.window.end_ops == tally.window.begin_ops) continue;
     begin = std::min(begin, tally.window.begin);
     end = std::max(end, tally.window.end);
   }

@@ -6,11 +6,13 @@ Json plan_json(const Plan& plan) {
   return Json{{"size", plan.operation.payload},
               {"inlined", plan.operation.inlined},
               {"cq_mod", plan.operation.signal_every},
+              {"qp", plan.topology.qps_per_thread},
               {"clients", plan.topology.clients},
               {"client_threads", plan.topology.client_threads},
               {"ports", plan.topology.ports},
               {"duration_s", plan.schedule.iters ? Json() : Json(to_seconds(plan.schedule.duration))},
               {"warmup_s", to_seconds(plan.schedule.warmup)},
+              {"longest_s", to_seconds(plan.schedule.longest)},
               {"timeout_s", to_seconds(plan.schedule.timeout)}};
 }
 

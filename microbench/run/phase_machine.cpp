@@ -13,25 +13,43 @@ void PhaseMachine::await(Step step) {
   link_.await(step, [this, step] { over(step); });
 }
 
+void PhaseMachine::turn(Phase phase) {
+  link_.turn(phase);
+  link_.turn_peers(phase);
+}
+
+void PhaseMachine::measure() {
+  link_.begin_window();
+  turn(Phase::measure);
+  await(Step::open);
+}
+
+void PhaseMachine::stop() {
+  turn(Phase::stop);
+  await(Step::end);
+}
+
 void PhaseMachine::over(Step step) {
-  // Receivers see their window's end in traffic that still flows, so those that send to them are stopped afterwards.
-  const bool receives = own_.counted() && !own_.threads().sends();
+  if (link_.gave_up() && step < Step::end) {
+    if (step < Step::close) link_.end_window();
+    return stop();
+  }
   switch (step) {
     case Step::warm_up:
-      link_.begin_window();
-      link_.turn(Phase::measure);
-      link_.turn_peers(Phase::measure);
-      return await(Step::open);
+      return measure();
     case Step::open:
-      return await(Step::measure);
-    case Step::measure:
+      return await(own_.threads_end_window() ? Step::second_half : Step::first_half);
+    case Step::first_half:
+      turn(Phase::halved);
+      return await(Step::halve);
+    case Step::halve:
+      return await(Step::second_half);
+    case Step::second_half:
       link_.end_window();
-      link_.turn(Phase::stop);
-      if (!receives) link_.turn_peers(Phase::stop);
+      turn(Phase::closed);
       return await(Step::close);
     case Step::close:
-      if (receives) link_.turn_peers(Phase::stop);
-      return await(Step::end);
+      return link_.goes_on() ? measure() : stop();
     case Step::end:
       return await(Step::drain);
     case Step::drain:

@@ -14,12 +14,14 @@ namespace verbscope {
 
 // The waits of a point, in their order; what follows each is in PhaseMachine.
 enum class Step : std::uint8_t {
-  warm_up,  // until the warm-up is over
-  open,     // until the threads whose windows make the rate have begun to measure
-  measure,  // until the duration is over, or --iters operations are counted
-  close,    // until those threads have seen the end of their window
-  end,      // until the threads that drive the traffic have their last completions
-  drain,    // until every message has come, or none has come for a while
+  warm_up,      // until the warm-up is over
+  open,         // until the threads whose windows make the rate have noted its begin
+  first_half,   // until half the duration is over
+  halve,        // until those threads have noted that
+  second_half,  // until the duration is over, or the threads have ended their windows
+  close,        // until those threads have noted the end of their window
+  end,          // until the threads that drive the traffic have their last completions
+  drain,        // until every message has come, or none has come for a while
 };
 
 // The nodes of a point and the time that passes for them, as one process sees them: it has threads of its own (of one
@@ -42,6 +44,10 @@ class Link {
   // Tells a phase to the threads of this side, or to those of the peers.
   virtual void turn(Phase phase) = 0;
   virtual void turn_peers(Phase phase) = 0;
+  // After Step::close: whether the rate was not steady, and there is time for another window.
+  virtual bool goes_on() = 0;
+  // Whether the last wait ended in vain, because the point has had all the time that it may take.
+  virtual bool gave_up() const = 0;
   // The threads here come to their end, whether they have all messages or not.
   virtual void end_threads() = 0;
   // After that: the reports of the nodes. Sets `failure`, when it is empty, to what the nodes here suffered.
@@ -60,6 +66,9 @@ class PhaseMachine {
  private:
   void await(Step step);
   void over(Step step);
+  void turn(Phase phase);
+  void measure();
+  void stop();
 
   const NodeRun& own_;
   Link& link_;

@@ -32,6 +32,46 @@ struct ThreadReport {
   }
 };
 
+// The rates that a node's threads, or those of several nodes, found in one window of a conductor.
+struct WindowRates {
+  std::uint64_t ops = 0;
+  double mops = 0;
+  double first_half_mops = 0;
+  double second_half_mops = 0;
+
+  WindowRates& operator+=(const WindowRates& other) {
+    ops += other.ops;
+    mops += other.mops;
+    first_half_mops += other.first_half_mops;
+    second_half_mops += other.second_half_mops;
+    return *this;
+  }
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("ops", self.ops);
+    visit("mops", self.mops);
+    visit("first_half_mops", self.first_half_mops);
+    visit("second_half_mops", self.second_half_mops);
+  }
+};
+
+// How steady the rate of a point was, where a time ends its window.
+struct SteadyReport {
+  std::uint64_t windows = 0;  // the last of them is the measured one
+  double before_s = 0;        // from the start of the threads to the begin of that
+  double first_half_mops = 0;
+  double second_half_mops = 0;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("windows", self.windows);
+    visit("before_s", self.before_s);
+    visit("first_half_mops", self.first_half_mops);
+    visit("second_half_mops", self.second_half_mops);
+  }
+};
+
 // CPU time in the window: in seconds, and all of it as a share of one core.
 struct CpuReport {
   double user_s = 0;
@@ -94,7 +134,8 @@ struct NodeReport {
   // those that were counted, which `ops` has in any case.
   std::uint64_t window_ops = 0;
   std::uint64_t ops = 0;
-  Json findings = Json::object();  // the benchmark's own keys
+  std::optional<SteadyReport> steadiness{};  // at the server
+  Json findings = Json::object();            // the benchmark's own keys
   CpuReport cpu;
   std::optional<std::uint64_t> cq_armings;    // with --events
   std::optional<std::uint64_t> clients_gone;  // at the server: clients that left before the end
@@ -109,6 +150,7 @@ struct NodeReport {
     visit("rate_mops", self.rate_mops);
     visit("window_ops", self.window_ops);
     visit("ops", self.ops);
+    visit("steadiness", self.steadiness);
     visit.rest(self.findings);
     if (self.messages_first) visit.part("messages_expected", self.has_peers, self.delivery);
     visit("cpu", self.cpu);

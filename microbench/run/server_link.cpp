@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "microbench/run/host_link.hpp"
 #include "microbench/run/report_fields.hpp"
 
@@ -14,10 +16,12 @@ class ServerLink final : public HostLink {
   void connect() override {
     if (side_.peers.empty()) return side_.node.connect_alone();
     const Picos timeout = side_.plan.schedule.timeout;
-    std::vector<Json> theirs;
-    for (Channel& peer : side_.peers) theirs.push_back(peer.receive("endpoints", timeout));
-    for (Channel& peer : side_.peers) peer.send("endpoints", side_.node.endpoints(), timeout);
-    side_.node.connect(theirs);
+    std::vector<Json> nodes{side_.node.endpoints()};
+    for (Channel& peer : side_.peers) nodes.push_back(peer.receive("endpoints", timeout));
+    const bool pairs = side_.plan.topology.qps_per_pair > 0;
+    const Json told{{"nodes", pairs ? Json(nodes) : Json::array({nodes.front()})}};
+    for (Channel& peer : side_.peers) peer.send("endpoints", told, timeout);
+    side_.node.connect(nodes);
   }
 
   void gather() override {
@@ -29,21 +33,27 @@ class ServerLink final : public HostLink {
   void start() override {
     if (no_warmup()) turn(Phase::measure);
     HostLink::start();
-    conductor_.each_second([this] { tell_phase("warmup"); });
+    conductor_.each_second([this] { tell_phase(Phase::warmup); });
   }
 
   void turn_peers(Phase phase) override {
-    tell_phase(phase == Phase::measure ? "measure" : "stop");
-    if (phase == Phase::measure) conductor_.each_second([this] { tell_phase("measure"); });
+    tell_phase(phase);
+    if (phase == Phase::stop) return conductor_.each_second(nullptr);
+    conductor_.each_second([this, phase] { tell_phase(phase); });
   }
 
-  void end_window() override {
-    HostLink::end_window();
-    conductor_.each_second(nullptr);
+  bool goes_on() override {
+    const WindowRates rates = side_.node.counted() ? side_.node.threads().window_rates() : rates_of_peers_;
+    const bool again = steadiness_.goes_on(rates, std::nullopt, time());
+    if (again) side_.node.threads().forget_windows();
+    return again;
   }
+  bool gave_up() const override { return steadiness_.gave_up(); }
 
   PointReports collect(std::string& failure) override {
+    if (failure.empty() && side_.node.failure().empty()) failure = steadiness_.failure();
     PointReports reports{.own = own_report(failure), .clients = {}};
+    if (!side_.plan.schedule.threads_end_it) reports.own.steadiness = steadiness_.report();
     std::vector<NodeReport> clients;
     for (Channel& peer : side_.peers) {
       const std::optional<Json> result = conductor_.hear(peer, "result");
@@ -60,8 +70,8 @@ class ServerLink final : public HostLink {
  private:
   bool no_warmup() const { return side_.plan.schedule.warmup == Picos(0); }
 
-  void tell_phase(const char* phase) {
-    for (Channel& peer : side_.peers) conductor_.tell(peer, "phase", Json{{"phase", phase}});
+  void tell_phase(Phase phase) {
+    for (Channel& peer : side_.peers) conductor_.tell(peer, "phase", Json{{"phase", to_string(phase)}});
   }
 
   void wait(Step step) override {
@@ -72,16 +82,16 @@ class ServerLink final : public HostLink {
         if (!no_warmup()) conductor_.wait_for(schedule.warmup, "the end of the warm-up");
         return;
       case Step::open:  // a thread that gets no core for a while must not miss the window
-        if (!node.counted()) return await_progress("opened");
-        return conductor_.wait_until("the first completion in the window", true,
-                                     [&node] { return node.threads().windows_opened(); });
-      case Step::measure:
-        if (!schedule.iters) return conductor_.wait_for(schedule.duration, "the end of the measurement");
-        if (!node.counted()) return await_progress("closed");
-        return conductor_.wait_until("--iters", true, [&node] { return node.threads().windows_closed(); });
+        return await_all_noted(Phase::measure, "the first completions in the window");
+      case Step::first_half:
+        return conductor_.wait_for(steadiness_.duration() / 2, "the middle of the measurement");
+      case Step::halve:
+        return await_all_noted(Phase::halved, "completions in the second half of the window");
+      case Step::second_half:
+        if (schedule.threads_end_it) return await_all_noted(Phase::closed, "--iters");
+        return conductor_.wait_for(steadiness_.duration() / 2, "the end of the measurement");
       case Step::close:
-        return conductor_.wait_until("the first completion after the window", false,
-                                     [&node] { return node.threads().windows_closed(); });
+        return await_all_noted(Phase::closed, "the first completions after the window");
       case Step::end:
         return conductor_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
       case Step::drain:
@@ -90,12 +100,20 @@ class ServerLink final : public HostLink {
     }
   }
 
-  // Until every client has said that all its windows are `opened` or `closed`.
-  void await_progress(const std::string& what) {
+  // Until the threads whose windows make the rate have noted the turn to `phase`, here or at every client.
+  void await_all_noted(Phase phase, const std::string& what) {
+    if (side_.node.counted()) return await_noted(phase, what, true);
+    rates_of_peers_ = {};
     for (Channel& peer : side_.peers) {
       for (bool reached = false; !reached;) {
         const std::optional<Json> progress = conductor_.hear(peer, "progress");
-        reached = !progress || JsonFields(*progress, "message progress").require<bool>(what);
+        if (!progress) break;
+        JsonFields fields(*progress, "message progress");
+        if (fields.require<bool>("gave_up")) return steadiness_.give_up();
+        const auto noted = fields.require<std::string>("noted");
+        reached = std::ranges::find(kPhaseNames, noted) - kPhaseNames.begin() >= static_cast<std::ptrdiff_t>(phase);
+        if (!reached || phase != Phase::closed) continue;
+        rates_of_peers_ += fields_from_json<WindowRates>(fields.at("rates"), "message progress: rates");
       }
     }
   }
@@ -108,6 +126,8 @@ class ServerLink final : public HostLink {
       if (sent) expected_ += JsonFields(*sent, "message sent").require<std::uint64_t>("messages");
     }
   }
+
+  WindowRates rates_of_peers_;
 };
 
 }  // namespace

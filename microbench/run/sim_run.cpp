@@ -7,6 +7,7 @@
 #include "microbench/run/memory_link.hpp"
 #include "microbench/run/ports.hpp"
 #include "microbench/run/prediction.hpp"
+#include "microbench/run/rate_check.hpp"
 #include "nic_sim/profile/profile.hpp"
 
 namespace verbscope {
@@ -14,6 +15,8 @@ namespace verbscope {
 namespace {
 
 constexpr std::string_view kPrefix = "sim:";
+// Schedule::steady_within where packets are lost by chance, and rates stand still until they are missed.
+constexpr double kLossySteadyWithin = 0.25;
 
 FabricFacts sim_facts(const Options& options, const Profile& profile) {
   FabricFacts facts;
@@ -44,7 +47,8 @@ SimWork shared_out(std::size_t nodes, std::optional<std::uint32_t> asked) {
 Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   const Profile profile = load_profile(options.fabric.substr(kPrefix.size()));
   const Traffic traffic = benchmark.traffic();
-  const Plan plan = make_plan(options, sim_facts(options, profile), traffic);
+  Plan plan = make_plan(options, sim_facts(options, profile), traffic);
+  if (profile.fabric.loss_probability > 0) plan.schedule.steady_within = kLossySteadyWithin;
   Outcome outcome;
   outcome.config = plan_json(plan);
   const std::size_t count = 1 + plan.topology.clients;
@@ -53,11 +57,12 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   for (std::size_t n = 0; n < count; ++n) {
     Provider& provider = cluster.provider(static_cast<int>(n));
     const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
-    const NodePlace place{&provider, ports.device, ports.ports, options.gid_index, options.mtu, false};
+    const NodePlace place{&provider,   ports.device, ports.ports, options.gid_index,
+                          options.mtu, false,        false,       parse_uars(options.uars)};
     const Side side = n == 0 ? Side::server : Side::client;
     nodes.emplace_back(benchmark, plan, side, static_cast<std::uint32_t>(n == 0 ? 0 : n - 1), place);
   }
-  MemoryLink link(cluster, nodes, plan.schedule);
+  MemoryLink link(cluster, nodes, plan.schedule, benchmark.operation_count());
   PhaseMachine machine(nodes.front(), link);
   machine.run();
   cluster.run();
@@ -67,8 +72,10 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   outcome.config["mtu"] = nodes.front().mtu();
   ClusterWire wire = profile.wire;
   wire.mtu = Bytes(nodes.front().mtu());  // the MTU of the paths in use, as on a device
+  check_against_counters(benchmark.operation_count(), plan.schedule, outcome);
   predict_point(benchmark, plan, wire, result.own, outcome);
   benchmark.finish(outcome);
+  check_against_bounds(benchmark.bounded_rate(), outcome);
   return outcome;
 }
 

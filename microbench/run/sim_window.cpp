@@ -21,6 +21,18 @@ WindowUse SimWindow::use(std::size_t node) const {
           .armed = end.armed - begin.armed};
 }
 
+double SimWindow::counted_mops(const OperationCount& counter) const {
+  std::uint64_t count = 0;
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    if ((node == 0) != (counter.side == Side::server)) continue;
+    NicCounts::each(end_.nodes[node].nic,
+                    [&](const char* name, std::uint64_t value) { count += name == counter.name ? value : 0; });
+    NicCounts::each(begin_.nodes[node].nic,
+                    [&](const char* name, std::uint64_t value) { count -= name == counter.name ? value : 0; });
+  }
+  return to_mops(Ops(count), end_.time - begin_.time);
+}
+
 CounterReport SimWindow::counters(std::size_t node, const Profile& profile) const {
   const NodeCounts &begin = begin_.nodes[node], &end = end_.nodes[node];
   CounterReport report{.source = "sim",

@@ -20,6 +20,8 @@ class SimWindow {
   void end() { end_ = counts(); }
 
   // After the end.
+  // Operations in a second, by a counter of the adapters of one side.
+  double counted_mops(const OperationCount& counter) const;
   WindowUse use(std::size_t node) const;
   CounterReport counters(std::size_t node, const Profile& profile) const;
 

@@ -3,13 +3,15 @@
 //
 //   server                                   client i
 //      | <------------ endpoints -------------- |
-//      | ------------- endpoints -------------> |   both connect
+//      | ------------- endpoints -------------> |   both connect; with Topology::qps_per_pair those of all machines
 //      | <-------------- ready ---------------- |
 //      | --------------- go ------------------> |   both start their threads
-//      | --------- phase {measure} -----------> |
-//      | <----- progress {opened, closed} ----- |   only when the clients' windows make the rate: when all threads
-//      |                                        |   have begun to measure, with --iters each second until they end
-//      | ---------- phase {stop} -------------> |   who sends drains; said each second until then
+//      | --------- phase {measure} -----------> |   each phase is said again each second until the next
+//      | <----- progress {noted, rates} ------- |   only when the clients' windows make the rate: when all threads
+//      |                                        |   have noted the phase, with --iters each second until they end
+//      | --------- phase {halved} ------------> |   not with --iters
+//      | --------- phase {closed} ------------> |   then measure again, where the rate was not steady
+//      | ---------- phase {stop} -------------> |   who sends drains
 //      | <-- sent {messages} -- and -- sent --> |   who receives waits for so many
 //      | <------------- result ---------------- |
 //      | --------------- bye -----------------> |

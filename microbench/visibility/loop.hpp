@@ -72,7 +72,7 @@ void write_versions(N& node, VisibilityWriter& s, const RunControl& control, Thr
     if (!post_signaled_list(writes, kind == 0 ? &s.write : s.write_then_read.data(), tally.end)) return;
     if (!reap_until(node, s.cq, s.queues, wait, control, tally.end, on_recv, [&] { return writes.due == 0; })) return;
     const Picos time = node.now() - begin;
-    if (tally.window_opened.load(std::memory_order_relaxed)) s.latency[kind].record(time);
+    if (tally.opened()) s.latency[kind].record(time);
     store_word(s.told, version);
     if (!post_signaled_list(s.queues[kTellQueue], &s.tell, tally.end)) return;
     const auto answered = [&] { return s.answers.newest == version && s.queues[kTellQueue].due == 0; };

@@ -48,6 +48,10 @@ class WriteVisibility final : public Benchmark {
     return {.verb = Verb::write, .driver = Side::client, .counted = Side::client, .label = "WRITEs in"};
   }
 
+  std::optional<OperationCount> operation_count() const override {
+    return OperationCount{Side::server, "writes_received"};
+  }
+
   // A WRITE with its READ are two requests.
   QueueNeeds needs(const Operation& op, Side) const override {
     return {.send_depth = std::max(op.tx_depth, 2u),

@@ -29,6 +29,15 @@ void drain_later(void* object, std::uint64_t argument) {
   drain(as_qp(object), thread, thread->wc_buffers().drain_first());
 }
 
+NicFamily nic_family(const SimQp& qp) {
+  return qp.nic->profile().wire.family;
+}
+
+// Whether a register that QPs share is locked for the write: mlx4 does it for BlueFlame only.
+bool needs_lock(NicFamily family, bool by_blueflame) {
+  return family == NicFamily::mlx5 || by_blueflame;
+}
+
 // The write that posts the batch, and the time that it costs the CPU.
 std::pair<MmioWrite, Picos> mmio_write_of(const SimQp& qp, std::uint64_t first, bool blueflame, std::uint64_t size) {
   const Profile& profile = qp.nic->profile();
@@ -49,6 +58,8 @@ void write_batch(SimQp& qp, SimThread* thread, std::uint64_t first, std::uint64_
   const auto [write, cost] = mmio_write_of(qp, first, wqe.by_blueflame, size);
   if (thread == nullptr) return drain(qp, nullptr, write);
   thread->await_wc_buffers(write.lines);
+  const bool locked = qp.doorbell_lock != nullptr && needs_lock(nic_family(qp), wqe.by_blueflame);
+  if (locked) qp.doorbell_lock->take(*thread, cost);
   if (wqe.batch.count == 1) {
     thread->wc_buffers().begin(write);
     qp.nic->engine().schedule(thread->clock(), &drain_later, &qp, reinterpret_cast<std::uint64_t>(thread));

@@ -19,6 +19,16 @@ constexpr int kMaxQps = 1 << 16;
 constexpr int kPageBits = 12;      // 4 KB
 constexpr int kHugePageBits = 21;  // 2 MB
 
+std::unique_ptr<SimDoorbells> make_doorbells(const Profile& profile, std::uint32_t total) {
+  auto doorbells = std::make_unique<SimDoorbells>();
+  if (total > 0) doorbells->registers.total = total;
+  const bool each = profile.wire.family == NicFamily::mlx5;
+  for (std::uint32_t i = 0; i < (each ? doorbells->registers.total : 1); ++i) {
+    doorbells->locks.emplace_back(profile.host.line_transfer);
+  }
+  return doorbells;
+}
+
 ibv_mtu mtu_code(std::uint64_t bytes) {
   return static_cast<ibv_mtu>(std::countr_zero(std::bit_floor(bytes)) - 7);  // 256 B is code 1
 }
@@ -47,7 +57,14 @@ ibv_context* SimProvider::open(const std::string& name) {
   context->cmd_fd = context->async_fd = -1;
   context->num_comp_vectors = 1;
   context->nic = &nic_;
+  if (doorbell_registers_) context->doorbells = make_doorbells(nic_.profile(), *doorbell_registers_);
   return context;
+}
+
+int SimProvider::set_doorbell_registers(const std::string&, std::uint32_t total) {
+  if (total > 0 && nic_.profile().wire.family != NicFamily::mlx5) return EOPNOTSUPP;
+  doorbell_registers_ = total;
+  return 0;
 }
 
 int SimProvider::set_inline_recv(ibv_context* context, std::uint32_t bytes) {
@@ -121,9 +138,31 @@ ibv_pd* SimProvider::alloc_pd(ibv_context* context) {
 
 int SimProvider::dealloc_pd(ibv_pd* pd) {
   if (as_sim(pd).users > 0) return EBUSY;
+  if (as_sim(pd).parent != nullptr) --as_sim(as_sim(pd).parent).users;
   --as_sim(pd->context).open_objects;
   delete &as_sim(pd);
   return 0;
+}
+
+ibv_td* SimProvider::alloc_td(ibv_context* context) {
+  if (nic_.profile().wire.family != NicFamily::mlx5) return fail_with<ibv_td>(EOPNOTSUPP);
+  auto* td = new SimTd{};
+  td->context = context;
+  ++as_sim(context).open_objects;
+  return td;
+}
+
+int SimProvider::dealloc_td(ibv_td* td) {
+  --as_sim(td->context).open_objects;
+  delete static_cast<SimTd*>(td);
+  return 0;
+}
+
+ibv_pd* SimProvider::alloc_parent_domain(ibv_pd* pd, ibv_td*) {
+  ibv_pd* const domain = alloc_pd(pd->context);
+  as_sim(domain).parent = pd;
+  ++as_sim(pd).users;
+  return domain;
 }
 
 ibv_mr* SimProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {

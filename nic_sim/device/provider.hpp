@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,15 @@ class SimProvider : public Provider {
   ibv_context* open(const std::string& name) override;
   int close(ibv_context* context) override;
   int set_inline_recv(ibv_context* context, std::uint32_t bytes) override;
+  int set_doorbell_registers(const std::string& name, std::uint32_t total) override;
   int query_device(ibv_context* context, ibv_device_attr* attr) override;
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) override;
   int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) override;
   ibv_pd* alloc_pd(ibv_context* context) override;
   int dealloc_pd(ibv_pd* pd) override;
+  ibv_td* alloc_td(ibv_context* context) override;
+  int dealloc_td(ibv_td* td) override;
+  ibv_pd* alloc_parent_domain(ibv_pd* pd, ibv_td* td) override;
   ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
   int dereg_mr(ibv_mr* mr) override;
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;
@@ -49,6 +54,7 @@ class SimProvider : public Provider {
 
   Nic& nic_;
   ibv_device device_{};
+  std::optional<std::uint32_t> doorbell_registers_;  // as set_doorbell_registers was told
   // Kept for the simulation's life: events may still name a destroyed one.
   std::vector<std::unique_ptr<SimQp>> qps_;
   std::vector<std::unique_ptr<Builder>> builders_;

@@ -64,6 +64,19 @@ void reset(SimQp& qp) {
 
 }  // namespace
 
+namespace {
+
+// The lock of the doorbell register that the driver gives the QP; null where it has the register for itself.
+SpinLock* doorbell_lock_of(ibv_pd* pd, NicFamily family) {
+  SimDoorbells* const doorbells = as_sim(pd->context).doorbells.get();
+  if (doorbells == nullptr || as_sim(pd).parent != nullptr) return nullptr;
+  if (family == NicFamily::mlx4) return &doorbells->locks.front();
+  const std::uint32_t number = doorbell_register_of(doorbells->registers, doorbells->qps++);
+  return is_shared(doorbells->registers, number) ? &doorbells->locks[number] : nullptr;
+}
+
+}  // namespace
+
 ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   const ibv_qp_cap& cap = attr->cap;
   const std::optional<Transport> transport = transport_of(attr->qp_type);
@@ -75,7 +88,8 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   }
   SimQp& qp = *qps_.emplace_back(std::make_unique<SimQp>());
   qp.context = pd->context;
-  qp.pd = pd;
+  qp.doorbell_lock = doorbell_lock_of(pd, nic_.profile().wire.family);
+  qp.pd = as_sim(pd).parent != nullptr ? as_sim(pd).parent : pd;
   qp.send_cq = attr->send_cq;
   qp.recv_cq = attr->recv_cq;
   qp.srq = attr->srq;
@@ -90,7 +104,7 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   size_send_queue(qp, cap, nic_.profile().wire.family);
   size_recv_queue(qp, cap);
   qp.qp_num = nic_.add_qp(qp);
-  ++as_sim(pd).users;
+  ++as_sim(qp.pd).users;
   if (qp.srq != nullptr) ++qp.shared_queue()->users;
   ++qp.send_completions().users;
   ++qp.recv_completions().users;

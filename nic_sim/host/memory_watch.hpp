@@ -1,6 +1,7 @@
-// Which threads of a node poll which memory. Remote WRITEs and atomics wake them.
+// Which threads of a node poll which memory. WRITEs and atomics of peers, and the responses to READs, wake them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,6 +15,10 @@ class MemoryWatch {
   void add(const void* begin, std::size_t bytes, SimThread& thread) {
     const auto address = reinterpret_cast<std::uint64_t>(begin);
     places_.push_back({address, address + bytes, &thread});
+  }
+  // Whether a thread polls a part of [address, address + bytes).
+  bool polled(std::uint64_t address, std::uint64_t bytes) const {
+    return std::ranges::any_of(places_, [=](const Place& p) { return p.begin < address + bytes && address < p.end; });
   }
   // Calls `wake` with each thread that polls a part of [address, address + bytes).
   template <class Wake>

@@ -50,6 +50,7 @@ void Fabric::send(Packet& packet) {
 void Fabric::depart(Port& port, Packet& packet) {
   const Picos time = duration(packet);
   const Picos end = port.out.take(port.engine->now(), time);
+  if (packet.counted && packet.kind == Packet::Kind::request) ++port.node.counts->messages_sent;
   if (packet.completes) port.node.left_port(port.node.node, packet, end);
   mailbox_.send(packet.source_node, packet.target_node, end - time + to_switch_, &at_switch, this, as_argument(packet));
 }

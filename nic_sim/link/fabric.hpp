@@ -25,7 +25,7 @@ struct Attachment {
   // A packet with Packet::completes will have left its port at `when`.
   void (*left_port)(void* node, const Packet& packet, Picos when);
   Engine* engine;
-  PacketPool* packets;  // of the node's partition
+  PacketPool* packets;  // the pool of the node's partition
   FabricCounts* counts;
 };
 
@@ -81,7 +81,7 @@ class Fabric {
     SerialResource in;            // from the switch
     std::uint64_t room;           // bytes of input buffer without a packet or a promise
     PacketQueue held;             // in the switch, for want of room
-    std::vector<Held> held_from;  // of these, by node
+    std::vector<Held> held_from;  // what waits of these packets, by the node it came from
     Random random;
   };
 

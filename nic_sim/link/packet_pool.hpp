@@ -61,7 +61,7 @@ class PacketPool {
   std::uint8_t number_;
   Packet* free_ = nullptr;
   std::deque<Packet> all_;
-  std::vector<PacketQueue> of_others_;  // by their pool
+  std::vector<PacketQueue> of_others_;  // packets of other pools, by pool
 };
 
 }  // namespace verbscope::sim

@@ -63,7 +63,11 @@ void AnswerHandler::handle_ready(SimQp& qp) {
     if (qp.state != IBV_QPS_RTS) return;  // failed: forget() has taken the answers
     state.answers.pop();
     --state.answers_ready;
-    fabric_.done_with(packet);
+    if (packet.kept) {
+      fabric_.taken_in(packet);
+    } else {
+      fabric_.done_with(packet);
+    }
   }
 }
 
@@ -93,7 +97,7 @@ void AnswerHandler::handle_ack(SimQp& qp, const Packet& packet) {
   retransmitter_.refused(qp, packet);
 }
 
-void AnswerHandler::handle_response(SimQp& qp, SendWqe& wqe, const Packet& packet) {
+void AnswerHandler::handle_response(SimQp& qp, SendWqe& wqe, Packet& packet) {
   const std::uint32_t missing = wqe.sequence + wqe.responses;
   if (packet.sequence != missing) {
     if (sequence_before(missing, packet.sequence)) retransmitter_.ask_again(qp);
@@ -109,14 +113,20 @@ void AnswerHandler::handle_response(SimQp& qp, SendWqe& wqe, const Packet& packe
   scheduler_.activate(qp);
 }
 
-// Writes what the response brings to where the WQE wants it, or leaves it to the CQE.
-ibv_wc_status AnswerHandler::scatter(SimQp& qp, const SendWqe& wqe, const Packet& packet) {
+// Writes what the response brings to where the WQE wants it, or leaves it to the CQE. The bytes are there at once,
+// which only a thread that polls could see: for it they come when they are written, in one piece.
+ibv_wc_status AnswerHandler::scatter(SimQp& qp, const SendWqe& wqe, Packet& packet) {
   const bool by_cqe = wqe.signaled && wqe.length <= qp.inline_recv;
   const std::byte* from = packet.data;
   const bool granted =
       walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, wqe.responses * std::uint64_t{qp.path_mtu}, packet.payload,
-                [this, &qp, &from, by_cqe](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                [this, &qp, &packet, &from, by_cqe](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
                   if (!regions_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
+                  if (bytes == packet.payload && !by_cqe && payload_writer_.polled(address, bytes)) {
+                    packet.rkey = lkey;
+                    payload_writer_.write(address, packet);
+                    return true;
+                  }
                   std::memcpy(reinterpret_cast<std::byte*>(address), from, bytes);
                   if (!by_cqe) bus_.dma_write(address, bytes);
                   from += bytes;

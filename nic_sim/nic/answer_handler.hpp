@@ -9,6 +9,7 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/memory_regions.hpp"
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/payload_writer.hpp"
 #include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/nic/retransmitter.hpp"
 #include "nic_sim/nic/send_completer.hpp"
@@ -22,8 +23,8 @@ namespace verbscope::sim {
 class AnswerHandler {
  public:
   AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const NicProfile& profile, NicCounts& counts,
-                const QpTable& qps, const MemoryRegions& regions, UnitScheduler& scheduler, WqeFetcher& fetcher,
-                SendCompleter& completer, Retransmitter& retransmitter)
+                const QpTable& qps, const MemoryRegions& regions, PayloadWriter& payload_writer,
+                UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer, Retransmitter& retransmitter)
       : engine_(engine),
         bus_(bus),
         fabric_(fabric),
@@ -31,6 +32,7 @@ class AnswerHandler {
         counts_(counts),
         qps_(qps),
         regions_(regions),
+        payload_writer_(payload_writer),
         scheduler_(scheduler),
         fetcher_(fetcher),
         completer_(completer),
@@ -49,8 +51,8 @@ class AnswerHandler {
   static void wqe_read(void* qp, std::uint64_t wqe);
   void handle_ready(SimQp& qp);
   void handle_ack(SimQp& qp, const Packet& packet);
-  void handle_response(SimQp& qp, SendWqe& wqe, const Packet& packet);
-  ibv_wc_status scatter(SimQp& qp, const SendWqe& wqe, const Packet& packet);
+  void handle_response(SimQp& qp, SendWqe& wqe, Packet& packet);
+  ibv_wc_status scatter(SimQp& qp, const SendWqe& wqe, Packet& packet);
   std::uint32_t confirmed_by(SimQp& qp, std::uint32_t sequence);
   void acknowledge_up_to(SimQp& qp, std::uint32_t sequence);
   bool waits_for_wqe(SimQp& qp, const SendWqe& wqe);
@@ -62,6 +64,7 @@ class AnswerHandler {
   NicCounts& counts_;
   const QpTable& qps_;
   const MemoryRegions& regions_;
+  PayloadWriter& payload_writer_;
   UnitScheduler& scheduler_;
   WqeFetcher& fetcher_;
   SendCompleter& completer_;

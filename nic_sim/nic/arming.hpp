@@ -19,7 +19,7 @@ enum class Notify : std::uint8_t { none, solicited, any };
 struct Arming {
   Notify asked = Notify::none;
   bool at_nic = false;  // the doorbell has arrived
-  bool met = false;     // by a completion before it has
+  bool met = false;     // a completion came before it was armed
 };
 
 // The program asks for an event of `cq`, by a doorbell that arrives at the NIC at `when`. Completions that the program

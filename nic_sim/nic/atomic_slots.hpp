@@ -62,7 +62,7 @@ class AtomicSlots {
 
   int lowest_bit_;
   std::vector<Slot> slots_;
-  std::vector<int> next_;  // of each unit: it waits for one slot at most
+  std::vector<int> next_;  // the next unit in the line, by unit: each waits for one slot at most
 };
 
 }  // namespace verbscope::sim

@@ -7,7 +7,7 @@ namespace verbscope::sim {
 
 // It says where a cache has the entry.
 struct CachePlace {
-  std::uint32_t number = 0;  // from 1; 0: it has not
+  std::uint32_t number = 0;  // places count from 1; 0: it has none
   bool cached() const { return number > 0; }
 };
 

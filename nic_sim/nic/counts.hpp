@@ -11,8 +11,7 @@
 namespace verbscope {
 
 struct NicCounts : FabricCounts {
-  std::uint64_t messages_sent = 0;  // each first time only
-  std::uint64_t packets_sent = 0;   // requests, with those sent again
+  std::uint64_t packets_sent = 0;  // requests, with those sent again
   std::uint64_t packets_resent = 0;
   std::uint64_t messages_received = 0;  // delivered into a RECV
   std::uint64_t writes_received = 0;    // WRITEs of peers, done
@@ -80,7 +79,7 @@ struct UnitTime {
 struct UsageTimes {
   Picos pcie_to_nic{0};  // the link's directions
   Picos pcie_to_host{0};
-  Picos mmio{0};            // of pcie_to_nic: MMIO writes with the gaps behind them
+  Picos mmio{0};            // the part of pcie_to_nic that MMIO writes take, with the gaps behind them
   Picos read_tags_held{0};  // summed over tags
   std::vector<UnitTime> requester_units{}, responder_units{};
   std::vector<Picos> ports_out{}, ports_in{};

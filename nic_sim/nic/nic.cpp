@@ -15,8 +15,8 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       regions_(profile.nic, counts_, seed ^ 3),
       payload_writer_(engine_, bus_, packets_, regions_),
       cqe_writer_(bus_, profile.wire.cqe_bytes),
-      requester_(engine_, bus_, fabric_, packets_, profile.nic, counts_, qps_, contexts_, regions_, cqe_writer_, node,
-                 seed ^ 1),
+      requester_(engine_, bus_, fabric_, packets_, profile.nic, counts_, qps_, contexts_, regions_, payload_writer_,
+                 cqe_writer_, node, seed ^ 1),
       responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, contexts_, regions_, payload_writer_,
                  cqe_writer_, node) {
   fabric_.attach({.node = this,

@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,26 +13,40 @@
 #include "common/ring.hpp"
 #include "common/units.hpp"
 #include "nic_sim/host/pollable.hpp"
+#include "nic_sim/host/spin_lock.hpp"
 #include "nic_sim/link/packet.hpp"
 #include "nic_sim/nic/arming.hpp"
 #include "nic_sim/nic/cache_place.hpp"
 #include "nic_sim/nic/qp_sides.hpp"
 #include "nic_sim/nic/work_queues.hpp"
+#include "wire/doorbell_registers.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope::sim {
 
 class Nic;
 
+// The doorbell registers of a context, by number, with the lock of each that is shared. On mlx4 there is one, for
+// BlueFlame; doorbells need no lock there (rdma-core 44, providers/mlx4/qp.c).
+struct SimDoorbells {
+  DoorbellRegisters registers;
+  std::deque<SpinLock> locks;
+  std::uint32_t qps = 0;  // that were given one
+};
+
 struct SimContext : ibv_context {
   Nic* nic;
-  std::uint32_t inline_recv;  // bytes, for QPs that are made from now on
+  std::unique_ptr<SimDoorbells> doorbells;  // null: each QP has one of its own
+  std::uint32_t inline_recv;                // bytes, for QPs that are made from now on
   int open_objects;
 };
 
 struct SimPd : ibv_pd {
   int users;
+  ibv_pd* parent;  // of a parent domain: what is created in it belongs there, and QPs have a doorbell register apart
 };
+
+struct SimTd : ibv_td {};
 
 // A translation says where one page of a registered region is: an entry of the NIC's translation cache, when it is
 // there.
@@ -139,7 +154,8 @@ struct QpSettings {
 // locks, and at the end: simulations of many QPs wait for memory.
 struct alignas(64) SimQp : ibv_qp {
   ibv_qp_cap caps;
-  ibv_qp_ex* builder = nullptr;  // the device's, of a QP that was made for ibv_wr_*
+  SpinLock* doorbell_lock = nullptr;  // that of its doorbell register; null: nobody else writes there
+  ibv_qp_ex* builder = nullptr;       // the device's, of a QP that was made for ibv_wr_*
   alignas(64) Nic* nic;
   QpContext requester_context;
   QpContext responder_context;

@@ -77,13 +77,14 @@ Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
   return packet;
 }
 
-void PacketBuilder::count(SimQp& qp, const SendWqe& wqe, const Packet& packet) {
+void PacketBuilder::count(SimQp& qp, const SendWqe& wqe, Packet& packet) {
   ++counts_.packets_sent;
+  packet.counted = false;
   if (sequence_before(packet.sequence, qp.requester.sequence_unsent)) {
     ++counts_.packets_resent;
   } else {
     qp.requester.sequence_unsent = packet.sequence + (carries_payload(wqe) ? 1 : wqe.sequences);
-    if (packet.last) ++counts_.messages_sent;
+    packet.counted = packet.last;
   }
 }
 

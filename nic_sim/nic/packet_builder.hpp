@@ -41,7 +41,7 @@ class PacketBuilder {
   static void payload_read(void* qp, std::uint64_t packet);
   bool gather(SimQp& qp, Packet& packet) const;
   Packet& make(const SimQp& qp, const SendWqe& wqe);
-  void count(SimQp& qp, const SendWqe& wqe, const Packet& packet);
+  void count(SimQp& qp, const SendWqe& wqe, Packet& packet);
   bool read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet);
   void send_ready(SimQp& qp);
 
@@ -52,7 +52,7 @@ class PacketBuilder {
   const MemoryRegions& regions_;
   SendCompleter& completer_;
   std::uint32_t node_;
-  std::vector<Piece> pieces_;  // of the payload of the packet that is being built
+  std::vector<Piece> pieces_;  // the payload of the packet that is being built
 };
 
 }  // namespace verbscope::sim

@@ -25,6 +25,8 @@ class PayloadWriter {
   // How many payloads are not there yet.
   std::uint64_t under_way() const { return under_way_; }
 
+  // Whether a thread polls there, so that it must not see bytes before they are written.
+  bool polled(std::uint64_t address, std::uint64_t bytes) const { return watch_.polled(address, bytes); }
   // The threads that poll memory.
   MemoryWatch& watch() { return watch_; }
 

@@ -39,8 +39,8 @@ struct RequesterState {
   int unit = 0;
   bool queued = false;                 // it stands in its unit's line
   bool waiting = false;                // a WQE is being read again for it
-  bool waits_for_rnr = false;          // for an RNR timer,
-  std::uint8_t rnr_waits = 0;          // the last of so many: others are void
+  bool waits_for_rnr = false;          // it waits for an RNR timer
+  std::uint8_t rnr_waits = 0;          // so many timers were set: all but the last are void
   std::uint32_t packet_of_next = 0;    // packets of the WQE at `next` that are sent
   std::uint32_t sequence_to_post = 0;  // PSN of the next work request that is posted
   std::uint32_t sequence_unsent = 0;   // the first that was never sent
@@ -88,7 +88,7 @@ struct ResponderState {
   std::uint32_t unacknowledged = 0;   // messages since the last ACK
   PacketQueue answers;                // all in order, those whose data are still being read among them
   std::uint32_t reads = 0;            // READs and atomics that are not answered yet
-  std::uint32_t atomics = 0;          // that have not written yet
+  std::uint32_t atomics = 0;          // so many have not written yet
   // The RECV of the present message.
   bool has_recv = false;
   RecvWqe recv{};

@@ -28,15 +28,16 @@ namespace verbscope::sim {
 struct Requester {
   // `node`: of the NIC. `seed`: of the WQE cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const NicProfile& profile,
-            NicCounts& counts, const QpTable& qps, QpContexts& contexts, MemoryRegions& regions, CqeWriter& cqes,
-            std::uint32_t node, std::uint64_t seed)
+            NicCounts& counts, const QpTable& qps, QpContexts& contexts, MemoryRegions& regions,
+            PayloadWriter& payload_writer, CqeWriter& cqes, std::uint32_t node, std::uint64_t seed)
       : scheduler(engine, profile.requester_units, processor),
         fetcher(engine, bus, profile, counts, scheduler, seed),
         completer(engine, fetcher, cqes),
         retransmitter(engine, scheduler, fetcher, completer),
         packets(bus, fabric, pool, counts, regions, completer, node),
         processor(engine, bus, profile, contexts, regions, scheduler, fetcher, packets, completer, retransmitter),
-        answers(engine, bus, fabric, profile, counts, qps, regions, scheduler, fetcher, completer, retransmitter) {}
+        answers(engine, bus, fabric, profile, counts, qps, regions, payload_writer, scheduler, fetcher, completer,
+                retransmitter) {}
 
   // Completes everything from `done` on as flushed.
   void flush(SimQp& qp) {

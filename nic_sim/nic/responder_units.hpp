@@ -23,9 +23,9 @@ struct alignas(64) ResponderUnit {
   PacketQueue line;
   bool busy = false;
   bool waits_for_recv = false;
-  bool waits_for_atomic = false;  // the packet in front: for an earlier atomic of its QP
+  bool waits_for_atomic = false;  // the packet in front waits for an earlier atomic of its QP
   bool translated = false;        // the addresses of the packet in front have been looked up
-  std::uint16_t generation = 0;   // of its QP when the packet in front was taken up: a reset ends what it began
+  std::uint16_t generation = 0;   // its QP had this when the packet in front was taken up: a reset ends what it began
   bool repeats = false;           // the READ in front was answered before
   std::uint32_t responses = 0;    // packets made of the response to the READ in front
   Picos slot_wanted_at{0};        // when the atomic in front found its slot taken

@@ -60,7 +60,7 @@ struct alignas(64) SendWqe {
   bool by_blueflame;
   bool staged;  // read again after a miss, held for its use
   bool ahead;   // counts as fetched ahead in its unit
-  Batch batch;  // that it is the first of
+  Batch batch;  // the batch that it is the first of
 
   bool wants_response() const { return facts(verb).wants_response; }
   bool answered() const { return !wants_response() || responses == sequences; }

@@ -52,7 +52,7 @@ class WqeFetcher {
   };
   // A unit's share of fetching ahead.
   struct alignas(64) Share {
-    std::uint64_t bytes = 0;    // of WQEs that were fetched and are not taken up
+    std::uint64_t bytes = 0;    // WQEs of so many bytes were fetched and are not taken up
     std::deque<Fetch> fetches;  // doorbells whose WQEs are not asked for yet
   };
 
@@ -70,7 +70,7 @@ class WqeFetcher {
   const NicProfile& profile_;
   NicCounts& counts_;
   UnitScheduler& scheduler_;
-  std::vector<Share> shares_;  // by unit
+  std::vector<Share> shares_;  // one for each unit
   Cache<SendWqe> cache_;
 };
 

@@ -74,7 +74,7 @@ class Engine {
     void* object;
     std::uint64_t argument;
     std::uint32_t time;
-    std::uint32_t next;  // of the bucket, or free
+    std::uint32_t next;  // the next event of the bucket, or the next free one
   };
   struct FarEvent {
     std::int64_t time;

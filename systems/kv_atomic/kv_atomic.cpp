@@ -70,6 +70,9 @@ class KvAtomic final : public Benchmark {
             .clients_may_leave = true};
   }
 
+  // A GET may be several READs, a PUT is several requests.
+  std::optional<OperationCount> operation_count() const override { return std::nullopt; }
+
   QueueNeeds needs(const Operation& op, Side) const override {
     const std::uint32_t depth = kSendsPerOperation * kv_.outstanding.value();
     return {.send_depth = depth, .inline_bytes = op.inline_limit, .completions = depth};

@@ -190,6 +190,14 @@ int advance_all(N& node, KvState& s, std::uint64_t most, RunEnd& end) {
   });
 }
 
+// Puts what is counted of the window back to 0.
+inline void forget_window(KvState& s) {
+  s.counts.window_gets = s.counts.window_puts = s.counts.window_looks = s.counts.window_torn = 0;
+  for (Histogram* latency : {&s.get_latency, &s.put_latency}) {
+    if (latency->count() > 0) latency->clear();
+  }
+}
+
 // Keeps as many operations outstanding as may be until the stop or the goal, then waits for what is under way: nobody
 // leaves a lock taken.
 template <Node N>
@@ -209,6 +217,7 @@ void kv_loop(N& node, KvState& s, const RunControl& control, ThreadTally& tally)
     const std::uint64_t ops = s.counts.gets + s.counts.puts;
     tally.done_ops.store(ops, std::memory_order_relaxed);
     if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) s.running = false;
+    if (window.measuring() && !s.measuring) forget_window(s);  // where the rate was not steady, a window came before
     s.measuring = window.measuring();
   }
 }

@@ -134,7 +134,7 @@ template <Node N>
 void worker_loop(N& node, HerdWorker& s, const RunControl& control, ThreadTally& tally) {
   node.watch(s.region + s.places.bell(s.worker), s.places.block_bytes());
   for (;;) {
-    const bool measured = control.phase.load(std::memory_order_relaxed) == Phase::measure;
+    const bool measured = in_window(control.phase.load(std::memory_order_relaxed));
     const std::uint64_t before = s.served;
     if (!serve(node, s, measured, tally.end)) return;
     const int completed = reap_answers(s.cq, s.queues, tally.end);

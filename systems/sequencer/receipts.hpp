@@ -101,7 +101,7 @@ void client_loop(N& node, Asker& asker, ClientState& s, const RunControl& contro
     if (!running && asker.open() == 0) return;
     const Phase phase = control.phase.load(std::memory_order_relaxed);
     bool moved = false;
-    const int done = take_answers(asker, s, window.left(ops), node.now(), phase == Phase::measure, moved, tally.end);
+    const int done = take_answers(asker, s, window.left(ops), node.now(), in_window(phase), moved, tally.end);
     if (done < 0) return;
     if (done > 0) {
       ops += static_cast<std::uint64_t>(done);

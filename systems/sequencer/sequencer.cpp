@@ -88,6 +88,12 @@ class Sequencer final : public Benchmark {
             .clients_may_leave = true};
   }
 
+  std::optional<OperationCount> operation_count() const override {
+    if (sequencer_.design == SequencerDesign::atomic) return OperationCount{Side::server, "atomics_served"};
+    if (retry_after_) return std::nullopt;  // who asks again early is answered twice
+    return OperationCount{Side::client, "messages_received"};
+  }
+
   QueueNeeds needs(const Operation& op, Side side) const override {
     if (side == Side::server) return {};
     return {.send_depth = op.tx_depth, .inline_bytes = op.inline_limit, .completions = op.tx_depth};

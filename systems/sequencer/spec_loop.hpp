@@ -233,7 +233,7 @@ inline bool answer_waiting(N& node, SpecWorker& s, bool measured, RunEnd& end) {
 template <Node N>
 void worker_loop(N& node, SpecWorker& s, const RunControl& control, ThreadTally& tally) {
   for (;;) {
-    const bool measured = control.phase.load(std::memory_order_relaxed) == Phase::measure;
+    const bool measured = in_window(control.phase.load(std::memory_order_relaxed));
     const std::uint64_t before = s.served;
     const int completed = take_requests(s, tally.end);
     if (completed < 0 || !answer_waiting(node, s, measured, tally.end)) return;

@@ -60,11 +60,11 @@ std::vector<PublishedPoint> table() {
   PublishedPoint row;
   row.id = "row";
   row.cluster = "cib";
-  row.benchmark = "send_rate";
-  row.result_key = "rate_mops";
+  row.run.benchmark = "send_rate";
+  row.run.result_key = "rate_mops";
   row.value = 80;
   row.calibration = true;
-  row.keys = {MatchKey{.key = "post_list", .run = 1}};
+  row.run.keys = {MatchKey{.key = "post_list", .run = 1}};
   return {row};
 }
 

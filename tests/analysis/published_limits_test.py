@@ -22,6 +22,9 @@ LIMITS = {"MMIO bandwidth": {"mmio"}, "DMA bandwidth": {"pcie_to_nic"}, "InfiniB
 ONE_CORE = {"id": "atc16-s42-one-core", "cluster": "cib", "bottleneck": "CPU",
             "match": {"benchmark": "send_rate", "config": {"connection": "UD", "size": 60, "inline_size": 60, "qp": 4}}}
 
+# Rows whose figure the simulator misses (tests/harness/atc16_test.cpp names them too): what limits them there says nothing.
+MISSED = {"atc16-t3-herd-cib"}
+
 
 def options_of(config):
     for key, value in config.items():
@@ -41,7 +44,7 @@ def check(lab, row):
 def main():
     binaries, configs = map(pathlib.Path, sys.argv[1:3])
     rows = [row for row in json.loads((configs / "published.json").read_text())["points"]
-            if "bottleneck" in row and "benchmark" in row.get("match", {})] + [ONE_CORE]
+            if "bottleneck" in row and "benchmark" in row.get("match", {}) and row["id"] not in MISSED] + [ONE_CORE]
     missing = set(LIMITS) - {row["bottleneck"] for row in rows}
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab(binaries, configs / "clusters", folder)

@@ -2,6 +2,7 @@
 #include "analysis/published.hpp"
 
 #include <map>
+#include <set>
 
 #include "tests/harness/fakes.hpp"
 
@@ -60,7 +61,7 @@ TEST(Published, AnotherClusterBenchmarkOrAMissingKeyDoesNotMatch) {
 
 TEST(Published, TheSameObjectSaysHowToRunTheRow) {
   const auto points = parse_published(table_text(point_text("row", kMatch)), "p.json");
-  EXPECT_EQ(points[0].run_params(), Json::parse(R"({"connection":"UD","header_only":false,"size":32,"threads":14})"));
+  EXPECT_EQ(points[0].run.params(), Json::parse(R"({"connection":"UD","header_only":false,"size":32,"threads":14})"));
 }
 
 TEST(Published, PredictedRowsMatchTheModelsValues) {
@@ -75,11 +76,55 @@ TEST(Published, PredictedRowsMatchTheModelsValues) {
   EXPECT_TRUE(find_predicted(points, "cx3", Json{{"lines_per_wqe", 2}}).empty());
 }
 
+constexpr const char* kSecond = R"({"benchmark": "recv_rate", "metric": "rate_mops", "config": {"threads": 8}})";
+
+std::string with_second(const std::string& key) {
+  std::string match = kMatch;
+  match.insert(match.rfind('}'), ", \"" + key + "\": " + kSecond);
+  return match;
+}
+
+TEST(Published, ARowMayBeABoundWithALimitOfItsOwn) {
+  const auto points = parse_published(
+      table_text(point_text("a", R"("compare": "at_least", )" + std::string(kMatch)) + "," +
+                 point_text("b", R"("compare": "at_most", "tolerance_percent": 5, )" + std::string(kMatch))),
+      "p.json");
+  EXPECT_EQ(points[0].value_text(), ">= 80");
+  EXPECT_EQ(points[0].deviation_of(90), 0);
+  EXPECT_NEAR(points[0].deviation_of(72), -10, 1e-9);
+  EXPECT_EQ(points[0].limit_percent(), kCalibratedPercent);
+  EXPECT_EQ(points[1].value_text(), "<= 80");
+  EXPECT_NEAR(points[1].deviation_of(88), 10, 1e-9);
+  EXPECT_EQ(points[1].limit_percent(), 5);
+}
+
+TEST(Published, ARatioIsARowOfNoSingleRecord) {
+  for (const char* key : {"over", "minus"}) {
+    const auto points = parse_published(table_text(point_text("r", with_second(key))), "p.json");
+    EXPECT_EQ((points[0].over ? points[0].over : points[0].minus)->benchmark, "recv_rate");
+    const Json good{{"connection", "UD"}, {"header_only", false}, {"size", 60}, {"threads", 12}};
+    EXPECT_EQ(find_published(points, record_with(good)), nullptr);
+  }
+}
+
+TEST(Published, OnlyARowThatIsNotRunMayBeWithoutAValue) {
+  std::string text = point_text("r", R"("needs": "the figure")");
+  text.erase(text.find(R"("value": 80,)"), 12);
+  EXPECT_EQ(parse_published(table_text(text), "p.json")[0].value_text(), "?");
+}
+
 TEST(Published, ABadTableIsOneLine) {
   const auto error = [](const std::string& text) { return error_of([&] { parse_published(text, "p.json"); }); };
   EXPECT_EQ(error(table_text(point_text("r", R"("bottleneck": "x")"))),
             R"(p.json: points[0]: expected either "match" or "needs")");
   EXPECT_THAT(error(table_text(point_text("r", R"("needs": "x", "colour": 1)"))), testing::HasSubstr("colour"));
+  EXPECT_THAT(error(table_text(point_text("r", R"("needs": "x", "compare": "near")"))),
+              testing::HasSubstr(R"(expected equals, at_least or at_most, got "near")"));
+  EXPECT_THAT(error(table_text(point_text("r", R"("needs": "x", "tolerance_percent": 0)"))),
+              testing::HasSubstr("expected more than 0"));
+  EXPECT_THAT(error(table_text(point_text(
+                  "r", R"("match": {"predict": {"n": 1}, "metric": "m", "over": )" + std::string(kSecond) + "}"))),
+              testing::HasSubstr("a figure of two runs needs benchmarks"));
   EXPECT_THAT(error(table_text(point_text(
                   "r", R"("match": {"benchmark": "b", "metric": "m", "config": {"n": {"min": 2, "run": 1}}})"))),
               testing::HasSubstr("is not within min and max"));
@@ -87,17 +132,17 @@ TEST(Published, ABadTableIsOneLine) {
 
 TEST(Published, TheTableOfTheProjectIsWhole) {
   const auto points = load_published();
-  EXPECT_EQ(points.size(), 28u);
+  EXPECT_EQ(points.size(), 114u);
   const auto count = [&](auto predicate) { return std::ranges::count_if(points, predicate); };
-  const std::map<std::string, int> rows{{"send_rate", 6},  {"recv_rate", 5},   {"read_rate", 3},
-                                        {"write_rate", 1}, {"atomic_rate", 3}, {"sequencer", 6}};
+  const std::map<std::string, int> rows{{"send_rate", 8},   {"recv_rate", 5}, {"read_rate", 5},   {"write_rate", 5},
+                                        {"atomic_rate", 3}, {"sequencer", 8}, {"verb_latency", 2}};
   for (const auto& [benchmark, expected] : rows) {
-    EXPECT_EQ(count([&name = benchmark](const PublishedPoint& p) { return p.benchmark == name; }), expected)
+    EXPECT_EQ(count([&name = benchmark](const PublishedPoint& p) { return p.run.benchmark == name; }), expected)
         << benchmark;
   }
-  EXPECT_EQ(count([](const PublishedPoint& p) { return p.reproducible() && p.benchmark.empty(); }), 4);
-  // Only whole systems are not reproducible.
-  for (const PublishedPoint& p : points) EXPECT_TRUE(p.reproducible() || p.needs.ends_with("sequencer")) << p.id;
+  EXPECT_EQ(count([](const PublishedPoint& p) { return p.reproducible() && p.modelled(); }), 4);
+  std::set<std::string> ids;
+  for (const PublishedPoint& p : points) EXPECT_TRUE(ids.insert(p.id).second) << p.id;
 }
 
 TEST(Published, DeviationsReadWell) {

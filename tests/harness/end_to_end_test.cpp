@@ -263,16 +263,27 @@ TEST(EndToEnd, BadInputIsOneLineThatSaysWhat) {
   }
 }
 
-TEST(EndToEnd, RecalibrateShowsResidualsAndLeavesTheProfileAlone) {
+// ConnectX has two parameters and two rows: a parameter that is off by half comes back, to a tenth of that, and only
+// when asked to.
+TEST(EndToEnd, RecalibrateFitsTogetherAndWritesWhenAsked) {
   TempFolder folder;
-  const std::string profile = folder.file("cx3.json");
-  const std::string before = read_text(VERBSCOPE_SOURCE_DIR "/configs/clusters/cx3.json");
+  const std::string profile = folder.file("cx.json");
+  std::string before = read_text(VERBSCOPE_SOURCE_DIR "/configs/clusters/cx.json");
+  const std::string key = "\"receive_packet_ns\": {\"value\": ";
+  const std::size_t at = before.find(key) + key.size();
+  const double right = std::stod(before.substr(at));
+  before.replace(at, before.find(',', at) - at, fmt::format("{:.1f}", right * 1.5));
   write_text(profile, before);
   const Ran ran = run({"recalibrate", profile});
   EXPECT_EQ(ran.end, "exit status 0") << ran.err;
-  EXPECT_THAT(ran.out, testing::HasSubstr("atc16-t5-send-cx3"));
-  EXPECT_THAT(ran.out, testing::ContainsRegex("atc16-s54-atomics-cx3 .*nic.atomic_operation_ns"));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("^cx: 2 parameters, 2 rows, seed 1; .* at most [0-9.]+ (s|min)"));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("atc16-t5-recv-cx .* -[0-9.]+ +[-+]?[0-9.]+ "));
+  EXPECT_THAT(ran.out, testing::HasSubstr("rows left out are off by"));
   EXPECT_EQ(read_text(profile), before);
+  EXPECT_EQ(run({"recalibrate", profile, "--write"}).end, "exit status 0");
+  const std::string after = read_text(profile);
+  EXPECT_NEAR(std::stod(after.substr(after.find(key) + key.size())), right, right * 0.05);
+  EXPECT_THAT(after, testing::HasSubstr("\"row\": \"60 rows, seed 1\""));
 }
 
 }  // namespace

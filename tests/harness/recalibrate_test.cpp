@@ -1,163 +1,99 @@
-// Fitting, on clusters whose rates are formulas, so that the right parameters are known.
-#include "harness/paper/recalibrate.hpp"
-
+// What a joint fit is made of: the parameters of a profile, the rows, and their errors on changed profiles.
 #include <cmath>
 
+#include "harness/evidence/fit_measurer.hpp"
+#include "harness/evidence/fit_rows.hpp"
 #include "tests/harness/fakes.hpp"
+#include "tests/harness/toy_profile.hpp"
 
 namespace verbscope {
 namespace {
 
-constexpr const char* kProfile = R"({
-  "name": "toy",
-  "nic": {
-    "units": {"value": 4, "source": "assumed", "cite": "none"},
-    "send_ns":   {"value": 100, "source": "calibrated", "row": "send", "cite": "c"},
-    "recv": {"recv_ns": {"value": 50.5, "source": "calibrated", "row": "recv", "cite": "c"}}
-  }
-})";
-
-std::vector<PublishedPoint> rows(double send, double recv) {
-  std::vector<PublishedPoint> out(4);
-  const std::vector<std::string> ids{"send", "recv", "check", "later"};
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i].id = ids[i];
-    out[i].benchmark = "send_rate";
-    out[i].calibration = i < 2;
-  }
-  out[0].value = send;
-  out[1].value = recv;
-  out[2].value = 1;
-  out[3].needs = "a benchmark of its own";
-  return out;
-}
-
-double value(const Json& profile, const std::string& pointer) {
-  return profile.at(Json::json_pointer(pointer)).get<double>();
-}
-
-// Four units of send_ns each; receiving also takes a tenth of a send.
-double toy_rate(const Json& profile, const PublishedPoint& row) {
-  const double send_ns = value(profile, "/nic/send_ns/value");
-  const double recv_ns = value(profile, "/nic/recv/recv_ns/value");
-  if (row.id == "send") return 4e3 / send_ns;
-  if (row.id == "recv") return 4e3 / (recv_ns + send_ns / 10);
-  return 1;
-}
-
-TEST(Recalibrate, FindsTheCalibratedParameters) {
-  const auto parameters = calibrated_parameters(Json::parse(kProfile), "toy.json");
+TEST(CalibratedParameters, AreThoseOfTheProfileThatSaySo) {
+  const auto parameters = toy_parameters();
   ASSERT_EQ(parameters.size(), 2u);
   EXPECT_EQ(parameters[0].name, "nic.send_ns");
   EXPECT_TRUE(parameters[0].integer);
+  EXPECT_EQ(parameters[0].value, 100);
   EXPECT_EQ(parameters[1].name, "nic.recv.recv_ns");
   EXPECT_EQ(parameters[1].row, "recv");
   EXPECT_FALSE(parameters[1].integer);
 }
 
-TEST(Recalibrate, AParameterWithoutARowIsAnError) {
-  const Json profile = Json::parse(R"({"a": {"value": 1, "source": "calibrated", "cite": "c"}})");
-  EXPECT_THAT(error_of([&] { calibrated_parameters(profile, "toy.json"); }), testing::HasSubstr("toy.json: a: "));
+TEST(CalibratedParameters, WithoutARowOrAValueAboveZeroAreErrors) {
+  for (const char* text : {R"({"a": {"value": 1, "source": "calibrated", "cite": "c"}})",
+                           R"({"a": {"value": 0, "source": "calibrated", "row": "r", "cite": "c"}})"}) {
+    const Json profile = Json::parse(text);
+    EXPECT_THAT(error_of([&] { calibrated_parameters(profile, "toy.json"); }), testing::HasSubstr("toy.json: a: "));
+  }
 }
 
-TEST(Recalibrate, KeepsAParameterWhoseFitLeavesWhatAProfileMayHave) {
-  Json profile = Json::parse(kProfile);
-  const auto parameters = calibrated_parameters(profile, "toy.json");
-  const auto table = rows(80, 40);
-  const auto measure = [](const Json& changed, const PublishedPoint& row) {
-    if (value(changed, "/nic/send_ns/value") < 60) fail("send_ns below 60");  // 80 Mops would need 50 ns
-    return toy_rate(changed, row);
-  };
-  const auto fits = recalibrate(profile, parameters, table, measure, FitOptions{});
-  EXPECT_EQ(value(profile, "/nic/send_ns/value"), 100);
-  EXPECT_EQ(fits[0].note, "send_ns below 60");
-  // The other one is fitted all the same: 4000/40 = 100 ns, of which a tenth of 100 belongs to sending.
-  EXPECT_NEAR(value(profile, "/nic/recv/recv_ns/value"), 90, 90 * 0.003);
-}
-
-TEST(Recalibrate, SolvesCoupledParametersByRepetition) {
-  Json profile = Json::parse(kProfile);
-  const auto parameters = calibrated_parameters(profile, "toy.json");
-  const auto table = rows(80, 40);
-  const auto fits = recalibrate(profile, parameters, table, toy_rate, FitOptions{});
-  // 4000/80 = 50 ns; 4000/40 = 100 ns, of which a tenth of 50 belongs to sending.
-  EXPECT_EQ(value(profile, "/nic/send_ns/value"), 50);
-  EXPECT_NEAR(value(profile, "/nic/recv/recv_ns/value"), 95, 95 * 0.003);
-  ASSERT_EQ(fits.size(), 3u);
-  EXPECT_DOUBLE_EQ(fits[0].before, 40);
-  EXPECT_DOUBLE_EQ(fits[0].after, 80);
-  EXPECT_EQ(fits[0].old_value, 100);
-  EXPECT_EQ(fits[0].new_value, 50);
-  EXPECT_EQ(fits[2].row->id, "check");
-  EXPECT_EQ(fits[2].parameter, "");
-}
-
-TEST(Recalibrate, AFittedProfileIsLeftAsItIs) {
-  Json profile = Json::parse(kProfile);
-  const Json before = profile;
-  int runs = 0;
-  const auto counting = [&runs](const Json& p, const PublishedPoint& row) { return ++runs, toy_rate(p, row); };
-  recalibrate(profile, calibrated_parameters(profile, "t"), rows(40, 4e3 / 60.5), counting, FitOptions{});
-  EXPECT_EQ(profile, before);
-  EXPECT_EQ(runs, 3);
-}
-
-TEST(Recalibrate, CrossesAPlateauWhereAnotherLimitBinds) {
-  Json profile = Json::parse(kProfile);
-  const auto capped = [](const Json& p, const PublishedPoint& row) {
-    return row.id == "send" ? std::min(30.0, 4e3 / value(p, "/nic/send_ns/value")) : 1.0;
-  };
-  auto parameters = calibrated_parameters(profile, "t");
-  parameters.pop_back();
-  recalibrate(profile, parameters, rows(20, 1), capped, FitOptions{});  // 100 ns is capped; 200 ns gives 20
-  EXPECT_NEAR(value(profile, "/nic/send_ns/value"), 200, 1);
-}
-
-TEST(Recalibrate, SaysWhenTheRateDoesNotDependOnTheParameter) {
-  Json profile = Json::parse(kProfile);
-  const auto constant = [](const Json&, const PublishedPoint&) { return 7.0; };
-  const auto table = rows(80, 40);
-  const auto fits = recalibrate(profile, calibrated_parameters(profile, "t"), table, constant, FitOptions{});
-  EXPECT_EQ(fits[0].note, "the rate does not depend on the parameter here");
-  EXPECT_EQ(fits[0].new_value, fits[0].old_value);
-}
-
-TEST(Recalibrate, FollowsASteepAndRisingRate) {
-  Json profile = Json::parse(kProfile);
-  const auto steep = [](const Json& p, const PublishedPoint& row) {
-    return row.id == "send" ? std::pow(value(p, "/nic/send_ns/value") / 100, 3) : 1.0;
-  };
-  auto parameters = calibrated_parameters(profile, "t");
-  parameters.pop_back();
-  recalibrate(profile, parameters, rows(1000, 1), steep, FitOptions{});  // (x/100)^3 = 1000
-  EXPECT_NEAR(value(profile, "/nic/send_ns/value"), 1000, 1);
-}
-
-TEST(Recalibrate, APredictionIsNeverFitted) {
-  Json profile = Json::parse(kProfile);
-  auto table = rows(80, 40);
-  table[0].calibration = false;
-  EXPECT_EQ(error_of([&] { recalibrate(profile, calibrated_parameters(profile, "t"), table, toy_rate, FitOptions{}); }),
-            "nic.send_ns is fitted to send, which is a prediction");
-}
-
-TEST(Recalibrate, TwoParametersCannotHaveOneRow) {
-  Json profile = Json::parse(kProfile);
-  profile["nic"]["recv"]["recv_ns"]["row"] = "send";
-  const auto table = rows(80, 40);
-  EXPECT_EQ(error_of([&] { recalibrate(profile, calibrated_parameters(profile, "t"), table, toy_rate, FitOptions{}); }),
-            "nic.recv.recv_ns: another parameter is fitted to send already");
-}
-
-TEST(Recalibrate, WritesTheNewValuesAndNothingElse) {
-  Json profile = Json::parse(kProfile);
-  const auto parameters = calibrated_parameters(profile, "t");
-  profile["nic"]["send_ns"]["value"] = 50;
-  profile["nic"]["recv"]["recv_ns"]["value"] = 95.25;
+TEST(CalibratedParameters, AreRewrittenWithWhatTheyWereFittedToAndNothingElse) {
+  const Json changed = with_values(Json::parse(kProfile), toy_parameters(), {49.7, 95.250001});
   std::string expected = kProfile;
   expected.replace(expected.find("100"), 3, "50");
+  expected.replace(expected.find("\"send\""), 6, "\"60 rows, seed 1\"");
   expected.replace(expected.find("50.5"), 4, "95.25");
-  EXPECT_EQ(with_values(kProfile, parameters, profile, "t"), expected);
+  expected.replace(expected.find("\"recv\", \"cite\""), 6, "\"60 rows, seed 1\"");
+  EXPECT_EQ(rewritten(kProfile, toy_parameters(), changed, "60 rows, seed 1", "t"), expected);
+}
+
+EvidenceRow row_of(const std::string& id, bool calibration, bool measured) {
+  EvidenceRow row;
+  row.point.id = id;
+  row.point.where = "source";
+  row.point.cluster = "cib";
+  row.point.value = 10;
+  row.point.calibration = calibration;
+  row.point.run = {.benchmark = "send_rate", .result_key = "rate_mops", .keys = {{.key = "size", .run = id}}};
+  if (measured) row.columns["window"] = 1;
+  return row;
+}
+
+TEST(FitRows, ArePublishedCalibrationAndADrawOfTheMeasured) {
+  std::vector<EvidenceRow> rows{row_of("fitted", true, false), row_of("predicted", false, false),
+                                row_of("elsewhere", true, false), row_of("later", true, false),
+                                row_of("bound", true, false)};
+  rows[2].point.cluster = "cx3";
+  rows[3].not_run = "needs a system";
+  rows[4].point.comparison = Comparison::at_least;
+  for (int i = 0; i < 100; ++i) rows.push_back(row_of(fmt::format("m{}", i), false, true));
+  const auto taken = rows_to_fit(rows, "cib", {.rows = 60, .seed = 1});
+  EXPECT_EQ(taken.size(), 60u);
+  EXPECT_EQ(taken[0], 0u);
+  EXPECT_GE(taken[1], 5u);
+  EXPECT_EQ(taken, rows_to_fit(rows, "cib", {.rows = 60, .seed = 1}));
+  EXPECT_NE(taken, rows_to_fit(rows, "cib", {.rows = 60, .seed = 2}));
+  rows[5].by_shape = true;  // alone, it has no shape
+  EXPECT_EQ(rows_to_fit({rows.begin(), rows.begin() + 6}, "cib", {.rows = 60, .seed = 1}),
+            (std::vector<std::size_t>{0}));
+}
+
+TEST(FitRows, AJointFitHasANameThatReadsBack) {
+  const JointFitName name{.rows = 60, .seed = 7};
+  EXPECT_EQ(parse_joint_fit(name.text())->seed, 7u);
+  for (const char* other : {"atc16-t5-send-cx3", "60 rows, seed x", " rows, seed 1"}) {
+    EXPECT_FALSE(parse_joint_fit(other)) << other;
+  }
+}
+
+// The fake's rate is a hundredth of send_ns in the profile that it is given.
+TEST(FitMeasurer, RunsTheRowsOnChangedProfilesOnce) {
+  const FakeBenchmark fake(
+      "echo x >> $dir/ran\nfor a in \"$@\"; do case \"$a\" in --fabric=sim:*) p=${a#*sim:};; --size=bad) exit 3;; "
+      "esac; done\n"
+      "v=$(grep -A1 send_ns \"$p\" | tail -n 1 | tr -cd 0-9)\nsed \"s/\\\"rate_mops\\\":10.0/\\\"rate_mops\\\":$v/\" "
+      "\"$record\" >> \"$out\"",
+      "sim:toy");
+  FitMeasurer measurer({row_of("a", true, false), row_of("bad", true, false)}, Json::parse(kProfile), toy_parameters(),
+                       fake.folder(), 1, nullptr);
+  EXPECT_NEAR(measurer.log_errors({100, 50}, {0})[0], std::log(10), 1e-6);  // 100 for 10
+  EXPECT_NEAR(measurer.log_errors({20, 50}, {0})[0], std::log(2), 1e-6);
+  EXPECT_EQ(read_text(fake.file("ran")), "x\nx\n");
+  const auto both = measurer.log_errors({20, 50}, {0, 1});
+  EXPECT_NEAR(both[0], std::log(2), 1e-6);
+  EXPECT_NEAR(both[1], std::log(10), 1e-6);  // a failure
+  EXPECT_EQ(read_text(fake.file("ran")), "x\nx\nx\n");
 }
 
 }  // namespace

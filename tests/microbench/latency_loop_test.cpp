@@ -150,7 +150,7 @@ TEST(LatencyLoop, EachSizeHasExactlyItsSamples) {
     thread.state.goal = goal;
     latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
     for (const LatencyPoint& point : thread.points) EXPECT_EQ(point.histogram.count(), goal);
-    EXPECT_TRUE(thread.tally.window_closed);
+    EXPECT_TRUE(thread.tally.closed());
   }
 }
 

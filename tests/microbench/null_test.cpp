@@ -75,7 +75,7 @@ TEST(Null, RatesComeFromTheSteadyWindow) {
 TEST(Null, WritesAndReadsCountExactly) {
   for (const char* line :
        {"--verb write -s 32 -I 32 -l 16", "--verb read -q 2 -l 4", "--verb write --wr_api -c UC",
-        "--verb read --window 8 --addresses random --region_size 100000", "--verb write -q 4 --random_turns"}) {
+        "--verb read --window 8 --addresses random --region_size 100000", "--verb write -q 4 --order random"}) {
     test::OneSidedBenchmark benchmark;
     const OptionSet set(std::string("--fabric null -n 6400 --warmup 0 ") + line, &benchmark);
     const Outcome outcome = run_on_host(benchmark, set.options, set.table);

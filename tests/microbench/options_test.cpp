@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "common/error.hpp"
+#include "tests/microbench/test_benchmarks.hpp"
 
 namespace verbscope {
 namespace {
@@ -70,6 +71,62 @@ TEST(Options, RefuseWhatCannotBe) {
   EXPECT_EQ(refusal("--warmup 0"), "accepted");
   EXPECT_THAT(refusal("-c XRC"), HasSubstr("XRC"));
   EXPECT_THAT(refusal("-q 0"), HasSubstr("not in range"));
+  for (const char* uars : {"default", "exclusive", "8", "512"}) {
+    EXPECT_EQ(refusal(std::string("--uars ") + uars), "accepted") << uars;
+  }
+  for (const char* uars : {"shared", "6", "9", "514", "16x"}) {
+    EXPECT_THAT(refusal(std::string("--uars ") + uars), HasSubstr("--uars: expected default, exclusive or an even"));
+  }
+}
+
+std::string one_sided_refusal(const std::string& text) {
+  try {
+    test::OneSidedBenchmark benchmark;
+    const test::OptionSet set(text, &benchmark);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(OneSidedOptions, AcceptWindowsOfAThread) {
+  for (const char* line :
+       {"--verb read --wait oldest --window 8", "--wait all --window 128 -q 4",
+        "--verb read --wait all --window 8 -l 4", "--wait all --window 8 -l 8 -Q 8",
+        "--verb read --wait oldest --window 8 --seen_by memory -Q 16 -q 4",
+        "--wait oldest --window 8 --cq_per_qp -q 4 --order random", "--addresses random --alignment 1"}) {
+    EXPECT_EQ(one_sided_refusal(line), "accepted") << line;
+  }
+}
+
+TEST(OneSidedOptions, RefuseWindowsThatCannotBeKept) {
+  const auto expect = [](const char* line, const char* reason) {
+    EXPECT_THAT(one_sided_refusal(line), HasSubstr(reason)) << line;
+  };
+  expect("--wait oldest", "--wait oldest: it needs a --window of at least 1");
+  expect("--wait all --window 129", "--window 129 of a thread is more than a send queue holds (--tx_depth 128)");
+  expect("--wait all --window 8 -l 3", "--window 8 of a thread is not a multiple of --post_list 3");
+  expect("--wait oldest --window 8 -Q 4 -q 2", "--cq_mod 4: with --wait oldest each request is signaled");
+  expect("--wait oldest --window 6 -Q 4", "--cq_mod 4: with --wait oldest each request is signaled");
+  expect("--verb send --wait oldest --window 8", "--wait oldest: not with --verb send");
+  expect("--cq_per_qp", "--cq_per_qp: only with --wait oldest or all");
+  expect("--wait oldest --window 8 --cq_per_qp -e", "--events: a thread sleeps on one completion queue");
+  expect("--addresses random --alignment 64 --validate", "--validate: places that lie over each other");
+  expect("--alignment 1 --region_size 5000000000", "more than 2^32 such places");
+}
+
+TEST(OneSidedOptions, RefuseToPollMemoryWhereNothingComes) {
+  const auto expect = [](const std::string& line, const char* reason) {
+    EXPECT_THAT(one_sided_refusal("--seen_by memory " + line), HasSubstr(reason)) << line;
+  };
+  const std::string read = "--verb read --wait oldest --window 8 ";
+  expect("--verb read", "--seen_by memory: only with --wait oldest or all");
+  expect("--verb write --wait oldest --window 8", "a WRITE brings no bytes, only a READ does");
+  expect(read + "-s 0", "a READ of 0 bytes brings none");
+  expect(read + "--fabric null", "the null device moves no bytes");
+  expect(read + "--validate", "--validate: not with --seen_by memory");
+  expect(read + "-e", "--events: with --seen_by memory a thread polls");
+  expect(read + "--inline_recv 64", "--inline_recv: with --seen_by memory");
 }
 
 TEST(Options, RefuseAHostWhereOneProcessPlaysAllRoles) {

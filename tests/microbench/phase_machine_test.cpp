@@ -24,10 +24,10 @@ class ScriptedLink final : public Link {
   }
   void begin_window() override { calls.emplace_back("begin"); }
   void end_window() override { calls.emplace_back("end"); }
-  void turn(Phase phase) override { calls.emplace_back(phase == Phase::measure ? "measure" : "stop"); }
-  void turn_peers(Phase phase) override {
-    calls.emplace_back(phase == Phase::measure ? "peers measure" : "peers stop");
-  }
+  void turn(Phase phase) override { calls.emplace_back(to_string(phase)); }
+  void turn_peers(Phase phase) override { calls.emplace_back(std::string("peers ") + to_string(phase)); }
+  bool goes_on() override { return unsteady_windows-- > 0; }
+  bool gave_up() const override { return out_of_time; }
   void end_threads() override { calls.emplace_back("end threads"); }
   PointReports collect(std::string&) override { return {}; }
 
@@ -38,6 +38,8 @@ class ScriptedLink final : public Link {
     std::exchange(pending, nullptr)();
   }
 
+  int unsteady_windows = 0;
+  bool out_of_time = false;
   std::vector<std::string> calls;
   std::vector<Step> steps;
   std::function<void()> pending;
@@ -69,30 +71,48 @@ TEST(PhaseMachine, ConnectsAndStartsBeforeItWaits) {
   EXPECT_THAT(point.link.steps, ElementsAre(Step::warm_up));
 }
 
-TEST(PhaseMachine, StopsEverybodyAtOnceWhenTheServerSends) {
-  Point point(true);
-  point.link.over(Step::warm_up);
+// The window, from its begin to the moment at which it is judged.
+void pass_window(Point& point) {
   EXPECT_THAT(point.link.calls, ElementsAre("begin", "measure", "peers measure"));
   point.link.over(Step::open);
-  point.link.over(Step::measure);
-  EXPECT_THAT(point.link.calls, ElementsAre("end", "stop", "peers stop"));
+  point.link.over(Step::first_half);
+  EXPECT_THAT(point.link.calls, ElementsAre("halved", "peers halved"));
+  point.link.over(Step::halve);
+  point.link.over(Step::second_half);
+  EXPECT_THAT(point.link.calls, ElementsAre("end", "closed", "peers closed"));
   point.link.over(Step::close);
-  EXPECT_THAT(point.link.calls, ElementsAre());
-  point.link.over(Step::end);
-  point.link.over(Step::drain);
-  EXPECT_THAT(point.link.calls, ElementsAre("end threads"));
-  EXPECT_EQ(point.link.pending, nullptr);
 }
 
-// A receiver sees the end of its window in traffic that still flows.
-TEST(PhaseMachine, StopsThoseThatSendToAReceiverAfterItsWindow) {
-  Point point(false);
+// Threads note each turn in traffic that still flows; only then is it stopped.
+TEST(PhaseMachine, StopsWhenTheWindowIsNoted) {
+  for (const bool server_sends : {true, false}) {
+    Point point(server_sends);
+    point.link.over(Step::warm_up);
+    pass_window(point);
+    EXPECT_THAT(point.link.calls, ElementsAre("stop", "peers stop"));
+    point.link.over(Step::end);
+    point.link.over(Step::drain);
+    EXPECT_THAT(point.link.calls, ElementsAre("end threads"));
+    EXPECT_EQ(point.link.pending, nullptr);
+  }
+}
+
+TEST(PhaseMachine, MeasuresAgainWhereTheRateWasNotSteady) {
+  Point point(true);
+  point.link.unsteady_windows = 2;
   point.link.over(Step::warm_up);
+  pass_window(point);
+  pass_window(point);
+  pass_window(point);
+  EXPECT_THAT(point.link.calls, ElementsAre("stop", "peers stop"));
+}
+
+TEST(PhaseMachine, StopsWhenThePointIsOutOfTime) {
+  Point point(true);
+  point.link.over(Step::warm_up);
+  point.link.out_of_time = true;
   point.link.over(Step::open);
-  point.link.over(Step::measure);
-  EXPECT_THAT(point.link.calls, ElementsAre("end", "stop"));
-  point.link.over(Step::close);
-  EXPECT_THAT(point.link.calls, ElementsAre("peers stop"));
+  EXPECT_THAT(point.link.calls, ElementsAre("end", "stop", "peers stop"));
 }
 
 }  // namespace

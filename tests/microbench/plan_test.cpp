@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "common/error.hpp"
 
 namespace verbscope {
@@ -80,6 +82,34 @@ TEST(PlanQps, BothSidesAgreeOnEveryConnection) {
         EXPECT_EQ(client[m].thread, m % 3);
       }
     }
+  }
+}
+
+TEST(PlanQps, PairsConnectTheThreadsOfOneNumberOfAllMachines) {
+  Topology t{.transport = Transport::rc, .threads = 3, .clients = 3, .client_threads = 3, .ports = 2};
+  t.qps_per_pair = 2;
+  const auto qps_of = [&](std::uint32_t machine) {
+    return plan_qps(t, machine == 0 ? Side::server : Side::client, machine == 0 ? 0 : machine - 1);
+  };
+  for (std::uint32_t machine = 0; machine < t.machines(); ++machine) {
+    const std::vector<QpPlan> qps = qps_of(machine);
+    const std::vector<std::uint32_t> peers = peer_machines(t, machine);
+    EXPECT_EQ(qps.size(), 3u * 2 * 3);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, int> pairs;  // thread, peer
+    for (std::uint32_t k = 0; k < qps.size(); ++k) {
+      ASSERT_EQ(qps[k].partners.size(), 1u);
+      const Partner& partner = qps[k].partners[0];
+      const std::uint32_t peer = peers.at(partner.node);
+      EXPECT_NE(peer, machine);
+      ++pairs[{qps[k].thread, peer}];
+      const QpPlan other = qps_of(peer).at(partner.qp);
+      EXPECT_EQ(other.thread, qps[k].thread);
+      EXPECT_EQ(other.port, qps[k].thread % 2);
+      EXPECT_EQ(other.partners[0].qp, k);
+      EXPECT_EQ(peer_machines(t, peer).at(other.partners[0].node), machine);
+    }
+    for (const auto& [pair, count] : pairs) EXPECT_EQ(count, 2);
+    EXPECT_EQ(pairs.size(), 3u * 3);
   }
 }
 

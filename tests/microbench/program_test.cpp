@@ -60,14 +60,24 @@ TEST(Program, WritesARecordToStandardOutput) {
   EXPECT_TRUE(record.environment.contains("server"));
 }
 
-// Each QP completes 64 SENDs at a time: 0.175 Mops a QP are 2.7 completions in a millisecond.
-TEST(Program, SaysWhenTheRateIsCoarse) {
-  const std::string line = "send_rate --fabric sim:cx3 -c UD -s 1024 -q 8 --threads 4";
-  const Ran coarse = run_program(line);
-  EXPECT_EQ(coarse.exit_code, 0) << coarse.err;
-  EXPECT_THAT(coarse.out, HasSubstr("coarse: each QP of a thread completed "));
-  EXPECT_THAT(coarse.out, HasSubstr("--cq_mod 64"));
-  EXPECT_THAT(run_program(line + " -Q 1").out, Not(HasSubstr("coarse")));
+// 64 QPs complete 64 SENDs of 4 KB each at a time, all together every 2.6 ms, after a warm-up and in a window of 1 ms.
+TEST(Program, LengthensARunUntilEachQpHasCompletedAndSaysSo) {
+  const std::string line = "send_rate --fabric sim:cx3 -c UC -s 4096 -l 32 --threads 8 -q 8";
+  const Ran lengthened = run_program(line);
+  EXPECT_EQ(lengthened.exit_code, 0) << lengthened.err;
+  EXPECT_THAT(lengthened.out, HasSubstr("not steady at once: this is window "));
+  const Record record =
+      record_from_json(parse_json_text(run_program(line + " --out_json_file -").out, "record"), "record");
+  const double rate = record.result.at("rate_mops");
+  EXPECT_NEAR(rate, record.result.at("adapter_mops").get<double>(), 0.01 * rate);
+  EXPECT_LE(rate, record.prediction.at("bound_mops").get<double>());
+  EXPECT_THAT(run_program("send_rate --fabric sim:cx3 -s 64").out, Not(HasSubstr("not steady")));
+}
+
+TEST(Program, APointThatIsOutOfTimeIsAFailedPoint) {
+  const Ran ran = run_program("send_rate --fabric sim:cx3 -c UC -s 4096 -l 32 --threads 8 -q 8 --longest 5ms");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_THAT(ran.err, HasSubstr("no rate within --longest 0.005 s"));
 }
 
 TEST(Program, AppendsToAFileAndTellsThePerson) {

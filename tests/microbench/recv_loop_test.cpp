@@ -132,7 +132,7 @@ TEST(RecvLoop, OfAClientClosesItsWindowWhenTheStopComesAfterTheLastMessage) {
       if (idle == 4) thread.control.quit = true;
     };
     recv_loop<true, false>(thread.node, thread.state, thread.control, thread.tally);
-    EXPECT_EQ(thread.tally.window_closed, client);
+    EXPECT_EQ(thread.tally.closed(), client);
   }
 }
 

@@ -39,6 +39,12 @@ class ScriptedDevice {
     return &qp;
   }
   ibv_cq* cq() { return &cq_; }
+  // A completion queue for what is posted to `qp` from now on.
+  ibv_cq* add_cq(ibv_qp* qp) {
+    ibv_cq& cq = cqs_.emplace_back(cq_);
+    cq_of_[qp] = &cq;
+    return &cq;
+  }
   ibv_srq* srq() {
     srq_.context = &context_;
     srq_.srq_context = this;
@@ -47,8 +53,9 @@ class ScriptedDevice {
 
   // The test's say in things.
   int completions_per_poll = 1 << 20;
-  std::function<void(ibv_wc&)> edit = [](ibv_wc&) {};  // each completion passes here
-  int fail_post_after = -1;                            // lists; then ENOMEM
+  std::function<void(ibv_wc&)> edit = [](ibv_wc&) {};                             // each completion passes here
+  std::function<bool(const ibv_qp*)> held = [](const ibv_qp*) { return false; };  // its completions do not come yet
+  int fail_post_after = -1;                                                       // lists; then ENOMEM
 
   // The books.
   std::vector<std::uint32_t> posts;         // queue (wr_id) of each list, in order
@@ -123,20 +130,32 @@ class ScriptedDevice {
     auto& self = *static_cast<ScriptedDevice*>(cq->cq_context);
     ++self.polls;
     int count = 0;
-    while (count < std::min(entries, self.completions_per_poll) && !self.pending_.empty()) {
-      wcs[count] = self.pending_.front().wc;
-      self.edit(wcs[count++]);
-      if (self.pending_.front().qp != nullptr)
-        self.outstanding_[self.pending_.front().qp] -= self.pending_.front().retires;
-      self.pending_.pop_front();
+    for (std::size_t next = 0; next < self.pending_.size();) {
+      if (count == std::min(entries, self.completions_per_poll)) break;
+      const Pending pending = self.pending_[next];
+      if (self.held(pending.qp) || self.queue_of(pending.qp) != cq) {
+        ++next;
+        continue;
+      }
+      self.pending_.erase(self.pending_.begin() + static_cast<std::ptrdiff_t>(next));
+      if (pending.qp != nullptr) self.outstanding_[pending.qp] -= pending.retires;
+      wcs[count] = pending.wc;
+      self.edit(wcs[count++]);  // which may let more complete
     }
     return count;
+  }
+
+  ibv_cq* queue_of(ibv_qp* qp) {
+    const auto own = cq_of_.find(qp);
+    return own == cq_of_.end() ? &cq_ : own->second;
   }
 
   ibv_context context_{};
   ibv_cq cq_{};
   ibv_srq srq_{};
   std::deque<ibv_qp> qps_;
+  std::deque<ibv_cq> cqs_;
+  std::map<ibv_qp*, ibv_cq*> cq_of_;
   std::map<ibv_qp*, std::uint32_t> depth_, outstanding_, unsignaled_;
   std::deque<Pending> pending_;
 };
@@ -145,13 +164,14 @@ class ScriptedDevice {
 struct ScriptedNode {
   std::int64_t time = 0;
   std::function<void()> on_idle = [] {};
+  std::function<void()> on_look = [] {};
 
   Picos now() { return Picos(time += 1000); }
   void relax() { on_idle(); }
   void relax_until(Picos) { on_idle(); }
   void work(Nanos) {}
   void watch(const void*, std::size_t) {}
-  void look(std::size_t = 1) {}
+  void look(std::size_t = 1) { on_look(); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) { return std::exchange(word, word + amount); }
   ibv_cq* await_event(ibv_comp_channel*, Nanos) {
     ++sleeps;

@@ -61,7 +61,7 @@ TEST(SendLoop, NeverPostsMoreThanTheQueueHolds) {
 TEST(SendLoop, MeasuresExactlyTheGoal) {
   SendThread thread(2, 4, 8, 32);
   thread.run(8 * 50);
-  EXPECT_TRUE(thread.tally.window_closed);
+  EXPECT_TRUE(thread.tally.closed());
   EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 400u);
   EXPECT_GT(thread.tally.window.end, thread.tally.window.begin);
 }
@@ -145,6 +145,35 @@ TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
   thread.run(MeasuredWindow::kNoGoal);
   EXPECT_EQ(thread.tally.window.begin_ops, 1u);
   EXPECT_EQ(thread.tally.window.end_ops, 100u);
+}
+
+// Two queues whose completions, of eight requests each, come together, every 800th time that the thread finds nothing.
+// Between the turns at 1000, 3000 and 4500 each queue completes at 1600, 2400, 3200, 4000 and 4800.
+TEST(SendLoop, EachQueueHasAWindowOfItsOwnWhereCompletionsComeInBursts) {
+  SendThread thread(2, 1, 8, 8);
+  std::vector<WindowBounds> windows(2);
+  thread.state.windows = windows;
+  thread.device.completions_per_poll = 0;
+  thread.control.phase = Phase::warmup;
+  thread.device.edit = [&, seen = 0](ibv_wc&) mutable {
+    if (++seen % 2 == 0) thread.device.completions_per_poll = 0;
+  };
+  thread.node.on_idle = [&, idle = 0]() mutable {
+    ++idle;
+    if (idle % 800 == 0) thread.device.completions_per_poll = 2;
+    if (idle == 1000) thread.control.phase = Phase::measure;
+    if (idle == 3000) thread.control.phase = Phase::halved;
+    if (idle == 4500) thread.control.phase = Phase::closed;
+    if (thread.tally.closed()) thread.control.phase = Phase::stop;
+  };
+  thread.run(MeasuredWindow::kNoGoal);
+  ASSERT_EQ(thread.tally.queue_windows.size(), 2u);
+  for (const WindowBounds& window : thread.tally.queue_windows) {
+    EXPECT_EQ(window.half_ops - window.begin_ops, 16u);  // at 2400 and 3200
+    EXPECT_EQ(window.end_ops - window.half_ops, 16u);    // at 4000 and 4800
+    EXPECT_LT(window.begin, window.half);
+    EXPECT_LT(window.half, window.end);
+  }
 }
 
 TEST(SendLoop, RemoteAddressesMoveOnWithEachLap) {

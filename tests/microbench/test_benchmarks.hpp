@@ -51,7 +51,7 @@ class OneSidedBenchmark final : public OneSided {
     add_direction(table);
     add_outstanding(table);
     add_region(table);
-    table.flag("--random_turns", random_turns_, "");
+    add_order(table);
     table.flag("--everybody", everybody_, "");
   }
 };

@@ -13,113 +13,12 @@ import collections
 import concurrent.futures
 import json
 import pathlib
-import random
 import re
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LOSSY = 1e-3
-
-
-def lossy_profiles(folder):
-    """Copies of the profiles whose switch loses packets, by the name of the cluster."""
-    profiles = {}
-    for source in sorted((ROOT / "configs/clusters").glob("*.json")):
-        profile = json.loads(source.read_text())
-        parameter = profile["fabric"]["loss_probability"]
-        parameter["value"] = LOSSY
-        target = folder / f"{source.stem}_lossy.json"
-        target.write_text(json.dumps(profile))
-        profiles[source.stem] = target
-    return profiles
-
-
-class Draw:
-    """One random command line after another, the benchmarks in turn."""
-
-    def __init__(self, seed, profiles):
-        self.random = random.Random(seed)
-        self.profiles = profiles
-        self.turn = 0
-
-    def pick(self, *choices):
-        return self.random.choice(choices)
-
-    def common(self, transports):
-        words = ["-c", self.pick(*transports)] if transports else []
-        for option, values in {"--threads": (1, 2, 4), "--seed": (1, 2, 3), "-r": (64, 512), "--client_threads": (1, 3)}.items():
-            if self.random.random() < 0.4:
-                words += [option, str(self.pick(*values))]
-        return words
-
-    def size(self, most=5000):
-        return str(min(most, self.pick(1, 8, 16, 32, 60, 64, 100, 256, 700, 2048, 4096, 5000)))
-
-    def posting(self):
-        words = ["-s", self.size(2048), "-l", str(self.pick(1, 1, 2, 7, 16, 32)), "-q", str(self.pick(1, 1, 2, 8))]
-        if self.random.random() < 0.4:
-            words += ["-I", str(self.pick(16, 60, 128))]
-        if self.random.random() < 0.3:
-            words += ["-Q", str(self.pick(1, 4, 16))]
-        if self.random.random() < 0.2:
-            words += ["--wr_api"]
-        return words
-
-    def optional(self, probability, *words):
-        return list(words) if self.random.random() < probability else []
-
-    def options_of(self, benchmark):
-        if benchmark in ("send_rate", "recv_rate"):
-            words = self.common(("RC", "UC", "UD")) + self.posting() + self.optional(0.2, "--validate") + self.optional(0.2, "-e")
-            return words + (self.optional(0.3, "--srq") if benchmark == "recv_rate" else self.optional(0.2, "-n", "500"))
-        if benchmark == "write_rate":
-            return self.common(("RC", "UC")) + self.posting() + self.optional(0.4, "--direction", "in")
-        if benchmark == "read_rate":
-            return self.common(()) + ["-s", self.size(), "-q", str(self.pick(1, 4, 16))] + self.optional(0.4, "--direction", "in")
-        if benchmark == "wqe_cache":
-            return self.common(()) + ["--window", str(self.pick(1, 8, 32, 128)), "--verb", self.pick("read", "write")]
-        if benchmark == "qp_scaling":
-            return ["--verb", self.pick("read", "write", "send"), "--direction", self.pick("in", "out"), "--connections",
-                    str(self.pick(4, 32, 400)), "--threads", "4"]
-        if benchmark == "atomic_rate":
-            return self.common(()) + ["--verb", self.pick("fetch_add", "compare_swap"), "-Z", str(self.pick(1, 64, 10000)),
-                                      "--window", str(self.pick(1, 8))]
-        if benchmark == "echo_rate":
-            return ["--mode", self.pick("write_write", "write_send", "send_send"), "--optimise",
-                    self.pick("none", "unreliable", "unsignaled", "inline"), "-s", self.size(256)]
-        if benchmark == "verb_latency":
-            verb = self.pick("read", "write", "send", "fetch_add", "compare_swap", "echo")
-            return ["--verb", verb, "-n", "300", "-s", "8" if verb in ("fetch_add", "compare_swap") else self.size(64)]
-        if benchmark == "write_visibility":
-            return ["-s", self.pick("128", "256", "1024")]
-        if benchmark == "sequencer":
-            return ["--design", self.pick("herd", "spec", "atomic"), "--threads", str(self.pick(1, 4))] + \
-                self.optional(0.5, "--batching") + ["--outstanding", str(self.pick(1, 8))]
-        return ["--put_percent", str(self.pick(0, 5, 50, 100)), "--keys", str(self.pick(64, 10000)), "--client_threads", "2"]
-
-    def __next__(self):
-        names = ("send_rate", "recv_rate", "write_rate", "read_rate", "wqe_cache", "qp_scaling", "atomic_rate", "echo_rate",
-                 "verb_latency", "write_visibility", "sequencer", "kv_atomic")
-        benchmark = names[self.turn % len(names)]
-        self.turn += 1
-        options = self.options_of(benchmark)
-        cluster = self.pick(*sorted(self.profiles))
-        fabric = f"sim:{cluster}"
-        if benchmark in ("send_rate", "write_rate", "read_rate", "qp_scaling") and self.random.random() < 0.15:
-            fabric = "null"
-        elif benchmark not in ("sequencer", "kv_atomic", "echo_rate") and self.random.random() < 0.2:
-            fabric = f"sim:{self.profiles[cluster]}"
-        if fabric != "null":
-            options += self.optional(0.3, "--sim_threads", "2")
-        if "-n" not in options:
-            options += ["-D", "20ms" if fabric == "null" else self.pick("100us", "300us")]
-            options += ["--warmup", "5ms" if fabric == "null" else "100us"]
-        return [benchmark, "--fabric", fabric, *options]
-
-    def __iter__(self):
-        return self
+import command_lines
 
 
 def record_of(folder, command, out):
@@ -174,7 +73,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        draw = Draw(options.seed, lossy_profiles(folder))
+        draw = command_lines.Draw(options.seed, command_lines.lossy_profiles(folder))
         commands = [next(draw) for _ in range(options.count)]
         if options.only:
             commands = [c for c in commands if re.search(options.only, c[0])]

@@ -14,7 +14,7 @@ import sys
 import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
-BOOT_LIMIT_S = 120
+BOOT_LIMIT_S = 240
 
 
 def main():
@@ -23,7 +23,7 @@ def main():
     parser.add_argument("--tests", required=True, help="the test programs")
     parser.add_argument("--out", required=True, help="where results go; emptied first")
     parser.add_argument("--cache", required=True, help="where the initramfs is kept")
-    parser.add_argument("--limit", type=int, default=1300, help="seconds for all")
+    parser.add_argument("--limit", type=int, default=2000, help="seconds for all")
     parser.add_argument("--only", action="store_true", help="run no other checks than those expected")
     parser.add_argument("--expect", nargs="+", required=True, help="the names of the checks")
     options = parser.parse_args()

@@ -155,7 +155,7 @@ TEST(Sequencer, WithLossValuesStayUniqueAndTheGapsAreCounted) {
 TEST(Sequencer, ALossyNetworkLosesNothingOnAReliableTransport) {
   const TempDir folder;
   const Json record = record_of("--fabric " + lossy_cluster(folder) + " --design atomic -D 1ms" +
-                                " --clients 2 --client_threads 2 --warmup 50us");
+                                " --clients 2 --client_threads 2 --warmup 50us --longest 2s");
   expect_whole(record.at("result").at("values"), "atomic");
 }
 

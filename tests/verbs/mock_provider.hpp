@@ -17,11 +17,15 @@ class MockProvider : public Provider {
   MOCK_METHOD(ibv_context*, open, (const std::string&), (override));
   MOCK_METHOD(int, close, (ibv_context*), (override));
   MOCK_METHOD(int, set_inline_recv, (ibv_context*, std::uint32_t), (override));
+  MOCK_METHOD(int, set_doorbell_registers, (const std::string&, std::uint32_t), (override));
   MOCK_METHOD(int, query_device, (ibv_context*, ibv_device_attr*), (override));
   MOCK_METHOD(int, query_port, (ibv_context*, std::uint8_t, ibv_port_attr*), (override));
   MOCK_METHOD(int, query_gid, (ibv_context*, std::uint8_t, std::uint32_t, ibv_gid_entry*), (override));
   MOCK_METHOD(ibv_pd*, alloc_pd, (ibv_context*), (override));
   MOCK_METHOD(int, dealloc_pd, (ibv_pd*), (override));
+  MOCK_METHOD(ibv_td*, alloc_td, (ibv_context*), (override));
+  MOCK_METHOD(int, dealloc_td, (ibv_td*), (override));
+  MOCK_METHOD(ibv_pd*, alloc_parent_domain, (ibv_pd*, ibv_td*), (override));
   MOCK_METHOD(ibv_mr*, reg_mr, (ibv_pd*, void*, std::size_t, int), (override));
   MOCK_METHOD(int, dereg_mr, (ibv_mr*), (override));
   MOCK_METHOD(ibv_comp_channel*, create_comp_channel, (ibv_context*), (override));

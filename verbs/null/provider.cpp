@@ -77,6 +77,10 @@ int NullProvider::set_inline_recv(ibv_context*, std::uint32_t bytes) {
   return bytes == 0 ? 0 : EOPNOTSUPP;
 }
 
+int NullProvider::set_doorbell_registers(const std::string&, std::uint32_t total) {
+  return total == 0 ? 0 : EOPNOTSUPP;
+}
+
 int NullProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   const NullLimits& limits = state_->limits;
   *attr = {};
@@ -135,6 +139,18 @@ int NullProvider::dealloc_pd(ibv_pd* pd) {
   --static_cast<NullContext*>(pd->context)->children;
   state_->pds.erase(pd);
   return 0;
+}
+
+ibv_td* NullProvider::alloc_td(ibv_context*) {
+  return no_object(EOPNOTSUPP);
+}
+
+int NullProvider::dealloc_td(ibv_td*) {
+  return EINVAL;
+}
+
+ibv_pd* NullProvider::alloc_parent_domain(ibv_pd*, ibv_td*) {
+  return no_object(EOPNOTSUPP);
 }
 
 ibv_mr* NullProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int) {

@@ -29,11 +29,15 @@ class NullProvider final : public Provider {
   ibv_context* open(const std::string& name) override;
   int close(ibv_context* context) override;  // EBUSY while a PD or CQ lives
   int set_inline_recv(ibv_context* context, std::uint32_t bytes) override;
+  int set_doorbell_registers(const std::string& name, std::uint32_t total) override;
   int query_device(ibv_context* context, ibv_device_attr* attr) override;
   int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr) override;
   int query_gid(ibv_context* context, std::uint8_t port, std::uint32_t index, ibv_gid_entry* entry) override;
   ibv_pd* alloc_pd(ibv_context* context) override;
   int dealloc_pd(ibv_pd* pd) override;  // EBUSY while an MR, QP or AH lives
+  ibv_td* alloc_td(ibv_context* context) override;
+  int dealloc_td(ibv_td* td) override;
+  ibv_pd* alloc_parent_domain(ibv_pd* pd, ibv_td* td) override;
   ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
   int dereg_mr(ibv_mr* mr) override;
   ibv_comp_channel* create_comp_channel(ibv_context* context) override;

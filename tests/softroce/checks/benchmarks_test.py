@@ -15,6 +15,9 @@ RUNS = {
     "qp_scaling_read": ["qp_scaling", "-c", "RC", "--verb", "read", "--connections", "8"],
     "qp_scaling_write": ["qp_scaling", "-c", "RC", "--verb", "write", "--connections", "8"],
     "qp_scaling_send": ["qp_scaling", "-c", "UD", "--verb", "send", "--connections", "8"],
+    "read_rate_window": ["read_rate", "--wait", "oldest", "--window", "8", "-q", "4", "--order", "random", "--cq_per_qp"],
+    "write_rate_whole_window": ["write_rate", "--wait", "all", "--window", "8", "-l", "4", "-Q", "4"],
+    "all_to_all_read": ["all_to_all", "--machines", "2", "--vms", "3", "--window", "8"],
     "atomic_rate_fetch_add": ["atomic_rate", "--verb", "fetch_add", "-Z", "64"],
     "atomic_rate_compare_swap": ["atomic_rate", "--verb", "compare_swap", "-Z", "64"],
     "echo_rate_write_write": ["echo_rate", "--mode", "write_write"],
@@ -37,6 +40,8 @@ RUNS = {
 # The benchmarks' features that rxe0 has not.
 REFUSED = {
     "inline_receive": ["recv_rate", "-c", "RC", "--inline_recv", "32"],
+    "doorbell_registers": ["write_rate", "-c", "RC", "--uars", "32"],
+    "thread_domains": ["write_rate", "-c", "RC", "--uars", "exclusive"],
 }
 ITERATIONS = "200"
 

@@ -5,6 +5,7 @@ import time
 from support import ADDRESS, DEVICE, BenchmarkTest, packets_sent, wait_for
 
 TIMEOUT_S = 10
+ITERATIONS = "200"  # no time: what an emulated machine does is not steady
 NOTICED_WITHIN_S = 30
 
 
@@ -29,7 +30,7 @@ class Sequencer(BenchmarkTest):
         return record["result"]
 
     def run_design(self, design, *more):
-        server, client = self.start_pair("sequencer", *self.options(design, "-D", "2", "--warmup", "0.5", *more))
+        server, client = self.start_pair("sequencer", *self.options(design, "-n", ITERATIONS, "--warmup", "0.5", *more))
         for program in [client, server]:
             self.assertEqual(program.finish(), 0, program.describe())
         result = self.values_of(server)

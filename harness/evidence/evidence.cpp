@@ -1,0 +1,129 @@
+#include "harness/evidence/evidence.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <random>
+
+#include "harness/evidence/error_figures.hpp"
+#include "harness/process/text_file.hpp"
+#include "harness/sweep/benchmarks.hpp"
+#include "harness/sweep/parallel.hpp"
+
+namespace verbscope {
+namespace {
+
+// Divides the figures of rows that count by their shape by the medians of their group.
+void add_shape_errors(std::vector<EvidenceOutcome*>& group) {
+  std::vector<double> ours, theirs;
+  for (const EvidenceOutcome* each : group) {
+    ours.push_back(*each->ours);
+    theirs.push_back(each->row->point.value);
+  }
+  const double scale = median(theirs) / median(ours);
+  for (EvidenceOutcome* each : group) {
+    if (group.size() < kLeastShape) {
+      each->uncounted = "too few rows of its source for a shape";
+    } else {
+      each->error_percent = each->row->point.deviation_of(*each->ours * scale);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<EvidenceRow> all_evidence() {
+  std::vector<EvidenceRow> rows;
+  for (PublishedPoint& point : load_published()) rows.push_back({.point = std::move(point), .not_run = ""});
+  const MeasuredForms forms;
+  for (const std::filesystem::path& file : forms.files()) {
+    std::ranges::move(forms.rows(read_text_file(file), file.filename().string()), std::back_inserter(rows));
+  }
+  return rows;
+}
+
+std::vector<EvidenceRow> evidence_of_file(const std::filesystem::path& file) {
+  return MeasuredForms().rows(read_text_file(file), file.string());
+}
+
+std::string Programs::lacks(const RowRun& run) {
+  const std::vector<std::string> known = benchmark_names();
+  if (std::ranges::count(known, run.benchmark) == 0) return "no benchmark " + run.benchmark;
+  if (!std::filesystem::exists(benchmark_binary(folder_, run.benchmark))) return "no program " + run.benchmark;
+  auto spec = specs_.find(run.benchmark);
+  if (spec == specs_.end()) {
+    spec = specs_.emplace(run.benchmark, describe_benchmark(benchmark_binary(folder_, run.benchmark))).first;
+  }
+  for (const auto& [key, value] : run.params.items()) {
+    if (spec->second.find(key) == nullptr) return fmt::format("{} has no option {}", run.benchmark, key);
+  }
+  return "";
+}
+
+void note_not_run(std::vector<EvidenceRow>& rows, Programs& programs) {
+  for (EvidenceRow& row : rows) {
+    if (row.not_run.empty()) row.not_run = not_run_reason(row.point);
+    for (const RowRun& run : runs_of(row.point)) {
+      if (row.not_run.empty()) row.not_run = programs.lacks(run);
+    }
+  }
+}
+
+std::vector<std::size_t> drawn(std::size_t size, std::size_t count, std::uint64_t seed) {
+  std::vector<std::size_t> all(size);
+  std::iota(all.begin(), all.end(), 0);
+  std::mt19937_64 random(seed);
+  count = std::min(count, size);
+  for (std::size_t i = 0; i < count; ++i) std::swap(all[i], all[i + random() % (size - i)]);
+  all.resize(count);
+  std::ranges::sort(all);
+  return all;
+}
+
+std::map<std::string, Record> run_evidence(const std::vector<EvidenceRow>& rows, const EvidenceRuns& runs) {
+  std::map<std::string, RowRun> different;
+  for (const EvidenceRow& row : rows) {
+    if (!row.not_run.empty()) continue;
+    for (const RowRun& run : runs_of(row.point)) different.emplace(run.identity(), run);
+  }
+  std::vector<std::pair<std::string, RowRun>> tasks(different.begin(), different.end());
+  std::map<std::string, Record> records;
+  std::mutex mutex;
+  run_parallel(tasks.size(), runs.jobs, [&](std::size_t i) {
+    const auto& [identity, run] = tasks[i];
+    const auto record = run_row(run, runs.fabric(run.cluster), runs.folder, runs.stop);
+    if (!record) throw InterruptedError("interrupted");
+    const std::lock_guard lock(mutex);
+    records.emplace(identity, *record);
+    if (runs.finished) runs.finished(run, *record);
+  });
+  return records;
+}
+
+std::vector<EvidenceOutcome> evidence_outcomes(const std::vector<EvidenceRow>& rows,
+                                               const std::map<std::string, Record>& records) {
+  std::vector<EvidenceOutcome> out;
+  for (const EvidenceRow& row : rows) {
+    EvidenceOutcome& each = out.emplace_back();
+    each.row = &row;
+    if (!row.not_run.empty()) continue;
+    try {
+      each.ours = row.point.modelled() ? model_value(row.point) : row_value(row.point, records);
+    } catch (const Error& error) {
+      each.failure = error.what();
+    }
+  }
+  std::map<std::string, std::vector<EvidenceOutcome*>> shapes;
+  for (EvidenceOutcome& each : out) {
+    if (!each.ours) continue;
+    if (each.row->by_shape) {
+      shapes[each.row->point.where + " " + each.row->point.cluster].push_back(&each);
+    } else {
+      each.error_percent = each.row->point.deviation_of(*each.ours);
+    }
+  }
+  for (auto& [name, group] : shapes) add_shape_errors(group);
+  return out;
+}
+
+}  // namespace verbscope

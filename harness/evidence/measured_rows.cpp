@@ -1,0 +1,177 @@
+#include "harness/evidence/measured_rows.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/paths.hpp"
+
+namespace verbscope {
+namespace {
+
+std::vector<std::string> split(std::string_view line) {
+  std::vector<std::string> cells;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(',', begin), line.size());
+    cells.emplace_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return cells;
+}
+
+// A cell as a number where it is one.
+Json cell_value(const std::string& cell) {
+  const char* end = cell.data() + cell.size();
+  std::int64_t whole = 0;
+  if (const auto [at, error] = std::from_chars(cell.data(), end, whole); error == std::errc() && at == end)
+    return whole;
+  double number = 0;
+  if (const auto [at, error] = std::from_chars(cell.data(), end, number); error == std::errc() && at == end) {
+    return number;
+  }
+  return cell;
+}
+
+std::string cell_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : dump_json(value);
+}
+
+// "$column" is the value of that column, anything else itself.
+Json resolved(const Json& value, const Json& cells, const std::string& where) {
+  if (!value.is_string() || !value.get<std::string>().starts_with('$')) return value;
+  const std::string column = value.get<std::string>().substr(1);
+  if (!cells.contains(column)) fail("{}: there is no column \"{}\"", where, column);
+  return cells.at(column);
+}
+
+bool meets(const Json& when, const Json& cells) {
+  return std::ranges::all_of(when.items(), [&cells](const auto& condition) {
+    if (!cells.contains(condition.key())) return false;
+    const std::string cell = cell_text(cells.at(condition.key()));
+    return std::ranges::any_of(condition.value(), [&cell](const Json& each) {
+      const auto text = each.template get<std::string>();
+      return text.starts_with('~') ? cell.find(text.substr(1)) != std::string::npos : cell == text;
+    });
+  });
+}
+
+}  // namespace
+
+MeasuredForms::MeasuredForms()
+    : MeasuredForms(read_json_file(find_config("measured", "forms")), "measured/forms.json") {
+  folder_ = find_config("measured", "forms").parent_path();
+}
+
+MeasuredForms::MeasuredForms(const Json& json, const std::string& where) {
+  JsonFields fields(json, where);
+  fields.optional<std::string>("comment", "");
+  if (fields.require<std::string>("schema") != kMeasuredSchema) {
+    fields.fail_key("schema", fmt::format("expected \"{}\"", kMeasuredSchema));
+  }
+  by_shape_ = fields.require<std::vector<std::string>>("by_shape");
+  for (const Json& each : fields.require<std::vector<Json>>("forms")) {
+    forms_.push_back(read_form(each, fmt::format("{}: forms[{}]", where, forms_.size())));
+  }
+  fields.reject_unknown();
+}
+
+MeasuredForms::Form MeasuredForms::read_form(const Json& json, const std::string& where) {
+  JsonFields fields(json, where);
+  Form form{.set = fields.require<std::string>("set"),
+            .file = fields.require<std::string>("file"),
+            .cluster = fields.require<std::string>("cluster"),
+            .value = fields.require<std::string>("value"),
+            .columns = fields.require<std::vector<std::string>>("columns"),
+            .ignored = fields.require<std::vector<std::string>>("ignored"),
+            .curves = fields.require<Json>("curves"),
+            .runs = {}};
+  for (const std::string& needed : {form.value, std::string("source")}) {
+    if (std::ranges::count(form.columns, needed) == 0) fail("{}: there is no column \"{}\"", where, needed);
+  }
+  for (const Json& each : fields.require<std::vector<Json>>("runs")) {
+    JsonFields run(each, fmt::format("{}: runs[{}]", where, form.runs.size()));
+    form.runs.push_back({.when = run.optional<Json>("when", Json::object()),
+                         .options = run.optional<Json>("options", Json::object()),
+                         .benchmark = run.optional<std::string>("benchmark", ""),
+                         .metric = run.optional<std::string>("metric", ""),
+                         .not_modelled = run.optional<std::string>("not_modelled", "")});
+    run.reject_unknown();
+  }
+  fields.reject_unknown();
+  return form;
+}
+
+EvidenceRow MeasuredForms::make_row(const Form& form, const Json& cells, const std::string& where) const {
+  EvidenceRow row;
+  PublishedPoint& point = row.point;
+  point.paper = form.set;
+  point.where = cell_text(cells.at("source"));
+  point.cluster = cell_text(resolved(form.cluster, cells, where));
+  point.metric = form.value;
+  if (!cells.at(form.value).is_number() || !(cells.at(form.value).get<double>() > 0)) {
+    fail("{}: {}: expected a number above 0, got \"{}\"", where, form.value, cell_text(cells.at(form.value)));
+  }
+  point.value = cells.at(form.value).get<double>();
+  Json options = Json::object();
+  for (const Run& run : form.runs) {
+    if (!meets(run.when, cells)) continue;
+    if (!run.benchmark.empty()) point.run.benchmark = run.benchmark;
+    if (!run.metric.empty()) point.run.result_key = run.metric;
+    if (!run.not_modelled.empty()) row.not_run = run.not_modelled;
+    for (const auto& [key, value] : run.options.items()) options[key] = resolved(value, cells, where);
+  }
+  for (const auto& [key, value] : options.items()) point.run.keys.push_back({.key = key, .run = value});
+  std::vector<std::string> words;
+  for (const auto& [column, value] : cells.items()) {
+    if (column == form.value || column == "source" || std::ranges::count(form.ignored, column) > 0) continue;
+    row.columns[column] = value;
+    if ("$" + column != form.cluster) words.push_back(fmt::format("{}={}", column, cell_text(value)));
+  }
+  point.what = fmt::format("{}", fmt::join(words, " "));
+  point.id = fmt::format("{}: {}", point.where, point.what);
+  row.curves = form.curves;
+  row.by_shape = std::ranges::any_of(
+      by_shape_, [&point](const auto& part) { return point.where.find(part) != std::string::npos; });
+  return row;
+}
+
+std::vector<EvidenceRow> MeasuredForms::rows(std::string_view text, const std::string& where) const {
+  std::vector<EvidenceRow> out;
+  const Form* form = nullptr;
+  std::size_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::vector<std::string> cells = split(text.substr(begin, end - begin));
+    begin = end + 1;
+    const std::string line = fmt::format("{}:{}", where, ++number);
+    if (form == nullptr) {
+      const auto found = std::ranges::find(forms_, cells, &Form::columns);
+      if (found == forms_.end()) {
+        std::vector<std::string> known;
+        for (const Form& each : forms_) known.push_back(fmt::format("{} ({})", each.set, fmt::join(each.columns, ",")));
+        fail("{}: columns of no known set: there are {}", line, fmt::join(known, "; "));
+      }
+      form = &*found;
+      continue;
+    }
+    if (cells.size() == 1 && cells[0].empty()) continue;
+    if (cells.size() != form->columns.size()) {
+      fail("{}: expected {} cells, got {}", line, form->columns.size(), cells.size());
+    }
+    Json named = Json::object();
+    for (std::size_t i = 0; i < cells.size(); ++i) named[form->columns[i]] = cell_value(cells[i]);
+    out.push_back(make_row(*form, named, line));
+  }
+  if (form == nullptr) fail("{}: expected a line of columns", where);
+  return out;
+}
+
+std::vector<std::filesystem::path> MeasuredForms::files() const {
+  std::vector<std::filesystem::path> out;
+  for (const Form& form : forms_) out.push_back(folder_ / form.file);
+  return out;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,102 @@
+#include "harness/evidence/validate.hpp"
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/cli.hpp"
+#include "harness/evidence/validation_text.hpp"
+#include "harness/process/text_file.hpp"
+#include "harness/sweep/parallel.hpp"
+#include "harness/sweep/progress.hpp"
+#include "harness/sweep/run_points.hpp"
+
+namespace verbscope {
+namespace {
+
+// Keeps the rows of the set or cluster.
+void keep_only(std::vector<EvidenceRow>& rows, const std::string& only) {
+  if (only.empty()) return;
+  std::set<std::string> known;
+  for (const EvidenceRow& row : rows) known.insert({row.point.paper, row.point.cluster});
+  if (!known.contains(only)) fail_usage("no rows of \"{}\" are known: there are {}", only, fmt::join(known, ", "));
+  std::erase_if(rows, [&only](const EvidenceRow& row) { return row.point.paper != only && row.point.cluster != only; });
+}
+
+// Draws among the rows that can run, and keeps those only.
+void keep_sample(std::vector<EvidenceRow>& rows, std::size_t count, std::uint64_t seed) {
+  if (count == 0) return;
+  std::erase_if(rows, [](const EvidenceRow& row) { return !row.not_run.empty(); });
+  std::vector<EvidenceRow> kept;
+  for (const std::size_t i : drawn(rows.size(), count, seed)) kept.push_back(rows[i]);
+  rows = std::move(kept);
+}
+
+std::string command_text(const ValidateOptions& options) {
+  std::string text = "verbscope validate";
+  if (!options.only.empty()) text += " " + options.only;
+  if (!options.rows.empty()) text += " --rows " + std::filesystem::path(options.rows).filename().string();
+  if (options.sample > 0) text += fmt::format(" --sample {} --seed {}", options.sample, options.seed);
+  const std::filesystem::path page(options.out);
+  return text + " --out " + (page.is_absolute() ? page.filename() : page).string();
+}
+
+std::size_t different_runs(const std::vector<EvidenceRow>& rows) {
+  std::set<std::string> runs;
+  for (const EvidenceRow& row : rows) {
+    if (!row.not_run.empty()) continue;
+    for (const RowRun& run : runs_of(row.point)) runs.insert(run.identity());
+  }
+  return runs.size();
+}
+
+}  // namespace
+
+int validate(const ValidateOptions& options, const std::filesystem::path& folder, std::FILE* out) {
+  Interrupt interrupt;
+  std::vector<EvidenceRow> rows = options.rows.empty() ? all_evidence() : evidence_of_file(options.rows);
+  keep_only(rows, options.only);
+  Programs programs(folder);
+  note_not_run(rows, programs);
+  Validation validation;
+  std::vector<EvidenceRow> shipped = all_evidence();
+  note_not_run(shipped, programs);
+  validation.fitted = note_fitted(rows, shipped);
+  keep_sample(rows, options.sample, options.seed);
+  const std::size_t jobs = job_count(options.jobs), runs = different_runs(rows);
+  fmt::print(out, "{} rows, {} different runs, {} at a time\n", rows.size(), runs, jobs);
+  Progress progress(runs, out, isatty(fileno(out)) == 1);
+  auto start = std::chrono::steady_clock::now();
+  std::map<std::string, Record> records;
+  try {
+    records = run_evidence(rows, {.folder = folder,
+                                  .jobs = jobs,
+                                  .stop = &interrupt,
+                                  .fabric = [](const std::string& cluster) { return "sim:" + cluster; },
+                                  .finished =
+                                      [&](const RowRun& run, const Record& record) {
+                                        const auto now = std::chrono::steady_clock::now();
+                                        progress.finished(run.identity(), outcome_text(record), now - start);
+                                        start = now;
+                                      }});
+  } catch (const InterruptedError&) {
+    fmt::print(out, "interrupted\n");
+    return kExitInterrupted;
+  }
+  validation.outcomes = evidence_outcomes(rows, records);
+  validation.curves = measured_curves(validation.outcomes);
+  fmt::print(out, "\n{}", validation_summary(validation));
+  if (!options.out.empty()) {
+    replace_text_file(options.out, validation_page(validation, command_text(options)));
+    fmt::print(out, "written: {}\n", options.out);
+  }
+  if (!options.plots.empty()) {
+    for (const auto& path : draw_curves(validation.curves, options.plots))
+      fmt::print(out, "drawn: {}\n", path.string());
+  }
+  return validation.good() ? 0 : 1;
+}
+
+}  // namespace verbscope

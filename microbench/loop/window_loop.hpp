@@ -1,0 +1,227 @@
+// The data path of a thread whose operations are one window over all its QPs: a ring of requests, each of which has to
+// be back before its place is used again. Prebuilt requests, no allocation, no virtual call.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "microbench/bench/control.hpp"
+#include "microbench/bench/region.hpp"
+#include "microbench/loop/choice.hpp"
+#include "microbench/loop/completions.hpp"
+#include "microbench/loop/idle_wait.hpp"
+#include "microbench/loop/lane_queue.hpp"
+#include "microbench/loop/payload.hpp"
+#include "microbench/loop/post.hpp"
+
+namespace verbscope {
+
+// One QP as the loop sees it. Each signal_every-th request is signaled, so that completions come in such steps.
+struct WindowQueue {
+  ibv_qp* qp = nullptr;
+  ibv_qp_ex* builder = nullptr;  // posts with it, when there is one
+  ibv_cq* cq = nullptr;          // several queues may have the same
+  RemoteWalk* walk = nullptr;
+  std::uint32_t rkey = 0;
+  std::uint64_t posted = 0;
+  std::uint64_t completed = 0;  // requests, from the first one, that are known to be complete
+  std::uint32_t due = 0;        // completions to come
+};
+
+// Where the request of a place of the ring is under way.
+struct WindowSlot {
+  std::uint32_t queue = 0;
+  std::uint64_t number = 0;  // among the requests of that queue, from 1 on
+};
+
+struct WindowState {
+  std::span<WindowQueue> queues;
+  std::span<ibv_send_wr> requests;  // the ring, in lists of post_list
+  std::span<WindowSlot> slots;      // as many
+  bool bounded = true;              // the ring is the window; otherwise only signal_every bounds what is outstanding
+  bool whole = false;               // all of the window must be back before the next is begun; otherwise the oldest
+  std::uint32_t post_list = 1;
+  std::uint32_t signal_every = 1;
+  std::uint32_t depth = 1;  // of each send queue
+  Choice turn{1, false, 0, 0};
+  std::uint64_t goal = MeasuredWindow::kNoGoal;  // operations to measure
+  ibv_comp_channel* channel = nullptr;           // sleep there when nothing completes
+  // READs land here, a place of the ring each `stride` bytes. With `by_memory` they are back when the last of their
+  // `payload` bytes is not 0, which the thread then makes it; if all are signaled, their completion must be there too.
+  std::span<std::byte> landing;
+  std::uint64_t stride = 0;
+  std::uint32_t payload = 0;
+  bool by_memory = false;
+  PayloadChecker* checker = nullptr;  // of the bytes that READs bring; null: nobody looks at them
+  std::uint64_t checked = 0, wrong = 0;
+  std::uint64_t head = 0, tail = 0;  // operations that are back, and that are posted: head <= tail
+};
+
+// The requests of a queue that must be complete before a list of `list` more may be posted: its depth allows no more,
+// and a signaled request is waited for before the last of the `every` that follow it, as in rdma_bench
+// (rc-swarm/worker.c).
+constexpr std::uint64_t complete_before(std::uint64_t posted, std::uint32_t list, std::uint32_t every,
+                                        std::uint32_t depth) {
+  const std::uint64_t for_depth = posted + list > depth ? posted + list - depth : 0;
+  if (every == 1) return for_depth;
+  const std::uint64_t batches = (posted + list + 1) / every;
+  const std::uint64_t for_batch = std::min(batches > 0 ? batches - 1 : 0, posted / every) * every;
+  return std::max(for_depth, for_batch);
+}
+
+template <Node N>
+class WindowLoop {
+ public:
+  WindowLoop(N& node, WindowState& state, const RunControl& control, ThreadTally& tally)
+      : node_(node),
+        s_(state),
+        control_(control),
+        tally_(tally),
+        window_(tally, state.goal),
+        wait_(state.queues.front().cq, state.channel, tally) {}
+
+  // Posts until the phase is `stop` or the goal is reached, then waits for what is signaled. How it ended is in
+  // tally.end.
+  void run() {
+    if (s_.by_memory) node_.watch(s_.landing.data(), s_.landing.size());
+    while (!window_.over()) {
+      if (!make_room()) return;
+      if (window_.over()) break;
+      if (!post_next(s_.post_list)) return;
+    }
+    drain();
+  }
+
+ private:
+  // Counts operations that are done.
+  void count(std::uint64_t operations) {
+    ops_ += operations;
+    tally_.done_ops.store(ops_, std::memory_order_relaxed);
+    window_.see(node_, control_.phase.load(std::memory_order_relaxed), ops_);
+  }
+
+  // Takes the completions that are there. Returns how many there were, or -1 with the tally's end set.
+  int take(ibv_cq* cq) {
+    const std::uint64_t left =
+        s_.bounded ? kRateBatch : std::max<std::uint64_t>(window_.left(ops_) / s_.signal_every, 1);
+    return take_completions<kRateBatch>(cq, left, tally_.end, [this](const ibv_wc& wc) {
+      WindowQueue& q = s_.queues[sent_queue(wc.wr_id)];
+      q.completed += s_.signal_every;
+      --q.due;
+      if (!s_.bounded) count(s_.signal_every);
+    });
+  }
+
+  template <class Done>
+  bool take_until(ibv_cq* cq, Done&& done) {
+    while (!done()) {
+      const int taken = take(cq);
+      if (taken < 0) return false;
+      if (taken == 0 && !wait_.idle_unless_quit(node_, control_)) return false;
+    }
+    return true;
+  }
+
+  bool await_complete(WindowQueue& q, std::uint64_t number) {
+    return take_until(q.cq, [&q, number] { return q.completed >= number; });
+  }
+
+  std::byte* place(std::uint64_t slot) const { return s_.landing.data() + slot * s_.stride; }
+
+  bool await_memory(std::uint64_t slot) {
+    constexpr std::uint32_t kLooksPerTake = 1024;  // a request that fails says so in its completion alone
+    std::byte* const last = place(slot) + s_.payload - 1;
+    for (std::uint32_t looks = 1;; ++looks) {
+      node_.look();
+      if (load_word<std::uint8_t>(last) != 0) break;
+      const bool quit = must_give_up(control_, tally_.end);
+      if (quit || looks % kLooksPerTake == 0) [[unlikely]] {
+        if (take(s_.queues[s_.slots[slot].queue].cq) < 0 || quit) return false;
+      }
+      node_.relax();
+    }
+    store_word<std::uint8_t>(last, 0);
+    return true;
+  }
+
+  // Until the oldest operation is back.
+  bool retire_oldest() {
+    const std::uint64_t slot = s_.head % s_.slots.size();
+    if (s_.by_memory && !await_memory(slot)) return false;
+    if (!s_.by_memory || s_.signal_every == 1) {
+      if (!await_complete(s_.queues[s_.slots[slot].queue], s_.slots[slot].number)) return false;
+    }
+    if (s_.checker != nullptr) {
+      ++s_.checked;
+      if (!s_.checker->bytes_good(place(slot))) ++s_.wrong;
+    }
+    ++s_.head;
+    count(1);
+    return true;
+  }
+
+  bool make_room() {
+    if (!s_.bounded || s_.tail - s_.head + s_.post_list <= s_.slots.size()) return true;
+    const std::uint64_t until = s_.whole ? s_.tail : s_.tail + s_.post_list - s_.slots.size();
+    while (s_.head < until && !window_.over()) {
+      if (!retire_oldest()) return false;
+    }
+    return true;
+  }
+
+  bool post_next(std::uint32_t list) {
+    const auto index = static_cast<std::uint32_t>(s_.turn.next());
+    WindowQueue& q = s_.queues[index];
+    if (!await_complete(q, complete_before(q.posted, list, s_.signal_every, s_.depth))) return false;
+    if (window_.over()) return true;
+    const std::uint64_t first = s_.tail % s_.slots.size();
+    for (std::uint64_t slot = first; slot < first + list; ++slot) {
+      s_.slots[slot] = {index, ++q.posted};
+      prepare(q, index, s_.requests[slot], q.posted % s_.signal_every == 0);
+    }
+    q.walk->point(&s_.requests[first], list);
+    s_.tail += list;
+    return post_list(q.qp, q.builder, &s_.requests[first], index, tally_.end);
+  }
+
+  static void prepare(WindowQueue& q, std::uint32_t index, ibv_send_wr& wr, bool signaled) {
+    wr.wr_id = send_id(index);
+    wr.wr.rdma.rkey = q.rkey;
+    if (signaled) {
+      wr.send_flags |= IBV_SEND_SIGNALED;
+      ++q.due;
+    } else {
+      wr.send_flags &= ~static_cast<unsigned>(IBV_SEND_SIGNALED);
+    }
+  }
+
+  // Each queue's last request becomes a signaled one, and all of these are waited for.
+  void drain() {
+    for (std::uint32_t i = 0; i < s_.queues.size(); ++i) {
+      WindowQueue& q = s_.queues[i];
+      if (q.posted % s_.signal_every == 0) continue;
+      if (!await_complete(q, complete_before(q.posted, 1, 1, s_.depth))) return;
+      ibv_send_wr& wr = s_.requests[s_.post_list - 1];  // it ends a list
+      prepare(q, i, wr, true);
+      q.walk->point(&wr, 1);
+      if (!post_list(q.qp, q.builder, &wr, i, tally_.end)) return;
+    }
+    for (WindowQueue& q : s_.queues) {
+      if (!take_until(q.cq, [&q] { return q.due == 0; })) return;
+    }
+  }
+
+  N& node_;
+  WindowState& s_;
+  const RunControl& control_;
+  ThreadTally& tally_;
+  MeasuredWindow window_;
+  IdleWait wait_;
+  std::uint64_t ops_ = 0;
+};
+
+}  // namespace verbscope

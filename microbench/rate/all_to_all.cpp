@@ -1,0 +1,125 @@
+// Every machine asks and serves at once: each thread has QPs to the thread of the same number of every other machine,
+// takes them at random, and keeps one window of READs or WRITEs over all of them. After rc-swarm of rdma_bench (Kalia
+// et al., USENIX ATC 2016).
+#include <algorithm>
+#include <numeric>
+
+#include "common/error.hpp"
+#include "microbench/bench/options.hpp"
+#include "microbench/rate/one_sided.hpp"
+#include "microbench/run/outcome.hpp"
+#include "microbench/run/runner.hpp"
+#include "pcie_model/together.hpp"
+
+namespace verbscope {
+
+namespace {
+
+class AllToAll final : public OneSided {
+ public:
+  AllToAll() : OneSided(Verb::read) {
+    everybody_ = random_turns_ = cq_per_qp_ = true;
+    addresses_ = Addresses::random;
+    wait_ = WaitFor::oldest;
+    outstanding_ = 16;
+    region_size_ = 2 << 20;
+  }
+
+  Description describe() const override {
+    return {"all_to_all", "Rate of READs or WRITEs where every machine asks every other one, and serves it."};
+  }
+
+  void options(OptionTable& table) override {
+    table_ = &table;
+    add_verb(table, false);
+    table.integer("--machines", machines_, 2u, 1u << 10, "machines, of which one is the server and the others clients");
+    table.integer("--vms", vms_, 1u, 1u << 12, "QPs of each thread to each other machine");
+    table.integer(
+        "--window", outstanding_, 1u, 1u << 20,
+        "operations outstanding of a thread, a ring: the oldest must be back before the next is posted; not for "
+        "WRITEs of which only every --cq_mod-th is signaled");
+    add_seen_by(table);
+    add_region(table, "bytes of the memory that each thread has for its peers");
+  }
+
+  void adjust(Options& options) override {
+    if (table_->given("--qp")) fail_usage("--qp {}: --vms says how many there are to each machine", options.qp);
+    const std::uint32_t clients = machines_ - 1;
+    if (options.clients && *options.clients != clients) {
+      fail_usage("--clients {}: with --machines {} there are {}", *options.clients, machines_, clients);
+    }
+    if (options.client_threads && *options.client_threads != options.threads) {
+      fail_usage("--client_threads {}: every machine has as many threads, --threads {}", *options.client_threads,
+                 options.threads);
+    }
+    options.clients = clients;
+    options.client_threads = region_shares_ = options.threads;
+    if (!options.cq_mod) options.cq_mod = 1;
+    if (verb_ == Verb::write && *options.cq_mod > 1) {
+      if (table_->given("--window")) {
+        fail_usage("--window {}: with --cq_mod {} nobody sees most WRITEs come back; --cq_mod alone limits them",
+                   outstanding_, *options.cq_mod);
+      }
+      outstanding_ = 0;
+      by_cq_mod_ = true;
+    }
+    if (by_cq_mod_ && options.events) fail_usage("--events: a thread sleeps on one completion queue, not on one a QP");
+    OneSided::adjust(options);
+  }
+
+  Traffic traffic() const override {
+    Traffic traffic = OneSided::traffic();
+    traffic.qps_per_pair = vms_;
+    traffic.label = verb_ == Verb::read ? "READ among all" : "WRITE among all";
+    return traffic;
+  }
+
+  // One machine may be ahead of the others, who then serve it more than it serves them.
+  std::string bounded_rate() const override { return "mops_per_machine"; }
+
+  void finish(Outcome& outcome) const override {
+    Json& result = outcome.result;
+    std::vector<double> rates{result.at("rate_mops")};
+    std::vector<std::string> idle;
+    for (const Json& client : result.value("clients", Json::array())) {
+      rates.push_back(client.at("result").at("rate_mops"));
+      if (rates.back() <= 0) idle.push_back(client.at("node"));
+    }
+    const auto [low, high] = std::ranges::minmax(rates);
+    const double mean = std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());
+    result["mops_per_machine"] = mean;
+    result["mops_spread"] = mean > 0 ? Json((high - low) / mean) : Json();
+    if (!idle.empty() && outcome.failure.empty()) {
+      outcome.failure = fmt::format("{} completed no operation in the measured window: it needs a longer --duration",
+                                    fmt::join(idle, ", "));
+    }
+  }
+
+  std::string report(const Json& result) const override {
+    if (!result.contains("mops_per_machine")) return "";  // at a client: the server knows
+    return fmt::format("  mean of {} machines: {:.3f} Mops, spread {:.1f} %\n",
+                       result.value("clients", Json::array()).size() + 1, result.at("mops_per_machine").get<double>(),
+                       100 * result.at("mops_spread").get<double>());
+  }
+
+  // For each operation of its own a machine serves one of the others'.
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    const VerbShape shape = verb_shape(op, ports);
+    return predict_together("requester and responder",
+                            {{predict_requester(cluster, shape)}, {predict_responder(cluster, shape)}});
+  }
+
+ private:
+  OptionTable* table_ = nullptr;
+  std::uint32_t machines_ = 2;
+  std::uint32_t vms_ = 1;
+};
+
+}  // namespace
+
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  verbscope::AllToAll benchmark;
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

@@ -1,0 +1,141 @@
+// Joint fits, on clusters whose rates are formulas, so that the right parameters are known.
+#include "harness/evidence/joint_fit.hpp"
+
+#include <cmath>
+#include <numeric>
+
+#include "harness/evidence/bobyqa.hpp"
+#include "harness/evidence/fit_rows.hpp"
+#include "tests/harness/fakes.hpp"
+#include "tests/harness/toy_profile.hpp"
+
+namespace verbscope {
+namespace {
+
+// Row i is a rate of four units, each of send_ns and i tenths of recv_ns; the published ones are those of 50 and 95 ns.
+double toy_rate(const std::vector<double>& values, std::size_t row) {
+  return 4e3 / (values[0] + static_cast<double>(row) / 10 * values[1]);
+}
+
+std::vector<double> toy_errors(const std::vector<double>& values, const std::vector<std::size_t>& rows) {
+  std::vector<double> errors;
+  for (const std::size_t row : rows) errors.push_back(std::log(toy_rate(values, row) / toy_rate({50, 95}, row)));
+  return errors;
+}
+
+// Rosenbrock's valley, whose minimum is 0 at (1, 1).
+TEST(Bobyqa, FindsTheMinimumOfAValley) {
+  const auto valley = [](const std::vector<double>& x) {
+    return 100 * std::pow(x[1] - x[0] * x[0], 2) + std::pow(1 - x[0], 2);
+  };
+  const Minimum found = minimise(valley, {-1.2, 1}, {.lower = {-2, -2}, .upper = {2, 2}}, 0.2, 2000);
+  EXPECT_NEAR(found.at[0], 1, 0.02);
+  EXPECT_NEAR(found.at[1], 1, 0.04);
+}
+
+TEST(Bobyqa, StaysInTheBoxAndWithinTheEvaluations) {
+  int calls = 0;
+  const auto slope = [&calls](const std::vector<double>& x) {
+    ++calls;
+    EXPECT_GE(x[0], 1);
+    EXPECT_LE(x[1], 3);
+    return x[0] - x[1];
+  };
+  const Minimum found = minimise(slope, {2, 2}, {.lower = {1, 1}, .upper = {3, 3}}, 0.5, 12);
+  EXPECT_LE(calls, 12);
+  EXPECT_EQ(found.evaluations, calls);
+  EXPECT_NEAR(found.at[0], 1, 0.05);
+  EXPECT_NEAR(found.at[1], 3, 0.05);
+}
+
+TEST(Bobyqa, TakesOneNumberAndAStartAtTheBoundAndFlatPlaces) {
+  const auto bowl = [](const std::vector<double>& x) { return (x[0] - 0.5) * (x[0] - 0.5); };
+  EXPECT_NEAR(minimise(bowl, {1}, {.lower = {0}, .upper = {1}}, 0.2, 50).at[0], 0.5, 0.01);
+  const auto flat = [](const std::vector<double>&) { return 7.0; };
+  EXPECT_EQ(minimise(flat, {1, 1}, {.lower = {0, 0}, .upper = {2, 2}}, 0.2, 50).value, 7);
+}
+
+TEST(Bobyqa, BeginsWithTheSamePointsWhateverTheFunction) {
+  const auto points = [](double sign) {
+    std::vector<std::vector<double>> out;
+    minimise([&](const std::vector<double>& x) { return out.push_back(x), sign * (x[0] + 2 * x[1] * x[1]); }, {1, 1},
+             {.lower = {0, 0}, .upper = {4, 4}}, 0.2, 30);
+    out.resize(static_cast<std::size_t>(first_evaluations(2)));
+    return out;
+  };
+  EXPECT_EQ(points(1), points(-1));
+}
+
+TEST(Bobyqa, HandsOnWhatTheFunctionThrows) {
+  int calls = 0;
+  const auto broken = [&calls](const std::vector<double>& x) {
+    if (++calls == 3) fail("no more");
+    return x[0];
+  };
+  EXPECT_EQ(error_of([&] { minimise(broken, {1, 1}, {.lower = {0, 0}, .upper = {2, 2}}, 0.2, 50); }), "no more");
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(Folds, AreDisjointCoverAllAndAreSeeded) {
+  const auto first = folds(23, 5, 3);
+  EXPECT_EQ(first, folds(23, 5, 3));
+  EXPECT_NE(first, folds(23, 5, 4));
+  std::vector<std::size_t> all;
+  for (const auto& fold : first) {
+    EXPECT_GE(fold.size(), 4u);
+    EXPECT_LE(fold.size(), 5u);
+    all.insert(all.end(), fold.begin(), fold.end());
+  }
+  std::ranges::sort(all);
+  std::vector<std::size_t> expected(23);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(all, expected);
+}
+
+TEST(JointFit, FindsCoupledParametersTogether) {
+  const JointFit fit = fit_jointly(toy_parameters(), {.rows = 20, .evaluations = 200}, toy_errors);
+  EXPECT_EQ(fit.all.values[0], 50);
+  EXPECT_NEAR(fit.all.values[1], 95, 1);
+  for (const Fitted& fold : fit.left_out) {
+    for (const double error : fold.errors) EXPECT_NEAR(error, 0, 0.02);
+  }
+}
+
+// A row that no parameter can follow pulls the fit to all rows; the fold without it does not know of it.
+TEST(JointFit, AFoldKnowsNothingOfTheRowsLeftOutNorOfTheFitToAll) {
+  std::vector<std::vector<double>> first_values;
+  const auto odd = [&](const std::vector<double>& values, const std::vector<std::size_t>& rows) {
+    if (rows.size() < 20 && (first_values.empty() || values == first_values.front())) first_values.push_back(values);
+    std::vector<double> errors = toy_errors(values, rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] == 7) errors[i] += 2;
+    }
+    return errors;
+  };
+  std::vector<CalibratedParameter> parameters = toy_parameters();
+  parameters[0].integer = false;  // whole numbers are steps on which a search may end
+  const JointFit fit = fit_jointly(parameters, {.rows = 20, .evaluations = 200}, odd);
+  EXPECT_GE(first_values.size(), 5u);  // each fold asks for the starting values
+  EXPECT_EQ(first_values.front(), (std::vector<double>{100, 50.5}));
+  std::size_t judged = 0;
+  for (const Fitted& fold : fit.left_out) {
+    judged += fold.judged.size();
+    const auto seven = std::ranges::find(fold.judged, 7u);
+    if (seven == fold.judged.end()) continue;
+    EXPECT_NEAR(fold.values[0], 50, 1);
+    EXPECT_NEAR(fold.errors[static_cast<std::size_t>(seven - fold.judged.begin())], 2, 0.05);
+  }
+  EXPECT_EQ(judged, 20u);
+  EXPECT_GT(std::abs(fit.all.values[0] - 50) + std::abs(fit.all.values[1] - 95), 5);
+}
+
+TEST(JointFit, TheTimeThatIsToldIsWithinTheBudgetOrThatOfTheLeastFit) {
+  const int evaluations = affordable_evaluations(20, 5, 30, 7200);
+  EXPECT_GE(evaluations, first_evaluations(20));
+  EXPECT_LE(longest_time(20, {.rows = 60, .evaluations = evaluations}, 30), 7200);
+  EXPECT_EQ(affordable_evaluations(20, 5, 1e6, 7200), first_evaluations(20));
+  EXPECT_EQ(affordable_evaluations(2, 5, 1e-6, 7200), 36);
+}
+
+}  // namespace
+}  // namespace verbscope

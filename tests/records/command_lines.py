@@ -1,0 +1,193 @@
+"""Command lines drawn by a seed: every benchmark, the simulated clusters, lossy ones, the null device, several simulating
+threads."""
+
+import json
+import pathlib
+import random
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LOSSY = 1e-3
+MOST_POSTED = 1 << 27  # bytes: the simulator holds what is posted in memory
+BENCHMARKS = ("send_rate", "recv_rate", "write_rate", "read_rate", "wqe_cache", "qp_scaling", "atomic_rate", "echo_rate",
+              "verb_latency", "write_visibility", "sequencer", "kv_atomic")
+
+
+def lossy_profiles(folder):
+    """Copies of the profiles whose switch loses packets, by the name of the cluster."""
+    profiles = {}
+    for source in sorted((ROOT / "configs/clusters").glob("*.json")):
+        profile = json.loads(source.read_text())
+        parameter = profile["fabric"]["loss_probability"]
+        parameter["value"] = LOSSY
+        target = folder / f"{source.stem}_lossy.json"
+        target.write_text(json.dumps(profile))
+        profiles[source.stem] = target
+    return profiles
+
+
+class Draw:
+    """One random command line after another, the benchmarks in turn."""
+
+    def __init__(self, seed, profiles):
+        self.random = random.Random(seed)
+        self.profiles = profiles
+        self.turn = 0
+
+    def pick(self, *choices):
+        return self.random.choice(choices)
+
+    def common(self, transports):
+        words = ["-c", self.pick(*transports)] if transports else []
+        for option, values in {"--threads": (1, 2, 4), "--seed": (1, 2, 3), "-r": (64, 512), "--client_threads": (1, 3)}.items():
+            if self.random.random() < 0.4:
+                words += [option, str(self.pick(*values))]
+        return words
+
+    def size(self, most=5000):
+        return str(min(most, self.pick(1, 8, 16, 32, 60, 64, 100, 256, 700, 2048, 4096, 5000)))
+
+    def posting(self):
+        words = ["-s", self.size(2048), "-l", str(self.pick(1, 1, 2, 7, 16, 32)), "-q", str(self.pick(1, 1, 2, 8))]
+        if self.random.random() < 0.4:
+            words += ["-I", str(self.pick(16, 60, 128))]
+        if self.random.random() < 0.3:
+            words += ["-Q", str(self.pick(1, 4, 16))]
+        if self.random.random() < 0.2:
+            words += ["--wr_api"]
+        return words
+
+    def optional(self, probability, *words):
+        return list(words) if self.random.random() < probability else []
+
+    def options_of(self, benchmark):
+        if benchmark in ("send_rate", "recv_rate"):
+            words = self.common(("RC", "UC", "UD")) + self.posting() + self.optional(0.2, "--validate") + self.optional(0.2, "-e")
+            return words + (self.optional(0.3, "--srq") if benchmark == "recv_rate" else self.optional(0.2, "-n", "500"))
+        if benchmark == "write_rate":
+            return self.common(("RC", "UC")) + self.posting() + self.optional(0.4, "--direction", "in")
+        if benchmark == "read_rate":
+            return self.common(()) + ["-s", self.size(), "-q", str(self.pick(1, 4, 16))] + self.optional(0.4, "--direction", "in")
+        if benchmark == "wqe_cache":
+            return self.common(()) + ["--window", str(self.pick(1, 8, 32, 128)), "--verb", self.pick("read", "write")]
+        if benchmark == "qp_scaling":
+            return ["--verb", self.pick("read", "write", "send"), "--direction", self.pick("in", "out"), "--connections",
+                    str(self.pick(4, 32, 400)), "--threads", "4"]
+        if benchmark == "atomic_rate":
+            return self.common(()) + ["--verb", self.pick("fetch_add", "compare_swap"), "-Z", str(self.pick(1, 64, 10000)),
+                                      "--window", str(self.pick(1, 8))]
+        if benchmark == "echo_rate":
+            return ["--mode", self.pick("write_write", "write_send", "send_send"), "--optimise",
+                    self.pick("none", "unreliable", "unsignaled", "inline"), "-s", self.size(256)]
+        if benchmark == "verb_latency":
+            verb = self.pick("read", "write", "send", "fetch_add", "compare_swap", "echo")
+            return ["--verb", verb, "-n", "300", "-s", "8" if verb in ("fetch_add", "compare_swap") else self.size(64)]
+        if benchmark == "write_visibility":
+            return ["-s", self.pick("128", "256", "1024")]
+        if benchmark == "sequencer":
+            return ["--design", self.pick("herd", "spec", "atomic"), "--threads", str(self.pick(1, 4))] + \
+                self.optional(0.5, "--batching") + ["--outstanding", str(self.pick(1, 8))]
+        return ["--put_percent", str(self.pick(0, 5, 50, 100)), "--keys", str(self.pick(64, 10000)), "--client_threads", "2"]
+
+    def __next__(self):
+        benchmark = BENCHMARKS[self.turn % len(BENCHMARKS)]
+        self.turn += 1
+        options = self.options_of(benchmark)
+        cluster = self.pick(*sorted(self.profiles))
+        fabric = f"sim:{cluster}"
+        if benchmark in ("send_rate", "write_rate", "read_rate", "qp_scaling") and self.random.random() < 0.15:
+            fabric = "null"
+        elif benchmark not in ("sequencer", "kv_atomic", "echo_rate") and self.random.random() < 0.2:
+            fabric = f"sim:{self.profiles[cluster]}"
+        if fabric != "null":
+            options += self.optional(0.3, "--sim_threads", "2")
+        if "-n" not in options:
+            options += ["-D", "20ms" if fabric == "null" else self.pick("100us", "300us")]
+            options += ["--warmup", "5ms" if fabric == "null" else "100us"]
+        return [benchmark, "--fabric", fabric, *options]
+
+    def __iter__(self):
+        return self
+
+
+def bounded(words):
+    """The options with a size that is reduced until what is posted at a time is at most MOST_POSTED."""
+    def number(option, default):
+        return int(words[words.index(option) + 1]) if option in words else default
+    requests = number("--connections", number("--threads", 1) * number("-q", 1)) * number("--window", 128)
+    size = number("-s", 0)
+    while size * requests > MOST_POSTED:
+        size //= 4
+    return [str(size) if i > 0 and words[i - 1] == "-s" else word for i, word in enumerate(words)]
+
+
+class ExtremeDraw(Draw):
+    """Sizes from nothing to a megabyte, lists up to the queue's depth, up to hundreds of QPs and every core."""
+
+    def threads(self):
+        return str(self.pick(1, 1, 2, 3, 4, self.cores))
+
+    def common(self, transports):
+        words = ["-c", self.pick(*transports)] if transports else []
+        threads = self.threads()
+        return words + ["--threads", threads] + self.optional(0.2, "--seed", str(self.random.randrange(100))) + \
+            self.optional(0.2, "--clients", str(self.pick(*range(1, int(threads) + 1)))) + self.optional(0.1, "--client_threads", "3")
+
+    def size(self, most=1 << 20):
+        return str(min(most, self.pick(0, 1, 8, 16, 44, 45, 60, 64, 65, 100, 128, 256, 500, 1024, 2000, 2048, 4095, 4096, 9000, 65536, 1 << 20)))
+
+    def posting(self):
+        words = ["-l", str(self.pick(1, 1, 1, 2, 3, 7, 16, 32, 64, 128)), "-q", str(self.pick(1, 1, 2, 3, 8, 17, 64))]
+        words += self.optional(0.4, "-I", str(self.pick(16, 44, 60, 128, 256)))
+        if self.random.random() < 0.3:
+            words += ["-Q", str(self.pick(1, 1, 4, 16))] if int(words[1]) <= 64 else ["-Q", "1"]
+        return words + self.optional(0.15, "--wr_api")
+
+    def options_of(self, benchmark):
+        size = ["-s", self.size()]
+        if benchmark in ("send_rate", "recv_rate"):
+            transport = self.pick("RC", "UC", "UD")
+            size = ["-s", self.size(self.mtu)] if transport == "UD" else size
+            return self.common((transport,)) + size + self.posting() + self.optional(0.1, "-e") + \
+                (self.optional(0.2, "--srq") if benchmark == "recv_rate" else [])
+        if benchmark == "write_rate":
+            return self.common(("RC", "UC")) + size + self.posting() + self.optional(0.5, "--direction", "in")
+        if benchmark == "read_rate":
+            return self.common(()) + size + ["-q", str(self.pick(1, 4, 16, 64)), "-l", str(self.pick(1, 4, 16))] + \
+                self.optional(0.5, "--direction", "in")
+        if benchmark == "wqe_cache":
+            return self.common(()) + size + ["--window", str(self.pick(1, 8, 32, 128, 512)), "--verb", self.pick("read", "write"),
+                                             "-q", str(self.pick(1, 4))]
+        if benchmark == "qp_scaling":
+            verb = self.pick("read", "write", "send")
+            return ["--verb", verb, "--direction", self.pick("in", "out"), "--connections", str(self.pick(8, 64, 400, 1600)),
+                    "--threads", str(self.pick(1, 2, 4)), "--window", str(self.pick(1, 4, 16))] + \
+                (["-s", self.size(500), "-c", self.pick("UD", "RC")] if verb == "send" else
+                 size + self.optional(0.2, "--active", "all")) + self.optional(0.3, "--order", "random")
+        if benchmark == "atomic_rate":
+            return self.common(()) + ["--verb", self.pick("fetch_add", "compare_swap"), "-Z", str(self.pick(1, 8, 64, 10000)),
+                                      "--window", str(self.pick(1, 8, 16)), "-q", str(self.pick(1, 4, 16))]
+        if benchmark == "echo_rate":
+            return ["--mode", self.pick("write_write", "write_send", "send_send"), "--optimise",
+                    self.pick("none", "unreliable", "unsignaled", "inline"), "-s", self.pick("8", "32", "60", "100", "256"),
+                    "--threads", self.threads(), "-q", str(self.pick(1, 2, 4)), "--window", str(self.pick(1, 4, 16, 64))]
+        if benchmark == "verb_latency":
+            verb = self.pick("read", "write", "send", "fetch_add", "compare_swap", "echo")
+            return ["--verb", verb, "-s", "8" if verb in ("fetch_add", "compare_swap") else self.pick("8", "64", "128", "256")]
+        if benchmark == "write_visibility":
+            return ["-s", self.pick("64", "128", "256", "1024")]
+        if benchmark == "sequencer":
+            return ["--design", self.pick("herd", "spec", "atomic"), "--threads", self.threads(), "--outstanding",
+                    str(self.pick(1, 4, 16))]
+        return ["--put_percent", str(self.pick(0, 5, 50, 100)), "--keys", str(self.pick(64, 10000)), "--client_threads",
+                str(self.pick(1, 2, 4)), "-q", str(self.pick(1, 4))]
+
+    def __next__(self):
+        benchmark = BENCHMARKS[self.turn % len(BENCHMARKS)]
+        self.turn += 1
+        cluster = self.pick(*sorted(self.profiles))
+        profile = json.loads((ROOT / "configs/clusters" / f"{cluster}.json").read_text())
+        self.cores, self.mtu = profile["host"]["cores"]["value"], profile["wire"]["mtu_bytes"]["value"]
+        lossy = benchmark in ("send_rate", "recv_rate", "write_rate") and self.random.random() < 0.1
+        fabric = f"sim:{self.profiles[cluster] if lossy else cluster}"
+        return [benchmark, "--fabric", fabric, *bounded(self.options_of(benchmark)), "-D", self.pick("50us", "100us", "300us", "1ms"),
+                "--warmup", self.pick("0", "50us", "100us", "1ms"), "--sim_threads", "1"]
