@@ -82,7 +82,9 @@ class WindowLoop {
         control_(control),
         tally_(tally),
         window_(tally, state.goal),
-        wait_(state.queues.front().cq, state.channel, tally) {}
+        wait_(state.queues.front().cq, state.channel, tally),
+        oldest_(state.head % state.slots.size()),
+        next_(state.tail % state.slots.size()) {}
 
   // Posts until the phase is `stop` or the goal is reached, then waits for what is signaled. How it ended is in
   // tally.end.
@@ -130,6 +132,12 @@ class WindowLoop {
     return take_until(q.cq, [&q, number] { return q.completed >= number; });
   }
 
+  // The place of the ring `step` after `slot`; lists divide the ring.
+  void advance(std::uint64_t& slot, std::uint64_t step) const {
+    slot += step;
+    if (slot == s_.slots.size()) slot = 0;
+  }
+
   std::byte* place(std::uint64_t slot) const { return s_.landing.data() + slot * s_.stride; }
 
   bool await_memory(std::uint64_t slot) {
@@ -150,7 +158,7 @@ class WindowLoop {
 
   // Until the oldest operation is back.
   bool retire_oldest() {
-    const std::uint64_t slot = s_.head % s_.slots.size();
+    const std::uint64_t slot = oldest_;
     if (s_.by_memory && !await_memory(slot)) return false;
     if (!s_.by_memory || s_.signal_every == 1) {
       if (!await_complete(s_.queues[s_.slots[slot].queue], s_.slots[slot].number)) return false;
@@ -160,6 +168,7 @@ class WindowLoop {
       if (!s_.checker->bytes_good(place(slot))) ++s_.wrong;
     }
     ++s_.head;
+    advance(oldest_, 1);
     count(1);
     return true;
   }
@@ -178,13 +187,14 @@ class WindowLoop {
     WindowQueue& q = s_.queues[index];
     if (!await_complete(q, complete_before(q.posted, list, s_.signal_every, s_.depth))) return false;
     if (window_.over()) return true;
-    const std::uint64_t first = s_.tail % s_.slots.size();
+    const std::uint64_t first = next_;
     for (std::uint64_t slot = first; slot < first + list; ++slot) {
       s_.slots[slot] = {index, ++q.posted};
-      prepare(q, index, s_.requests[slot], q.posted % s_.signal_every == 0);
+      prepare(q, index, s_.requests[slot], s_.signal_every == 1 || q.posted % s_.signal_every == 0);
     }
     q.walk->point(&s_.requests[first], list);
     s_.tail += list;
+    advance(next_, list);
     return post_list(q.qp, q.builder, &s_.requests[first], index, tally_.end);
   }
 
@@ -221,6 +231,8 @@ class WindowLoop {
   ThreadTally& tally_;
   MeasuredWindow window_;
   IdleWait wait_;
+  std::uint64_t oldest_;  // the place of the ring that head, or tail, has come to
+  std::uint64_t next_;
   std::uint64_t ops_ = 0;
 };
 

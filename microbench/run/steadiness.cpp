@@ -22,7 +22,8 @@ bool Steadiness::goes_on(const WindowRates& rates, std::optional<double> counted
   if (schedule_.threads_end_it) return false;
   const bool counters_agree = !counted_mops || std::abs(*counted_mops - rates.mops) <= kCountersAgree * *counted_mops;
   if (halves_agree() && counters_agree) return false;
-  const Picos left = schedule_.longest - now;
+  // An eighth of the time that is left is for the completions that bound the window.
+  const Picos left = (schedule_.longest - now) / 8 * 7;
   if (left < duration_) return false;
   duration_ = std::min(2 * duration_, left);
   return true;

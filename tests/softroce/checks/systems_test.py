@@ -5,7 +5,9 @@ import time
 from support import ADDRESS, DEVICE, BenchmarkTest, packets_sent, wait_for
 
 TIMEOUT_S = 10
-ITERATIONS = "200"  # no time: what an emulated machine does is not steady
+# Operations are counted, for what an emulated machine does in a time is not steady.
+ITERATIONS = "200"
+ITERATIONS_BESIDE_A_DEATH = "5000"  # a client dies long before the other has done them
 NOTICED_WITHIN_S = 30
 
 
@@ -66,7 +68,7 @@ class Sequencer(BenchmarkTest):
         self.assertGreater(result["workers"]["corrections"], 0)
 
     def kill_client(self, design):
-        server, clients = self.start_three(*self.options(design, "-D", "4", "--warmup", "0.5"))
+        server, clients = self.start_three(*self.options(design, "-n", ITERATIONS_BESIDE_A_DEATH, "--warmup", "0.5"))
         before = packets_sent()
         wait_for("traffic", lambda: packets_sent() > before + 2000 or server.process.poll() is not None)
         clients[0].kill()
