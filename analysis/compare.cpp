@@ -70,10 +70,6 @@ CompareRow compare_record(const Record& record, const std::vector<PublishedPoint
   return row;
 }
 
-Json optional_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 // A quantity of each operation as one of each second, at the measured rate.
 Json per_second(const CompareRow& row, const std::optional<double>& per_op) {
   return row.rate_mops && per_op ? Json(*per_op * *row.rate_mops * 1e6) : Json();

@@ -16,10 +16,6 @@ constexpr std::array kByteKinds = {"MMIO writes", "DMA data read", "DMA data wri
                                    "headers to the host"};
 constexpr std::array kEventNames = {"lines read", "lines written", "MMIO writes"};
 
-Json optional_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json bytes_by_kind(const Record& record) {
   const std::optional<PciePerOp> events = events_per_op(record);
   if (!events) return nullptr;

@@ -17,10 +17,10 @@ constexpr double kMebi = 1024 * 1024;
 
 // The name that perftest has for the operation of a record; empty when it has no such test.
 std::string_view test_name(const Record& record) {
-  struct Name {
+  struct Test {
     std::string_view kind, words;
   };
-  static constexpr std::array<Name, 10> kNames{{{"send_rate", "Send"},
+  static constexpr std::array<Test, 10> kTests{{{"send_rate", "Send"},
                                                 {"recv_rate", "Send"},
                                                 {"write_rate", "RDMA_Write"},
                                                 {"read_rate", "RDMA_Read"},
@@ -33,8 +33,8 @@ std::string_view test_name(const Record& record) {
   static constexpr std::array<std::string_view, 4> kWithVerb{"verb_latency", "atomic_rate", "wqe_cache", "qp_scaling"};
   const bool has_verb = std::ranges::find(kWithVerb, record.benchmark) != kWithVerb.end();
   const std::string kind = has_verb ? text_at(record.config, "verb") : record.benchmark;
-  const auto* const found = std::ranges::find(kNames, kind, &Name::kind);
-  return found == kNames.end() ? "" : found->words;
+  const auto* const found = std::ranges::find(kTests, kind, &Test::kind);
+  return found == kTests.end() ? "" : found->words;
 }
 
 void put(Json& to, const char* key, const Json& from, const char* source) {

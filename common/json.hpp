@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -34,6 +35,11 @@ Json read_json_file(const std::filesystem::path& path);
 // `value` on one line, without a newline. Bytes that are not UTF-8 become U+FFFD; a number that is not finite becomes
 // null.
 std::string dump_json(const Json& value);
+
+// null where there is none.
+inline Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 
 namespace detail {
 // Describes `value` for the end of "expected ..., got": its type, and the value if it is a short scalar.

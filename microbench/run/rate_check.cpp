@@ -10,13 +10,13 @@ namespace verbscope {
 namespace {
 
 // What a counter of the adapters of one side counted in the window.
-struct Counted {
+struct OperationSum {
   double operations = 0;
   double window_s = 0;
 };
 
-Counted count_of(const OperationCount& counter, const std::vector<CounterReport>& reports) {
-  Counted sum;
+OperationSum count_of(const OperationCount& counter, const std::vector<CounterReport>& reports) {
+  OperationSum sum;
   for (const CounterReport& report : reports) {
     if ((report.node == "server") != (counter.side == Side::server)) continue;
     sum.operations += report.extra.value(counter.name, 0.0);
@@ -67,7 +67,7 @@ void check_against_ports(const Plan& plan, const Traffic& traffic, std::uint32_t
 
 void check_against_counters(const std::optional<OperationCount>& counted, const Schedule& schedule, Outcome& outcome) {
   if (!counted) return;
-  const Counted all = count_of(*counted, outcome.counters);
+  const OperationSum all = count_of(*counted, outcome.counters);
   if (all.window_s <= 0) return;
   const double rate = outcome.result.value("rate_mops", 0.0);
   const double adapter = all.operations / all.window_s * 1e-6;

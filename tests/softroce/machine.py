@@ -98,7 +98,7 @@ def qemu_command(kernel, image, out, network):
     fast = os.environ.get("VERBSCOPE_KVM") == "1"
     command = ["qemu-system-x86_64", *(["-accel", "kvm", "-cpu", "host"] if fast else ["-accel", "tcg,thread=multi", "-cpu", "max"])]
     command += ["-m", "3G", "-smp", "2", "-nographic", "-no-reboot", *(network or ["-nic", "none"])]
-    command += ["-kernel", f"/boot/vmlinuz-{kernel}", "-initrd", str(image), "-append", "console=ttyS0 quiet panic=-1"]
+    command += ["-kernel", f"/boot/vmlinuz-{kernel}", "-initrd", str(image), "-append", "console=ttyS0 quiet panic=-1 mitigations=off"]
     for tag, path, more in [("host", "/", ",readonly=on"), ("out", out, "")]:
         escaped = str(path).replace(",", ",,")
         command += ["-fsdev", f"local,id={tag},path={escaped},security_model=none,multidevs=remap{more}"]
