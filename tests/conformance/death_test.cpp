@@ -6,7 +6,7 @@
 namespace verbscope::conformance {
 namespace {
 
-constexpr LinkOptions kImpatient{.timeout = 12, .retries = 2};  // 4.096 us * 2^12 = 17 ms
+constexpr LinkOptions kTwoShortRetries{.timeout = 12, .retries = 2};  // 4.096 us * 2^12 = 17 ms
 
 class Death : public Rig {
  protected:
@@ -19,7 +19,7 @@ class Death : public Rig {
   void SetUp() override { connect(); }
   void connect() {
     for (ibv_qp* qp : {rc, uc, ud}) {
-      ASSERT_EQ(bring_up(a, qp, b, victim->address().qp(qp->qp_type), kImpatient), 0);
+      ASSERT_EQ(bring_up(a, qp, b, victim->address().qp(qp->qp_type), kTwoShortRetries), 0);
     }
     victim->connect(rc->qp_num, uc->qp_num);
   }

@@ -45,8 +45,6 @@ class ClusterPoint {
   RunTarget target_;
 };
 
-constexpr const char* kGood = "cat \"$record\" >> \"$out\"";
-
 TEST(ClusterPoint, TheRecordsOfBothRolesAreJoined) {
   ClusterPoint point(kGood, kGood);
   const Record record = point.run();

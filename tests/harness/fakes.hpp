@@ -77,6 +77,9 @@ inline Record fake_record(const std::string& fabric = "null") {
   return record;
 }
 
+// What a fake benchmark does to end well: it writes its record.
+inline constexpr const char* kGood = "cat \"$record\" >> \"$out\"";
+
 // A folder with a program `send_rate`: --describe answers, everything else runs `body` with $out (the record's file),
 // $record (a file with a good record), $dir (the folder) and $all (the arguments) set.
 class FakeBenchmark {

@@ -9,8 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* kGood = "cat \"$record\" >> \"$out\"";
-
 PointRunner runner_for(const FakeBenchmark& fake, RunTarget target = {.fabric = "null", .cast = {}},
                        milliseconds timeout = milliseconds(20'000)) {
   return PointRunner(fake.binary(), describe_benchmark(fake.binary()), std::move(target),

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::Pair;
 
 // 1 GB/s: 1 ns a byte. A packet takes 100 ns from its port to the switch, and 50 ns from there.
-Profile round_numbers() {
+Profile round_fabric_numbers() {
   Profile profile = load_profile("cx3");
   profile.wire.port_rate = BytesPerSecond{1e9};
   profile.nic.transmit = Nanos(20);
@@ -73,7 +73,7 @@ struct Net {
 };
 
 TEST(Fabric, BringsAPacketToItsTarget) {
-  Net net(round_numbers());
+  Net net(round_fabric_numbers());
   net.send(7);
   net.run();
   // Cut through: 100 ns to the switch, 100 ns for its bytes, 50 ns of cable.
@@ -82,7 +82,7 @@ TEST(Fabric, BringsAPacketToItsTarget) {
 }
 
 TEST(Fabric, PacketsOfAPortFollowOneAnother) {
-  Net net(round_numbers());
+  Net net(round_fabric_numbers());
   net.send(1);
   net.send(2);
   net.run();
@@ -92,14 +92,14 @@ TEST(Fabric, PacketsOfAPortFollowOneAnother) {
 }
 
 TEST(Fabric, TellsTheSourceWhenAPacketThatCompletesHasLeft) {
-  Net net(round_numbers());
+  Net net(round_fabric_numbers());
   net.send(1);
   net.send(2, true);
   EXPECT_THAT(net.nodes[0].left, ElementsAre(Pair(2u, Picos(Nanos(200)))));
 }
 
 TEST(Fabric, CountsWhatTheSwitchLosesForTheTargetAndGivesItBack) {
-  Profile profile = round_numbers();
+  Profile profile = round_fabric_numbers();
   profile.fabric.loss_probability = 1;
   Net net(profile);
   net.send(1);

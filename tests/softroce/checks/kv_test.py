@@ -46,7 +46,7 @@ class Kv(BenchmarkTest):
         self.good_result("-n", "300", "--put_percent", "100", "--emulate")
 
     def test_client_killed(self):
-        server, (victim, survivor) = self.start_clients("-D", "8", "-s", "4096", "--lease", "1s", *CONTENDED)
+        server, (victim, survivor) = self.start_clients("-n", "2000", "-s", "4096", "--lease", "1s", *CONTENDED)
         self.started(server, victim, survivor)
         victim.kill()
         for program in (server, survivor):
