@@ -75,6 +75,7 @@ bool same_place(const Load& load, bool of_peer, const Limit& limit) {
       case Resource::cpu:
       case Resource::atomic_slot:
       case Resource::dma_reads:
+      case Resource::qp_contexts:
       case Resource::outstanding:
         break;
     }
@@ -122,6 +123,7 @@ double load_without(const Diagnosis& diagnosis, const Load& load, bool of_peer) 
     case Resource::cpu:
     case Resource::atomic_slot:
     case Resource::dma_reads:
+    case Resource::qp_contexts:
     case Resource::outstanding:
       break;
   }

@@ -55,6 +55,7 @@ std::string meaning(const Limit& limit, const Loads& loads) {
     case Resource::requester_units:
     case Resource::responder_units:
     case Resource::dma_reads:
+    case Resource::qp_contexts:
       break;
   }
   return fmt::format("{} {} of {}", loads.measured ? "in use" : "by rate and model in use", percent(load.utilisation),

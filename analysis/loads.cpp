@@ -14,7 +14,7 @@ struct Name {
   Resource resource;
   std::string_view key, words;
 };
-constexpr std::array<Name, 13> kNames{{
+constexpr std::array<Name, 14> kNames{{
     {Resource::mmio, "mmio", "MMIO bandwidth"},
     {Resource::pcie_to_nic, "pcie_to_nic", "PCIe bandwidth to the NIC (DMA reads)"},
     {Resource::pcie_to_host, "pcie_to_host", "PCIe bandwidth to the host (DMA writes)"},
@@ -27,6 +27,7 @@ constexpr std::array<Name, 13> kNames{{
     {Resource::cpu, "cpu", "CPU"},
     {Resource::atomic_slot, "atomic_slot", "PCIe round trip under one lock of the atomic unit"},
     {Resource::dma_reads, "dma_reads", "DMA reads in flight"},
+    {Resource::qp_contexts, "qp_contexts", "thrashing of the cache of QP contexts"},
     {Resource::outstanding, "outstanding", "latency: operations outstanding"},
 }};
 
@@ -55,6 +56,7 @@ class BusyTimes {
     add(Resource::pcie_to_nic, share("pcie_to_nic_busy_ps"));
     add(Resource::pcie_to_host, share("pcie_to_host_busy_ps"));
     add(Resource::dma_reads, share_each("read_tags_held_ps", "read_tags"));
+    add(Resource::qp_contexts, share_each("qp_context_reads_held_ps", "qp_context_reads"));
     add_units(out, "requester", Resource::requester_units, Resource::requester_unit);
     add_units(out, "responder", Resource::responder_units, Resource::responder_unit);
     add(Resource::cpu, share("cpu_worked_most_ps"));
@@ -152,7 +154,7 @@ const Load* find_load(const std::vector<Load>& loads, Resource resource) {
 }
 
 bool held_only(Resource resource) {
-  return resource == Resource::atomic_slot || resource == Resource::dma_reads;
+  return resource == Resource::atomic_slot || resource == Resource::dma_reads || resource == Resource::qp_contexts;
 }
 
 Loads resource_loads(const Record& record, const Prediction* prediction) {

@@ -25,6 +25,7 @@ enum class Resource {
   cpu,          // the busiest thread
   atomic_slot,  // the busiest lock of the atomic unit
   dma_reads,    // DMA reads in flight: tags
+  qp_contexts,  // reads of QP contexts that missed
   outstanding,  // operations that the program has outstanding: latency
 };
 

@@ -15,6 +15,7 @@ void collect(const Json& node, const Pointer& at, const std::string& name, const
     const std::string what = where + ": " + name;
     JsonFields fields(node, what);
     const Json& value = fields.at("value");
+    if (value.is_string()) return;  // a choice between mechanisms, which no fit moves
     if (!value.is_number() || !(value.get<double>() > 0)) fields.fail_key("value", "expected a number above 0 to fit");
     out.push_back({.pointer = at,
                    .name = name,

@@ -22,7 +22,8 @@ struct CalibratedParameter {
   bool is_share() const;
 };
 
-// The calibrated parameters of a profile, in the file's order. Throws when one has no number above 0 or no row.
+// The calibrated numbers of a profile, in the file's order; calibrated names are left out. Throws when one is not above
+// 0 or has no row.
 std::vector<CalibratedParameter> calibrated_parameters(const Json& profile, const std::string& where);
 
 // A value as a profile has it: a whole number, or five digits.

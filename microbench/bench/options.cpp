@@ -50,7 +50,7 @@ void add_time_options(OptionTable& table, Options& o) {
   table.duration(
       "--longest", o.longest,
       "a rate that is not steady is measured again for twice as long, up to so much in all (default 10 times "
-      "--warmup and --duration, at least 30 s; sim 50 times, at least 20 ms)");
+      "--warmup and --duration, at least 30 s; sim 100 times, at least 20 ms)");
   table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 53, "seed of payloads and of the simulator");
 }
 

@@ -24,7 +24,7 @@ constexpr Picos kTimeout = 10s;
 constexpr Picos kLongest = 30s;
 constexpr int kLongestTimes = 10;
 constexpr Picos kSimLongest = 20ms;
-constexpr int kSimLongestTimes = 50;
+constexpr int kSimLongestTimes = 100;
 // Halves of a window differ by chance on a machine that has other things to do, too; a simulated one has not.
 constexpr double kSteadyWithin = 0.25;
 constexpr double kSimSteadyWithin = 0.02;

@@ -45,7 +45,9 @@ Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& p
             {"pcie_to_host_busy_ps", (end.pcie_to_host - begin.pcie_to_host).count()},
             {"mmio_busy_ps", (end.mmio - begin.mmio).count()},
             {"read_tags", profile.link.read_tags},
-            {"read_tags_held_ps", (end.read_tags_held - begin.read_tags_held).count()}};
+            {"read_tags_held_ps", (end.read_tags_held - begin.read_tags_held).count()},
+            {"qp_context_reads", profile.nic.qp_context_reads},
+            {"qp_context_reads_held_ps", (end.qp_context_reads_held - begin.qp_context_reads_held).count()}};
   add_units(json, "requester", begin.requester_units, end.requester_units);
   add_units(json, "responder", begin.responder_units, end.responder_units);
   const auto several = [&json](const char* count, const std::string& name, const std::vector<std::int64_t>& times) {

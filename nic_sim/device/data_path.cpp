@@ -129,7 +129,7 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
   const Post post{
       .verb = wqe.verb, .payload = Bytes(wqe.length), .inlined = wqe.inlined, .size = Bytes(last_size), .list = count};
   wqe.by_blueflame = goes_by_blueflame(wire.family, wire.blueflame_max, post);
-  wqe.batch = Batch{static_cast<std::uint32_t>(count), bytes, 0, false};
+  wqe.batch = Batch{static_cast<std::uint32_t>(count), bytes, 0, false, false};
   write_batch(qp, thread, first, last_size);
 }
 

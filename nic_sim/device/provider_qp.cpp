@@ -50,15 +50,13 @@ void reset(SimQp& qp) {
   clean(qp.send_completions(), qp);
   clean(qp.recv_completions(), qp);
   SendQueue& send = qp.send;
-  send.posted = send.arrived = send.next = send.done = send.freed = 0;
+  send.posted = send.rung = send.arrived = send.next = send.done = send.freed = 0;
   send.posted_bytes = 0;
   RecvQueue& recv = qp.recv;
   recv.posted = recv.fetched = recv.fetching = recv.used = recv.freed = 0;
   ++qp.generation;
-  qp.requester.reading_for_ack = qp.requester.timer_runs = false;
-  const std::uint32_t waiting_packets = qp.responder.waiting_packets;  // are still in line
-  const PacketQueue answers = qp.responder.answers;                    // go back as their data arrive
-  qp.responder = ResponderState{.unit = qp.responder.unit, .waiting_packets = waiting_packets, .answers = answers};
+  qp.requester.reading_for_answer = qp.requester.timer_runs = false;
+  qp.responder = ResponderState{.answers = qp.responder.answers};  // they go back as their data arrive
   qp.results = AtomicResults{};
 }
 

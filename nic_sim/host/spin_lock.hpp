@@ -1,6 +1,7 @@
 // A spin lock that threads of one node take: the line that holds it comes over from the core that had it last, and each
 // core that spins on it has the line meanwhile, so that handing it over takes the longer the more wait (Anderson, "The
-// Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", IEEE TPDS 1990).
+// Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", IEEE TPDS 1990); the core that gives the
+// lock back must get the line from them first.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@ class SpinLock {
     while (!releases_.empty() && releases_.front() <= thread.clock()) releases_.pop_front();
     const auto ahead = static_cast<std::int64_t>(releases_.size());
     const Picos free_at = ahead > 0 ? releases_.back() : thread.clock();
-    const Picos hand_over = owner_ == &thread ? Picos(0) : transfer_ * std::max<std::int64_t>(ahead, 1);
+    const Picos hand_over = owner_ == &thread ? Picos(0) : transfer_ * (ahead + 1);
     thread.stall_until(free_at + hand_over);
     releases_.push_back(thread.clock() + time);
     if (owner_ != nullptr && owner_ != &thread) ++hand_overs_;

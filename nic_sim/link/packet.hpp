@@ -68,6 +68,14 @@ struct alignas(64) Packet {
 
 static_assert(sizeof(Packet) == 2 * 64 + 192, "two cache lines in front of the bytes of its own");
 
+// Whether it answers a request of the node that gets it; and with data, not only by an acknowledgement of either kind.
+inline bool is_answer(const Packet& packet) {
+  return packet.kind != Packet::Kind::request;
+}
+inline bool is_response(const Packet& packet) {
+  return packet.kind == Packet::Kind::read_response || packet.kind == Packet::Kind::atomic_response;
+}
+
 // Events carry a packet as their argument.
 inline Packet& as_packet(std::uint64_t argument) {
   return *reinterpret_cast<Packet*>(argument);

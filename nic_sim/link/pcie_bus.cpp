@@ -52,10 +52,11 @@ PcieBus::PcieBus(Engine& engine, const Profile& profile, std::uint64_t seed)
     : engine_(engine),
       link_(profile.wire.pcie),
       host_(profile.host),
-      transfer_time_(BytesPerSecond{profile.wire.pcie.bandwidth().value * profile.link.tlp_share}),
+      time_to_nic_(BytesPerSecond{profile.wire.pcie.bandwidth().value * profile.link.tlp_share}),
+      time_to_host_(BytesPerSecond{profile.wire.pcie.bandwidth().value * profile.link.host_share}),
       propagation_(profile.link.propagation),
       mmio_gap_(profile.link.mmio_gap),
-      credit_window_(duration(profile.link.posted_credits.value)),
+      credit_window_(time_to_host(profile.link.posted_credits.value)),
       tags_(profile.link.read_tags),
       free_tags_(tags_),
       random_(seed),
@@ -102,7 +103,7 @@ void PcieBus::start(std::uint32_t index) {
   counts_.tlps_to_host += read.requests;
   counts_.dma_read_lines += lines_touched(read.address, read.bytes);
   count_to_host(header, 0);
-  const Picos sent = to_host_.take(engine_.now(), duration(header));
+  const Picos sent = to_host_.take(engine_.now(), time_to_host(header));
   Picos latency = host_.memory_read;
   if (host_.memory_read_jitter.count() > 0) {
     latency +=
@@ -125,7 +126,7 @@ void PcieBus::at_memory(void* object, std::uint64_t index) {
   const std::uint64_t header = completions * bus.link_.completion_header.value;
   bus.counts_.tlps_to_nic += completions;
   bus.count_to_nic(header, read.bytes);
-  const Picos sent = bus.to_nic_.take(bus.engine_.now(), bus.duration(header + read.bytes));
+  const Picos sent = bus.to_nic_.take(bus.engine_.now(), bus.time_to_nic(header + read.bytes));
   bus.engine_.schedule(sent + bus.propagation_, &completed, &bus, index);
 }
 
@@ -152,7 +153,7 @@ Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes) {
   counts_.dma_write_full_lines += covered;
   counts_.dma_write_partial_lines += lines_touched(address, bytes) - covered;
   count_to_host(header, bytes);
-  return to_host_.take(engine_.now(), duration(header + bytes)) + write_latency();
+  return to_host_.take(engine_.now(), time_to_host(header + bytes)) + write_latency();
 }
 
 Picos PcieBus::posted_credit_at() const {
@@ -163,7 +164,7 @@ Picos PcieBus::mmio_write(std::uint64_t bytes) {
   (bytes == kCacheLine.value ? counts_.mmio_wc_lines : counts_.mmio_doorbells) += 1;
   counts_.tlps_to_nic += 1;
   count_to_nic(link_.request_header.value, bytes);
-  const Picos time = duration(link_.request_header.value + bytes) + mmio_gap_;
+  const Picos time = time_to_nic(link_.request_header.value + bytes) + mmio_gap_;
   mmio_busy_ += time;
   return to_nic_.take(engine_.now(), time);
 }

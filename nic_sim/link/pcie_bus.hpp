@@ -60,14 +60,16 @@ class PcieBus {
   static void at_memory(void* bus, std::uint64_t read);
   static void completed(void* bus, std::uint64_t read);
   void start(std::uint32_t read);
-  Picos duration(std::uint64_t bytes) const { return transfer_time_(Bytes(bytes)); }
+  Picos time_to_nic(std::uint64_t bytes) const { return time_to_nic_(Bytes(bytes)); }
+  Picos time_to_host(std::uint64_t bytes) const { return time_to_host_(Bytes(bytes)); }
   void count_to_nic(std::uint64_t header, std::uint64_t payload);
   void count_to_host(std::uint64_t header, std::uint64_t payload);
 
   Engine& engine_;
   PcieLink link_;
   HostProfile host_;
-  TransferTime transfer_time_;
+  TransferTime time_to_nic_;
+  TransferTime time_to_host_;
   Picos propagation_;
   Picos mmio_gap_;
   Picos credit_window_;  // how long the link takes to drain all posted credits

@@ -9,51 +9,31 @@
 namespace verbscope::sim {
 namespace {
 
-bool is_response(const Packet& packet) {
-  return packet.kind == Packet::Kind::read_response || packet.kind == Packet::Kind::atomic_response;
-}
-
 AnswerHandler& answers_of(const SimQp& qp) {
   return qp.nic->requester().answers;
 }
 
 }  // namespace
 
-// Acknowledgements take effect at once and cost the unit a time; responses when the unit has had its time for them, and
-// so do acknowledgements behind responses of the same QP.
-void AnswerHandler::receive(Packet& packet) {
-  SimQp* qp = qps_.find(packet.target_qp);
+void AnswerHandler::take(SimQp& qp, Packet& packet) {
   // Not open: those of a connection before a reset.
-  if (qp == nullptr || qp->state != IBV_QPS_RTS || !facts(qp->transport).reliable ||
-      !sequence_before(packet.sequence, qp->requester.sequence_unsent)) {
+  if (qp.state != IBV_QPS_RTS || !facts(qp.transport).reliable ||
+      !sequence_before(packet.sequence, qp.requester.sequence_unsent)) {
     return fabric_.done_with(packet);
   }
-  RequesterState& state = qp->requester;
-  const bool response = is_response(packet);
-  const Picos handled = scheduler_.occupy(*qp, response ? profile_.handle_response : profile_.handle_ack);
-  if (!response && state.answers.empty()) {
-    handle_ack(*qp, packet);
-    return fabric_.done_with(packet);
-  }
-  state.answers.push(packet);
-  engine_.schedule(handled, &answer_handled, qp, with_generation(qp->generation, 0));
+  qp.requester.answers.push(packet);
+  if (!qp.requester.reading_for_answer) handle_all(qp);
 }
 
-void AnswerHandler::answer_handled(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (!of_this_generation(qp, argument) || qp.requester.answers.empty()) return;
-  ++qp.requester.answers_ready;
-  answers_of(qp).handle_ready(qp);
-}
-
-void AnswerHandler::handle_ready(SimQp& qp) {
+void AnswerHandler::handle_all(SimQp& qp) {
   RequesterState& state = qp.requester;
-  while (state.answers_ready > 0 && !state.answers.empty() && qp.state == IBV_QPS_RTS) {
+  while (!state.answers.empty() && qp.state == IBV_QPS_RTS) {
     Packet& packet = state.answers.front();
     if (is_response(packet)) {
       if (qp.reads.count() > 0) {
         SendWqe& wqe = qp.send.at(qp.reads.oldest());
-        if (state.reading_for_ack || waits_for_wqe(qp, wqe)) return;
+        state.reading_for_answer = !fetcher_.at_hand_for_response(qp, wqe, &wqe_read);
+        if (state.reading_for_answer) return;
         wqe.staged = true;  // held for the rest of the response and the completion
         handle_response(qp, wqe, packet);
       }
@@ -62,7 +42,6 @@ void AnswerHandler::handle_ready(SimQp& qp) {
     }
     if (qp.state != IBV_QPS_RTS) return;  // failed: forget() has taken the answers
     state.answers.pop();
-    --state.answers_ready;
     if (packet.kept) {
       fabric_.taken_in(packet);
     } else {
@@ -137,8 +116,7 @@ ibv_wc_status AnswerHandler::scatter(SimQp& qp, const SendWqe& wqe, Packet& pack
   return IBV_WC_SUCCESS;
 }
 
-// Completes the work requests whose last packet is `sequence` or before, in order, up to one whose WQE must be read
-// again first.
+// Completes the work requests whose last packet is `sequence` or before, in order.
 void AnswerHandler::acknowledge_up_to(SimQp& qp, std::uint32_t sequence) {
   RequesterState& state = qp.requester;
   if (sequence_before(state.acknowledged, sequence)) {
@@ -147,34 +125,28 @@ void AnswerHandler::acknowledge_up_to(SimQp& qp, std::uint32_t sequence) {
     state.retries_left = qp.settings.retry_cnt;
     state.rnr_retries_left = qp.settings.rnr_retry;
   }
-  while (!state.reading_for_ack) {
-    const SendWqe* wqe = SendCompleter::confirmed(qp);
-    if (wqe == nullptr || (wqe->signaled && waits_for_wqe(qp, *wqe))) return;
-    completer_.complete_confirmed(qp);
-  }
-}
-
-// A completion needs its WQE once more. True: it is being read.
-bool AnswerHandler::waits_for_wqe(SimQp& qp, const SendWqe& wqe) {
-  qp.requester.reading_for_ack = !fetcher_.at_hand_to_complete(qp, wqe, &wqe_read);
-  return qp.requester.reading_for_ack;
+  completer_.complete_all_confirmed(qp);
 }
 
 void AnswerHandler::wqe_read(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
-  qp.requester.reading_for_ack = false;
-  qp.send.at(without_generation(argument)).staged = true;
   AnswerHandler& self = answers_of(qp);
-  self.acknowledge_up_to(qp, qp.requester.acknowledged);
-  if (!qp.requester.reading_for_ack) self.handle_ready(qp);
+  self.engine_.schedule(self.units_.occupy(qp, self.profile_.reread_wqe), &wqe_handled, &qp, argument);
+}
+
+void AnswerHandler::wqe_handled(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
+  qp.requester.reading_for_answer = false;
+  qp.send.at(without_generation(argument)).staged = true;
+  answers_of(qp).handle_all(qp);
 }
 
 void AnswerHandler::forget(SimQp& qp) {
   RequesterState& state = qp.requester;
-  state.asked_again = false;
+  state.asked_again = state.reading_for_answer = false;
   while (!state.answers.empty()) fabric_.done_with(state.answers.pop());
-  state.answers_ready = 0;
 }
 
 }  // namespace verbscope::sim

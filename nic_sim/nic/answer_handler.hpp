@@ -10,7 +10,7 @@
 #include "nic_sim/nic/memory_regions.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
-#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/responder_units.hpp"
 #include "nic_sim/nic/retransmitter.hpp"
 #include "nic_sim/nic/send_completer.hpp"
 #include "nic_sim/nic/unit_scheduler.hpp"
@@ -23,16 +23,16 @@ namespace verbscope::sim {
 class AnswerHandler {
  public:
   AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const NicProfile& profile, NicCounts& counts,
-                const QpTable& qps, const MemoryRegions& regions, PayloadWriter& payload_writer,
+                const MemoryRegions& regions, PayloadWriter& payload_writer, ResponderUnits& units,
                 UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer, Retransmitter& retransmitter)
       : engine_(engine),
         bus_(bus),
         fabric_(fabric),
         profile_(profile),
         counts_(counts),
-        qps_(qps),
         regions_(regions),
         payload_writer_(payload_writer),
+        units_(units),
         scheduler_(scheduler),
         fetcher_(fetcher),
         completer_(completer),
@@ -40,31 +40,30 @@ class AnswerHandler {
   AnswerHandler(const AnswerHandler&) = delete;
   AnswerHandler& operator=(const AnswerHandler&) = delete;
 
-  // An acknowledgement of either kind or a response has arrived; gives the packet back when it is done with it.
-  void receive(Packet& packet);
+  // A unit has taken in an acknowledgement of either kind or a response; gives the packet back when it is done with it.
+  void take(SimQp& qp, Packet& packet);
 
   // The QP is flushed, reset or destroyed: answers that wait are dropped.
   void forget(SimQp& qp);
 
  private:
-  static void answer_handled(void* qp, std::uint64_t generation);
   static void wqe_read(void* qp, std::uint64_t wqe);
-  void handle_ready(SimQp& qp);
+  static void wqe_handled(void* qp, std::uint64_t wqe);
+  void handle_all(SimQp& qp);
   void handle_ack(SimQp& qp, const Packet& packet);
   void handle_response(SimQp& qp, SendWqe& wqe, Packet& packet);
   ibv_wc_status scatter(SimQp& qp, const SendWqe& wqe, Packet& packet);
   std::uint32_t confirmed_by(SimQp& qp, std::uint32_t sequence);
   void acknowledge_up_to(SimQp& qp, std::uint32_t sequence);
-  bool waits_for_wqe(SimQp& qp, const SendWqe& wqe);
 
   Engine& engine_;
   PcieBus& bus_;
   Fabric& fabric_;
   const NicProfile& profile_;
   NicCounts& counts_;
-  const QpTable& qps_;
   const MemoryRegions& regions_;
   PayloadWriter& payload_writer_;
+  ResponderUnits& units_;
   UnitScheduler& scheduler_;
   WqeFetcher& fetcher_;
   SendCompleter& completer_;

@@ -7,6 +7,13 @@
 #include "wire/packet.hpp"
 
 namespace verbscope::sim {
+namespace {
+
+AnswerSender& answer_sender_of(const SimQp& qp) {
+  return qp.nic->responder().answers;
+}
+
+}  // namespace
 
 Packet& AnswerSender::make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload) {
   Packet& packet = packets_.take(payload);
@@ -79,13 +86,25 @@ bool AnswerSender::respond(SimQp& qp, const Packet& read, std::uint32_t number, 
   return last;
 }
 
+// The bytes are those of the moment at which their read is back: what comes later changes them no more.
 void AnswerSender::response_read(void* object, std::uint64_t argument) {
+  const SimQp& qp = as_qp(object);
+  Packet& answer = as_packet(argument);
+  AnswerSender& self = answer_sender_of(qp);
+  if (self.still_there(qp, answer, answer.payload)) {
+    std::memcpy(answer.data, reinterpret_cast<const std::byte*>(answer.remote_address), answer.payload);
+  } else {
+    answer.kind = Packet::Kind::nak_access;
+  }
+  if (self.profile_.read_response == Picos(0)) return response_ready(object, argument);
+  self.engine_.schedule(self.engine_.now() + self.random_.exponential(self.profile_.read_response), &response_ready,
+                        object, argument);
+}
+
+void AnswerSender::response_ready(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   Packet& answer = as_packet(argument);
-  AnswerSender& self = qp.nic->responder().answers;
-  const bool there = self.still_there(qp, answer, answer.payload);
-  if (there) std::memcpy(answer.data, reinterpret_cast<const std::byte*>(answer.remote_address), answer.payload);
-  self.data_read(qp, answer, there);
+  answer_sender_of(qp).data_read(qp, answer, answer.kind != Packet::Kind::nak_access);
 }
 
 Packet& AnswerSender::make_atomic_response(const SimQp& qp, const Packet& atomic) {

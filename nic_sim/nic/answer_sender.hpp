@@ -11,15 +11,24 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/memory_regions.hpp"
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/profile/random.hpp"
 
 namespace verbscope::sim {
 
 class AnswerSender {
  public:
   // `node`: of the NIC, the answers' source.
-  AnswerSender(PcieBus& bus, Fabric& fabric, PacketPool& packets, NicCounts& counts, const MemoryRegions& regions,
-               std::uint32_t node)
-      : bus_(bus), fabric_(fabric), packets_(packets), counts_(counts), regions_(regions), node_(node) {}
+  AnswerSender(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& packets, const NicProfile& profile,
+               NicCounts& counts, const MemoryRegions& regions, std::uint32_t node, std::uint64_t seed)
+      : engine_(engine),
+        bus_(bus),
+        fabric_(fabric),
+        packets_(packets),
+        profile_(profile),
+        counts_(counts),
+        regions_(regions),
+        node_(node),
+        random_(seed) {}
   AnswerSender(const AnswerSender&) = delete;
   AnswerSender& operator=(const AnswerSender&) = delete;
 
@@ -46,15 +55,19 @@ class AnswerSender {
 
  private:
   static void response_read(void* qp, std::uint64_t packet);
+  static void response_ready(void* qp, std::uint64_t packet);
   Packet& make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload);
   void send_ready(SimQp& qp);
 
+  Engine& engine_;
   PcieBus& bus_;
   Fabric& fabric_;
   PacketPool& packets_;
+  const NicProfile& profile_;
   NicCounts& counts_;
   const MemoryRegions& regions_;
   std::uint32_t node_;
+  Random random_;
 };
 
 }  // namespace verbscope::sim

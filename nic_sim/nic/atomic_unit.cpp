@@ -14,7 +14,7 @@ AtomicUnit& atomics_of(const SimQp& qp) {
 }  // namespace
 
 bool AtomicUnit::begin(SimQp& qp, const Packet& packet) {
-  if (!slots_.take(slots_.slot_of(packet.remote_address), qp.responder.unit, engine_.now())) {
+  if (!slots_.take(slots_.slot_of(packet.remote_address), static_cast<int>(qp.arrivals.unit), engine_.now())) {
     ++counts_.atomic_slot_waits;
     units_.of(qp).slot_wanted_at = engine_.now();
     return false;
@@ -75,7 +75,7 @@ void AtomicUnit::give_up_slot(std::uint64_t address) {
   const Picos now = engine_.now();
   for (int number = slots_.give_up(slot, now); number != AtomicSlots::kNobody; number = slots_.give_up(slot, now)) {
     ResponderUnit& unit = units_[number];
-    Packet& packet = unit.line.front();
+    Packet& packet = unit.front();
     SimQp* qp = qps_.find(packet.target_qp);
     counts_.atomic_slot_wait_ps += static_cast<std::uint64_t>((now - unit.slot_wanted_at).count());
     const bool wanted = qp != nullptr && receiving(*qp) && unit.generation == qp->generation;

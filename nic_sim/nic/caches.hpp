@@ -1,12 +1,13 @@
 // The NIC's caches of host memory: WQEs between arrival and last use, the state of QPs, address translations. Each
-// holds so many bytes; to make room it throws out entries at random: what adapters do is not public, and unlike the
-// least recently used one, a random victim lets a working set that grows past the cache miss more and more, not at
-// once.
+// holds so many bytes. To make room it throws out either what came first, so that a working set a little larger than
+// the cache misses always, or entries at random, so that it misses more and more: what adapters do is not public.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/profile/profile.hpp"
 #include "nic_sim/profile/random.hpp"
 
 namespace verbscope::sim {
@@ -15,7 +16,8 @@ namespace verbscope::sim {
 template <class Entry>
 class Cache {
  public:
-  Cache(Bytes capacity, std::uint64_t seed) : capacity_(capacity.value), random_(seed) {}
+  Cache(Bytes capacity, Replacement replacement, std::uint64_t seed)
+      : capacity_(capacity.value), replacement_(replacement), random_(seed) {}
 
   // Whether `entry` is here. After a miss it is, if it fits at all, and others may have left.
   bool use(Entry& entry) {
@@ -26,25 +28,54 @@ class Cache {
 
   void insert(Entry& entry) {
     if (entry.bytes > capacity_) return;
-    while (used_ + entry.bytes > capacity_) drop(*held_[random_.below(held_.size())]);
-    held_.push_back(&entry);
-    entry.place.number = static_cast<std::uint32_t>(held_.size());
+    while (used_ + entry.bytes > capacity_) drop(victim());
+    if (replacement_ == Replacement::oldest && places_.size() > 2 * held_ + kSpare) close_gaps();
+    places_.push_back(&entry);
+    entry.place.number = static_cast<std::uint32_t>(places_.size());
     used_ += entry.bytes;
+    ++held_;
   }
 
   void drop(Entry& entry) {
     if (!entry.place.cached()) return;
-    held_.back()->place.number = entry.place.number;
-    held_[entry.place.number - 1] = held_.back();
-    held_.pop_back();
+    if (replacement_ == Replacement::random) {
+      places_.back()->place.number = entry.place.number;
+      places_[entry.place.number - 1] = places_.back();
+      places_.pop_back();
+    } else {
+      places_[entry.place.number - 1] = nullptr;  // a gap, until the places are moved together
+    }
     entry.place.number = 0;
     used_ -= entry.bytes;
+    --held_;
   }
 
  private:
+  static constexpr std::size_t kSpare = 64;
+
+  Entry& victim() {
+    if (replacement_ == Replacement::random) return *places_[random_.below(places_.size())];
+    while (places_[first_] == nullptr) ++first_;
+    return *places_[first_];
+  }
+
+  void close_gaps() {
+    std::size_t kept = 0;
+    for (std::size_t i = first_; i < places_.size(); ++i) {
+      if (places_[i] == nullptr) continue;
+      places_[kept++] = places_[i];
+      places_[kept - 1]->place.number = static_cast<std::uint32_t>(kept);
+    }
+    places_.resize(kept);
+    first_ = 0;
+  }
+
   std::uint64_t capacity_;
   std::uint64_t used_ = 0;
-  std::vector<Entry*> held_;
+  Replacement replacement_;
+  std::size_t held_ = 0;
+  std::size_t first_ = 0;       // before it are gaps only
+  std::vector<Entry*> places_;  // in the order of their coming, with gaps; for random victims in any, without
   Random random_;
 };
 

@@ -79,8 +79,9 @@ struct UnitTime {
 struct UsageTimes {
   Picos pcie_to_nic{0};  // the link's directions
   Picos pcie_to_host{0};
-  Picos mmio{0};            // the part of pcie_to_nic that MMIO writes take, with the gaps behind them
-  Picos read_tags_held{0};  // summed over tags
+  Picos mmio{0};                   // the part of pcie_to_nic that MMIO writes take, with the gaps behind them
+  Picos read_tags_held{0};         // summed over tags
+  Picos qp_context_reads_held{0};  // time that reads of QP contexts were under way, summed over them
   std::vector<UnitTime> requester_units{}, responder_units{};
   std::vector<Picos> ports_out{}, ports_in{};
   std::vector<Picos> atomic_slots{};  // held, by slot

@@ -16,7 +16,7 @@ namespace verbscope::sim {
 class MemoryRegions {
  public:
   MemoryRegions(const NicProfile& profile, NicCounts& counts, std::uint64_t seed)
-      : translations_(profile.translation_cache, seed), counts_(counts) {}
+      : translations_(profile.translation_cache, Replacement::random, seed), counts_(counts) {}
 
   // Yields the key of the new region, for lkey and rkey.
   std::uint32_t add(SimMr& mr);

@@ -11,14 +11,14 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       node_(node),
       bus_(engine_, profile, seed),
       shared_lines_(profile.host),
-      contexts_(profile.nic, counts_, seed ^ 2),
+      contexts_(engine_, bus_, profile.nic, counts_, seed ^ 2),
       regions_(profile.nic, counts_, seed ^ 3),
       payload_writer_(engine_, bus_, packets_, regions_),
       cqe_writer_(bus_, profile.wire.cqe_bytes),
-      requester_(engine_, bus_, fabric_, packets_, profile.nic, counts_, qps_, contexts_, regions_, payload_writer_,
-                 cqe_writer_, node, seed ^ 1),
       responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, contexts_, regions_, payload_writer_,
-                 cqe_writer_, node) {
+                 cqe_writer_, node, seed ^ 5),
+      requester_(engine_, bus_, fabric_, packets_, profile.nic, counts_, contexts_, regions_, payload_writer_,
+                 cqe_writer_, responder_.units, node, seed ^ 1) {
   fabric_.attach({.node = this,
                   .receive = &receive,
                   .left_port = &left_port,
@@ -32,6 +32,7 @@ UsageTimes Nic::usage() const {
                    .pcie_to_host = bus_.busy_to_host(),
                    .mmio = bus_.busy_by_mmio(),
                    .read_tags_held = bus_.tags_held(),
+                   .qp_context_reads_held = contexts_.reads_held(),
                    .requester_units = requester_.scheduler.times(),
                    .responder_units = responder_.units.times(),
                    .ports_out = {},
@@ -47,27 +48,24 @@ UsageTimes Nic::usage() const {
 
 std::uint32_t Nic::add_qp(SimQp& qp) {
   qp.requester_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_context.value);
+  qp.responder_context.of_responder = true;
   qp.responder_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_responder_context.value);
   requester_.scheduler.bind(qp);
-  responder_.units.bind(qp);
   return qps_.add(qp);
 }
 
 void Nic::remove_qp(SimQp& qp) {
   requester_.forget(qp);
   responder_.units.forget(qp);
-  contexts_.drop(qp.requester_context);
-  contexts_.drop(qp.responder_context);
+  for (QpContext* context : {&qp.requester_context, &qp.responder_context}) {
+    contexts_.drop(*context);
+    context->gone = true;
+  }
   qps_.remove(qp);
 }
 
 void Nic::receive(void* object, Packet& packet) {
-  Nic& nic = *static_cast<Nic*>(object);
-  if (packet.kind == Packet::Kind::request) {
-    nic.responder_.units.receive(packet);
-  } else {
-    nic.requester_.answers.receive(packet);
-  }
+  static_cast<Nic*>(object)->responder_.units.receive(packet);
 }
 
 void Nic::left_port(void* object, const Packet& packet, Picos when) {

@@ -72,8 +72,8 @@ class Nic {
   MemoryRegions regions_;
   PayloadWriter payload_writer_;
   CqeWriter cqe_writer_;
-  Requester requester_;
   Responder responder_;
+  Requester requester_;  // whose answers the responder's units take in
 };
 
 }  // namespace verbscope::sim

@@ -131,6 +131,8 @@ struct SimCq : ibv_cq, Pollable {
 struct QpContext {
   CachePlace place;
   std::uint32_t bytes = 0;
+  bool of_responder = false;
+  bool gone = false;  // its QP was destroyed
 };
 
 struct SimSrq : ibv_srq {
@@ -172,6 +174,7 @@ struct alignas(64) SimQp : ibv_qp {
   QpSettings settings;
   SendQueue send;
   RequesterState requester;
+  Arrivals arrivals;
   ResponderState responder;
   ReadsUnderWay reads;
   RecvQueue recv;

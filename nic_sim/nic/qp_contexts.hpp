@@ -1,35 +1,84 @@
-// The NIC's cache of the states of QPs.
+// The states of QPs, of requesters and of responders: a cache of both, or of each, in the NIC, and the reads over PCIe
+// of those that are not in it. Few of these reads are under way at once, and the others wait in line for them: what
+// misses costs its QP a latency, and all QPs together a rate.
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <vector>
 
+#include "common/units.hpp"
+#include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/objects.hpp"
 #include "nic_sim/profile/profile.hpp"
-#include "wire/pcie.hpp"
+#include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
 
 class QpContexts {
  public:
-  QpContexts(const NicProfile& profile, NicCounts& counts, std::uint64_t seed)
-      : cache_(profile.qp_context_cache, seed), counts_(counts) {}
+  QpContexts(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, std::uint64_t seed)
+      : engine_(engine),
+        bus_(bus),
+        requesters_(profile.qp_context_cache, Replacement::random, seed),
+        responders_(profile.qp_responder_context_cache, Replacement::random, seed ^ 1),
+        responders_apart_(profile.qp_responder_context_cache.value > 0),
+        counts_(counts),
+        miss_time_(profile.qp_context_miss),
+        reads_(profile.qp_context_reads) {
+    for (std::size_t i = 0; i < reads_.size(); ++i) free_reads_.push_back(i);
+  }
+  QpContexts(const QpContexts&) = delete;
+  QpContexts& operator=(const QpContexts&) = delete;
 
-  // Whether the state is in the cache; if not it will be, once the caller has read it.
-  bool at_hand(QpContext& context) {
-    if (cache_.use(context)) {
+  // Whether the state is in the NIC. If not `then` runs with `object` and `argument` when it is: those that miss go on
+  // in the order of their asking, each after a read, unless one before it has brought the same state. Doorbells keep
+  // their order: a requester's state that is there waits behind those that are read.
+  bool at_hand(QpContext& context, Engine::Action then, void* object, std::uint64_t argument) {
+    if (context.place.cached() && (context.of_responder || line_.empty())) {
       ++counts_.qp_context_hits;
       return true;
     }
-    ++counts_.qp_context_misses;
-    counts_.qp_context_read_lines += divide_up(context.bytes, kCacheLine.value);
+    line_.push_back({&context, then, object, argument});
+    begin_reads();
     return false;
   }
-  void drop(QpContext& context) { cache_.drop(context); }
+
+  void drop(QpContext& context) { cache_of(context).drop(context); }
+
+  // The time that reads were under way so far, summed over them.
+  Picos reads_held() const {
+    return reads_held_ + engine_.now() * static_cast<std::int64_t>(reads_.size() - free_reads_.size());
+  }
 
  private:
-  Cache<QpContext> cache_;
+  struct Miss {
+    QpContext* context;
+    Engine::Action then;
+    void* object;
+    std::uint64_t argument;
+  };
+
+  static void read(void* contexts, std::uint64_t miss);
+  static void at_hand_now(void* contexts, std::uint64_t miss);
+  Cache<QpContext>& cache_of(const QpContext& context) {
+    return context.of_responder && responders_apart_ ? responders_ : requesters_;
+  }
+  void begin_reads();
+
+  Engine& engine_;
+  PcieBus& bus_;
+  Cache<QpContext> requesters_;
+  Cache<QpContext> responders_;
+  bool responders_apart_;
   NicCounts& counts_;
+  Picos miss_time_;
+  std::vector<Miss> reads_;  // as many as may be under way
+  std::vector<std::uint64_t> free_reads_;
+  Picos reads_held_{0};  // less the present for each that is under way
+  std::deque<Miss> line_;
 };
 
 }  // namespace verbscope::sim

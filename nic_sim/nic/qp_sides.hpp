@@ -50,10 +50,9 @@ struct RequesterState {
   int rnr_retries_left = 0;
   SimQp* next_in_line = nullptr;
   PacketQueue unsent;               // packets in order, those whose payload is still being read among them
-  PacketQueue answers;              // responses that are not handled yet, and acknowledgements behind them
-  std::uint32_t answers_ready = 0;  // the unit has had its time for so many of them
+  PacketQueue answers;              // were taken in, and wait for what is being read
   bool asked_again = false;         // a lost response was asked for again; nothing has come since
-  bool reading_for_ack = false;     // a WQE is read again to complete it; answers wait
+  bool reading_for_answer = false;  // the WQE of a response is being read again; answers wait
   bool timer_runs = false;
 
   bool must_wait() const { return waiting || waits_for_rnr; }
@@ -77,18 +76,26 @@ struct AtomicResults {
   }
 };
 
+// What has arrived for a QP and is not done. It outlives a reset.
+struct Arrivals {
+  PacketQueue line;            // in the order of arrival; a unit may be with the first
+  std::uint32_t requests = 0;  // in it
+  std::uint32_t unit = 0;      // that has the QP, or had it last
+  bool served = false;         // a unit has it
+  bool queued = false;         // it stands in the line of QPs
+  SimQp* next_in_line = nullptr;
+};
+
 // The responder's side of a QP remembers this.
 struct ResponderState {
-  int unit = 0;
-  std::uint32_t expected = 0;         // PSN
-  std::uint32_t offset = 0;           // bytes of the present message that have arrived
-  bool dropping = false;              // UC: the rest of a message that lost a packet
-  bool nak_sent = false;              // one NAK per gap
-  std::uint32_t waiting_packets = 0;  // packets of this QP in the unit's line
-  std::uint32_t unacknowledged = 0;   // messages since the last ACK
-  PacketQueue answers;                // all in order, those whose data are still being read among them
-  std::uint32_t reads = 0;            // READs and atomics that are not answered yet
-  std::uint32_t atomics = 0;          // so many have not written yet
+  std::uint32_t expected = 0;        // PSN
+  std::uint32_t offset = 0;          // bytes of the present message that have arrived
+  bool dropping = false;             // UC: the rest of a message that lost a packet
+  bool nak_sent = false;             // one NAK per gap
+  std::uint32_t unacknowledged = 0;  // messages since the last ACK
+  PacketQueue answers;               // all in order, those whose data are still being read among them
+  std::uint32_t reads = 0;           // READs and atomics that are not answered yet
+  std::uint32_t atomics = 0;         // so many have not written yet
   // The RECV of the present message.
   bool has_recv = false;
   RecvWqe recv{};

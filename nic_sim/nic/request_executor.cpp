@@ -55,7 +55,7 @@ void RequestExecutor::finish_message(SimQp& qp, const Packet& packet) {
   }
   if (!facts(qp.transport).reliable) return;
   ++qp.responder.unacknowledged;
-  if (qp.responder.waiting_packets == 1 ||  // this one
+  if (qp.arrivals.requests == 1 ||  // this one
       qp.responder.unacknowledged >= static_cast<std::uint32_t>(profile_.ack_coalescing)) {
     answers_.acknowledge(qp, Packet::Kind::ack, packet.sequence);
   }

@@ -6,8 +6,19 @@
 namespace verbscope::sim {
 
 void RequestProcessor::take_up(SimQp& qp, Packet& packet) {
-  if (contexts_.at_hand(qp.responder_context)) return begin(qp, packet);
-  bus_.dma_read(0, qp.responder_context.bytes, &read_done, &qp, 0);
+  if (is_answer(packet)) return take_answer(qp, packet);
+  if (contexts_.at_hand(qp.responder_context, &read_done, &qp, 0)) begin(qp, packet);
+}
+
+void RequestProcessor::take_answer(SimQp& qp, const Packet& answer) {
+  const Picos time = is_response(answer) ? profile_.handle_response : profile_.handle_ack;
+  engine_.schedule(units_.occupy(qp, time), &answer_taken, &qp);
+}
+
+void RequestProcessor::answer_taken(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
+  ResponderUnits& units = qp.nic->responder().units;
+  qp.nic->requester().answers.take(qp, units.answer_is_taken(units.of(qp)));
 }
 
 // The state of the QP, or the translations that were missing, have been read.
@@ -16,7 +27,7 @@ void RequestProcessor::read_done(void* object, std::uint64_t) {
   RequestProcessor& self = qp.nic->responder().processor;
   ResponderUnit& unit = self.units_.of(qp);
   self.units_.note_waited(unit);
-  self.begin(qp, unit.line.front());
+  self.begin(qp, unit.front());
 }
 
 void RequestProcessor::begin(SimQp& qp, Packet& packet) {
@@ -69,13 +80,13 @@ Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verd
   const bool reads = packet.verb == Verb::read && packet.length > 0;
   const bool writes = packet.payload > 0 && !inline_receive(qp, packet);
   const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
-  return profile_.receive_packet + profile_.receive_dma * ((reads || writes ? 1 : 0) + (completes ? 1 : 0));
+  const Picos time = profile_.receive_packet + profile_.receive_dma * ((reads || writes ? 1 : 0) + (completes ? 1 : 0));
+  return reads ? time + profile_.read_request : time;
 }
 
-// The unit works on the packet in front for `time`, from now on.
+// The unit works on the packet in front for `time`, from when it is free.
 void RequestProcessor::work(ResponderUnit& unit, SimQp& qp, Packet& packet, Picos time) {
-  unit.time.busy += time;
-  engine_.schedule(engine_.now() + time, &time_is_over, &qp, as_argument(packet));
+  engine_.schedule(units_.occupy(unit, time), &time_is_over, &qp, as_argument(packet));
 }
 
 void RequestProcessor::time_is_over(void* object, std::uint64_t argument) {

@@ -35,7 +35,7 @@ class RequestProcessor {
   RequestProcessor(const RequestProcessor&) = delete;
   RequestProcessor& operator=(const RequestProcessor&) = delete;
 
-  // `packet` has come to the front of its unit's line.
+  // A unit has taken the QP, with `packet` in front.
   void take_up(SimQp& qp, Packet& packet);
   // The state of the QP is there, or the RECV or the earlier atomic that the packet in front waited for: it is judged
   // and costs its time, unless it must wait for something else.
@@ -43,6 +43,8 @@ class RequestProcessor {
 
  private:
   static void read_done(void* qp, std::uint64_t);
+  void take_answer(SimQp& qp, const Packet& answer);
+  static void answer_taken(void* qp, std::uint64_t packet);
   static void time_is_over(void* qp, std::uint64_t packet);
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
   Picos service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const;

@@ -14,7 +14,7 @@
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/packet_builder.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
-#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/responder_units.hpp"
 #include "nic_sim/nic/retransmitter.hpp"
 #include "nic_sim/nic/send_completer.hpp"
 #include "nic_sim/nic/unit_scheduler.hpp"
@@ -26,17 +26,17 @@
 namespace verbscope::sim {
 
 struct Requester {
-  // `node`: of the NIC. `seed`: of the WQE cache.
+  // `units`: they take in the answers. `node`: of the NIC. `seed`: of the WQE cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const NicProfile& profile,
-            NicCounts& counts, const QpTable& qps, QpContexts& contexts, MemoryRegions& regions,
-            PayloadWriter& payload_writer, CqeWriter& cqes, std::uint32_t node, std::uint64_t seed)
+            NicCounts& counts, QpContexts& contexts, MemoryRegions& regions, PayloadWriter& payload_writer,
+            CqeWriter& cqes, ResponderUnits& units, std::uint32_t node, std::uint64_t seed)
       : scheduler(engine, profile.requester_units, processor),
-        fetcher(engine, bus, profile, counts, scheduler, seed),
+        fetcher(engine, bus, profile, counts, contexts, scheduler, seed),
         completer(engine, fetcher, cqes),
         retransmitter(engine, scheduler, fetcher, completer),
         packets(bus, fabric, pool, counts, regions, completer, node),
-        processor(engine, bus, profile, contexts, regions, scheduler, fetcher, packets, completer, retransmitter),
-        answers(engine, bus, fabric, profile, counts, qps, regions, payload_writer, scheduler, fetcher, completer,
+        processor(engine, bus, profile, regions, scheduler, fetcher, packets, completer, retransmitter),
+        answers(engine, bus, fabric, profile, counts, regions, payload_writer, units, scheduler, fetcher, completer,
                 retransmitter) {}
 
   // Completes everything from `done` on as flushed.

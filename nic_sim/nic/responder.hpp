@@ -30,11 +30,11 @@ struct Responder {
   // `node`: of the NIC.
   Responder(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
             const QpTable& qps, QpContexts& contexts, MemoryRegions& regions, PayloadWriter& payload, CqeWriter& cqes,
-            std::uint32_t node)
+            std::uint32_t node, std::uint64_t seed)
       : units(engine, bus, fabric, counts, qps, profile.nic.responder_units, processor),
         fetcher(bus, static_cast<std::uint64_t>(profile.wire.recv_prefetch), units),
         recvs(bus, pool, counts, regions, payload, cqes, fetcher),
-        answers(bus, fabric, pool, counts, regions, node),
+        answers(engine, bus, fabric, pool, profile.nic, counts, regions, node, seed),
         atomics(engine, bus, pool, profile.nic, counts, qps, payload, units, answers),
         executor(profile.nic, counts, payload, recvs, answers, atomics),
         processor(engine, bus, profile.nic, counts, contexts, regions, units, executor, answers) {}

@@ -1,6 +1,8 @@
 #include "nic_sim/nic/responder_units.hpp"
 
-#include "nic_sim/nic/request_processor.hpp"
+#include <algorithm>
+
+#include "nic_sim/nic/nic.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -14,40 +16,77 @@ bool is_for(const SimQp& qp, const Packet& packet) {
 
 }  // namespace
 
-void ResponderUnits::bind(SimQp& qp) {
-  qp.responder.unit = next_unit_;
-  next_unit_ = (next_unit_ + 1) % static_cast<int>(units_.size());
+ResponderUnits::ResponderUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
+                               int units, RequestProcessor& processor)
+    : engine_(engine),
+      bus_(bus),
+      fabric_(fabric),
+      counts_(counts),
+      qps_(qps),
+      processor_(processor),
+      units_(static_cast<std::size_t>(units)) {
+  for (std::size_t i = 0; i < units_.size(); ++i) idle_.push_back(static_cast<std::uint32_t>(i));
 }
 
 void ResponderUnits::receive(Packet& packet) {
   SimQp* qp = qps_.find(packet.target_qp);
-  if (qp == nullptr || !is_for(*qp, packet)) {
-    ++counts_.dropped_refused;
+  const bool answer = is_answer(packet);
+  if (qp == nullptr || !(answer || is_for(*qp, packet))) {
+    if (!answer) ++counts_.dropped_refused;
     return fabric_.done_with(packet);
   }
-  ++qp->responder.waiting_packets;
-  ResponderUnit& unit = of(*qp);
-  unit.line.push(packet);
-  take_next(unit);
+  if (!answer) ++qp->arrivals.requests;
+  qp->arrivals.line.push(packet);
+  get_in_line(*qp);
+  serve();
 }
 
-void ResponderUnits::take_next(ResponderUnit& unit) {
-  while (!unit.busy && !unit.line.empty()) {
-    Packet& packet = unit.line.front();
-    SimQp* qp = qps_.find(packet.target_qp);
-    if (qp == nullptr || !receiving(*qp)) {
-      unit.line.pop();
-      if (qp != nullptr) --qp->responder.waiting_packets;
-      ++counts_.dropped_refused;
-      fabric_.done_with(packet);
-      continue;
+void ResponderUnits::get_in_line(SimQp& qp) {
+  Arrivals& arrivals = qp.arrivals;
+  if (arrivals.queued || arrivals.served || arrivals.line.empty()) return;
+  arrivals.queued = true;
+  arrivals.next_in_line = nullptr;
+  (first_ == nullptr ? first_ : last_->arrivals.next_in_line) = &qp;
+  last_ = &qp;
+}
+
+// A QP goes back to the unit that it had last, if that is idle, so that one QP keeps one unit; else the one that has
+// been idle longest takes it, so that many share the work evenly.
+std::uint32_t ResponderUnits::take_idle(std::uint32_t wanted) {
+  auto found = std::ranges::find(idle_, wanted);
+  if (found == idle_.end()) found = idle_.begin();
+  const std::uint32_t unit = *found;
+  idle_.erase(found);
+  return unit;
+}
+
+void ResponderUnits::serve() {
+  while (first_ != nullptr && !idle_.empty()) {
+    SimQp& qp = *first_;
+    first_ = qp.arrivals.next_in_line;
+    qp.arrivals.queued = false;
+    while (refuse_front(qp)) {
     }
-    unit.busy = true;
+    if (qp.arrivals.line.empty()) continue;
+    qp.arrivals.served = true;
+    qp.arrivals.unit = take_idle(qp.arrivals.unit);
+    ResponderUnit& unit = of(qp);
+    unit.qp = &qp;
     unit.waiting_since = engine_.now();
     unit.translated = false;
     unit.responses = 0;
-    processor_.take_up(*qp, packet);
+    processor_.take_up(qp, unit.front());
   }
+}
+
+// Drops the packet in front if the QP takes no requests any more.
+bool ResponderUnits::refuse_front(SimQp& qp) {
+  PacketQueue& line = qp.arrivals.line;
+  if (line.empty() || is_answer(line.front()) || receiving(qp)) return false;
+  --qp.arrivals.requests;
+  ++counts_.dropped_refused;
+  fabric_.done_with(line.pop());
+  return true;
 }
 
 void ResponderUnits::note_waited(ResponderUnit& unit) {
@@ -55,62 +94,77 @@ void ResponderUnits::note_waited(ResponderUnit& unit) {
   unit.waiting_since = engine_.now();
 }
 
+// Others may take the QP, whose line may have packets.
+void ResponderUnits::let_go(ResponderUnit& unit) {
+  unit.qp->arrivals.served = false;
+  get_in_line(*unit.qp);
+  unit.qp = nullptr;
+}
+
+Packet& ResponderUnits::answer_is_taken(ResponderUnit& unit) {
+  Packet& packet = unit.qp->arrivals.line.pop();
+  let_go(unit);
+  free_later(unit, engine_.now());
+  return packet;
+}
+
 void ResponderUnits::front_is_done(ResponderUnit& unit) {
-  Packet& packet = unit.line.pop();
-  if (SimQp* qp = qps_.find(packet.target_qp)) --qp->responder.waiting_packets;
+  Packet& packet = unit.qp->arrivals.line.pop();
+  --unit.qp->arrivals.requests;
   ++counts_.packets_received;
   if (packet.kept) {
     fabric_.taken_in(packet);
   } else {
     fabric_.done_with(packet);
   }
-  const Picos free_at = bus_.posted_credit_at();
-  if (free_at > engine_.now()) return free_later(unit, free_at);
-  unit.busy = false;
-  take_next(unit);
+  let_go(unit);
+  free_later(unit, bus_.posted_credit_at());
 }
 
 void ResponderUnits::free_later(ResponderUnit& unit, Picos when) {
-  engine_.schedule(when, &unit_free, this, static_cast<std::uint64_t>(&unit - units_.data()));
+  if (when > engine_.now()) {
+    engine_.schedule(when, &unit_free, this, number_of(unit));
+  } else {
+    unit_free(this, number_of(unit));
+  }
 }
 
 void ResponderUnits::unit_free(void* object, std::uint64_t number) {
   ResponderUnits& self = *static_cast<ResponderUnits*>(object);
-  ResponderUnit& unit = self.units_[number];
-  unit.busy = false;
-  self.take_next(unit);
+  self.idle_.push_back(static_cast<std::uint32_t>(number));
+  self.serve();
 }
 
 // The RECV or the atomic that the packet in front waited for is there.
 void ResponderUnits::resume(ResponderUnit& unit) {
   if (unit.waits_for_recv) note_waited(unit);
   unit.waits_for_recv = unit.waits_for_atomic = false;
-  processor_.begin(*qp_in_front(unit), unit.line.front());
+  processor_.begin(*unit.qp, unit.front());
 }
 
 void ResponderUnits::recvs_came(SimQp& qp) {
   ResponderUnit& unit = of(qp);
-  if (unit.waits_for_recv && qp_in_front(unit) == &qp) resume(unit);
+  if (unit.waits_for_recv && unit.qp == &qp) resume(unit);
 }
 
 void ResponderUnits::recvs_came(const SimSrq& srq) {
   for (ResponderUnit& unit : units_) {
     if (!unit.waits_for_recv) continue;
-    const SimQp* qp = qp_in_front(unit);
-    if (qp != nullptr && qp->srq == &srq) resume(unit);
+    if (unit.qp->srq == &srq) resume(unit);
   }
 }
 
 void ResponderUnits::atomics_ended(SimQp& qp) {
   ResponderUnit& unit = of(qp);
-  if (unit.waits_for_atomic && qp_in_front(unit) == &qp) resume(unit);
+  if (unit.waits_for_atomic && unit.qp == &qp) resume(unit);
 }
 
-void ResponderUnits::forget(const SimQp& qp) {
+void ResponderUnits::forget(SimQp& qp) {
   ResponderUnit& unit = of(qp);
-  if ((!unit.waits_for_recv && !unit.waits_for_atomic) || qp_in_front(unit) != &qp) return;
+  if ((!unit.waits_for_recv && !unit.waits_for_atomic) || unit.qp != &qp) return;
   unit.waits_for_recv = unit.waits_for_atomic = false;
-  free_later(unit, engine_.now());
+  let_go(unit);
+  engine_.schedule(engine_.now(), &unit_free, this, number_of(unit));
 }
 
 std::vector<UnitTime> ResponderUnits::times() const {

@@ -1,7 +1,10 @@
-// The responder's processing units: each QP belongs to one, and request packets wait in line for theirs, in the order
-// of their arrival. A unit is with the packet in front until it is done with it.
+// The units that take in what arrives: requests, and the answers to what this side asked for. Packets wait at their QP,
+// in the order of their arrival, and QPs with packets stand in one line. A unit that is free takes the first QP and is
+// with its packet in front until it is done with it; then the QP stands at the end. So no two units work on one QP, and
+// no unit is idle while another QP waits.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -20,8 +23,8 @@ class RequestProcessor;
 
 // One cache line.
 struct alignas(64) ResponderUnit {
-  PacketQueue line;
-  bool busy = false;
+  SimQp* qp = nullptr;  // whose packet in front it has, if any
+  Picos free_at{0};     // what it works on takes its time one after the other
   bool waits_for_recv = false;
   bool waits_for_atomic = false;  // the packet in front waits for an earlier atomic of its QP
   bool translated = false;        // the addresses of the packet in front have been looked up
@@ -31,36 +34,39 @@ struct alignas(64) ResponderUnit {
   Picos slot_wanted_at{0};        // when the atomic in front found its slot taken
   Picos waiting_since{0};         // when the packet in front began to wait, or came to the front
   UnitTime time;
+
+  Packet& front() const { return qp->arrivals.line.front(); }
 };
 
 class ResponderUnits {
  public:
   // `processor` does a unit's work on the packet in front.
   ResponderUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps, int units,
-                 RequestProcessor& processor)
-      : engine_(engine),
-        bus_(bus),
-        fabric_(fabric),
-        counts_(counts),
-        qps_(qps),
-        processor_(processor),
-        units_(static_cast<std::size_t>(units)) {}
+                 RequestProcessor& processor);
   ResponderUnits(const ResponderUnits&) = delete;
   ResponderUnits& operator=(const ResponderUnits&) = delete;
 
-  // Binds a new QP to a unit, one after the other.
-  void bind(SimQp& qp);
-
-  ResponderUnit& of(const SimQp& qp) { return units_[static_cast<std::size_t>(qp.responder.unit)]; }
+  // The unit that has the QP, or had it last.
+  ResponderUnit& of(const SimQp& qp) { return units_[static_cast<std::size_t>(qp.arrivals.unit)]; }
   ResponderUnit& operator[](int number) { return units_[static_cast<std::size_t>(number)]; }
 
-  // A request packet has arrived.
+  // The unit of `qp` works for `time` on something of it, as soon as it is free; yields the end.
+  Picos occupy(const SimQp& qp, Picos time) { return occupy(of(qp), time); }
+  Picos occupy(ResponderUnit& unit, Picos time) {
+    unit.free_at = std::max(unit.free_at, engine_.now()) + time;
+    unit.time.busy += time;
+    return unit.free_at;
+  }
+
+  // A packet has arrived.
   void receive(Packet& packet);
 
   // The time from `waiting_since` to now is the unit's time of waiting.
   void note_waited(ResponderUnit& unit);
 
-  // The unit is done with the packet in front, and takes the next as soon as its posted writes have credits.
+  // The unit has taken in the answer in front: it leaves the line.
+  Packet& answer_is_taken(ResponderUnit& unit);
+  // The unit is done with the request in front, and takes the next as soon as its posted writes have credits.
   void front_is_done(ResponderUnit& unit);
 
   // RECVs have come for a QP, for those of a shared receive queue; the last atomic of a QP has ended: who waits for
@@ -71,17 +77,21 @@ class ResponderUnits {
 
   // The QP is flushed, reset or destroyed. A unit that waits for a RECV or an atomic of this QP goes on: the packet in
   // front finds the QP gone. (One that waits for a slot finds that when it has the slot.)
-  void forget(const SimQp& qp);
+  void forget(SimQp& qp);
 
   // The times of each unit so far.
   std::vector<UnitTime> times() const;
 
  private:
   static void unit_free(void* units, std::uint64_t unit);
-  void take_next(ResponderUnit& unit);
+  std::uint32_t number_of(const ResponderUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
+  void get_in_line(SimQp& qp);
+  std::uint32_t take_idle(std::uint32_t wanted);
+  void let_go(ResponderUnit& unit);
+  void serve();
+  bool refuse_front(SimQp& qp);
   void resume(ResponderUnit& unit);
   void free_later(ResponderUnit& unit, Picos when);
-  SimQp* qp_in_front(const ResponderUnit& unit) const { return qps_.find(unit.line.front().target_qp); }
 
   Engine& engine_;
   PcieBus& bus_;
@@ -90,7 +100,9 @@ class ResponderUnits {
   const QpTable& qps_;
   RequestProcessor& processor_;
   std::vector<ResponderUnit> units_;
-  int next_unit_ = 0;
+  std::vector<std::uint32_t> idle_;  // units, the one that has been idle longest in front
+  SimQp* first_ = nullptr;           // the line of QPs, linked through Arrivals::next_in_line
+  SimQp* last_ = nullptr;
 };
 
 }  // namespace verbscope::sim

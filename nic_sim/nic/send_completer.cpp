@@ -17,24 +17,15 @@ void SendCompleter::sent(void* object, std::uint64_t argument) {
   qp.nic->requester().completer.complete(qp, qp.send.at(index), IBV_WC_SUCCESS);
 }
 
-SendWqe* SendCompleter::confirmed(SimQp& qp) {
-  SendQueue& queue = qp.send;
-  if (queue.done >= queue.next) return nullptr;
-  SendWqe& wqe = queue.at(queue.done);
-  const bool waits = !wqe.answered() || sequence_before(qp.requester.acknowledged, wqe.sequence + wqe.sequences - 1);
-  return waits ? nullptr : &wqe;
-}
-
-void SendCompleter::complete_confirmed(SimQp& qp) {
-  SendWqe& wqe = qp.send.at(qp.send.done);
-  fetcher_.release(wqe);
-  ++qp.send.done;
-  if (wqe.signaled) complete(qp, wqe, IBV_WC_SUCCESS);
-}
-
-// A QP that fails waits for no WQE that is read again.
 void SendCompleter::complete_all_confirmed(SimQp& qp) {
-  while (confirmed(qp) != nullptr) complete_confirmed(qp);
+  SendQueue& queue = qp.send;
+  while (queue.done < queue.next) {
+    SendWqe& wqe = queue.at(queue.done);
+    if (!wqe.answered() || sequence_before(qp.requester.acknowledged, wqe.sequence + wqe.sequences - 1)) return;
+    fetcher_.release(wqe);
+    ++queue.done;
+    if (wqe.signaled) complete(qp, wqe, IBV_WC_SUCCESS);
+  }
 }
 
 void SendCompleter::fail_refused(SimQp& qp, ibv_wc_status status) {
@@ -64,7 +55,7 @@ void SendCompleter::flush(SimQp& qp) {
     const bool sent = !facts(qp.transport).reliable && queue.done < queue.next;
     if (!sent || queue.at(queue.done).signaled) complete(qp, queue.at(queue.done), IBV_WC_WR_FLUSH_ERR);
   }
-  queue.next = queue.arrived = queue.posted;
+  queue.next = queue.arrived = queue.rung = queue.posted;
 }
 
 void SendCompleter::complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {

@@ -21,10 +21,8 @@ class SendCompleter {
   // `packet`, the last of a signaled work request on UC or UD, leaves the port at `when`.
   void left_port(SimQp& qp, const Packet& packet, Picos when);
 
-  // The first work request that is not done, if the peer has confirmed it; else null. RC.
-  static SendWqe* confirmed(SimQp& qp);
-  // Ends the work request that confirmed() yields.
-  void complete_confirmed(SimQp& qp);
+  // Ends the work requests that the peer has confirmed, up to the first that it has not. RC.
+  void complete_all_confirmed(SimQp& qp);
 
   // The first work request that the peer has not confirmed was refused: it completes with `status` and the QP fails.
   void fail_refused(SimQp& qp, ibv_wc_status status);
@@ -36,7 +34,6 @@ class SendCompleter {
 
  private:
   static void sent(void* qp, std::uint64_t wqe);
-  void complete_all_confirmed(SimQp& qp);
   void complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
 
   Engine& engine_;

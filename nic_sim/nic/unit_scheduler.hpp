@@ -33,9 +33,6 @@ class UnitScheduler {
   // The unit has done its work on the QP that it had taken, and takes the next.
   void work_done(SimQp& qp);
 
-  // The unit of `qp` handles something that came back for it, for `time`, as soon as it is free; yields the end.
-  Picos occupy(const SimQp& qp, Picos time) { return occupy(unit_of(qp), time); }
-
   // The times of each unit so far.
   std::vector<UnitTime> times() const;
 
@@ -45,7 +42,7 @@ class UnitScheduler {
     SimQp* first = nullptr;  // the line of QPs with work, linked through RequesterState::next_in_line
     SimQp* last = nullptr;
     SimQp* serving = nullptr;
-    Picos free_at{0};  // WQEs, acknowledgements and responses take their times one after the other
+    Picos free_at{0};
     Picos serving_since{0};
     UnitTime time;
   };

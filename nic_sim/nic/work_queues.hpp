@@ -27,13 +27,16 @@ struct Batch {
   std::uint32_t bytes;      // its WQEs take together
   std::uint8_t reads_left;  // DMA reads that fetch it and are not back
   bool at_nic;
+  bool has_context;  // the QP's state was in the NIC for it
 };
 
 struct alignas(64) SendWqe {
   std::uint64_t wr_id;
   std::uint64_t index;
   SimQp* qp;
-  CachePlace place;  // where the WQE cache has it
+  CachePlace place;  // where a WQE cache has it
+  bool sent;         // it is kept for its response, if at all
+  bool led_reread;   // the first of those that one read brought again
   std::uint64_t remote_address;
   std::uint64_t operand;  // what an atomic adds or swaps in
   std::uint64_t compare;
@@ -72,6 +75,7 @@ struct SendQueue {
   Ring<SendWqe> ring;
   // Work requests, counted since the QP was reset.
   std::uint64_t posted = 0;
+  std::uint64_t rung = 0;     // of whose batches the NIC has been told, in order, with the QP's state there
   std::uint64_t arrived = 0;  // at the NIC
   std::uint64_t next = 0;     // the requester's unit will take it up
   std::uint64_t done = 0;     // sent (unreliable) or acknowledged (reliable)

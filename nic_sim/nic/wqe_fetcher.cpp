@@ -21,15 +21,17 @@ WqeFetcher& fetcher_of(const SimQp& qp) {
 
 }  // namespace
 
-WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts,
+WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
                        UnitScheduler& scheduler, std::uint64_t seed)
     : engine_(engine),
       bus_(bus),
       profile_(profile),
       counts_(counts),
+      contexts_(contexts),
       scheduler_(scheduler),
       shares_(static_cast<std::size_t>(profile.requester_units)),
-      cache_(profile.wqe_cache, seed) {}
+      waiting_(profile.wqe_cache, Replacement::random, seed),
+      sent_(profile.sent_wqe_cache, profile.sent_wqe_replacement, seed ^ 4) {}
 
 void WqeFetcher::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
   engine_.schedule(when + profile_.front_end, &batch_arrived, &qp, batch);
@@ -38,15 +40,33 @@ void WqeFetcher::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
 void WqeFetcher::batch_arrived(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;  // flushed on the way
-  const std::uint64_t first = without_generation(argument);
-  WqeFetcher& self = fetcher_of(qp);
+  if (fetcher_of(qp).contexts_.at_hand(qp.requester_context, &context_is_here, &qp, argument)) {
+    context_is_here(object, argument);
+  }
+}
+
+// The QP's state was there for the batch. Batches go on in the order of posting, whichever has found it first.
+void WqeFetcher::context_is_here(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(object);
+  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
+  SendQueue& queue = qp.send;
+  queue.batch(without_generation(argument)).has_context = true;
+  while (queue.rung < queue.posted && queue.batch(queue.rung).has_context) {
+    const std::uint64_t first = queue.rung;
+    queue.rung += queue.batch(first).count;
+    fetcher_of(qp).begin_batch(qp, first);
+  }
+}
+
+// What was rung for is fetched, what came with the write itself can be taken up.
+void WqeFetcher::begin_batch(SimQp& qp, std::uint64_t first) {
   if (SendWqe& wqe = qp.send.at(first); wqe.by_blueflame) {
-    self.cache_.insert(wqe);
-    self.batch_is_here(qp, first);
+    waiting_.insert(wqe);
+    batch_is_here(qp, first);
   } else {
-    Share& share = self.share_of(qp);
+    Share& share = share_of(qp);
     share.fetches.push_back({&qp, qp.generation, first});
-    self.fetch_more(share);
+    fetch_more(share);
   }
 }
 
@@ -90,7 +110,7 @@ void WqeFetcher::part_fetched(void* object, std::uint64_t argument) {
   WqeFetcher& self = fetcher_of(qp);
   Batch& batch = qp.send.batch(first);
   if (--batch.reads_left > 0) return;
-  for (std::uint64_t i = 0; i < batch.count; ++i) self.cache_.insert(qp.send.at(first + i));
+  for (std::uint64_t i = 0; i < batch.count; ++i) self.waiting_.insert(qp.send.at(first + i));
   self.batch_is_here(qp, first);
 }
 
@@ -134,10 +154,11 @@ void WqeFetcher::wqes_read_again(void* object, std::uint64_t argument) {
   const std::uint64_t run = without_generation(argument);
   qp.requester.waiting = false;
   for (std::uint64_t i = 0; i < (run & 0xff); ++i) qp.send.at((run >> 8) + i).staged = true;
+  qp.send.at(run >> 8).led_reread = true;
   fetcher_of(qp).scheduler_.activate(qp);
 }
 
-bool WqeFetcher::at_hand_to_complete(SimQp& qp, const SendWqe& wqe, Engine::Action read) {
+bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Action read) {
   if (wqe.staged) return true;
   if (wqe.place.cached()) {
     ++counts_.wqe_cache_hits;
@@ -167,8 +188,14 @@ void WqeFetcher::give_up_share(SimQp& qp) {
   fetch_more(share);
 }
 
+void WqeFetcher::is_sent(SendWqe& wqe) {
+  release(wqe);
+  wqe.sent = true;
+  if (wqe.wants_response()) sent_.insert(wqe);
+}
+
 void WqeFetcher::release(SendWqe& wqe) {
-  cache_.drop(wqe);
+  (wqe.sent ? sent_ : waiting_).drop(wqe);
   wqe.staged = false;
 }
 

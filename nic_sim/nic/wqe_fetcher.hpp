@@ -10,6 +10,7 @@
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/unit_scheduler.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
@@ -19,8 +20,8 @@ namespace verbscope::sim {
 class WqeFetcher {
  public:
   // `scheduler` is told of QPs whose WQEs have come.
-  WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, UnitScheduler& scheduler,
-             std::uint64_t seed);
+  WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
+             UnitScheduler& scheduler, std::uint64_t seed);
   WqeFetcher(const WqeFetcher&) = delete;
   WqeFetcher& operator=(const WqeFetcher&) = delete;
 
@@ -31,14 +32,16 @@ class WqeFetcher {
   // Whether the WQE at `next` is in the NIC. If not it is read again, with the missing ones behind it, and the QP
   // waits.
   bool at_hand(SimQp& qp);
-  // Whether a WQE is in the NIC for its completion. If not it is read again: then `read` runs, with with_generation of
-  // its index.
-  bool at_hand_to_complete(SimQp& qp, const SendWqe& wqe, Engine::Action read);
+  // Whether a WQE is in the NIC for the response to it. If not it is read again: then `read` runs, with with_generation
+  // of its index.
+  bool at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Action read);
 
   // A unit takes the WQE up: it no longer counts as fetched ahead, and others may be.
   void taken_up(const SimQp& qp, SendWqe& wqe);
   // The QP will not take up for a long time what was fetched for it: others may fetch ahead meanwhile.
   void give_up_share(SimQp& qp);
+  // The last packet of the WQE was made: that was its last use, unless a response is to be scattered as it says.
+  void is_sent(SendWqe& wqe);
   // The WQE has had its last use, wherever it is.
   void release(SendWqe& wqe);
   // The QP is flushed, reset or destroyed: none of its WQEs will be used.
@@ -57,10 +60,12 @@ class WqeFetcher {
   };
 
   static void batch_arrived(void* qp, std::uint64_t batch);
+  static void context_is_here(void* qp, std::uint64_t batch);
   static void part_fetched(void* qp, std::uint64_t batch);
   static void wqes_read_again(void* qp, std::uint64_t run);
 
   Share& share_of(const SimQp& qp) { return shares_[static_cast<std::size_t>(qp.requester.unit)]; }
+  void begin_batch(SimQp& qp, std::uint64_t first);
   void fetch_more(Share& share);
   void fetch(SimQp& qp, std::uint64_t first);
   void batch_is_here(SimQp& qp, std::uint64_t first);
@@ -69,9 +74,11 @@ class WqeFetcher {
   PcieBus& bus_;
   const NicProfile& profile_;
   NicCounts& counts_;
+  QpContexts& contexts_;
   UnitScheduler& scheduler_;
   std::vector<Share> shares_;  // one for each unit
-  Cache<SendWqe> cache_;
+  Cache<SendWqe> waiting_;     // from their arrival until they are sent
+  Cache<SendWqe> sent_;        // those to which a response must come
 };
 
 }  // namespace verbscope::sim

@@ -1,6 +1,7 @@
 #include "nic_sim/nic/wqe_processor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "nic_sim/nic/nic.hpp"
 #include "nic_sim/time/prefetch.hpp"
@@ -15,18 +16,8 @@ WqeProcessor& processor_of(const SimQp& qp) {
 
 }  // namespace
 
+// First looks up the addresses of the packet that comes next, or all that the response to a READ will bring.
 void WqeProcessor::take_up(SimQp& qp) {
-  if (contexts_.at_hand(qp.requester_context)) return translate(qp);
-  bus_.dma_read(0, qp.requester_context.bytes, &context_read, &qp, 0);
-}
-
-void WqeProcessor::context_read(void* object, std::uint64_t) {
-  SimQp& qp = as_qp(object);
-  processor_of(qp).translate(qp);
-}
-
-// Looks up the addresses of the packet that comes next, or all that the response to a READ will bring.
-void WqeProcessor::translate(SimQp& qp) {
   const SendWqe& wqe = qp.send.at(qp.send.next);
   std::uint64_t missing = 0;
   if (!wqe.inlined && wqe.length > 0 && qp.state == IBV_QPS_RTS && qp.send.has_work()) {
@@ -54,7 +45,9 @@ void WqeProcessor::begin(SimQp& qp) {
   if (qp.requester.packet_of_next == 0) {
     const auto blocks = static_cast<std::int64_t>(wqe.bytes / kWqeBlock.value);
     time = (wqe.by_blueflame ? profile_.blueflame_wqe : profile_.doorbell_wqe) + profile_.wqe_block * blocks;
+    if (std::exchange(wqe.led_reread, false)) time += profile_.reread_wqe;
   }
+  if (!wqe.inlined && wqe.length > 0 && facts(wqe.verb).carries_payload) time += profile_.gather;
   fetcher_.taken_up(qp, wqe);
   engine_.schedule(scheduler_.begin_work(qp, time), &time_is_over, &qp);
 }
@@ -77,17 +70,14 @@ void WqeProcessor::send_packet(SimQp& qp) {
   if (++qp.requester.packet_of_next == wqe.packets) wqe_sent(qp, wqe);
 }
 
-// The last packet of the WQE is made: on unreliable transports that is its last use.
 void WqeProcessor::wqe_sent(SimQp& qp, SendWqe& wqe) {
   SendQueue& queue = qp.send;
   ++queue.next;
   qp.requester.packet_of_next = 0;
+  fetcher_.is_sent(wqe);
   if (facts(qp.transport).reliable) {
-    wqe.staged = false;
     if (queue.done + 1 == queue.next) qp.requester.progress_at = engine_.now();
     retransmitter_.start_timer(qp);
-  } else {
-    fetcher_.release(wqe);
   }
 }
 

@@ -1,12 +1,11 @@
-// The work of a requester's unit on the QP that it has taken: it has the QP's state and the addresses of the payload
-// looked up, takes the time that the WQE or its next packet costs, and sends one packet.
+// The work of a requester's unit on the QP that it has taken: it has the addresses of the payload looked up, takes the
+// time that the WQE or its next packet costs, and sends one packet.
 #pragma once
 
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/memory_regions.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/packet_builder.hpp"
-#include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/retransmitter.hpp"
 #include "nic_sim/nic/send_completer.hpp"
 #include "nic_sim/nic/unit_scheduler.hpp"
@@ -18,13 +17,12 @@ namespace verbscope::sim {
 
 class WqeProcessor {
  public:
-  WqeProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, QpContexts& contexts, MemoryRegions& regions,
+  WqeProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, MemoryRegions& regions,
                UnitScheduler& scheduler, WqeFetcher& fetcher, PacketBuilder& packets, SendCompleter& completer,
                Retransmitter& retransmitter)
       : engine_(engine),
         bus_(bus),
         profile_(profile),
-        contexts_(contexts),
         regions_(regions),
         scheduler_(scheduler),
         fetcher_(fetcher),
@@ -41,10 +39,8 @@ class WqeProcessor {
   void take_up(SimQp& qp);
 
  private:
-  static void context_read(void* qp, std::uint64_t);
   static void translations_read(void* qp, std::uint64_t);
   static void time_is_over(void* qp, std::uint64_t);
-  void translate(SimQp& qp);
   void begin(SimQp& qp);
   void send_packet(SimQp& qp);
   void wqe_sent(SimQp& qp, SendWqe& wqe);
@@ -52,7 +48,6 @@ class WqeProcessor {
   Engine& engine_;
   PcieBus& bus_;
   const NicProfile& profile_;
-  QpContexts& contexts_;
   MemoryRegions& regions_;
   UnitScheduler& scheduler_;
   WqeFetcher& fetcher_;

@@ -26,7 +26,14 @@ class Section {
     return Picos(std::llround(number(key, 0, 1e9) * 1e3));  // a key in ns
   }
   Bytes bytes(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count(key, 1 << 30))); }
+  Bytes bytes_or_none(const std::string& key) { return Bytes(static_cast<std::uint64_t>(small_number(key, 1 << 30))); }
   int count(const std::string& key, int most) { return whole(key, 1, most); }
+  Replacement replacement(const std::string& key) {
+    const auto name = json_value<std::string>(read_parameter(fields_, key, where_), where_ + ": " + key);
+    if (name == "oldest") return Replacement::oldest;
+    if (name == "random") return Replacement::random;
+    fields_.fail_key(key, fmt::format("\"{}\" is neither oldest nor random", name));
+  }
   int small_number(const std::string& key, int most) { return whole(key, 0, most); }
   void done() const { fields_.reject_unknown(); }
 
@@ -71,6 +78,7 @@ HostProfile read_host(JsonFields& file) {
 LinkProfile read_link(JsonFields& file) {
   Section s(file, "link");
   LinkProfile link{.tlp_share = s.number("tlp_share", 0.01, 1),
+                   .host_share = s.number("host_share", 0.01, 1),
                    .mmio_gap = s.time("mmio_gap_ns"),
                    .propagation = s.time("propagation_ns"),
                    .read_tags = static_cast<std::uint64_t>(s.count("read_tags", 1024)),
@@ -86,22 +94,31 @@ NicProfile read_nic(JsonFields& file) {
                  .doorbell_wqe = s.time("doorbell_wqe_ns"),
                  .blueflame_wqe = s.time("blueflame_wqe_ns"),
                  .wqe_block = s.time("wqe_block_ns"),
+                 .gather = s.time("gather_ns"),
                  .next_packet = s.time("next_packet_ns"),
+                 .responder_units = s.count("responder_units", 1024),
                  .handle_ack = s.time("handle_ack_ns"),
                  .handle_response = s.time("handle_response_ns"),
-                 .responder_units = s.count("responder_units", 1024),
                  .receive_packet = s.time("receive_packet_ns"),
                  .receive_dma = s.time("receive_dma_ns"),
+                 .read_request = s.time("read_request_ns"),
+                 .read_response = s.time("read_response_ns"),
                  .atomic_packet = s.time("atomic_packet_ns"),
                  .atomic_operation = s.time("atomic_operation_ns"),
                  .atomic_slots = static_cast<std::uint64_t>(s.count("atomic_slots", 1 << 20)),
                  .atomic_slot_lowest_bit = s.small_number("atomic_slot_lowest_bit", 32),
                  .transmit = s.time("transmit_ns"),
                  .wqe_cache = s.bytes("wqe_cache_bytes"),
+                 .sent_wqe_cache = s.bytes("sent_wqe_cache_bytes"),
+                 .sent_wqe_replacement = s.replacement("sent_wqe_replacement"),
+                 .reread_wqe = s.time("reread_wqe_ns"),
                  .wqe_fetch_ahead = s.bytes("wqe_fetch_ahead_bytes"),
                  .qp_context = s.bytes("qp_context_bytes"),
                  .qp_responder_context = s.bytes("qp_responder_context_bytes"),
                  .qp_context_cache = s.bytes("qp_context_cache_bytes"),
+                 .qp_responder_context_cache = s.bytes_or_none("qp_responder_context_cache_bytes"),
+                 .qp_context_miss = s.time("qp_context_miss_ns"),
+                 .qp_context_reads = static_cast<std::uint64_t>(s.count("qp_context_reads", 1024)),
                  .translation_cache = s.bytes("translation_cache_bytes"),
                  .input_buffer = s.bytes("input_buffer_bytes"),
                  .ack_coalescing = s.count("ack_coalescing_messages", 1024)};

@@ -36,35 +36,48 @@ struct HostProfile {
 
 // The PCIe link beyond its wire facts.
 struct LinkProfile {
-  double tlp_share;   // share of the raw bandwidth left to TLPs by link-layer packets and idle symbols
+  double tlp_share;   // share of the raw bandwidth to the NIC left to TLPs by link-layer packets and idle symbols
+  double host_share;  // share of that to the host, also by what the root complex takes to write to memory
   Picos mmio_gap;     // extra time on the link behind each MMIO write (drain of a write-combining buffer)
   Picos propagation;  // one way, root complex to NIC
   std::uint64_t read_tags;
   Bytes posted_credits;  // posted writes that the NIC may have queued before its units wait
 };
 
+// What a cache throws out to make room: the entry that came first, or any.
+enum class Replacement { oldest, random };
+
 struct NicProfile {
   int requester_units;
-  Picos front_end;        // from a doorbell's or a WQE's arrival until fetch or scheduling
-  Picos doorbell_wqe;     // requester unit, each WQE that was fetched by DMA
-  Picos blueflame_wqe;    // requester unit, each WQE that came by BlueFlame
-  Picos wqe_block;        // requester unit, each 64-byte block of the WQE
-  Picos next_packet;      // requester unit, each further packet of a message
-  Picos handle_ack;       // requester unit, each acknowledgement
-  Picos handle_response;  // requester unit, each packet of a response to a READ or an atomic
-  int responder_units;
+  Picos front_end;             // from a doorbell's or a WQE's arrival until fetch or scheduling
+  Picos doorbell_wqe;          // requester unit, each WQE that was fetched by DMA
+  Picos blueflame_wqe;         // requester unit, each WQE that came by BlueFlame
+  Picos wqe_block;             // requester unit, each 64-byte block of the WQE
+  Picos gather;                // requester unit, each packet whose payload it has read by DMA
+  Picos next_packet;           // requester unit, each further packet of a message
+  int responder_units;         // they take in all that arrives: requests, and the answers to what this side asked for
+  Picos handle_ack;            // responder unit, each acknowledgement
+  Picos handle_response;       // responder unit, each packet of a response to a READ or an atomic
   Picos receive_packet;        // responder unit, each request packet
   Picos receive_dma;           // responder unit, each DMA that the packet causes (payload, CQE)
+  Picos read_request;          // responder unit, what a READ takes beyond a packet with one DMA
+  Picos read_response;         // mean latency of a response to a READ, beyond the PCIe read of its bytes
   Picos atomic_packet;         // responder unit, what an atomic takes beyond a packet with two DMAs
   Picos atomic_operation;      // an atomic's slot, beyond the PCIe read that it waits for
   std::uint64_t atomic_slots;  // a power of two
   int atomic_slot_lowest_bit;  // of the address: the slot is its bits from this one up
   Picos transmit;              // latency from a unit to the port
-  Bytes wqe_cache;
-  Bytes wqe_fetch_ahead;       // per requester unit: WQEs fetched by DMA and not yet taken up
-  Bytes qp_context;            // a requester's state of one QP, read on a miss
-  Bytes qp_responder_context;  // a responder's
-  Bytes qp_context_cache;      // holds both
+  Bytes wqe_cache;             // WQEs from their arrival until they are sent
+  Bytes sent_wqe_cache;        // WQEs that wait for a response
+  Replacement sent_wqe_replacement;
+  Picos reread_wqe;                  // each read that brings WQEs again: of the unit that needs them
+  Bytes wqe_fetch_ahead;             // per requester unit: WQEs fetched by DMA and not yet taken up
+  Bytes qp_context;                  // a requester's state of one QP, read on a miss
+  Bytes qp_responder_context;        // a responder's
+  Bytes qp_context_cache;            // of requesters' states
+  Bytes qp_responder_context_cache;  // 0: responders' are in that of requesters'
+  Picos qp_context_miss;             // what a miss takes beyond the PCIe read
+  std::uint64_t qp_context_reads;    // misses whose reads are under way at once
   Bytes translation_cache;
   Bytes input_buffer;  // per port: packets that have left the switch and are not yet handled
   int ack_coalescing;  // messages that one acknowledgement may cover while more are waiting

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include "common/mix.hpp"
+#include "common/units.hpp"
 
 namespace verbscope::sim {
 
@@ -32,6 +34,11 @@ class Random {
 
   // Uniform in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+  // Exponentially distributed.
+  Picos exponential(Picos mean) {
+    return Picos(static_cast<std::int64_t>(-std::log1p(-uniform()) * static_cast<double>(mean.count())));
+  }
 
   // Uniform in [0, bound), for bounds well below 2^53.
   std::uint64_t below(std::uint64_t bound) {

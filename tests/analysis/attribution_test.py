@@ -28,20 +28,21 @@ TIMES = ["--duration", "200us", "--warmup", "200us"]
 HALF_TIMES = {
     "cpu": [f"host.{name}_ns" for name in ("post_call", "post_wqe", "wc_line", "doorbell", "poll_call", "poll_cqe",
                                            "poll_memory", "post_recv_call", "post_recv_wqe")],
-    "requester": [f"nic.{name}_ns" for name in ("doorbell_wqe", "blueflame_wqe", "wqe_block", "next_packet",
-                                                "handle_ack", "handle_response")],
-    "responder": [f"nic.{name}_ns" for name in ("receive_packet", "receive_dma", "atomic_packet")],
+    "requester": [f"nic.{name}_ns" for name in ("doorbell_wqe", "blueflame_wqe", "wqe_block", "gather", "next_packet")],
+    "responder": [f"nic.{name}_ns" for name in ("handle_ack", "handle_response", "receive_packet", "receive_dma",
+                                                "read_request", "atomic_packet")],
     "round_trip": ["host.memory_read_ns", "host.memory_read_jitter_ns", "link.propagation_ns",
-                   "nic.atomic_operation_ns"],
+                   "nic.atomic_operation_ns", "nic.qp_context_miss_ns"],
     "pcie": ["link.mmio_gap_ns"],
 }
-DOUBLE = {"pcie": ["wire.pcie_lanes"], "wire": ["wire.port_gbit_per_s"], "tags": ["link.read_tags"]}
+DOUBLE = {"pcie": ["wire.pcie_lanes"], "wire": ["wire.port_gbit_per_s"], "tags": ["link.read_tags"],
+          "contexts": ["nic.qp_context_reads"]}
 
 # The parameters that are doubled for each resource that explain can name. `state`: units that wait for QP contexts wait for reads.
 PART_OF = {"mmio": "pcie", "pcie_to_nic": "pcie", "pcie_to_host": "pcie", "wire_out": "wire", "wire_in": "wire",
            "requester_units": "requester", "requester_unit": "requester", "responder_units": "responder",
            "responder_unit": "responder", "cpu": "cpu", "atomic_slot": "round_trip", "dma_reads": "tags",
-           "outstanding": "outstanding"}
+           "qp_contexts": "contexts", "outstanding": "outstanding"}
 OTHERS = ["pcie", "wire", "requester", "responder", "cpu"]
 
 

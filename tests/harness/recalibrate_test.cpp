@@ -28,6 +28,11 @@ TEST(CalibratedParameters, WithoutARowOrAValueAboveZeroAreErrors) {
   }
 }
 
+TEST(CalibratedParameters, AreNumbers) {
+  const Json profile = Json::parse(R"({"a": {"value": "oldest", "source": "calibrated", "row": "r", "cite": "c"}})");
+  EXPECT_THAT(calibrated_parameters(profile, "toy.json"), testing::IsEmpty());
+}
+
 TEST(CalibratedParameters, AreRewrittenWithWhatTheyWereFittedToAndNothingElse) {
   const Json changed = with_values(Json::parse(kProfile), toy_parameters(), {49.7, 95.250001});
   std::string expected = kProfile;

@@ -49,7 +49,9 @@ TEST_P(EveryBenchmark, CountsWhatTheModelForesees) {
   }
 }
 
-// Steady from the start and long enough for its edges to be worth less than the tolerance.
+// Steady from the start and long enough for its edges to be worth less than the tolerance. Of more than two machines
+// the server gets what chance gives it, and machines at the limit of their adapters do not ask and serve alike, as the
+// model has it: those here have a window, or are two with few threads.
 INSTANTIATE_TEST_SUITE_P(
     , EveryBenchmark,
     testing::Values(
@@ -60,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
         "read_rate --direction in -s 60 -q 8 -D 2ms", "wqe_cache --window 8 --threads 4 -D 2ms",
         "read_rate --window 8 --wait oldest --seen_by memory -Q 16 -q 4 -D 2ms",
         "all_to_all --machines 3 --threads 4 --window 8 -s 32 -D 4ms",
-        "all_to_all --machines 3 --threads 4 --verb write -s 32 -I 32 -Q 16 -D 4ms",
+        "all_to_all --machines 2 --threads 2 --verb write -s 32 -I 32 -Q 16 -D 4ms",
         "wqe_cache --verb write --window 8 --threads 4 -D 2ms",
         "qp_scaling --verb read --connections 32 --threads 4 -D 2ms",
         "qp_scaling --verb write --connections 32 --threads 4 --direction in -D 2ms",

@@ -104,7 +104,7 @@ TEST(TranslationMisses, AreExactlyWhatTheModelDoesNotForesee) {
 TEST(WqeCacheMisses, OfReadsAreExactlyWhatTheModelDoesNotForesee) {
   const TempDir folder;
   // Room for eight WQEs of a line, of sixteen READs that are outstanding on each of four QPs.
-  const std::string cluster = changed_profile(folder, "cib", "wqe_cache_bytes", 8 * 64);
+  const std::string cluster = changed_profile(folder, "cib", "sent_wqe_cache_bytes", 8 * 64);
   OneSidedBenchmark benchmark;
   const Comparison c = compare(benchmark, "--fabric sim:" + cluster + " --verb read -q 4 -Q 1 --clients 1 -D 1ms");
   EXPECT_GT(c.extra_per_op("wqe_cache_misses"), 0.1);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/nic_sim/one_sided.hpp"
 #include "tests/nic_sim/two_nodes.hpp"
 
 namespace verbscope::test {
@@ -49,14 +50,29 @@ TEST(WqeCache, ReadsAgainWhatItCouldNotHold) {
   EXPECT_EQ(seen.nic.wqe_cache_reread_lines, 14u);
 }
 
-TEST(WqeCache, ReliableRequestsNeedTheirWqeOnceMoreToComplete) {
-  // To send: 14 misses as above. To complete, signaled: the same 14 are still not there.
+TEST(WqeCache, AnAcknowledgementNeedsNoWqe) {
+  // To send: 14 misses as above. What is acknowledged completes without a look at its WQE: WRITEs never miss (ATC 2016,
+  // Section 5.3.2).
   const Seen seen = send_sixteen("cib", IBV_QPT_RC, kSignaled, 2 * 64);
-  EXPECT_EQ(seen.nic.wqe_cache_misses, 28u);
-  EXPECT_EQ(seen.nic.wqe_cache_hits, 4u);
-  // Unsignaled ones complete without a look.
-  const Seen unsignaled = send_sixteen("cib", IBV_QPT_RC, 0, 2 * 64);
-  EXPECT_EQ(unsignaled.nic.wqe_cache_misses, 14u);
+  EXPECT_EQ(seen.nic.wqe_cache_misses, 14u);
+  EXPECT_EQ(seen.nic.wqe_cache_hits, 2u);
+}
+
+// Misses of sixteen READs that are under way together, on a cache of four places for sent WQEs.
+std::uint64_t misses_of_sixteen_reads(Replacement replacement) {
+  Profile profile = steady_profile();
+  profile.nic.sent_wqe_cache = Bytes(4 * 64);
+  profile.nic.sent_wqe_replacement = replacement;
+  OneSided pair(IBV_QPT_RC, {}, profile);
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 32)), 0);
+  EXPECT_THAT(pair.await(pair.a.send_cq(), 16), SizeIs(16));
+  return pair.cluster.nic_counts(0).wqe_cache_misses;
+}
+
+TEST(WqeCache, AResponseNeedsItsWqeOnceMore) {
+  // Twelve of sixteen have no place. They are the first twelve; at random, the last is there at least.
+  EXPECT_EQ(misses_of_sixteen_reads(Replacement::oldest), 12u);
+  EXPECT_EQ(misses_of_sixteen_reads(Replacement::random), 12u);
 }
 
 struct RereadCase {
@@ -174,8 +190,10 @@ TEST(QpContextCache, MissesTwoInFiveWhenOneMoreTakesTurns) {
   EXPECT_EQ(seen.pcie.dma_read_lines, seen.nic.qp_context_misses * 6);
 }
 
-TEST(QpContextCache, AMissDelaysTheUnitByTheRead) {
+TEST(QpContextCache, AMissDelaysTheRequestByTheRead) {
   Profile profile = steady_profile();
+  profile.nic.qp_context = Bytes(375);
+  profile.nic.qp_context_miss = Picos(0);
   Profile never = profile;
   never.nic.qp_context_cache = Bytes(1);  // holds none
   const auto time = [](const Profile& p) {

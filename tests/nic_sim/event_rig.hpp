@@ -16,7 +16,7 @@ inline Profile round_profile() {
   Profile profile = steady_profile();
   profile.wire.pcie.lane_mb_per_s = 1000;
   profile.wire.pcie.request_header = Bytes(24);
-  profile.link.tlp_share = 1;
+  profile.link.tlp_share = profile.link.host_share = 1;
   profile.host.poll_call = profile.host.poll_cqe = Picos(0);
   profile.host.event_wakeup = kWakeup;
   return profile;

@@ -152,14 +152,16 @@ TEST(LossyConnection, ReadsAndAtomicsAreAnsweredOnce) {
 TEST(Latency, OfASmallReadIsAboutTwoMicroseconds) {
   for (const char* name : {"cib", "cx3"}) {
     OneSided pair(IBV_QPT_RC, {}, steady_profile(name));
-    Picos begin = pair.cluster.now();
-    Picos when{0};
-    ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 32)), 0);
-    pair.await(pair.a.send_cq(), 1, kLong, &when);  // caches are warm now
-    begin = pair.cluster.now();
-    ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 32)), 0);
-    pair.await(pair.a.send_cq(), 1, kLong, &when);
-    EXPECT_NEAR(static_cast<double>((when - begin).count()) / 1e6, 2.0, 0.4) << name;
+    constexpr int kReads = 200;
+    Picos sum{0};
+    for (int i = 0; i <= kReads; ++i) {
+      const Picos begin = pair.cluster.now();
+      Picos when{0};
+      ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 32)), 0);
+      pair.await(pair.a.send_cq(), 1, kLong, &when);
+      if (i > 0) sum += when - begin;  // the first warms the caches
+    }
+    EXPECT_NEAR(static_cast<double>(sum.count()) / kReads / 1e6, 2.0, 0.4) << name;
   }
 }
 

@@ -21,7 +21,7 @@ Profile round_numbers() {
   profile.wire.pcie.mps = Bytes(256);
   profile.wire.pcie.mrrs = Bytes(512);
   profile.wire.pcie.rcb = Bytes(128);
-  profile.link.tlp_share = 1;
+  profile.link.tlp_share = profile.link.host_share = 1;
   profile.link.mmio_gap = Picos(0);
   profile.link.propagation = Nanos(120);
   profile.link.read_tags = 64;
@@ -229,7 +229,7 @@ TEST(Timing, MmioWritesLeaveOneAfterTheOtherWithTheirGap) {
 
 TEST(Timing, TheShareOfTlpsStretchesEveryTransfer) {
   Profile profile = round_numbers();
-  profile.link.tlp_share = 0.5;
+  profile.link.tlp_share = profile.link.host_share = 0.5;
   Link link(profile);
   EXPECT_EQ(link.bus.dma_write(0, 64), Picos(11'000 + 180'000));
 }

@@ -105,7 +105,7 @@ Profile round_link() {
   profile.wire.pcie.lane_mb_per_s = 1000;
   profile.wire.pcie.request_header = Bytes(24);
   profile.wire.pcie.completion_header = Bytes(20);
-  profile.link.tlp_share = 1;
+  profile.link.tlp_share = profile.link.host_share = 1;
   profile.link.mmio_gap = Picos(0);
   profile.link.propagation = Nanos(120);
   profile.host.memory_read = Nanos(150);

@@ -100,7 +100,7 @@ TEST(Quanta, AThreadsErrorEndsTheRunOfAllHostThreads) {
       throw std::runtime_error("enough");
     });
     EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<std::runtime_error>("enough"));
-    EXPECT_NEAR(to_seconds(cluster.now()) * 1e6, 5.0, 0.3);
+    EXPECT_NEAR(to_seconds(cluster.now()) * 1e6, 5.0, 0.5);  // a quantum is 415 ns
   }
 }
 

@@ -45,7 +45,7 @@ TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
   // A link so slow that a line (90 bytes) takes 1 us; ten buffers. Twelve lines: the last two wait for the first two.
   Profile profile = steady_profile();
   profile.wire.pcie.lane_mb_per_s = 90.0 / 16;
-  profile.link.tlp_share = 1;
+  profile.link.tlp_share = profile.link.host_share = 1;
   profile.link.mmio_gap = Picos(0);
   Pair pair(IBV_QPT_UD, {}, profile);
   Picos end{0};

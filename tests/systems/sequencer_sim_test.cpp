@@ -152,10 +152,11 @@ TEST(Sequencer, WithLossValuesStayUniqueAndTheGapsAreCounted) {
   }
 }
 
+// A QP whose atomic is lost stands still until its timer ends, so that the rate of a second is a matter of chance.
 TEST(Sequencer, ALossyNetworkLosesNothingOnAReliableTransport) {
   const TempDir folder;
   const Json record = record_of("--fabric " + lossy_cluster(folder) + " --design atomic -D 1ms" +
-                                " --clients 2 --client_threads 2 --warmup 50us --longest 2s");
+                                " --clients 2 --client_threads 2 --warmup 50us --longest 8s");
   expect_whole(record.at("result").at("values"), "atomic");
 }
 
