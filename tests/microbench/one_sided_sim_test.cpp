@@ -88,8 +88,8 @@ double rate_of(const std::string& line) {
 }
 
 TEST(ThreadWindow, IsOneForAllQps) {
-  // READs one by one, each as long under way as on an idle link: four QPs have no more outstanding than one. A little is
-  // gained because READs of one QP come back in order, so that a slow one holds up those behind it.
+  // READs one by one, each as long under way as on an idle link: four QPs have no more outstanding than one. A little
+  // is gained because READs of one QP come back in order, so that a slow one holds up those behind it.
   const double one = rate_of("--verb read --wait oldest --window 4");
   EXPECT_NEAR(rate_of("--verb read --wait oldest --window 4 -q 4") / one, 1.03, 0.05);
   EXPECT_NEAR(rate_of("--verb read --wait oldest --window 8 -q 4") / one, 2, 0.1);
