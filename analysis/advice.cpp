@@ -13,11 +13,6 @@ namespace {
 
 constexpr double kWorthwhile = 1.03;
 
-// More counted for an operation than this is no accident of the window.
-constexpr double kCounted = 0.02;
-constexpr const char* kFewerOutstanding =
-    "fewer operations outstanding, so that their WQEs stay in the adapter's cache";
-
 // A WQE that the adapter must fetch takes a unit longer by about this factor than one that comes by BlueFlame: on the
 // profiles of the three adapters of ATC 2016, with one to three lines, 1.4 to 1.9 times.
 constexpr double kFetched = 1.5;
@@ -37,8 +32,7 @@ class Adviser {
       add_fewer_misses();
       add_recvs();
     }
-    if (binding_.load.resource == Resource::outstanding && rereads_wqes())
-      add_no_misses(kFewerOutstanding, Json::object());
+    if (binding_.load.resource == Resource::wqe_cache) add_fewer_outstanding();
     add_program_changes();
     std::ranges::stable_sort(out_, std::greater{}, &Advice::factor);
     return std::move(out_);
@@ -46,37 +40,28 @@ class Adviser {
 
  private:
   // The limit is not a use of a resource by each operation, so no other operation lifts it.
-  bool waits() const { return binding_.load.resource == Resource::outstanding || held_only(binding_.load.resource); }
+  bool waits() const {
+    const Resource limit = binding_.load.resource;
+    return limit == Resource::outstanding || limit == Resource::wqe_cache ||
+           (held_only(limit) && limit != Resource::qp_context_cache);
+  }
 
   // Whether an adapter reads WQEs again because more are outstanding than its cache holds.
-  bool rereads_wqes() const {
-    double per_op = 0;
-    for (const CounterReport& report : record_.counters) {
-      const double ops = operations_in_window(record_.result, report);
-      if (ops > 0) per_op += number_at(report.extra, "wqe_cache_reread_lines").value_or(0) / ops;
-    }
-    return per_op > kCounted;
-  }
+  bool rereads_wqes() const { return wqes_reread_per_op(record_) > kRereadCounts; }
 
   // `smaller`: the operation moves less, which makes it easier for what the model does not scale, too.
   void add(const std::string& change, const Scaling& scaled, Json options, bool smaller) {
-    double highest = 0;
-    Load then = binding_.load;
-    for (const bool of_peer : {false, true}) {
-      for (const Load& load : of_peer ? diagnosis_.loads.peers : diagnosis_.loads.server) {
-        if (held_only(load.resource)) continue;
-        const double after = scaled(load, of_peer);
-        if (after > highest) {
-          highest = after;
-          then = load;
-        }
-      }
-    }
-    if (highest <= 0) return;
-    const double factor = binding_.load.utilisation / highest;
+    add(change, scaled, diagnosis_.latency, std::move(options), smaller);
+  }
+  void add(const std::string& change, const Scaling& scaled, double latency, Json options, bool smaller) {
+    const auto after = [&](const Load& load, bool of_peer) {
+      const bool held = held_only(load.resource) && load.resource != Resource::qp_context_cache;
+      return held ? 0 : scaled(load, of_peer);
+    };
+    const auto [factor, fullest] = diagnosis_.outcome(after, latency);
     if (factor < kWorthwhile) return;
-    const bool at_least = smaller && highest == then.utilisation;
-    out_.push_back({change, factor, at_least, std::string(words_for(then.resource)), std::move(options)});
+    const bool at_least = smaller && scaled(fullest.load, fullest.of_peer) == fullest.load.utilisation;
+    out_.push_back({change, factor, at_least, std::string(words_for(fullest.load.resource)), std::move(options)});
   }
 
   // A unit works for one QP: more QPs use more of them.
@@ -138,9 +123,13 @@ class Adviser {
         return by_blueflame(before) && !by_blueflame(after) ? load.utilisation * kFetched : load.utilisation;
       case Resource::responder_units:
       case Resource::responder_unit:
+      case Resource::shared_line:
       case Resource::atomic_slot:
       case Resource::dma_reads:
-      case Resource::qp_contexts:
+      case Resource::wqe_fetch:
+      case Resource::qp_context_cache:
+      case Resource::translation_cache:
+      case Resource::wqe_cache:
       case Resource::outstanding:
         break;
     }
@@ -168,17 +157,48 @@ class Adviser {
     const double extra_load = std::max(0.0, extra) * rate / prediction_->wire.pcie.bandwidth().value;
     const auto without = [&](const Load& load, bool of_peer) {
       if (of_peer) return load.utilisation;
+      if (load.resource == Resource::qp_context_cache) return 0.0;
       if (load.resource == Resource::pcie_to_nic) return load.utilisation - extra_load;
       return load.utilisation - (load.waited - waited_for_recvs(load));
     };
     add(change, without, std::move(options), false);
   }
 
+  // As many operations outstanding as have their WQEs in the cache now, in whole powers of two.
+  void add_fewer_outstanding() {
+    const std::string key = outstanding_option();
+    const double now = number_at(record_.config, key).value_or(0);
+    const double fits = std::exp2(std::floor(std::log2(std::max(1.0, now_under_way(now) * diagnosis_.loads.wqes_fit))));
+    if (key == "outstanding" || now < 2) return;
+    if (fits >= now) return;
+    const auto without = [](const Load& load, bool) {
+      if (load.resource == Resource::pcie_to_nic) return load.utilisation - load.elastic;
+      return load.utilisation - load.rereading;
+    };
+    add(fmt::format(
+            "{:g} operations outstanding on a QP instead of {:g}, so that their WQEs stay in the adapter's cache", fits,
+            now),
+        without, diagnosis_.loads.round_trip, Json{{key, fits}}, false);
+  }
+
+  // Of so many operations on a QP READs are under way as the adapter allows.
+  double now_under_way(double now) const {
+    const bool ring = text_at(record_.config, "wait") == "oldest";
+    const bool reads = prediction_ && (prediction_->shape.verb == Verb::read || facts(prediction_->shape.verb).atomic);
+    return reads && !ring ? std::min(now, kMostReads) : now;
+  }
+
+  // The option that says how many operations are outstanding.
+  std::string outstanding_option() const {
+    if (record_.config.contains("outstanding")) return "outstanding";
+    return number_at(record_.config, "window").value_or(0) > 0 ? "window" : "tx_depth";
+  }
+
   // Translations are of memory, all other state is of QPs: by what the adapter counts that it misses.
   void add_fewer_misses() {
     const double contexts = extra_per_op(record_, "qp_context_misses").value_or(0);
     const double translations = extra_per_op(record_, "translation_misses").value_or(0);
-    if (translations < std::max(contexts, kCounted)) {
+    if (translations < std::max(contexts, kRereadCounts)) {
       add_no_misses("fewer active QPs or WQEs, so that their state stays in the adapter's caches", Json::object());
     } else if (text_at(record_.config, "pages") == "4k") {
       add_no_misses("pages of 2 MB instead of 4 KB, so that translations stay in the adapter's cache",
@@ -209,14 +229,40 @@ class Adviser {
   // lie.
   void add_program_changes() {
     const Resource limit = binding_.load.resource;
-    if (binding_.of_peer && !is_of_one_qp(limit)) return add_twice("clients", "clients");
+    const bool fixed = record_.config.contains("machines");  // which says how many clients there are
+    if (binding_.of_peer && !is_of_one_qp(limit)) {
+      if (fixed) return;
+      return add_twice("clients", "clients",
+                       [](const Load& load, bool of_peer) { return load.utilisation / (of_peer ? 2 : 1); });
+    }
     if (limit == Resource::atomic_slot) return add_other_placement();
     if (rereads_wqes()) return;  // QPs, threads and windows bring WQEs
-    if (is_of_one_qp(limit)) return add_twice("QPs a thread", "qp");
+    if (is_of_one_qp(limit) || limit == Resource::wqe_fetch) return add_twice_the_qps();
     if (limit == Resource::cpu) return add_twice_the_threads();
     if (limit != Resource::outstanding) return;
-    const std::string key = record_.config.contains("window") ? "window" : "tx_depth";
-    if (may_fill(key)) add_twice("operations outstanding on a QP", key);
+    const std::string key = outstanding_option();
+    if (may_fill(key))
+      add_twice("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });
+  }
+
+  // The work of one unit is done by two, if there are others that have less to do.
+  double on_twice_the_qps(const Load& load, bool of_peer) const {
+    if (!is_of_one_qp(load.resource)) return load.utilisation;
+    const bool requester = load.resource == Resource::requester_unit;
+    const Load* all = find_load(of_peer ? diagnosis_.loads.peers : diagnosis_.loads.server,
+                                requester ? Resource::requester_units : Resource::responder_units);
+    return std::max(load.utilisation / 2, all == nullptr ? 0 : all->utilisation);
+  }
+  void add_twice_the_qps() {
+    const bool in_all = number_at(record_.config, "connections").value_or(0) > 0;
+    const bool to_each = number_at(record_.config, "vms").value_or(0) > 0;
+    add_twice(in_all    ? "connections"
+              : to_each ? "QPs a thread to each machine"
+                        : "QPs a thread",
+              in_all    ? "connections"
+              : to_each ? "vms"
+                        : "qp",
+              [this](const Load& load, bool of_peer) { return on_twice_the_qps(load, of_peer); });
   }
 
   // Whether as many operations as option `key` allows can have been under way: by Little's law rate times latency were.
@@ -231,14 +277,14 @@ class Adviser {
     return under_way >= option(key) * option("qp") * option("threads") / 2;
   }
 
-  void add_twice(const std::string& what, const std::string& key) {
+  // Twice as many of what brings operations: as many more are outstanding.
+  void add_twice(const std::string& what, const std::string& key, const Scaling& scaled) {
     const double now = number_at(record_.config, key).value_or(0);
-    const double factor = diagnosis_.factor_with(2);
-    if (now < 1 || factor < kWorthwhile) return;
-    const bool next = diagnosis_.next && diagnosis_.lifted_factor <= 2;
-    out_.push_back({fmt::format("{:g} {} instead of {:g}", 2 * now, what, now), factor, false,
-                    std::string(words_for(next ? diagnosis_.next->load.resource : binding_.load.resource)),
-                    Json{{key, 2 * now}}});
+    if (now < 1) return;
+    // More clients share the same QPs, but where each has its own.
+    const bool own = record_.benchmark == "kv_atomic" || record_.benchmark == "sequencer";
+    const double latency = diagnosis_.latency / (key == "clients" && !own ? 1 : 2);
+    add(fmt::format("{:g} {} instead of {:g}", 2 * now, what, now), scaled, latency, Json{{key, 2 * now}}, false);
   }
 
   // Threads bring their own QPs: what limits one thread or one QP is there twice.
@@ -247,11 +293,11 @@ class Adviser {
     if (now < 1) return;
     add(
         fmt::format("{:g} threads instead of {:g}", 2 * now, now),
-        [](const Load& load, bool of_peer) {
-          const bool doubled = is_of_one_qp(load.resource) || (load.resource == Resource::cpu && !of_peer);
-          return doubled ? load.utilisation / 2 : load.utilisation;
+        [this](const Load& load, bool of_peer) {
+          if (load.resource == Resource::cpu && !of_peer) return load.utilisation / 2;
+          return on_twice_the_qps(load, of_peer);
         },
-        Json{{"threads", 2 * now}}, false);
+        diagnosis_.latency / 2, Json{{"threads", 2 * now}}, false);
   }
 
   void add_other_placement() {

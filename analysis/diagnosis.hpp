@@ -1,6 +1,8 @@
-// Why a point has the rate that it has: the resource that is its limit, and the one that would be the next.
+// Why a point has the rate that it has: the resource that is its limit, or two that are near each other, and the one
+// that would be the next.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,20 +14,32 @@ namespace verbscope {
 struct Limit {
   Load load;
   bool of_peer = false;  // a client's, not the machine's under test
+  double gain = 1;       // the rate becomes so many times as high with twice of it alone, in every machine
 };
 
 struct Diagnosis {
   Loads loads;
   // The binding resource; absent when the evidence does not decide. Then `undecided` says why, in one sentence.
   std::optional<Limit> binding;
+  // Another one so near that both together bring clearly more than the binding one alone, and what both bring.
+  std::optional<Limit> second;
+  double gain_of_both = 1;
   std::string undecided;
   // The resource that would bind when the binding one were lifted, and how many times the rate would then be possible;
   // absent when nothing else is known to be used.
   std::optional<Limit> next;
   double lifted_factor = 0;
+  // The load that latency is: how much the program waits for its own operations, beside the fullest resource. 0 where
+  // one is full.
+  double latency = 0;
 
-  // The factor of the rate that is expected with `times` the capacity of the binding resource. There is a binding one.
-  double factor_with(double times) const;
+  // What the loads become by a change: after(load, of_peer) of each, and what latency becomes.
+  using After = std::function<double(const Load& load, bool of_peer)>;
+  struct Outcome {
+    double factor = 1;  // the rate becomes so many times as high
+    Limit fullest;      // then
+  };
+  Outcome outcome(const After& after, double latency_after) const;
 };
 
 Diagnosis diagnose(const Loads& loads);

@@ -47,6 +47,19 @@ std::string meaning(const Limit& limit, const Loads& loads) {
       return fmt::format("the busiest unit works {} of the time", percent(load.utilisation)) + units_used(limit, loads);
     case Resource::cpu:
       return fmt::format("its busiest thread never waits ({} of the time it works)", percent(load.utilisation));
+    case Resource::shared_line:
+      return fmt::format("it goes from core to core, and serves one at a time, {} of the time",
+                         percent(load.utilisation));
+    case Resource::wqe_fetch:
+      return fmt::format(
+          "for {} of the time a unit has nothing to do, because no more WQEs may be fetched ahead than are "
+          "on their way",
+          percent(load.utilisation));
+    case Resource::qp_context_cache:
+    case Resource::translation_cache:
+      return fmt::format("for {} of the time a unit waits for what must be read again", percent(load.utilisation));
+    case Resource::wqe_cache:
+      return "more WQEs are outstanding than it holds, and are read again";
     case Resource::mmio:
     case Resource::pcie_to_nic:
     case Resource::pcie_to_host:
@@ -55,7 +68,6 @@ std::string meaning(const Limit& limit, const Loads& loads) {
     case Resource::requester_units:
     case Resource::responder_units:
     case Resource::dma_reads:
-    case Resource::qp_contexts:
       break;
   }
   return fmt::format("{} {} of {}", loads.measured ? "in use" : "by rate and model in use", percent(load.utilisation),
@@ -74,6 +86,7 @@ std::string load_table(const Explanation& it) {
                                    : headroom <= 1.005 ? "none"
                                                        : gain(headroom)};
     if (load.waited >= 0.005) cells[0] += fmt::format(" ({} waiting for state)", percent(load.waited));
+    if (load.held_up >= 0.005) cells[0] += fmt::format(" ({} held up)", percent(load.held_up));
     if (!loads.peers.empty()) {
       const Load* peer = find_load(loads.peers, load.resource);
       cells.push_back(peer == nullptr ? "-" : percent(peer->utilisation));
@@ -94,7 +107,8 @@ Json limit_json(const Limit& limit) {
   return Json{{"resource", to_string(limit.load.resource)},
               {"words", words_for(limit.load.resource)},
               {"node", limit.load.node},
-              {"load", limit.load.utilisation}};
+              {"load", limit.load.utilisation},
+              {"gain", limit.gain}};
 }
 
 Json loads_json(const std::vector<Load>& loads) {
@@ -104,7 +118,9 @@ Json loads_json(const std::vector<Load>& loads) {
                        {"words", words_for(load.resource)},
                        {"node", load.node},
                        {"load", load.utilisation},
-                       {"waited", load.waited}});
+                       {"waited", load.waited},
+                       {"held_up", load.held_up},
+                       {"elastic", load.elastic}});
   }
   return out;
 }
@@ -114,8 +130,14 @@ Json loads_json(const std::vector<Load>& loads) {
 std::string Explanation::limit_sentence() const {
   if (!diagnosis.binding) return diagnosis.undecided + ".";
   const Limit& limit = *diagnosis.binding;
-  return fmt::format("The limit is {}{}: {}.", words_for(limit.load.resource), place(limit),
-                     meaning(limit, diagnosis.loads));
+  std::string out = fmt::format("The limit is {}{}: {}.", words_for(limit.load.resource), place(limit),
+                                meaning(limit, diagnosis.loads));
+  if (!diagnosis.second) return out;
+  const Limit& second = *diagnosis.second;
+  return out +
+         fmt::format(" Near it is {}{}: {}. Twice of the first gives {}, twice of the second {}, twice of both {}.",
+                     words_for(second.load.resource), place(second), meaning(second, diagnosis.loads), gain(limit.gain),
+                     gain(second.gain), gain(diagnosis.gain_of_both));
 }
 
 std::string Explanation::next_sentence() const {
@@ -166,6 +188,13 @@ Json explain_json(const Record& record) {
   const Explanation it = explain(record);
   json["rate_mops"] = rate_of(record);
   json["limit"] = it.diagnosis.binding ? limit_json(*it.diagnosis.binding) : Json();
+  json["limits"] = Json::array();
+  for (const auto& limit : {it.diagnosis.binding, it.diagnosis.second}) {
+    if (limit) json["limits"].push_back(limit_json(*limit));
+  }
+  json["gain_of_all"] = it.diagnosis.second    ? it.diagnosis.gain_of_both
+                        : it.diagnosis.binding ? it.diagnosis.binding->gain
+                                               : 1;
   json["sentence"] = it.limit_sentence();
   json["next"] = it.diagnosis.next ? limit_json(*it.diagnosis.next) : Json();
   json["next_sentence"] = it.next_sentence();

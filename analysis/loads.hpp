@@ -2,6 +2,7 @@
 // the counted events against what the model says that the resource allows.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,11 +23,15 @@ enum class Resource {
   requester_unit,   // the busiest of them: that of one QP, or of a few
   responder_units,
   responder_unit,
-  cpu,          // the busiest thread
-  atomic_slot,  // the busiest lock of the atomic unit
-  dma_reads,    // DMA reads in flight: tags
-  qp_contexts,  // reads of QP contexts that missed
-  outstanding,  // operations that the program has outstanding: latency
+  cpu,                // the busiest thread
+  shared_line,        // the cache line to which threads add most
+  atomic_slot,        // the busiest lock of the atomic unit
+  dma_reads,          // DMA reads in flight: tags
+  wqe_fetch,          // WQEs that a unit of the requester may fetch ahead
+  qp_context_cache,   // reads of QP contexts that missed
+  translation_cache,  // likewise for address translations
+  wqe_cache,          // WQEs are read again
+  outstanding,        // operations that the program has outstanding: latency
 };
 
 // "mmio", ...; the second as a person says it: "MMIO bandwidth", ...
@@ -38,10 +43,29 @@ struct Load {
   std::string node;        // "server", "client3"
   double utilisation = 0;  // 1: never idle
   double waited = 0;       // units: the part of it that went by waiting for QP contexts, addresses or RECVs
+  double held_up = 0;      // units: the part in which fetching ahead, or earlier atomics, kept work from them
+  // Units: the parts of `waited` that were for QP contexts and for addresses, and the shares of lookups that missed.
+  double waited_contexts = 0, waited_addresses = 0;
+  double context_misses = 0, address_misses = 0;
+  bool in_turn = false;     // QPs are taken in turn, not at random
+  double rereading = 0;     // units: the part of their own work that WQEs that were read again cost
+  double rereads_left = 0;  // the share of those WQEs that a cache of twice the size would still have to read again
+  // Links to the NIC: the parts that were for QP contexts and for addresses that were read again.
+  double contexts_read = 0, addresses_read = 0;
+  // What would not be there if it were the limit: of CPU and shared line, what takes no longer when there is more to do
+  // at a time; of the link to the NIC, WQEs that are read again because they wait. What would not be there if it were
+  // the limit: of CPU and shared line, what takes no longer when there is more to do at a time; of the link to the NIC,
+  // WQEs that are read again because they wait.
+  double elastic = 0;
 };
 
 // The load of the resource on one side; null when the resource is not among them.
 const Load* find_load(const std::vector<Load>& loads, Resource resource);
+
+// The same load as the part of it that the resource itself must work.
+inline double own_work(const Load& load) {
+  return load.utilisation - load.waited - load.held_up;
+}
 
 // A resource that is held while something else is waited for is full because of that as often as by itself.
 bool held_only(Resource resource);
@@ -54,10 +78,27 @@ struct Loads {
   double requester_units_used = 0, responder_units_used = 0;  // share of the units that did anything
   double atomic_slot_mean = 0;                                // load of a mean slot
   double cpu_threads = 0;
+  // The load that the unloaded round trip of as many operations as the program keeps outstanding would be.
+  double round_trip = 0;
+  // What latency can be at most: a few times that, and the share of a window that is posted at once. Infinite where
+  // that is not known.
+  double most_latency = std::numeric_limits<double>::infinity();
+  // Cache lines of WQEs that adapters read again, an operation, and the share of the WQEs outstanding that has room.
+  double wqes_reread = 0;
+  double wqes_fit = 1;
 };
 
 // The loads that are known of a record that is ok. `prediction` is the record's, null when it has none.
 Loads resource_loads(const Record& record, const Prediction* prediction);
+
+// The cache lines of WQEs that adapters read again for an operation.
+double wqes_reread_per_op(const Record& record);
+
+// The READs and atomics that a QP has under way at most, on adapters of Mellanox.
+constexpr double kMostReads = 16;
+
+// More of it for an operation than this is no accident of the window.
+constexpr double kRereadCounts = 0.02;
 
 // The prediction of a record; none when it has none. Throws Error with the point's name when it is broken.
 std::optional<Prediction> prediction_of(const Record& record);

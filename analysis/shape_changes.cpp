@@ -10,6 +10,8 @@ namespace {
 
 constexpr int kBatch = 16;
 constexpr int kSignalEvery = 64;
+// While the program waits for one list others must be under way.
+constexpr int kListsUnderWay = 4;
 
 Prediction predict_polled(const Prediction& before, const VerbShape& shape) {
   if (before.role == "receiver") return predict_receiver(before.wire, shape);
@@ -49,7 +51,7 @@ class Changes {
 
   void requester() {
     const bool carries = facts(shape_.verb).carries_payload;
-    batch(depth_);
+    batch(depth_ / kListsUnderWay);
     if (carries && !shape_.inlined && shape_.payload.value > 0) inline_payload();
     if (carries && shape_.inlined && shape_.payload.value > 0) {
       VerbShape other = shape_;
@@ -59,7 +61,9 @@ class Changes {
       shrink();
     }
     if (shape_.verb == Verb::send && !shape_.header_only) header_only();
-    if (const int every = std::min(kSignalEvery, depth_ / 2); shape_.signal_every < every) {
+    // A queue must have room for a list beside what waits for a signal.
+    const int room = shape_.send_queue_depth + 1 - std::max(shape_.post_list, 1);
+    if (const int every = std::min({kSignalEvery, depth_ / 2, room}); shape_.signal_every < every) {
       VerbShape other = shape_;
       other.signal_every = every;
       add(fmt::format("a signal every {} operations instead of every {}", every, shape_.signal_every),

@@ -6,9 +6,11 @@
 namespace verbscope {
 namespace {
 
+// What came first at the end may not have been there at the beginning.
 std::vector<std::int64_t> differences(const std::vector<Picos>& begin, const std::vector<Picos>& end) {
   std::vector<std::int64_t> out;
-  for (std::size_t i = 0; i < end.size(); ++i) out.push_back((end[i] - begin[i]).count());
+  for (std::size_t i = 0; i < end.size(); ++i)
+    out.push_back((end[i] - (i < begin.size() ? begin[i] : Picos(0))).count());
   return out;
 }
 
@@ -29,13 +31,18 @@ void add_units(Json& json, const std::string& name, const std::vector<UnitTime>&
                const std::vector<UnitTime>& end) {
   const auto busy = differences(member(begin, &UnitTime::busy), member(end, &UnitTime::busy));
   const auto waited = differences(member(begin, &UnitTime::waited), member(end, &UnitTime::waited));
-  std::vector<std::int64_t> both;
-  for (std::size_t i = 0; i < busy.size(); ++i) both.push_back(busy[i] + waited[i]);
+  const auto held_up = differences(member(begin, &UnitTime::held_up), member(end, &UnitTime::held_up));
+  std::vector<std::int64_t> all;
+  for (std::size_t i = 0; i < busy.size(); ++i) all.push_back(busy[i] + waited[i] + held_up[i]);
+  const auto busiest = static_cast<std::size_t>(std::ranges::max_element(all) - all.begin());
   json[name + "_units"] = busy.size();
   json[name + "_units_used"] = std::ranges::count_if(busy, [](std::int64_t time) { return time > 0; });
   json[name + "_busy_ps"] = sum(busy);
   json[name + "_waited_ps"] = sum(waited);
-  json[name + "_busiest_unit_ps"] = largest(both);
+  json[name + "_held_up_ps"] = sum(held_up);
+  json[name + "_busiest_unit_ps"] = largest(all);
+  json[name + "_busiest_waited_ps"] = all.empty() ? 0 : waited[busiest];
+  json[name + "_busiest_held_up_ps"] = all.empty() ? 0 : held_up[busiest];
 }
 
 }  // namespace
@@ -58,7 +65,11 @@ Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& p
   several("ports", "wire_out_busy", differences(begin.ports_out, end.ports_out));
   several("ports", "wire_in_busy", differences(begin.ports_in, end.ports_in));
   several("atomic_slots", "atomic_slots_held", differences(begin.atomic_slots, end.atomic_slots));
-  several("cpu_threads", "cpu_worked", differences(begin.threads, end.threads));
+  several("shared_lines", "shared_lines_busy", differences(begin.shared_lines, end.shared_lines));
+  const auto worked = differences(begin.threads, end.threads);
+  several("cpu_threads", "cpu_worked", worked);
+  const auto busiest = static_cast<std::size_t>(std::ranges::max_element(worked) - worked.begin());
+  json["cpu_polled_most_ps"] = worked.empty() ? 0 : differences(begin.threads_polling, end.threads_polling)[busiest];
   return json;
 }
 

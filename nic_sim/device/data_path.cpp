@@ -190,7 +190,7 @@ int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
   SimThread* thread = nic.running_thread();
   const HostProfile& host = nic.profile().host;
   if (thread != nullptr) {
-    thread->spend(host.poll_call);
+    thread->spend_polling(host.poll_call);
     if (must_catch_up(nic, cq, entries, thread->clock())) thread->sync();
   }
   const Picos now = thread != nullptr ? thread->clock() : nic.engine().now();

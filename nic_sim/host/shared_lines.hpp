@@ -21,9 +21,17 @@ class SharedLines {
     const Picos begin = std::max(thread.clock(), line.free_at);
     const Picos cost = own_ + (line.owner == &thread ? Picos(0) : transfer_);
     line.free_at = begin + cost;
+    line.busy += cost;
     line.owner = &thread;
     thread.stall_until(begin);
     thread.spend(cost);
+  }
+
+  // How long each line has been used for changes that began so far.
+  std::vector<Picos> busy() const {
+    std::vector<Picos> times;
+    for (const Line& line : lines_) times.push_back(line.busy);
+    return times;
   }
 
  private:
@@ -31,10 +39,11 @@ class SharedLines {
     const void* address;
     const SimThread* owner;
     Picos free_at;
+    Picos busy;
   };
   Line& line_of(const void* address) {
     const auto found = std::ranges::find(lines_, address, &Line::address);
-    return found != lines_.end() ? *found : lines_.emplace_back(Line{address, nullptr, Picos(0)});
+    return found != lines_.end() ? *found : lines_.emplace_back(Line{address, nullptr, Picos(0), Picos(0)});
   }
 
   Picos own_;

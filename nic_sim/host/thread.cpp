@@ -48,7 +48,7 @@ void SimThread::note_empty(Pollable& queue, Picos cost) {
 }
 
 void SimThread::look(Picos cost) {
-  spend(cost);
+  spend_polling(cost);
   pass_ += cost;
   sync();
   looked_ = true;
@@ -63,6 +63,7 @@ void SimThread::end_rest(void* object, std::uint64_t) {
 
 void SimThread::relax(Picos deadline) {
   worked_ -= pass_;
+  polled_ -= pass_;
   Picos seen = Picos::max();
   for (const Pollable* queue : empty_queues_) seen = std::min(seen, queue->next_visible(*queue));
   if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // memory may come first: pass by pass

@@ -31,6 +31,11 @@ class alignas(64) SimThread {
     clock_ += cost;
     worked_ += cost;
   }
+  // The same, for asking whether there is something to do.
+  void spend_polling(Picos cost) {
+    spend(cost);
+    polled_ += cost;
+  }
   void stall_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
   void sync();
   // The thread found `queue` empty, which cost it `cost`; the queue's next entry ends a park.
@@ -68,6 +73,8 @@ class alignas(64) SimThread {
   Picos busy() const;
   // From outside: the part of it that was spent on work: not stalled, and not in passes of polling that found nothing.
   Picos worked() const { return worked_; }
+  // From outside: the part of that which asked whether there is something to do.
+  Picos polled() const { return polled_; }
   // From outside: memory that the thread watches was written.
   void memory_written() {
     memory_written_ = true;
@@ -90,6 +97,7 @@ class alignas(64) SimThread {
   Partition& home_;
   Picos clock_{0};
   Picos worked_{0};
+  Picos polled_{0};
   Picos pass_{0};               // what a pass over the empty queues costs
   Picos alarm_ = Picos::max();  // when an event of the engine will end a rest
   Picos fell_asleep_{0};

@@ -73,6 +73,10 @@ struct NicCounts : FabricCounts {
 struct UnitTime {
   Picos busy{0};
   Picos waited{0};
+  // The time that it had nothing to serve though there was work: of a requester's unit, WQEs were on their way and
+  // doorbells waited because it may fetch no more of them ahead; of a responder's, atomics before the packet in front
+  // were under way.
+  Picos held_up{0};
 };
 
 // How long the parts of a simulated node have been in use: running totals, of which takers form differences.
@@ -86,6 +90,9 @@ struct UsageTimes {
   std::vector<Picos> ports_out{}, ports_in{};
   std::vector<Picos> atomic_slots{};  // held, by slot
   std::vector<Picos> threads{};       // CPU time of work: verbs calls, without passes of polling that found nothing
+  std::vector<Picos>
+      threads_polling{};  // the part of it that calls of polling and looks at memory took, whatever they found
+  std::vector<Picos> shared_lines{};  // one thread changed them, or another waited for their coming over
 };
 
 }  // namespace verbscope

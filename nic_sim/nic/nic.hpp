@@ -41,6 +41,7 @@ class Nic {
   MemoryRegions& regions() { return regions_; }
   PayloadWriter& payload_writer() { return payload_writer_; }
   SharedLines& shared_lines() { return shared_lines_; }
+  const SharedLines& shared_lines() const { return shared_lines_; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
   SimThread* running_thread() const { return home_.running; }

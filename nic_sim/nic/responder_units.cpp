@@ -138,6 +138,7 @@ void ResponderUnits::unit_free(void* object, std::uint64_t number) {
 // The RECV or the atomic that the packet in front waited for is there.
 void ResponderUnits::resume(ResponderUnit& unit) {
   if (unit.waits_for_recv) note_waited(unit);
+  if (unit.waits_for_atomic) unit.time.held_up += engine_.now() - unit.waiting_since;
   unit.waits_for_recv = unit.waits_for_atomic = false;
   processor_.begin(*unit.qp, unit.front());
 }

@@ -67,6 +67,14 @@ void UnitScheduler::work_done(SimQp& qp) {
   take_next(unit);
 }
 
+void UnitScheduler::note_held_up(const SimQp& qp, Picos since) {
+  Unit& unit = unit_of(qp);
+  if (unit.serving != nullptr || unit.first != nullptr) return;
+  const Picos now = engine_.now();
+  unit.time.held_up += now - std::min(now, std::max({since, unit.free_at, unit.held_up_until}));
+  unit.held_up_until = now;
+}
+
 std::vector<UnitTime> UnitScheduler::times() const {
   std::vector<UnitTime> times;
   for (const Unit& unit : units_) times.push_back(unit.time);

@@ -33,6 +33,10 @@ class UnitScheduler {
   // The unit has done its work on the QP that it had taken, and takes the next.
   void work_done(SimQp& qp);
 
+  // WQEs of `qp` have come that were asked for at `since`, and doorbells wait because its unit may fetch no more ahead:
+  // a unit that had nothing to do was held up meanwhile.
+  void note_held_up(const SimQp& qp, Picos since);
+
   // The times of each unit so far.
   std::vector<UnitTime> times() const;
 
@@ -44,6 +48,7 @@ class UnitScheduler {
     SimQp* serving = nullptr;
     Picos free_at{0};
     Picos serving_since{0};
+    Picos held_up_until{0};
     UnitTime time;
   };
 

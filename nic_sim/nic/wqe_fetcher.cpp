@@ -87,6 +87,7 @@ void WqeFetcher::fetch_more(Share& share) {
 void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
   SendQueue& queue = qp.send;
   Batch& batch = queue.batch(first);
+  share_of(qp).asked_at = engine_.now();
   for (std::uint64_t i = 0; i < batch.count; ++i) {
     SendWqe& wqe = queue.at(first + i);
     wqe.ahead = true;
@@ -110,6 +111,7 @@ void WqeFetcher::part_fetched(void* object, std::uint64_t argument) {
   WqeFetcher& self = fetcher_of(qp);
   Batch& batch = qp.send.batch(first);
   if (--batch.reads_left > 0) return;
+  if (const Share& share = self.share_of(qp); !share.fetches.empty()) self.scheduler_.note_held_up(qp, share.asked_at);
   for (std::uint64_t i = 0; i < batch.count; ++i) self.waiting_.insert(qp.send.at(first + i));
   self.batch_is_here(qp, first);
 }

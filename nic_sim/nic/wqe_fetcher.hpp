@@ -56,6 +56,7 @@ class WqeFetcher {
   // A unit's share of fetching ahead.
   struct alignas(64) Share {
     std::uint64_t bytes = 0;    // WQEs of so many bytes were fetched and are not taken up
+    Picos asked_at{0};          // for the latest of them
     std::deque<Fetch> fetches;  // doorbells whose WQEs are not asked for yet
   };
 

@@ -83,8 +83,11 @@ TEST(Explain, MoreOutstandingIsNotAdvisedWhereItChangesNothing) {
 
 // A unit that waits half of the time does twice as much when it need not.
 TEST(Explain, WhatAUnitWaitsForIsToldByTheAdaptersCounters) {
-  Record record = with_loads(
-      inline_send(), 3, {{"responder_busy_ps", 0.5}, {"responder_waited_ps", 0.5}, {"responder_busiest_unit_ps", 1.0}});
+  Record record = with_loads(inline_send(), 3,
+                             {{"responder_busy_ps", 0.5},
+                              {"responder_waited_ps", 0.5},
+                              {"responder_busiest_unit_ps", 1.0},
+                              {"responder_busiest_waited_ps", 0.5}});
   const auto gain = [](const Record& of, const std::string& what) {
     for (const Advice& advice : explain(of).advice) {
       if (advice.change.find(what) != std::string::npos) return advice.factor;
@@ -102,8 +105,11 @@ TEST(Explain, WhatAUnitWaitsForIsToldByTheAdaptersCounters) {
 
 // Fewer QPs have as much memory: what misses is translations of its pages.
 TEST(Explain, LargerPagesAreAdvisedWhereTranslationsMiss) {
-  Record record = with_loads(
-      inline_send(), 3, {{"responder_busy_ps", 0.5}, {"responder_waited_ps", 0.5}, {"responder_busiest_unit_ps", 1.0}});
+  Record record = with_loads(inline_send(), 3,
+                             {{"responder_busy_ps", 0.5},
+                              {"responder_waited_ps", 0.5},
+                              {"responder_busiest_unit_ps", 1.0},
+                              {"responder_busiest_waited_ps", 0.5}});
   record.counters[0].extra["translation_misses"] = 900;
   record.config["pages"] = "4k";
   const Explanation small = explain(record);
@@ -116,14 +122,17 @@ TEST(Explain, LargerPagesAreAdvisedWhereTranslationsMiss) {
 
 // WQEs are read again because more are outstanding than the adapter's cache holds: more would make that worse.
 TEST(Explain, FewerOutstandingAndNeverMoreAreAdvisedWhereWqesAreReadAgain) {
-  Record record = with_loads(inline_send(), 50, {{"requester_busy_ps", 0.5}, {"requester_busiest_unit_ps", 0.5}});
+  Record record = with_loads(inline_send(), 5, {{"requester_busy_ps", 0.5}, {"requester_busiest_unit_ps", 0.5}});
   record.config["window"] = 128;
   EXPECT_NE(advice_with(explain(record), "window"), nullptr);
   record.counters[0].extra["wqe_cache_reread_lines"] = 700;  // 0.7 for each of the 1000 operations
+  record.counters[0].extra["wqe_cache_misses"] = 700;
+  record.counters[0].extra["wqe_cache_hits"] = 300;  // of 128 on a QP 38 have room
   const Explanation it = explain(record);
+  EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::wqe_cache);
   ASSERT_EQ(it.advice.size(), 1u);
-  EXPECT_THAT(it.advice[0].change, testing::HasSubstr("fewer operations outstanding"));
-  EXPECT_NEAR(it.advice[0].factor, 2, 1e-6);  // the unit that works half of the time would be the limit
+  EXPECT_EQ(it.advice[0].options, Json({{"window", 32}}));
+  EXPECT_NEAR(it.advice[0].factor, 2, 1e-3);  // the unit that works half of the time would be the limit
 }
 
 TEST(Explain, MoreQpsAreNotAdvisedWhereWqesAreReadAgain) {
@@ -145,6 +154,38 @@ TEST(Explain, WhereNothingIsFullTheProgramWaits) {
   const Record record = with_loads(inline_send(), 1, {{"pcie_to_nic_busy_ps", 0.02}, {"cpu_worked_most_ps", 0.1}});
   EXPECT_EQ(limit_of(record), Resource::outstanding);
   EXPECT_NEAR(explain(record).diagnosis.lifted_factor, 10, 1e-6);  // then the thread is full
+}
+
+// Each of two full resources alone brings nothing, and both together bring what the third allows.
+TEST(Explain, TwoThatAreNearEachOtherAreBothTold) {
+  const Explanation it = explain(with_loads(
+      inline_send(), 80, {{"wire_out_busy_most_ps", 1.0}, {"cpu_worked_most_ps", 0.96}, {"pcie_to_nic_busy_ps", 0.6}}));
+  EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::wire_out);
+  EXPECT_NEAR(it.diagnosis.binding->gain, 1 / 0.96, 1e-6);
+  ASSERT_TRUE(it.diagnosis.second.has_value());
+  EXPECT_EQ(it.diagnosis.second->load.resource, Resource::cpu);
+  EXPECT_NEAR(it.diagnosis.second->gain, 1, 1e-6);
+  EXPECT_NEAR(it.diagnosis.gain_of_both, 1 / 0.6, 1e-6);
+}
+
+// What a unit waits for comes over a full link: the link is the limit, and the unit is as busy as it works.
+TEST(Explain, AUnitThatWaitsForAFullLinkIsNotBusy) {
+  const Explanation it = explain(with_loads(inline_send(), 80,
+                                            {{"pcie_to_nic_busy_ps", 1.0},
+                                             {"requester_busy_ps", 4.8},
+                                             {"requester_waited_ps", 11.2},
+                                             {"requester_busiest_unit_ps", 1.0},
+                                             {"requester_busiest_waited_ps", 0.7}}));
+  EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::pcie_to_nic);
+  EXPECT_NEAR(it.diagnosis.binding->gain, 2, 1e-6);
+  EXPECT_FALSE(it.diagnosis.second.has_value());
+}
+
+TEST(Explain, AnAddThatCoresShareIsAResource) {
+  const Explanation it =
+      explain(with_loads(inline_send(), 16, {{"shared_lines_busy_most_ps", 0.99}, {"cpu_worked_most_ps", 0.6}}));
+  EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::shared_line);
+  EXPECT_NEAR(it.diagnosis.binding->gain, 0.99 / 0.6, 1e-6);
 }
 
 TEST(Explain, APeerCanBeTheLimit) {

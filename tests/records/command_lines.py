@@ -191,3 +191,51 @@ class ExtremeDraw(Draw):
         fabric = f"sim:{self.profiles[cluster] if lossy else cluster}"
         return [benchmark, "--fabric", fabric, *bounded(self.options_of(benchmark)), "-D", self.pick("50us", "100us", "300us", "1ms"),
                 "--warmup", self.pick("0", "50us", "100us", "1ms"), "--sim_threads", "1"]
+
+
+class OrdinaryDraw(ExtremeDraw):
+    """What people run on a cluster without loss, for the default time: every benchmark with its own options."""
+
+    BENCHMARKS = (*BENCHMARKS, "all_to_all")
+
+    def window(self, words, *choices):
+        """Sometimes a window, of which the lists of `words` take no more than half."""
+        least = 2 * int(words[words.index("-l") + 1]) if "-l" in words else 1
+        return self.optional(0.5, "--window", str(max(least, self.pick(*choices))))
+
+    def size(self, most=4096):
+        return str(min(most, self.pick(1, 8, 16, 28, 32, 44, 60, 64, 100, 128, 200, 256, 512, 1000, 2048, 4096)))
+
+    def memory(self):
+        return self.optional(0.3, "--region_size", str(self.pick(65536, 1 << 20, 1 << 25)), "--addresses", self.pick("sequential", "random"))
+
+    def asking_and_serving(self):
+        words = ["--verb", self.pick("read", "write"), "--machines", str(self.pick(2, 3, 5)), "--threads", str(self.pick(1, 2, 4)), "-s",
+                 self.size(), "-l", str(self.pick(1, 1, 2, 4)), "--vms", str(self.pick(1, 2, 8))]
+        return words + self.window(words, 4, 16, 64)
+
+    def options_of(self, benchmark):
+        words = self.asking_and_serving() if benchmark == "all_to_all" else super().options_of(benchmark)
+        if benchmark in ("read_rate", "write_rate"):
+            words += self.window(words, 1, 2, 4, 8, 16, 32, 64) + self.memory()
+        elif benchmark == "wqe_cache":
+            words += self.memory()
+        elif benchmark == "sequencer":
+            words += self.optional(0.5, "--batching") if words[words.index("--design") + 1] != "atomic" else []
+        elif benchmark == "atomic_rate":
+            words += self.optional(0.5, "--stride", str(self.pick(8, 64, 4096))) + self.optional(0.5, "--addresses", "random")
+        elif benchmark == "kv_atomic":
+            words += self.window(words, 1, 4, 16) + self.optional(0.4, "--locks", self.pick("same", "hashed", "apart"))
+        elif benchmark == "verb_latency":
+            words += self.optional(0.5, "--threads", self.threads())
+        elif benchmark in ("send_rate", "recv_rate"):
+            words += self.optional(0.1, "-t", str(self.pick(64, 256)))
+        return words
+
+    def __next__(self):
+        benchmark = self.BENCHMARKS[self.turn % len(self.BENCHMARKS)]
+        self.turn += 1
+        cluster = self.pick(*sorted(self.profiles))
+        profile = json.loads(self.profiles[cluster].read_text())
+        self.cores, self.mtu = profile["host"]["cores"]["value"], profile["wire"]["mtu_bytes"]["value"]
+        return [cluster, benchmark, *bounded(self.options_of(benchmark))]
