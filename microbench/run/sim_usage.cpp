@@ -27,22 +27,36 @@ std::int64_t largest(const std::vector<std::int64_t>& times) {
   return times.empty() ? 0 : *std::ranges::max_element(times);
 }
 
+std::vector<std::int64_t> differences(const std::vector<UnitTime>& begin, const std::vector<UnitTime>& end,
+                                      Picos UnitTime::*time) {
+  return differences(member(begin, time), member(end, time));
+}
+
 void add_units(Json& json, const std::string& name, const std::vector<UnitTime>& begin,
                const std::vector<UnitTime>& end) {
-  const auto busy = differences(member(begin, &UnitTime::busy), member(end, &UnitTime::busy));
-  const auto waited = differences(member(begin, &UnitTime::waited), member(end, &UnitTime::waited));
-  const auto held_up = differences(member(begin, &UnitTime::held_up), member(end, &UnitTime::held_up));
-  std::vector<std::int64_t> all;
-  for (std::size_t i = 0; i < busy.size(); ++i) all.push_back(busy[i] + waited[i] + held_up[i]);
-  const auto busiest = static_cast<std::size_t>(std::ranges::max_element(all) - all.begin());
+  const auto busy = differences(begin, end, &UnitTime::busy);
   json[name + "_units"] = busy.size();
   json[name + "_units_used"] = std::ranges::count_if(busy, [](std::int64_t time) { return time > 0; });
   json[name + "_busy_ps"] = sum(busy);
-  json[name + "_waited_ps"] = sum(waited);
-  json[name + "_held_up_ps"] = sum(held_up);
+  json[name + "_waited_ps"] = sum(differences(begin, end, &UnitTime::waited));
+  json[name + "_held_up_ps"] = sum(differences(begin, end, &UnitTime::held_up));
+  json[name + "_rereading_ps"] = sum(differences(begin, end, &UnitTime::rereading));
+}
+
+// The busiest of units that serve one QP at a time, or the QP that has most of them.
+void add_busiest(Json& json, const std::string& name, const std::vector<UnitTime>& begin,
+                 const std::vector<UnitTime>& end) {
+  const auto busy = differences(begin, end, &UnitTime::busy);
+  const auto waited = differences(begin, end, &UnitTime::waited);
+  const auto held_up = differences(begin, end, &UnitTime::held_up);
+  const auto rereading = differences(begin, end, &UnitTime::rereading);
+  std::vector<std::int64_t> all;
+  for (std::size_t i = 0; i < busy.size(); ++i) all.push_back(busy[i] + waited[i] + held_up[i]);
+  const auto busiest = static_cast<std::size_t>(std::ranges::max_element(all) - all.begin());
   json[name + "_busiest_unit_ps"] = largest(all);
   json[name + "_busiest_waited_ps"] = all.empty() ? 0 : waited[busiest];
   json[name + "_busiest_held_up_ps"] = all.empty() ? 0 : held_up[busiest];
+  json[name + "_busiest_rereading_ps"] = all.empty() ? 0 : rereading[busiest];
 }
 
 }  // namespace
@@ -56,7 +70,10 @@ Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& p
             {"qp_context_reads", profile.nic.qp_context_reads},
             {"qp_context_reads_held_ps", (end.qp_context_reads_held - begin.qp_context_reads_held).count()}};
   add_units(json, "requester", begin.requester_units, end.requester_units);
+  add_busiest(json, "requester", begin.requester_units, end.requester_units);
   add_units(json, "responder", begin.responder_units, end.responder_units);
+  add_busiest(json, "responder", begin.responder_qps, end.responder_qps);
+  json["sent_wqe_cache_bytes"] = profile.nic.sent_wqe_cache.value;
   const auto several = [&json](const char* count, const std::string& name, const std::vector<std::int64_t>& times) {
     json[count] = times.size();
     json[name + "_ps"] = sum(times);

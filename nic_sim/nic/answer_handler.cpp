@@ -132,6 +132,7 @@ void AnswerHandler::wqe_read(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
   AnswerHandler& self = answers_of(qp);
+  self.units_.note_reread(qp, self.profile_.reread_wqe);
   self.engine_.schedule(self.units_.occupy(qp, self.profile_.reread_wqe), &wqe_handled, &qp, argument);
 }
 

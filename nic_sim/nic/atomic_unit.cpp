@@ -79,7 +79,7 @@ void AtomicUnit::give_up_slot(std::uint64_t address) {
     SimQp* qp = qps_.find(packet.target_qp);
     const Picos waited = now - unit.slot_wanted_at;
     counts_.atomic_slot_wait_ps += static_cast<std::uint64_t>(waited.count());
-    unit.time.held_up += waited;
+    units_.note_held_up(unit, waited);
     const bool wanted = qp != nullptr && receiving(*qp) && unit.generation == qp->generation;
     if (wanted) start(*qp, packet);
     units_.front_is_done(unit);

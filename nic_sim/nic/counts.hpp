@@ -77,6 +77,7 @@ struct UnitTime {
   // doorbells waited because it may fetch no more of them ahead; of a responder's, atomics before the packet in front
   // were under way.
   Picos held_up{0};
+  Picos rereading{0};  // the part of `busy` that WQEs that had to be read again cost
 };
 
 // How long the parts of a simulated node have been in use: running totals, of which takers form differences.
@@ -87,6 +88,7 @@ struct UsageTimes {
   Picos read_tags_held{0};         // summed over tags
   Picos qp_context_reads_held{0};  // time that reads of QP contexts were under way, summed over them
   std::vector<UnitTime> requester_units{}, responder_units{};
+  std::vector<UnitTime> responder_qps{};  // the same by QP: one unit at a time serves it
   std::vector<Picos> ports_out{}, ports_in{};
   std::vector<Picos> atomic_slots{};  // held, by slot
   std::vector<Picos> threads{};       // CPU time of work: verbs calls, without passes of polling that found nothing

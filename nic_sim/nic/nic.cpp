@@ -35,6 +35,7 @@ UsageTimes Nic::usage() const {
                    .qp_context_reads_held = contexts_.reads_held(),
                    .requester_units = requester_.scheduler.times(),
                    .responder_units = responder_.units.times(),
+                   .responder_qps = responder_.units.times_of_qps(),
                    .ports_out = {},
                    .ports_in = {},
                    .atomic_slots = responder_.atomics.times_held(),

@@ -84,6 +84,7 @@ struct Arrivals {
   bool served = false;         // a unit has it
   bool queued = false;         // it stands in the line of QPs
   SimQp* next_in_line = nullptr;
+  UnitTime time;  // that units had for it
 };
 
 // The responder's side of a QP remembers this.

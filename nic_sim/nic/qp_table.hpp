@@ -23,6 +23,12 @@ class QpTable {
     return index < qps_.size() ? qps_[index] : nullptr;
   }
 
+  // Every QP that there was, in the order of coming; null: it is gone.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (const SimQp* qp : qps_) visit(qp);
+  }
+
  private:
   static constexpr std::uint32_t kFirstNumber = 0x100;
 

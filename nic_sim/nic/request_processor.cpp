@@ -50,7 +50,7 @@ void RequestProcessor::begin(SimQp& qp, Packet& packet) {
     unit.waits_for_atomic = true;
     return;
   }
-  work(unit, qp, packet, service_time(qp, packet, verdict));
+  work(qp, packet, service_time(qp, packet, verdict));
 }
 
 // How many translations the packet's payload needs that are not there, or the whole response to a READ.
@@ -85,8 +85,8 @@ Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verd
 }
 
 // The unit works on the packet in front for `time`, from when it is free.
-void RequestProcessor::work(ResponderUnit& unit, SimQp& qp, Packet& packet, Picos time) {
-  engine_.schedule(units_.occupy(unit, time), &time_is_over, &qp, as_argument(packet));
+void RequestProcessor::work(SimQp& qp, Packet& packet, Picos time) {
+  engine_.schedule(units_.occupy(qp, time), &time_is_over, &qp, as_argument(packet));
 }
 
 void RequestProcessor::time_is_over(void* object, std::uint64_t argument) {
@@ -131,7 +131,7 @@ bool RequestProcessor::respond(ResponderUnit& unit, SimQp& qp, Packet& packet) {
     return true;
   }
   ++unit.responses;
-  work(unit, qp, packet, profile_.next_packet);
+  work(qp, packet, profile_.next_packet);
   return false;
 }
 

@@ -48,7 +48,7 @@ class RequestProcessor {
   static void time_is_over(void* qp, std::uint64_t packet);
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
   Picos service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const;
-  void work(ResponderUnit& unit, SimQp& qp, Packet& packet, Picos time);
+  void work(SimQp& qp, Packet& packet, Picos time);
   bool execute(ResponderUnit& unit, SimQp& qp, Packet& packet);
   bool respond(ResponderUnit& unit, SimQp& qp, Packet& packet);
 

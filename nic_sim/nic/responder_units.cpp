@@ -91,6 +91,7 @@ bool ResponderUnits::refuse_front(SimQp& qp) {
 
 void ResponderUnits::note_waited(ResponderUnit& unit) {
   unit.time.waited += engine_.now() - unit.waiting_since;
+  unit.qp->arrivals.time.waited += engine_.now() - unit.waiting_since;
   unit.waiting_since = engine_.now();
 }
 
@@ -138,7 +139,7 @@ void ResponderUnits::unit_free(void* object, std::uint64_t number) {
 // The RECV or the atomic that the packet in front waited for is there.
 void ResponderUnits::resume(ResponderUnit& unit) {
   if (unit.waits_for_recv) note_waited(unit);
-  if (unit.waits_for_atomic) unit.time.held_up += engine_.now() - unit.waiting_since;
+  if (unit.waits_for_atomic) note_held_up(unit, engine_.now() - unit.waiting_since);
   unit.waits_for_recv = unit.waits_for_atomic = false;
   processor_.begin(*unit.qp, unit.front());
 }
@@ -171,6 +172,12 @@ void ResponderUnits::forget(SimQp& qp) {
 std::vector<UnitTime> ResponderUnits::times() const {
   std::vector<UnitTime> times;
   for (const ResponderUnit& unit : units_) times.push_back(unit.time);
+  return times;
+}
+
+std::vector<UnitTime> ResponderUnits::times_of_qps() const {
+  std::vector<UnitTime> times;
+  qps_.each([&times](const SimQp* qp) { times.push_back(qp == nullptr ? UnitTime{} : qp->arrivals.time); });
   return times;
 }
 

@@ -51,11 +51,17 @@ class ResponderUnits {
   ResponderUnit& operator[](int number) { return units_[static_cast<std::size_t>(number)]; }
 
   // The unit of `qp` works for `time` on something of it, as soon as it is free; yields the end.
-  Picos occupy(const SimQp& qp, Picos time) { return occupy(of(qp), time); }
-  Picos occupy(ResponderUnit& unit, Picos time) {
+  Picos occupy(SimQp& qp, Picos time) {
+    ResponderUnit& unit = of(qp);
     unit.free_at = std::max(unit.free_at, engine_.now()) + time;
     unit.time.busy += time;
+    qp.arrivals.time.busy += time;
     return unit.free_at;
+  }
+  // So much of that is because a WQE had to be read again.
+  void note_reread(SimQp& qp, Picos time) {
+    of(qp).time.rereading += time;
+    qp.arrivals.time.rereading += time;
   }
 
   // A packet has arrived.
@@ -63,6 +69,11 @@ class ResponderUnits {
 
   // The time from `waiting_since` to now is the unit's time of waiting.
   void note_waited(ResponderUnit& unit);
+  // The unit was held up for `time` by atomics before the packet in front.
+  void note_held_up(ResponderUnit& unit, Picos time) {
+    unit.time.held_up += time;
+    unit.qp->arrivals.time.held_up += time;
+  }
 
   // The unit has taken in the answer in front: it leaves the line.
   Packet& answer_is_taken(ResponderUnit& unit);
@@ -81,6 +92,8 @@ class ResponderUnits {
 
   // The times of each unit so far.
   std::vector<UnitTime> times() const;
+  // The times that units had for each QP so far.
+  std::vector<UnitTime> times_of_qps() const;
 
  private:
   static void unit_free(void* units, std::uint64_t unit);

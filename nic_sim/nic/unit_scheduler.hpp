@@ -36,6 +36,8 @@ class UnitScheduler {
   // WQEs of `qp` have come that were asked for at `since`, and doorbells wait because its unit may fetch no more ahead:
   // a unit that had nothing to do was held up meanwhile.
   void note_held_up(const SimQp& qp, Picos since);
+  // So much of the unit's work on `qp` is because a WQE had to be read again.
+  void note_reread(const SimQp& qp, Picos time) { unit_of(qp).time.rereading += time; }
 
   // The times of each unit so far.
   std::vector<UnitTime> times() const;

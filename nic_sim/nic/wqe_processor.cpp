@@ -45,7 +45,10 @@ void WqeProcessor::begin(SimQp& qp) {
   if (qp.requester.packet_of_next == 0) {
     const auto blocks = static_cast<std::int64_t>(wqe.bytes / kWqeBlock.value);
     time = (wqe.by_blueflame ? profile_.blueflame_wqe : profile_.doorbell_wqe) + profile_.wqe_block * blocks;
-    if (std::exchange(wqe.led_reread, false)) time += profile_.reread_wqe;
+    if (std::exchange(wqe.led_reread, false)) {
+      time += profile_.reread_wqe;
+      scheduler_.note_reread(qp, profile_.reread_wqe);
+    }
   }
   if (!wqe.inlined && wqe.length > 0 && facts(wqe.verb).carries_payload) time += profile_.gather;
   fetcher_.taken_up(qp, wqe);
