@@ -123,9 +123,11 @@ class Lab:
         key = hashlib.sha1(f"{command} {program.stat().st_mtime}".encode()).hexdigest()
         out = self.folder / f"{key}.jsonl"
         if not out.exists():
-            ran = subprocess.run([*command, "--out_json_file", out], capture_output=True, text=True, timeout=300, check=False)
-            if ran.returncode != 0 and not out.exists():
-                out.write_text(json.dumps({"status": "failed", "reason": ran.stderr.strip().replace("\n", " ")}) + "\n")
+            part = out.with_suffix(f".{threading.get_ident()}")  # of a run that is interrupted nothing stays under its name
+            ran = subprocess.run([*command, "--out_json_file", part], capture_output=True, text=True, timeout=300, check=False)
+            if ran.returncode != 0 and not part.exists():
+                part.write_text(json.dumps({"status": "failed", "reason": ran.stderr.strip().replace("\n", " ")}) + "\n")
+            part.rename(out)
         record = self.record(out)
         if record["status"] != "ok":
             raise Failed(record["reason"])
