@@ -7,6 +7,7 @@
 
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
+#include "wire/inline_receive.hpp"
 
 namespace verbscope {
 namespace {
@@ -127,8 +128,11 @@ std::optional<Residual> counted_reads(const Counted& counted, double per_op) {
 Residual writes_residual(const Prediction& prediction, double per_op) {
   Residual out{.event = "writes", .per_op = per_op, .meaning = {}};
   const double payload_lines = std::ceil(static_cast<double>(prediction.shape.payload.value) / 64.0);
-  const Bytes room = inline_receive_room(prediction.wire.family, prediction.wire.cqe_bytes);
-  const bool fits = payload_lines > 0 && prediction.shape.payload <= room && prediction.role != "responder";
+  const VerbShape& shape = prediction.shape;
+  const InlineReceiveRoom room =
+      inline_receive_room(prediction.wire.family, shape.transport, shape.verb, prediction.wire.cqe_bytes);
+  const bool in_cqe = room.place == InlineReceive::in_cqe && shape.payload <= room.most;
+  const bool fits = payload_lines > 0 && in_cqe && prediction.role != "responder";
   if (per_op < 0 && fits && std::abs(-per_op - payload_lines) < 0.1 * payload_lines) {
     out.meaning = fmt::format(
         "the payload's {:g} line is never written by itself: it arrives in the CQE (inline receive)", payload_lines);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "pcie_model/together.hpp"
+#include "wire/inline_receive.hpp"
 
 namespace verbscope {
 namespace {
@@ -124,7 +125,10 @@ class Changes {
 
   void inline_receive() {
     if (shape_.inline_recv || shape_.payload.value == 0) return;
-    if (shape_.payload > inline_receive_room(before_.wire.family, before_.wire.cqe_bytes)) return;
+    const ClusterWire& wire = before_.wire;
+    const InlineReceiveRoom room = inline_receive_room(wire.family, shape_.transport, shape_.verb, wire.cqe_bytes);
+    // libibverbs reaches no other inline receive.
+    if (room.place != InlineReceive::in_cqe || shape_.payload > room.most) return;
     VerbShape other = shape_;
     other.inline_recv = true;
     add("inline receive", Json{{"inline_recv", shape_.payload.value}}, other);

@@ -11,6 +11,7 @@
 #include "pcie_model/rates.hpp"
 #include "pcie_model/wqe_size.hpp"
 #include "wire/blueflame.hpp"
+#include "wire/inline_receive.hpp"
 
 namespace verbscope {
 namespace {
@@ -24,6 +25,10 @@ void check_range(const char* what, std::int64_t value, std::int64_t low, std::in
   if (value < low || value > high) fail("{} {} is not from {} to {}", what, value, low, high);
 }
 
+InlineReceiveRoom room_of(const ClusterWire& cluster, const VerbShape& shape) {
+  return inline_receive_room(cluster.family, shape.transport, shape.verb, cluster.cqe_bytes);
+}
+
 void check_message(const ClusterWire& cluster, const VerbShape& shape) {
   const VerbFacts& verb = facts(shape.verb);
   const TransportFacts& transport = facts(shape.transport);
@@ -35,12 +40,11 @@ void check_message(const ClusterWire& cluster, const VerbShape& shape) {
     fail("header-only carries no payload, but the size is {} B", shape.payload.value);
   }
   if (shape.immediate && !verb.takes_immediate) fail("{} has no immediate", verb.name);
-  if (shape.inline_recv && inline_receive_room(cluster.family, cluster.cqe_bytes).value == 0) {
-    fail("{} ({}) has no inline receive", cluster.name, to_string(cluster.family));
-  }
-  if (shape.inline_recv && !transport.inline_receive) {
-    fail("{} has no inline receive: only {}", transport.name,
-         fmt::join(transports_with(&TransportFacts::inline_receive), " and "));
+  const InlineReceive place = room_of(cluster, shape).place;
+  const bool not_shared = place == InlineReceive::in_recv && shape.shared_recv_queue;
+  if (shape.inline_recv && (place == InlineReceive::nowhere || not_shared)) {
+    fail("{} ({}) has no inline receive of {} {}{}", cluster.name, to_string(cluster.family), transport.name, verb.name,
+         not_shared ? " on a shared receive queue" : "");
   }
   if (transport.one_packet && shape.payload > cluster.mtu) {
     fail("payload of {} B is over the MTU of {} on {}: {} B", shape.payload.value, cluster.name, transport.name,
@@ -79,7 +83,16 @@ PciePerOp by_packets(PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes
 
 // Whether the payload that arrives lies in the CQE: the QP has inline receive, and it fits.
 bool comes_in_cqe(const ClusterWire& cluster, const VerbShape& shape) {
-  return shape.inline_recv && shape.payload <= inline_receive_room(cluster.family, cluster.cqe_bytes);
+  const InlineReceiveRoom room = room_of(cluster, shape);
+  return shape.inline_recv && room.place == InlineReceive::in_cqe && shape.payload <= room.most;
+}
+
+// The stride of the queue that RECVs are posted to.
+Bytes stride_of_recvs(const ClusterWire& cluster, const VerbShape& shape) {
+  if (shape.shared_recv_queue) return kSrqNextSegment + kRecvStride;
+  const bool in_recv = shape.inline_recv && room_of(cluster, shape).place == InlineReceive::in_recv;
+  return in_recv ? recv_stride(kRecvStride, shape.transport, std::max(shape.max_inline_recv, shape.payload))
+                 : kRecvStride;
 }
 
 bool has_immediate(const VerbShape& shape) {
@@ -95,7 +108,7 @@ std::uint64_t recv_slots(const VerbShape& shape) {
 void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& out) {
   check_range("receive queue depth", shape.recv_queue_depth, 1, kMaxQueueDepth);
   check_range("post list", shape.post_list, 1, shape.recv_queue_depth);
-  const Bytes stride = shape.shared_recv_queue ? kSrqNextSegment + kRecvStride : kRecvStride;
+  const Bytes stride = stride_of_recvs(cluster, shape);
   const std::uint64_t slots = recv_slots(shape), group = recv_group(cluster, shape);
   out.wqe_bytes = stride;
   out.wqe_lines = 1;
@@ -117,9 +130,13 @@ PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, co
         cluster.family, shape.transport, wqe, std::max(shape.max_inline_cap, shape.inlined ? shape.payload : Bytes(0)),
         !shape.header_only, shape.send_queue_depth);
     const auto list = static_cast<std::uint64_t>(shape.post_list);
-    const Bytes length = queue.stride * (list - 1) + kWqeBlock * static_cast<std::uint64_t>(wqe.lines());
     const std::uint64_t step = shape.post_step > 0 ? static_cast<std::uint64_t>(shape.post_step) : list;
-    add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride * step, length), 1.0 / shape.post_list);
+    const Bytes each = kWqeBlock * static_cast<std::uint64_t>(wqe.lines());
+    if (each == queue.stride) {
+      add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, each * step, each * list), 1.0 / shape.post_list);
+    } else {  // gaps between the WQEs are not read, so that each is a read of its own
+      add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride, each), 1);
+    }
   }
   if (facts(shape.verb).carries_payload && !shape.inlined) add_weighted(reads, by_packets(dma_read, cluster, shape), 1);
   return reads;

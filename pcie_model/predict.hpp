@@ -30,8 +30,10 @@ struct VerbShape {
   int send_queue_depth = 128;
   int recv_queue_depth = 512;
   // The QP was made with inline receive: what arrives and fits (inline_receive_room) comes in the CQE instead of a
-  // write of its own. At the receiver a SEND on RC or UC, at the requester the result of a signaled READ or atomic.
+  // write of its own, or is written into the place of its RECV. At the receiver a SEND, at the requester the result of
+  // a signaled READ or atomic.
   bool inline_recv = false;
+  Bytes max_inline_recv{};          // that the QP has room for; the payload's size is taken when that is larger
   bool shared_recv_queue = false;   // RECVs are posted to a shared receive queue
   std::optional<int> ports_used{};  // all ports of the cluster when absent
   double events = 0;  // completion events that the program sleeps for, of an operation: see with_completion_events

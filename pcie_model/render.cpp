@@ -77,6 +77,7 @@ Json to_json(const VerbShape& shape) {
                {"signal_every", shape.signal_every}, {"tx_depth", shape.send_queue_depth},
                {"rx_depth", shape.recv_queue_depth}, {"recv_inlined", shape.inline_recv},
                {"srq", shape.shared_recv_queue},     {"payload_offset", shape.payload_offset.value}};
+  if (shape.max_inline_recv.value > 0) json["inline_recv"] = shape.max_inline_recv.value;
   if (shape.post_step > 0) json["post_step"] = shape.post_step;
   if (shape.events > 0) json["events_per_op"] = shape.events;
   if (shape.ports_used) json["ports_used"] = *shape.ports_used;
@@ -106,6 +107,7 @@ VerbShape shape_from_json(const Json& config, const std::string& where) {
   shape.send_queue_depth = fields.optional<int>("tx_depth", shape.send_queue_depth);
   shape.recv_queue_depth = fields.optional<int>("rx_depth", shape.recv_queue_depth);
   const auto recv_inline_bytes = fields.optional<std::uint64_t>("inline_recv", 0);
+  shape.max_inline_recv = Bytes(recv_inline_bytes);
   const bool arrives_inline = shape.payload.value > 0 && shape.payload.value <= recv_inline_bytes;
   shape.inline_recv = fields.optional<bool>("recv_inlined", arrives_inline);
   shape.shared_recv_queue = fields.optional<bool>("srq", false);

@@ -21,7 +21,7 @@ std::string format_table(const WqePrediction& prediction);
 
 // The shape behind perftest-like keys: `verb` (send), `connection` (RC, UC, UD), `size`, `header_only`, `inline_size`
 // (payloads up to it are inlined; it is also the QP's capability), `immediate`, `post_list`, `signal_every`,
-// `tx_depth`, `rx_depth`, `inline_recv` (payloads up to it arrive in the CQE), `srq`. Absent keys have the defaults
+// `tx_depth`, `rx_depth`, `inline_recv` (payloads up to it arrive inline), `srq`. Absent keys have the defaults
 // of VerbShape; `size` must be there unless header_only, and is 8 for atomics. Keys that say nothing of the shape are
 // ignored. Throws Error with `where`.
 VerbShape shape_from_json(const Json& config, const std::string& where);

@@ -67,8 +67,9 @@ int HostProvider::close(ibv_context* context) {
 
 // mlx5 calls it scatter to CQE, and reads the switch whenever it creates a QP (rdma-core 44, providers/mlx5/verbs.c,
 // use_scatter_to_cqe). Other drivers have none that libibverbs can reach.
-int HostProvider::set_inline_recv(ibv_context* context, std::uint32_t bytes) {
-  if (!is_mlx5(context)) return bytes == 0 ? 0 : EOPNOTSUPP;
+int HostProvider::set_inline_recv(ibv_context* context, Transport transport, Verb, std::uint32_t bytes) {
+  if (bytes > 0 && (!is_mlx5(context) || !facts(transport).receives_in_cqe)) return EOPNOTSUPP;
+  if (!is_mlx5(context)) return 0;
   if (bytes > kMlx5InlineRecv) return EINVAL;
   return setenv("MLX5_SCATTER_TO_CQE", bytes > 0 ? "1" : "0", 1) == 0 ? 0 : errno;
 }

@@ -12,6 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "wire/transport.hpp"
+#include "wire/verb.hpp"
+
 namespace verbscope {
 
 class Provider {
@@ -25,9 +28,10 @@ class Provider {
   // `name` is one of device_names(). Null and errno (ENODEV: no such device) on failure.
   virtual ibv_context* open(const std::string& name) = 0;
   virtual int close(ibv_context* context) = 0;
-  // Inline receive for QPs that are created from now on: payloads of up to `bytes` come inside the CQE, and the device
-  // saves a write; 0 switches it off. EOPNOTSUPP when the device has none, EINVAL when `bytes` is beyond its limit.
-  virtual int set_inline_recv(ibv_context* context, std::uint32_t bytes) = 0;
+  // Inline receive for QPs of the transport that are created from now on: payloads of up to `bytes` that messages by
+  // `verb` bring come where the driver takes them from (wire/inline_receive.hpp); 0 switches it off. EOPNOTSUPP when
+  // the device has none, EINVAL when `bytes` is beyond its limit.
+  virtual int set_inline_recv(ibv_context* context, Transport transport, Verb verb, std::uint32_t bytes) = 0;
   // The doorbell registers that contexts of device `name` share among their QPs, of those that are opened from now on:
   // `total`, or 0, as many as the driver takes by itself. EOPNOTSUPP when the driver leaves no choice.
   virtual int set_doorbell_registers(const std::string& name, std::uint32_t total) = 0;

@@ -174,24 +174,26 @@ Srq::Srq(const Pd& pd, int depth, int sge) : Owned(pd.provider(), create_srq(pd,
 namespace {
 
 // The largest inline receive that the device takes, up to `too_many`, which it does not.
-std::uint32_t most_inline_recv(const Device& device, std::uint32_t too_many) {
+std::uint32_t most_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t too_many) {
   std::uint32_t most = 0;
   while (most + 1 < too_many) {
     const std::uint32_t middle = most + (too_many - most) / 2;
-    (device.provider().set_inline_recv(device.get(), middle) == 0 ? most : too_many) = middle;
+    (device.provider().set_inline_recv(device.get(), transport, verb, middle) == 0 ? most : too_many) = middle;
   }
   return most;
 }
 
 }  // namespace
 
-void set_inline_recv(const Device& device, std::uint32_t bytes) {
-  const int error = device.provider().set_inline_recv(device.get(), bytes);
+void set_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t bytes) {
+  const int error = device.provider().set_inline_recv(device.get(), transport, verb, bytes);
   if (error == 0) return;
-  if (is_unsupported(error)) fail("not supported by {}: inline receive", device.name());
+  if (is_unsupported(error)) {
+    fail("not supported by {}: inline receive of {} {}", device.name(), to_string(transport), to_string(verb));
+  }
   if (error == EINVAL) {
     fail("not supported by {}: inline receive of {} bytes, it offers up to {}", device.name(), bytes,
-         most_inline_recv(device, bytes));
+         most_inline_recv(device, transport, verb, bytes));
   }
   fail("inline receive of {} bytes on {}: {}", bytes, device.name(), errno_text(error));
 }

@@ -111,7 +111,7 @@ class Srq : public Owned<ibv_srq, &Provider::destroy_srq> {
 
 // Inline receive for the QPs that are made from now on (Provider::set_inline_recv); 0 bytes: none. Throws when the
 // device has none or not for so many bytes.
-void set_inline_recv(const Device& device, std::uint32_t bytes);
+void set_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t bytes);
 
 // The address of a peer: the way that packets to it take.
 struct PathAddress {

@@ -13,6 +13,13 @@ namespace verbscope {
 
 enum class NicFamily : std::uint8_t { mlx4, mlx5 };
 
+// Where an adapter can put a short payload that arrives, for the driver to copy it to its buffer.
+enum class InlineReceive : std::uint8_t {
+  nowhere,
+  in_cqe,   // beside the fields of the CQE: no write of its own
+  in_recv,  // in the place of the RECV in its queue, whose places grow to hold it: a write to an address that is known
+};
+
 // A cluster profile may state other values where its adapter differs.
 struct FamilyFacts {
   NicFamily value;
@@ -31,7 +38,7 @@ struct FamilyFacts {
   bool fixed_slots;
   // BlueFlame also wants data in the WQE: inline payload, or a READ, which mlx4_post_send treats as inline.
   bool blueflame_needs_inline;
-  bool inline_receive;  // a CQE can hold a short payload beside its fields
+  InlineReceive inline_receive;
 };
 
 inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
@@ -47,7 +54,7 @@ inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
      .inline_boundary = kInlineBoundary,
      .fixed_slots = true,
      .blueflame_needs_inline = true,
-     .inline_receive = false},
+     .inline_receive = InlineReceive::in_recv},
     {.value = NicFamily::mlx5,
      .name = "mlx5",
      .driver = "mlx5_core",
@@ -60,7 +67,7 @@ inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
      .inline_boundary = Bytes(0),
      .fixed_slots = false,
      .blueflame_needs_inline = false,
-     .inline_receive = true},
+     .inline_receive = InlineReceive::in_cqe},
 }};
 static_assert(in_order(kFamilies));
 
@@ -72,13 +79,5 @@ constexpr std::string_view to_string(NicFamily family) {
 }
 // The inverse of to_string; case matters. Throws Error: the text, and what is allowed.
 NicFamily nic_family_from(std::string_view text);
-
-// The longest payload that a CQE of this size holds beside its fields ("scatter to CQE", inline receive): where the
-// transport has it, what a SEND brings, and at the requester what a READ or an atomic brings. rdma-core 44
-// providers/mlx5/cq.c: MLX5_INLINE_SCATTER_32 (in the CQE), MLX5_INLINE_SCATTER_64 (in the first half of a CQE of 128
-// B).
-constexpr Bytes inline_receive_room(NicFamily family, Bytes cqe) {
-  return facts(family).inline_receive ? Bytes(cqe >= Bytes(128) ? 64 : 32) : Bytes(0);
-}
 
 }  // namespace verbscope

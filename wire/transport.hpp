@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string_view>
-#include <vector>
 
 #include "common/enum_table.hpp"
 #include "common/units.hpp"
@@ -28,7 +26,7 @@ struct TransportFacts {
   // handle, and a packet proves by a Q_Key that it may come in.
   bool connected;
   bool one_packet;         // a message is one packet and may be no longer than the MTU
-  bool inline_receive;     // what arrives may lie in the CQE
+  bool receives_in_cqe;    // what arrives may lie in the CQE
   VerbSet verbs;           // section 9.4, table of operations by transport
   Bytes packet_header;     // extension header of every request packet
   Bytes address_segment;   // bytes of a WQE that name the target of a request
@@ -41,7 +39,7 @@ inline constexpr EnumTable<Transport, TransportFacts> kTransports{{
      .reliable = true,
      .connected = true,
      .one_packet = false,
-     .inline_receive = true,
+     .receives_in_cqe = true,
      .verbs = {Verb::send, Verb::write, Verb::read, Verb::compare_swap, Verb::fetch_add, Verb::recv},
      .packet_header = Bytes(0),
      .address_segment = Bytes(0),
@@ -51,7 +49,7 @@ inline constexpr EnumTable<Transport, TransportFacts> kTransports{{
      .reliable = false,
      .connected = true,
      .one_packet = false,
-     .inline_receive = true,
+     .receives_in_cqe = true,
      .verbs = {Verb::send, Verb::write, Verb::recv},
      .packet_header = Bytes(0),
      .address_segment = Bytes(0),
@@ -61,7 +59,7 @@ inline constexpr EnumTable<Transport, TransportFacts> kTransports{{
      .reliable = false,
      .connected = false,
      .one_packet = true,
-     .inline_receive = false,
+     .receives_in_cqe = false,
      .verbs = {Verb::send, Verb::recv},
      .packet_header = kDeth,
      .address_segment = kDatagramSegment,
@@ -77,14 +75,4 @@ constexpr std::string_view to_string(Transport transport) {
 }
 // The inverse of to_string; case matters. Throws Error: the text, and what is allowed.
 Transport transport_from(std::string_view text);
-// The names of the transports of which `fact` is true, for messages: transports_with(&TransportFacts::reliable).
-template <class Fact>
-std::vector<std::string_view> transports_with(const Fact& fact) {
-  std::vector<std::string_view> names;
-  for (const TransportFacts& transport : kTransports) {
-    if (std::invoke(fact, transport)) names.push_back(transport.name);
-  }
-  return names;
-}
-
 }  // namespace verbscope

@@ -21,6 +21,7 @@ VerbShape verb_shape(const Operation& op, int ports) {
   shape.signal_every = static_cast<int>(op.signal_every);
   shape.send_queue_depth = static_cast<int>(op.tx_depth);
   shape.recv_queue_depth = static_cast<int>(op.rx_depth);
+  shape.max_inline_recv = Bytes(op.inline_recv);
   shape.inline_recv = op.inline_recv > 0 && op.payload <= op.inline_recv;
   shape.shared_recv_queue = op.shared_recv_queue;
   shape.ports_used = ports;

@@ -15,6 +15,7 @@
 #include "microbench/bench/option_table.hpp"
 #include "microbench/bench/plan.hpp"
 #include "microbench/bench/region.hpp"
+#include "microbench/bench/shared_completions.hpp"
 #include "nic_sim/host/sim_node.hpp"
 #include "pcie_model/predict.hpp"
 #include "verbs/resources.hpp"
@@ -74,6 +75,9 @@ struct ThreadSetup {
   LocalRegion region;
   std::vector<Lane> lanes;
   bool huge_pages;
+  // Of the threads that have the same QPs: the completions that they take for each other, and which of them this is.
+  SharedCompletions* shared = nullptr;  // null: the QPs are the thread's own
+  std::uint32_t member = 0;
 };
 
 // The data path of one thread: built in setup, run once.

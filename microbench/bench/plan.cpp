@@ -57,10 +57,6 @@ void check_operation(const Operation& op) {
         "window + 1",
         op.signal_every, op.post_list, op.most_outstanding);
   }
-  if (op.inline_recv > 0 && !transport.inline_receive) {
-    fail_usage("--inline_recv {}: {} has no inline receive, only {} have", op.inline_recv, transport.name,
-               fmt::join(transports_with(&TransportFacts::inline_receive), " and "));
-  }
   if (op.inlined && op.verb == Verb::read) fail_usage("--inline_size {}: a READ sends no payload", op.inline_limit);
 }
 
@@ -102,6 +98,7 @@ Topology plan_topology(const Options& o, const FabricFacts& fabric, const Traffi
   t.ports = fabric.ports;
   t.client_qps = traffic.client_qps;
   t.qps_per_pair = traffic.qps_per_pair;
+  t.threads_per_qp = traffic.threads_per_qp;
   const std::uint32_t cores = o.host.empty() ? fabric.server_cores : fabric.client_cores;
   if (o.host.empty() && o.threads > cores) {
     fail_usage("--threads {} is more than the {} cores there are to pin them to", o.threads, cores);
@@ -119,7 +116,7 @@ Topology plan_topology(const Options& o, const FabricFacts& fabric, const Traffi
   const bool one_client_a_qp = facts(o.connection).connected && !traffic.client_qps;
   if (one_client_a_qp && t.clients > t.server_qps()) {
     if (o.clients) {
-      fail_usage("--clients {}: the server's {} x {} connected QPs reach at most {} clients", t.clients, o.threads,
+      fail_usage("--clients {}: the server's {} x {} connected QPs reach at most {} clients", t.clients, t.groups(),
                  o.qp, t.server_qps());
     }
     t.clients = t.server_qps();

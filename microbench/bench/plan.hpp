@@ -60,10 +60,11 @@ struct Traffic {
   bool cq_per_qp = false;              // see Operation
   std::string label = "SENDs out";     // the console names the rate so
   std::optional<ClientQps> client_qps{};
-  bool datagrams_beside = false;    // messages go over UD, too, whatever the transport of the run
-  std::uint32_t qps_per_pair = 0;   // see Topology
-  bool clients_may_leave = false;   // a client that dies is counted, and the others go on
-  bool threads_end_window = false;  // they have what they want then, whatever the --duration
+  bool datagrams_beside = false;     // messages go over UD, too, whatever the transport of the run
+  std::uint32_t qps_per_pair = 0;    // see Topology
+  std::uint32_t threads_per_qp = 1;  // see Topology
+  bool clients_may_leave = false;    // a client that dies is counted, and the others go on
+  bool threads_end_window = false;   // they have what they want then, whatever the --duration
 };
 
 struct Topology {
@@ -77,9 +78,13 @@ struct Topology {
   // Not 0: each thread of each machine, server and clients alike, has so many connected QPs to the thread of the same
   // number of each other machine.
   std::uint32_t qps_per_pair = 0;
+  // So many threads of the server in turn share the QPs of the first of them, and its completion queue.
+  std::uint32_t threads_per_qp = 1;
 
   std::uint32_t machines() const { return clients + 1; }
-  std::uint32_t server_qps() const { return threads * qps_per_thread; }
+  // Groups of the server's threads that have QPs together; the last may have fewer threads.
+  std::uint32_t groups() const { return (threads + threads_per_qp - 1) / threads_per_qp; }
+  std::uint32_t server_qps() const { return groups() * qps_per_thread; }
   // Threads of all clients; with client_qps they are numbered: thread t of client c is c * client_threads + t.
   std::uint32_t all_client_threads() const { return clients * client_threads; }
 };
@@ -126,8 +131,8 @@ struct Partner {
 };
 
 struct QpPlan {
-  std::uint32_t port = 0;  // index among the ports in use
-  std::uint32_t thread = 0;
+  std::uint32_t port = 0;         // index among the ports in use
+  std::uint32_t thread = 0;       // with Topology::threads_per_qp the server's group of threads
   std::vector<Partner> partners;  // one on RC and UC; on UD at the server one for every client
   Transport transport = Transport::rc;
 };
@@ -152,7 +157,7 @@ constexpr std::uint32_t peer_machine(std::uint32_t machine, std::uint32_t number
 // The machines that `machine` is connected with, by these numbers.
 std::vector<std::uint32_t> peer_machines(const Topology& topology, std::uint32_t machine);
 
-// Threads that have at least one QP.
+// Threads, or groups of threads, that have at least one QP.
 std::uint32_t used_threads(const std::vector<QpPlan>& qps);
 
 }  // namespace verbscope

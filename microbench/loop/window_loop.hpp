@@ -11,6 +11,7 @@
 
 #include "microbench/bench/control.hpp"
 #include "microbench/bench/region.hpp"
+#include "microbench/bench/shared_completions.hpp"
 #include "microbench/loop/choice.hpp"
 #include "microbench/loop/completions.hpp"
 #include "microbench/loop/idle_wait.hpp"
@@ -56,6 +57,9 @@ struct WindowState {
   std::uint64_t stride = 0;
   std::uint32_t payload = 0;
   bool by_memory = false;
+  // Of threads that have the same queues: what they take for each other, and which of them this is. Null: nobody has.
+  SharedCompletions* shared = nullptr;
+  std::uint32_t member = 0;
   PayloadChecker* checker = nullptr;  // of the bytes that READs bring; null: nobody looks at them
   std::uint64_t checked = 0, wrong = 0;
   std::uint64_t head = 0, tail = 0;  // operations that are back, and that are posted: head <= tail
@@ -106,16 +110,38 @@ class WindowLoop {
     window_.see(node_, control_.phase.load(std::memory_order_relaxed), ops_);
   }
 
-  // Takes the completions that are there. Returns how many there were, or -1 with the tally's end set.
+  // `completions` of queue `q` have come, each of signal_every requests.
+  void complete(WindowQueue& q, std::uint32_t completions) {
+    q.completed += std::uint64_t{completions} * s_.signal_every;
+    q.due -= completions;
+    if (!s_.bounded) count(std::uint64_t{completions} * s_.signal_every);
+  }
+
+  // Takes the completions that are there: those that other threads took for this one, or else from the queue. Returns
+  // how many there were, or -1 with the tally's end set.
   int take(ibv_cq* cq) {
+    if (s_.shared != nullptr) {
+      if (const int taken = collect(); taken > 0) return taken;
+    }
     const std::uint64_t left =
         s_.bounded ? kRateBatch : std::max<std::uint64_t>(window_.left(ops_) / s_.signal_every, 1);
     return take_completions<kRateBatch>(cq, left, tally_.end, [this](const ibv_wc& wc) {
-      WindowQueue& q = s_.queues[sent_queue(wc.wr_id)];
-      q.completed += s_.signal_every;
-      --q.due;
-      if (!s_.bounded) count(s_.signal_every);
+      if (const std::uint32_t member = sent_request(wc.wr_id); member != s_.member) {
+        s_.shared->credit(member, sent_queue(wc.wr_id), 1);
+      } else {
+        complete(s_.queues[sent_queue(wc.wr_id)], 1);
+      }
     });
+  }
+
+  int collect() {
+    int taken = 0;
+    for (std::size_t i = 0; i < s_.queues.size(); ++i) {
+      const auto completions = static_cast<std::uint32_t>(s_.shared->collect(s_.member, i));
+      if (completions > 0) complete(s_.queues[i], completions);
+      taken += static_cast<int>(completions);
+    }
+    return taken;
   }
 
   template <class Done>
@@ -198,8 +224,8 @@ class WindowLoop {
     return post_list(q.qp, q.builder, &s_.requests[first], index, tally_.end);
   }
 
-  static void prepare(WindowQueue& q, std::uint32_t index, ibv_send_wr& wr, bool signaled) {
-    wr.wr_id = send_id(index);
+  void prepare(WindowQueue& q, std::uint32_t index, ibv_send_wr& wr, bool signaled) const {
+    wr.wr_id = send_id(index, s_.member);
     wr.wr.rdma.rkey = q.rkey;
     if (signaled) {
       wr.send_flags |= IBV_SEND_SIGNALED;

@@ -50,6 +50,8 @@ class WindowSender final : public WorkloadOn<WindowSender> {
     state_.landing = buffer_.bytes();
     state_.stride = stride;
     state_.payload = op.payload;
+    state_.shared = setup.shared;
+    state_.member = setup.member;
     state_.by_memory = options.seen_by == SeenBy::memory;
     if (op.verb == Verb::read && op.validate) state_.checker = &checker_;
   }

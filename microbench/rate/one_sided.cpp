@@ -43,6 +43,8 @@ void OneSided::add_outstanding(OptionTable& table) {
       "what a thread waits for before it posts more: any of its operations, the oldest or all of them");
   add_seen_by(table);
   table.flag("--cq_per_qp", cq_per_qp_, "a completion queue for each QP of a thread, instead of one");
+  table.integer("--threads_per_qp", threads_per_qp_, 1u, 4096u,
+                "threads of the server that share --qp QPs and their completion queue");
 }
 
 void OneSided::add_seen_by(OptionTable& table) {
@@ -82,6 +84,7 @@ void OneSided::adjust(Options& options) {
     fail_usage("--validate: places that lie over each other (--alignment {}) cannot be checked", alignment_);
   }
   check_window(options);
+  if (threads_per_qp_ > 1) check_sharing(options);
   if (!options.validate || verb_ == Verb::send) return;
   if (options.size == 0u) fail_usage("--validate: a {} of 0 bytes leaves nothing to check", verb_name(verb_));
   if (everybody_ && verb_ == Verb::write) {
@@ -128,6 +131,25 @@ void OneSided::check_memory(const Options& options) const {
   if (options.inline_recv > 0) fail_usage("--inline_recv: with --seen_by memory the bytes must not come by completion");
 }
 
+void OneSided::check_sharing(const Options& options) const {
+  const auto refuse = [this](const std::string& why) { fail_usage("--threads_per_qp {}: {}", threads_per_qp_, why); };
+  if (everybody_ || driver_ != Side::server) refuse("only where the server alone posts");
+  if (wait_ == WaitFor::any) refuse("each thread has a window of its own, with --wait oldest or all");
+  if (options.fabric == "null") refuse("the null device has no locks");
+  if (options.events) refuse("not with --events, which wake one thread of those that share a completion queue");
+  const std::uint32_t sharing = std::min(threads_per_qp_, options.threads);
+  if (options.iters && (options.threads % sharing != 0 || *options.iters * options.qp % sharing != 0)) {
+    refuse(fmt::format("--iters {} on each of --qp {} cannot be dealt evenly to --threads {}", *options.iters,
+                       options.qp, options.threads));
+  }
+  if (options.uars == "exclusive") refuse("not with --uars exclusive, where a QP is of one thread");
+  const std::uint64_t windows = std::uint64_t{sharing} * outstanding_;
+  if (windows > options.tx_depth) {
+    refuse(fmt::format("windows of {} are {} requests, more than a send queue holds (--tx_depth {})", outstanding_,
+                       windows, options.tx_depth));
+  }
+}
+
 Traffic OneSided::traffic() const {
   Traffic traffic;
   traffic.verb = verb_;
@@ -135,6 +157,7 @@ Traffic OneSided::traffic() const {
   if (verb_ == Verb::send) traffic.counted = Side::server;  // inbound SENDs count where they are received
   if (wait_ == WaitFor::any) traffic.most_outstanding = outstanding_;
   traffic.cq_per_qp = cq_per_qp_;
+  traffic.threads_per_qp = threads_per_qp_;
   traffic.label = verb_name(verb_) + (driver_ == Side::server ? " out" : " in");
   return traffic;
 }

@@ -48,6 +48,7 @@ class OneSided : public Benchmark {
   WaitFor wait_ = WaitFor::any;
   SeenBy seen_by_ = SeenBy::completion;
   bool cq_per_qp_ = false;
+  std::uint32_t threads_per_qp_ = 1;
   bool by_cq_mod_ = false;                // a thread has no window: only --cq_mod bounds what it has outstanding
   std::uint64_t region_size_ = 64 << 10;  // bytes
   std::uint32_t region_shares_ = 1;       // each of --region_size, one for each thread of the peers
@@ -57,6 +58,7 @@ class OneSided : public Benchmark {
  private:
   void check_window(Options& options) const;
   void check_memory(const Options& options) const;
+  void check_sharing(const Options& options) const;
 
   std::uint64_t alignment_ = 0;  // bytes; 0: places lie side by side
 };

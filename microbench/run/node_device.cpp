@@ -17,6 +17,10 @@ NodePart::NodePart(const Benchmark& its_benchmark, const Plan& its_plan, Side it
       domains(place.uars && place.uars->exclusive),
       qps(plan_qps(its_plan.topology, its_side, its_client)) {}
 
+std::uint32_t NodePart::threads() const {
+  return threads_per_qp() > 1 ? plan.topology.threads : used_threads(qps);
+}
+
 std::string NodePart::name_of(std::uint32_t machine) {
   return machine == 0 ? "server" : fmt::format("client{}", machine - 1);
 }

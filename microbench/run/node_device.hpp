@@ -43,6 +43,10 @@ struct NodePart {
   bool domains;  // each thread has a doorbell register of its own
   std::vector<QpPlan> qps;
 
+  // Threads that have QPs; those of one group have the same.
+  std::uint32_t threads() const;
+  std::uint32_t group_of(std::size_t thread) const { return static_cast<std::uint32_t>(thread / threads_per_qp()); }
+  std::uint32_t threads_per_qp() const { return side == Side::server ? plan.topology.threads_per_qp : 1; }
   std::uint32_t machine() const { return side == Side::server ? 0 : client + 1; }
   std::string name() const { return name_of(machine()); }  // "server", "client0"
   // The name of the peer that Partner::node calls `node`.

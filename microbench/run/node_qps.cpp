@@ -23,16 +23,16 @@ std::uint32_t at_least_one(int offered) {
   return static_cast<std::uint32_t>(std::clamp(offered, 1, 255));
 }
 
-std::vector<std::vector<std::size_t>> qps_by_thread(const std::vector<QpPlan>& qps) {
-  std::vector<std::vector<std::size_t>> threads(used_threads(qps));
-  for (std::size_t i = 0; i < qps.size(); ++i) threads[qps[i].thread].push_back(i);
-  return threads;
+std::vector<std::vector<std::size_t>> qps_by_group(const std::vector<QpPlan>& qps) {
+  std::vector<std::vector<std::size_t>> groups(used_threads(qps));
+  for (std::size_t i = 0; i < qps.size(); ++i) groups[qps[i].thread].push_back(i);
+  return groups;
 }
 
 // The QPs that share a completion queue.
-std::vector<std::vector<std::size_t>> qps_by_cq(const std::vector<std::vector<std::size_t>>& threads, std::size_t qps,
+std::vector<std::vector<std::size_t>> qps_by_cq(const std::vector<std::vector<std::size_t>>& groups, std::size_t qps,
                                                 bool one_each) {
-  if (!one_each) return threads;
+  if (!one_each) return groups;
   std::vector<std::vector<std::size_t>> queues;
   for (std::size_t qp = 0; qp < qps; ++qp) queues.push_back({qp});
   return queues;
@@ -87,7 +87,7 @@ struct NodeQps::PeerNode {
 };
 
 NodeQps::NodeQps(const NodePart& part, NodeDevice& device)
-    : part_(part), device_(device), thread_qps_(qps_by_thread(part.qps)) {
+    : part_(part), device_(device), group_qps_(qps_by_group(part.qps)) {
   create_queues();
 }
 
@@ -95,9 +95,9 @@ void NodeQps::create_queues() {
   const Operation& op = part_.plan.operation;
   const std::optional<Transport> companion = part_.benchmark.companion(op);
   const std::uint64_t per_lane = companion ? 2 : 1;
-  set_inline_recv(device_.device(), op.inline_recv);  // with 0 too: an adapter may do it unasked
+  set_inline_recv(device_.device(), op.transport, op.verb, op.inline_recv);  // with 0 too: an adapter may do it unasked
   const auto offered = static_cast<std::uint64_t>(std::max(device_.device().attributes().max_cqe, 1));
-  for (const std::vector<std::size_t>& of_cq : qps_by_cq(thread_qps_, part_.qps.size(), op.cq_per_qp)) {
+  for (const std::vector<std::size_t>& of_cq : qps_by_cq(group_qps_, part_.qps.size(), op.cq_per_qp)) {
     // Room for every request to fail, where the device has it; never less than a good run needs.
     std::uint64_t wanted = 0, needed = 0;
     QueueNeeds needs;
@@ -115,7 +115,7 @@ void NodeQps::create_queues() {
       srqs_.emplace_back(device_.pd(), static_cast<int>(needs.recv_depth), static_cast<int>(needs.recv_sge));
     }
   }
-  for (std::size_t t = 0; part_.domains && t < thread_qps_.size(); ++t) {
+  for (std::size_t t = 0; part_.domains && t < group_qps_.size(); ++t) {
     domains_.emplace_back(device_.device(), device_.pd(), thread_domains_.emplace_back(device_.device()));
   }
   for (std::size_t qp = 0; qp < part_.qps.size(); ++qp) create_qp(qp, part_.qps[qp].transport);
@@ -278,12 +278,13 @@ Lane NodeQps::make_lane(std::size_t index) const {
 
 std::vector<Lane> NodeQps::lanes(std::size_t thread) const {
   std::vector<Lane> lanes;
-  for (const std::size_t qp : thread_qps_[thread]) lanes.push_back(make_lane(qp));
+  for (const std::size_t qp : group_qps_[part_.group_of(thread)]) lanes.push_back(make_lane(qp));
   return lanes;
 }
 
 std::string NodeQps::lane_name(std::size_t thread, std::uint32_t queue) const {
-  const std::size_t qp = thread_qps_[thread].at(queue < thread_qps_[thread].size() ? queue : 0);
+  const std::vector<std::size_t>& qps = group_qps_[part_.group_of(thread)];
+  const std::size_t qp = qps.at(queue < qps.size() ? queue : 0);
   std::string peer;
   if (lane_peers_[qp].size() == 1) {
     const LanePeer& lane = lane_peers_[qp].front();

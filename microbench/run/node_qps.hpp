@@ -29,7 +29,7 @@ class NodeQps {
 
   // After the connection: the queues of each thread.
   std::vector<Lane> lanes(std::size_t thread) const;
-  ibv_cq* cq(std::size_t thread) const { return cqs_[cq_of(thread_qps_[thread].front())].get(); }
+  ibv_cq* cq(std::size_t thread) const { return cqs_[cq_of(group_qps_[part_.group_of(thread)].front())].get(); }
   ibv_comp_channel* channel(std::size_t thread) const { return channels_.empty() ? nullptr : channels_[thread].get(); }
   ibv_srq* srq(std::size_t thread) const { return srqs_.empty() ? nullptr : srqs_[thread].get(); }
   std::uint32_t rd_atomic() const { return rd_atomic_; }  // READs and atomics that a QP may have outstanding
@@ -54,13 +54,13 @@ class NodeQps {
 
   const NodePart& part_;
   NodeDevice& device_;
-  std::vector<std::vector<std::size_t>> thread_qps_;  // by thread: its QPs in order
+  std::vector<std::vector<std::size_t>> group_qps_;  // by thread, or group of threads: its QPs in order
   std::uint32_t rd_atomic_ = 1;
   std::uint32_t taken_rd_atomic_ = 1;              // READs and atomics that a QP takes from its peer at a time
   std::vector<std::vector<LanePeer>> lane_peers_;  // by QP of the plan
   // In the order of dependence: destroyed from the last.
   std::vector<CompChannel> channels_;                    // one a thread, with events
-  std::vector<Cq> cqs_;                                  // one a thread, or a QP of the plan
+  std::vector<Cq> cqs_;                                  // one a thread, or group of them, or a QP of the plan
   std::vector<Srq> srqs_;                                // one a thread, when shared
   std::vector<std::vector<std::optional<Ah>>> handles_;  // by port, then node
   std::vector<ThreadDomain> thread_domains_;  // one a thread, where they have doorbell registers of their own

@@ -1,5 +1,7 @@
 #include "microbench/run/node_run.hpp"
 
+#include <algorithm>
+
 #include "common/error.hpp"
 
 namespace verbscope {
@@ -7,7 +9,7 @@ namespace verbscope {
 NodeRun::NodeRun(const Benchmark& benchmark, const Plan& plan, Side side, std::uint32_t client, const NodePlace& place)
     : part_(benchmark, plan, side, client, place),
       device_(part_, place),
-      threads_(used_threads(part_.qps)),
+      threads_(part_.threads()),
       qps_(part_, device_) {}
 
 void NodeRun::connect(const std::vector<Json>& nodes) {
@@ -29,14 +31,17 @@ void NodeRun::build_workloads() {
   const Plan& plan = part_.plan;
   const bool exact = counted() && plan.schedule.iters.has_value();
   const bool own = plan.topology.client_qps.has_value();  // a thread's QPs serve one stream of requests
+  const std::uint32_t members = part_.threads_per_qp();
+  const std::uint64_t sharing = std::min<std::uint64_t>(members, threads_.size());
   for (std::size_t t = 0; t < threads_.size(); ++t) {
     std::vector<Lane> lanes = qps_.lanes(t);
+    if (members > 1 && t % members == 0) shared_.emplace_back(members, lanes.size());
     const std::uint64_t goal =
-        exact ? *plan.schedule.iters * (own ? 1 : lanes.size()) : std::uint64_t{MeasuredWindow::kNoGoal};
-    threads_.add(
-        part_.benchmark.setup({plan.operation, plan.topology, part_.side, part_.client, static_cast<std::uint32_t>(t),
-                               goal, device(), device_.pd(), qps_.cq(t), qps_.channel(t), qps_.srq(t), qps_.rd_atomic(),
-                               device_.region(), std::move(lanes), part_.huge_pages}));
+        exact ? *plan.schedule.iters * (own ? 1 : lanes.size()) / sharing : std::uint64_t{MeasuredWindow::kNoGoal};
+    threads_.add(part_.benchmark.setup(
+        {plan.operation, plan.topology, part_.side, part_.client, static_cast<std::uint32_t>(t), goal, device(),
+         device_.pd(), qps_.cq(t), qps_.channel(t), qps_.srq(t), qps_.rd_atomic(), device_.region(), std::move(lanes),
+         part_.huge_pages, members > 1 ? &shared_.back() : nullptr, static_cast<std::uint32_t>(t % members)}));
   }
 }
 

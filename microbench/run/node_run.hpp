@@ -58,6 +58,7 @@ class NodeRun {
   NodePart part_;
   // In the order of dependence: destroyed from the last. The memory of the workloads outlives the QPs.
   NodeDevice device_;
+  std::deque<SharedCompletions> shared_;  // one a group of threads that have the same QPs
   NodeThreads threads_;
   NodeQps qps_;
 };

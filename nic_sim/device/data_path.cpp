@@ -133,10 +133,21 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
   write_batch(qp, thread, first, last_size);
 }
 
+// The driver's lock of the send queue for a post of the list.
+void lock_for_post(SimQp& qp, const ibv_send_wr* list) {
+  SimThread* const thread = qp.nic->running_thread();
+  if (thread == nullptr || qp.lock.is_alone(*thread)) return;
+  const HostProfile& host = qp.nic->profile().host;
+  Picos time = host.post_call + host.doorbell;
+  for (; list != nullptr; list = list->next) time += host.post_wqe;
+  qp.lock.take(*thread, time, host);
+}
+
 }  // namespace
 
 int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   SimQp& qp = as_sim(verbs_qp);
+  lock_for_post(qp, wr);
   const std::uint64_t first = qp.send.posted;
   std::uint64_t size = 0;
   std::uint32_t bytes = 0;
@@ -182,6 +193,12 @@ bool must_catch_up(Nic& nic, SimCq& cq, int entries, Picos clock) {
   return cq.at(cq.polled).visible <= clock && cq.at(cq.polled + taken - 1).visible > now;
 }
 
+// The driver's lock of the CQ, for a poll of what is there by now.
+void lock_for_poll(SimCq& cq, int entries, SimThread& thread, const HostProfile& host) {
+  const std::uint64_t taken = std::min(cq.waiting(), static_cast<std::uint64_t>(std::max(entries, 0)));
+  cq.lock.take(thread, host.poll_call + host.poll_cqe * static_cast<std::int64_t>(taken), host);
+}
+
 }  // namespace
 
 int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
@@ -190,6 +207,7 @@ int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
   SimThread* thread = nic.running_thread();
   const HostProfile& host = nic.profile().host;
   if (thread != nullptr) {
+    if (cq.is_shared()) lock_for_poll(cq, entries, *thread, host);
     thread->spend_polling(host.poll_call);
     if (must_catch_up(nic, cq, entries, thread->clock())) thread->sync();
   }

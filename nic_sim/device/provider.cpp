@@ -9,6 +9,7 @@
 #include "nic_sim/device/provider_limits.hpp"
 #include "nic_sim/host/event_channel.hpp"
 #include "nic_sim/link/addresses.hpp"
+#include "wire/inline_receive.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -24,7 +25,7 @@ std::unique_ptr<SimDoorbells> make_doorbells(const Profile& profile, std::uint32
   if (total > 0) doorbells->registers.total = total;
   const bool each = profile.wire.family == NicFamily::mlx5;
   for (std::uint32_t i = 0; i < (each ? doorbells->registers.total : 1); ++i) {
-    doorbells->locks.emplace_back(profile.host.line_transfer);
+    doorbells->locks.emplace_back(profile.host, 0);
   }
   return doorbells;
 }
@@ -67,11 +68,11 @@ int SimProvider::set_doorbell_registers(const std::string&, std::uint32_t total)
   return 0;
 }
 
-int SimProvider::set_inline_recv(ibv_context* context, std::uint32_t bytes) {
+int SimProvider::set_inline_recv(ibv_context* context, Transport transport, Verb verb, std::uint32_t bytes) {
   const ClusterWire& wire = nic_.profile().wire;
-  const Bytes room = inline_receive_room(wire.family, wire.cqe_bytes);
-  if (room.value == 0) return bytes == 0 ? 0 : EOPNOTSUPP;
-  if (bytes > room.value) return EINVAL;
+  const InlineReceiveRoom room = inline_receive_room(wire.family, transport, verb, wire.cqe_bytes);
+  if (room.place == InlineReceive::nowhere && bytes > 0) return EOPNOTSUPP;
+  if (bytes > room.most.value) return EINVAL;
   as_sim(context).inline_recv = bytes;
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "verbs/endpoint.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/qp_states.hpp"
+#include "wire/inline_receive.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -32,6 +33,17 @@ void size_send_queue(SimQp& qp, const ibv_qp_cap& cap, NicFamily family) {
 void size_recv_queue(SimQp& qp, const ibv_qp_cap& cap) {
   if (qp.srq != nullptr) return;
   qp.recv.resize(cap.max_recv_wr, cap.max_recv_sge, std::max(cap.max_recv_wr, 1u), Bytes(0));
+  if (qp.inline_place != InlineReceive::in_recv) return;
+  const Bytes stride = recv_stride(Bytes(qp.recv.slot_bytes), qp.transport, Bytes(qp.inline_recv));
+  qp.recv.slot_bytes = static_cast<std::uint32_t>(stride.value);
+}
+
+// `bytes`: that the context was asked for.
+void set_inline_receive(SimQp& qp, std::uint32_t bytes, const ClusterWire& wire) {
+  const InlineReceiveRoom room = inline_receive_room(wire.family, qp.transport, Verb::send, wire.cqe_bytes);
+  if (bytes == 0 || room.place == InlineReceive::nowhere) return;
+  qp.inline_place = room.place;
+  qp.inline_recv = bytes;
 }
 
 // Removes the completions of `qp` that nobody has polled, as the drivers do when a QP is destroyed or reset.
@@ -84,6 +96,8 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
       cap.max_inline_data > nic_.profile().wire.max_inline.value) {
     return fail_with<ibv_qp>(EINVAL);
   }
+  const bool in_recv = facts(nic_.profile().wire.family).inline_receive == InlineReceive::in_recv;
+  if (in_recv && as_sim(pd->context).inline_recv > 0 && attr->srq != nullptr) return fail_with<ibv_qp>(EOPNOTSUPP);
   SimQp& qp = *qps_.emplace_back(std::make_unique<SimQp>());
   qp.context = pd->context;
   qp.doorbell_lock = doorbell_lock_of(pd, nic_.profile().wire.family);
@@ -98,7 +112,7 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   qp.signal_all = attr->sq_sig_all != 0;
   qp.path_mtu = static_cast<std::uint32_t>(nic_.profile().wire.mtu.value);
   qp.caps = cap;
-  if (facts(*transport).inline_receive) qp.inline_recv = as_sim(pd->context).inline_recv;
+  set_inline_receive(qp, as_sim(pd->context).inline_recv, nic_.profile().wire);
   size_send_queue(qp, cap, nic_.profile().wire.family);
   size_recv_queue(qp, cap);
   qp.qp_num = nic_.add_qp(qp);

@@ -15,6 +15,9 @@ struct Pollable {
 
   explicit Pollable(NextVisible function) : next_visible(function) {}
 
+  // Whether another thread may take what one is waiting for.
+  bool is_shared() const { return waiters.size() > 1; }
+
   NextVisible next_visible;
   // The threads that poll the queue. A derived queue's own hot members follow in the same cache line.
   alignas(64) boost::container::small_vector<SimThread*, 1> waiters;

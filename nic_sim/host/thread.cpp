@@ -64,6 +64,7 @@ void SimThread::end_rest(void* object, std::uint64_t) {
 void SimThread::relax(Picos deadline) {
   worked_ -= pass_;
   polled_ -= pass_;
+  if (std::ranges::any_of(empty_queues_, [](const Pollable* queue) { return queue->is_shared(); })) return end_pass();
   Picos seen = Picos::max();
   for (const Pollable* queue : empty_queues_) seen = std::min(seen, queue->next_visible(*queue));
   if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // memory may come first: pass by pass
@@ -81,14 +82,18 @@ void SimThread::relax(Picos deadline) {
     }
     seen = engine_.now();
   }
-  nudged_ = looked_ = false;
   home_.running = this;
-  empty_queues_.clear();
   if (pass_.count() == 0) {
     idle_until(seen);
   } else if (seen > clock_) {
     clock_ += ((seen - clock_).count() - 1) / pass_.count() * pass_;
   }
+  end_pass();
+}
+
+void SimThread::end_pass() {
+  nudged_ = looked_ = false;
+  empty_queues_.clear();
   pass_ = Picos(0);
 }
 

@@ -45,7 +45,8 @@ class alignas(64) SimThread {
   // The thread found nothing to do in a whole pass: time passes until one of the queues noted since has something or
   // watched memory is written or `deadline` comes, in whole passes of polling, as if it had spun: up to the start of
   // the pass at whose end the first can be seen. A thread that polled nothing in the pass costs its core nothing
-  // meanwhile.
+  // meanwhile. Where another thread polls one of the queues too, the thread goes on with its next pass at once: its
+  // turn at the queue's lock is what takes time.
   void relax(Picos deadline = Picos::max());
 
   // The thread, which is in step with the engine (sync), sleeps until rouse_at or until `deadline` and costs its core
@@ -89,6 +90,7 @@ class alignas(64) SimThread {
  private:
   struct Running;
 
+  void end_pass();
   static void end_sleep(void* thread, std::uint64_t sleep);
   static void end_rest(void* thread, std::uint64_t);
 

@@ -95,7 +95,7 @@ void AnswerHandler::handle_response(SimQp& qp, SendWqe& wqe, Packet& packet) {
 // Writes what the response brings to where the WQE wants it, or leaves it to the CQE. The bytes are there at once,
 // which only a thread that polls could see: for it they come when they are written, in one piece.
 ibv_wc_status AnswerHandler::scatter(SimQp& qp, const SendWqe& wqe, Packet& packet) {
-  const bool by_cqe = wqe.signaled && wqe.length <= qp.inline_recv;
+  const bool by_cqe = wqe.signaled && qp.inline_place == InlineReceive::in_cqe && wqe.length <= qp.inline_recv;
   const std::byte* from = packet.data;
   const bool granted =
       walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, wqe.responses * std::uint64_t{qp.path_mtu}, packet.payload,

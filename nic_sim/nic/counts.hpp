@@ -31,7 +31,7 @@ struct NicCounts : FabricCounts {
   std::uint64_t qp_context_read_lines = 0;  // cache lines that misses read
   std::uint64_t translation_hits = 0;
   std::uint64_t translation_misses = 0;  // each reads one cache line
-  std::uint64_t inline_receives = 0;     // payloads that came in a CQE
+  std::uint64_t inline_receives = 0;     // payloads that came in a CQE or in the place of their RECV
   std::uint64_t atomic_slot_waits = 0;   // atomics that found their slot taken
   std::uint64_t atomic_slot_wait_ps = 0;
   std::uint64_t recv_waits = 0;  // packets that waited until their RECV was fetched

@@ -12,6 +12,7 @@
 
 #include "common/ring.hpp"
 #include "common/units.hpp"
+#include "nic_sim/host/driver_lock.hpp"
 #include "nic_sim/host/pollable.hpp"
 #include "nic_sim/host/spin_lock.hpp"
 #include "nic_sim/link/packet.hpp"
@@ -105,7 +106,8 @@ struct SimCq : ibv_cq, Pollable {
   bool overrun = false;
   Arming arming;
 
-  int users = 0;  // QPs, counted once for each queue
+  int users = 0;    // QPs, counted once for each queue
+  DriverLock lock;  // of polls, when several threads poll
 
   std::uint64_t waiting() const { return written - polled; }
   Completion& at(std::uint64_t n) { return places[n]; }
@@ -157,6 +159,7 @@ struct QpSettings {
 struct alignas(64) SimQp : ibv_qp {
   ibv_qp_cap caps;
   SpinLock* doorbell_lock = nullptr;  // that of its doorbell register; null: nobody else writes there
+  DriverLock lock;                    // of posts to its send queue
   ibv_qp_ex* builder = nullptr;       // the device's, of a QP that was made for ibv_wr_*
   alignas(64) Nic* nic;
   QpContext requester_context;
@@ -165,8 +168,9 @@ struct alignas(64) SimQp : ibv_qp {
   std::uint32_t path_mtu = 0;
   std::uint32_t peer_node = 0;
   std::uint32_t peer_qp = 0;
-  std::uint32_t inline_recv = 0;  // bytes that a CQE may carry in the place of a payload write
-  std::uint16_t generation = 0;   // counts resets: what was under way before one comes to nothing
+  std::uint32_t inline_recv = 0;  // bytes of an arriving payload that go to inline_place instead of their buffer
+  InlineReceive inline_place = InlineReceive::nowhere;
+  std::uint16_t generation = 0;  // counts resets: what was under way before one comes to nothing
   Transport transport;
   bool signal_all;
   bool has_grh = false;

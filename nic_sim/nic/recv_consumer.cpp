@@ -48,22 +48,28 @@ void RecvConsumer::take(SimQp& qp, const Packet& packet) {
 ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
   const std::uint64_t begin = qp.responder.offset + grh_room(qp);
   if (begin + packet.payload > qp.responder.recv.length) return IBV_WC_LOC_LEN_ERR;
-  const bool by_cqe = inline_receive(qp, packet);
-  if (by_cqe && packet.payload > 0) ++counts_.inline_receives;
+  const InlineReceive place = inline_receive(qp, packet);
+  if (place != InlineReceive::nowhere && packet.payload > 0) {
+    ++counts_.inline_receives;
+    if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload);
+  }
   if (grh_room(qp) > 0 && packet.has_grh) {
     const auto grh = grh_of(packet);
-    if (const ibv_wc_status status = scatter(qp, 0, grh, false); status != IBV_WC_SUCCESS) return status;
+    if (const ibv_wc_status status = scatter(qp, 0, grh, InlineReceive::nowhere); status != IBV_WC_SUCCESS)
+      return status;
   }
-  return scatter(qp, begin, {packet.data, packet.payload}, by_cqe);
+  return scatter(qp, begin, {packet.data, packet.payload}, place);
 }
 
-// Writes `data` to the RECV in use, from its byte `begin` on.
-ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data, bool by_cqe) {
+// Writes `data` to the buffer of the RECV in use, from its byte `begin` on, or does as the driver will with what is
+// left at `place`.
+ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data,
+                                    InlineReceive place) {
   const bool granted =
       walk_sges({qp.responder.recv_sges, qp.responder.recv.sges}, begin, data.size(),
-                [this, &qp, &data, by_cqe](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                [this, &qp, &data, place](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
                   if (!regions_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
-                  if (by_cqe) {
+                  if (place != InlineReceive::nowhere) {
                     std::memcpy(reinterpret_cast<std::byte*>(address), data.data(), bytes);
                   } else {
                     write(address, data.first(bytes), lkey);

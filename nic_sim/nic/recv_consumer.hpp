@@ -20,9 +20,10 @@
 
 namespace verbscope::sim {
 
-// Scatter-to-CQE: whether the payload comes in the CQE, in the place of a payload write.
-inline bool inline_receive(const SimQp& qp, const Packet& packet) {
-  return packet.verb == Verb::send && packet.first && packet.last && packet.payload <= qp.inline_recv;
+// Where the adapter leaves the packet's payload for the driver to copy; nowhere: it goes to the RECV's buffer.
+inline InlineReceive inline_receive(const SimQp& qp, const Packet& packet) {
+  const bool fits = packet.verb == Verb::send && packet.first && packet.last && packet.payload <= qp.inline_recv;
+  return fits ? qp.inline_place : InlineReceive::nowhere;
 }
 
 class RecvConsumer {
@@ -52,7 +53,7 @@ class RecvConsumer {
   void flush(SimQp& qp);
 
  private:
-  ibv_wc_status scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data, bool by_cqe);
+  ibv_wc_status scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data, InlineReceive place);
   void write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey);
   void complete_flushed(SimQp& qp, std::uint64_t wr_id, std::uint64_t index);
 

@@ -78,9 +78,11 @@ Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verd
   if (verdict != Verdict::take && verdict != Verdict::repeat) return profile_.receive_packet;
   if (facts(packet.verb).atomic) return profile_.receive_packet + profile_.receive_dma * 2 + profile_.atomic_packet;
   const bool reads = packet.verb == Verb::read && packet.length > 0;
-  const bool writes = packet.payload > 0 && !inline_receive(qp, packet);
+  const InlineReceive place = packet.payload > 0 ? inline_receive(qp, packet) : InlineReceive::in_cqe;
+  const bool writes = place == InlineReceive::nowhere;
   const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
-  const Picos time = profile_.receive_packet + profile_.receive_dma * ((reads || writes ? 1 : 0) + (completes ? 1 : 0));
+  Picos time = profile_.receive_packet + profile_.receive_dma * ((reads || writes ? 1 : 0) + (completes ? 1 : 0));
+  if (place == InlineReceive::in_recv) time += profile_.receive_inline;
   return reads ? time + profile_.read_request : time;
 }
 

@@ -24,10 +24,10 @@ struct SimQp;
 // WQEs that one MMIO write brings or rings for. A batch is named by the number of its first, which keeps this.
 struct Batch {
   std::uint32_t count;
-  std::uint32_t bytes;      // its WQEs take together
-  std::uint8_t reads_left;  // DMA reads that fetch it and are not back
-  bool at_nic;
-  bool has_context;  // the QP's state was in the NIC for it
+  std::uint32_t bytes;            // its WQEs take together
+  std::uint32_t reads_left : 30;  // DMA reads that fetch it and are not back
+  bool at_nic : 1;
+  bool has_context : 1;  // the QP's state was in the NIC for it
 };
 
 struct alignas(64) SendWqe {

@@ -83,25 +83,36 @@ void WqeFetcher::fetch_more(Share& share) {
   }
 }
 
-// One DMA read of all WQEs of the batch, or two where they cross the end of the ring.
+// One DMA read of WQEs that lie one after another, as those of packed blocks do and those that fill mlx4's slots; two
+// where one crosses the end of the ring. What lies between WQEs in wider slots is not read.
 void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
   SendQueue& queue = qp.send;
   Batch& batch = queue.batch(first);
   share_of(qp).asked_at = engine_.now();
+  const std::uint64_t argument = with_generation(qp.generation, first);
+  std::uint64_t begin = queue.at(first).ring_offset, bytes = 0;
+  const auto read = [this, &qp, &batch, argument](std::uint64_t from, std::uint64_t length) {
+    ++batch.reads_left;
+    bus_.dma_read(from, length, &part_fetched, &qp, argument);
+  };
+  batch.reads_left = 0;
   for (std::uint64_t i = 0; i < batch.count; ++i) {
     SendWqe& wqe = queue.at(first + i);
     wqe.ahead = true;
     share_of(qp).bytes += wqe.bytes;
+    if (wqe.ring_offset != begin + bytes) {
+      read(begin, bytes);
+      begin = wqe.ring_offset;
+      bytes = 0;
+    }
+    bytes += wqe.bytes;
+    if (begin + bytes > queue.ring_bytes) {
+      read(begin, queue.ring_bytes - begin);
+      bytes -= queue.ring_bytes - begin;
+      begin = 0;
+    }
   }
-  const SendWqe& last = queue.at(first + batch.count - 1);
-  const std::uint64_t begin = queue.at(first).ring_offset;
-  std::uint64_t end = last.ring_offset + last.bytes;
-  if (end <= begin) end += queue.ring_bytes;
-  batch.reads_left = end > queue.ring_bytes ? 2 : 1;
-  const std::uint64_t in_one = std::min(end, queue.ring_bytes) - begin;
-  const std::uint64_t argument = with_generation(qp.generation, first);
-  bus_.dma_read(begin, in_one, &part_fetched, &qp, argument);
-  if (batch.reads_left == 2) bus_.dma_read(0, end - queue.ring_bytes, &part_fetched, &qp, argument);
+  if (bytes > 0) read(begin, bytes);
 }
 
 void WqeFetcher::part_fetched(void* object, std::uint64_t argument) {
@@ -138,12 +149,12 @@ bool WqeFetcher::at_hand(SimQp& qp) {
   std::uint64_t bytes = 0;
   for (std::uint64_t i = queue.next; i < queue.arrived && count < kReadAgainRun; ++i) {
     const SendWqe& wqe = queue.at(i);
-    if (wqe.place.cached() || wqe.staged || wqe.ring_offset < wanted.ring_offset) break;
-    bytes = wqe.ring_offset + wqe.bytes - wanted.ring_offset;
+    if (wqe.place.cached() || wqe.staged || wqe.ring_offset != wanted.ring_offset + bytes) break;
+    bytes += wqe.bytes;
     ++count;
   }
   counts_.wqe_cache_misses += count;
-  counts_.wqe_cache_reread_lines += bytes / kCacheLine.value;  // with what lies between slots
+  counts_.wqe_cache_reread_lines += bytes / kCacheLine.value;
   qp.requester.waiting = true;
   bus_.dma_read(wanted.ring_offset, bytes, &wqes_read_again, &qp,
                 with_generation(qp.generation, pack_run(queue.next, count)));

@@ -13,18 +13,22 @@ namespace verbscope {
 // CPU and memory of one machine. Times are CPU time of the calling thread unless they say otherwise.
 struct HostProfile {
   int cores;
-  Picos post_call;       // one ibv_post_send
-  Picos post_wqe;        // each WQE in it
-  Picos wc_line;         // each 64-byte line written to the NIC with write combining
-  Picos doorbell;        // one doorbell MMIO with its fences
-  Picos poll_call;       // one ibv_poll_cq
-  Picos poll_cqe;        // each completion that it returns
-  Picos poll_memory;     // one look at memory that peers write to
-  Picos atomic_add;      // an atomic add to a line that this core changed last
-  Picos line_transfer;   // what it takes longer when another core did; the line serves one core at a time
-  Picos event_wakeup;    // latency from an interrupt until the thread that slept runs
-  Picos post_recv_call;  // one ibv_post_recv
-  Picos post_recv_wqe;   // each WQE in it
+  Picos post_call;      // one ibv_post_send
+  Picos post_wqe;       // each WQE in it
+  Picos wc_line;        // each 64-byte line written to the NIC with write combining
+  Picos doorbell;       // one doorbell MMIO with its fences
+  Picos poll_call;      // one ibv_poll_cq
+  Picos poll_cqe;       // each completion that it returns
+  Picos poll_memory;    // one look at memory that peers write to
+  Picos atomic_add;     // an atomic add to a line that this core changed last
+  Picos line_transfer;  // what it takes longer when another core did; the line serves one core at a time
+  // When a spin lock is handed over each of so many that wait costs a line_transfer, and the others such a share of it.
+  std::uint32_t spinners_at_once;
+  double spinner_share;
+  std::uint32_t queue_lines;  // cache lines of a QP or a CQ that come over with its lock
+  Picos event_wakeup;         // latency from an interrupt until the thread that slept runs
+  Picos post_recv_call;       // one ibv_post_recv
+  Picos post_recv_wqe;        // each WQE in it
   static constexpr std::size_t kMostWcBuffers = 64;
   std::uint64_t wc_buffers;  // lines that a core may have on their way to the link before it stalls
   Picos memory_read;         // latency: root complex and last-level cache, for a read by the NIC
@@ -60,6 +64,7 @@ struct NicProfile {
   Picos handle_response;       // responder unit, each packet of a response to a READ or an atomic
   Picos receive_packet;        // responder unit, each request packet
   Picos receive_dma;           // responder unit, each DMA that the packet causes (payload, CQE)
+  Picos receive_inline;        // responder unit, a payload that it writes into the place of its RECV (inline receive)
   Picos read_request;          // responder unit, what a READ takes beyond a packet with one DMA
   Picos read_response;         // mean latency of a response to a READ, beyond the PCIe read of its bytes
   Picos atomic_packet;         // responder unit, what an atomic takes beyond a packet with two DMAs

@@ -252,8 +252,8 @@ TEST(EndToEnd, BadInputIsOneLineThatSaysWhat) {
       {{"reproduce", "atc16", "--rows_only", "--out", "/proc/x/y"}, "/proc/x/y"},
       {{"predict", "--cluster", "cibb", "-s", "8"}, "cibb"},
       {{"predict", "--cluster", "cib", "-s", "8", "--responder"}, "send is not one-sided"},
-      {{"predict", "--cluster", "cx3", "-c", "RC", "-s", "8", "--inline_recv", "32", "--receiver"},
-       "no inline receive"},
+      {{"predict", "--cluster", "cib", "-c", "UD", "-s", "8", "--inline_recv", "32", "--receiver"},
+       "no inline receive of UD send"},
       {{"predict", "--cluster", "cib", "-s", "8", "--connection", "XRC"}, "XRC"},
       {{"recalibrate", "cibb"}, "cibb"}};
   for (const auto& [arguments, part] : cases) {

@@ -42,6 +42,35 @@ TEST(Doorbells, OneThreadNeverWaits) {
   EXPECT_NEAR(writes_of(run + "default") / writes_of(run + "exclusive"), 1, 0.01);
 }
 
+// Two threads with one QP are slower than two with a QP each, and more threads do not make the one QP quicker; groups
+// that have QPs of their own do not disturb each other.
+TEST(SharedQps, CostTheirThreadsTheLock) {
+  const auto rate = [](const std::string& threads, const std::string& sharing) {
+    return writes_of("--fabric sim:cx6 --wait all --window 8 --threads " + threads + " --threads_per_qp " + sharing);
+  };
+  const double alone = rate("1", "1");
+  EXPECT_LT(rate("2", "2"), alone);
+  EXPECT_LT(rate("8", "8"), rate("2", "2"));
+  EXPECT_NEAR(rate("8", "2") / rate("2", "2"), 4, 0.2);
+  EXPECT_NEAR(rate("1", "4") / alone, 1, 1e-9);  // a group of one
+}
+
+// The last group has a thread less; each thread posts its share of what is asked for on each QP.
+TEST(SharedQps, CountWhatEachThreadPosted) {
+  OneSidedBenchmark benchmark;
+  const OptionSet set(
+      "--fabric sim:cib --verb read --clients 1 --threads 3 --threads_per_qp 2 -q 2 --wait oldest --window 4",
+      &benchmark);
+  const Outcome outcome = run_on_simulator(benchmark, set.options);
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_EQ(outcome.result.at("threads").size(), 3u);
+  const OptionSet exact(
+      "--fabric sim:cib --verb read --clients 1 --threads 4 --threads_per_qp 2 -q 3 --wait all "
+      "--window 4 -n 200 --warmup 20us",
+      &benchmark);
+  EXPECT_EQ(run_on_simulator(benchmark, exact.options).result.at("ops"), 2 * 3 * 200);
+}
+
 TEST(Doorbells, OfMlx4AreLockedForBlueFlameAlone) {
   // 16 bytes inline go by BlueFlame; without inlining, or in lists, a doorbell needs no lock.
   const std::string run = "--fabric sim:cx3 --threads 8 -q 4 --window 8 ";

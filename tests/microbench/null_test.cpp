@@ -92,7 +92,7 @@ TEST(Null, HasNoClientsThatCouldPost) {
 
 TEST(Null, SaysWhatItDoesNotSupport) {
   for (const auto& [line, feature] :
-       {std::pair{"-e", "completion events"}, std::pair{"--inline_recv 32", "inline receive"}}) {
+       {std::pair{"-e", "completion events"}, std::pair{"--inline_recv 32", "inline receive of RC send"}}) {
     const SendBenchmark benchmark(true);
     const OptionSet set(std::string("--fabric null ") + line);
     try {

@@ -115,6 +115,22 @@ TEST(OneSidedOptions, RefuseWindowsThatCannotBeKept) {
   expect("--alignment 1 --region_size 5000000000", "more than 2^32 such places");
 }
 
+TEST(OneSidedOptions, RefuseSharedQpsThatCannotBeShared) {
+  const auto expect = [](const std::string& line, const char* reason) {
+    EXPECT_THAT(one_sided_refusal("--threads_per_qp 4 --threads 6 --verb read " + line),
+                HasSubstr(std::string("--threads_per_qp 4: ") + reason))
+        << line;
+  };
+  const std::string all = "--wait all --window 8 ";
+  expect("", "each thread has a window of its own, with --wait oldest or all");
+  expect(all + "--direction in", "only where the server alone posts");
+  expect(all + "--fabric null", "the null device has no locks");
+  expect(all + "-e", "not with --events");
+  expect(all + "--uars exclusive", "not with --uars exclusive");
+  expect(all + "-n 100", "--iters 100 on each of --qp 1 cannot be dealt evenly to --threads 6");
+  expect("--wait all --window 33", "windows of 33 are 132 requests, more than a send queue holds (--tx_depth 128)");
+}
+
 TEST(OneSidedOptions, RefuseToPollMemoryWhereNothingComes) {
   const auto expect = [](const std::string& line, const char* reason) {
     EXPECT_THAT(one_sided_refusal("--seen_by memory " + line), HasSubstr(reason)) << line;

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"--fabric null --out_json_file /nonexistent/x.json", "/nonexistent/x.json"},
                     Mistake{"--fabric null -D 5weeks", "5weeks"}, Mistake{"--fabric null --cores 99999", "99999"},
                     Mistake{"--fabric sim:nowhere", "nowhere"},
-                    Mistake{"--fabric sim:cib -c UD --inline_recv 32", "--inline_recv 32: UD has no inline receive"},
+                    Mistake{"--fabric sim:cib -c UD --inline_recv 32", "inline receive of UD send"},
                     Mistake{"--fabric sim:cib localhost", "localhost"}));
 
 TEST(Program, WritesARecordToStandardOutput) {

@@ -87,9 +87,10 @@ TEST(Limits, ResponderTakesOneSidedVerbsOnly) {
 TEST(Limits, InlineReceiveWhereThereIsNone) {
   VerbShape shape = inline_shape(send, ud, 8, 1);
   shape.inline_recv = true;
-  EXPECT_EQ(message_of([&] { predict_receiver(wide_mlx5(), shape); }), "UD has no inline receive: only RC and UC");
-  shape.transport = rc;
-  EXPECT_EQ(message_of([&] { predict_receiver(narrow_mlx4(), shape); }), "narrow (mlx4) has no inline receive");
+  EXPECT_EQ(message_of([&] { predict_receiver(wide_mlx5(), shape); }), "wide (mlx5) has no inline receive of UD send");
+  shape.shared_recv_queue = true;
+  EXPECT_EQ(message_of([&] { predict_receiver(narrow_mlx4(), shape); }),
+            "narrow (mlx4) has no inline receive of UD send on a shared receive queue");
 }
 
 }  // namespace

@@ -195,18 +195,21 @@ TEST(Requester, Mlx4ReadCountsAsInlineAndAtomicsDoNot) {
   EXPECT_EQ(predict_requester(narrow_mlx4(), gather_shape(write, rc, 8, 1)).method, PostMethod::doorbell);
 }
 
-// 40 B inline on RC: a WQE of one line in slots of 128 (room for a WRITE). A list of 4 reads 3 * 128 + 64 = 448 B: one
-// request, 4 completions, 7 lines, of which 4 hold WQEs.
-TEST(Requester, Mlx4ListReadsTheGapsBetweenWqes) {
+// 40 B inline on RC: a WQE of one line in slots of 128 (room for a WRITE). Of a list each WQE is a request and a
+// completion.
+TEST(Requester, Mlx4ListReadsEachWqeThatDoesNotFillItsSlot) {
   const Prediction p = predict_requester(narrow_mlx4(), inline_shape(send, rc, 40, 4));
-  expect_events(p.pcie, {1.75, 0, 1, 0, 0.25, 1.25, 1.25, (448 + 4 * 22 + 30) / 4.0, 58 + 6.5});
+  expect_events(p.pcie, {1, 0, 1, 0, 0.25, 1.25, 2, 64 + 22 + 30 / 4.0, 58 + 26});
 }
 
+// WQEs of 128 B fill slots of 128 and are one read a list; a capability of 120 B makes slots of 256.
 TEST(Requester, AnInlineCapabilityWidensMlx4Slots) {
   VerbShape shape = inline_shape(send, ud, 60, 2);
-  shape.max_inline_cap = Bytes(120);  // 64 + 128: slots of 256
-  EXPECT_EQ(predict_requester(narrow_mlx4(), shape).pcie.dma_read_lines, 6.0 / 2);
-  EXPECT_EQ(predict_requester(wide_mlx5(), shape).pcie.dma_read_lines, 2);
+  EXPECT_EQ(predict_requester(narrow_mlx4(), shape).pcie.tlps_to_host, 1.0 / 2 + 1);
+  shape.max_inline_cap = Bytes(120);
+  EXPECT_EQ(predict_requester(narrow_mlx4(), shape).pcie.tlps_to_host, 1 + 1);
+  EXPECT_EQ(predict_requester(narrow_mlx4(), shape).pcie.dma_read_lines, 2);
+  EXPECT_EQ(predict_requester(wide_mlx5(), shape).pcie.tlps_to_host, 1.0 / 2 + 1);
 }
 
 }  // namespace

@@ -122,6 +122,20 @@ VerbShape received_inline(Verb verb, std::uint64_t payload) {
   return shape;
 }
 
+// mlx4 writes the payload into the place of its RECV: 40 B of GRH and 32 B make places of 128 B, of which it fetches 16
+// at a time in completions of 128 B.
+TEST(InlineReceive, OnMlx4TheRecvHasRoomForThePayload) {
+  VerbShape shape = received_inline(send, 32);
+  shape.transport = ud;
+  shape.max_inline_recv = Bytes(32);
+  const PciePerOp p = predict_receiver(narrow_mlx4(), shape).pcie;
+  shape.inline_recv = false;
+  const PciePerOp without = predict_receiver(narrow_mlx4(), shape).pcie;
+  EXPECT_DOUBLE_EQ(p.payload_bytes_to_nic, 128);
+  EXPECT_DOUBLE_EQ(without.payload_bytes_to_nic, 16);
+  EXPECT_DOUBLE_EQ(p.payload_bytes_to_host, without.payload_bytes_to_host);
+}
+
 // 32 B fit a CQE of 64 B, 64 B one of 128 B: no write but the CQE's.
 TEST(InlineReceive, PayloadThatFitsComesInTheCqe) {
   ClusterWire cluster = wide_mlx5();

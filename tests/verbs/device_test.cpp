@@ -133,13 +133,14 @@ TEST(Srq, RefusalSaysWhatTheDeviceOffers) {
 TEST(InlineRecv, MoreThanTheDeviceTakesIsRefusedWithItsLimit) {
   MockDevice mock;
   const Device device(mock, "");
-  EXPECT_CALL(mock, set_inline_recv(_, 32)).WillOnce(Return(0)).WillOnce(Return(EOPNOTSUPP));
-  EXPECT_EQ(error_of([&] { set_inline_recv(device, 32); }), "(nothing thrown)");
-  EXPECT_EQ(error_of([&] { set_inline_recv(device, 32); }), "not supported by mock0: inline receive");
-  EXPECT_CALL(mock, set_inline_recv(_, testing::Gt(60u))).WillRepeatedly(Return(EINVAL));
-  EXPECT_CALL(mock, set_inline_recv(_, testing::Le(60u))).WillRepeatedly(Return(0));
+  EXPECT_CALL(mock, set_inline_recv(_, _, _, 32)).WillOnce(Return(0)).WillOnce(Return(EOPNOTSUPP));
+  EXPECT_EQ(error_of([&] { set_inline_recv(device, Transport::rc, Verb::send, 32); }), "(nothing thrown)");
+  EXPECT_EQ(error_of([&] { set_inline_recv(device, Transport::rc, Verb::send, 32); }),
+            "not supported by mock0: inline receive of RC send");
+  EXPECT_CALL(mock, set_inline_recv(_, _, _, testing::Gt(60u))).WillRepeatedly(Return(EINVAL));
+  EXPECT_CALL(mock, set_inline_recv(_, _, _, testing::Le(60u))).WillRepeatedly(Return(0));
   for (const std::uint32_t bytes : {61, 64, 1000}) {
-    EXPECT_EQ(error_of([&] { set_inline_recv(device, bytes); }),
+    EXPECT_EQ(error_of([&] { set_inline_recv(device, Transport::rc, Verb::send, bytes); }),
               fmt::format("not supported by mock0: inline receive of {} bytes, it offers up to 60", bytes));
   }
 }

@@ -16,7 +16,7 @@ class MockProvider : public Provider {
   MOCK_METHOD(std::vector<std::string>, device_names, (), (override));
   MOCK_METHOD(ibv_context*, open, (const std::string&), (override));
   MOCK_METHOD(int, close, (ibv_context*), (override));
-  MOCK_METHOD(int, set_inline_recv, (ibv_context*, std::uint32_t), (override));
+  MOCK_METHOD(int, set_inline_recv, (ibv_context*, Transport, Verb, std::uint32_t), (override));
   MOCK_METHOD(int, set_doorbell_registers, (const std::string&, std::uint32_t), (override));
   MOCK_METHOD(int, query_device, (ibv_context*, ibv_device_attr*), (override));
   MOCK_METHOD(int, query_port, (ibv_context*, std::uint8_t, ibv_port_attr*), (override));

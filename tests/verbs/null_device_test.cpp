@@ -17,8 +17,9 @@ TEST(NullDevice, SaysWhatItLacks) {
   NullRig rig;
   EXPECT_EQ(error_of([&] { CompChannel channel(rig.device); }), "not supported by null0: completion events");
   EXPECT_EQ(error_of([&] { Srq srq(rig.pd, 16, 1); }), "not supported by null0: shared receive queues");
-  EXPECT_EQ(error_of([&] { set_inline_recv(rig.device, 32); }), "not supported by null0: inline receive");
-  set_inline_recv(rig.device, 0);
+  EXPECT_EQ(error_of([&] { set_inline_recv(rig.device, Transport::rc, Verb::send, 32); }),
+            "not supported by null0: inline receive of RC send");
+  set_inline_recv(rig.device, Transport::rc, Verb::send, 0);
 }
 
 TEST(NullDevice, ParentsStayWhileChildrenLive) {

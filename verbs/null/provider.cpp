@@ -73,7 +73,7 @@ int NullProvider::close(ibv_context* context) {
   return 0;
 }
 
-int NullProvider::set_inline_recv(ibv_context*, std::uint32_t bytes) {
+int NullProvider::set_inline_recv(ibv_context*, Transport, Verb, std::uint32_t bytes) {
   return bytes == 0 ? 0 : EOPNOTSUPP;
 }
 

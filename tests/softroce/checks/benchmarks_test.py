@@ -35,6 +35,7 @@ RUNS = {
     "builder_read_rate": ["read_rate", "-c", "RC", "--wr_api"],
     "events_send_rate": ["send_rate", "-c", "RC", "-e"],
     "events_read_rate": ["read_rate", "-c", "RC", "-e"],
+    "shared_qps_read_rate": ["read_rate", "--threads", "2", "--threads_per_qp", "2", "-q", "2", "--window", "4", "--wait", "all"],
     "shared_queue_recv_rate": ["recv_rate", "-c", "RC", "--srq"],
 }
 # The benchmarks' features that rxe0 has not.

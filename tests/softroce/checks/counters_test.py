@@ -3,12 +3,13 @@ is not there says why in one line, and a required one ends the run."""
 
 from support import DEVICE, BenchmarkTest
 
+OPERATIONS = "10000"  # about a second; no time, which an emulated machine does not keep (rates_test.py)
 SOURCES = ["pcm-pcie", "pcm-iio", "papi", "nic"]
 
 
 class Counters(BenchmarkTest):
     def run_pair(self, *options):
-        server, client = self.start_pair("send_rate", "-c", "RC", "-s", "64", "-D", "1", "--warmup", "200ms", *options)
+        server, client = self.start_pair("send_rate", "-c", "RC", "-s", "64", "-n", OPERATIONS, "--warmup", "200ms", *options)
         for program in (server, client):
             self.assertEqual(program.finish(), 0, program.describe())
         return self.records("server")[0], self.records("client")[0]
@@ -18,7 +19,7 @@ class Counters(BenchmarkTest):
         for record, node in [(server, "server"), (client, "client0")]:
             (report,) = record["counters"]
             self.assertEqual((report["source"], report["node"]), ("nic", node))
-            self.assertGreater(report["window_s"], 0.9)
+            self.assertGreater(report["window_s"], 0.1)
             self.assertTrue(all(count is None for count in report["events"].values()), report)
             raw = report["extra"]["raw"]
             # Both ends are this device: it sends each message once and at least a packet for it. The kernel's counts may

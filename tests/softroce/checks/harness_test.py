@@ -11,7 +11,7 @@ SWEEP = {
     "description": "two points over soft-RoCE",
     "benchmark": "send_rate",
     "fabrics": ["verbs"],
-    "fixed": {"connection": "UD", "size": 32, "duration": "300ms", "warmup": "100ms"},
+    "fixed": {"connection": "UD", "size": 32, "iters": 640, "warmup": "100ms"},
     "vary": {"post_list": [1, 4]},
 }
 
