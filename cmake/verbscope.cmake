@@ -73,12 +73,17 @@ endfunction()
 # The code of the tests themselves needs no optimisation, and takes minutes longer to build with it.
 set(VERBSCOPE_TEST_OPTIONS "" CACHE STRING "Further compiler options for the sources of tests")
 
-# verbscope_test(NAME TIER unit|sim SOURCES a.cpp ... THREADS b.cpp ... LINK lib ... RUNS program ...): a GoogleTest binary
-# in build/tests, which is one test of ctest with the tier as its label: starting a process costs more than most cases. In
+option(VERBSCOPE_UNIT_TESTS "Build the test binaries of the tier unit, not only those that say RELEASE_TOO" ON)
+
+# verbscope_test(NAME TIER unit|sim [RELEASE_TOO] SOURCES a.cpp ... THREADS b.cpp ... LINK lib ... RUNS program ...): a
+# GoogleTest binary in build/tests, which is one test of ctest with the tier as its label: starting a process costs more than most cases. In
 # the sources after THREADS threads of one process share memory: a binary that has some carries the label `threads` as
 # well, and under ThreadSanitizer it is made of them alone. RUNS: the programs that its cases start.
 function(verbscope_test name)
-  cmake_parse_arguments(ARG "" "TIER" "SOURCES;THREADS;LINK;RUNS" ${ARGN})
+  cmake_parse_arguments(ARG "RELEASE_TOO" "TIER" "SOURCES;THREADS;LINK;RUNS" ${ARGN})
+  if(ARG_TIER STREQUAL unit AND NOT VERBSCOPE_UNIT_TESTS AND NOT ARG_RELEASE_TOO)
+    return()
+  endif()
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
     if(NOT ARG_THREADS)
       return()
