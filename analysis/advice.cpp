@@ -123,6 +123,7 @@ class Adviser {
         return by_blueflame(before) && !by_blueflame(after) ? load.utilisation * kFetched : load.utilisation;
       case Resource::responder_units:
       case Resource::responder_unit:
+      case Resource::driver_lock:
       case Resource::shared_line:
       case Resource::atomic_slot:
       case Resource::dma_reads:
@@ -239,6 +240,7 @@ class Adviser {
     if (rereads_wqes()) return;  // QPs, threads and windows bring WQEs
     if (is_of_one_qp(limit) || limit == Resource::wqe_fetch) return add_twice_the_qps();
     if (limit == Resource::cpu) return add_twice_the_threads();
+    if (limit == Resource::driver_lock) return add_own_queues();
     if (limit != Resource::outstanding) return;
     const std::string key = outstanding_option();
     if (may_fill(key))
@@ -298,6 +300,22 @@ class Adviser {
           return on_twice_the_qps(load, of_peer);
         },
         diagnosis_.latency / 2, Json{{"threads", 2 * now}}, false);
+  }
+
+  // Nobody else takes the lock.
+  void add_own_queues() {
+    const auto without = [](const Load& load, bool of_peer) {
+      return load.resource == Resource::driver_lock && !of_peer ? 0 : load.utilisation;
+    };
+    const double sharing = number_at(record_.config, "threads_per_qp").value_or(1);
+    const std::string registers = text_at(record_.config, "uars");
+    if (sharing > 1) {
+      add(fmt::format("QPs of its own for each thread instead of one for {:g}", sharing), without,
+          Json{{"threads_per_qp", 1}}, false);
+    } else if (!registers.empty() && registers != "exclusive" && prediction_ &&
+               prediction_->wire.family == NicFamily::mlx5) {
+      add("a doorbell register of its own for each thread", without, Json{{"uars", "exclusive"}}, false);
+    }
   }
 
   void add_other_placement() {

@@ -80,6 +80,7 @@ Resource capacity(Resource resource) {
     case Resource::responder_unit:
       return Resource::responder_unit;
     case Resource::cpu:
+    case Resource::driver_lock:
     case Resource::shared_line:
     case Resource::atomic_slot:
     case Resource::dma_reads:

@@ -47,6 +47,7 @@ std::string meaning(const Limit& limit, const Loads& loads) {
       return fmt::format("the busiest unit works {} of the time", percent(load.utilisation)) + units_used(limit, loads);
     case Resource::cpu:
       return fmt::format("its busiest thread never waits ({} of the time it works)", percent(load.utilisation));
+    case Resource::driver_lock:
     case Resource::shared_line:
       return fmt::format("it goes from core to core, and serves one at a time, {} of the time",
                          percent(load.utilisation));

@@ -14,7 +14,7 @@ struct Name {
   Resource resource;
   std::string_view key, words;
 };
-constexpr std::array<Name, 18> kNames{{
+constexpr std::array<Name, 19> kNames{{
     {Resource::mmio, "mmio", "MMIO bandwidth"},
     {Resource::pcie_to_nic, "pcie_to_nic", "PCIe bandwidth to the NIC (DMA reads)"},
     {Resource::pcie_to_host, "pcie_to_host", "PCIe bandwidth to the host (DMA writes)"},
@@ -25,6 +25,7 @@ constexpr std::array<Name, 18> kNames{{
     {Resource::responder_units, "responder_units", "the NIC's responder units"},
     {Resource::responder_unit, "responder_unit", "one QP's responder unit"},
     {Resource::cpu, "cpu", "CPU"},
+    {Resource::driver_lock, "driver_lock", "a lock of the driver that threads take in turn"},
     {Resource::shared_line, "shared_line", "a cache line that threads add to in turn"},
     {Resource::atomic_slot, "atomic_slot", "PCIe round trip under one lock of the atomic unit"},
     {Resource::dma_reads, "dma_reads", "DMA reads in flight"},
@@ -87,6 +88,7 @@ class BusyTimes {
     add_units(out, "responder", Resource::responder_units, Resource::responder_unit);
     add(Resource::cpu, share("cpu_worked_most_ps"));
     out.back().elastic = share("cpu_polled_most_ps");
+    add(Resource::driver_lock, share("locks_busy_most_ps"));
     add(Resource::shared_line, share("shared_lines_busy_most_ps"));
     add(Resource::wire_out, share("wire_out_busy_most_ps"));
     add(Resource::wire_in, share("wire_in_busy_most_ps"));

@@ -24,6 +24,7 @@ enum class Resource {
   responder_units,
   responder_unit,
   cpu,                // the busiest thread
+  driver_lock,        // the busiest lock of a QP, a CQ or a doorbell register that threads share
   shared_line,        // the cache line to which threads add most
   atomic_slot,        // the busiest lock of the atomic unit
   dma_reads,          // DMA reads in flight: tags

@@ -155,6 +155,7 @@ UsageTimes SimCluster::usage_times(int node) const {
   const Impl::Machine& machine = impl_->machines.at(static_cast<std::size_t>(node));
   UsageTimes times = machine.nic.usage();
   times.shared_lines = machine.nic.shared_lines().busy();
+  times.locks = machine.nic.lock_times().busy();
   for (const sim::SimThread* thread : machine.own_threads) {
     times.threads.push_back(thread->worked());
     times.threads_polling.push_back(thread->polled());

@@ -184,7 +184,6 @@ PointReports MemoryLink::collect(std::string& failure) {
   if (!schedule_.threads_end_it) reports.own.steadiness = steadiness_.report();
   for (std::size_t c = 1; c < nodes_.size(); ++c) {
     reports.clients->push_back(report(c, nodes_.front().threads().sent_to(static_cast<std::uint32_t>(c - 1))));
-    reports.clients->back().messages_first = true;
   }
   return reports;
 }

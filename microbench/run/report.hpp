@@ -140,7 +140,6 @@ struct NodeReport {
   std::optional<std::uint64_t> cq_armings;    // with --events
   std::optional<std::uint64_t> clients_gone;  // at the server: clients that left before the end
   bool has_peers = true;                      // false on the null device, where nobody counts messages
-  bool messages_first = false;                // before the CPU time: the record has simulated clients so
   Delivery delivery;
 
   template <class Self, class Visit>
@@ -152,11 +151,10 @@ struct NodeReport {
     visit("ops", self.ops);
     visit("steadiness", self.steadiness);
     visit.rest(self.findings);
-    if (self.messages_first) visit.part("messages_expected", self.has_peers, self.delivery);
     visit("cpu", self.cpu);
     visit("cq_armings", self.cq_armings);
     visit("clients_gone", self.clients_gone);
-    if (!self.messages_first) visit.part("messages_expected", self.has_peers, self.delivery);
+    visit.part("messages_expected", self.has_peers, self.delivery);
   }
 };
 

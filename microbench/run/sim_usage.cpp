@@ -82,6 +82,7 @@ Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& p
   several("ports", "wire_out_busy", differences(begin.ports_out, end.ports_out));
   several("ports", "wire_in_busy", differences(begin.ports_in, end.ports_in));
   several("atomic_slots", "atomic_slots_held", differences(begin.atomic_slots, end.atomic_slots));
+  several("locks", "locks_busy", differences(begin.locks, end.locks));
   several("shared_lines", "shared_lines_busy", differences(begin.shared_lines, end.shared_lines));
   const auto worked = differences(begin.threads, end.threads);
   several("cpu_threads", "cpu_worked", worked);

@@ -140,7 +140,7 @@ void lock_for_post(SimQp& qp, const ibv_send_wr* list) {
   const HostProfile& host = qp.nic->profile().host;
   Picos time = host.post_call + host.doorbell;
   for (; list != nullptr; list = list->next) time += host.post_wqe;
-  qp.lock.take(*thread, time, host);
+  qp.lock.take(*thread, time, host, qp.nic->lock_times());
 }
 
 }  // namespace
@@ -194,9 +194,10 @@ bool must_catch_up(Nic& nic, SimCq& cq, int entries, Picos clock) {
 }
 
 // The driver's lock of the CQ, for a poll of what is there by now.
-void lock_for_poll(SimCq& cq, int entries, SimThread& thread, const HostProfile& host) {
+void lock_for_poll(SimCq& cq, int entries, SimThread& thread, Nic& nic) {
+  const HostProfile& host = nic.profile().host;
   const std::uint64_t taken = std::min(cq.waiting(), static_cast<std::uint64_t>(std::max(entries, 0)));
-  cq.lock.take(thread, host.poll_call + host.poll_cqe * static_cast<std::int64_t>(taken), host);
+  cq.lock.take(thread, host.poll_call + host.poll_cqe * static_cast<std::int64_t>(taken), host, nic.lock_times());
 }
 
 }  // namespace
@@ -207,7 +208,7 @@ int poll_cq(ibv_cq* verbs_cq, int entries, ibv_wc* wc) {
   SimThread* thread = nic.running_thread();
   const HostProfile& host = nic.profile().host;
   if (thread != nullptr) {
-    if (cq.is_shared()) lock_for_poll(cq, entries, *thread, host);
+    if (cq.is_shared()) lock_for_poll(cq, entries, *thread, nic);
     thread->spend_polling(host.poll_call);
     if (must_catch_up(nic, cq, entries, thread->clock())) thread->sync();
   }

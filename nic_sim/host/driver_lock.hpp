@@ -17,8 +17,8 @@ class DriverLock {
     return user_ == &thread && spin_ == nullptr;
   }
   // `thread`, which is not alone, begins a call for which it keeps the queue for `time`.
-  void take(SimThread& thread, Picos time, const HostProfile& host) {
-    if (spin_ == nullptr) spin_ = std::make_unique<SpinLock>(host, host.queue_lines);
+  void take(SimThread& thread, Picos time, const HostProfile& host, LockTimes& times) {
+    if (spin_ == nullptr) spin_ = std::make_unique<SpinLock>(host, host.queue_lines, times);
     spin_->take(thread, time);
   }
 

@@ -1,5 +1,6 @@
-// Cache lines that threads of one node change in turn: each change has the line for itself, and a line that another
-// core changed last has to come over first.
+// Cache lines that threads of one node change in turn. A locked instruction first waits for the stores before it, those
+// to the NIC among them, and then for the line: it serves one core at a time, and has to come over when another core
+// changed it last.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +17,11 @@ class SharedLines {
 
   // `thread` changes the word at `address` by an atomic instruction, at the time at which this returns.
   void change(const void* address, SimThread& thread) {
+    thread.spend(own_);
     thread.sync();
     Line& line = line_of(address);
     const Picos begin = std::max(thread.clock(), line.free_at);
-    const Picos cost = own_ + (line.owner == &thread ? Picos(0) : transfer_);
+    const Picos cost = line.owner == &thread ? Picos(0) : transfer_;
     line.free_at = begin + cost;
     line.busy += cost;
     line.owner = &thread;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "nic_sim/host/lock_times.hpp"
 #include "nic_sim/host/thread.hpp"
 
 namespace verbscope::sim {
@@ -16,7 +17,8 @@ namespace verbscope::sim {
 class SpinLock {
  public:
   // `lines`: cache lines that those who have the lock change, and that come over with it.
-  SpinLock(const HostProfile& host, std::uint32_t lines) : host_(host), lines_(lines) {}
+  SpinLock(const HostProfile& host, std::uint32_t lines, LockTimes& times)
+      : host_(host), lines_(lines), busy_(times.add()) {}
 
   // `thread` has the lock for `time` from the moment at which this returns, and does not wait in between. A lock that
   // the same thread had last and nobody else wants costs nothing more than the call that takes it.
@@ -26,6 +28,7 @@ class SpinLock {
     const Picos free_at = releases_.empty() ? thread.clock() : releases_.back();
     const Picos hand_over = owner_ == &thread ? Picos(0) : time_to_hand_over(releases_.size());
     thread.stall_until(free_at + hand_over);
+    busy_ += hand_over + time;
     releases_.push_back(thread.clock() + time);
     if (owner_ != nullptr && owner_ != &thread) ++hand_overs_;
     owner_ = &thread;
@@ -45,6 +48,7 @@ class SpinLock {
 
   const HostProfile& host_;
   std::uint32_t lines_;
+  Picos& busy_;
   const SimThread* owner_ = nullptr;
   std::deque<Picos> releases_;  // when those who have it, or wait for it, give it back, in order
   std::uint64_t hand_overs_ = 0;

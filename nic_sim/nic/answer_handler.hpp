@@ -10,7 +10,7 @@
 #include "nic_sim/nic/memory_regions.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
-#include "nic_sim/nic/responder_units.hpp"
+#include "nic_sim/nic/receiving_units.hpp"
 #include "nic_sim/nic/retransmitter.hpp"
 #include "nic_sim/nic/send_completer.hpp"
 #include "nic_sim/nic/unit_scheduler.hpp"
@@ -23,7 +23,7 @@ namespace verbscope::sim {
 class AnswerHandler {
  public:
   AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const NicProfile& profile, NicCounts& counts,
-                const MemoryRegions& regions, PayloadWriter& payload_writer, ResponderUnits& units,
+                const MemoryRegions& regions, PayloadWriter& payload_writer, ReceivingUnits& units,
                 UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer, Retransmitter& retransmitter)
       : engine_(engine),
         bus_(bus),
@@ -63,7 +63,7 @@ class AnswerHandler {
   NicCounts& counts_;
   const MemoryRegions& regions_;
   PayloadWriter& payload_writer_;
-  ResponderUnits& units_;
+  ReceivingUnits& units_;
   UnitScheduler& scheduler_;
   WqeFetcher& fetcher_;
   SendCompleter& completer_;

@@ -74,7 +74,7 @@ void AtomicUnit::give_up_slot(std::uint64_t address) {
   const std::uint64_t slot = slots_.slot_of(address);
   const Picos now = engine_.now();
   for (int number = slots_.give_up(slot, now); number != AtomicSlots::kNobody; number = slots_.give_up(slot, now)) {
-    ResponderUnit& unit = units_[number];
+    ReceivingUnit& unit = units_[number];
     Packet& packet = unit.front();
     SimQp* qp = qps_.find(packet.target_qp);
     const Picos waited = now - unit.slot_wanted_at;

@@ -14,7 +14,7 @@
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
 #include "nic_sim/nic/qp_table.hpp"
-#include "nic_sim/nic/responder_units.hpp"
+#include "nic_sim/nic/receiving_units.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
 
@@ -23,7 +23,7 @@ namespace verbscope::sim {
 class AtomicUnit {
  public:
   AtomicUnit(Engine& engine, PcieBus& bus, PacketPool& packets, const NicProfile& profile, NicCounts& counts,
-             const QpTable& qps, PayloadWriter& payload, ResponderUnits& units, AnswerSender& answers)
+             const QpTable& qps, PayloadWriter& payload, ReceivingUnits& units, AnswerSender& answers)
       : engine_(engine),
         bus_(bus),
         packets_(packets),
@@ -60,7 +60,7 @@ class AtomicUnit {
   NicCounts& counts_;
   const QpTable& qps_;
   PayloadWriter& payload_;
-  ResponderUnits& units_;
+  ReceivingUnits& units_;
   AnswerSender& answers_;
   AtomicSlots slots_;
 };

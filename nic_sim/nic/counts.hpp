@@ -93,7 +93,8 @@ struct UsageTimes {
   std::vector<Picos> atomic_slots{};  // held, by slot
   std::vector<Picos> threads{};       // CPU time of work: verbs calls, without passes of polling that found nothing
   std::vector<Picos>
-      threads_polling{};  // the part of it that calls of polling and looks at memory took, whatever they found
+      threads_polling{};       // the part of it that calls of polling and looks at memory took, whatever they found
+  std::vector<Picos> locks{};  // threads had them, or they were on their way from one to the next
   std::vector<Picos> shared_lines{};  // one thread changed them, or another waited for their coming over
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "nic_sim/host/lock_times.hpp"
 #include "nic_sim/host/partition.hpp"
 #include "nic_sim/host/shared_lines.hpp"
 #include "nic_sim/host/thread.hpp"
@@ -41,6 +42,8 @@ class Nic {
   MemoryRegions& regions() { return regions_; }
   PayloadWriter& payload_writer() { return payload_writer_; }
   SharedLines& shared_lines() { return shared_lines_; }
+  LockTimes& lock_times() { return lock_times_; }
+  const LockTimes& lock_times() const { return lock_times_; }
   const SharedLines& shared_lines() const { return shared_lines_; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
@@ -68,6 +71,7 @@ class Nic {
   PcieBus bus_;
   NicCounts counts_;
   SharedLines shared_lines_;
+  LockTimes lock_times_;
   QpTable qps_;
   QpContexts contexts_;
   MemoryRegions regions_;

@@ -5,7 +5,7 @@
 
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/nic/responder_units.hpp"
+#include "nic_sim/nic/receiving_units.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
@@ -13,7 +13,7 @@ namespace verbscope::sim {
 class RecvFetcher {
  public:
   // `group`: as many RECVs as one DMA read fetches. `units` are told of RECVs that have come.
-  RecvFetcher(PcieBus& bus, std::uint64_t group, ResponderUnits& units) : bus_(bus), group_(group), units_(units) {}
+  RecvFetcher(PcieBus& bus, std::uint64_t group, ReceivingUnits& units) : bus_(bus), group_(group), units_(units) {}
   RecvFetcher(const RecvFetcher&) = delete;
   RecvFetcher& operator=(const RecvFetcher&) = delete;
 
@@ -28,7 +28,7 @@ class RecvFetcher {
 
   PcieBus& bus_;
   std::uint64_t group_;
-  ResponderUnits& units_;
+  ReceivingUnits& units_;
 };
 
 }  // namespace verbscope::sim

@@ -17,7 +17,7 @@ void RequestProcessor::take_answer(SimQp& qp, const Packet& answer) {
 
 void RequestProcessor::answer_taken(void* object, std::uint64_t) {
   SimQp& qp = as_qp(object);
-  ResponderUnits& units = qp.nic->responder().units;
+  ReceivingUnits& units = qp.nic->responder().units;
   qp.nic->requester().answers.take(qp, units.answer_is_taken(units.of(qp)));
 }
 
@@ -25,13 +25,13 @@ void RequestProcessor::answer_taken(void* object, std::uint64_t) {
 void RequestProcessor::read_done(void* object, std::uint64_t) {
   SimQp& qp = as_qp(object);
   RequestProcessor& self = qp.nic->responder().processor;
-  ResponderUnit& unit = self.units_.of(qp);
+  ReceivingUnit& unit = self.units_.of(qp);
   self.units_.note_waited(unit);
   self.begin(qp, unit.front());
 }
 
 void RequestProcessor::begin(SimQp& qp, Packet& packet) {
-  ResponderUnit& unit = units_.of(qp);
+  ReceivingUnit& unit = units_.of(qp);
   unit.generation = qp.generation;
   const Verdict verdict = judge(qp, packet, regions_);
   if (verdict == Verdict::wait_for_recv) {
@@ -94,13 +94,13 @@ void RequestProcessor::work(SimQp& qp, Packet& packet, Picos time) {
 void RequestProcessor::time_is_over(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   RequestProcessor& self = qp.nic->responder().processor;
-  ResponderUnit& unit = self.units_.of(qp);
+  ReceivingUnit& unit = self.units_.of(qp);
   const bool wanted = receiving(qp) && unit.generation == qp.generation;
   if (!wanted || self.execute(unit, qp, as_packet(argument))) self.units_.front_is_done(unit);
 }
 
 // False: the packet stays in front, for more responses, for a RECV or for a slot.
-bool RequestProcessor::execute(ResponderUnit& unit, SimQp& qp, Packet& packet) {
+bool RequestProcessor::execute(ReceivingUnit& unit, SimQp& qp, Packet& packet) {
   if (unit.responses > 0) return respond(unit, qp, packet);
   const Verdict verdict = judge(qp, packet, regions_);
   unit.repeats = verdict == Verdict::repeat;
@@ -127,7 +127,7 @@ bool RequestProcessor::execute(ResponderUnit& unit, SimQp& qp, Packet& packet) {
 }
 
 // Makes the next packet of the response to the READ in front. False when more are to come: the unit works on.
-bool RequestProcessor::respond(ResponderUnit& unit, SimQp& qp, Packet& packet) {
+bool RequestProcessor::respond(ReceivingUnit& unit, SimQp& qp, Packet& packet) {
   if (answers_.respond(qp, packet, unit.responses, unit.repeats)) {
     unit.responses = 0;
     return true;

@@ -12,8 +12,8 @@
 #include "nic_sim/nic/memory_regions.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
+#include "nic_sim/nic/receiving_units.hpp"
 #include "nic_sim/nic/request_executor.hpp"
-#include "nic_sim/nic/responder_units.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
 
@@ -22,7 +22,7 @@ namespace verbscope::sim {
 class RequestProcessor {
  public:
   RequestProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
-                   MemoryRegions& regions, ResponderUnits& units, RequestExecutor& executor, AnswerSender& answers)
+                   MemoryRegions& regions, ReceivingUnits& units, RequestExecutor& executor, AnswerSender& answers)
       : engine_(engine),
         bus_(bus),
         profile_(profile),
@@ -49,8 +49,8 @@ class RequestProcessor {
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
   Picos service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const;
   void work(SimQp& qp, Packet& packet, Picos time);
-  bool execute(ResponderUnit& unit, SimQp& qp, Packet& packet);
-  bool respond(ResponderUnit& unit, SimQp& qp, Packet& packet);
+  bool execute(ReceivingUnit& unit, SimQp& qp, Packet& packet);
+  bool respond(ReceivingUnit& unit, SimQp& qp, Packet& packet);
 
   Engine& engine_;
   PcieBus& bus_;
@@ -58,7 +58,7 @@ class RequestProcessor {
   NicCounts& counts_;
   QpContexts& contexts_;
   MemoryRegions& regions_;
-  ResponderUnits& units_;
+  ReceivingUnits& units_;
   RequestExecutor& executor_;
   AnswerSender& answers_;
 };

@@ -14,7 +14,7 @@
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/packet_builder.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
-#include "nic_sim/nic/responder_units.hpp"
+#include "nic_sim/nic/receiving_units.hpp"
 #include "nic_sim/nic/retransmitter.hpp"
 #include "nic_sim/nic/send_completer.hpp"
 #include "nic_sim/nic/unit_scheduler.hpp"
@@ -29,7 +29,7 @@ struct Requester {
   // `units`: they take in the answers. `node`: of the NIC. `seed`: of the WQE cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const NicProfile& profile,
             NicCounts& counts, QpContexts& contexts, MemoryRegions& regions, PayloadWriter& payload_writer,
-            CqeWriter& cqes, ResponderUnits& units, std::uint32_t node, std::uint64_t seed)
+            CqeWriter& cqes, ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
       : scheduler(engine, profile.requester_units, processor),
         fetcher(engine, bus, profile, counts, contexts, scheduler, seed),
         completer(engine, fetcher, cqes),

@@ -16,11 +16,11 @@
 #include "nic_sim/nic/payload_writer.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/receiving_units.hpp"
 #include "nic_sim/nic/recv_consumer.hpp"
 #include "nic_sim/nic/recv_fetcher.hpp"
 #include "nic_sim/nic/request_executor.hpp"
 #include "nic_sim/nic/request_processor.hpp"
-#include "nic_sim/nic/responder_units.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
 
@@ -45,7 +45,7 @@ struct Responder {
     units.forget(qp);
   }
 
-  ResponderUnits units;
+  ReceivingUnits units;
   RecvFetcher fetcher;
   RecvConsumer recvs;
   AnswerSender answers;

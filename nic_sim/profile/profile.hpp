@@ -20,8 +20,8 @@ struct HostProfile {
   Picos poll_call;      // one ibv_poll_cq
   Picos poll_cqe;       // each completion that it returns
   Picos poll_memory;    // one look at memory that peers write to
-  Picos atomic_add;     // an atomic add to a line that this core changed last
-  Picos line_transfer;  // what it takes longer when another core did; the line serves one core at a time
+  Picos atomic_add;     // an atomic add to a line that this core changed last: it waits for the stores before it
+  Picos line_transfer;  // a line that another core changed comes over; it serves one core at a time
   // When a spin lock is handed over each of so many that wait costs a line_transfer, and the others such a share of it.
   std::uint32_t spinners_at_once;
   double spinner_share;

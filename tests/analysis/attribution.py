@@ -39,6 +39,7 @@ NOTHING = 0.05
 HALF_TIMES = {
     "cpu": [f"host.{name}_ns" for name in ("post_call", "post_wqe", "wc_line", "doorbell", "poll_call", "poll_cqe", "poll_memory",
                                            "post_recv_call", "post_recv_wqe")],
+    "driver_lock": ["host.line_transfer_ns", "host.post_call_ns", "host.post_wqe_ns", "host.doorbell_ns", "host.wc_line_ns"],
     "shared_line": ["host.atomic_add_ns", "host.line_transfer_ns"],
     "requester": [f"nic.{name}_ns" for name in ("doorbell_wqe", "blueflame_wqe", "wqe_block", "gather", "next_packet",
                                                 "reread_wqe")],
@@ -54,7 +55,7 @@ DOUBLE = {"pcie": ["wire.pcie_lanes"], "wire": ["wire.port_gbit_per_s"], "tags":
 # What is doubled in the profile for each resource that explain can name; more outstanding: in the options.
 PART_OF = {"mmio": "pcie", "pcie_to_nic": "pcie", "pcie_to_host": "pcie", "wire_out": "wire", "wire_in": "wire",
            "requester_units": "requester", "requester_unit": "requester", "responder_units": "responder",
-           "responder_unit": "responder", "cpu": "cpu", "shared_line": "shared_line", "atomic_slot": "round_trip",
+           "responder_unit": "responder", "cpu": "cpu", "driver_lock": "driver_lock", "shared_line": "shared_line", "atomic_slot": "round_trip",
            "dma_reads": "tags", "wqe_fetch": "wqe_fetch", "wqe_cache": "wqe_cache", "qp_context_cache": "qp_context_cache",
            "translation_cache": "translation_cache", "outstanding": "more_outstanding"}
 # One operation is under way at a time in these, whatever the options: latency is tried by making everything twice as fast.

@@ -74,7 +74,7 @@ TEST(ThreadClock, ALookAtMoreLinesCostsMore) {
 
 TEST(ThreadClock, AnAddToASharedWordWaitsForItsLine) {
   Pair pair(IBV_QPT_UD);
-  const Picos own = steady_profile().host.atomic_add, other = own + steady_profile().host.line_transfer;
+  const Picos own = steady_profile().host.atomic_add, transfer = steady_profile().host.line_transfer;
   alignas(64) std::uint64_t word = 0;
   std::vector<std::pair<std::uint64_t, Picos>> first, second;
   const auto add = [&word](SimNode& node, auto& seen) {
@@ -88,14 +88,16 @@ TEST(ThreadClock, AnAddToASharedWordWaitsForItsLine) {
     add(node, first);
   });
   pair.cluster.add_thread(0, 1, [&](SimNode& node) {
-    node.work(std::chrono::duration_cast<Nanos>(other) + Nanos(1));  // in the middle of the other's second add
+    node.work(Nanos(1));
     add(node, second);
   });
   pair.cluster.run();
-  // The first owner takes the line over as well: nobody had it.
-  EXPECT_THAT(first, ElementsAre(std::pair(0ul, other), std::pair(10ul, other + own),
-                                 std::pair(30ul, other + own + Nanos(1000) + other)));
-  EXPECT_THAT(second, ElementsAre(std::pair(20ul, other + own + other)));
+  // The first owner takes the line over as well: nobody had it. The second thread has it next, and the first one, which
+  // waits for its own stores meanwhile, after it; its third add finds the line at hand.
+  const Picos once = own + transfer, back = once + std::max(own, transfer) + transfer;
+  EXPECT_THAT(first,
+              ElementsAre(std::pair(0ul, once), std::pair(20ul, back), std::pair(30ul, back + Nanos(1000) + own)));
+  EXPECT_THAT(second, ElementsAre(std::pair(10ul, once + transfer)));
   EXPECT_EQ(word, 40u);
 }
 

@@ -22,7 +22,7 @@ namespace verbscope::sim {
 class RequestProcessor;
 
 // One cache line.
-struct alignas(64) ResponderUnit {
+struct alignas(64) ReceivingUnit {
   SimQp* qp = nullptr;  // whose packet in front it has, if any
   Picos free_at{0};     // what it works on takes its time one after the other
   bool waits_for_recv = false;
@@ -38,21 +38,21 @@ struct alignas(64) ResponderUnit {
   Packet& front() const { return qp->arrivals.line.front(); }
 };
 
-class ResponderUnits {
+class ReceivingUnits {
  public:
   // `processor` does a unit's work on the packet in front.
-  ResponderUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps, int units,
+  ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps, int units,
                  RequestProcessor& processor);
-  ResponderUnits(const ResponderUnits&) = delete;
-  ResponderUnits& operator=(const ResponderUnits&) = delete;
+  ReceivingUnits(const ReceivingUnits&) = delete;
+  ReceivingUnits& operator=(const ReceivingUnits&) = delete;
 
   // The unit that has the QP, or had it last.
-  ResponderUnit& of(const SimQp& qp) { return units_[static_cast<std::size_t>(qp.arrivals.unit)]; }
-  ResponderUnit& operator[](int number) { return units_[static_cast<std::size_t>(number)]; }
+  ReceivingUnit& of(const SimQp& qp) { return units_[static_cast<std::size_t>(qp.arrivals.unit)]; }
+  ReceivingUnit& operator[](int number) { return units_[static_cast<std::size_t>(number)]; }
 
   // The unit of `qp` works for `time` on something of it, as soon as it is free; yields the end.
   Picos occupy(SimQp& qp, Picos time) {
-    ResponderUnit& unit = of(qp);
+    ReceivingUnit& unit = of(qp);
     unit.free_at = std::max(unit.free_at, engine_.now()) + time;
     unit.time.busy += time;
     qp.arrivals.time.busy += time;
@@ -68,17 +68,17 @@ class ResponderUnits {
   void receive(Packet& packet);
 
   // The time from `waiting_since` to now is the unit's time of waiting.
-  void note_waited(ResponderUnit& unit);
+  void note_waited(ReceivingUnit& unit);
   // The unit was held up for `time` by atomics before the packet in front.
-  void note_held_up(ResponderUnit& unit, Picos time) {
+  void note_held_up(ReceivingUnit& unit, Picos time) {
     unit.time.held_up += time;
     unit.qp->arrivals.time.held_up += time;
   }
 
   // The unit has taken in the answer in front: it leaves the line.
-  Packet& answer_is_taken(ResponderUnit& unit);
+  Packet& answer_is_taken(ReceivingUnit& unit);
   // The unit is done with the request in front, and takes the next as soon as its posted writes have credits.
-  void front_is_done(ResponderUnit& unit);
+  void front_is_done(ReceivingUnit& unit);
 
   // RECVs have come for a QP, for those of a shared receive queue; the last atomic of a QP has ended: who waits for
   // that goes on.
@@ -97,14 +97,14 @@ class ResponderUnits {
 
  private:
   static void unit_free(void* units, std::uint64_t unit);
-  std::uint32_t number_of(const ResponderUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
+  std::uint32_t number_of(const ReceivingUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
   void get_in_line(SimQp& qp);
   std::uint32_t take_idle(std::uint32_t wanted);
-  void let_go(ResponderUnit& unit);
+  void let_go(ReceivingUnit& unit);
   void serve();
   bool refuse_front(SimQp& qp);
-  void resume(ResponderUnit& unit);
-  void free_later(ResponderUnit& unit, Picos when);
+  void resume(ReceivingUnit& unit);
+  void free_later(ReceivingUnit& unit, Picos when);
 
   Engine& engine_;
   PcieBus& bus_;
@@ -112,7 +112,7 @@ class ResponderUnits {
   NicCounts& counts_;
   const QpTable& qps_;
   RequestProcessor& processor_;
-  std::vector<ResponderUnit> units_;
+  std::vector<ReceivingUnit> units_;
   std::vector<std::uint32_t> idle_;  // units, the one that has been idle longest in front
   SimQp* first_ = nullptr;           // the line of QPs, linked through Arrivals::next_in_line
   SimQp* last_ = nullptr;

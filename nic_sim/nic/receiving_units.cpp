@@ -1,4 +1,4 @@
-#include "nic_sim/nic/responder_units.hpp"
+#include "nic_sim/nic/receiving_units.hpp"
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ bool is_for(const SimQp& qp, const Packet& packet) {
 
 }  // namespace
 
-ResponderUnits::ResponderUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
+ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
                                int units, RequestProcessor& processor)
     : engine_(engine),
       bus_(bus),
@@ -28,7 +28,7 @@ ResponderUnits::ResponderUnits(Engine& engine, PcieBus& bus, Fabric& fabric, Nic
   for (std::size_t i = 0; i < units_.size(); ++i) idle_.push_back(static_cast<std::uint32_t>(i));
 }
 
-void ResponderUnits::receive(Packet& packet) {
+void ReceivingUnits::receive(Packet& packet) {
   SimQp* qp = qps_.find(packet.target_qp);
   const bool answer = is_answer(packet);
   if (qp == nullptr || !(answer || is_for(*qp, packet))) {
@@ -41,7 +41,7 @@ void ResponderUnits::receive(Packet& packet) {
   serve();
 }
 
-void ResponderUnits::get_in_line(SimQp& qp) {
+void ReceivingUnits::get_in_line(SimQp& qp) {
   Arrivals& arrivals = qp.arrivals;
   if (arrivals.queued || arrivals.served || arrivals.line.empty()) return;
   arrivals.queued = true;
@@ -52,7 +52,7 @@ void ResponderUnits::get_in_line(SimQp& qp) {
 
 // A QP goes back to the unit that it had last, if that is idle, so that one QP keeps one unit; else the one that has
 // been idle longest takes it, so that many share the work evenly.
-std::uint32_t ResponderUnits::take_idle(std::uint32_t wanted) {
+std::uint32_t ReceivingUnits::take_idle(std::uint32_t wanted) {
   auto found = std::ranges::find(idle_, wanted);
   if (found == idle_.end()) found = idle_.begin();
   const std::uint32_t unit = *found;
@@ -60,7 +60,7 @@ std::uint32_t ResponderUnits::take_idle(std::uint32_t wanted) {
   return unit;
 }
 
-void ResponderUnits::serve() {
+void ReceivingUnits::serve() {
   while (first_ != nullptr && !idle_.empty()) {
     SimQp& qp = *first_;
     first_ = qp.arrivals.next_in_line;
@@ -70,7 +70,7 @@ void ResponderUnits::serve() {
     if (qp.arrivals.line.empty()) continue;
     qp.arrivals.served = true;
     qp.arrivals.unit = take_idle(qp.arrivals.unit);
-    ResponderUnit& unit = of(qp);
+    ReceivingUnit& unit = of(qp);
     unit.qp = &qp;
     unit.waiting_since = engine_.now();
     unit.translated = false;
@@ -80,7 +80,7 @@ void ResponderUnits::serve() {
 }
 
 // Drops the packet in front if the QP takes no requests any more.
-bool ResponderUnits::refuse_front(SimQp& qp) {
+bool ReceivingUnits::refuse_front(SimQp& qp) {
   PacketQueue& line = qp.arrivals.line;
   if (line.empty() || is_answer(line.front()) || receiving(qp)) return false;
   --qp.arrivals.requests;
@@ -89,27 +89,27 @@ bool ResponderUnits::refuse_front(SimQp& qp) {
   return true;
 }
 
-void ResponderUnits::note_waited(ResponderUnit& unit) {
+void ReceivingUnits::note_waited(ReceivingUnit& unit) {
   unit.time.waited += engine_.now() - unit.waiting_since;
   unit.qp->arrivals.time.waited += engine_.now() - unit.waiting_since;
   unit.waiting_since = engine_.now();
 }
 
 // Others may take the QP, whose line may have packets.
-void ResponderUnits::let_go(ResponderUnit& unit) {
+void ReceivingUnits::let_go(ReceivingUnit& unit) {
   unit.qp->arrivals.served = false;
   get_in_line(*unit.qp);
   unit.qp = nullptr;
 }
 
-Packet& ResponderUnits::answer_is_taken(ResponderUnit& unit) {
+Packet& ReceivingUnits::answer_is_taken(ReceivingUnit& unit) {
   Packet& packet = unit.qp->arrivals.line.pop();
   let_go(unit);
   free_later(unit, engine_.now());
   return packet;
 }
 
-void ResponderUnits::front_is_done(ResponderUnit& unit) {
+void ReceivingUnits::front_is_done(ReceivingUnit& unit) {
   Packet& packet = unit.qp->arrivals.line.pop();
   --unit.qp->arrivals.requests;
   ++counts_.packets_received;
@@ -122,7 +122,7 @@ void ResponderUnits::front_is_done(ResponderUnit& unit) {
   free_later(unit, bus_.posted_credit_at());
 }
 
-void ResponderUnits::free_later(ResponderUnit& unit, Picos when) {
+void ReceivingUnits::free_later(ReceivingUnit& unit, Picos when) {
   if (when > engine_.now()) {
     engine_.schedule(when, &unit_free, this, number_of(unit));
   } else {
@@ -130,52 +130,52 @@ void ResponderUnits::free_later(ResponderUnit& unit, Picos when) {
   }
 }
 
-void ResponderUnits::unit_free(void* object, std::uint64_t number) {
-  ResponderUnits& self = *static_cast<ResponderUnits*>(object);
+void ReceivingUnits::unit_free(void* object, std::uint64_t number) {
+  ReceivingUnits& self = *static_cast<ReceivingUnits*>(object);
   self.idle_.push_back(static_cast<std::uint32_t>(number));
   self.serve();
 }
 
 // The RECV or the atomic that the packet in front waited for is there.
-void ResponderUnits::resume(ResponderUnit& unit) {
+void ReceivingUnits::resume(ReceivingUnit& unit) {
   if (unit.waits_for_recv) note_waited(unit);
   if (unit.waits_for_atomic) note_held_up(unit, engine_.now() - unit.waiting_since);
   unit.waits_for_recv = unit.waits_for_atomic = false;
   processor_.begin(*unit.qp, unit.front());
 }
 
-void ResponderUnits::recvs_came(SimQp& qp) {
-  ResponderUnit& unit = of(qp);
+void ReceivingUnits::recvs_came(SimQp& qp) {
+  ReceivingUnit& unit = of(qp);
   if (unit.waits_for_recv && unit.qp == &qp) resume(unit);
 }
 
-void ResponderUnits::recvs_came(const SimSrq& srq) {
-  for (ResponderUnit& unit : units_) {
+void ReceivingUnits::recvs_came(const SimSrq& srq) {
+  for (ReceivingUnit& unit : units_) {
     if (!unit.waits_for_recv) continue;
     if (unit.qp->srq == &srq) resume(unit);
   }
 }
 
-void ResponderUnits::atomics_ended(SimQp& qp) {
-  ResponderUnit& unit = of(qp);
+void ReceivingUnits::atomics_ended(SimQp& qp) {
+  ReceivingUnit& unit = of(qp);
   if (unit.waits_for_atomic && unit.qp == &qp) resume(unit);
 }
 
-void ResponderUnits::forget(SimQp& qp) {
-  ResponderUnit& unit = of(qp);
+void ReceivingUnits::forget(SimQp& qp) {
+  ReceivingUnit& unit = of(qp);
   if ((!unit.waits_for_recv && !unit.waits_for_atomic) || unit.qp != &qp) return;
   unit.waits_for_recv = unit.waits_for_atomic = false;
   let_go(unit);
   engine_.schedule(engine_.now(), &unit_free, this, number_of(unit));
 }
 
-std::vector<UnitTime> ResponderUnits::times() const {
+std::vector<UnitTime> ReceivingUnits::times() const {
   std::vector<UnitTime> times;
-  for (const ResponderUnit& unit : units_) times.push_back(unit.time);
+  for (const ReceivingUnit& unit : units_) times.push_back(unit.time);
   return times;
 }
 
-std::vector<UnitTime> ResponderUnits::times_of_qps() const {
+std::vector<UnitTime> ReceivingUnits::times_of_qps() const {
   std::vector<UnitTime> times;
   qps_.each([&times](const SimQp* qp) { times.push_back(qp == nullptr ? UnitTime{} : qp->arrivals.time); });
   return times;
