@@ -62,6 +62,7 @@ void Nic::remove_qp(SimQp& qp) {
     contexts_.drop(*context);
     context->gone = true;
   }
+  contexts_.drop(qp.near_context);
   qps_.remove(qp);
 }
 

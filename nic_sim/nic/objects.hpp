@@ -137,6 +137,12 @@ struct QpContext {
   bool gone = false;  // its QP was destroyed
 };
 
+// A QP as an entry of the states that are nearest to the units.
+struct NearContext {
+  static constexpr std::uint32_t bytes = 1;  // places are counted
+  CachePlace place;
+};
+
 struct SimSrq : ibv_srq {
   Nic* nic;
   RecvQueue queue;
@@ -164,6 +170,7 @@ struct alignas(64) SimQp : ibv_qp {
   alignas(64) Nic* nic;
   QpContext requester_context;
   QpContext responder_context;
+  NearContext near_context;
   std::uint32_t qkey = 0;
   std::uint32_t path_mtu = 0;
   std::uint32_t peer_node = 0;

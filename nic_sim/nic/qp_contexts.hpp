@@ -1,6 +1,7 @@
 // The states of QPs, of requesters and of responders: a cache of both, or of each, in the NIC, and the reads over PCIe
 // of those that are not in it. Few of these reads are under way at once, and the others wait in line for them: what
-// misses costs its QP a latency, and all QPs together a rate.
+// misses costs its QP a latency, and all QPs together a rate. The states of the QPs that were used last are nearer to
+// the units: those of others come later, as many at once as are wanted.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,8 @@ class QpContexts {
         requesters_(profile.qp_context_cache, Replacement::random, seed),
         responders_(profile.qp_responder_context_cache, Replacement::random, seed ^ 1),
         responders_apart_(profile.qp_responder_context_cache.value > 0),
+        near_(Bytes(profile.near_qp_contexts), Replacement::random, seed ^ 6),
+        far_time_(profile.far_qp_context),
         counts_(counts),
         miss_time_(profile.qp_context_miss),
         reads_(profile.qp_context_reads) {
@@ -32,6 +35,9 @@ class QpContexts {
   }
   QpContexts(const QpContexts&) = delete;
   QpContexts& operator=(const QpContexts&) = delete;
+
+  // How much later than at once the state of `qp` can be used, if it is in the NIC.
+  Picos distance(SimQp& qp) { return near_.use(qp.near_context) ? Picos(0) : far_time_; }
 
   // Whether the state is in the NIC. If not `then` runs with `object` and `argument` when it is: those that miss go on
   // in the order of their asking, each after a read, unless one before it has brought the same state. Doorbells keep
@@ -47,6 +53,7 @@ class QpContexts {
   }
 
   void drop(QpContext& context) { cache_of(context).drop(context); }
+  void drop(NearContext& context) { near_.drop(context); }
 
   // The time that reads were under way so far, summed over them.
   Picos reads_held() const {
@@ -73,6 +80,8 @@ class QpContexts {
   Cache<QpContext> requesters_;
   Cache<QpContext> responders_;
   bool responders_apart_;
+  Cache<NearContext> near_;
+  Picos far_time_;
   NicCounts& counts_;
   Picos miss_time_;
   std::vector<Miss> reads_;  // as many as may be under way

@@ -84,7 +84,8 @@ struct Arrivals {
   bool served = false;         // a unit has it
   bool queued = false;         // it stands in the line of QPs
   SimQp* next_in_line = nullptr;
-  UnitTime time;  // that units had for it
+  UnitTime time;    // that units had for it
+  Picos latest{0};  // when the last packet comes, or came, to the line
 };
 
 // The responder's side of a QP remembers this.

@@ -17,18 +17,33 @@ bool is_for(const SimQp& qp, const Packet& packet) {
 }  // namespace
 
 ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
-                               int units, RequestProcessor& processor)
+                               int units, QpContexts& contexts, RequestProcessor& processor)
     : engine_(engine),
       bus_(bus),
       fabric_(fabric),
       counts_(counts),
       qps_(qps),
+      contexts_(contexts),
       processor_(processor),
       units_(static_cast<std::size_t>(units)) {
   for (std::size_t i = 0; i < units_.size(); ++i) idle_.push_back(static_cast<std::uint32_t>(i));
 }
 
+// Packets of a QP come in the order of their arrival, however far its state is for each.
 void ReceivingUnits::receive(Packet& packet) {
+  SimQp* qp = qps_.find(packet.target_qp);
+  if (qp == nullptr) return take_in(packet);
+  Arrivals& arrivals = qp->arrivals;
+  arrivals.latest = std::max(engine_.now() + contexts_.distance(*qp), arrivals.latest);
+  if (arrivals.latest == engine_.now()) return take_in(packet);
+  engine_.schedule(arrivals.latest, &take_in_later, this, as_argument(packet));
+}
+
+void ReceivingUnits::take_in_later(void* object, std::uint64_t packet) {
+  static_cast<ReceivingUnits*>(object)->take_in(as_packet(packet));
+}
+
+void ReceivingUnits::take_in(Packet& packet) {
   SimQp* qp = qps_.find(packet.target_qp);
   const bool answer = is_answer(packet);
   if (qp == nullptr || !(answer || is_for(*qp, packet))) {

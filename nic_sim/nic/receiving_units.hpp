@@ -14,6 +14,7 @@
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/time/engine.hpp"
 
@@ -42,7 +43,7 @@ class ReceivingUnits {
  public:
   // `processor` does a unit's work on the packet in front.
   ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps, int units,
-                 RequestProcessor& processor);
+                 QpContexts& contexts, RequestProcessor& processor);
   ReceivingUnits(const ReceivingUnits&) = delete;
   ReceivingUnits& operator=(const ReceivingUnits&) = delete;
 
@@ -97,6 +98,8 @@ class ReceivingUnits {
 
  private:
   static void unit_free(void* units, std::uint64_t unit);
+  static void take_in_later(void* units, std::uint64_t packet);
+  void take_in(Packet& packet);
   std::uint32_t number_of(const ReceivingUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
   void get_in_line(SimQp& qp);
   std::uint32_t take_idle(std::uint32_t wanted);
@@ -111,6 +114,7 @@ class ReceivingUnits {
   Fabric& fabric_;
   NicCounts& counts_;
   const QpTable& qps_;
+  QpContexts& contexts_;
   RequestProcessor& processor_;
   std::vector<ReceivingUnit> units_;
   std::vector<std::uint32_t> idle_;  // units, the one that has been idle longest in front

@@ -31,7 +31,7 @@ struct Responder {
   Responder(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
             const QpTable& qps, QpContexts& contexts, MemoryRegions& regions, PayloadWriter& payload, CqeWriter& cqes,
             std::uint32_t node, std::uint64_t seed)
-      : units(engine, bus, fabric, counts, qps, profile.nic.responder_units, processor),
+      : units(engine, bus, fabric, counts, qps, profile.nic.responder_units, contexts, processor),
         fetcher(bus, static_cast<std::uint64_t>(profile.wire.recv_prefetch), units),
         recvs(bus, pool, counts, regions, payload, cqes, fetcher),
         answers(engine, bus, fabric, pool, profile.nic, counts, regions, node, seed),

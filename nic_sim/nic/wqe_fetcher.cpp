@@ -34,7 +34,7 @@ WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, 
       sent_(profile.sent_wqe_cache, profile.sent_wqe_replacement, seed ^ 4) {}
 
 void WqeFetcher::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
-  engine_.schedule(when + profile_.front_end, &batch_arrived, &qp, batch);
+  engine_.schedule(when + profile_.front_end + contexts_.distance(qp), &batch_arrived, &qp, batch);
 }
 
 void WqeFetcher::batch_arrived(void* object, std::uint64_t argument) {

@@ -121,6 +121,8 @@ NicProfile read_nic(JsonFields& file) {
                  .qp_responder_context = s.bytes("qp_responder_context_bytes"),
                  .qp_context_cache = s.bytes("qp_context_cache_bytes"),
                  .qp_responder_context_cache = s.bytes_or_none("qp_responder_context_cache_bytes"),
+                 .near_qp_contexts = static_cast<std::uint64_t>(s.count("near_qp_contexts", 1 << 20)),
+                 .far_qp_context = s.time("far_qp_context_ns"),
                  .qp_context_miss = s.time("qp_context_miss_ns"),
                  .qp_context_reads = static_cast<std::uint64_t>(s.count("qp_context_reads", 1024)),
                  .translation_cache = s.bytes("translation_cache_bytes"),

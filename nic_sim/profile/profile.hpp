@@ -81,6 +81,8 @@ struct NicProfile {
   Bytes qp_responder_context;        // a responder's
   Bytes qp_context_cache;            // of requesters' states
   Bytes qp_responder_context_cache;  // 0: responders' are in that of requesters'
+  std::uint64_t near_qp_contexts;    // QPs whose states are nearest to the units
+  Picos far_qp_context;              // another QP's state comes so much later, each time that it is used
   Picos qp_context_miss;             // what a miss takes beyond the PCIe read
   std::uint64_t qp_context_reads;    // misses whose reads are under way at once
   Bytes translation_cache;
