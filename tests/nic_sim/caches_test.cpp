@@ -212,6 +212,24 @@ TEST(QpContextCache, AMissDelaysTheRequestByTheRead) {
   EXPECT_NEAR(time(never) - time(profile), 420, 17);
 }
 
+TEST(NearQpContexts, AFarOneDelaysThePostTheRequestAndTheAcknowledgement) {
+  const auto time = [](std::uint64_t near) {
+    Profile profile = steady_profile();
+    profile.nic.near_qp_contexts = near;
+    profile.nic.far_qp_context = Nanos(400);
+    Pair pair(IBV_QPT_RC, {}, profile);
+    pair.b.post_recvs(pair.qb, kIn, 256, 2);
+    Picos begin{0}, when{0};
+    for (int i = 0; i < 2; ++i) {  // the first brings what is far for other reasons
+      begin = pair.cluster.now();
+      EXPECT_EQ(pair.send({.flags = kSignaled}), 0);
+      pair.await(pair.a.send_cq(), 1, std::chrono::milliseconds(1), &when);
+    }
+    return static_cast<double>((when - begin).count()) * 1e-3;
+  };
+  EXPECT_NEAR(time(0) - time(1), 3 * 400, 17);  // a poll takes 16
+}
+
 // Lines that the receiver's adapter has read for RECVs of one SGE, 16 bytes each.
 struct Receiver : Pair {
   Receiver()
