@@ -1,5 +1,7 @@
 #include "nic_sim/nic/request_processor.hpp"
 
+#include <algorithm>
+
 #include "nic_sim/nic/nic.hpp"
 #include "verbs/sge_walk.hpp"
 
@@ -11,7 +13,8 @@ void RequestProcessor::take_up(SimQp& qp, Packet& packet) {
 }
 
 void RequestProcessor::take_answer(SimQp& qp, const Packet& answer) {
-  const Picos time = is_response(answer) ? profile_.handle_response : profile_.handle_ack;
+  const Picos time =
+      is_response(answer) ? profile_.handle_response + further_lines(answer.payload) : profile_.handle_ack;
   engine_.schedule(units_.occupy(qp, time), &answer_taken, &qp);
 }
 
@@ -74,6 +77,11 @@ std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& pa
   return missing;
 }
 
+// What a payload takes for its cache lines after the first.
+Picos RequestProcessor::further_lines(std::uint64_t payload) const {
+  return profile_.receive_line * static_cast<std::int64_t>(payload == 0 ? 0 : (payload - 1) / kCacheLine.value);
+}
+
 Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const {
   if (verdict != Verdict::take && verdict != Verdict::repeat) return profile_.receive_packet;
   if (facts(packet.verb).atomic) return profile_.receive_packet + profile_.receive_dma * 2 + profile_.atomic_packet;
@@ -83,7 +91,9 @@ Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verd
   const bool completes = packet.last && (packet.verb == Verb::send || packet.has_immediate);
   Picos time = profile_.receive_packet + profile_.receive_dma * ((reads || writes ? 1 : 0) + (completes ? 1 : 0));
   if (place == InlineReceive::in_recv) time += profile_.receive_inline;
-  return reads ? time + profile_.read_request : time;
+  if (writes) time += further_lines(packet.payload);
+  // Each packet of the response is made in a time of its own.
+  return reads ? time + profile_.read_request + further_lines(std::min(packet.length, qp.path_mtu)) : time;
 }
 
 // The unit works on the packet in front for `time`, from when it is free.

@@ -47,6 +47,7 @@ class RequestProcessor {
   static void answer_taken(void* qp, std::uint64_t packet);
   static void time_is_over(void* qp, std::uint64_t packet);
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
+  Picos further_lines(std::uint64_t payload) const;
   Picos service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const;
   void work(SimQp& qp, Packet& packet, Picos time);
   bool execute(ReceivingUnit& unit, SimQp& qp, Packet& packet);

@@ -104,6 +104,7 @@ NicProfile read_nic(JsonFields& file) {
                  .handle_response = s.time("handle_response_ns"),
                  .receive_packet = s.time("receive_packet_ns"),
                  .receive_dma = s.time("receive_dma_ns"),
+                 .receive_line = s.time("receive_line_ns"),
                  .receive_inline = s.time("receive_inline_ns"),
                  .read_request = s.time("read_request_ns"),
                  .read_response = s.time("read_response_ns"),

@@ -64,6 +64,7 @@ struct NicProfile {
   Picos handle_response;       // responder unit, each packet of a response to a READ or an atomic
   Picos receive_packet;        // responder unit, each request packet
   Picos receive_dma;           // responder unit, each DMA that the packet causes (payload, CQE)
+  Picos receive_line;          // and each cache line after the first of the payload that it moves
   Picos receive_inline;        // responder unit, a payload that it writes into the place of its RECV (inline receive)
   Picos read_request;          // responder unit, what a READ takes beyond a packet with one DMA
   Picos read_response;         // mean latency of a response to a READ, beyond the PCIe read of its bytes

@@ -95,11 +95,12 @@ class BenchmarkTest(unittest.TestCase):
         return server, clients[0]
 
     def start_group(self, benchmark, names, *options):
-        """A server on rxe0 and clients of these names on another core."""
+        """A server on rxe0 and clients of these names on another core, or with several threads of the server on one of its."""
         BenchmarkTest.next_port += 1
         port = BenchmarkTest.next_port
         common = ["-d", DEVICE, "-x", "-1", "-p", port, *options]
-        server = self.start("server", benchmark, *common, "--clients", len(names), "--cores", "0")
+        cores = "0-1" if "--threads" in options else "0"
+        server = self.start("server", benchmark, *common, "--clients", len(names), "--cores", cores)
         wait_for(f"the server to listen on port {port}: {server.describe()}",
                  lambda: listens(port) or server.process.poll() is not None)
         return server, [self.start(name, benchmark, *common, "--cores", "1", ADDRESS) for name in names]
