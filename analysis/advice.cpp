@@ -171,7 +171,7 @@ class Adviser {
     const double now = number_at(record_.config, key).value_or(0);
     const double fits = std::exp2(std::floor(std::log2(std::max(1.0, now_under_way(now) * diagnosis_.loads.wqes_fit))));
     if (key == "outstanding" || now < 2) return;
-    if (fits >= now) return;
+    if (fits >= now || fits < number_at(record_.config, "post_list").value_or(1)) return;
     const auto without = [](const Load& load, bool) {
       if (load.resource == Resource::pcie_to_nic) return load.utilisation - load.elastic;
       return load.utilisation - load.rereading;
@@ -232,7 +232,7 @@ class Adviser {
     const Resource limit = binding_.load.resource;
     const bool fixed = record_.config.contains("machines");  // which says how many clients there are
     if (binding_.of_peer && !is_of_one_qp(limit)) {
-      if (fixed) return;
+      if (fixed || !reaches_twice_the_clients()) return;
       return add_twice("clients", "clients",
                        [](const Load& load, bool of_peer) { return load.utilisation / (of_peer ? 2 : 1); });
     }
@@ -245,6 +245,13 @@ class Adviser {
     const std::string key = outstanding_option();
     if (may_fill(key))
       add_twice("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });
+  }
+
+  // Each client needs a connected QP of the server's; those of a sequencer have their own.
+  bool reaches_twice_the_clients() const {
+    if (record_.benchmark == "sequencer" || text_at(record_.config, "connection") == "UD") return true;
+    const auto option = [&](const std::string& name) { return number_at(record_.config, name).value_or(1); };
+    return 2 * option("clients") <= option("threads") * option("qp");
   }
 
   // The work of one unit is done by two, if there are others that have less to do.

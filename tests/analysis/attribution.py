@@ -43,7 +43,7 @@ HALF_TIMES = {
     "shared_line": ["host.atomic_add_ns", "host.line_transfer_ns"],
     "requester": [f"nic.{name}_ns" for name in ("doorbell_wqe", "blueflame_wqe", "wqe_block", "gather", "next_packet",
                                                 "reread_wqe")],
-    "responder": [f"nic.{name}_ns" for name in ("receive_packet", "receive_dma", "read_request", "atomic_packet", "next_packet",
+    "responder": [f"nic.{name}_ns" for name in ("receive_packet", "receive_dma", "receive_line", "receive_inline", "read_request", "atomic_packet", "next_packet",
                                                 "handle_ack", "handle_response", "reread_wqe")],
     "round_trip": ["host.memory_read_ns", "host.memory_read_jitter_ns", "link.propagation_ns", "nic.atomic_operation_ns"],
     "pcie": ["link.mmio_gap_ns"],
