@@ -251,7 +251,7 @@ class Adviser {
   bool reaches_twice_the_clients() const {
     if (record_.benchmark == "sequencer" || text_at(record_.config, "connection") == "UD") return true;
     const auto option = [&](const std::string& name) { return number_at(record_.config, name).value_or(1); };
-    return 2 * option("clients") <= option("threads") * option("qp");
+    return 2 * option("clients") <= std::ceil(option("threads") / option("threads_per_qp")) * option("qp");
   }
 
   // The work of one unit is done by two, if there are others that have less to do.

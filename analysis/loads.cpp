@@ -88,7 +88,7 @@ class BusyTimes {
     add_units(out, "responder", Resource::responder_units, Resource::responder_unit);
     add(Resource::cpu, share("cpu_worked_most_ps"));
     out.back().elastic = share("cpu_polled_most_ps");
-    add(Resource::driver_lock, share("locks_busy_most_ps"));
+    add(Resource::driver_lock, std::min(1.0, share("locks_busy_most_ps")));  // the last to have it keeps it beyond
     add(Resource::shared_line, share("shared_lines_busy_most_ps"));
     add(Resource::wire_out, share("wire_out_busy_most_ps"));
     add(Resource::wire_in, share("wire_in_busy_most_ps"));

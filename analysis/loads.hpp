@@ -54,9 +54,7 @@ struct Load {
   // Links to the NIC: the parts that were for QP contexts and for addresses that were read again.
   double contexts_read = 0, addresses_read = 0;
   // What would not be there if it were the limit: of CPU and shared line, what takes no longer when there is more to do
-  // at a time; of the link to the NIC, WQEs that are read again because they wait. What would not be there if it were
-  // the limit: of CPU and shared line, what takes no longer when there is more to do at a time; of the link to the NIC,
-  // WQEs that are read again because they wait.
+  // at a time; of the link to the NIC, WQEs that are read again because they wait.
   double elastic = 0;
 };
 

@@ -30,12 +30,8 @@ class SpinLock {
     thread.stall_until(free_at + hand_over);
     busy_ += hand_over + time;
     releases_.push_back(thread.clock() + time);
-    if (owner_ != nullptr && owner_ != &thread) ++hand_overs_;
     owner_ = &thread;
   }
-
-  // Times that another thread had it before.
-  std::uint64_t hand_overs() const { return hand_overs_; }
 
  private:
   // While `ahead` threads have it or wait for it.
@@ -51,7 +47,6 @@ class SpinLock {
   Picos& busy_;
   const SimThread* owner_ = nullptr;
   std::deque<Picos> releases_;  // when those who have it, or wait for it, give it back, in order
-  std::uint64_t hand_overs_ = 0;
 };
 
 }  // namespace verbscope::sim

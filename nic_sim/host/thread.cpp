@@ -64,7 +64,8 @@ void SimThread::end_rest(void* object, std::uint64_t) {
 void SimThread::relax(Picos deadline) {
   worked_ -= pass_;
   polled_ -= pass_;
-  if (std::ranges::any_of(empty_queues_, [](const Pollable* queue) { return queue->is_shared(); })) return end_pass();
+  const auto shared = [](const Pollable* queue) { return queue->is_shared(); };
+  if (pass_.count() > 0 && std::ranges::any_of(empty_queues_, shared)) return end_pass();
   Picos seen = Picos::max();
   for (const Pollable* queue : empty_queues_) seen = std::min(seen, queue->next_visible(*queue));
   if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // memory may come first: pass by pass

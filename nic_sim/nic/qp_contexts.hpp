@@ -37,7 +37,7 @@ class QpContexts {
   QpContexts& operator=(const QpContexts&) = delete;
 
   // How much later than at once the state of `qp` can be used, if it is in the NIC.
-  Picos distance(SimQp& qp) { return near_.use(qp.near_context) ? Picos(0) : far_time_; }
+  Picos distance(SimQp& qp) { return far_time_ == Picos(0) || near_.use(qp.near_context) ? Picos(0) : far_time_; }
 
   // Whether the state is in the NIC. If not `then` runs with `object` and `argument` when it is: those that miss go on
   // in the order of their asking, each after a read, unless one before it has brought the same state. Doorbells keep

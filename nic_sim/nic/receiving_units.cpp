@@ -32,19 +32,21 @@ ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, Nic
 // Packets of a QP come in the order of their arrival, however far its state is for each.
 void ReceivingUnits::receive(Packet& packet) {
   SimQp* qp = qps_.find(packet.target_qp);
-  if (qp == nullptr) return take_in(packet);
+  if (qp == nullptr) return take_in(qp, packet);
   Arrivals& arrivals = qp->arrivals;
   arrivals.latest = std::max(engine_.now() + contexts_.distance(*qp), arrivals.latest);
-  if (arrivals.latest == engine_.now()) return take_in(packet);
+  if (arrivals.latest == engine_.now()) return take_in(qp, packet);
   engine_.schedule(arrivals.latest, &take_in_later, this, as_argument(packet));
 }
 
-void ReceivingUnits::take_in_later(void* object, std::uint64_t packet) {
-  static_cast<ReceivingUnits*>(object)->take_in(as_packet(packet));
+// The QP may be gone by then.
+void ReceivingUnits::take_in_later(void* object, std::uint64_t argument) {
+  auto& self = *static_cast<ReceivingUnits*>(object);
+  Packet& packet = as_packet(argument);
+  self.take_in(self.qps_.find(packet.target_qp), packet);
 }
 
-void ReceivingUnits::take_in(Packet& packet) {
-  SimQp* qp = qps_.find(packet.target_qp);
+void ReceivingUnits::take_in(SimQp* qp, Packet& packet) {
   const bool answer = is_answer(packet);
   if (qp == nullptr || !(answer || is_for(*qp, packet))) {
     if (!answer) ++counts_.dropped_refused;

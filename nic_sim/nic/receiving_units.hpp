@@ -99,7 +99,8 @@ class ReceivingUnits {
  private:
   static void unit_free(void* units, std::uint64_t unit);
   static void take_in_later(void* units, std::uint64_t packet);
-  void take_in(Packet& packet);
+  // `qp`: that the packet names; null: there is none.
+  void take_in(SimQp* qp, Packet& packet);
   std::uint32_t number_of(const ReceivingUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
   void get_in_line(SimQp& qp);
   std::uint32_t take_idle(std::uint32_t wanted);
