@@ -75,12 +75,13 @@ set(VERBSCOPE_TEST_OPTIONS "" CACHE STRING "Further compiler options for the sou
 
 option(VERBSCOPE_UNIT_TESTS "Build the test binaries of the tier unit, not only those that say RELEASE_TOO" ON)
 
-# verbscope_test(NAME TIER unit|sim [RELEASE_TOO] SOURCES a.cpp ... THREADS b.cpp ... LINK lib ... RUNS program ...): a
+# verbscope_test(NAME TIER unit|sim [RELEASE_TOO] [SECONDS n] SOURCES a.cpp ... THREADS b.cpp ... LINK lib ... RUNS program ...): a
 # GoogleTest binary in build/tests, which is one test of ctest with the tier as its label: starting a process costs more than most cases. In
 # the sources after THREADS threads of one process share memory: a binary that has some carries the label `threads` as
-# well, and under ThreadSanitizer it is made of them alone. RUNS: the programs that its cases start.
+# well, and under ThreadSanitizer it is made of them alone. RUNS: the programs that its cases start. SECONDS: about how long
+# one that lasts takes, for ctest to start the longest first where it has not run them yet.
 function(verbscope_test name)
-  cmake_parse_arguments(ARG "RELEASE_TOO" "TIER" "SOURCES;THREADS;LINK;RUNS" ${ARGN})
+  cmake_parse_arguments(ARG "RELEASE_TOO" "TIER;SECONDS" "SOURCES;THREADS;LINK;RUNS" ${ARGN})
   if(ARG_TIER STREQUAL unit AND NOT VERBSCOPE_UNIT_TESTS AND NOT ARG_RELEASE_TOO)
     return()
   endif()
@@ -107,6 +108,9 @@ function(verbscope_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 1200)
+  if(ARG_SECONDS)
+    set_tests_properties(${name} PROPERTIES COST ${ARG_SECONDS})
+  endif()
 endfunction()
 
 # verbscope_callgrind_test(NAME BUDGET 15 LOOP regex NOT_COUNTED regex OPERATIONS few many COMMAND program ... -n @N@): a

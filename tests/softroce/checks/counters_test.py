@@ -8,6 +8,8 @@ SOURCES = ["pcm-pcie", "pcm-iio", "papi", "nic"]
 
 
 class Counters(BenchmarkTest):
+    counter_sources = []
+
     def run_pair(self, *options):
         server, client = self.start_pair("send_rate", "-c", "RC", "-s", "64", "-n", OPERATIONS, "--warmup", "200ms", *options)
         for program in (server, client):

@@ -2,9 +2,7 @@
 
 import json
 
-import jsonschema
-
-from support import BIN, DEVICE, SCHEMA, BenchmarkTest, Program
+from support import BIN, DEVICE, RECORD_VALIDATOR, BenchmarkTest, Program
 
 SWEEP = {
     "schema": "verbscope.sweep/1",
@@ -28,6 +26,6 @@ class Harness(BenchmarkTest):
         records = [json.loads(line) for line in results.read_text().splitlines()]
         self.assertEqual([record["config"]["post_list"] for record in records], [1, 4], program.describe())
         for record in records:
-            jsonschema.validate(record, SCHEMA)
+            RECORD_VALIDATOR.validate(record)
             self.assertEqual(record["status"], "ok", record)
             self.assertGreater(record["result"]["rate_mops"], 0)

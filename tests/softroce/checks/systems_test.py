@@ -21,7 +21,7 @@ class Sequencer(BenchmarkTest):
     def start_three(self, *options):
         """A server and two clients."""
         BenchmarkTest.next_port += 1
-        common = ["-d", DEVICE, "-p", BenchmarkTest.next_port, *options]
+        common = ["-d", DEVICE, "-p", BenchmarkTest.next_port, *self.counter_sources, *options]
         server = self.start("server", "sequencer", *common, "--clients", "2", "--cores", "0")
         clients = [self.start(f"client{i}", "sequencer", *common, "--cores", "1", ADDRESS) for i in range(2)]
         return server, clients
