@@ -41,7 +41,7 @@ int first_evaluations(std::size_t numbers) {
 }
 
 Minimum minimise(const Objective& objective, const std::vector<double>& start, const Box& box, double step,
-                 int evaluations) {
+                 const SearchLimit& limit) {
   nlopt::opt optimiser(nlopt::LN_BOBYQA, static_cast<unsigned>(start.size()));
   Search search{.objective = objective, .optimiser = optimiser, .best = {}, .thrown = nullptr};
   optimiser.set_min_objective(Search::evaluate, &search);
@@ -56,7 +56,8 @@ Minimum minimise(const Objective& objective, const std::vector<double>& start, c
   }
   optimiser.set_initial_step(steps);
   optimiser.set_xtol_abs(tolerances);
-  optimiser.set_maxeval(evaluations);
+  optimiser.set_maxeval(limit.evaluations);
+  optimiser.set_maxtime(limit.seconds);
   std::vector<double> x = start;
   double value = 0;
   try {

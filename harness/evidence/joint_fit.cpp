@@ -1,6 +1,7 @@
 #include "harness/evidence/joint_fit.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 
@@ -14,12 +15,14 @@ constexpr double kReach = 4;        // a parameter may become so many times as l
 constexpr double kFirstStep = 0.2;  // in the logarithm
 constexpr int kEnough = 12;         // evaluations for each parameter and one
 
+using Clock = std::chrono::steady_clock;
+
 double sum_of_squares(const std::vector<double>& errors) {
   return std::inner_product(errors.begin(), errors.end(), errors.begin(), 0.0);
 }
 
-std::vector<double> fit_to(const std::vector<CalibratedParameter>& parameters, const std::vector<std::size_t>& rows,
-                           int evaluations, const LogErrors& errors) {
+Fitted fit_to(const std::vector<CalibratedParameter>& parameters, const std::vector<std::size_t>& rows,
+              const SearchLimit& limit, const LogErrors& errors) {
   std::vector<double> start;
   Box box;
   for (const CalibratedParameter& parameter : parameters) {
@@ -35,14 +38,15 @@ std::vector<double> fit_to(const std::vector<CalibratedParameter>& parameters, c
   };
   const Objective objective = [&](const std::vector<double>& x) { return sum_of_squares(errors(values_at(x), rows)); };
   const double before = objective(start);
-  const Minimum found = minimise(objective, start, box, kFirstStep, evaluations);
-  return values_at(found.value < before ? found.at : start);
+  const Minimum found = minimise(objective, start, box, kFirstStep, limit);
+  return {.values = values_at(found.value < before ? found.at : start),
+          .evaluations = found.evaluations,
+          .judged = {},
+          .errors = {}};
 }
 
-// The time of the evaluations, in those of all rows: the folds share the first ones with the fit to all rows.
-double evaluations_in_all(std::size_t parameters, std::size_t fold_count, double of_each_fit) {
-  const double first = first_evaluations(parameters);
-  return of_each_fit + static_cast<double>(fold_count - 1) * std::max(0.0, of_each_fit - first);
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 }  // namespace
@@ -53,32 +57,35 @@ JointFit fit_jointly(const std::vector<CalibratedParameter>& parameters, const F
   std::vector<double> start;
   for (const CalibratedParameter& parameter : parameters) start.push_back(parameter.value);
   JointFit out;
+  const Clock::time_point begin = Clock::now();
   out.start_errors = errors(start, all);
-  out.all.values = fit_to(parameters, all, plan.evaluations, errors);
+  // What the fit to all rows takes for its first evaluations, the folds need not take again: of what is left after them
+  // each has the same share.
+  const double first = std::min(plan.seconds, seconds_since(begin) * first_evaluations(parameters.size()));
+  const auto share = [&](std::size_t fits_to_come) {
+    return std::max(1e-3, plan.seconds - seconds_since(begin)) / static_cast<double>(fits_to_come);
+  };
+  const double for_all = first + (plan.seconds - first) / static_cast<double>(plan.folds + 1);
+  out.all = fit_to(parameters, all, {.evaluations = plan.evaluations, .seconds = for_all}, errors);
   out.all.judged = all;
   out.all.errors = errors(out.all.values, all);
+  plan.ended(out.all);
   for (const std::vector<std::size_t>& fold : folds(plan.rows, plan.folds, plan.seed)) {
     std::vector<std::size_t> others;
     std::ranges::set_difference(all, fold, std::back_inserter(others));
-    Fitted fitted{.values = fit_to(parameters, others, plan.evaluations, errors), .judged = fold, .errors = {}};
+    const SearchLimit limit{.evaluations = plan.evaluations, .seconds = share(plan.folds - out.left_out.size())};
+    Fitted fitted = fit_to(parameters, others, limit, errors);
+    fitted.judged = fold;
     const std::vector<double> of_all = errors(fitted.values, all);  // so that shapes have all their rows
     for (const std::size_t row : fold) fitted.errors.push_back(of_all[row]);
+    plan.ended(fitted);
     out.left_out.push_back(std::move(fitted));
   }
   return out;
 }
 
-int affordable_evaluations(std::size_t parameters, std::size_t fold_count, double seconds, double budget_seconds) {
-  const int enough = kEnough * static_cast<int>(parameters + 1);
-  int evaluations = first_evaluations(parameters);
-  while (evaluations < enough &&
-         evaluations_in_all(parameters, fold_count, evaluations + 1) * seconds <= budget_seconds)
-    ++evaluations;
-  return evaluations;
-}
-
-double longest_time(std::size_t parameters, const FitPlan& plan, double seconds) {
-  return evaluations_in_all(parameters, plan.folds, plan.evaluations) * seconds;
+int enough_evaluations(std::size_t parameters) {
+  return kEnough * static_cast<int>(parameters + 1);
 }
 
 }  // namespace verbscope

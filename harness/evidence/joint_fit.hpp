@@ -13,18 +13,21 @@ namespace verbscope {
 using LogErrors =
     std::function<std::vector<double>(const std::vector<double>& values, const std::vector<std::size_t>& rows)>;
 
+// The fit to some rows, and its errors on others.
+struct Fitted {
+  std::vector<double> values;
+  int evaluations = 0;
+  std::vector<std::size_t> judged;  // the rows of `errors`
+  std::vector<double> errors;       // logarithms
+};
+
 struct FitPlan {
   std::size_t rows = 0;
   std::size_t folds = 5;
   std::uint64_t seed = 1;
   int evaluations = 0;  // of each fit at most
-};
-
-// The fit to some rows, and its errors on others.
-struct Fitted {
-  std::vector<double> values;
-  std::vector<std::size_t> judged;  // the rows of `errors`
-  std::vector<double> errors;       // logarithms
+  double seconds = 0;   // of this machine, for all fits; the evaluation during which a fit's share passes is its last
+  std::function<void(const Fitted&)> ended = [](const Fitted&) {};  // called after each fit, that to all rows first
 };
 
 struct JointFit {
@@ -35,14 +38,11 @@ struct JointFit {
 
 // Minimises the sum of the squares of the log errors by BOBYQA on the logarithms of the parameters, each within a
 // factor of four of its value in the profile (a share at most 1). Every fold begins with the profile's values, as the
-// fit to all rows does, and knows nothing of that.
+// fit to all rows does, and knows nothing of that. The evaluations with which BOBYQA begins are the same for each fit:
+// they are the fit to all rows' part of the time, and `errors` should remember them.
 JointFit fit_jointly(const std::vector<CalibratedParameter>& parameters, const FitPlan& plan, const LogErrors& errors);
 
-// The evaluations of a plan's fit that a time allows, where one of all rows takes `seconds`: those with which BOBYQA
-// begins are the same for each fold and are made once. No more than twelve for each parameter and one; never fewer than
-// those.
-int affordable_evaluations(std::size_t parameters, std::size_t fold_count, double seconds, double budget_seconds);
-// The time that the plan takes at most, in seconds.
-double longest_time(std::size_t parameters, const FitPlan& plan, double seconds);
+// Twelve evaluations for each parameter and one: more gain nothing where the errors are those of a simulation.
+int enough_evaluations(std::size_t parameters);
 
 }  // namespace verbscope

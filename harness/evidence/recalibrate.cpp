@@ -7,6 +7,7 @@
 
 #include "analysis/text_table.hpp"
 #include "common/paths.hpp"
+#include "harness/evidence/bobyqa.hpp"
 #include "harness/evidence/error_figures.hpp"
 #include "harness/evidence/fit_measurer.hpp"
 #include "harness/evidence/fit_rows.hpp"
@@ -89,6 +90,14 @@ std::string error_table(const JointFit& fit) {
                      root_mean_square(left_out_errors(fit)) / root_mean_square(fit.all.errors));
 }
 
+void tell_fit(const Fitted& fit, std::size_t rows, std::FILE* out) {
+  const bool all = fit.judged.size() == rows;
+  fmt::print(out, "{}: {} evaluations, {} by {:.4f} (root mean square of the logarithms)\n",
+             all ? "fitted to all rows" : fmt::format("fitted without {} rows", fit.judged.size()), fit.evaluations,
+             all ? "they are off" : "those are off", root_mean_square(fit.errors));
+  std::fflush(out);
+}
+
 }  // namespace
 
 int recalibrate(const RecalibrateOptions& options, const std::filesystem::path& folder, std::FILE* out) {
@@ -114,19 +123,25 @@ int recalibrate(const RecalibrateOptions& options, const std::filesystem::path& 
   const auto begin = std::chrono::steady_clock::now();
   errors(start, all);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  FitPlan plan{.rows = rows.size(), .folds = std::min(kFolds, rows.size()), .seed = options.seed};
-  plan.evaluations = affordable_evaluations(parameters.size(), plan.folds, seconds, options.hours * 3600);
-  const std::chrono::duration<double> longest(longest_time(parameters.size(), plan, seconds));
+  const double budget = options.hours * 3600;
+  const std::chrono::duration<double> least(seconds * first_evaluations(parameters.size()));
   fmt::print(
       out,
-      "{}: {} parameters, {} rows, seed {}; a fit to all of them and {} that leave a fold out, each of at most {} "
-      "evaluations: at most {}\n",
-      cluster, parameters.size(), rows.size(), options.seed, plan.folds, plan.evaluations, duration_text(longest));
-  if (longest.count() > options.hours * 3600) {
-    fail("{}: that is more than --hours {:g}: take fewer --rows", cluster, options.hours);
-  }
+      "{}: {} parameters, {} rows, seed {}; a fit to all of them and {} that leave a fold out: at most {} by the "
+      "clock, at least about {}\n",
+      cluster, parameters.size(), rows.size(), options.seed, std::min(kFolds, rows.size()),
+      duration_text(std::chrono::duration<double>(budget)), duration_text(least));
+  if (least.count() > budget) fail("{}: --hours {:g} is not enough: take fewer --rows", cluster, options.hours);
   std::fflush(out);
-  const JointFit fit = fit_jointly(parameters, plan, errors);
+  const JointFit fit =
+      fit_jointly(parameters,
+                  {.rows = rows.size(),
+                   .folds = std::min(kFolds, rows.size()),
+                   .seed = options.seed,
+                   .evaluations = enough_evaluations(parameters.size()),
+                   .seconds = budget - seconds,
+                   .ended = [out, &rows](const Fitted& fitted) { tell_fit(fitted, rows.size(), out); }},
+                  errors);
   fmt::print(out, "\n{}\n{}\n{}", row_table(rows, fit), parameter_table(parameters, fit), error_table(fit));
   if (options.write) {
     const Json changed = with_values(profile, parameters, fit.all.values);

@@ -12,7 +12,7 @@ struct RecalibrateOptions {
   std::string cluster;     // a name in configs/clusters, or a profile's path
   std::size_t rows = 60;   // at most
   std::uint64_t seed = 1;  // of the rows and the folds
-  double hours = 2;        // the longest time
+  double hours = 2;        // the longest time, by the clock
   int jobs = 0;            // runs at the same time; 0: one for each CPU
   bool write = false;      // puts the values of the fit to all rows into the profile
 };

@@ -1,8 +1,10 @@
 // Joint fits, on clusters whose rates are formulas, so that the right parameters are known.
 #include "harness/evidence/joint_fit.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "harness/evidence/bobyqa.hpp"
 #include "harness/evidence/fit_rows.hpp"
@@ -28,7 +30,8 @@ TEST(Bobyqa, FindsTheMinimumOfAValley) {
   const auto valley = [](const std::vector<double>& x) {
     return 100 * std::pow(x[1] - x[0] * x[0], 2) + std::pow(1 - x[0], 2);
   };
-  const Minimum found = minimise(valley, {-1.2, 1}, {.lower = {-2, -2}, .upper = {2, 2}}, 0.2, 2000);
+  const Minimum found =
+      minimise(valley, {-1.2, 1}, {.lower = {-2, -2}, .upper = {2, 2}}, 0.2, {.evaluations = 2000, .seconds = 60});
   EXPECT_NEAR(found.at[0], 1, 0.02);
   EXPECT_NEAR(found.at[1], 1, 0.04);
 }
@@ -41,7 +44,8 @@ TEST(Bobyqa, StaysInTheBoxAndWithinTheEvaluations) {
     EXPECT_LE(x[1], 3);
     return x[0] - x[1];
   };
-  const Minimum found = minimise(slope, {2, 2}, {.lower = {1, 1}, .upper = {3, 3}}, 0.5, 12);
+  const Minimum found =
+      minimise(slope, {2, 2}, {.lower = {1, 1}, .upper = {3, 3}}, 0.5, {.evaluations = 12, .seconds = 60});
   EXPECT_LE(calls, 12);
   EXPECT_EQ(found.evaluations, calls);
   EXPECT_NEAR(found.at[0], 1, 0.05);
@@ -50,16 +54,18 @@ TEST(Bobyqa, StaysInTheBoxAndWithinTheEvaluations) {
 
 TEST(Bobyqa, TakesOneNumberAndAStartAtTheBoundAndFlatPlaces) {
   const auto bowl = [](const std::vector<double>& x) { return (x[0] - 0.5) * (x[0] - 0.5); };
-  EXPECT_NEAR(minimise(bowl, {1}, {.lower = {0}, .upper = {1}}, 0.2, 50).at[0], 0.5, 0.01);
+  EXPECT_NEAR(minimise(bowl, {1}, {.lower = {0}, .upper = {1}}, 0.2, {.evaluations = 50, .seconds = 60}).at[0], 0.5,
+              0.01);
   const auto flat = [](const std::vector<double>&) { return 7.0; };
-  EXPECT_EQ(minimise(flat, {1, 1}, {.lower = {0, 0}, .upper = {2, 2}}, 0.2, 50).value, 7);
+  EXPECT_EQ(minimise(flat, {1, 1}, {.lower = {0, 0}, .upper = {2, 2}}, 0.2, {.evaluations = 50, .seconds = 60}).value,
+            7);
 }
 
 TEST(Bobyqa, BeginsWithTheSamePointsWhateverTheFunction) {
   const auto points = [](double sign) {
     std::vector<std::vector<double>> out;
     minimise([&](const std::vector<double>& x) { return out.push_back(x), sign * (x[0] + 2 * x[1] * x[1]); }, {1, 1},
-             {.lower = {0, 0}, .upper = {4, 4}}, 0.2, 30);
+             {.lower = {0, 0}, .upper = {4, 4}}, 0.2, {.evaluations = 30, .seconds = 60});
     out.resize(static_cast<std::size_t>(first_evaluations(2)));
     return out;
   };
@@ -72,7 +78,10 @@ TEST(Bobyqa, HandsOnWhatTheFunctionThrows) {
     if (++calls == 3) fail("no more");
     return x[0];
   };
-  EXPECT_EQ(error_of([&] { minimise(broken, {1, 1}, {.lower = {0, 0}, .upper = {2, 2}}, 0.2, 50); }), "no more");
+  EXPECT_EQ(error_of([&] {
+              minimise(broken, {1, 1}, {.lower = {0, 0}, .upper = {2, 2}}, 0.2, {.evaluations = 50, .seconds = 60});
+            }),
+            "no more");
   EXPECT_EQ(calls, 3);
 }
 
@@ -93,7 +102,7 @@ TEST(Folds, AreDisjointCoverAllAndAreSeeded) {
 }
 
 TEST(JointFit, FindsCoupledParametersTogether) {
-  const JointFit fit = fit_jointly(toy_parameters(), {.rows = 20, .evaluations = 200}, toy_errors);
+  const JointFit fit = fit_jointly(toy_parameters(), {.rows = 20, .evaluations = 200, .seconds = 60}, toy_errors);
   EXPECT_EQ(fit.all.values[0], 50);
   EXPECT_NEAR(fit.all.values[1], 95, 1);
   for (const Fitted& fold : fit.left_out) {
@@ -114,7 +123,7 @@ TEST(JointFit, AFoldKnowsNothingOfTheRowsLeftOutNorOfTheFitToAll) {
   };
   std::vector<CalibratedParameter> parameters = toy_parameters();
   parameters[0].integer = false;  // whole numbers are steps on which a search may end
-  const JointFit fit = fit_jointly(parameters, {.rows = 20, .evaluations = 200}, odd);
+  const JointFit fit = fit_jointly(parameters, {.rows = 20, .evaluations = 200, .seconds = 60}, odd);
   EXPECT_GE(first_values.size(), 5u);  // each fold asks for the starting values
   EXPECT_EQ(first_values.front(), (std::vector<double>{100, 50.5}));
   std::size_t judged = 0;
@@ -129,12 +138,25 @@ TEST(JointFit, AFoldKnowsNothingOfTheRowsLeftOutNorOfTheFitToAll) {
   EXPECT_GT(std::abs(fit.all.values[0] - 50) + std::abs(fit.all.values[1] - 95), 5);
 }
 
-TEST(JointFit, TheTimeThatIsToldIsWithinTheBudgetOrThatOfTheLeastFit) {
-  const int evaluations = affordable_evaluations(20, 5, 30, 7200);
-  EXPECT_GE(evaluations, first_evaluations(20));
-  EXPECT_LE(longest_time(20, {.rows = 60, .evaluations = evaluations}, 30), 7200);
-  EXPECT_EQ(affordable_evaluations(20, 5, 1e6, 7200), first_evaluations(20));
-  EXPECT_EQ(affordable_evaluations(2, 5, 1e-6, 7200), 36);
+TEST(JointFit, EndsByTheClockEvenWhereEvaluationsGetSlower) {
+  int calls = 0;
+  const auto slow = [&calls](const std::vector<double>& values, const std::vector<std::size_t>& rows) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(calls++ == 0 ? 1 : 10));
+    return toy_errors(values, rows);
+  };
+  std::vector<int> evaluations;
+  const FitPlan plan{.rows = 20, .evaluations = 100000, .seconds = 0.3, .ended = [&](const Fitted& fit) {
+                       evaluations.push_back(fit.evaluations);
+                     }};
+  fit_jointly(toy_parameters(), plan, slow);
+  EXPECT_EQ(evaluations.size(), 6u);
+  // A fit ends with the evaluation during which its share passes, beside two that judge it, however slow this machine
+  // is.
+  EXPECT_LE(calls, 1 + 30 + 6 * 3);
+}
+
+TEST(JointFit, TakesNoMoreThanTwelveEvaluationsForEachParameterAndOne) {
+  EXPECT_EQ(enough_evaluations(2), 36);
 }
 
 }  // namespace
