@@ -116,8 +116,10 @@ class Adviser {
       case Resource::wire_out:
       case Resource::wire_in:
         return load.utilisation * bound_ratio(before, after, std::string(to_string(load.resource)));
-      case Resource::cpu:
-        return load.utilisation * cpu_cost_ns(after) / cpu_cost_ns(before);
+      case Resource::cpu: {
+        const CpuCosts& costs = diagnosis_.loads.cpu_costs;
+        return load.utilisation * cpu_cost_ns(after, costs) / cpu_cost_ns(before, costs);
+      }
       case Resource::requester_units:
       case Resource::requester_unit:
         return by_blueflame(before) && !by_blueflame(after) ? load.utilisation * kFetched : load.utilisation;
@@ -237,7 +239,8 @@ class Adviser {
                        [](const Load& load, bool of_peer) { return load.utilisation / (of_peer ? 2 : 1); });
     }
     if (limit == Resource::atomic_slot) return add_other_placement();
-    if (rereads_wqes()) return;  // QPs, threads and windows bring WQEs
+    // QPs, threads and windows bring WQEs: where they are read again, or twice as many would be, nobody can tell the gain.
+    if (rereads_wqes() || diagnosis_.loads.waiting_wqes_fit < 2) return;
     if (is_of_one_qp(limit) || limit == Resource::wqe_fetch) return add_twice_the_qps();
     if (limit == Resource::cpu) return add_twice_the_threads();
     if (limit == Resource::driver_lock) return add_own_queues();

@@ -47,13 +47,17 @@ constexpr double kPerBatch = 0.6;
 // The bytes of a cache line on the link to the NIC, with its completion's header.
 constexpr double kLineRead = 64 + 22;
 
-// The least that a round trip takes: a READ on an idle machine takes about 2 us on each of the adapters of Kalia et
-// al., ATC 2016, a WRITE less.
+// The least that a round trip takes on an idle machine: a READ takes about 2 us on each of the adapters of Kalia et
+// al., ATC 2016, and an atomic is no quicker; a WRITE, for which nothing is read over PCIe there, takes less.
 constexpr double kRoundTripUs = 1.5;
+constexpr double kReadTrip = 2 / kRoundTripUs;
 // What is complete when it has been sent takes about this part of it.
 constexpr double kSentOnly = 0.3;
 // A round trip takes at most so many times as long while nothing is full. Assumed.
 constexpr double kLoadedTrip = 3;
+// A share of dropped messages above this is no accident of the window.
+constexpr double kDroppedCounts = 0.02;
+
 // The shares of one node's window, from the busy times of the simulator (microbench/run/sim_usage).
 class BusyTimes {
  public:
@@ -149,6 +153,14 @@ struct UnderWay {
   double burst = 1;      // the share of them that a QP posts at once
   bool returns = false;  // READs or atomics: WQEs wait for a response
 };
+double threads_of_clients(const Record& record) {
+  double threads = 0;
+  for (const Json& client : record.result.value("clients", Json::array())) {
+    threads += static_cast<double>(client.value("result", Json::object()).value("threads", Json::array()).size());
+  }
+  return threads;
+}
+
 UnderWay under_way(const Record& record) {
   const auto option = [&](const char* name) { return number_at(record.config, name).value_or(0); };
   const std::string& name = record.benchmark;
@@ -165,15 +177,18 @@ UnderWay under_way(const Record& record) {
   if (name == "sequencer") {
     out.operations = option("outstanding") * option("client_threads");
     out.trips = out.returns ? 1 : 1.5;
+  } else if (name == "echo_rate") {  // the threads of clients ask, as many as there are QPs for them
+    out.operations = option("window") * threads_of_clients(record);
+    out.trips = 2;
   } else if (name == "kv_atomic") {
     out.operations = each * option("qp") * option("client_threads");
     out.trips = 1 + 2 * option("put_percent") / 100;
   } else {
     out.operations = each * option("threads") * (ring ? 1 : option("qp")) / out.machines;
-    out.trips = name == "echo_rate" ? 2 : 1;
-    if (text_at(record.config, "connection") != "RC" && name != "echo_rate") out.trips = kSentOnly;
+    if (text_at(record.config, "connection") != "RC") out.trips = kSentOnly;
     out.burst = std::min(1.0, std::max(1.0, option("post_list")) / std::max(1.0, each));
   }
+  if (out.returns) out.trips *= kReadTrip;
   return out;
 }
 
@@ -190,11 +205,12 @@ void set_rereads(const Record& record, const UnderWay& most, Loads& loads) {
     bytes = std::max(bytes, number_at(report.extra, "sent_wqe_cache_bytes").value_or(0));
   }
   loads.wqes_reread = wqes_reread_per_op(record);
+  if (most.returns && bytes > 0 && most.operations > 0) loads.waiting_wqes_fit = bytes / (most.operations * kReadWqe);
   if (misses <= 0) return;
   loads.wqes_fit = hits / (hits + misses);
   double left = std::max(0.0, 1 - 2 * loads.wqes_fit) / (1 - loads.wqes_fit);
-  if (most.returns && bytes > 0 && most.operations > 0) {
-    loads.wqes_fit = bytes / (most.operations * kReadWqe);
+  if (std::isfinite(loads.waiting_wqes_fit)) {
+    loads.wqes_fit = loads.waiting_wqes_fit;
     left = loads.wqes_fit < 0.5 ? 1 : 0;
   }
   for (std::vector<Load>* side : {&loads.server, &loads.peers}) {
@@ -219,21 +235,36 @@ void share_batches(const Record& record, std::vector<Load>& side) {
   }
 }
 
-// Where both sides ask, what one side needs for its own requests says nothing about the rate of the other. Nor does it
-// hold up who sends over UC or UD when a program receives too slowly: its adapter drops what has no RECV.
+// Where both sides ask, how fast the other one posts its own requests says nothing about the rate of this one. Nor does
+// it hold up who sends over UC or UD when a program receives too slowly: its adapter drops what has no RECV.
 void drop_other_flow(const Record& record, Loads& loads) {
   const std::string transport = text_at(record.config, "connection");
   if (record.benchmark == "send_rate" && transport != "RC") {
     std::erase_if(loads.peers, [](const Load& load) { return load.resource == Resource::cpu; });
   }
   if (text_at(record.config, "active") != "all") return;
-  const bool inbound = text_at(record.config, "direction") == "in";
-  const auto drop = [](std::vector<Load>& side, std::initializer_list<Resource> resources) {
-    std::erase_if(side,
-                  [&](const Load& load) { return std::ranges::find(resources, load.resource) != resources.end(); });
-  };
-  drop(inbound ? loads.server : loads.peers, {Resource::cpu, Resource::requester_unit, Resource::requester_units});
-  drop(inbound ? loads.peers : loads.server, {Resource::responder_unit, Resource::responder_units});
+  std::erase_if(text_at(record.config, "direction") == "in" ? loads.server : loads.peers, [](const Load& load) {
+    return load.resource == Resource::cpu || load.resource == Resource::requester_unit ||
+           load.resource == Resource::requester_units;
+  });
+}
+
+// Messages that find no RECV are dropped: who sends them is fast enough, and those who receive would have had time for
+// others.
+void drop_unreceived(const Record& record, Loads& loads) {
+  double dropped = 0, received = 0;
+  for (const CounterReport& report : record.counters) {
+    if (report.node != "server") continue;
+    dropped = number_at(report.extra, "dropped_no_recv").value_or(0);
+    received = number_at(report.extra, "messages_received").value_or(0);
+  }
+  if (record.benchmark != "recv_rate" || dropped <= kDroppedCounts * received) return;
+  loads.peers.clear();
+  for (Load& load : loads.server) {
+    const bool all_messages = load.resource == Resource::wire_in || load.resource == Resource::responder_unit ||
+                              load.resource == Resource::responder_units;
+    if (all_messages) load.utilisation *= received / (received + dropped);
+  }
 }
 
 // Pages that are read for the first time are missed whatever the size of the cache.
@@ -262,6 +293,7 @@ void add_measured(const Record& record, Loads& loads) {
       loads.responder_units_used = used("responder");
       loads.atomic_slot_mean = times.share_each("atomic_slots_held_ps", "atomic_slots");
       loads.cpu_threads = times.count("cpu_threads");
+      loads.cpu_costs = cpu_costs(report.extra);
       share_batches(record, side);
       loads.server = std::move(side);
       continue;
@@ -344,6 +376,7 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
     const UnderWay most = under_way(record);
     set_rereads(record, most, loads);
     drop_other_flow(record, loads);
+    drop_unreceived(record, loads);
     for (std::vector<Load>* side : {&loads.server, &loads.peers}) {
       for (Load& load : *side) load.in_turn = text_at(record.config, "order") != "random";
     }

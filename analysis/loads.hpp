@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/cpu_cost.hpp"
 #include "common/record.hpp"
 #include "pcie_model/predict.hpp"
 
@@ -77,6 +78,7 @@ struct Loads {
   double requester_units_used = 0, responder_units_used = 0;  // share of the units that did anything
   double atomic_slot_mean = 0;                                // load of a mean slot
   double cpu_threads = 0;
+  CpuCosts cpu_costs;
   // The load that the unloaded round trip of as many operations as the program keeps outstanding would be.
   double round_trip = 0;
   // What latency can be at most: a few times that, and the share of a window that is posted at once. Infinite where
@@ -85,6 +87,8 @@ struct Loads {
   // Cache lines of WQEs that adapters read again, an operation, and the share of the WQEs outstanding that has room.
   double wqes_reread = 0;
   double wqes_fit = 1;
+  // The share of the WQEs that may wait for responses which has room, where that is known; above 1 there is room for more.
+  double waiting_wqes_fit = std::numeric_limits<double>::infinity();
 };
 
 // The loads that are known of a record that is ok. `prediction` is the record's, null when it has none.

@@ -87,6 +87,13 @@ Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& p
   const auto worked = differences(begin.threads, end.threads);
   several("cpu_threads", "cpu_worked", worked);
   const auto busiest = static_cast<std::size_t>(std::ranges::max_element(worked) - worked.begin());
+  json["cpu_costs_ps"] = {{"post_call", profile.host.post_call.count()},
+                          {"post_wqe", profile.host.post_wqe.count()},
+                          {"wc_line", profile.host.wc_line.count()},
+                          {"doorbell", profile.host.doorbell.count()},
+                          {"poll_call", profile.host.poll_call.count()},
+                          {"poll_cqe", profile.host.poll_cqe.count()},
+                          {"post_recv_wqe", profile.host.post_recv_wqe.count()}};
   json["cpu_polled_most_ps"] = worked.empty() ? 0 : differences(begin.threads_polling, end.threads_polling)[busiest];
   return json;
 }

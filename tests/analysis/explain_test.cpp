@@ -142,6 +142,50 @@ TEST(Explain, MoreQpsAreNotAdvisedWhereWqesAreReadAgain) {
   EXPECT_EQ(advice_with(explain(record), "qp"), nullptr);
 }
 
+// A READ's WQE of 64 bytes waits for its response: a cache of 4 KB has room for 64 of them.
+TEST(Explain, MoreQpsAreNotAdvisedWhereTheirWqesWouldBeReadAgain) {
+  const VerbShape read{.verb = Verb::read, .transport = Transport::rc, .payload = Bytes(8)};
+  Record record = with_loads(read, 5, {{"requester_busy_ps", 1.0}, {"requester_busiest_unit_ps", 1.0}});
+  record.benchmark = "read_rate";
+  record.config.merge_patch({{"window", 16}, {"qp", 1}, {"threads", 2}});
+  record.counters[0].extra["sent_wqe_cache_bytes"] = 4096;
+  EXPECT_NE(advice_with(explain(record), "qp"), nullptr);  // 32 outstanding now
+  record.config["threads"] = 3;
+  EXPECT_EQ(advice_with(explain(record), "qp"), nullptr);  // 96 then
+}
+
+// Two clients with three threads each keep 4 echoes under way: 24, of which each takes two trips of 1.5 us at least.
+TEST(Explain, EchoesAreKeptUnderWayByTheThreadsOfClients) {
+  Record record = with_loads(inline_send(), 4, {{"cpu_worked_most_ps", 1.0}});
+  record.benchmark = "echo_rate";
+  record.config.merge_patch({{"window", 4}, {"qp", 2}, {"threads", 1}});
+  const Json client{{"result", {{"threads", Json::array({Json::object(), Json::object(), Json::object()})}}}};
+  record.result["clients"] = Json::array({client, client});
+  const Explanation it = explain(record);
+  EXPECT_NEAR(it.diagnosis.loads.round_trip, 4 * 2 * 1.5 / 24, 1e-9);
+  EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::cpu);
+}
+
+// Three of four messages find no RECV: who sends them is no limit, and the adapter would have had time for four times
+// as many that do.
+TEST(Explain, WhoSendsMoreThanIsReceivedIsNoLimit) {
+  Record record =
+      with_loads(inline_send(), 10,
+                 {{"cpu_worked_most_ps", 1.0}, {"responder_busy_ps", 16.0}, {"responder_busiest_unit_ps", 1.0}});
+  record.benchmark = "recv_rate";
+  CounterReport sender = record.counters[0];
+  sender.node = "client0";
+  sender.extra["requester_busy_ps"] = 16e6;
+  sender.extra["requester_busiest_unit_ps"] = 1e6;
+  record.counters.push_back(sender);
+  EXPECT_NE(explain(record).diagnosis.binding->gain, 2);
+  record.counters[0].extra["messages_received"] = 10;
+  record.counters[0].extra["dropped_no_recv"] = 30;
+  const Explanation it = explain(record);
+  EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::cpu);
+  EXPECT_NEAR(it.diagnosis.binding->gain, 2, 1e-6);
+}
+
 // Locks and tags are held while PCIe works, so full PCIe fills them.
 TEST(Explain, WhatIsOnlyHeldIsTheLimitWhenNothingElseIs) {
   EXPECT_EQ(limit_of(with_loads(inline_send(), 80, {{"pcie_to_nic_busy_ps", 0.99}, {"read_tags_held_ps", 64.0}})),
@@ -212,6 +256,19 @@ TEST(Explain, BatchingIsAdvisedWithTheGainThatTheModelAllows) {
   ASSERT_NE(advice, nullptr);
   EXPECT_NEAR(advice->factor * 80.15, 103, 1.5);
   EXPECT_THAT(advice->then, testing::HasSubstr("DMA reads"));
+}
+
+// A core that takes 190 ns for a call, 10 for a WQE and 40 for its doorbell posts one in 240 ns, and 16 in a list in
+// 10 + 230 / 16 each; it asks for a completion every 128.
+TEST(Explain, BatchingIsWorthWhatTheHostTakesForACall) {
+  const VerbShape read{.verb = Verb::read, .transport = Transport::rc, .payload = Bytes(8), .signal_every = 128};
+  Record record = with_loads(read, 4, {{"cpu_worked_most_ps", 1.0}});
+  record.counters[0].extra["cpu_costs_ps"] = {{"post_call", 190'000}, {"post_wqe", 10'000},  {"wc_line", 40'000},
+                                              {"doorbell", 40'000},   {"poll_call", 15'000}, {"poll_cqe", 10'000}};
+  const Explanation it = explain(record);
+  const Advice* advice = advice_with(it, "post_list");
+  ASSERT_NE(advice, nullptr);
+  EXPECT_NEAR(advice->factor, 240 / (10 + 230.0 / 16), 0.1);
 }
 
 // One cache line less of MMIO doubles what the link takes.
