@@ -239,12 +239,14 @@ class Adviser {
                        [](const Load& load, bool of_peer) { return load.utilisation / (of_peer ? 2 : 1); });
     }
     if (limit == Resource::atomic_slot) return add_other_placement();
-    // QPs, threads and windows bring WQEs: where they are read again, or twice as many would be, nobody can tell the gain.
+    // QPs, threads and windows bring WQEs: where they are read again, or twice as many would be, nobody can tell the
+    // gain.
     if (rereads_wqes() || diagnosis_.loads.waiting_wqes_fit < 2) return;
     if (is_of_one_qp(limit) || limit == Resource::wqe_fetch) return add_twice_the_qps();
     if (limit == Resource::cpu) return add_twice_the_threads();
     if (limit == Resource::driver_lock) return add_own_queues();
     if (limit != Resource::outstanding) return;
+    if (diagnosis_.loads.reads_are_full) return add_twice_the_qps();
     const std::string key = outstanding_option();
     if (may_fill(key))
       add_twice("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });

@@ -111,13 +111,13 @@ double misses_left(double missed, bool in_turn) {
 }
 
 // The load when all of these have twice the capacity, in every machine.
-double with_twice(const Load& load, const std::vector<Resource>& doubled) {
+double with_twice(const Load& load, const std::vector<Resource>& doubled, const Loads& loads) {
   const auto has = [&](Resource resource) { return std::ranges::find(doubled, resource) != doubled.end(); };
   if (load.resource == Resource::pcie_to_nic) {
     double left = load.utilisation;
     if (has(Resource::qp_context_cache))
       left -= load.contexts_read * (1 - misses_left(load.context_misses, load.in_turn));
-    if (has(Resource::wqe_cache)) left -= load.elastic * (1 - load.rereads_left);
+    if (has(Resource::wqe_cache)) left -= load.elastic * (1 - loads.rereads_left);
     if (has(Resource::translation_cache)) left -= load.addresses_read * (1 - misses_left(load.address_misses, false));
     return has(Resource::pcie_to_nic) ? left / 2 : left;
   }
@@ -127,13 +127,17 @@ double with_twice(const Load& load, const std::vector<Resource>& doubled) {
   if (load.resource == Resource::dma_reads && has(Resource::pcie_to_nic)) return load.utilisation / 2;
   if (!is_unit(load.resource)) return has(capacity(load.resource)) ? load.utilisation / 2 : load.utilisation;
   double own = own_work(load);
-  if (has(Resource::wqe_cache)) own -= load.rereading * (1 - load.rereads_left);
-  if (has(capacity(load.resource))) own /= 2;
+  if (has(Resource::wqe_cache)) own -= load.rereading * (1 - loads.rereads_left);
+  double held_up = load.held_up;
+  if (has(capacity(load.resource))) {
+    own /= 2;
+    // A unit that is held up for a share of its time is so for as much of the time that faster work saves.
+    if (load.utilisation > 0) held_up += own * load.held_up / load.utilisation;
+  }
   double waited = load.waited;
   if (has(Resource::qp_context_cache))
     waited -= load.waited_contexts * (1 - misses_left(load.context_misses, load.in_turn));
   if (has(Resource::translation_cache)) waited -= load.waited_addresses * (1 - misses_left(load.address_misses, false));
-  double held_up = load.held_up;
   // Twice as many WQEs on their way: the unit works while the second half of them comes.
   if (has(Resource::wqe_fetch)) held_up = std::max(0.0, (held_up - own) / 2);
   if (has(Resource::atomic_slot)) held_up /= 2;
@@ -214,11 +218,14 @@ class Search {
     for (Resource& each : doubled) each = capacity(each);
     const auto has = [&](Resource resource) { return std::ranges::find(doubled, resource) != doubled.end(); };
     double latency = out_.latency;
-    if (has(Resource::outstanding)) latency /= 2;
+    if (has(Resource::outstanding) && !out_.loads.reads_are_full) latency /= 2;
     // WQEs that are read again hold up their QPs: that, not how many are outstanding, is what the program waits for.
-    if (has(Resource::wqe_cache) && 2 * out_.loads.wqes_fit >= 1) latency = std::min(latency, out_.loads.round_trip);
+    if (has(Resource::wqe_cache)) {
+      const double without = std::min(latency, out_.loads.round_trip);
+      latency = without + out_.loads.rereads_left * (latency - without);
+    }
     if (has(Resource::atomic_slot)) latency *= 0.75;  // about half of an atomic's round trip is that over PCIe
-    return out_.outcome([&](const Load& load, bool) { return with_twice(load, doubled); }, latency).factor;
+    return out_.outcome([&](const Load& load, bool) { return with_twice(load, doubled, out_.loads); }, latency).factor;
   }
 
   // The fullest of each capacity.

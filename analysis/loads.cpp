@@ -50,6 +50,7 @@ constexpr double kLineRead = 64 + 22;
 // The least that a round trip takes on an idle machine: a READ takes about 2 us on each of the adapters of Kalia et
 // al., ATC 2016, and an atomic is no quicker; a WRITE, for which nothing is read over PCIe there, takes less.
 constexpr double kRoundTripUs = 1.5;
+// So does an echo of two unreliable messages: both ways are one trip.
 constexpr double kReadTrip = 2 / kRoundTripUs;
 // What is complete when it has been sent takes about this part of it.
 constexpr double kSentOnly = 0.3;
@@ -152,6 +153,7 @@ struct UnderWay {
   double trips = 1;
   double burst = 1;      // the share of them that a QP posts at once
   bool returns = false;  // READs or atomics: WQEs wait for a response
+  bool full = false;     // the adapter keeps no more of them under way on a QP, whatever the options
 };
 double threads_of_clients(const Record& record) {
   double threads = 0;
@@ -166,25 +168,31 @@ UnderWay under_way(const Record& record) {
   const std::string& name = record.benchmark;
   if (name == "verb_latency" || name == "write_visibility") return {};
   UnderWay out;
-  const bool ring = text_at(record.config, "wait") == "oldest";
+  // A window of the thread's, over all of its QPs.
+  const bool ring = name == "all_to_all" || text_at(record.config, "wait") == "oldest";
   out.returns = name == "read_rate" || name == "atomic_rate" || name == "kv_atomic" ||
                 text_at(record.config, "verb") == "read" || text_at(record.config, "design") == "atomic";
   const bool clients_post = name == "atomic_rate" || name == "kv_atomic" || name == "sequencer" ||
                             text_at(record.config, "direction") == "in";
   if (clients_post) out.machines = std::max(1.0, option("clients"));
   double each = option("window") > 0 ? option("window") : option("tx_depth");
-  if (out.returns && !ring) each = std::min(each, kMostReads);
+  if (out.returns && !ring) {
+    out.full = each > kMostReads;
+    each = std::min(each, kMostReads);
+  }
   if (name == "sequencer") {
     out.operations = option("outstanding") * option("client_threads");
     out.trips = out.returns ? 1 : 1.5;
   } else if (name == "echo_rate") {  // the threads of clients ask, as many as there are QPs for them
     out.operations = option("window") * threads_of_clients(record);
-    out.trips = 2;
+    out.trips = kReadTrip;
   } else if (name == "kv_atomic") {
     out.operations = each * option("qp") * option("client_threads");
     out.trips = 1 + 2 * option("put_percent") / 100;
   } else {
-    out.operations = each * option("threads") * (ring ? 1 : option("qp")) / out.machines;
+    // Connected QPs of the server are divided among the clients; over UD each client has as many of its own.
+    const double machines = text_at(record.config, "connection") == "UD" ? 1 : out.machines;
+    out.operations = each * option("threads") * (ring ? 1 : option("qp")) / machines;
     if (text_at(record.config, "connection") != "RC") out.trips = kSentOnly;
     out.burst = std::min(1.0, std::max(1.0, option("post_list")) / std::max(1.0, each));
   }
@@ -213,9 +221,7 @@ void set_rereads(const Record& record, const UnderWay& most, Loads& loads) {
     loads.wqes_fit = loads.waiting_wqes_fit;
     left = loads.wqes_fit < 0.5 ? 1 : 0;
   }
-  for (std::vector<Load>* side : {&loads.server, &loads.peers}) {
-    for (Load& load : *side) load.rereads_left = left;
-  }
+  loads.rereads_left = left;
 }
 
 // What a program does for all that it finds in a pass takes as long for one as for a whole batch.
@@ -382,6 +388,7 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
     }
     if (most.operations > 0) {
       const double rate = number_at(record.result, "rate_mops").value_or(0) / most.machines;
+      loads.reads_are_full = most.full;
       loads.round_trip = rate * kRoundTripUs * most.trips / most.operations;
       loads.most_latency = kLoadedTrip * (loads.round_trip + most.burst);
     }

@@ -49,9 +49,8 @@ struct Load {
   // Units: the parts of `waited` that were for QP contexts and for addresses, and the shares of lookups that missed.
   double waited_contexts = 0, waited_addresses = 0;
   double context_misses = 0, address_misses = 0;
-  bool in_turn = false;     // QPs are taken in turn, not at random
-  double rereading = 0;     // units: the part of their own work that WQEs that were read again cost
-  double rereads_left = 0;  // the share of those WQEs that a cache of twice the size would still have to read again
+  bool in_turn = false;  // QPs are taken in turn, not at random
+  double rereading = 0;  // units: the part of their own work that WQEs that were read again cost
   // Links to the NIC: the parts that were for QP contexts and for addresses that were read again.
   double contexts_read = 0, addresses_read = 0;
   // What would not be there if it were the limit: of CPU and shared line, what takes no longer when there is more to do
@@ -74,6 +73,8 @@ struct Loads {
   bool measured = false;  // busy times of a simulator; else inferred from the rate, the model and what was counted
   std::vector<Load> server;
   std::vector<Load> peers;  // for each resource the load of the busiest client
+  bool reads_are_full =
+      false;  // QPs have as many READs or atomics under way as the adapter allows: no option brings more
   // Only from busy times: how evenly the load lies.
   double requester_units_used = 0, responder_units_used = 0;  // share of the units that did anything
   double atomic_slot_mean = 0;                                // load of a mean slot
@@ -87,7 +88,10 @@ struct Loads {
   // Cache lines of WQEs that adapters read again, an operation, and the share of the WQEs outstanding that has room.
   double wqes_reread = 0;
   double wqes_fit = 1;
-  // The share of the WQEs that may wait for responses which has room, where that is known; above 1 there is room for more.
+  double rereads_left =
+      0;  // the share of those read again that a cache of twice the size would still have to read again
+  // The share of the WQEs that may wait for responses which has room, where that is known; above 1 there is room for
+  // more.
   double waiting_wqes_fit = std::numeric_limits<double>::infinity();
 };
 

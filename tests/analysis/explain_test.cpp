@@ -154,7 +154,7 @@ TEST(Explain, MoreQpsAreNotAdvisedWhereTheirWqesWouldBeReadAgain) {
   EXPECT_EQ(advice_with(explain(record), "qp"), nullptr);  // 96 then
 }
 
-// Two clients with three threads each keep 4 echoes under way: 24, of which each takes two trips of 1.5 us at least.
+// Two clients with three threads each keep 4 echoes under way: 24, of which each takes 2 us at least.
 TEST(Explain, EchoesAreKeptUnderWayByTheThreadsOfClients) {
   Record record = with_loads(inline_send(), 4, {{"cpu_worked_most_ps", 1.0}});
   record.benchmark = "echo_rate";
@@ -162,7 +162,7 @@ TEST(Explain, EchoesAreKeptUnderWayByTheThreadsOfClients) {
   const Json client{{"result", {{"threads", Json::array({Json::object(), Json::object(), Json::object()})}}}};
   record.result["clients"] = Json::array({client, client});
   const Explanation it = explain(record);
-  EXPECT_NEAR(it.diagnosis.loads.round_trip, 4 * 2 * 1.5 / 24, 1e-9);
+  EXPECT_NEAR(it.diagnosis.loads.round_trip, 4 * 2.0 / 24, 1e-9);
   EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::cpu);
 }
 
