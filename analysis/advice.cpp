@@ -12,6 +12,8 @@ namespace verbscope {
 namespace {
 
 constexpr double kWorthwhile = 1.03;
+// A latency that is this load of itself is felt beside a full resource. Assumed.
+constexpr double kLatencyCounts = 0.5;
 
 // A WQE that the adapter must fetch takes a unit longer by about this factor than one that comes by BlueFlame: on the
 // profiles of the three adapters of ATC 2016, with one to three lines, 1.4 to 1.9 times.
@@ -28,7 +30,9 @@ class Adviser {
   std::vector<Advice> all() {
     if (prediction_ && !binding_.of_peer && !waits()) {
       const double window = number_at(record_.config, "window").value_or(prediction_->shape.send_queue_depth);
-      for (const ShapeChange& change : shape_changes(*prediction_, static_cast<int>(window))) add_shape_change(change);
+      for (const ShapeChange& change : shape_changes(*prediction_, static_cast<int>(window))) {
+        if (!would_wait_longer(change)) add_shape_change(change);
+      }
       add_fewer_misses();
       add_recvs();
     }
@@ -46,6 +50,14 @@ class Adviser {
            (held_only(limit) && limit != Resource::qp_context_cache);
   }
 
+  // Where a window is waited for whole and latency counts, it is complete the later, the more come at once.
+  bool would_wait_longer(const ShapeChange& change) const {
+    const bool whole = record_.benchmark == "wqe_cache" || text_at(record_.config, "wait") == "all";
+    const VerbShape &before = prediction_->shape, &after = change.after.shape;
+    return whole && diagnosis_.latency >= kLatencyCounts &&
+           (after.post_list > before.post_list || after.signal_every > before.signal_every);
+  }
+
   // Whether an adapter reads WQEs again because more are outstanding than its cache holds.
   bool rereads_wqes() const { return wqes_reread_per_op(record_) > kRereadCounts; }
 
@@ -54,14 +66,15 @@ class Adviser {
     add(change, scaled, diagnosis_.latency, std::move(options), smaller);
   }
   void add(const std::string& change, const Scaling& scaled, double latency, Json options, bool smaller) {
-    const auto after = [&](const Load& load, bool of_peer) {
-      const bool held = held_only(load.resource) && load.resource != Resource::qp_context_cache;
-      return held ? 0 : scaled(load, of_peer);
-    };
-    const auto [factor, fullest] = diagnosis_.outcome(after, latency);
+    const auto [factor, fullest] = diagnosis_.outcome(scaled, latency);
     if (factor < kWorthwhile) return;
     const bool at_least = smaller && scaled(fullest.load, fullest.of_peer) == fullest.load.utilisation;
     out_.push_back({change, factor, at_least, std::string(words_for(fullest.load.resource)), std::move(options)});
+  }
+
+  // How long tags and locks are held by another operation is not known.
+  static bool is_not_scaled(const Load& load) {
+    return held_only(load.resource) && load.resource != Resource::qp_context_cache;
   }
 
   // A unit works for one QP: more QPs use more of them.
@@ -145,10 +158,16 @@ class Adviser {
     add(
         change.text,
         [&](const Load& load, bool of_peer) {
+          if (is_not_scaled(load)) return 0.0;
           return of_peer ? load.utilisation : scaled_by_model(load, *prediction_, change.after);
         },
-        change.options,
-        change.after.wqe_lines < prediction_->wqe_lines || change.after.shape.payload < prediction_->shape.payload);
+        change.options, is_shorter(change.after));
+  }
+
+  // The adapter has less to do for the operation: to move, or to gather.
+  bool is_shorter(const Prediction& after) const {
+    return after.wqe_lines < prediction_->wqe_lines || after.shape.payload < prediction_->shape.payload ||
+           (after.shape.inlined && !prediction_->shape.inlined);
   }
 
   // The reads of the adapter beyond those that the model foresees would not happen.
@@ -159,8 +178,8 @@ class Adviser {
     const double extra = counted->bytes_to_nic - prediction_->pcie.bytes_to_nic;
     const double extra_load = std::max(0.0, extra) * rate / prediction_->wire.pcie.bandwidth().value;
     const auto without = [&](const Load& load, bool of_peer) {
+      if (is_not_scaled(load) || (!of_peer && load.resource == Resource::qp_context_cache)) return 0.0;
       if (of_peer) return load.utilisation;
-      if (load.resource == Resource::qp_context_cache) return 0.0;
       if (load.resource == Resource::pcie_to_nic) return load.utilisation - extra_load;
       return load.utilisation - (load.waited - waited_for_recvs(load));
     };
@@ -234,7 +253,7 @@ class Adviser {
     const Resource limit = binding_.load.resource;
     const bool fixed = record_.config.contains("machines");  // which says how many clients there are
     if (binding_.of_peer && !is_of_one_qp(limit)) {
-      if (fixed || !reaches_twice_the_clients()) return;
+      if (fixed || !reaches_twice_the_clients() || (limit == Resource::cpu && has_a_thread_for_each_qp())) return;
       return add_twice("clients", "clients",
                        [](const Load& load, bool of_peer) { return load.utilisation / (of_peer ? 2 : 1); });
     }
@@ -259,6 +278,13 @@ class Adviser {
     return 2 * option("clients") <= std::ceil(option("threads") / option("threads_per_qp")) * option("qp");
   }
 
+  // Then more clients leave to each thread what it does now.
+  bool has_a_thread_for_each_qp() const {
+    const auto option = [&](const std::string& name) { return number_at(record_.config, name).value_or(1); };
+    return text_at(record_.config, "connection") != "UD" &&
+           threads_of_clients(record_) >= std::ceil(option("threads") / option("threads_per_qp")) * option("qp");
+  }
+
   // The work of one unit is done by two, if there are others that have less to do.
   double on_twice_the_qps(const Load& load, bool of_peer) const {
     if (!is_of_one_qp(load.resource)) return load.utilisation;
@@ -268,6 +294,7 @@ class Adviser {
     return std::max(load.utilisation / 2, all == nullptr ? 0 : all->utilisation);
   }
   void add_twice_the_qps() {
+    if (record_.config.value("batching", false)) return;  // a batch of answers would be divided
     const bool in_all = number_at(record_.config, "connections").value_or(0) > 0;
     const bool to_each = number_at(record_.config, "vms").value_or(0) > 0;
     add_twice(in_all    ? "connections"

@@ -31,7 +31,7 @@ constexpr double kPart = 0.1;
 // What has less load than this is not asked whether it is the limit.
 constexpr double kWorthATry = 0.5;
 // A limit that brings as much as this by itself is told alone.
-constexpr double kClear = 1.25;
+constexpr double kClear = 1.3;
 
 double load_of(const std::vector<Load>& loads, Resource resource) {
   const Load* load = find_load(loads, resource);

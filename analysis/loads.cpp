@@ -155,14 +155,6 @@ struct UnderWay {
   bool returns = false;  // READs or atomics: WQEs wait for a response
   bool full = false;     // the adapter keeps no more of them under way on a QP, whatever the options
 };
-double threads_of_clients(const Record& record) {
-  double threads = 0;
-  for (const Json& client : record.result.value("clients", Json::array())) {
-    threads += static_cast<double>(client.value("result", Json::object()).value("threads", Json::array()).size());
-  }
-  return threads;
-}
-
 UnderWay under_way(const Record& record) {
   const auto option = [&](const char* name) { return number_at(record.config, name).value_or(0); };
   const std::string& name = record.benchmark;
@@ -359,6 +351,14 @@ std::string_view words_for(Resource resource) {
 const Load* find_load(const std::vector<Load>& loads, Resource resource) {
   const auto found = std::ranges::find(loads, resource, &Load::resource);
   return found == loads.end() ? nullptr : &*found;
+}
+
+double threads_of_clients(const Record& record) {
+  double threads = 0;
+  for (const Json& client : record.result.value("clients", Json::array())) {
+    threads += static_cast<double>(client.value("result", Json::object()).value("threads", Json::array()).size());
+  }
+  return threads;
 }
 
 double wqes_reread_per_op(const Record& record) {

@@ -98,6 +98,9 @@ struct Loads {
 // The loads that are known of a record that is ok. `prediction` is the record's, null when it has none.
 Loads resource_loads(const Record& record, const Prediction* prediction);
 
+// The threads of all clients in the record.
+double threads_of_clients(const Record& record);
+
 // The cache lines of WQEs that adapters read again for an operation.
 double wqes_reread_per_op(const Record& record);
 

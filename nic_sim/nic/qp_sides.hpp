@@ -10,6 +10,7 @@
 
 #include "common/units.hpp"
 #include "nic_sim/link/packet.hpp"
+#include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/work_queues.hpp"
 
 namespace verbscope::sim {

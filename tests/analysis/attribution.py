@@ -151,7 +151,8 @@ class Lab:
 
 def kept(options, config):
     """The options with as many machines and threads as there were, where they follow from others that may be changed."""
-    names = [name for name in ("clients", "client_threads", "threads", "tx_depth", "rx_depth", "cq_mod") if config.get(name)]
+    own = [] if config.get("machines") else ["client_threads"]  # machines that all ask have as many threads
+    names = [name for name in ("clients", *own, "threads", "tx_depth", "rx_depth", "cq_mod") if config.get(name)]
     return with_options(options, {name: config[name] for name in names if f"--{name}" not in as_table(options) and name != "cq_mod"})
 
 
