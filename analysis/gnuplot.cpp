@@ -2,26 +2,36 @@
 
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
+#include <memory>
+#include <string_view>
 
 #include "common/error.hpp"
 
 namespace verbscope {
 namespace {
 
-std::string terminal(const std::filesystem::path& out) {
-  if (out.extension() == ".svg") return "svg size 900,560 noenhanced background '#ffffff'";
-  if (out.extension() == ".pdf") return "pdfcairo size 6.5in,4in noenhanced";
-  fail("--out {}: expected a name that ends in .svg or .pdf", out.string());
+// The terminal of gnuplot that draws a kind, and how its files end when they are whole.
+struct Terminal {
+  const char* words;
+  std::string_view end;
+};
+
+Terminal terminal(FileKind kind) {
+  if (kind == FileKind::svg) return {"svg size 900,560 noenhanced background '#ffffff'", "</svg>"};
+  return {"pdfcairo size 6.5in,4in noenhanced", "%%EOF"};
 }
 
-void run_gnuplot(const std::string& script) {
+// Gives the script to gnuplot, whose figure goes into `figure`.
+void run_gnuplot(const std::string& script, std::FILE* figure) {
   std::signal(SIGPIPE, SIG_IGN);  // no gnuplot: writing fails, and pclose says why
-  std::FILE* pipe = ::popen("gnuplot", "w");
+  const std::string command = fmt::format("gnuplot >/proc/{}/fd/{}", getpid(), fileno(figure));
+  std::FILE* pipe = ::popen(command.c_str(), "w");
   if (pipe == nullptr) throw_errno("cannot start gnuplot", errno);
   const bool written = std::fwrite(script.data(), 1, script.size(), pipe) == script.size();
   const int status = ::pclose(pipe);
@@ -58,20 +68,30 @@ const char* gnuplot_color(std::size_t n) {
   return kColors[n % kColors.size()];
 }
 
+FileKind figure_kind(const std::filesystem::path& out) {
+  if (out.extension() == ".svg") return FileKind::svg;
+  if (out.extension() == ".pdf") return FileKind::pdf;
+  fail_usage("--out {}: expected a name that ends in .svg or .pdf", out.string());
+}
+
 void draw_with_gnuplot(const std::filesystem::path& out, const std::string& script) {
-  const std::filesystem::path part = out.string() + ".part";
-  const std::string head = fmt::format("set terminal {}\nset output {}\n", terminal(out), gnuplot_text(part.string()));
-  // A gnuplot that cannot write its file prints the figure instead.
-  if (!std::ofstream(part)) throw_errno(fmt::format("cannot write {}", out.string()), errno);
-  try {
-    run_gnuplot(head + script);
-    std::error_code error;
-    std::filesystem::rename(part, out, error);
-    if (error) fail("cannot write {}: {}", out.string(), error.message());
-  } catch (const Error&) {
-    std::filesystem::remove(part);
-    throw;
+  const FileKind kind = figure_kind(out);
+  check_output("--out", out, kind);
+  OutputFile file(out);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> drawn(std::tmpfile(), std::fclose);
+  if (!drawn) throw_errno("cannot make a temporary file", errno);
+  run_gnuplot(fmt::format("set terminal {}\n", terminal(kind).words) + script, drawn.get());
+  std::string text;
+  std::array<char, 1 << 16> block{};
+  for (std::size_t n = 0; (n = std::fread(block.data(), 1, block.size(), drawn.get())) > 0;) {
+    text.append(block.data(), n);
   }
+  constexpr std::size_t kLastBytes = 32;
+  if (text.find(terminal(kind).end, text.size() - std::min(text.size(), kLastBytes)) == text.npos) {
+    fail("cannot write {}: gnuplot did not finish the figure; is the temporary folder full?", out.string());
+  }
+  file.write(text);
+  file.commit();
 }
 
 }  // namespace verbscope

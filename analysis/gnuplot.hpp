@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "common/output_file.hpp"
+
 namespace verbscope {
 
 // A text that gnuplot takes for nothing else.
@@ -17,8 +19,10 @@ std::string gnuplot_data(const std::string& name, const std::map<double, double>
 inline constexpr std::size_t kGnuplotColors = 7;
 const char* gnuplot_color(std::size_t n);
 
-// Draws what the script says into `out`, an .svg or .pdf. Throws Error for another name, and when there is no gnuplot
-// or it fails: a figure that was there before is left as it is.
+// The kind of a figure by its name. Throws a UsageError for one that ends neither in .svg nor in .pdf.
+FileKind figure_kind(const std::filesystem::path& out);
+// Draws what the script says into `out`. Throws what figure_kind and check_output throw, and Error when there is no
+// gnuplot or it fails: a figure that was there before is left as it is.
 void draw_with_gnuplot(const std::filesystem::path& out, const std::string& script);
 
 }  // namespace verbscope

@@ -9,6 +9,7 @@
 
 #include "analysis/csv.hpp"
 #include "analysis/points.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 namespace {
@@ -135,7 +136,7 @@ std::string perftest_lines(const std::vector<const Record*>& records) {
   if (refused.empty()) return out;
   const std::string which = fmt::format("perftest has no test like {}", fmt::join(refused, ", "));
   if (out.empty()) fail("--view perftest: {}; --view jsonl and csv export it", which);
-  fmt::print(stderr, "verbscope: warning: {}: left out\n", which);
+  warn(which + ": left out");
   return out;
 }
 

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <iostream>
 
 #include "common/clock.hpp"
 #include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 namespace {
@@ -17,14 +16,9 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
-int report(const char* program, const std::string& message, int exit_code) {
-  fmt::print(stderr, "{}: {}\n", program, on_one_line(message));
+int report(const std::exception& error, int exit_code) {
+  tell_error(error.what());
   return exit_code;
-}
-
-// Output that could not be written (a full disk) is a failure of the program.
-void flush_output() {
-  if (std::fflush(stdout) != 0 || !std::cout.flush()) throw_errno("cannot write to standard output", errno);
 }
 
 struct Unit {
@@ -54,6 +48,7 @@ std::string normalise_option(std::string_view argument) {
 
 int run_main(const char* program, int argc, char** argv, const std::function<int(int, char**)>& body) {
   try {
+    begin_output(program);
     std::vector<std::string> arguments(argv, argv + argc);
     for (std::size_t i = 1; i < arguments.size() && arguments[i] != "--"; ++i) {
       arguments[i] = normalise_option(arguments[i]);
@@ -64,18 +59,19 @@ int run_main(const char* program, int argc, char** argv, const std::function<int
     pointers.push_back(nullptr);
     TscClock::calibrate();
     const int exit_code = body(argc, pointers.data());
-    flush_output();
+    check_standard_output();
     return exit_code;
   } catch (const CLI::Success&) {
     return 0;
   } catch (const CLI::ParseError& error) {
-    return report(program, error.what(), kWrongUsage);
+    return report(error, kWrongUsage);
   } catch (const UsageError& error) {
-    return report(program, error.what(), kWrongUsage);
+    return report(error, kWrongUsage);
   } catch (const InterruptedError& error) {
-    return report(program, error.what(), kExitInterrupted);
+    drop_blocked_output();
+    return report(error, kExitInterrupted);
   } catch (const std::exception& error) {
-    return report(program, error.what(), kFailed);
+    return report(error, kFailed);
   }
 }
 
@@ -86,7 +82,7 @@ void parse_args(CLI::App& app, int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {
     app.exit(asked);
-    flush_output();
+    check_standard_output();
     throw;
   }
 }

@@ -7,12 +7,13 @@
 #include <cerrno>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace verbscope {
 
-// `text` with control characters escaped.
-std::string on_one_line(const std::string& text);
+// `text` with control characters, and bytes that are not UTF-8, escaped. It is the one place that says how.
+std::string on_one_line(std::string_view text);
 
 // One line for the person: names the option or the attempt, the value, what is allowed or offered. Text of a file or a
 // peer may be a part of it: control characters are escaped here ("\n", "\x1b"), so that it stays one line.

@@ -66,6 +66,18 @@ class StructureCheck {
   std::vector<std::unordered_set<std::string>> keys_;  // the keys of each object that is open
 };
 
+// JSON lets DEL and the control characters from U+0080 to U+009f stand in texts as they are; a terminal obeys some.
+std::string without_high_controls(std::string text) {
+  for (std::size_t i = text.find_first_of("\x7f\xc2"); i != text.npos; i = text.find_first_of("\x7f\xc2", i + 1)) {
+    if (text[i] == '\x7f') {
+      text.replace(i, 1, "\\u007f");
+    } else if (const auto low = static_cast<unsigned char>(text[i + 1]); low < 0xa0) {
+      text.replace(i, 2, fmt::format("\\u{:04x}", low));
+    }
+  }
+  return text;
+}
+
 std::string read_text(const std::filesystem::path& path) {
   const Fd file(check(path.string(), ::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
   std::string text;
@@ -121,7 +133,11 @@ Json read_json_file(const std::filesystem::path& path) {
 }
 
 std::string dump_json(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return without_high_controls(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string pretty_json(const Json& value) {
+  return without_high_controls(value.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 JsonFields::JsonFields(const Json& object, std::string where) : object_(&object), where_(std::move(where)) {

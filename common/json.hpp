@@ -33,8 +33,10 @@ Json parse_json_text(std::string_view text, const std::string& where, std::size_
 Json read_json_file(const std::filesystem::path& path);
 
 // `value` on one line, without a newline. Bytes that are not UTF-8 become U+FFFD; a number that is not finite becomes
-// null.
+// null; control characters are escaped, those that JSON would let stand as well.
 std::string dump_json(const Json& value);
+// The same on several lines, as a person reads it.
+std::string pretty_json(const Json& value);
 
 // null where there is none.
 inline Json optional_json(const std::optional<double>& value) {

@@ -2,6 +2,8 @@
 // results/record.schema.json). This is its only writer and its only reader.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -64,22 +66,34 @@ std::string point_key(const Json& point);
 
 // A results file has one record a line (JSON Lines), appended as points finish, so that an interrupted sweep keeps all.
 
-// Appends records to a file. A file that was cut in the middle of a line is continued on a fresh line.
+// Appends records to a file, which is this writer's alone: a second writer, also of another process, is refused. A file
+// that was cut in the middle of a line is continued on a fresh line.
 class ResultsWriter {
  public:
-  // Opens or creates `path` at once, so that an unwritable file fails before the measurement. Throws Error.
-  explicit ResultsWriter(std::filesystem::path path);
+  // Opens or creates `path` at once, so that an unwritable file fails before the measurement. `option` named it on the
+  // command line. Throws what check_output throws, and Error.
+  explicit ResultsWriter(std::filesystem::path path, std::string option = "--out",
+                         const std::vector<std::filesystem::path>& inputs = {});
 
-  // Writes the record as one line and flushes it to the device. Throws Error when any of it fails.
+  // Writes the record as one line and flushes it to the device. Throws Error when any of it fails; the file is then as
+  // it was. Where the file was deleted or renamed since, a warning says so, and the record begins a new one.
   void append(const Record& record);
 
   const std::filesystem::path& path() const { return path_; }
+  // Whether that happened: not all records are in the file.
+  bool moved() const { return moved_; }
 
  private:
+  void open();
+  bool is_regular() const;
+  off_t size() const;
   bool ends_within_line() const;
+  void follow_name();
 
   std::filesystem::path path_;
+  std::string option_;
   Fd file_;
+  bool moved_ = false;
 };
 
 struct Results {
@@ -93,5 +107,7 @@ void each_result(const std::filesystem::path& path, const std::function<void(Rec
                  const std::function<void(const std::string& warning)>& warn);
 // The records and warnings of each_result's file, all at once.
 Results read_results(const std::filesystem::path& path);
+// The same; the warnings are printed, as those of one file, instead of kept.
+Results read_results_warning(const std::filesystem::path& path);
 
 }  // namespace verbscope

@@ -1,55 +1,153 @@
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <optional>
 
+#include "common/output_file.hpp"
 #include "common/record.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 
-ResultsWriter::ResultsWriter(std::filesystem::path path) : path_(std::move(path)) {
-  const int fd = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  file_ = Fd(check(fmt::format("cannot write results to {}", path_.string()), fd));
+ResultsWriter::ResultsWriter(std::filesystem::path path, std::string option,
+                             const std::vector<std::filesystem::path>& inputs)
+    : path_(std::move(path)), option_(std::move(option)) {
+  check_output(option_, path_, FileKind::results, inputs);
+  open();
 }
 
-// Only a regular file has an earlier end; a pipe or a device has not.
-bool ResultsWriter::ends_within_line() const {
+void ResultsWriter::open() {
+  const std::string what = fmt::format("cannot write results to {}", path_.string());
+  file_ = Fd(check(what, ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644)));
+  if (!is_regular()) return;
+  // The lock goes with the last descriptor, however its holder ends. Some file systems have none.
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  fail("{}: another program is writing to it", what);
+}
+
+// Only a regular file has an earlier end, a name that may go, and one writer; a pipe or a device has not.
+bool ResultsWriter::is_regular() const {
   struct stat status {};
   check(path_.string(), ::fstat(file_.get(), &status));
-  if (!S_ISREG(status.st_mode) || status.st_size == 0) return false;
+  return S_ISREG(status.st_mode);
+}
+
+off_t ResultsWriter::size() const {
+  struct stat status {};
+  check(path_.string(), ::fstat(file_.get(), &status));
+  return status.st_size;
+}
+
+bool ResultsWriter::ends_within_line() const {
+  const off_t bytes = size();
+  if (bytes == 0) return false;
   char last = 0;
-  check(path_.string(), static_cast<int>(::pread(file_.get(), &last, 1, status.st_size - 1)));
+  check(path_.string(), static_cast<int>(::pread(file_.get(), &last, 1, bytes - 1)));
   return last != '\n';
+}
+
+void ResultsWriter::follow_name() {
+  struct stat ours {
+  }, named{};
+  check(path_.string(), ::fstat(file_.get(), &ours));
+  if (::stat(path_.c_str(), &named) == 0 && named.st_dev == ours.st_dev && named.st_ino == ours.st_ino) return;
+  moved_ = true;
+  warn(fmt::format("{} was deleted or renamed while it was written: further records are in a new file of that name",
+                   path_.string()));
+  check_output(option_, path_, FileKind::results);
+  open();
 }
 
 void ResultsWriter::append(const Record& record) {
   const std::string what = fmt::format("cannot write results to {}", path_.string());
-  const std::string line = (ends_within_line() ? "\n" : "") + dump_json(to_json(record)) + "\n";
-  for (std::size_t done = 0; done < line.size();) {
-    const auto n = ::write(file_.get(), line.data() + done, line.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw_errno(what, errno);
-    done += static_cast<std::size_t>(n);
+  const std::string line = dump_json(to_json(record)) + "\n";
+  if (!is_regular()) {
+    write_all(file_.get(), line, what);
+    return;
   }
-  if (::fsync(file_.get()) == -1 && errno != EINVAL && errno != EROFS) throw_errno(what, errno);  // EINVAL: not a file
+  follow_name();
+  const off_t before = size();
+  try {
+    write_all(file_.get(), (ends_within_line() ? "\n" : "") + line, what);
+  } catch (const Error&) {
+    [[maybe_unused]] const int cut = ::ftruncate(file_.get(), before);  // a part of a line is of no use
+    throw;
+  }
+  if (::fsync(file_.get()) == -1 && errno != EINVAL && errno != EROFS) throw_errno(what, errno);
 }
+
+namespace {
+
+// The lines of a file, with their numbers; of one that is too long to be a record, nothing.
+class Lines {
+ public:
+  explicit Lines(const std::filesystem::path& path)
+      : path_(path.string()), file_(check(what(), ::open(path.c_str(), O_RDONLY | O_CLOEXEC))) {}
+
+  // False at the end of the file; a line that is cut there is one as well.
+  bool next() {
+    line_.clear();
+    ++number_;
+    std::size_t bytes = 0;
+    while (true) {
+      const std::string_view rest = std::string_view(block_).substr(at_);
+      const std::string_view part = rest.substr(0, rest.find('\n'));
+      bytes += part.size();
+      if (bytes <= kMaxJsonBytes) line_ += part;
+      too_long_ = bytes > kMaxJsonBytes;
+      at_ += part.size();
+      if (at_ < block_.size()) {
+        ++at_;
+        return true;
+      }
+      if (bytes > kEndless) fail("{}:{}: the line has no end", path_, number_);
+      if (!read_block()) return bytes > 0;
+    }
+  }
+
+  const std::string& line() const { return line_; }
+  std::size_t number() const { return number_; }
+  bool too_long() const { return too_long_; }
+
+ private:
+  static constexpr std::size_t kBlock = 1 << 20;
+  static constexpr std::size_t kEndless = std::size_t{1} << 30;
+
+  std::string what() const { return fmt::format("cannot read results from {}", path_); }
+
+  bool read_block() {
+    block_.resize(kBlock);
+    at_ = 0;
+    ssize_t n = 0;
+    while ((n = ::read(file_.get(), block_.data(), block_.size())) < 0 && errno == EINTR) {
+    }
+    if (n < 0) throw_errno(what(), errno);
+    block_.resize(static_cast<std::size_t>(n));
+    return n > 0;
+  }
+
+  std::string path_;
+  Fd file_;
+  std::string block_, line_;
+  std::size_t at_ = 0, number_ = 0;
+  bool too_long_ = false;
+};
+
+}  // namespace
 
 void each_result(const std::filesystem::path& path, const std::function<void(Record record, std::size_t bytes)>& visit,
                  const std::function<void(const std::string& warning)>& warn) {
-  errno = 0;
-  std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path)) {
-    throw_errno(fmt::format("cannot read results from {}", path.string()), errno == 0 ? EISDIR : errno);
-  }
-  std::string line;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
-    if (line.empty()) continue;
+  for (Lines lines(path); lines.next();) {
+    const std::string& line = lines.line();
+    if (line.empty() && !lines.too_long()) continue;
+    const std::string where = fmt::format("{}:{}", path.string(), lines.number());
     std::optional<Record> record;
     try {
-      const Json json = parse_json_text(line, path.string(), number);
-      record = record_from_json(json, fmt::format("{}:{}", path.string(), number));
+      if (lines.too_long()) fail("{}: longer than {} bytes", where, kMaxJsonBytes);
+      const Json json = parse_json_text(line, path.string(), lines.number());
+      record = record_from_json(json, where);
     } catch (const UnknownSchema&) {
       throw;
     } catch (const Error& error) {
@@ -57,7 +155,6 @@ void each_result(const std::filesystem::path& path, const std::function<void(Rec
     }
     if (record) visit(std::move(*record), line.size());
   }
-  if (file.bad()) throw_errno(fmt::format("cannot read results from {}", path.string()), errno);
 }
 
 Results read_results(const std::filesystem::path& path) {
@@ -65,6 +162,15 @@ Results read_results(const std::filesystem::path& path) {
   each_result(
       path, [&](Record record, std::size_t) { results.records.push_back(std::move(record)); },
       [&](const std::string& warning) { results.warnings.push_back(warning); });
+  return results;
+}
+
+Results read_results_warning(const std::filesystem::path& path) {
+  Results results;
+  Warnings warnings(path.string(), "are not records");
+  each_result(
+      path, [&](Record record, std::size_t) { results.records.push_back(std::move(record)); },
+      [&](const std::string& warning) { warnings.add(warning); });
   return results;
 }
 

@@ -4,8 +4,8 @@
 
 #include <csignal>
 
+#include "common/output_file.hpp"
 #include "harness/process/cores.hpp"
-#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 
@@ -41,7 +41,7 @@ void Task::hear(std::string_view chunk) {
   answers_.feed(chunk);
   if (!answers_.record() || record_written_) return;
   record_written_ = true;
-  replace_text_file(record_file_, *answers_.record());
+  replace_file(record_file_, *answers_.record());
 }
 
 bool Task::succeeded() const {

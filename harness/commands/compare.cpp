@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "analysis/points.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 
@@ -25,9 +26,9 @@ Action add_compare(CLI::App& command) {
     const std::vector<PublishedPoint> published = load_published();
     const std::vector<CompareRow> rows = compare_records(chosen_records(records, options->all), published);
     if (options->format == "json") {
-      fmt::print("{}\n", compare_json(rows).dump(2));
+      print_format(stdout, "{}\n", pretty_json(compare_json(rows)));
     } else {
-      fmt::print("{}", options->format == "csv" ? compare_csv(rows) : compare_table(rows));
+      print_format(stdout, "{}", options->format == "csv" ? compare_csv(rows) : compare_table(rows));
     }
     return 0;
   };

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "common/paths.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 #include "harness/point/site.hpp"
@@ -34,18 +35,17 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
     try {
       if (options.clean) {
         remove_deployed(*launcher, host, &interrupt);
-        fmt::print(out, "{}: clean\n", host.name);
+        print_format(out, "{}: clean\n", host.name);
       } else {
         const std::size_t copied = deployment.deploy(*launcher, host, programs, &interrupt);
-        fmt::print(out, "{}: {} programs copied, {} were there\n", host.name, copied, programs.size() - copied);
+        print_format(out, "{}: {} programs copied, {} were there\n", host.name, copied, programs.size() - copied);
       }
     } catch (const InterruptedError&) {
       throw;
     } catch (const Error& error) {
-      fmt::print(stderr, "verbscope: {}\n", error.what());
+      tell_error(error.what());
       failed = true;
     }
-    std::fflush(out);
   }
   return failed ? 1 : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/points.hpp"
 #include "common/cli.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 
@@ -44,9 +45,9 @@ Action add_diff(CLI::App& command) {
                               other = load_results({options->other}, false);
     const std::vector<DiffRow> rows = diff_records(base, other, options->confidence);
     if (options->format == "json") {
-      fmt::print("{}\n", diff_json(rows).dump(2));
+      print_format(stdout, "{}\n", pretty_json(diff_json(rows)));
     } else {
-      fmt::print("{}", options->format == "csv" ? diff_csv(rows) : diff_text(rows, options->confidence));
+      print_format(stdout, "{}", options->format == "csv" ? diff_csv(rows) : diff_text(rows, options->confidence));
     }
     return options->threshold && !within_threshold(rows, *options->threshold) ? 1 : 0;
   };

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "common/paths.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 #include "harness/doctor/report.hpp"
@@ -30,12 +31,11 @@ Json findings_json(const std::vector<Finding>& findings) {
 void show(const Host& host, const Json& facts, bool json, std::FILE* out) {
   const std::vector<Finding> findings = judge_host(facts, wanted_of(host));
   if (json) {
-    fmt::print(out, "{}\n",
-               dump_json(Json{{"host", host.name}, {"facts", facts}, {"findings", findings_json(findings)}}));
+    print_format(out, "{}\n",
+                 dump_json(Json{{"host", host.name}, {"facts", facts}, {"findings", findings_json(findings)}}));
   } else {
-    fmt::print(out, "{}", host_report(host.name, facts, findings));
+    print_text(out, host_report(host.name, facts, findings));
   }
-  std::fflush(out);
 }
 
 // Returns 1 when a host could not be asked, each with a line of its own.
@@ -59,7 +59,7 @@ int examine_all(const DoctorOptions& options, std::FILE* out) {
     } catch (const InterruptedError&) {
       throw;
     } catch (const Error& error) {
-      fmt::print(stderr, "verbscope: {}\n", error.what());
+      tell_error(error.what());
       failed = true;
     }
   }

@@ -5,6 +5,7 @@
 
 #include "analysis/points.hpp"
 #include "common/cli.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 
@@ -40,10 +41,10 @@ Action add_explain(CLI::App& command) {
       if (options->format == "json") {
         json.push_back(explain_json(*record));
       } else {
-        fmt::print("{}\n", explain_text(*record));
+        print_format(stdout, "{}\n", explain_text(*record));
       }
     }
-    if (options->format == "json") fmt::print("{}\n", json.dump(2));
+    if (options->format == "json") print_format(stdout, "{}\n", pretty_json(json));
     return 0;
   };
 }

@@ -3,6 +3,7 @@
 
 #include "analysis/points.hpp"
 #include "analysis/views.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 
@@ -24,9 +25,10 @@ Action add_export(CLI::App& command) {
     const std::vector<Record> all = load_results(options->results, options->all);
     const std::vector<const Record*> records = chosen_records(all, options->all);
     const auto& view = options->view;
-    fmt::print("{}", view == "perftest" ? perftest_lines(records)
-                     : view == "csv"    ? flat_csv(records)
-                                        : flat_lines(records));
+    print_format(stdout, "{}",
+                 view == "perftest" ? perftest_lines(records)
+                 : view == "csv"    ? flat_csv(records)
+                                    : flat_lines(records));
     return 0;
   };
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "analysis/text_table.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 
 namespace verbscope {
@@ -55,10 +56,10 @@ int show_hosts(const std::string& hosts, std::FILE* out) {
   for (std::size_t i = 0; i < cast.clients.size(); ++i) {
     table.add_row(cells(fmt::format("client {}", i), cast.clients[i]));
   }
-  fmt::print(out, "{}", table.text());
+  print_format(out, "{}", table.text());
   // Further hosts with role=server play none.
   if (const std::size_t idle = parsed.size() - std::min(parsed.size(), cast.clients.size() + 1); idle > 0) {
-    fmt::print(out, "{} more may be a server only, and there is one: left out\n", idle);
+    print_format(out, "{} more may be a server only, and there is one: left out\n", idle);
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "common/paths.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/process/text_file.hpp"
 #include "harness/sweep/benchmarks.hpp"
@@ -16,10 +17,11 @@ std::string default_text(const OptionSpec& option) {
 
 void list_benchmark(const std::filesystem::path& folder, const std::string& name, std::FILE* out) {
   const BenchmarkSpec spec = describe_benchmark(benchmark_binary(folder, name));
-  fmt::print(out, "  {}\n", name);
+  print_format(out, "  {}\n", name);
   for (const OptionSpec& option : spec.options) {
     if (is_reserved_option(option.name)) continue;
-    fmt::print(out, "    {:<16} {:<9} {}{}\n", option.name, to_string(option.type), option.help, default_text(option));
+    print_format(out, "    {:<16} {:<9} {}{}\n", option.name, to_string(option.type), option.help,
+                 default_text(option));
   }
 }
 
@@ -27,15 +29,15 @@ void list_cluster(const std::string& name, std::FILE* out) {
   const std::filesystem::path path = find_config("clusters", name);
   const Json profile = read_json_file(path);
   JsonFields fields(profile, path.string());
-  fmt::print(out, "  sim:{:<12} {}\n", name, fields.optional<std::string>("description", ""));
+  print_format(out, "  sim:{:<12} {}\n", name, fields.optional<std::string>("description", ""));
 }
 
 void list_sweep(const std::string& name, std::FILE* out) {
   const std::filesystem::path path = find_config("sweeps", name);
   const Sweep sweep = parse_sweep(read_text_file(path), path.string());
-  fmt::print(out, "  {:<16} {}, {}: {}\n", name, fmt::join(sweep.benchmarks, ", "),
-             sweep.fabrics.empty() ? "any fabric" : fmt::format("{}", fmt::join(sweep.fabrics, ", ")),
-             sweep.description);
+  print_format(out, "  {:<16} {}, {}: {}\n", name, fmt::join(sweep.benchmarks, ", "),
+               sweep.fabrics.empty() ? "any fabric" : fmt::format("{}", fmt::join(sweep.fabrics, ", ")),
+               sweep.description);
 }
 
 // Shows one entry; its error takes the place of what cannot be shown.
@@ -44,17 +46,17 @@ void guarded(const std::string& name, std::FILE* out, Show show) {
   try {
     show();
   } catch (const Error& error) {
-    fmt::print(out, "  {}: {}\n", name, error.what());
+    print_format(out, "  {}: {}\n", name, error.what());
   }
 }
 
 // An entry that is broken (a benchmark that is not built, a sweep that does not parse) has its reason on its line.
 int list_all(const std::filesystem::path& folder, std::FILE* out) {
-  fmt::print(out, "benchmarks, with the options that a sweep may set [default]\n");
+  print_format(out, "benchmarks, with the options that a sweep may set [default]\n");
   for (const std::string& name : benchmark_names()) guarded(name, out, [&] { list_benchmark(folder, name, out); });
-  fmt::print(out, "\nsimulated clusters\n");
+  print_format(out, "\nsimulated clusters\n");
   for (const std::string& name : list_configs("clusters")) guarded(name, out, [&] { list_cluster(name, out); });
-  fmt::print(out, "\nsweeps\n");
+  print_format(out, "\nsweeps\n");
   for (const std::string& name : list_configs("sweeps")) guarded(name, out, [&] { list_sweep(name, out); });
   return 0;
 }

@@ -3,7 +3,10 @@
 
 #include <memory>
 
+#include "analysis/gnuplot.hpp"
 #include "analysis/points.hpp"
+#include "common/output_file.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 
@@ -24,6 +27,7 @@ Action add_plot(CLI::App& command) {
   command.add_option("--benchmark", options->benchmark, "only records of this benchmark");
   command.add_flag("--log", options->request.logarithmic, "logarithmic horizontal axis");
   return [options] {
+    check_output("--out", options->out, figure_kind(options->out), paths_of(options->results));
     const std::vector<Record> all = load_results(options->results, false);
     std::vector<const Record*> records = last_of_each_point(all);
     std::erase_if(records, [&](const Record* record) {
@@ -31,7 +35,7 @@ Action add_plot(CLI::App& command) {
     });
     options->request.out = options->out;
     draw_plot(records, options->request);
-    fmt::print("{}\n", options->out);
+    print_format(stdout, "{}\n", options->out);
     return 0;
   };
 }

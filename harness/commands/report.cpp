@@ -1,26 +1,15 @@
 // `verbscope report`: records as one interactive page that opens offline.
 #include "analysis/report.hpp"
 
-#include <fstream>
 #include <memory>
 
 #include "analysis/points.hpp"
-#include "common/error.hpp"
+#include "common/output_file.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 
 namespace verbscope {
-namespace {
-
-void write_text(const std::string& path, const std::string& text) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text << std::flush;
-  if (!file) throw_errno(fmt::format("cannot write {}", path), errno);
-}
-
-}  // namespace
-
 Action add_report(CLI::App& command) {
   command.description("records as one interactive page that opens offline");
   struct Options {
@@ -33,9 +22,10 @@ Action add_report(CLI::App& command) {
   command.add_option("-o,--out", options->out, "the page (report.html)");
   add_all(command, options->all);
   return [options] {
+    check_output("--out", options->out, FileKind::report_page, paths_of(options->results));
     const std::vector<Record> records = load_results(options->results, options->all);
-    write_text(options->out, report_page(chosen_records(records, options->all)));
-    fmt::print("{}\n", options->out);
+    replace_file(options->out, report_page(chosen_records(records, options->all)));
+    print_format(stdout, "{}\n", options->out);
     return 0;
   };
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,11 @@ namespace verbscope {
 // The results files of a subcommand that reads records.
 inline void add_results(CLI::App& command, std::vector<std::string>& results) {
   command.add_option("results", results, "results files")->required();
+}
+
+// As check_output takes its inputs.
+inline std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& files) {
+  return {files.begin(), files.end()};
 }
 
 // With `all`, every record of the results files counts; without, the last of each point (chosen_records).

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/process/text_file.hpp"
+#include "common/output_file.hpp"
 
 namespace verbscope {
 namespace {
@@ -49,7 +49,7 @@ std::vector<double> FitMeasurer::log_errors(const std::vector<double>& values, c
   }
   if (!missing.empty()) {
     const std::string file = temp_.file(missing.front().point.cluster + ".json");
-    replace_text_file(file, with_values(profile_, parameters_, values).dump(2) + "\n");
+    replace_file(file, with_values(profile_, parameters_, values).dump(2) + "\n");
     const auto records = run_evidence(missing, {.folder = folder_,
                                                 .jobs = jobs_,
                                                 .stop = stop_,

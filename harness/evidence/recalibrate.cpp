@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "analysis/text_table.hpp"
+#include "common/output_file.hpp"
 #include "common/paths.hpp"
+#include "common/terminal.hpp"
 #include "harness/evidence/bobyqa.hpp"
 #include "harness/evidence/error_figures.hpp"
 #include "harness/evidence/fit_measurer.hpp"
@@ -92,10 +94,9 @@ std::string error_table(const JointFit& fit) {
 
 void tell_fit(const Fitted& fit, std::size_t rows, std::FILE* out) {
   const bool all = fit.judged.size() == rows;
-  fmt::print(out, "{}: {} evaluations, {} by {:.4f} (root mean square of the logarithms)\n",
-             all ? "fitted to all rows" : fmt::format("fitted without {} rows", fit.judged.size()), fit.evaluations,
-             all ? "they are off" : "those are off", root_mean_square(fit.errors));
-  std::fflush(out);
+  print_format(out, "{}: {} evaluations, {} by {:.4f} (root mean square of the logarithms)\n",
+               all ? "fitted to all rows" : fmt::format("fitted without {} rows", fit.judged.size()), fit.evaluations,
+               all ? "they are off" : "those are off", root_mean_square(fit.errors));
 }
 
 }  // namespace
@@ -112,6 +113,8 @@ int recalibrate(const RecalibrateOptions& options, const std::filesystem::path& 
   const std::vector<EvidenceRow> rows = chosen_rows(cluster, name, folder);
   if (rows.size() < 2) fail("{}: {} rows to fit, expected 2 and more", cluster, rows.size());
 
+  if (options.write) const OutputFile writable(path);  // known before the hours that a fit takes
+
   FitMeasurer measurer(rows, profile, parameters, folder, job_count(options.jobs), &interrupt);
   const LogErrors errors = [&measurer](const auto& values, const auto& places) {
     return measurer.log_errors(values, places);
@@ -125,14 +128,13 @@ int recalibrate(const RecalibrateOptions& options, const std::filesystem::path& 
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const double budget = options.hours * 3600;
   const std::chrono::duration<double> least(seconds * first_evaluations(parameters.size()));
-  fmt::print(
+  print_format(
       out,
       "{}: {} parameters, {} rows, seed {}; a fit to all of them and {} that leave a fold out: at most {} by the "
       "clock, at least about {}\n",
       cluster, parameters.size(), rows.size(), options.seed, std::min(kFolds, rows.size()),
       duration_text(std::chrono::duration<double>(budget)), duration_text(least));
-  if (least.count() > budget) fail("{}: --hours {:g} is not enough: take fewer --rows", cluster, options.hours);
-  std::fflush(out);
+  if (least.count() > budget) fail_usage("{}: --hours {:g} is not enough: take fewer --rows", cluster, options.hours);
   const JointFit fit =
       fit_jointly(parameters,
                   {.rows = rows.size(),
@@ -142,13 +144,13 @@ int recalibrate(const RecalibrateOptions& options, const std::filesystem::path& 
                    .seconds = budget - seconds,
                    .ended = [out, &rows](const Fitted& fitted) { tell_fit(fitted, rows.size(), out); }},
                   errors);
-  fmt::print(out, "\n{}\n{}\n{}", row_table(rows, fit), parameter_table(parameters, fit), error_table(fit));
+  print_format(out, "\n{}\n{}\n{}", row_table(rows, fit), parameter_table(parameters, fit), error_table(fit));
   if (options.write) {
     const Json changed = with_values(profile, parameters, fit.all.values);
-    replace_text_file(path, rewritten(text, parameters, changed, name.text(), path.string()));
-    fmt::print(out, "written: {}\n", path.string());
+    replace_file(path, rewritten(text, parameters, changed, name.text(), path.string()));
+    print_format(out, "written: {}\n", path.string());
   } else {
-    fmt::print(out, "nothing was written: --write puts the new values into {}\n", path.string());
+    print_format(out, "nothing was written: --write puts the new values into {}\n", path.string());
   }
   return 0;
 }

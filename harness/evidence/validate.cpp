@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "common/cli.hpp"
+#include "common/output_file.hpp"
+#include "common/terminal.hpp"
 #include "harness/evidence/validation_text.hpp"
-#include "harness/process/text_file.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
 #include "harness/sweep/run_points.hpp"
@@ -56,6 +58,11 @@ std::size_t different_runs(const std::vector<EvidenceRow>& rows) {
 
 int validate(const ValidateOptions& options, const std::filesystem::path& folder, std::FILE* out) {
   Interrupt interrupt;
+  std::optional<OutputFile> page;
+  if (!options.out.empty()) {
+    check_output("--out", options.out, FileKind::validation_page, {options.rows});
+    page.emplace(options.out);
+  }
   std::vector<EvidenceRow> rows = options.rows.empty() ? all_evidence() : evidence_of_file(options.rows);
   keep_only(rows, options.only);
   Programs programs(folder);
@@ -66,7 +73,7 @@ int validate(const ValidateOptions& options, const std::filesystem::path& folder
   validation.fitted = note_fitted(rows, shipped);
   keep_sample(rows, options.sample, options.seed);
   const std::size_t jobs = job_count(options.jobs), runs = different_runs(rows);
-  fmt::print(out, "{} rows, {} different runs, {} at a time\n", rows.size(), runs, jobs);
+  print_format(out, "{} rows, {} different runs, {} at a time\n", rows.size(), runs, jobs);
   Progress progress(runs, out, isatty(fileno(out)) == 1);
   auto start = std::chrono::steady_clock::now();
   std::map<std::string, Record> records;
@@ -82,19 +89,20 @@ int validate(const ValidateOptions& options, const std::filesystem::path& folder
                                         start = now;
                                       }});
   } catch (const InterruptedError&) {
-    fmt::print(out, "interrupted\n");
+    print_format(out, "interrupted\n");
     return kExitInterrupted;
   }
   validation.outcomes = evidence_outcomes(rows, records);
   validation.curves = measured_curves(validation.outcomes);
-  fmt::print(out, "\n{}", validation_summary(validation));
-  if (!options.out.empty()) {
-    replace_text_file(options.out, validation_page(validation, command_text(options)));
-    fmt::print(out, "written: {}\n", options.out);
+  print_format(out, "\n{}", validation_summary(validation));
+  if (page) {
+    page->write(validation_page(validation, command_text(options)));
+    page->commit();
+    print_format(out, "written: {}\n", options.out);
   }
   if (!options.plots.empty()) {
     for (const auto& path : draw_curves(validation.curves, options.plots))
-      fmt::print(out, "drawn: {}\n", path.string());
+      print_format(out, "drawn: {}\n", path.string());
   }
   return validation.good() ? 0 : 1;
 }

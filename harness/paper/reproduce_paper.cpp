@@ -11,6 +11,7 @@
 
 #include "common/cli.hpp"
 #include "common/paths.hpp"
+#include "common/terminal.hpp"
 #include "harness/paper/curves.hpp"
 #include "harness/paper/reproduce.hpp"
 #include "harness/paper/row_runner.hpp"
@@ -57,7 +58,7 @@ class Reproduction {
   int run(std::FILE* out) {
     ResultsWriter writer(results_path(options_.out, options_.paper));
     const std::size_t jobs = job_count(options_.jobs);
-    fmt::print(out, "{}: {} points, {} at a time\n", options_.paper, tasks_.size(), jobs);
+    print_format(out, "{}: {} points, {} at a time\n", options_.paper, tasks_.size(), jobs);
     Progress progress(tasks_.size(), out, isatty(fileno(out)) == 1);
     run_parallel(tasks_.size(), jobs, [&](std::size_t i) {
       const auto start = std::chrono::steady_clock::now();
@@ -70,12 +71,12 @@ class Reproduction {
       while (written_ < tasks_.size() && tasks_[written_].record) writer.append(*tasks_[written_++].record);
     });
     if (interrupt_.pending()) {
-      fmt::print(out, "interrupted: the first {} records are in {}\n", written_, writer.path().string());
+      print_format(out, "interrupted: the first {} records are in {}\n", written_, writer.path().string());
       return kExitInterrupted;
     }
     const bool good = print(out);
-    fmt::print(out, "records: {}\n", writer.path().string());
-    return good ? 0 : 1;
+    print_format(out, "records: {}\n", writer.path().string());
+    return good && !writer.moved() ? 0 : 1;
   }
 
  private:
@@ -137,12 +138,12 @@ class Reproduction {
         point.record = *tasks_[task].record;
         points.push_back(point);
       }
-      fmt::print(out, "\n{} ({}): {}\n{}", curves.name, curves.sweep.benchmarks.front(), curves.sweep.description,
-                 curve_table(curves.sweep, points));
+      print_format(out, "\n{} ({}): {}\n{}", curves.name, curves.sweep.benchmarks.front(), curves.sweep.description,
+                   curve_table(curves.sweep, points));
     }
     std::vector<Reproduced> all;
     for (const PublishedPoint& row : rows_) all.push_back(reproduced(row));
-    fmt::print(out, "\n{}", reproduction_text(all));
+    print_format(out, "\n{}", reproduction_text(all));
     const auto failed = [](const Task& task) { return task.record->status == RecordStatus::failed; };
     return std::ranges::all_of(all, within_limits) && std::ranges::none_of(tasks_, failed);
   }

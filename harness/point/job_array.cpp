@@ -5,8 +5,10 @@
 #include <sstream>
 
 #include "common/cli.hpp"
+#include "common/output_file.hpp"
 #include "common/paths.hpp"
 #include "common/record.hpp"
+#include "common/terminal.hpp"
 #include "harness/cluster/shell_quote.hpp"
 #include "harness/point/point_runner.hpp"
 #include "harness/process/child.hpp"
@@ -67,10 +69,10 @@ void write_parts(const RunOptions& options, const std::vector<Point>& points, co
   }
   std::string keys;
   for (const Point& point : points) keys += point_key(point_identity(point, fabric)) + "\n";
-  replace_text_file(parts / "points", keys);
-  replace_text_file(parts / "task.sh", fmt::format("#!/bin/sh\nexec {} --share \"{}/{}\" --out {}\"/{}.jsonl\"\n",
-                                                   shell_quote(task_command(options, folder, parts)), kTaskVariable,
-                                                   options.array, shell_quote({parts.string()}), kTaskVariable));
+  replace_file(parts / "points", keys);
+  replace_file(parts / "task.sh", fmt::format("#!/bin/sh\nexec {} --share \"{}/{}\" --out {}\"/{}.jsonl\"\n",
+                                              shell_quote(task_command(options, folder, parts)), kTaskVariable,
+                                              options.array, shell_quote({parts.string()}), kTaskVariable));
 }
 
 }  // namespace
@@ -102,7 +104,7 @@ int run_job_array(const RunOptions& options, const std::vector<Point>& points, c
   if (end == WaitEnd::interrupted) {
     Child cancel({scancel, job});
     wait_children({&cancel}, Clock::now() + std::chrono::seconds(30), nullptr, [&] { return !cancel.running(); });
-    fmt::print(out, "\ninterrupted: job {} is cancelled\n", job);
+    print_format(out, "\ninterrupted: job {} is cancelled\n", job);
     wait_children({&child}, Clock::now() + std::chrono::seconds(30), nullptr, ended);
   }
   const int status = collect_parts(results, out);
@@ -116,8 +118,7 @@ int collect_parts(const std::filesystem::path& results, std::FILE* out) {
   std::map<std::string, Record> records;
   for (const auto& entry : std::filesystem::directory_iterator(parts)) {
     if (entry.path().extension() != ".jsonl") continue;
-    Results part = read_results(entry.path());
-    for (const std::string& warning : part.warnings) fmt::print(stderr, "verbscope: warning: {}\n", warning);
+    Results part = read_results_warning(entry.path());
     for (Record& record : part.records) {
       if (record.config.contains("point")) records[point_key(record.config.at("point"))] = std::move(record);
     }
@@ -125,7 +126,7 @@ int collect_parts(const std::filesystem::path& results, std::FILE* out) {
   std::istringstream keys(read_text_file(parts / "points"));
   std::string missing;
   std::size_t missing_count = 0, failed = 0, found = 0;
-  ResultsWriter writer(results);
+  ResultsWriter writer(results, "results");
   for (std::string key; std::getline(keys, key);) {
     const auto record = records.find(key);
     if (record == records.end()) {
@@ -137,15 +138,15 @@ int collect_parts(const std::filesystem::path& results, std::FILE* out) {
     if (record->second.status == RecordStatus::failed) ++failed;
     writer.append(record->second);
   }
-  if (failed > 0) fmt::print(out, "{} of {} points failed\n", failed, found);
-  fmt::print(out, "records: {}\n", results.string());
+  if (failed > 0) print_format(out, "{} of {} points failed\n", failed, found);
+  print_format(out, "records: {}\n", results.string());
   if (missing_count == 0) {
     std::filesystem::remove_all(parts);
     return failed > 0 ? 1 : 0;
   }
-  replace_text_file(parts / "points", missing);  // the next time, these only
-  fmt::print(out, "{} points have no record yet; what the tasks said is in {}\n", missing_count,
-             (parts / "*.log").string());
+  replace_file(parts / "points", missing);  // the next time, these only
+  print_format(out, "{} points have no record yet; what the tasks said is in {}\n", missing_count,
+               (parts / "*.log").string());
   return 1;
 }
 

@@ -42,7 +42,7 @@ void require_target(const std::string& hosts) {
     const std::filesystem::path profile = find_config("clusters", hosts.substr(4));
     read_cluster_wire(read_json_file(profile), profile.string());
   } else if (hosts != "null" && hosts != "slurm" && !std::filesystem::is_regular_file(hosts)) {
-    fail("--hosts: expected sim:NAME, null, slurm or a hosts file, got \"{}\", which is no file", hosts);
+    fail_usage("--hosts: expected sim:NAME, null, slurm or a hosts file, got \"{}\", which is no file", hosts);
   }
 }
 

@@ -6,6 +6,9 @@
 #include <map>
 
 #include "common/cli.hpp"
+#include "common/output_file.hpp"
+#include "common/paths.hpp"
+#include "common/terminal.hpp"
 #include "harness/point/job_array.hpp"
 #include "harness/point/provenance.hpp"
 #include "harness/point/site.hpp"
@@ -18,18 +21,20 @@ namespace verbscope {
 namespace {
 
 // Says how a run of so many points ended. Returns the exit code.
-int report_outcome(const PointsOutcome& outcome, std::size_t points, const std::filesystem::path& results,
-                   std::FILE* out) {
+int report_outcome(const PointsOutcome& outcome, std::size_t points, const ResultsWriter& writer, std::FILE* out) {
+  const std::string results = writer.path().string();
   if (outcome.interrupted) {
-    fmt::print(out, "\ninterrupted: the points that had ended are in {}; --resume does the rest\n", results.string());
+    print_format(out, "\ninterrupted: the points that had ended are in {}; --resume does the rest\n", results);
     return kExitInterrupted;
   }
   if (outcome.ended < points) {
-    fmt::print(out, "stopped at the first failure: {} points did not run\n", points - outcome.ended);
+    print_format(out, "stopped at the first failure: {} points did not run\n", points - outcome.ended);
   }
-  if (outcome.failed > 0) fmt::print(out, "{} of {} points failed\n", outcome.failed, outcome.ended);
-  fmt::print(out, "records: {}\n", results.string());
-  return outcome.failed > 0 ? 1 : 0;
+  if (outcome.failed > 0) print_format(out, "{} of {} points failed\n", outcome.failed, outcome.ended);
+  print_format(out, "records: {}\n", results);
+  if (writer.moved())
+    print_format(out, "the first of them are where that file went: it was deleted or renamed meanwhile\n");
+  return outcome.failed > 0 || writer.moved() ? 1 : 0;
 }
 
 // Runs every point here, on the hosts of the site.
@@ -54,7 +59,7 @@ int run_here(const RunOptions& options, const LoadedSweep& loaded, const Selecti
         return record;
       },
       {.jobs = jobs, .retries = options.retries, .fail_fast = options.fail_fast}, writer, progress, interrupt);
-  return report_outcome(outcome, selection.points.size(), writer.path(), out);
+  return report_outcome(outcome, selection.points.size(), writer, out);
 }
 
 std::string headline(const LoadedSweep& loaded, const std::string& fabric, const std::string& where,
@@ -74,14 +79,16 @@ int run_sweep(const RunOptions& options, const std::filesystem::path& folder, st
   const std::filesystem::path path = results_path(options.out, std::filesystem::path(options.sweep).stem().string());
   const std::string fabric = fabric_of(options.hosts);
   const Selection selection = select_points(options, loaded.sweep, fabric, path);
+  const std::vector<std::filesystem::path> inputs{find_config("sweeps", options.sweep), options.hosts, options.points};
   if (options.array > 0) {
-    fmt::print(out, "{}", headline(loaded, fabric, " as a job array", selection, path));
+    check_output("--out", path, FileKind::results, inputs);
+    print_format(out, "{}", headline(loaded, fabric, " as a job array", selection, path));
     return run_job_array(options, selection.points, fabric, path, folder, &interrupt, out);
   }
   const Site site(options.hosts, options.launcher, folder, loaded.sweep.benchmarks, options.port, &interrupt);
-  ResultsWriter writer(path);
+  ResultsWriter writer(path, "--out", inputs);
   const std::string where = site.target().launcher ? fmt::format(" by {}", site.launcher_name()) : "";
-  fmt::print(out, "{}", headline(loaded, fabric, where, selection, path));
+  print_format(out, "{}", headline(loaded, fabric, where, selection, path));
   return run_here(options, loaded, selection, site, folder, writer, interrupt, out);
 }
 

@@ -48,7 +48,7 @@ struct Image {
   const bool ready = setpgid(0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
                      dup2(image.stdin_fd, STDIN_FILENO) >= 0 && dup2(image.stdout_fd, STDOUT_FILENO) >= 0 &&
                      dup2(image.stderr_fd, STDERR_FILENO) >= 0 && sigprocmask(SIG_SETMASK, &none, nullptr) == 0 &&
-                     std::signal(SIGPIPE, SIG_DFL) != SIG_ERR;
+                     std::signal(SIGPIPE, SIG_DFL) != SIG_ERR && std::signal(SIGXFSZ, SIG_DFL) != SIG_ERR;
   if (getppid() != parent) _exit(EXIT_FAILURE);  // it ended before prctl
   if (ready) execve(image.arguments[0], image.arguments.data(), image.variables.data());
   const int error = errno;

@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "common/error.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 namespace {
@@ -16,12 +17,14 @@ sigset_t end_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  struct sigaction hangup {};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
   return signals;
 }
 
 int take_signals() {
   const sigset_t signals = end_signals();
-  check("block SIGINT and SIGTERM", sigprocmask(SIG_BLOCK, &signals, nullptr));
+  check("block the signals that stop", sigprocmask(SIG_BLOCK, &signals, nullptr));
   return check("signalfd", signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
@@ -32,9 +35,12 @@ bool StopSource::pending() const {
   return poll(&polled, 1, 0) > 0;
 }
 
-Interrupt::Interrupt() : StopSource(take_signals()) {}
+Interrupt::Interrupt() : StopSource(take_signals()) {
+  set_output_stop(fd());
+}
 
 Interrupt::~Interrupt() {
+  set_output_stop(-1);
   signalfd_siginfo info;  // takes a signal that has come, so that it is not delivered late
   while (read(fd(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
   }

@@ -18,8 +18,9 @@ class StopSource {
   int fd_;
 };
 
-// While it lives, SIGINT and SIGTERM do not end this process but count as "stop", for good and for every thread started
-// after it; children start with the default.
+// While it lives, SIGINT, SIGTERM and SIGHUP (where it was not ignored) do not end this process but count as "stop",
+// for good and for every thread started after it; output that nobody takes does not outlast it. Children start with the
+// default.
 class Interrupt : public StopSource {
  public:
   Interrupt();

@@ -10,11 +10,7 @@ namespace verbscope {
 TempFolder::TempFolder() {
   path_ = (std::filesystem::temp_directory_path() / "verbscope-XXXXXX").string();
   if (mkdtemp(path_.data()) == nullptr) throw_errno("make a temporary folder " + path_, errno);
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  scratch_.emplace(path_);
 }
 
 }  // namespace verbscope

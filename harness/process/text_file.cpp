@@ -18,15 +18,4 @@ std::string read_text_file(const std::filesystem::path& path) {
   return text;
 }
 
-void replace_text_file(const std::filesystem::path& path, const std::string& text) {
-  const std::filesystem::path next = path.string() + ".new";
-  std::ofstream out(next, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) fail("cannot write {}: {}", next.string(), errno_text(errno));
-  std::error_code error;
-  std::filesystem::rename(next, path, error);
-  if (error) fail("cannot write {}: {}", path.string(), error.message());
-}
-
 }  // namespace verbscope

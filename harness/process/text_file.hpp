@@ -1,4 +1,4 @@
-// Reading and replacing the small text files that a person edits.
+// Reading the small text files that a person edits.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,5 @@ inline constexpr std::size_t kMaxTextBytes = 16u << 20;
 
 // The text of the whole file. Throws "cannot read PATH: reason", also when it is larger than kMaxTextBytes.
 std::string read_text_file(const std::filesystem::path& path);
-
-// Replaces the file in one step: a reader sees the old text or the new. Throws "cannot write PATH: reason".
-void replace_text_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace verbscope

@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "common/error.hpp"
+#include "common/terminal.hpp"
+
 namespace verbscope {
 
 namespace {
@@ -22,19 +25,28 @@ std::string Progress::left_text() const {
 
 void Progress::started(const std::string& point) {
   if (!terminal_) return;
-  const std::string line = fmt::format("[{}/{}{}] {}", done_ + 1, total_, left_text(), point);
-  fmt::print(out_, "\r{:<{}}", line.substr(0, kTerminalColumns), kTerminalColumns);
-  std::fflush(out_);
+  say(fmt::format("[{}/{}{}] {}", done_ + 1, total_, left_text(), point).substr(0, kTerminalColumns), false);
 }
 
 void Progress::finished(const std::string& point, const std::string& outcome, std::chrono::duration<double> took) {
   ++done_;
   spent_ += took;
-  const std::string line =
-      fmt::format("[{}/{}] {}: {} ({}{})", done_, total_, point, outcome, duration_text(took), left_text());
-  if (terminal_) fmt::print(out_, "\r");
-  fmt::print(out_, "{:<{}}\n", line, terminal_ ? kTerminalColumns : 0);
-  std::fflush(out_);
+  say(fmt::format("[{}/{}] {}: {} ({}{})", done_, total_, point, outcome, duration_text(took), left_text()), true);
+}
+
+// A sweep goes on where nobody can be told of it any more; the program says so at its end (check_standard_output).
+void Progress::say(const std::string& line, bool ended) {
+  try {
+    if (terminal_) {
+      rewrite_line(out_, fmt::format("{:<{}}", line, kTerminalColumns));
+    } else {
+      print_text(out_, line);
+    }
+    if (ended) print_text(out_, "\n");
+  } catch (const InterruptedError&) {
+    throw;
+  } catch (const Error&) {
+  }
 }
 
 std::string duration_text(std::chrono::duration<double> duration) {

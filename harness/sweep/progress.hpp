@@ -19,6 +19,7 @@ class Progress {
 
  private:
   std::string left_text() const;
+  void say(const std::string& line, bool ended);
 
   std::size_t total_;
   std::size_t done_ = 0;

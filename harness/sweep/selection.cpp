@@ -14,8 +14,7 @@ namespace {
 std::set<std::string> finished_points(const std::filesystem::path& path) {
   std::set<std::string> keys;
   if (!std::filesystem::exists(path)) return keys;
-  const Results results = read_results(path);
-  for (const std::string& warning : results.warnings) fmt::print(stderr, "verbscope: warning: {}\n", warning);
+  const Results results = read_results_warning(path);
   for (const Record& record : results.records) {
     if (record.status == RecordStatus::ok && record.config.contains("point")) {
       keys.insert(point_key(record.config.at("point")));

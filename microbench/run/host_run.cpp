@@ -6,6 +6,7 @@
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/terminal.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/host_counters.hpp"
 #include "microbench/run/ports.hpp"
@@ -89,8 +90,7 @@ Outcome run_server(const Benchmark& benchmark, const Options& options, const Opt
   std::vector<Channel> peers;
   if (options.fabric != "null") {
     ExchangeServer exchange(static_cast<int>(options.port), make_hello(benchmark, options, table));
-    fmt::print("listening on port {}\n", exchange.port());
-    std::fflush(stdout);
+    print_format(stdout, "listening on port {}\n", exchange.port());
     peers = exchange.accept(static_cast<int>(plan.topology.clients), plan.schedule.timeout);
   }
   PointReports result;

@@ -7,6 +7,7 @@
 
 #include "common/clock.hpp"
 #include "common/error.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 
@@ -49,8 +50,9 @@ void MemoryLink::foretell() {
       const double slower = to_seconds(TscClock::now() - began) / to_seconds(kStretchEnd - kStretchBegin);
       const double left_s = slower * to_seconds(asked - kStretchEnd);
       if (left_s < kWorthTelling) return;
-      fmt::print(stderr, "{:g} s of simulated time will take about {} here, {:.0f} times as long\n", to_seconds(asked),
-                 left_s < 120 ? fmt::format("{:.0f} s", left_s) : fmt::format("{:.0f} min", left_s / 60), slower);
+      tell_error(
+          fmt::format("{:g} s of simulated time will take about {} here, {:.0f} times as long", to_seconds(asked),
+                      left_s < 120 ? fmt::format("{:.0f} s", left_s) : fmt::format("{:.0f} min", left_s / 60), slower));
     });
   });
 }

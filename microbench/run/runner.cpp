@@ -8,6 +8,7 @@
 #include "common/environment.hpp"
 #include "common/error.hpp"
 #include "common/record.hpp"
+#include "common/terminal.hpp"
 #include "microbench/run/console.hpp"
 #include "microbench/run/host_run.hpp"
 #include "microbench/run/sim_run.hpp"
@@ -20,17 +21,14 @@ namespace {
 class RecordSink {
  public:
   explicit RecordSink(const std::string& path) : to_stdout_(path == "-") {
-    if (!path.empty() && !to_stdout_) writer_.emplace(path);
+    if (!path.empty() && !to_stdout_) writer_.emplace(path, "--out_json_file");
   }
 
   bool to_stdout() const { return to_stdout_; }
 
   void write(const Record& record) {
     if (writer_) writer_->append(record);
-    if (to_stdout_) {
-      fmt::print("{}\n", dump_json(to_json(record)));
-      if (std::fflush(stdout) != 0) throw_errno("write the record to standard output", errno);
-    }
+    if (to_stdout_) print_text(stdout, dump_json(to_json(record)) + "\n");
   }
 
  private:
@@ -74,7 +72,8 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
   const Record record = make_record(name, options, table, command_line, outcome);
   sink.write(record);
   if (!outcome.failure.empty()) throw Error(outcome.failure);
-  if (!sink.to_stdout()) fmt::print("{}{}", summary(benchmark.traffic(), record), benchmark.report(record.result));
+  if (!sink.to_stdout())
+    print_format(stdout, "{}{}", summary(benchmark.traffic(), record), benchmark.report(record.result));
   return 0;
 }
 
@@ -91,7 +90,7 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   app.add_option("host", options.host, "the server's name or address; without it this is the server");
   parse_args(app, argc, argv);
   if (describe) {
-    fmt::print("{}\n", dump_json(table.describe(description.name)));
+    print_format(stdout, "{}\n", dump_json(table.describe(description.name)));
     return 0;
   }
   return run_point(benchmark, options, table, command_line);

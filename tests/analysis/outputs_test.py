@@ -88,7 +88,7 @@ def main():
         (folder / "folder.svg").mkdir()
         command[-1] = folder / "folder.svg"
         refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
-        assert refused.returncode == 1 and "folder.svg: Is a directory" in refused.stderr, refused
+        assert refused.returncode == 2 and "folder.svg: it is a folder" in refused.stderr, refused
         without_gnuplot(binaries, results, folder)
         subprocess.run([root / "docs/examples/plot_records.py", results, "size", folder / "p.png"], check=True, timeout=120)
         assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")

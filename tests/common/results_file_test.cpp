@@ -1,4 +1,7 @@
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "common/record.hpp"
 #include "tests/common/sample_records.hpp"
@@ -103,14 +106,105 @@ TEST(ResultsFile, UnwritableOrUnreadableIsOneClearLine) {
   const auto missing = dir / "no/r.jsonl";
   EXPECT_EQ(message_of<Error>([&] { ResultsWriter writer(missing); }),
             "cannot write results to " + missing.string() + ": No such file or directory");
-  EXPECT_EQ(message_of<Error>([&] { ResultsWriter writer(dir.path()); }),
-            "cannot write results to " + dir.path().string() + ": Is a directory");
+  EXPECT_EQ(message_of<UsageError>([&] { ResultsWriter writer(dir.path()); }),
+            "--out " + dir.path().string() + ": it is a folder");
   EXPECT_EQ(message_of<Error>([&] { ResultsWriter("/dev/full").append(sample_record()); }),
             "cannot write results to /dev/full: No space left on device");
   EXPECT_EQ(message_of<Error>([&] { read_results(missing); }),
             "cannot read results from " + missing.string() + ": No such file or directory");
   EXPECT_EQ(message_of<Error>([&] { read_results(dir.path()); }),
             "cannot read results from " + dir.path().string() + ": Is a directory");
+}
+
+TEST(ResultsFile, ASecondWriterIsRefusedAsLongAsTheFirstIsThere) {
+  TempDir dir;
+  const auto path = dir / "r.jsonl";
+  {
+    ResultsWriter first(path);
+    EXPECT_EQ(message_of<Error>([&] { ResultsWriter second(path); }),
+              "cannot write results to " + path.string() + ": another program is writing to it");
+    first.append(numbered(1));
+  }
+  write_numbered(path, {2});
+  EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(1, 2));
+}
+
+TEST(ResultsFileDeathTest, TheLockDiesWithItsHolder) {
+  TempDir dir;
+  const auto path = dir / "r.jsonl";
+  EXPECT_EXIT(
+      {
+        ResultsWriter writer(path);
+        writer.append(numbered(1));
+        std::raise(SIGKILL);
+      },
+      ::testing::KilledBySignal(SIGKILL), "");
+  write_numbered(path, {2});
+  EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(1, 2));
+}
+
+TEST(ResultsFile, AFileThatWasRenamedOrDeletedIsSaidAndFurtherRecordsBeginANewOne) {
+  for (const bool renamed : {false, true}) {
+    TempDir dir;
+    const auto path = dir / "r.jsonl";
+    ResultsWriter writer(path);
+    writer.append(numbered(1));
+    EXPECT_FALSE(writer.moved());
+    if (renamed) {
+      std::filesystem::rename(path, dir / "old.jsonl");
+    } else {
+      std::filesystem::remove(path);
+    }
+    ::testing::internal::CaptureStderr();
+    writer.append(numbered(2));
+    writer.append(numbered(3));
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(told, HasSubstr("was deleted or renamed while it was written"));
+    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1);
+    EXPECT_TRUE(writer.moved());
+    EXPECT_THAT(numbers_in(read_results(path)), ElementsAre(2, 3));
+    if (renamed) {
+      EXPECT_THAT(numbers_in(read_results(dir / "old.jsonl")), ElementsAre(1));
+    }
+    EXPECT_THROW(ResultsWriter second(path), Error);  // the new file has the lock
+  }
+}
+
+// A limit on the size of files stands for a full disk: both end a write half-way.
+TEST(ResultsFileDeathTest, ARecordThatFitsOnlyInPartIsNotThere) {
+  TempDir dir;
+  const auto path = dir / "r.jsonl";
+  write_numbered(path, {1});
+  const std::string before = read_file(path);
+  const auto append_too_much = [&] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{before.size() + 100, before.size() + 100};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      ResultsWriter(path).append(numbered(2));
+    } catch (const Error& error) {
+      std::fputs(error.what(), stderr);
+      std::exit(1);
+    }
+  };
+  EXPECT_EXIT(append_too_much(), ::testing::ExitedWithCode(1), "cannot write results to .*: File too large");
+  EXPECT_EQ(read_file(path), before);
+}
+
+TEST(ResultsFile, ALineThatIsTooLongCostsItselfOnly) {
+  TempDir dir;
+  const auto path = dir / "r.jsonl";
+  const auto line = [](int number) { return dump_json(to_json(numbered(number))) + "\n"; };
+  write_file(path, line(1) + std::string(kMaxJsonBytes + 1, 'x') + "\n" + std::string(10, '\0') + "\n" + line(2));
+  const Results results = read_results(path);
+  EXPECT_THAT(numbers_in(results), ElementsAre(1, 2));
+  ASSERT_EQ(results.warnings.size(), 2u);
+  EXPECT_THAT(results.warnings[0], HasSubstr(":2: longer than 16777216 bytes"));
+  EXPECT_THAT(results.warnings[1], HasSubstr(":3: "));
+}
+
+TEST(ResultsFile, ALineWithoutAnEndIsAnError) {
+  EXPECT_THAT(message_of<Error>([] { read_results("/dev/zero"); }), HasSubstr("/dev/zero:1: the line has no end"));
 }
 
 TEST(ResultsFile, APipeOrDeviceWillDo) {

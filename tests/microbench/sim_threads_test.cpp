@@ -27,12 +27,12 @@ INSTANTIATE_TEST_SUITE_P(
                     "recv_rate -c UD -s 32 --clients 3 --validate", "recv_rate -c RC --srq -q 2 --clients 2",
                     "write_rate -c UC --direction in -q 4 --clients 4 --validate", "write_rate -c RC -q 2 --clients 2",
                     "read_rate -q 4 --clients 4 --wr_api", "read_rate --direction in --clients 5 -q 5",
-                    "wqe_cache --window 8 --threads 4", "qp_scaling --connections 200", "verb_latency --verb echo -D 2ms",
-                    "verb_latency --verb fetch_add -D 2ms", "atomic_rate -Z 100 -q 3 --clients 3", "atomic_rate --probe_slots",
-                    "echo_rate -q 3 --clients 3", "echo_rate --mode send_send -q 2 --clients 2",
-                    "write_visibility -s 64 -D 1ms", "sequencer --design herd --threads 4",
-                    "sequencer --design spec --batching", "sequencer --design atomic", "kv_atomic --keys 64",
-                    "kv_atomic --emulate --keys 1024"));
+                    "wqe_cache --window 8 --threads 4", "qp_scaling --connections 200",
+                    "verb_latency --verb echo -D 2ms", "verb_latency --verb fetch_add -D 2ms",
+                    "atomic_rate -Z 100 -q 3 --clients 3", "atomic_rate --probe_slots", "echo_rate -q 3 --clients 3",
+                    "echo_rate --mode send_send -q 2 --clients 2", "write_visibility -s 64 -D 1ms",
+                    "sequencer --design herd --threads 4", "sequencer --design spec --batching",
+                    "sequencer --design atomic", "kv_atomic --keys 64", "kv_atomic --emulate --keys 1024"));
 
 TEST(SimThreadsOption, IsRefusedWhereNothingIsSimulated) {
   EXPECT_THAT(test::refusal_of("send_rate --fabric null --sim_threads 2"),

@@ -1,0 +1,137 @@
+#include "common/output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kHead = 64 << 10;  // the bytes by which a file is known
+
+std::string head_of(const std::string& option, const fs::path& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kHead, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (!file.is_open() || file.bad())
+    fail("{} {}: cannot see what is there: {}", option, path.string(), errno_text(errno));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  return head;
+}
+
+bool is_of_kind(std::string_view head, FileKind kind) {
+  const auto has = [head](std::string_view text) { return head.find(text) != head.npos; };
+  constexpr std::string_view kRecord = R"({"schema":"verbscope.record/)";
+  switch (kind) {
+    case FileKind::results:  // also one that was cut in its first line
+      return has(R"("verbscope.record/)") || kRecord.starts_with(head);
+    case FileKind::report_page:
+      return has("<title>verbscope report</title>");
+    case FileKind::svg:
+      return has("<svg");
+    case FileKind::pdf:
+      return head.starts_with("%PDF");
+    case FileKind::validation_page:
+      return head.starts_with("# Simulated figures against");
+  }
+  return false;
+}
+
+const char* words_for(FileKind kind) {
+  switch (kind) {
+    case FileKind::results:
+      return "a results file";
+    case FileKind::report_page:
+      return "a page of `verbscope report`";
+    case FileKind::svg:
+      return "an SVG figure";
+    case FileKind::pdf:
+      return "a PDF figure";
+    case FileKind::validation_page:
+      return "a page of `verbscope validate`";
+  }
+  return "";
+}
+
+bool is_standard_output(const fs::path& path) {
+  struct stat file {
+  }, out{};
+  return ::stat(path.c_str(), &file) == 0 && ::fstat(STDOUT_FILENO, &out) == 0 && file.st_dev == out.st_dev &&
+         file.st_ino == out.st_ino;
+}
+
+[[noreturn]] void fail_writing(const fs::path& path, int error_number) {
+  throw_errno(fmt::format("cannot write {}", path.string()), error_number);
+}
+
+}  // namespace
+
+void check_output(const std::string& option, const fs::path& path, FileKind kind, const std::vector<fs::path>& inputs) {
+  const std::string what = fmt::format("{} {}", option, path.string());
+  std::error_code none;
+  const fs::file_status status = fs::status(path, none);
+  if (fs::is_directory(status)) fail_usage("{}: it is a folder", what);
+  if (!fs::is_regular_file(status)) return;  // not there, a pipe, a device
+  const auto is_it = [&](const fs::path& input) { return fs::equivalent(path, input, none); };
+  if (std::ranges::any_of(inputs, is_it)) fail_usage("{}: it is an input as well, which would be lost", what);
+  if (is_standard_output(path)) fail_usage("{}: standard output goes there as well", what);
+  if (!is_of_kind(head_of(option, path), kind) && fs::file_size(path, none) > 0) {
+    fail_usage("{}: the file that is there is not {} and would be lost: name another, or remove it", what,
+               words_for(kind));
+  }
+}
+
+OutputFile::OutputFile(const fs::path& path) : path_(path) {
+  std::error_code none;
+  target_ = fs::canonical(path, none);  // a link stays, what it leads to is replaced
+  if (none) target_ = fs::absolute(path);
+  struct stat old {};
+  const bool exists = ::stat(target_.c_str(), &old) == 0;
+  if (exists && S_ISDIR(old.st_mode)) fail_writing(path, EISDIR);
+  if (exists && !S_ISREG(old.st_mode)) {
+    aside_ = target_;
+    file_ = Fd(::open(aside_.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file_.get() < 0) fail_writing(path, errno);
+    return;
+  }
+  if (exists && ::access(target_.c_str(), W_OK) != 0) fail_writing(path, errno);  // a rename would not ask
+  static std::atomic<unsigned> number{0};
+  aside_ = target_.parent_path() / fmt::format(".verbscope-{}-{}.part", getpid(), number++);
+  scratch_ = std::make_unique<Scratch>(aside_);
+  file_ = Fd(::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file_.get() < 0) fail_writing(path, errno);
+  if (exists && ::fchmod(file_.get(), old.st_mode & 07777) != 0) fail_writing(path, errno);
+}
+
+void OutputFile::write(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(file_.get(), text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_writing(path_, errno);
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void OutputFile::commit() {
+  if (!scratch_) return;
+  if (::fsync(file_.get()) != 0 && errno != EINVAL && errno != EROFS) fail_writing(path_, errno);
+  if (::rename(aside_.c_str(), target_.c_str()) != 0) fail_writing(path_, errno);
+  scratch_->keep();
+}
+
+void replace_file(const fs::path& path, std::string_view text) {
+  OutputFile out(path);
+  out.write(text);
+  out.commit();
+}
+
+}  // namespace verbscope
