@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "common/terminal.hpp"
+
 namespace verbscope {
 namespace {
 
@@ -13,7 +15,8 @@ bool is_number(const std::string& cell) {
   return std::from_chars(cell.data(), end, value).ptr == end;
 }
 
-std::string csv_cell(std::string cell) {
+std::string csv_cell(const std::string& text) {
+  std::string cell = for_terminal(text);
   if (!cell.empty() && std::string_view("=+-@").find(cell.front()) != std::string_view::npos && !is_number(cell)) {
     cell.insert(cell.begin(), '\'');
   }

@@ -7,12 +7,12 @@
 #include <limits>
 #include <list>
 
+#include "analysis/loads.hpp"
 #include "common/environment.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 namespace {
-
-constexpr std::size_t kMostWarnings = 10;  // the most that are kept of one file
 
 // Options that say where a record runs, not what it runs, are never a column.
 constexpr std::array kSilentKeys = {"point",   "fabric",    "seed",  "port",      "ib_dev",
@@ -31,6 +31,16 @@ Json identity(const Record& record) {
               {"params", record.config}};
 }
 
+// A prediction that cannot be read costs the record its prediction, and no other record anything.
+void drop_broken_prediction(Record& record, const std::string& path, Warnings& warnings) {
+  try {
+    prediction_of(record);
+  } catch (const Error& error) {
+    warnings.add(fmt::format("{}: {} (taken for none)", path, error.what()));
+    record.prediction = Json();
+  }
+}
+
 // The records that were chosen so far. A file with a million runs of a few points needs the memory of a few records.
 class Loaded {
  public:
@@ -38,19 +48,15 @@ class Loaded {
 
   void read(const std::string& path) {
     std::size_t found = 0;
-    std::size_t warnings = 0;
+    Warnings warnings(path, "are not records"), broken_predictions(path, "have a prediction that cannot be read");
     each_result(
         path,
         [&](Record record, std::size_t bytes) {
           ++found;
+          drop_broken_prediction(record, path, broken_predictions);
           take(std::move(record), bytes, path);
         },
-        [&](const std::string& warning) {
-          if (++warnings <= kMostWarnings) fmt::print(stderr, "verbscope: warning: {}\n", warning);
-        });
-    if (warnings > kMostWarnings) {
-      fmt::print(stderr, "verbscope: warning: {}: {} lines in all are not records\n", path, warnings);
-    }
+        [&](const std::string& warning) { warnings.add(warning); });
     if (found == 0) fail("{}: has no record", path);
   }
 

@@ -15,7 +15,8 @@ namespace verbscope {
 inline constexpr std::size_t kMostResultBytes = 1'000'000'000;
 
 // The last record of each point of the files, or every record when `all`, in order. Lines that are not records are told
-// on stderr: the first ten of a file, and their number. Throws Error when a file cannot be read, has a record of
+// on stderr, the first ten of a file and their number, and likewise predictions that cannot be read, which are null
+// then. Throws Error when a file cannot be read, has a record of
 // another version, or has no record at all, and when what was chosen is more than `most_bytes`.
 std::vector<Record> load_results(const std::vector<std::string>& paths, bool all,
                                  std::size_t most_bytes = kMostResultBytes);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/error.hpp"
+
 namespace verbscope {
 
 namespace {
@@ -19,15 +21,16 @@ std::string without_trailing_blanks(std::string line) {
 }  // namespace
 
 void TextTable::add_row(std::vector<std::string> cells) {
-  lines_.push_back({std::move(cells), ""});
+  add_note(std::move(cells), "");
 }
 
 void TextTable::add_note(std::vector<std::string> cells, std::string text) {
-  lines_.push_back({std::move(cells), std::move(text)});
+  for (std::string& cell : cells) cell = on_one_line(cell);
+  lines_.push_back({std::move(cells), on_one_line(text)});
 }
 
 void TextTable::add_heading(std::string text) {
-  lines_.push_back({{}, std::move(text)});
+  lines_.push_back({{}, on_one_line(text)});
 }
 
 // The last column of a group takes what its group's header needs more.

@@ -22,7 +22,7 @@ class TextTable {
  public:
   explicit TextTable(std::vector<TableGroup> groups) : groups_(std::move(groups)) {}
 
-  // Adds a row; it has a cell for each column, in order.
+  // Adds a row; it has a cell for each column, in order. Control characters are escaped, here as in the others.
   void add_row(std::vector<std::string> cells);
   // A row whose first `cells` are given and the rest of which is free text.
   void add_note(std::vector<std::string> cells, std::string text);

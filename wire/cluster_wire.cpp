@@ -92,6 +92,10 @@ Json read_parameter(JsonFields& section, const std::string& key, const std::stri
 
 ClusterWire read_cluster_wire(const Json& profile, const std::string& where) {
   JsonFields file(profile, where);
+  if (const auto schema = file.require<std::string>("schema"); schema != kClusterSchema) {
+    file.fail_key("schema",
+                  fmt::format("{} is not known; this program reads \"{}\"", dump_json(schema), kClusterSchema));
+  }
   ClusterWire cluster;
   cluster.name = file.require<std::string>("name");
   JsonFields section = file.object("wire");

@@ -12,6 +12,9 @@
 
 namespace verbscope {
 
+// The schema's name in every profile. A reader refuses every other value.
+inline constexpr const char* kClusterSchema = "verbscope.cluster/1";
+
 struct ClusterWire {
   std::string name;
   PcieLink pcie;

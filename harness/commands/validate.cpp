@@ -12,8 +12,7 @@ Action add_validate(CLI::App& command) {
   command.description("how far simulated figures are from published and measured ones");
   auto options = std::make_shared<ValidateOptions>();
   command.add_option("only", options->only, "a set, as atc16 or rc-swarm, or a cluster (all)");
-  command.add_option("--rows", options->rows, "a CSV file of a measured form, instead of the rows that ship")
-      ->check(CLI::ExistingFile);
+  command.add_option("--rows", options->rows, "a CSV file of a measured form, instead of the rows that ship");
   command.add_option("--sample", options->sample, "so many rows, drawn (all)");
   command.add_option("--seed", options->seed, "of the draw (1)");
   command.add_option("--jobs", options->jobs, "runs at a time (one for each CPU)")->check(CLI::Range(1, 1024));

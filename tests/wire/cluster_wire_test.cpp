@@ -83,6 +83,14 @@ TEST(ClusterWire, NamesAnAbsentOrUnknownKey) {
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::StartsWith("x.json"), testing::HasSubstr("wire")));
 }
 
+TEST(ClusterWire, ReadsNoOtherSchema) {
+  Json profile = cib_profile();
+  profile["schema"] = "verbscope.cluster/2";
+  EXPECT_THAT(error_of(profile), testing::HasSubstr("key \"schema\": \"verbscope.cluster/2\" is not known"));
+  profile.erase("schema");
+  EXPECT_THAT(error_of(profile), testing::HasSubstr("key \"schema\" is missing"));
+}
+
 TEST(ClusterWire, NamesTheTypeOfAValue) {
   Json profile = cib_profile();
   profile["wire"]["pcie_lanes"]["value"] = "16";
