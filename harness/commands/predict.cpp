@@ -5,6 +5,7 @@
 
 #include "analysis/published.hpp"
 #include "common/paths.hpp"
+#include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "pcie_model/render.hpp"
 
@@ -23,9 +24,9 @@ struct PredictOptions {
   int post_list = 1, signal_every = 1, tx_depth = 128, rx_depth = 512;
 };
 
-ClusterWire load_cluster(const PredictOptions& options) {
-  const std::filesystem::path path = find_config("clusters", options.cluster);
-  return with_pcie(read_cluster_wire(read_json_file(path), path.string()), options.pcie_gen, options.pcie_lanes);
+ClusterWire load_cluster(const std::string& name) {
+  const std::filesystem::path path = find_config("clusters", name);
+  return read_cluster_wire(read_json_file(path), path.string());
 }
 
 VerbShape shape_of(const PredictOptions& options) {
@@ -46,27 +47,24 @@ VerbShape shape_of(const PredictOptions& options) {
 }
 
 // The published figures that these WQEs reproduce, when the slot is the cluster's own.
-void print_published(const PredictOptions& options, const WqePrediction& prediction) {
-  if (options.pcie_gen || options.pcie_lanes) return;
+std::string published_text(const PredictOptions& options, const WqePrediction& prediction) {
+  if (options.pcie_gen || options.pcie_lanes) return "";
+  std::string text;
   const Json values = to_json(prediction);
   const std::vector<PublishedPoint> published = load_published();
   for (const PublishedPoint* row : find_predicted(published, prediction.cluster, values)) {
     const std::string& key = row->run.result_key;
-    fmt::print("published: {} {}{} ({} {}), off by {} %\n", key, row->comparison == Comparison::equals ? "= " : "",
-               row->value_text(), row->paper, row->where,
-               percent_text(row->deviation_of(values.at(key).get<double>())));
+    text += fmt::format("published: {} {}{} ({} {}), off by {} %\n", key,
+                        row->comparison == Comparison::equals ? "= " : "", row->value_text(), row->paper, row->where,
+                        percent_text(row->deviation_of(values.at(key).get<double>())));
   }
+  return text;
 }
 
-int predict_wqe_list(const PredictOptions& options, const ClusterWire& cluster) {
+std::string predict_wqe_list(const PredictOptions& options, const ClusterWire& cluster) {
   const WqePrediction prediction = predict_wqes(cluster, Bytes(*options.wqe_bytes), options.wqes.value_or(1));
-  if (options.json) {
-    fmt::print("{}\n", to_json(prediction).dump(2));
-    return 0;
-  }
-  fmt::print("{}", format_table(prediction));
-  print_published(options, prediction);
-  return 0;
+  if (options.json) return pretty_json(to_json(prediction)) + "\n";
+  return format_table(prediction) + published_text(options, prediction);
 }
 
 // The model speaks of queues and lists; here their options are named.
@@ -84,15 +82,27 @@ void check_queue(const PredictOptions& o) {
   }
 }
 
-int predict(const PredictOptions& options) {
-  const ClusterWire cluster = load_cluster(options);
+std::string predicted_text(const PredictOptions& options, const ClusterWire& cluster) {
   if (options.wqe_bytes) return predict_wqe_list(options, cluster);
   check_queue(options);
   const VerbShape shape = shape_of(options);
   const Prediction prediction = options.receiver    ? predict_receiver(cluster, shape)
                                 : options.responder ? predict_responder(cluster, shape)
                                                     : predict_requester(cluster, shape);
-  fmt::print("{}", options.json ? to_json(prediction).dump(2) + "\n" : format_table(prediction));
+  return options.json ? pretty_json(to_json(prediction)) + "\n" : format_table(prediction);
+}
+
+int predict(const PredictOptions& options) {
+  const ClusterWire cluster = load_cluster(options.cluster);
+  std::string text;
+  try {
+    text = predicted_text(options, with_pcie(cluster, options.pcie_gen, options.pcie_lanes));
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    throw UsageError(error.what());  // the model refuses what the options ask for
+  }
+  print_text(stdout, text);
   return 0;
 }
 

@@ -7,14 +7,24 @@
 namespace verbscope {
 namespace {
 
+void apply_setting(LoadedSweep& loaded, const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) fail("--set: expected key=value, got \"{}\"", setting);
+  const std::string key = option_name(setting.substr(0, equals));
+  if (is_reserved_option(key)) fail("--set: \"{}\" is set by the harness", key);
+  const BenchmarkSpec& spec = loaded.specs.begin()->second;  // check_sweep asks the others
+  const OptionSpec& option = spec.require(key, "--set");
+  const Json value = option_value_from_text(option, setting.substr(equals + 1), "--set");
+  check_option_value(option, value, "--set");
+  override_key(loaded.sweep, key, value);
+}
+
+// A mistake in the words of the command line is one of usage, other than one in the file.
 void apply_set(LoadedSweep& loaded, const std::vector<std::string>& settings) {
-  for (const std::string& setting : settings) {
-    const std::size_t equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) fail("--set: expected key=value, got \"{}\"", setting);
-    const std::string key = option_name(setting.substr(0, equals));
-    const BenchmarkSpec& spec = loaded.specs.begin()->second;  // check_sweep asks the others
-    override_key(loaded.sweep, key,
-                 option_value_from_text(spec.require(key, "--set"), setting.substr(equals + 1), "--set"));
+  try {
+    for (const std::string& setting : settings) apply_setting(loaded, setting);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
   }
 }
 

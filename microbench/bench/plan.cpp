@@ -48,6 +48,9 @@ void check_operation(const Operation& op) {
   if (op.header_only && op.verb != Verb::send) {
     fail_usage("--header_only: a {} has no receiver for the immediate", to_string(op.verb));
   }
+  if (op.most_outstanding > op.tx_depth) {
+    fail_usage("--window {} is more than the send queue holds (--tx_depth {})", op.most_outstanding, op.tx_depth);
+  }
   if (op.post_list > op.outstanding()) {
     fail_usage("--post_list {} is more than --window {} lets be outstanding", op.post_list, op.most_outstanding);
   }

@@ -1,10 +1,13 @@
 // Latency of one verb, or of an echo, with one operation at a time: the server starts each trip.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "common/environment.hpp"
 #include "microbench/bench/idle.hpp"
 #include "microbench/latency/end.hpp"
 #include "microbench/loop/payload.hpp"
+#include "microbench/run/outcome.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"
 #include "wire/wqe.hpp"
@@ -103,6 +106,16 @@ class VerbLatency final : public Benchmark {
       if (end != nullptr && end->active()) ends.push_back(end);
     }
     return ends.empty() ? Json::object() : latency_json(ends, verb_);
+  }
+
+  // A size that was asked for and never timed, because the time was over, is no result.
+  void finish(Outcome& outcome) const override {
+    std::vector<std::uint64_t> untimed;
+    for (const Json& size : outcome.result.value("latency", Json::array())) {
+      if (size.value("lat_samples", 0ull) == 0) untimed.push_back(size.value("size", 0ull));
+    }
+    if (untimed.empty() || !outcome.failure.empty()) return;
+    outcome.failure = fmt::format("no sample of {} bytes: give a longer --duration", fmt::join(untimed, ", "));
   }
 
   std::string report(const Json& result) const override { return latency_text(result); }

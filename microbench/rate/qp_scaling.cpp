@@ -22,6 +22,7 @@ class QpScaling final : public OneSided {
   }
 
   void options(OptionTable& table) override {
+    table_ = &table;
     add_verb(table, true);
     add_direction(table);
     add_outstanding(table);
@@ -37,6 +38,8 @@ class QpScaling final : public OneSided {
     if (everybody_ && verb_ == Verb::send) fail_usage("--active all: not with --verb send");
     if (!options.cq_mod) options.cq_mod = 1;
     if (connections_) {
+      if (table_->given("--qp"))
+        fail_usage("--qp {}: --connections {} says how many there are", options.qp, *connections_);
       if (*connections_ % options.threads != 0) {
         fail_usage("--connections {} is not a multiple of --threads {}", *connections_, options.threads);
       }
@@ -46,6 +49,7 @@ class QpScaling final : public OneSided {
   }
 
  private:
+  const OptionTable* table_ = nullptr;
   std::optional<std::uint32_t> connections_;
 };
 

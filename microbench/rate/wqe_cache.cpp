@@ -21,6 +21,7 @@ class WqeCache final : public OneSided {
   }
 
   void options(OptionTable& table) override {
+    table_ = &table;
     add_verb(table, false);
     add_outstanding(table);
     add_order(table);
@@ -28,7 +29,7 @@ class WqeCache final : public OneSided {
   }
 
   void adjust(Options& options) override {
-    if (outstanding_ > options.tx_depth) options.tx_depth = outstanding_;
+    if (outstanding_ > options.tx_depth && !table_->given("--tx_depth")) options.tx_depth = outstanding_;
     OneSided::adjust(options);
     if (!options.cq_mod) options.cq_mod = 1;
   }
@@ -62,6 +63,9 @@ class WqeCache final : public OneSided {
                        result.at("reads_per_op").get<double>(), result.at("model_reads_per_op").get<double>(),
                        result.at("extra_reads_per_op").get<double>());
   }
+
+ private:
+  const OptionTable* table_ = nullptr;
 };
 
 }  // namespace
