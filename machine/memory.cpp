@@ -5,11 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <utility>
 
 #include "common/error.hpp"
@@ -30,31 +27,6 @@ std::size_t page_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// What this machine could give to a program when it was asked first, and what the buffers of this one have of it.
-std::size_t free_bytes() {
-  static const std::size_t free = [] {
-    std::ifstream in("/proc/meminfo");
-    for (std::string word; in >> word;) {
-      std::size_t kib = 0;
-      if (word == "MemAvailable:" && in >> kib) return kib << 10;
-    }
-    return std::numeric_limits<std::size_t>::max();
-  }();
-  return free;
-}
-
-std::atomic<std::size_t> taken{0};
-
-// Refuses what the machine has not before the kernel gives it page by page, until it ends programs.
-void take_bytes(std::size_t size) {
-  const std::size_t before = taken.fetch_add(size);
-  if (size <= free_bytes() && before <= free_bytes() - size) return;
-  taken.fetch_sub(size);
-  const auto giga = [](std::size_t bytes) { return static_cast<double>(bytes) / 1e9; };
-  fail("a buffer of {:.3g} GB beside {:.3g} GB of others is more than the {:.3g} GB that this machine has free",
-       giga(size), giga(before), giga(free_bytes()));
-}
-
 constexpr const char* kHugePagesHint = "(see /proc/sys/vm/nr_hugepages)";
 
 }  // namespace
@@ -70,7 +42,7 @@ bool Buffer::map_huge() {
 // The kernel may put larger pages under it unless `may_grow` forbids that.
 void Buffer::map_ordinary(bool may_grow) {
   mapped_ = round_up(size_, page_bytes());
-  take_bytes(mapped_);
+  share_.add(mapped_, "a buffer");
   const int touched = may_grow ? MAP_POPULATE : 0;
   data_ = static_cast<std::byte*>(check_pointer(fmt::format("allocate {} bytes", size_), map(mapped_, touched)));
   if (!may_grow) {
@@ -104,7 +76,8 @@ Buffer::Buffer(Buffer&& other) noexcept
       size_(other.size_),
       mapped_(other.mapped_),
       huge_(other.huge_),
-      description_(std::move(other.description_)) {}
+      description_(std::move(other.description_)),
+      share_(std::move(other.share_)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
@@ -112,13 +85,12 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(mapped_, other.mapped_);
   std::swap(huge_, other.huge_);
   std::swap(description_, other.description_);
+  std::swap(share_, other.share_);
   return *this;
 }
 
 Buffer::~Buffer() {
-  if (data_ == nullptr) return;
-  munmap(data_, mapped_);
-  if (!huge_) taken.fetch_sub(mapped_);
+  if (data_ != nullptr) munmap(data_, mapped_);
 }
 
 }  // namespace verbscope

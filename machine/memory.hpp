@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "common/memory_share.hpp"
 #include "common/units.hpp"
 
 namespace verbscope {
@@ -14,7 +15,8 @@ enum class PageSize { kb4, mb2 };
 class Buffer {
  public:
   // Allocates at least `size` bytes (> 0), zeroed, every page touched. Asks for huge pages first when `huge_pages`;
-  // when there are none falls back to ordinary pages and describe() says so. Throws when there is no memory at all.
+  // when there are none falls back to ordinary pages and describe() says so. Throws when the machine has not so
+  // much memory free, before it takes any.
   explicit Buffer(Bytes size, bool huge_pages = true);
   // Allocates them on pages of exactly this size; throws when the machine has none of it.
   Buffer(Bytes size, PageSize pages);
@@ -38,6 +40,7 @@ class Buffer {
   std::size_t mapped_ = 0;
   bool huge_ = false;
   std::string description_;
+  MemoryShare share_;  // none of huge pages, which were set apart before
 };
 
 }  // namespace verbscope

@@ -4,6 +4,7 @@
 #include <deque>
 #include <thread>
 
+#include "common/memory_share.hpp"
 #include "microbench/run/memory_link.hpp"
 #include "microbench/run/ports.hpp"
 #include "microbench/run/prediction.hpp"
@@ -42,12 +43,21 @@ SimWork shared_out(std::size_t nodes, std::optional<std::uint32_t> asked) {
   return work;
 }
 
+// Refuses payloads that do not fit into the memory of this machine, where the simulator holds what is under way: at
+// least one list on each QP.
+void require_memory(const Plan& plan) {
+  const double bytes =
+      static_cast<double>(plan.operation.payload) * plan.operation.post_list * plan.topology.server_qps();
+  MemoryShare().add(static_cast<std::size_t>(std::min(bytes, 1e18)), "one list of payloads on each QP");
+}
+
 }  // namespace
 
 Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   const Profile profile = load_profile(options.fabric.substr(kPrefix.size()));
   const Traffic traffic = benchmark.traffic();
   Plan plan = make_plan(options, sim_facts(options, profile), traffic);
+  require_memory(plan);
   if (profile.fabric.loss_probability > 0) plan.schedule.steady_within = kLossySteadyWithin;
   Outcome outcome;
   outcome.config = plan_json(plan);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "common/memory_share.hpp"
 #include "common/units.hpp"
 #include "nic_sim/link/packet.hpp"
 
@@ -24,6 +25,7 @@ class PacketPool {
     if (packet != nullptr) {
       free_ = packet->next;
     } else {
+      make_room();
       packet = &all_.emplace_back();
       packet->pool = number_;
     }
@@ -57,7 +59,21 @@ class PacketPool {
   std::size_t size() const { return all_.size(); }
 
  private:
+  static constexpr std::size_t kStep = 1 << 20;  // bytes that are asked for at a time
+
+  // Counts a further packet, with the memory of a large payload. Throws when the machine has none left.
+  void make_room() {
+    const std::size_t bytes = sizeof(Packet) + mtu_;
+    if (room_ < bytes) {
+      share_.add(kStep, "packets under way");
+      room_ += kStep;
+    }
+    room_ -= bytes;
+  }
+
   std::size_t mtu_;
+  std::size_t room_ = 0;
+  MemoryShare share_;
   std::uint8_t number_;
   Packet* free_ = nullptr;
   std::deque<Packet> all_;

@@ -300,7 +300,9 @@ def as_asked():
     yield Case("odd_mtu", ("send_rate", *SIM, "--mtu", "1000"), 2, says="--mtu")
     # More than any machine has: the line has the amount, and nothing of it was taken.
     yield Case("gigabytes_counters", ("atomic_rate", *SIM, "--counters", "2147483648", "--stride", "1073741824"), 1,
-               says=r"a buffer of 2\.31e\+09 GB")
+               says=r"2\.31e\+09 GB for a buffer beside .* to give")
+    yield Case("gigabytes_payloads", ("write_rate", *SIM, "-s", "2147483648", "-q", "4096"), 1,
+               says=r"8\.8e\+03 GB for one list of payloads on each QP")
     yield Case("region_out_of_range", ("read_rate", *SIM, "--region_size", "8796093022208"), 2, says="--region_size")
 
 

@@ -1,0 +1,36 @@
+#include "common/memory_share.hpp"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "common/error.hpp"
+#include "tests/common/temp_dir.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::size_t kTooMuch = std::numeric_limits<std::size_t>::max() / 2;
+
+TEST(MemoryShare, MoreThanThereIsIsRefusedWithTheAmounts) {
+  MemoryShare share;
+  share.add(3'000'000, "a buffer");
+  EXPECT_THAT(message_of<Error>([&] { share.add(kTooMuch, "a buffer"); }),
+              testing::AllOf(testing::StartsWith("9.22e+09 GB for a buffer beside 0.003 GB taken before"),
+                             testing::HasSubstr("GB to give")));
+}
+
+TEST(MemoryShare, GoesBackWithItsOwner) {
+  {
+    MemoryShare share;
+    share.add(1'000'000, "a buffer");
+    MemoryShare moved(std::move(share));
+    MemoryShare other;
+    other = std::move(moved);
+  }
+  EXPECT_THAT(message_of<Error>([] { MemoryShare().add(kTooMuch, "a buffer"); }),
+              testing::HasSubstr("beside 0 GB taken before"));
+}
+
+}  // namespace
+}  // namespace verbscope
