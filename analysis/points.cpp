@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <limits>
 #include <list>
+#include <tuple>
+#include <utility>
 
 #include "analysis/loads.hpp"
 #include "common/environment.hpp"
@@ -97,6 +99,27 @@ class Loaded {
   std::map<std::string, std::list<Entry>::iterator> last_;  // by record_key
 };
 
+// Where a record stands in a table: the sweep that it is of, or the record by itself, in order of appearance; its place
+// there.
+using Standing = std::tuple<std::size_t, double, int>;
+
+std::vector<const Record*> in_sweep_order(const std::vector<const Record*>& records) {
+  std::map<std::string, std::size_t> sweeps;
+  std::vector<std::pair<Standing, const Record*>> standings;
+  for (const Record* record : records) {
+    const auto harness = record->environment.find("harness");
+    const bool told = harness != record->environment.end() && harness->is_object();
+    const auto place = told ? number_at(*harness, "place") : std::nullopt;
+    const std::size_t next = standings.size();
+    const std::size_t sweep = place ? sweeps.try_emplace(text_at(*harness, "sweep"), next).first->second : next;
+    standings.emplace_back(Standing{sweep, place.value_or(0), place ? repetition_of(*record) : 0}, record);
+  }
+  std::ranges::stable_sort(standings, {}, &std::pair<Standing, const Record*>::first);
+  std::vector<const Record*> out;
+  for (const auto& [standing, record] : standings) out.push_back(record);
+  return out;
+}
+
 }  // namespace
 
 std::vector<Record> load_results(const std::vector<std::string>& paths, bool all, std::size_t most_bytes) {
@@ -180,7 +203,7 @@ std::vector<const Record*> last_of_each_point(const std::vector<Record>& records
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (last.at(keys[i]) == i) out.push_back(&records[i]);
   }
-  return out;
+  return in_sweep_order(out);
 }
 
 std::vector<const Record*> chosen_records(const std::vector<Record>& records, bool all) {

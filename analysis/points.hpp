@@ -45,7 +45,9 @@ std::string point_title(const Record& record);
 // The record's repetition, counted from 0; 0 outside a sweep.
 int repetition_of(const Record& record);
 
-// The last record of each point, in the order of the file; the other one: every record when `all`.
+// The last record of each point. The points of a sweep are in the order of its file, with their repetitions together,
+// whatever the order was in which they ran; others in the order of the records. The other one: every record, as they
+// are, when `all`.
 std::vector<const Record*> last_of_each_point(const std::vector<Record>& records);
 std::vector<const Record*> chosen_records(const std::vector<Record>& records, bool all);
 

@@ -25,11 +25,14 @@ std::string zoned_time(Provenance::Time time) {
   return std::string(text, length).insert(length - 2, ":");
 }
 
-Provenance::Provenance(const Site& site) : site_(site), command_line_(own_command_line()) {}
+Provenance::Provenance(const Site& site, std::string sweep)
+    : site_(site), sweep_(std::move(sweep)), command_line_(own_command_line()) {}
 
-void Provenance::add_to(Record& record, Time started) const {
+void Provenance::add_to(Record& record, const Point& point, Time started) const {
   record.environment["harness"] = Json{{"launcher", site_.launcher_name()},
                                        {"command_line", command_line_},
+                                       {"sweep", sweep_},
+                                       {"place", point.place},
                                        {"started", zoned_time(started)},
                                        {"ended", zoned_time(Time::clock::now())}};
   record.environment["hosts"] = site_.host_facts();

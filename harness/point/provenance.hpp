@@ -5,6 +5,7 @@
 
 #include "common/record.hpp"
 #include "harness/point/site.hpp"
+#include "harness/sweep/sweep.hpp"
 
 namespace verbscope {
 
@@ -12,14 +13,15 @@ class Provenance {
  public:
   using Time = std::chrono::system_clock::time_point;
 
-  explicit Provenance(const Site& site);
+  Provenance(const Site& site, std::string sweep);
 
-  // Adds environment.harness {launcher, command_line, started, ended, with the zone} and environment.hosts, the facts
-  // of each. `started` is when the point began; it ends now.
-  void add_to(Record& record, Time started) const;
+  // Adds environment.harness {launcher, command_line, sweep, place of the point in it, started, ended, with the zone}
+  // and environment.hosts, the facts of each. `started` is when the point began; it ends now.
+  void add_to(Record& record, const Point& point, Time started) const;
 
  private:
   const Site& site_;
+  std::string sweep_;  // its file
   Json command_line_;
 };
 

@@ -48,14 +48,14 @@ int run_here(const RunOptions& options, const LoadedSweep& loaded, const Selecti
   const std::size_t jobs = job_count(options.jobs);
   if (target.cast && jobs > 1)
     fail_usage("--jobs: points on hosts run one after another, they would disturb each other");
-  const Provenance provenance(site);
+  const Provenance provenance(site, loaded.sweep.where);
   Progress progress(selection.points.size(), out, isatty(fileno(out)) == 1);
   const PointsOutcome outcome = run_points(
       selection.points,
       [&](const Point& point) {
         const Provenance::Time started = Provenance::Time::clock::now();
         std::optional<Record> record = runners.at(point.benchmark).run(point);
-        if (record) provenance.add_to(*record, started);
+        if (record) provenance.add_to(*record, point, started);
         return record;
       },
       {.jobs = jobs, .retries = options.retries, .fail_fast = options.fail_fast}, writer, progress, interrupt);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <random>
 #include <set>
+#include <utility>
 
 #include "common/record.hpp"
 
@@ -125,6 +128,15 @@ void cross_product(const Sweep& sweep, std::size_t depth, Json& params, std::vec
   }
 }
 
+// The numbers below `count` in an order that is the same on every machine (Fisher and Yates).
+std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937_64 random(seed);
+  for (std::size_t left = count; left > 1; --left) std::swap(order[left - 1], order[random() % left]);
+  return order;
+}
+
 // One name, or an array of them.
 std::vector<std::string> parse_benchmarks(JsonFields& fields) {
   if (!fields.at("benchmark").is_array()) return {fields.require<std::string>("benchmark")};
@@ -214,13 +226,21 @@ std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
   if (all.empty()) fail("{}: has no point for {}: see its \"fabrics\"", sweep.where, fabric);
   std::set<std::string> seen;
   std::erase_if(all, [&seen](const auto& each) { return !seen.insert(point_key(each.second)).second; });
-  std::vector<Point> points;
+  std::vector<Point> round;
   for (const std::string& benchmark : sweep.benchmarks) {
     for (const auto& [entry, params] : all) {
-      for (int r = 0; r < sweep.repetitions; ++r) {
-        const std::uint64_t seed = sweep.seed + static_cast<std::uint64_t>(r);
-        points.push_back({.benchmark = benchmark, .params = params, .repetition = r, .seed = seed, .entry = entry});
-      }
+      round.push_back(
+          {.benchmark = benchmark, .params = params, .seed = sweep.seed, .entry = entry, .place = round.size()});
+    }
+  }
+  if (sweep.repetitions == 1) return round;
+  std::vector<Point> points;
+  for (int r = 0; r < sweep.repetitions; ++r) {
+    const std::uint64_t seed = sweep.seed + static_cast<std::uint64_t>(r);
+    for (const std::size_t i : shuffled(round.size(), seed)) {
+      points.push_back(round[i]);
+      points.back().repetition = r;
+      points.back().seed = seed;
     }
   }
   return points;

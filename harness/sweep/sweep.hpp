@@ -47,6 +47,7 @@ struct Point {
   int repetition = 0;
   std::uint64_t seed = 1;  // the sweep's seed plus the repetition
   std::size_t entry = 0;   // its place in the sweep's `points`; 0 when there are none
+  std::size_t place = 0;   // among the points of the sweep in the file's order; repetitions share it
 };
 
 // The identity of a point for --resume: {benchmark, params, repetition, seed, fabric}.
@@ -64,9 +65,10 @@ void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec);
 // `--set key=value`: the key is taken out of fixed, vary and points, and fixed to the value.
 void override_key(Sweep& sweep, const std::string& key, const Json& value);
 
-// Every point to run on `fabric`, repetitions innermost: for each of `points` that is for it, the cross product of
-// `vary`; all those of one benchmark, then those of the next. Equal points appear once. Throws when nothing of the
-// sweep is for this fabric.
+// Every point to run on `fabric`: for each of `points` that is for it, the cross product of `vary`; all those of one
+// benchmark, then those of the next. Equal points appear once. Repetitions are rounds over all of them, each round in
+// an order shuffled by the seed of its points, so that what drifts during a run is spread over the points; a sweep
+// without repetitions keeps the order of the file. Throws when nothing of the sweep is for this fabric.
 std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric);
 
 // Whether a list of `fabrics` has `fabric`: an entry equal to it ("sim:cib", also for a profile file .../cib.json), or

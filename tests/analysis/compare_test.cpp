@@ -174,6 +174,23 @@ TEST(Compare, RepetitionsAreNumbered) {
   EXPECT_THAT(lines[6], testing::StartsWith("  2 |"));
 }
 
+TEST(Compare, PointsStandInTheOrderOfTheirSweepHoweverTheyRan) {
+  const auto at = [](const char* sweep, int place, int post_list, int repetition) {
+    Record record = measured_record(post_list, 80);
+    record.config["point"]["repetition"] = repetition;
+    record.environment["harness"] = Json{{"sweep", sweep}, {"place", place}};
+    return record;
+  };
+  const std::vector<Record> records{at("a", 2, 16, 0), at("a", 0, 1, 0), at("a", 1, 4, 0),  measured_record(99, 80),
+                                    at("b", 0, 64, 0), at("a", 1, 4, 1), at("a", 2, 16, 1), at("a", 0, 1, 1)};
+  std::vector<std::pair<int, int>> order;
+  for (const Record* record : last_of_each_point(records)) {
+    order.emplace_back(record->config.at("post_list"), repetition_of(*record));
+  }
+  EXPECT_EQ(order,
+            (std::vector<std::pair<int, int>>{{1, 0}, {1, 1}, {4, 0}, {4, 1}, {16, 0}, {16, 1}, {99, 0}, {64, 0}}));
+}
+
 TEST(Compare, JsonHasTheSameFigures) {
   const std::vector<Record> records{measured_record(1, 82), failed_record(2)};
   const auto published = table();

@@ -1,4 +1,6 @@
 // Whole sweeps over fake benchmarks: what is in the results file afterwards.
+#include <set>
+
 #include "common/cli.hpp"
 #include "harness/point/run_sweep.hpp"
 #include "tests/harness/fakes.hpp"
@@ -201,6 +203,37 @@ TEST(Run, AShareIsResumedWithItsOwnPoints) {
   EXPECT_EQ(sweep.sizes(), (std::vector<int>{10, 12, 14}));
 }
 
+TEST(Run, ResumeWithMoreRepetitionsRunsTheNewRoundsOnly) {
+  SweepRun sweep(R"({"size": [10, 11, 12, 13, 14, 15]})");
+  sweep.options.repetitions = 2;
+  EXPECT_EQ(sweep.run(), 0);
+  const auto two_rounds = sweep.sizes();
+  sweep.options.repetitions = 4;
+  sweep.options.resume = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.processes_started(), 24u);
+  const auto sizes = sweep.sizes();
+  ASSERT_EQ(sizes.size(), 24u);
+  EXPECT_TRUE(std::equal(two_rounds.begin(), two_rounds.end(), sizes.begin()));
+  for (std::size_t round = 0; round < sizes.size(); round += 6) {
+    const auto start = sizes.begin() + static_cast<std::ptrdiff_t>(round);
+    EXPECT_THAT(std::vector<int>(start, start + 6), testing::UnorderedElementsAre(10, 11, 12, 13, 14, 15));
+  }
+}
+
+TEST(Run, SharesOfRepeatedPointsAreTheWholeSweepTogether) {
+  SweepRun sweep(R"({"size": [10, 11, 12, 13]})");
+  sweep.options.repetitions = 3;
+  for (const char* share : {"0/2", "1/2"}) {
+    sweep.options.share = parse_share(share);
+    EXPECT_EQ(sweep.run(), 0);
+    EXPECT_EQ(sweep.sizes().size(), share[0] == '0' ? 6u : 12u);
+  }
+  std::set<std::string> keys;
+  for (const Record& record : sweep.records()) keys.insert(point_key(record.config.at("point")));
+  EXPECT_EQ(keys.size(), 12u);
+}
+
 TEST(Run, EveryRecordSaysHowItWasMade) {
   SweepRun sweep(R"({"size": [1]})");
   EXPECT_EQ(sweep.run(), 0);
@@ -208,6 +241,8 @@ TEST(Run, EveryRecordSaysHowItWasMade) {
   const Json& harness = environment.at("harness");
   EXPECT_EQ(harness.at("launcher"), "local");
   EXPECT_FALSE(harness.at("command_line").empty());
+  EXPECT_EQ(harness.at("sweep"), sweep.options.sweep);
+  EXPECT_EQ(harness.at("place"), 0);
   EXPECT_THAT(harness.at("started").get<std::string>(),
               testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[+-][0-9]{2}:[0-9]{2}"));
   EXPECT_TRUE(environment.at("hosts").at("localhost").contains("clock_source"));
