@@ -11,6 +11,7 @@
 
 #include "analysis/loads.hpp"
 #include "common/environment.hpp"
+#include "common/hash.hpp"
 #include "common/terminal.hpp"
 
 namespace verbscope {
@@ -144,8 +145,7 @@ std::string repeated_key(const Record& record) {
 }
 
 std::string point_id(const Record& record) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
-  for (const char c : record_key(record)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  const std::uint64_t hash = text_hash(record_key(record));
   return fmt::format("{:08x}", static_cast<std::uint32_t>(hash ^ hash >> 32));
 }
 

@@ -28,28 +28,35 @@ Action add_diff(CLI::App& command) {
   command.description("whether the points of one results file are slower or faster than those of another");
   struct Options {
     std::string base, other, format = "text";
-    std::optional<double> threshold;
-    double confidence = 0.95;
+    bool strict = false;
+    DiffRequest request;
   };
   auto options = std::make_shared<Options>();
   command.add_option("base", options->base, "the results to compare with")->required();
   command.add_option("new", options->other, "the results that are compared")->required();
   command
-      .add_option("--threshold", options->threshold, "exit with 1 when a point is slower by more than so many percent")
-      ->check(number_between(0, 100));
-  command.add_option("--confidence", options->confidence, "of the intervals (0.95)")
+      .add_option("--threshold", options->request.threshold_percent,
+                  fmt::format("a change of less than so many percent does not count ({:g})",
+                              options->request.threshold_percent))
+      ->check(number_between(0, 99));
+  command.add_option("--confidence", options->request.confidence, "of all verdicts together (0.95)")
       ->check(number_between(0.5, 0.9999));
+  command.add_flag("--strict", options->strict, "exit with 1 unless every point is equivalent or faster");
   add_format(command, options->format, {"text", "json", "csv"});
+  command.footer("Exits with 1 when a point is slower or failed, else with 0.");
   return [options] {
     const std::vector<Record> base = load_results({options->base}, false),
                               other = load_results({options->other}, false);
-    const std::vector<DiffRow> rows = diff_records(base, other, options->confidence);
+    const Diff diff = diff_records(base, other, options->request);
     if (options->format == "json") {
-      print_format(stdout, "{}\n", pretty_json(diff_json(rows)));
+      print_format(stdout, "{}\n", pretty_json(diff_json(diff)));
+    } else if (options->format == "csv") {
+      print_format(stderr, "{}", environment_text(diff.environment));
+      print_format(stdout, "{}", diff_csv(diff));
     } else {
-      print_format(stdout, "{}", options->format == "csv" ? diff_csv(rows) : diff_text(rows, options->confidence));
+      print_format(stdout, "{}", diff_text(diff));
     }
-    return options->threshold && !within_threshold(rows, *options->threshold) ? 1 : 0;
+    return passes(diff, options->strict) ? 0 : 1;
   };
 }
 

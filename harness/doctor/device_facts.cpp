@@ -83,6 +83,7 @@ Json device_facts(const SysTree& sys, const std::string& name) {
   for (const std::string& port : sys.list(device + "/ports")) ports.push_back(port_facts(sys, device, port));
   return Json{{"name", name},
               {"driver", driver ? Json(*driver) : Json()},
+              {"driver_version", driver ? sys.read_json("sys/module/" + *driver + "/version") : Json()},
               {"firmware", sys.read_json(device + "/fw_ver")},
               {"board", sys.read_json(device + "/board_id")},
               {"numa_node", numa_node && *numa_node >= 0 ? Json(*numa_node) : Json()},

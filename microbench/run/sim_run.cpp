@@ -4,7 +4,10 @@
 #include <deque>
 #include <thread>
 
+#include "common/hash.hpp"
+#include "common/json.hpp"
 #include "common/memory_share.hpp"
+#include "common/paths.hpp"
 #include "microbench/run/memory_link.hpp"
 #include "microbench/run/ports.hpp"
 #include "microbench/run/prediction.hpp"
@@ -27,6 +30,11 @@ FabricFacts sim_facts(const Options& options, const Profile& profile) {
   facts.ports = port == 0 ? static_cast<std::uint32_t>(profile.wire.ports) : 1;
   facts.default_clients = static_cast<std::uint32_t>(receivers_needed(profile));
   return facts;
+}
+
+// Tells one content of a profile from another; how its text is laid out does not count.
+std::string profile_checksum(const std::string& name) {
+  return fmt::format("{:016x}", text_hash(dump_json(read_json_file(find_config("clusters", name)))));
 }
 
 // From so many machines on two threads simulate a cluster where there are processors for them: below, a window is too
@@ -54,12 +62,14 @@ void require_memory(const Plan& plan) {
 }  // namespace
 
 Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
-  const Profile profile = load_profile(options.fabric.substr(kPrefix.size()));
+  const std::string name = options.fabric.substr(kPrefix.size());
+  const Profile profile = load_profile(name);
   const Traffic traffic = benchmark.traffic();
   Plan plan = make_plan(options, sim_facts(options, profile), traffic);
   require_memory(plan);
   if (profile.fabric.loss_probability > 0) plan.schedule.steady_within = kLossySteadyWithin;
   Outcome outcome;
+  outcome.environment["cluster_profile"] = profile_checksum(name);
   outcome.config = plan_json(plan);
   const std::size_t count = 1 + plan.topology.clients;
   SimCluster cluster(profile, static_cast<int>(count), options.seed, shared_out(count, options.sim_threads));

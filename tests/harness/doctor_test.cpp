@@ -46,6 +46,9 @@ class Tree {
     put("sys/class/net/eth2/mtu", "4200");
   }
 
+  void link(const std::string& path, const std::string& target) {
+    std::filesystem::create_symlink(target, folder_.file(path));
+  }
   void put(const std::string& path, const std::string& text) {
     const std::filesystem::path full = folder_.file(path);
     std::filesystem::create_directories(full.parent_path());
@@ -92,6 +95,15 @@ TEST(Doctor, ReadsWhatLinuxSays) {
   ASSERT_EQ(port.at("gids").size(), 2u) << "an empty entry is none";
   EXPECT_EQ(port.at("gids").at(1).at("index"), 3);
   EXPECT_EQ(port.at("gids").at(1).at("type"), "RoCE v2");
+}
+
+TEST(Doctor, ADriverFromOutsideTheKernelHasAVersion) {
+  Tree tree;
+  tree.link(Tree::kDevice + "device/driver", "../bus/pci/drivers/mlx5_core");
+  EXPECT_EQ(tree.facts().at("devices").at(0).at("driver"), "mlx5_core");
+  EXPECT_TRUE(tree.facts().at("devices").at(0).at("driver_version").is_null());
+  tree.put("sys/module/mlx5_core/version", "5.8-3.0.7");
+  EXPECT_EQ(tree.facts().at("devices").at(0).at("driver_version"), "5.8-3.0.7");
 }
 
 TEST(Doctor, AGoodHostIsSaidToBeGood) {
