@@ -1,6 +1,7 @@
 #include "analysis/gnuplot.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,10 +57,16 @@ std::string gnuplot_text(const std::string& text) {
   return out + "'";
 }
 
-std::string gnuplot_data(const std::string& name, const std::map<double, double>& points) {
+std::string gnuplot_data(const std::string& name, const std::vector<std::vector<double>>& rows) {
   std::string out = fmt::format("${} << EOD\n", name);
-  for (const auto& [x, y] : points) out += fmt::format("{} {}\n", x, y);
+  for (const std::vector<double>& row : rows) out += fmt::format("{}\n", fmt::join(row, " "));
   return out + "EOD\n";
+}
+
+std::string gnuplot_data(const std::string& name, const std::map<double, double>& points) {
+  std::vector<std::vector<double>> rows;
+  for (const auto& [x, y] : points) rows.push_back({x, y});
+  return gnuplot_data(name, rows);
 }
 
 const char* gnuplot_color(std::size_t n) {

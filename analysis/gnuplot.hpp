@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "common/output_file.hpp"
 
@@ -12,7 +13,8 @@ namespace verbscope {
 
 // A text that gnuplot takes for nothing else.
 std::string gnuplot_text(const std::string& text);
-// The named block of data "$NAME" with a line for each x.
+// The named block of data "$NAME" with a line for each row, or for each x.
+std::string gnuplot_data(const std::string& name, const std::vector<std::vector<double>>& rows);
 std::string gnuplot_data(const std::string& name, const std::map<double, double>& points);
 // The colour of a figure's n-th curve: Okabe and Ito's, apart for every kind of colour vision, again from the eighth
 // on.

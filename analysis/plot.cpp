@@ -6,6 +6,7 @@
 
 #include "analysis/gnuplot.hpp"
 #include "analysis/loads.hpp"
+#include "analysis/mean_interval.hpp"
 #include "analysis/points.hpp"
 #include "common/environment.hpp"
 
@@ -14,7 +15,8 @@ namespace {
 
 struct Curve {
   std::string name;
-  std::map<double, double> points, bounds;  // the last repetition counts
+  std::map<double, std::vector<double>> points;  // the values of all repetitions
+  std::map<double, double> bounds;
 };
 
 // The key of option x in the configurations: a time stands there as NAME_s.
@@ -56,11 +58,25 @@ std::vector<Curve> curves_of(const std::vector<const Record*>& records, const st
     for (const std::string& key : keys) name += fmt::format(" {}={}", key, option_text(*record, key));
     auto curve = std::ranges::find(curves, name, &Curve::name);
     if (curve == curves.end()) curve = curves.insert(curves.end(), Curve{name, {}, {}});
-    curve->points[*x] = *y;
+    curve->points[*x].push_back(*y);
     const auto prediction = request.y == "rate_mops" ? prediction_of(*record) : std::nullopt;
     if (prediction) curve->bounds[*x] = prediction->bound_mops;
   }
   return curves;
+}
+
+// A line for each x: the mean, and the interval that it is in.
+std::vector<std::vector<double>> rows_of(const Curve& curve) {
+  std::vector<std::vector<double>> rows;
+  for (const auto& [x, values] : curve.points) {
+    const MeanInterval mean = mean_interval(values);
+    rows.push_back({x, mean.mean, mean.low, mean.high});
+  }
+  return rows;
+}
+
+bool is_repeated(const Curve& curve) {
+  return std::ranges::any_of(curve.points, [](const auto& point) { return point.second.size() > 1; });
 }
 
 // The input for gnuplot.
@@ -74,9 +90,10 @@ std::string plot_script(const std::vector<const Record*>& records, const PlotReq
   std::string plots;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const char* color = gnuplot_color(i);
-    script += gnuplot_data(fmt::format("points{}", i), curves[i].points);
-    plots += fmt::format("{}$points{} using 1:2 with linespoints lc rgb '{}' pt {} title {}", i > 0 ? ", " : "plot ", i,
-                         color, i % 15 + 4, gnuplot_text(curves[i].name));
+    script += gnuplot_data(fmt::format("points{}", i), rows_of(curves[i]));
+    plots += fmt::format("{}$points{} using {} lc rgb '{}' pt {} title {}", i > 0 ? ", " : "plot ", i,
+                         is_repeated(curves[i]) ? "1:2:3:4 with yerrorlines" : "1:2 with linespoints", color,
+                         i % 15 + 4, gnuplot_text(curves[i].name));
     if (curves[i].bounds.empty()) continue;
     script += gnuplot_data(fmt::format("bounds{}", i), curves[i].bounds);
     plots += fmt::format(", $bounds{} using 1:2 with lines dt 2 lc rgb '{}' title {}", i, color,

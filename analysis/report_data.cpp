@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analysis/explain.hpp"
+#include "analysis/mean_interval.hpp"
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
 
@@ -67,6 +68,15 @@ Json resource_words() {
   for (int i = 0; i <= static_cast<int>(Resource::outstanding); ++i) {
     out.push_back(words_for(static_cast<Resource>(i)));
   }
+  return out;
+}
+
+// For the means of points that the page's filter leaves: interval_factor of 1, 2, ... degrees of freedom. The last,
+// which is within 1 % of the least that there can be, stands for all further ones.
+Json interval_factors() {
+  constexpr std::size_t kMost = 150;
+  Json out = Json::array();
+  for (std::size_t freedom = 1; freedom <= kMost; ++freedom) out.push_back(interval_factor(freedom));
   return out;
 }
 
@@ -200,7 +210,9 @@ Json report_data(const std::vector<CompareRow>& rows) {
            {"provenance", provenance(rows)},
            {"byte_kinds", kByteKinds},
            {"event_groups", kEventNames},
-           {"resources", resource_words()}};
+           {"resources", resource_words()},
+           {"confidence_percent", 100 * kFigureConfidence},
+           {"interval_factors", interval_factors()}};
   out["points"] = std::move(points);
   return out;
 }

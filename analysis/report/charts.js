@@ -40,19 +40,37 @@ function curvesOf(some, option) {
     const x = Number(optionValue(point, option));
     if (!Number.isFinite(x) || point.rate === null) continue;
     const name = curveName(point, keys);
-    if (!curves.has(name)) curves.set(name, []);
-    curves.get(name).push({ x, point });
+    if (!curves.has(name)) curves.set(name, new Map());
+    const repeated = curves.get(name);
+    if (!repeated.has(x)) repeated.set(x, []);
+    repeated.get(x).push(point);
   }
-  for (const curve of curves.values()) curve.sort((a, b) => a.x - b.x);
   // Those with the most points first: they are what the option was swept for.
-  return [...curves].sort(([, a], [, b]) => b.length - a.length);
+  return [...curves].map(([name, repeated]) => [name, [...repeated].map(meanAt).sort((a, b) => a.x - b.x)]).sort(([, a], [, b]) => b.length - a.length);
 }
+
+// The repetitions of a point: their mean and its interval by Student's t. One run is its own mean, and has no interval.
+function meanAt([x, repeated]) {
+  const n = repeated.length;
+  const mean = repeated.reduce((sum, point) => sum + point.rate, 0) / n;
+  const squares = repeated.reduce((sum, point) => sum + (point.rate - mean) ** 2, 0);
+  const factors = data.interval_factors;
+  const reach = n > 1 ? factors[Math.min(n - 1, factors.length) - 1] * Math.sqrt(squares / (n - 1) / n) : 0;
+  return { x, mean, reach, n, point: repeated[0] };
+}
+
+// Upright strokes with a cap at each end, one line with gaps.
+const intervalStrokes = (curve) => curve.filter(({ n }) => n > 1).flatMap(({ x, mean, reach }) => [[x, mean - reach], [x, mean + reach], [x, null]]);
 
 // A curve, its model bound and its published figures: one name, so that the legend switches them together.
 function curveSeries(name, curve, i, markers) {
   const own = palette[i % palette.length];
   const series = [{ id: name, name, type: "line", symbol: markers ? symbols[i % symbols.length] : "none", symbolSize: 8, sampling: "lttb",
-    itemStyle: { color: own }, lineStyle: { color: own }, data: curve.map(({ x, point }) => [x, point.rate]) }];
+    itemStyle: { color: own }, lineStyle: { color: own }, data: curve.map(({ x, mean, reach, n }) => [x, mean, reach, n]) }];
+  if (markers && curve.some(({ n }) => n > 1)) {
+    series.push({ id: name + ", interval", name, type: "line", symbol: "rect", symbolSize: [9, 1.5], silent: true, tooltip: { show: false },
+      itemStyle: { color: own }, lineStyle: { color: own, width: 1.5 }, data: intervalStrokes(curve) });
+  }
   if (element("bounds").checked) {
     series.push({ id: name + ", model bound", name, type: "line", symbol: "none", sampling: "lttb", lineStyle: { type: "dashed", color: own, width: 1.5 },
       data: curve.filter(({ point }) => point.bound !== null).map(({ x, point }) => [x, point.bound]) });
@@ -64,6 +82,9 @@ function curveSeries(name, curve, i, markers) {
   }
   return series;
 }
+
+// Of a mean: [x, mean, reach of its interval, repetitions].
+const repetitionWords = ([, , reach, n]) => (n > 1 ? " ± " + digits(reach) + " (" + data.confidence_percent + " %), mean of " + n : "");
 
 function drawRate() {
   const benchmark = element("benchmark").value, option = element("option").value;
@@ -78,9 +99,12 @@ function drawRate() {
   draw("rate-chart", {
     heading: marked("Rate of " + benchmark + ", Mops", some), series, legend: { data: listed.map(([name]) => name) },
     xAxis: { type: logarithmic ? "log" : "value", name: option, scale: true }, yAxis: { type: "value", name: "Mops" },
-    tooltip: { formatter: (at) => at.seriesId + "\n" + option + " = " + at.value[0] + ": " + digits(at.value[1]) + " Mops" },
+    tooltip: { formatter: (at) => at.seriesId + "\n" + option + " = " + at.value[0] + ": " + digits(at.value[1]) + " Mops" + repetitionWords(at.value) },
   });
   const notes = ["Dashed: the model's bound. Open diamonds: published."];
+  if (drawn.some(([, curve]) => curve.some(({ n }) => n > 1))) {
+    notes.push("Of repetitions the mean" + (markers ? ", with its interval of " + data.confidence_percent + " %." : "."));
+  }
   if (listed.length < drawn.length) notes.push("Curves of a single point are not in the legend: point at them.");
   if (curves.length > maxCurves) notes.push("The " + maxCurves + " longest of " + curves.length + " curves: filter the points to see others.");
   if (!markers) notes.push("More than " + maxMarkers + " points: filter them to see each.");

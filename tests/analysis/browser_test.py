@@ -162,9 +162,35 @@ def check_charts(page):
            "a click in the legend hides a curve")
 
 
+def check_repetitions(page):
+    """Two runs of each point: the curve has one place for each, their mean, and a stroke as long as the interval."""
+    page.run("(element('option').value = 'size', element('option').dispatchEvent(new Event('change')), 1)")
+    page.drawn("rate-chart")
+    series = page.run("charts['rate-chart'].getOption().series.map(({id, data}) => ({id, data}))")
+    strokes = {one["id"]: one["data"] for one in series if one["id"].endswith(", interval")}
+    expect(len(strokes) >= 2, f"{len(strokes)} curves have intervals")
+    for one in series:
+        if one["id"] + ", interval" not in strokes:
+            continue
+        places = [point[0] for point in one["data"]]
+        expect(places == sorted(set(places)), f"a curve goes back and forth: {places}")
+        ends = strokes[one["id"] + ", interval"]
+        for i, (x, mean, reach, runs) in enumerate(one["data"]):
+            rates = page.run(f"points.filter(point => point.benchmark === 'send_rate' && curveName(point, varyingOptions(points.filter("
+                             f"one => one.benchmark === 'send_rate')).filter(key => key !== 'size')) === {json.dumps(one['id'])} && "
+                             f"Number(point.options.size) === {x}).map(point => point.rate)")
+            expect(runs == len(rates) == 2, f"{runs} runs, {rates}")
+            expect(abs(mean - sum(rates) / 2) < 1e-9, "the mean of both")
+            # Of two values the standard error is half their distance; t(0.975; 1) of the tables is 12.7062.
+            expect(abs(reach - 12.7062 * abs(rates[0] - rates[1]) / 2) < 1e-4 * max(1, reach), f"{reach} of {rates}")
+            expect(ends[3 * i][:2] == [x, mean - reach] and ends[3 * i + 1][:2] == [x, mean + reach] and ends[3 * i + 2][1] is None,
+                   "the stroke is the interval")
+    expect("Of repetitions the mean, with its interval of 95 %" in page.run("element('rate-note').textContent"), "the note says so")
+
+
 def check_legend(page):
     """The record with other cores than all others is a curve of its own, of one point, which has no place in the legend."""
-    names = page.run("JSON.parse(element('rate-chart').dataset.series)")
+    names = [name for name in page.run("JSON.parse(element('rate-chart').dataset.series)") if not name.endswith(", interval")]
     listed = page.run("charts['rate-chart'].getOption().legend[0].data")
     alone = [name for name in names if HOSTILE in name]
     expect(len(alone) == 1 and len(listed) == len(names) - 1, "a curve of one point is drawn")
@@ -261,6 +287,7 @@ def main():
         check_filter(page, total)
         check_sort(page)
         check_charts(page)
+        check_repetitions(page)
         check_legend(page)
         check_keyboard(page)
         check_theme(page, folder)

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "analysis/mean_interval.hpp"
 #include "tests/analysis/draw.hpp"
 #include "tests/analysis/records.hpp"
 
@@ -152,6 +153,31 @@ TEST(Change, TheRepetitionsThatAreAskedForDecide) {
   const LogDifference at_margin{
       .estimate = -margin, .standard_error = 1, .freedom = 1, .first_variance = 1e-4, .second_variance = 1e-4};
   EXPECT_FALSE(repetitions_to_decide(at_margin, margin, 0.05, 1));
+}
+
+// 1, 2 and 3 have a mean of 2 and a variance of 1; t(0.975; 2) of the tables is 4.302653.
+TEST(MeanInterval, ThreeValuesAreAsWorkedOutByHand) {
+  const MeanInterval mean = mean_interval({1, 2, 3});
+  EXPECT_NEAR(mean.mean, 2, 1e-12);
+  EXPECT_NEAR(mean.high - 2, 4.302653 / std::sqrt(3), 1e-6);
+  EXPECT_NEAR(2 - mean.low, 4.302653 / std::sqrt(3), 1e-6);
+  EXPECT_EQ(mean.count, 3u);
+  const MeanInterval one = mean_interval({7});
+  EXPECT_EQ(one.low, 7);
+  EXPECT_EQ(one.high, 7);
+}
+
+// Of 2000 intervals 100 miss the mean that the values are drawn around, give or take three deviations (9.7).
+TEST(MeanInterval, HoldsTheTrueMeanAsOftenAsItSays) {
+  for (const int n : {2, 3, 5, 20}) {
+    Draw draw(19);
+    int missed = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const MeanInterval mean = mean_interval(draw.rates(n, 80, 0.05));
+      missed += mean.low > 80 || mean.high < 80 ? 1 : 0;
+    }
+    EXPECT_NEAR(missed, 100, 30) << n;
+  }
 }
 
 }  // namespace

@@ -29,6 +29,34 @@ def plot_times(folder, verbscope):
         assert ">duration_s<" in figure and figure.count("SIMULATED") == 1, figure
 
 
+def plot_repetitions(folder, results, verbscope):
+    """Of repetitions the figure has the mean and its interval, in whatever order they ran: one point for each x, left to right."""
+    record = json.loads(results.read_text().splitlines()[0])
+    with (folder / "repeated.jsonl").open("w") as out:
+        for size, rate, repetition in [(32, 30, 0), (16, 10, 0), (16, 14, 1), (32, 30, 1), (16, 12, 2), (32, 30, 2)]:
+            record["config"]["size"] = record["config"]["point"]["params"]["size"] = size
+            record["config"]["point"]["repetition"] = repetition
+            record["result"]["rate_mops"] = rate
+            record["prediction"] = None
+            out.write(json.dumps(record) + "\n")
+    seen = folder / "script"
+    fake = folder / "fake"
+    fake.mkdir()
+    (fake / "gnuplot").write_text(f"#!/bin/sh\nexec cat > {seen}\n")
+    (fake / "gnuplot").chmod(0o755)
+    subprocess.run([verbscope, "plot", folder / "repeated.jsonl", "--x", "size", "-o", folder / "repeated.svg"], check=False,
+                   capture_output=True, timeout=120, env={**os.environ, "PATH": f"{fake}:{os.environ['PATH']}"})
+    script = seen.read_text()
+    rows = [[float(word) for word in line.split()] for line in script.split("$points0 << EOD\n")[1].split("EOD")[0].splitlines()]
+    # 10, 14 and 12 have a mean of 12 and a standard error of 2 / sqrt(3); t(0.975; 2) of the tables is 4.302653.
+    reach = 4.302653 * 2 / 3**0.5
+    for row, expected in zip(rows, [[16, 12, 12 - reach, 12 + reach], [32, 30, 30, 30]], strict=True):
+        assert all(abs(a - b) < 1e-5 for a, b in zip(row, expected, strict=True)), (row, expected)
+    assert "1:2:3:4 with yerrorlines" in script, script
+    subprocess.run([verbscope, "plot", folder / "repeated.jsonl", "--x", "size", "-o", folder / "repeated.svg"], check=True,
+                   capture_output=True, timeout=120)
+
+
 def without_gnuplot(binaries, results, folder):
     """The figure that was there before stays, and none is begun that is not there yet."""
     before = (folder / "p.svg").read_bytes()
@@ -81,6 +109,7 @@ def main():
         verbscope("plot", results, "--x", "size", "-o", folder / "p.pdf")
         assert (folder / "p.pdf").read_bytes().startswith(b"%PDF")
         plot_times(folder, verbscope)
+        plot_repetitions(folder, results, binaries / "verbscope")
         command = [binaries / "verbscope", "plot", results, "--x", "size", "-o", folder / "no folder/p.svg"]
         refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
         assert refused.returncode == 1 and refused.stdout == "", refused
