@@ -1,7 +1,6 @@
 #include "analysis/compare.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "analysis/csv.hpp"
 #include "analysis/loads.hpp"
@@ -117,7 +116,7 @@ Json row_json(const CompareRow& row) {
 
 std::optional<double> EventPair::difference_percent() const {
   if (!measured || !modelled) return std::nullopt;
-  if (*modelled == 0) return *measured == 0 ? 0 : std::numeric_limits<double>::infinity();
+  if (*modelled == 0) return *measured == 0 ? std::optional(0.0) : std::nullopt;
   return deviation_percent(*measured, *modelled);
 }
 

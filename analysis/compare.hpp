@@ -15,7 +15,8 @@ namespace verbscope {
 // One quantity per operation, counted and modelled; absent when nobody counted or no model was asked.
 struct EventPair {
   std::optional<double> measured, modelled;
-  // (measured / modelled - 1) in percent; 0 when both are 0, infinite when only the model's is. Absent without both.
+  // (measured / modelled - 1) in percent; 0 when both are 0. Absent without both, and when the model's alone is 0: of
+  // nothing there is no percentage.
   std::optional<double> difference_percent() const;
 };
 

@@ -16,7 +16,11 @@ constexpr const char* kLegend =
     "PCIe per operation, counted (meas.) and modelled, % is the difference: cache lines the NIC read (WQEs, payload) "
     "and "
     "wrote (CQEs, payload),\n"
-    "MMIO writes by the CPU (64 B lines and doorbells), bytes both ways with headers.\n"
+    "MMIO writes by the CPU (64 B lines and doorbells), bytes both ways with headers. Where the model has none, there "
+    "is no "
+    "%.\n";
+// Where a row has a published figure.
+constexpr const char* kPublishedLegend =
     "published: the paper's figure, our deviation from it in %, and whether a simulator parameter was fitted to that "
     "figure (calibrated) or not (predicted).\n";
 
@@ -70,7 +74,7 @@ void add_row(TextTable& table, const CompareRow& row, std::vector<std::string> c
     cells.push_back(optional_percent(row.deviation_percent));
     cells.push_back(row.published->calibration ? "calibrated" : "predicted");
   } else {
-    cells.insert(cells.end(), {"-", "", row.simulated ? "predicted" : ""});
+    cells.insert(cells.end(), {"-", "", ""});
   }
   table.add_row(std::move(cells));
 }
@@ -147,7 +151,8 @@ std::string compare_table(const std::vector<CompareRow>& rows) {
     }
     out += first.record->benchmark + "\n" + benchmark_table(own) + residual_lines(own) + "\n";
   }
-  return out + kLegend;
+  const bool published = std::ranges::any_of(rows, [](const CompareRow& row) { return row.published != nullptr; });
+  return out + kLegend + (published ? kPublishedLegend : "");
 }
 
 }  // namespace verbscope

@@ -1,6 +1,7 @@
 // The comparison of hand-made records, with differences worked out by hand.
 #include "analysis/compare.hpp"
 
+#include "analysis/loads.hpp"
 #include "analysis/points.hpp"
 #include "common/paths.hpp"
 #include "pcie_model/render.hpp"
@@ -118,9 +119,9 @@ TEST(Compare, TakesEachGroupFromTheFirstSourceThatSeesIt) {
   EXPECT_DOUBLE_EQ(*rows.at(0).events[kBytes].measured, 600);  // only the last sees bytes
 }
 
-TEST(Compare, ZeroAgainstZeroAgreesAndSomethingAgainstZeroDoesNot) {
+TEST(Compare, ZeroAgainstZeroAgreesAndSomethingAgainstZeroHasNoPercentage) {
   EXPECT_EQ(*(EventPair{0.0, 0.0}.difference_percent()), 0);
-  EXPECT_TRUE(std::isinf(*(EventPair{0.1, 0.0}.difference_percent())));
+  EXPECT_FALSE((EventPair{0.1, 0.0}.difference_percent()));
   EXPECT_FALSE((EventPair{{}, 1.0}).difference_percent());
 }
 
@@ -151,9 +152,23 @@ TEST(Compare, TheTableShowsAPointALine) {
             "|   80 +2.5 calibrated");
   EXPECT_EQ(lines[6],
             "  16 | 101.6 | 87.50 mmio  |  2.00  2.00 0.0 | 0.250 0.200 +25.0 |  1.00  1.00 0.0 | 300.0 240.0 +25.0 "
-            "|    -      predicted");
+            "|    -");
   EXPECT_EQ(lines[7], "  32 | FAILED: no end after 3 s");
   for (const std::string& line : lines) EXPECT_LE(line.size(), 160u) << line;
+}
+
+// Nothing of a table is infinite or predicted where the model has nothing and nothing is published.
+TEST(Compare, WhatTheModelHasNotIsShownWithoutAPercentage) {
+  Record record = measured_record(1, 82);
+  Prediction prediction = *prediction_of(record);
+  prediction.pcie.dma_read_lines = 0;
+  record.prediction = to_json(prediction);
+  const std::vector<Record> records{record};
+  const std::string table = compare_table(compare_records(last_of_each_point(records), {}));
+  EXPECT_EQ(table.find("inf"), std::string::npos);
+  EXPECT_THAT(lines_of(table).at(5), testing::HasSubstr("|  2.00  0.00 - |"));
+  EXPECT_THAT(lines_of(table).at(5), testing::EndsWith("|    -"));
+  EXPECT_EQ(table.find("predicted"), std::string::npos);
 }
 
 TEST(Compare, ARecordWithoutCountersOrModelHasDashes) {
