@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/digits.hpp"
 #include "common/error.hpp"
 
 namespace verbscope {
@@ -102,7 +103,7 @@ std::string number_text(const std::optional<double>& value) {
   if (!value) return "-";
   const double v = std::abs(*value);
   const int decimals = v >= 100 ? 1 : v >= 1 || v == 0 ? 2 : v >= 0.1 ? 3 : 4;
-  return fmt::format("{:.{}f}", *value, decimals);
+  return with_digits(*value, decimals);
 }
 
 }  // namespace verbscope

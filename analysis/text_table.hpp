@@ -45,7 +45,7 @@ class TextTable {
   std::vector<Line> lines_;
 };
 
-// Three or four digits, more would be noise; "-" for nothing.
+// Three digits or more, as many as are no noise; "-" for nothing.
 std::string number_text(const std::optional<double>& value);
 
 }  // namespace verbscope

@@ -21,7 +21,8 @@ function make(name, text, attributes) {
 function digits(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "-";
   const size = Math.abs(value);
-  return value.toFixed(size >= 100 ? 1 : size >= 1 || size === 0 ? 2 : 4);
+  if (size >= 1 || size === 0) return value.toFixed(size >= 100 ? 1 : 2);
+  return value.toFixed(Math.min(15, Math.max(4, 2 - Math.floor(Math.log10(size)))));  // three significant ones at least
 }
 function percent(value) {
   if (value === null || value === undefined) return "-";

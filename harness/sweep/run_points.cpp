@@ -4,6 +4,7 @@
 
 #include <mutex>
 
+#include "common/digits.hpp"
 #include "harness/sweep/ordered_results.hpp"
 #include "harness/sweep/parallel.hpp"
 
@@ -12,6 +13,13 @@ namespace {
 
 // Records that wait for a slower one before them, for each job.
 constexpr std::size_t kAheadPerJob = 16;
+
+// What a person compares large messages by; nothing where the benchmark says none.
+std::string bandwidth_text(const Json& result) {
+  const auto found = result.find("bandwidth_gbit_per_s");
+  if (found == result.end() || !found->is_number()) return "";
+  return fmt::format(", {} Gb/s", with_digits(found->get<double>(), 2));
+}
 
 std::optional<Record> run_with_retries(const Point& point, const RunPoint& run, int retries, StopSource& stop) {
   Json reasons = Json::array();
@@ -35,7 +43,7 @@ std::string outcome_text(const Record& record) {
   if (record.status == RecordStatus::failed) return "FAILED: " + record.reason;
   const auto rate = record.result.find("rate_mops");
   if (rate == record.result.end() || !rate->is_number()) return "ok";
-  return fmt::format("{:.2f} Mops", rate->get<double>());
+  return with_digits(rate->get<double>(), 2) + " Mops" + bandwidth_text(record.result);
 }
 
 PointsOutcome run_points(const std::vector<Point>& points, const RunPoint& run, const PointsOptions& options,

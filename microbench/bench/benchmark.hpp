@@ -167,6 +167,8 @@ class Benchmark {
   virtual std::optional<OperationCount> operation_count() const;
   // The key of the result that the model's bound is a bound of, Mops.
   virtual std::string bounded_rate() const { return "rate_mops"; }
+  // Whether each operation of the rate moves one payload of --size, so that their product is a bandwidth.
+  virtual bool moves_payloads() const { return true; }
   virtual QueueNeeds needs(const Operation& operation, Side side) const = 0;
   // The needs of the UD QPs of ClientQps.
   virtual QueueNeeds datagram_needs(const Operation& operation, Side side) const { return needs(operation, side); }

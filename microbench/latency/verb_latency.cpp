@@ -66,6 +66,7 @@ class VerbLatency final : public Benchmark {
     }
   }
 
+  bool moves_payloads() const override { return false; }
   Traffic traffic() const override {
     Traffic traffic;
     traffic.verb = posted_verb(verb_);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/digits.hpp"
 #include "common/error.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/rate/one_sided.hpp"
@@ -97,9 +98,9 @@ class AllToAll final : public OneSided {
 
   std::string report(const Json& result) const override {
     if (!result.contains("mops_per_machine")) return "";  // at a client: the server knows
-    return fmt::format("  mean of {} machines: {:.3f} Mops, spread {:.1f} %\n",
-                       result.value("clients", Json::array()).size() + 1, result.at("mops_per_machine").get<double>(),
-                       100 * result.at("mops_spread").get<double>());
+    return fmt::format(
+        "  mean of {} machines: {} Mops, spread {:.1f} %\n", result.value("clients", Json::array()).size() + 1,
+        with_digits(result.at("mops_per_machine").get<double>(), 3), 100 * result.at("mops_spread").get<double>());
   }
 
   // For each operation of its own a machine serves one of the others'.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/digits.hpp"
+
 namespace verbscope {
 
 namespace {
@@ -23,7 +25,22 @@ std::string thread_range(const Json& threads) {
     low = std::min(low, thread.at("rate_mops").get<double>());
     high = std::max(high, thread.at("rate_mops").get<double>());
   }
-  return threads.size() == 1 ? "" : fmt::format(" ({:.3f} to {:.3f} a thread)", low, high);
+  return threads.size() == 1 ? "" : fmt::format(" ({} to {} a thread)", with_digits(low, 3), with_digits(high, 3));
+}
+
+// The rate and what it moves, or that another side has it.
+std::string rate_line(const Json& result, const char* label) {
+  const double window_s = result.at("window_s");
+  if (!result.at("rate_mops").is_number()) {
+    return fmt::format("  not counted: {}; {:g} {}s\n", result.value("not_counted", ""), window_s, label);
+  }
+  std::string bandwidth;
+  if (result.contains("bandwidth_gbit_per_s")) {
+    bandwidth = fmt::format(", {} Gb/s, {} MB/s", with_digits(result.at("bandwidth_gbit_per_s"), 3),
+                            with_digits(result.at("bandwidth_mb_per_s"), 1));
+  }
+  return fmt::format("  {} {}Mops{}{} over {:g} {}s\n", with_digits(result.at("rate_mops"), 3), label,
+                     thread_range(result.at("threads")), bandwidth, window_s, label);
 }
 
 // Tells of a rate that was not steady in the first window, and for how long the point was lengthened.
@@ -41,12 +58,12 @@ std::string summary(const Traffic& traffic, const Record& record) {
   const bool simulated = record.environment.value("simulated", false);
   const char* label = simulated ? "simulated " : "";
   std::string text = point_line(traffic, record);
-  text += fmt::format("  {:.3f} {}Mops{} over {:g} {}s\n", record.result.at("rate_mops").get<double>(), label,
-                      thread_range(record.result.at("threads")), record.result.at("window_s").get<double>(), label);
+  text += rate_line(record.result, label);
   text += steadiness_note(record, label);
   if (record.prediction.is_object()) {
-    text += fmt::format("  model: at most {:.3f} Mops, limited by {}\n", record.prediction.value("bound_mops", 0.0),
-                        record.prediction.value("binding", ""));
+    text +=
+        fmt::format("  model: at most {} Mops, limited by {}\n",
+                    with_digits(record.prediction.value("bound_mops", 0.0), 3), record.prediction.value("binding", ""));
   } else if (record.result.contains("no_prediction")) {
     text += fmt::format("  model: none: {}\n", record.result.value("no_prediction", ""));
   }

@@ -36,15 +36,32 @@ class RecordSink {
   std::optional<ResultsWriter> writer_;
 };
 
-Record make_record(const std::string& benchmark, const Options& options, const OptionTable& table,
+// Makes of the rate what it moves; of the side that does not make the rate nothing is said but that.
+void complete_rate(const Benchmark& benchmark, const Options& options, Record& record) {
+  const auto rate = record.result.find("rate_mops");
+  if (rate == record.result.end()) return;
+  if (!options.host.empty() && benchmark.traffic().counted == Side::server && *rate == 0) {
+    *rate = nullptr;
+    record.result["not_counted"] = "the server counts, its record has the rate";
+    return;
+  }
+  const double payload = record.config.value("size", 0.0);
+  if (payload == 0 || !benchmark.moves_payloads()) return;
+  const double mb_per_s = rate->get<double>() * payload;  // millions of operations, of bytes
+  record.result["bandwidth_gbit_per_s"] = mb_per_s * 8 / 1000;
+  record.result["bandwidth_mb_per_s"] = mb_per_s;
+}
+
+Record make_record(const Benchmark& benchmark, const Options& options, const OptionTable& table,
                    const std::vector<std::string>& command_line, const Outcome& outcome) {
   Record record;
-  record.benchmark = benchmark;
+  record.benchmark = benchmark.describe().name;
   record.status = outcome.failure.empty() ? RecordStatus::ok : RecordStatus::failed;
   record.reason = outcome.failure;
   record.config = table.values();
   record.config.update(outcome.config);
   record.result = outcome.result;
+  complete_rate(benchmark, options, record);
   record.counters = outcome.counters;
   record.prediction = outcome.prediction;
   if (!outcome.no_prediction.empty()) record.result["no_prediction"] = outcome.no_prediction;
@@ -56,7 +73,6 @@ Record make_record(const std::string& benchmark, const Options& options, const O
 int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
               const std::vector<std::string>& command_line) {
   RecordSink sink(options.out_json_file);
-  const std::string name = benchmark.describe().name;
   Outcome outcome;
   try {
     benchmark.adjust(options);
@@ -66,10 +82,10 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
   } catch (const std::exception& error) {
     outcome.failure = error.what();
     // A fabric that does not exist cannot stand in a record.
-    if (is_fabric(options.fabric)) sink.write(make_record(name, options, table, command_line, outcome));
+    if (is_fabric(options.fabric)) sink.write(make_record(benchmark, options, table, command_line, outcome));
     throw;
   }
-  const Record record = make_record(name, options, table, command_line, outcome);
+  const Record record = make_record(benchmark, options, table, command_line, outcome);
   sink.write(record);
   if (!outcome.failure.empty()) throw Error(outcome.failure);
   if (!sink.to_stdout())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/digits.hpp"
 #include "common/error.hpp"
 
 namespace verbscope {
@@ -40,9 +41,9 @@ std::string Steadiness::failure() const {
   }
   if (halves_agree()) return "";
   return fmt::format(
-      "the rate was not steady within --longest {:g} s: {:.3f} Mops in the first half of the last window, "
-      "{:.3f} in the second",
-      longest_s, rates_.first_half_mops, rates_.second_half_mops);
+      "the rate was not steady within --longest {:g} s: {} Mops in the first half of the last window, "
+      "{} in the second",
+      longest_s, with_digits(rates_.first_half_mops, 3), with_digits(rates_.second_half_mops, 3));
 }
 
 SteadyReport Steadiness::report() const {

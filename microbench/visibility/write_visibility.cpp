@@ -44,6 +44,7 @@ class WriteVisibility final : public Benchmark {
     if (is_simulated(o.fabric) && !o.iters && !o.duration) o.duration = kSimDuration;
   }
 
+  bool moves_payloads() const override { return false; }
   Traffic traffic() const override {
     return {.verb = Verb::write, .driver = Side::client, .counted = Side::client, .label = "WRITEs in"};
   }

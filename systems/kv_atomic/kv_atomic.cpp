@@ -61,6 +61,7 @@ class KvAtomic final : public Benchmark {
     o.validate = true;  // what is served is always checked
   }
 
+  bool moves_payloads() const override { return false; }
   Traffic traffic() const override {
     return {.verb = Verb::fetch_add,
             .driver = Side::client,

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "common/digits.hpp"
 #include "systems/kv_atomic/ends.hpp"
 
 namespace verbscope {
@@ -152,10 +153,10 @@ std::string kv_text(const Json& result) {
       const Json& value = result.at(fmt::format("{}_lat_{}_ns", kind, name));
       return value.is_null() ? std::string("-") : fmt::format("{:.3f}", value.get<double>() / 1e3);
     };
-    text +=
-        fmt::format("  {}: {:.3f} Mops; latency in us: 50 % {}, 90 % {}, 99 % {}, 99.9 % {}, max {}\n",
-                    std::string_view(kind) == "get" ? "GET" : "PUT", result.value(fmt::format("{}_mops", kind), 0.0),
-                    us("p50"), us("p90"), us("p99"), us("p99_9"), us("max"));
+    text += fmt::format("  {}: {} Mops; latency in us: 50 % {}, 90 % {}, 99 % {}, 99.9 % {}, max {}\n",
+                        std::string_view(kind) == "get" ? "GET" : "PUT",
+                        with_digits(result.value(fmt::format("{}_mops", kind), 0.0), 3), us("p50"), us("p90"),
+                        us("p99"), us("p99_9"), us("max"));
   }
   text += fmt::format("  {} looks at locks that were taken, {} torn READs done again, {} tickets skipped\n",
                       result.value("lock_retries", 0ull), result.value("torn_reads", 0ull),

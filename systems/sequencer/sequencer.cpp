@@ -74,6 +74,7 @@ class Sequencer final : public Benchmark {
     sequencer_.audit_shared = simulated;
   }
 
+  bool moves_payloads() const override { return false; }
   Traffic traffic() const override {
     const bool spec = sequencer_.design == SequencerDesign::spec;
     const bool atomic = sequencer_.design == SequencerDesign::atomic;

@@ -92,6 +92,23 @@ TEST(Program, AppendsToAFileAndTellsThePerson) {
   EXPECT_EQ(read_results(file).records.size(), 2u);
 }
 
+// 64 KiB are 65536 bytes of eight bits each.
+TEST(Program, LargeMessagesHaveABandwidthBesideTheirRate) {
+  const std::string line = "write_rate --fabric sim:cib -s 65536";
+  const Record record =
+      record_from_json(parse_json_text(run_program(line + " --out_json_file -").out, "record"), "record");
+  const double rate = record.result.at("rate_mops");
+  EXPECT_GT(rate, 0);
+  EXPECT_NEAR(record.result.at("bandwidth_mb_per_s").get<double>(), rate * 65536, 1e-6 * rate * 65536);
+  EXPECT_NEAR(record.result.at("bandwidth_gbit_per_s").get<double>(), rate * 1e6 * 65536 * 8 * 1e-9,
+              1e-6 * rate * 65536);
+  EXPECT_THAT(run_program(line).out,
+              testing::AllOf(HasSubstr(" Gb/s, "), HasSubstr(" MB/s over "), Not(HasSubstr("0.000 "))));
+  const Record latency = record_from_json(
+      parse_json_text(run_program("verb_latency --fabric sim:cib --out_json_file -").out, "record"), "record");
+  EXPECT_FALSE(latency.result.contains("bandwidth_mb_per_s"));
+}
+
 TEST(Program, AFailedRunIsAFailedRecordToo) {
   const Ran ran = run_program("send_rate --fabric null -c UD -s 9000 --out_json_file -");
   EXPECT_NE(ran.exit_code, 0);

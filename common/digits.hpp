@@ -1,0 +1,20 @@
+// Numbers for a person: as many decimals as asked for, and never fewer than three significant digits.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace verbscope {
+
+// 0.000123 stays "0.000123" where three decimals would make nothing of it.
+inline std::string with_digits(double value, int decimals) {
+  constexpr int kMostDecimals = 15;
+  if (value == 0 || !std::isfinite(value)) return fmt::format("{:.{}f}", value, decimals);
+  const int needed = 2 - static_cast<int>(std::floor(std::log10(std::abs(value))));
+  return fmt::format("{:.{}f}", value, std::clamp(needed, decimals, std::max(decimals, kMostDecimals)));
+}
+
+}  // namespace verbscope

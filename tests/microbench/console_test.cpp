@@ -1,0 +1,48 @@
+// What a person reads of a rate: enough digits, what it moves, and who has it.
+#include "microbench/run/console.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/digits.hpp"
+#include "tests/common/sample_records.hpp"
+
+namespace verbscope {
+namespace {
+
+Record record_at(const Json& rate) {
+  Record record = sample_record();
+  record.config = Json{{"size", 65536}, {"connection", "RC"}};
+  record.result = Json{{"rate_mops", rate}, {"threads", Json{{{"rate_mops", rate}}}}, {"window_s", 0.5}};
+  record.prediction = nullptr;
+  return record;
+}
+
+TEST(Digits, ThreeAreSignificantHoweverSmallTheNumber) {
+  EXPECT_EQ(with_digits(101.6127, 3), "101.613");
+  EXPECT_EQ(with_digits(0.04321, 3), "0.0432");
+  EXPECT_EQ(with_digits(0.000123456, 3), "0.000123");
+  EXPECT_EQ(with_digits(0.5, 2), "0.500");
+  EXPECT_EQ(with_digits(12, 2), "12.00");
+  EXPECT_EQ(with_digits(0, 2), "0.00");
+}
+
+// 0.0002 million operations of 64 KiB a second are 13.1 million bytes, 0.105 thousand million bits.
+TEST(Console, ARateOfLargeMessagesIsNoZeroAndHasItsBandwidth) {
+  Record record = record_at(0.0002);
+  record.result["bandwidth_gbit_per_s"] = 0.1048576;
+  record.result["bandwidth_mb_per_s"] = 13.1072;
+  EXPECT_THAT(summary({}, record),
+              testing::HasSubstr("  0.000200 simulated Mops, 0.105 Gb/s, 13.1 MB/s over 0.5 simulated s\n"));
+}
+
+TEST(Console, TheSideThatDoesNotCountSaysSo) {
+  Record record = record_at(nullptr);
+  record.result["not_counted"] = "the server counts, its record has the rate";
+  const std::string text = summary({}, record);
+  EXPECT_THAT(text, testing::HasSubstr("  not counted: the server counts, its record has the rate; 0.5 "));
+  EXPECT_EQ(text.find("Mops"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace verbscope
