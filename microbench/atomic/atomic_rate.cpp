@@ -1,4 +1,6 @@
 // Rate of atomics on the server's memory: the clients post them, the server's adapter executes them.
+#include <algorithm>
+
 #include "microbench/atomic/client.hpp"
 #include "microbench/atomic/lock_slots.hpp"
 #include "microbench/run/outcome.hpp"
@@ -20,6 +22,7 @@ class AtomicRate final : public Benchmark {
   }
 
   void options(OptionTable& table) override {
+    table_ = &table;
     table.choice<Verb>("--verb", atomics_.verb, {{"fetch_add", Verb::fetch_add}, {"compare_swap", Verb::compare_swap}},
                        "atomic operation");
     table.integer("-Z,--counters", atomics_.counters, std::uint64_t{1}, std::uint64_t{1} << 31, "counters of 8 bytes");
@@ -42,6 +45,7 @@ class AtomicRate final : public Benchmark {
     if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each result is looked at", *o.cq_mod);
     o.size = kAtomicBytes;
     o.cq_mod = 1;
+    if (!table_->given("--window")) atomics_.most_outstanding = std::min(atomics_.most_outstanding, o.tx_depth);
     if (!atomics_.probe_slots) return;
     refuse_beside_probe(o);
     o.threads = 1;
@@ -119,6 +123,7 @@ class AtomicRate final : public Benchmark {
     if (o.validate) fail_usage("--validate: --probe_slots looks at rates, not at results");
   }
 
+  const OptionTable* table_ = nullptr;
   AtomicOptions atomics_;
 };
 

@@ -29,7 +29,8 @@ class WqeCache final : public OneSided {
   }
 
   void adjust(Options& options) override {
-    if (outstanding_ > options.tx_depth && !table_->given("--tx_depth")) options.tx_depth = outstanding_;
+    if (!table_->given("--tx_depth")) options.tx_depth = std::max(options.tx_depth, outstanding_);
+    if (!table_->given("--window")) outstanding_ = std::min(outstanding_, options.tx_depth);
     OneSided::adjust(options);
     if (!options.cq_mod) options.cq_mod = 1;
   }

@@ -290,6 +290,8 @@ def as_asked():
     for program in ("atomic_rate", "kv_atomic", "wqe_cache", "qp_scaling", "all_to_all"):
         yield Case(f"window_over_depth_{program}", (program, *SIM, "--window", "256", "--tx_depth", "16"), 2, says="--window 256 .*is more than")
     yield Case("window_at_depth", ("atomic_rate", *SIM, "--window", "16", "--tx_depth", "16"), 0, prints="atomic_rate")
+    for program in ("atomic_rate", "wqe_cache", "kv_atomic"):  # nobody asked for a window: it is what fits
+        yield Case(f"usual_window_{program}", (program, *SIM, "--tx_depth", "8", "--out_json_file", "-"), 0, prints='"window":8,')
     yield Case("qp_beside_connections", ("qp_scaling", *SIM, "--connections", "8", "--qp", "4"), 2, says="--qp 4")
     yield Case("connections_alone", ("qp_scaling", *SIM, "--connections", "8"), 0, prints="1 threads x 8 QPs")
     yield Case("sizes_without_samples", ("verb_latency", "--all", "--fabric", "sim:cib", "-D", "20us", "--warmup", "0"), 1, says="no sample of")

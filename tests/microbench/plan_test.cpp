@@ -236,7 +236,9 @@ TEST(MakePlan, AWindowTakesThePlaceOfTheQueueDepth) {
   EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 8}).operation.outstanding(), 8u);
   EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 8}).operation.signal_every,
             4u);  // half of what may be outstanding
-  EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 1000}).operation.outstanding(), 128u);
+  EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 128}).operation.outstanding(), 128u);
+  EXPECT_THAT(refusal(options, {}, {.most_outstanding = 129}),
+              HasSubstr("--window 129 is more than the send queue holds (--tx_depth 128)"));
   options.post_list = 16;
   EXPECT_THAT(refusal(options, {}, {.most_outstanding = 8}), HasSubstr("--post_list 16 is more than --window 8"));
   options.post_list = 4;
