@@ -276,7 +276,10 @@ TEST(EndToEnd, RecalibrateFitsTogetherAndWritesWhenAsked) {
   write_text(profile, before);
   const Ran ran = run({"recalibrate", profile});
   EXPECT_EQ(ran.end, "exit status 0") << ran.err;
-  EXPECT_THAT(ran.out, testing::ContainsRegex("^cx: 2 parameters, 2 rows, seed 1; .* at most [0-9.]+ (s|min)"));
+  EXPECT_THAT(
+      ran.out,
+      testing::ContainsRegex(
+          "^cx: 2 parameters, 2 rows, seed 1; .* at most 2 h 00 min by the clock, at least about [0-9.]+ (s|min)"));
   EXPECT_THAT(ran.out, testing::ContainsRegex("atc16-t5-recv-cx .* -[0-9.]+ +[-+]?[0-9.]+ "));
   EXPECT_THAT(ran.out, testing::HasSubstr("rows left out are off by"));
   EXPECT_EQ(read_text(profile), before);
