@@ -100,8 +100,8 @@ class Loaded {
   std::map<std::string, std::list<Entry>::iterator> last_;  // by record_key
 };
 
-// Where a record stands in a table: the sweep that it is of, or the record by itself, in order of appearance; its place
-// there.
+// Where a record stands in a table: the sweep that it is of, on one fabric, or the record by itself, in order of
+// appearance; its place there.
 using Standing = std::tuple<std::size_t, double, int>;
 
 std::vector<const Record*> in_sweep_order(const std::vector<const Record*>& records) {
@@ -112,7 +112,8 @@ std::vector<const Record*> in_sweep_order(const std::vector<const Record*>& reco
     const bool told = harness != record->environment.end() && harness->is_object();
     const auto place = told ? number_at(*harness, "place") : std::nullopt;
     const std::size_t next = standings.size();
-    const std::size_t sweep = place ? sweeps.try_emplace(text_at(*harness, "sweep"), next).first->second : next;
+    const std::string run = place ? text_at(*harness, "sweep") + "\n" + text_at(record->environment, "fabric") : "";
+    const std::size_t sweep = place ? sweeps.try_emplace(run, next).first->second : next;
     standings.emplace_back(Standing{sweep, place.value_or(0), place ? repetition_of(*record) : 0}, record);
   }
   std::ranges::stable_sort(standings, {}, &std::pair<Standing, const Record*>::first);

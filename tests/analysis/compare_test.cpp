@@ -196,14 +196,17 @@ TEST(Compare, PointsStandInTheOrderOfTheirSweepHoweverTheyRan) {
     record.environment["harness"] = Json{{"sweep", sweep}, {"place", place}};
     return record;
   };
-  const std::vector<Record> records{at("a", 2, 16, 0), at("a", 0, 1, 0), at("a", 1, 4, 0),  measured_record(99, 80),
-                                    at("b", 0, 64, 0), at("a", 1, 4, 1), at("a", 2, 16, 1), at("a", 0, 1, 1)};
+  Record elsewhere = at("a", 0, 32, 0);  // another fabric is another run of the sweep
+  elsewhere.environment["fabric"] = elsewhere.config["point"]["fabric"] = "sim:cx3";
+  const std::vector<Record> records{at("a", 2, 16, 0),       at("a", 0, 1, 0),  at("a", 1, 4, 0),
+                                    measured_record(99, 80), at("b", 0, 64, 0), at("a", 1, 4, 1),
+                                    at("a", 2, 16, 1),       at("a", 0, 1, 1),  elsewhere};
   std::vector<std::pair<int, int>> order;
   for (const Record* record : last_of_each_point(records)) {
     order.emplace_back(record->config.at("post_list"), repetition_of(*record));
   }
-  EXPECT_EQ(order,
-            (std::vector<std::pair<int, int>>{{1, 0}, {1, 1}, {4, 0}, {4, 1}, {16, 0}, {16, 1}, {99, 0}, {64, 0}}));
+  EXPECT_EQ(order, (std::vector<std::pair<int, int>>{
+                       {1, 0}, {1, 1}, {4, 0}, {4, 1}, {16, 0}, {16, 1}, {99, 0}, {64, 0}, {32, 0}}));
 }
 
 TEST(Compare, JsonHasTheSameFigures) {
