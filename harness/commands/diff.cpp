@@ -2,6 +2,7 @@
 #include "analysis/diff.hpp"
 
 #include <memory>
+#include <sstream>
 
 #include "analysis/points.hpp"
 #include "common/cli.hpp"
@@ -51,7 +52,8 @@ Action add_diff(CLI::App& command) {
     if (options->format == "json") {
       print_format(stdout, "{}\n", pretty_json(diff_json(diff)));
     } else if (options->format == "csv") {
-      print_format(stderr, "{}", environment_text(diff.environment));
+      std::istringstream told(environment_text(diff.environment));
+      for (std::string line; std::getline(told, line);) tell_error(line);
       print_format(stdout, "{}", diff_csv(diff));
     } else {
       print_format(stdout, "{}", diff_text(diff));
