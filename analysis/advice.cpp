@@ -207,7 +207,7 @@ class Adviser {
   double now_under_way(double now) const {
     const bool ring = text_at(record_.config, "wait") == "oldest";
     const bool reads = prediction_ && (prediction_->shape.verb == Verb::read || facts(prediction_->shape.verb).atomic);
-    return reads && !ring ? std::min(now, kMostReads) : now;
+    return reads && !ring ? std::min(now, most_reads(record_)) : now;
   }
 
   // The option that says how many operations are outstanding.

@@ -169,8 +169,8 @@ UnderWay under_way(const Record& record) {
   if (clients_post) out.machines = std::max(1.0, option("clients"));
   double each = option("window") > 0 ? option("window") : option("tx_depth");
   if (out.returns && !ring) {
-    out.full = each > kMostReads;
-    each = std::min(each, kMostReads);
+    out.full = each > most_reads(record);
+    each = std::min(each, most_reads(record));
   }
   if (name == "sequencer") {
     out.operations = option("outstanding") * option("client_threads");
@@ -351,6 +351,11 @@ std::string_view words_for(Resource resource) {
 const Load* find_load(const std::vector<Load>& loads, Resource resource) {
   const auto found = std::ranges::find(loads, resource, &Load::resource);
   return found == loads.end() ? nullptr : &*found;
+}
+
+double most_reads(const Record& record) {
+  constexpr double kOfMellanox = 16;
+  return number_at(record.config, "outs").value_or(kOfMellanox);
 }
 
 double threads_of_clients(const Record& record) {

@@ -104,8 +104,8 @@ double threads_of_clients(const Record& record);
 // The cache lines of WQEs that adapters read again for an operation.
 double wqes_reread_per_op(const Record& record);
 
-// The READs and atomics that a QP has under way at most, on adapters of Mellanox.
-constexpr double kMostReads = 16;
+// The READs and atomics that a QP has under way at most: --outs, or what adapters of Mellanox allow.
+double most_reads(const Record& record);
 
 // More of it for an operation than this is no accident of the window.
 constexpr double kRereadCounts = 0.02;

@@ -77,7 +77,7 @@ int run_main(const char* program, int argc, char** argv, const std::function<int
 
 void parse_args(CLI::App& app, int argc, char** argv) {
   const BuildInfo build = build_info();
-  app.set_version_flag("--version", fmt::format("verbscope {} ({})", build.version, build.git_revision));
+  app.set_version_flag("-V,--version", fmt::format("verbscope {} ({})", build.version, build.git_revision));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

@@ -11,7 +11,7 @@ namespace verbscope {
 
 ibv_ah_attr ah_attributes(const PathAddress& path);
 
-// "LID 5" or "GID ::ffff:10.9.0.1 from GID index 1".
+// "LID 5" or "GID ::ffff:10.9.0.1 from GID index 1", and what of service level, class and flow is not 0.
 std::string describe_path(const PathAddress& path);
 
 }  // namespace verbscope

@@ -164,6 +164,7 @@ void Qp::to_init(const QpInit& options) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = options.port;
+  attr.pkey_index = options.pkey_index;
   int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
   const TransportFacts& transport = facts(transport_);
   if (!transport.connected) {

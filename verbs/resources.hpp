@@ -121,6 +121,8 @@ struct PathAddress {
   ibv_gid gid{};               // peer's GID (when global)
   std::uint8_t gid_index = 0;  // local GID (when global)
   std::uint8_t service_level = 0;
+  std::uint8_t traffic_class = 0;  // when global
+  std::uint32_t flow_label = 0;    // when global; 20 bits
 };
 
 class Ah : public Owned<ibv_ah, &Provider::destroy_ah> {
@@ -147,6 +149,7 @@ constexpr std::uint32_t kDefaultQkey = 0x11111111;
 
 struct QpInit {
   std::uint8_t port = 1;
+  std::uint16_t pkey_index = 0;
   std::uint32_t qkey = kDefaultQkey;                                                       // UD
   int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;  // RC; UC loses READ
 };
@@ -171,13 +174,16 @@ constexpr std::uint8_t ack_timeout(std::uint8_t delay) {
   return longest > kAckTimeout ? static_cast<std::uint8_t>(longest) : kAckTimeout;
 }
 
+// RC sends a request again so many times, all that the field of 3 bits has (IBTA vol. 1, "Retry Count").
+inline constexpr std::uint8_t kRetryCount = 7;
+
 // RTR..RTS of the sending side. UD has only the PSN.
 struct QpSend {
   std::uint32_t psn = 0;
-  std::uint8_t timeout = kAckTimeout;  // RC
-  std::uint8_t retry_count = 7;        // RC
-  std::uint8_t rnr_retry = 7;          // RC: 7 means for ever
-  std::uint8_t max_rd_atomic = 1;      // RC: own READs and atomics outstanding
+  std::uint8_t timeout = kAckTimeout;      // RC: 0 means for ever
+  std::uint8_t retry_count = kRetryCount;  // RC
+  std::uint8_t rnr_retry = 7;              // RC: 7 means for ever
+  std::uint8_t max_rd_atomic = 1;          // RC: own READs and atomics outstanding
 };
 
 class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {

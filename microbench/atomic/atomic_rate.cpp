@@ -25,6 +25,9 @@ class AtomicRate final : public Benchmark {
     table_ = &table;
     table.choice<Verb>("--verb", atomics_.verb, {{"fetch_add", Verb::fetch_add}, {"compare_swap", Verb::compare_swap}},
                        "atomic operation");
+    table.choice<Verb>("-A,--atomic_type", type_,
+                       {{"FETCH_AND_ADD", Verb::fetch_add}, {"CMP_AND_SWAP", Verb::compare_swap}},
+                       "--verb by the names that perftest has");
     table.integer("-Z,--counters", atomics_.counters, std::uint64_t{1}, std::uint64_t{1} << 31, "counters of 8 bytes");
     table.choice<bool>("--addresses", atomics_.random, {{"random", true}, {"strided", false}},
                        "which counter is next: a random one, or one after the other");
@@ -36,6 +39,11 @@ class AtomicRate final : public Benchmark {
   }
 
   void adjust(Options& o) override {
+    if (table_->given("--atomic_type")) {
+      if (table_->given("--verb") && atomics_.verb != type_) fail_usage("--atomic_type: --verb names the other one");
+      atomics_.verb = type_;
+    }
+    type_ = atomics_.verb;
     if (o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size {}: an atomic has 8 bytes", *o.size);
     if (atomics_.stride % kAtomicBytes != 0) {
       fail_usage("--stride {}: counters lie on multiples of 8 bytes", atomics_.stride);
@@ -125,6 +133,7 @@ class AtomicRate final : public Benchmark {
 
   const OptionTable* table_ = nullptr;
   AtomicOptions atomics_;
+  Verb type_ = Verb::fetch_add;
 };
 
 }  // namespace

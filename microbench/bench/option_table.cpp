@@ -1,6 +1,8 @@
 #include "microbench/bench/option_table.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
 
 #include "common/cli.hpp"
 
@@ -44,6 +46,20 @@ void OptionTable::set_by(const std::string& names, const std::function<void(cons
 
 bool OptionTable::given(const std::string& option) const {
   return app_.get_option(option)->count() > 0;
+}
+
+void OptionTable::number(const std::string& names, std::optional<double>& value, const std::string& help) {
+  const std::string option = names.substr(names.find("--"));
+  const auto set = [&value, option](const std::string& text) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number) || number <= 0) {
+      fail_usage("{}: expected a number above 0, got \"{}\"", option, text);
+    }
+    value = number;
+  };
+  set_by(names, set, help);
+  add(names, "number", "above 0", help, [&value] { return shown(value); });
 }
 
 void OptionTable::flag(const std::string& names, bool& value, const std::string& help) {

@@ -45,6 +45,8 @@ class OptionTable {
   void integer(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
                typename detail::OptionalOf<T>::type high, const std::string& help, bool keep = true);
 
+  // A number above 0.
+  void number(const std::string& names, std::optional<double>& value, const std::string& help);
   void flag(const std::string& names, bool& value, const std::string& help);
   // `allowed` is a sentence about the text; `keep` as above.
   void text(const std::string& names, std::string& value, const std::string& allowed, const std::string& help,

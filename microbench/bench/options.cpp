@@ -41,6 +41,19 @@ void add_operation_options(OptionTable& table, Options& o) {
   table.flag("--validate", o.validate, "check every byte, length and immediate that arrives");
 }
 
+void add_qp_options(OptionTable& table, QpSettings& qps) {
+  table.integer("--tclass", qps.traffic_class, 0u, 255u, "traffic class in the GRH, on RoCE that of the IP header");
+  table.integer("-S,--sl", qps.service_level, 0u, 15u, "service level");
+  table.integer("--flow_label", qps.flow_label, 0u, (1u << 20) - 1, "flow label in the GRH");
+  table.integer("--pkey_index", qps.pkey_index, 0u, 65535u, "entry of the port's table of partition keys");
+  table.integer("-u,--qp_timeout", qps.qp_timeout, 0u, 31u,
+                "RC sends again after 4.096 us * 2^this without an acknowledgement, 0: never (default 14, or what the "
+                "device needs)");
+  table.integer("--retry_count", qps.retry_count, 0u, 7u, "RC sends again so many times (default 7)");
+  table.integer("-o,--outs", qps.outstanding, 1u, 255u,
+                "READs and atomics that an RC QP has outstanding (default: as many as both devices allow)");
+}
+
 void add_time_options(OptionTable& table, Options& o) {
   table.duration("-D,--duration", o.duration, "measured time (default 3 s; null 1 s; sim 1 ms, simulated)");
   table.integer("-n,--iters", o.iters, std::uint64_t{1}, kMaxIters,
@@ -80,6 +93,18 @@ void add_place_options(OptionTable& table, Options& o) {
   table.text("--out_json_file", o.out_json_file, "a file, or - for standard output", "append the record there", false);
 }
 
+void add_limit_options(OptionTable& table, Options& o) {
+  table.number("-w,--limit_bw", o.limit_bw, "fail when the bandwidth is below so many MiB/s (2^20 bytes)");
+  table.flag("--report_gbits", o.report_gbits, "--limit_bw is in Gb/s (10^9 bits); both are always reported");
+  table.number("-y,--limit_msgrate", o.limit_msgrate, "fail when the rate is below so many Mops");
+}
+
+// A command line of perftest runs as it is.
+void add_idle_options(OptionTable& table, Options& o) {
+  table.flag("-F,--CPU_freq", o.cpu_freq, "accepted, without effect: no warning of CPU frequencies is to be silenced");
+  table.flag("-N,--noPeak", o.no_peak, "accepted, without effect: no peak is computed");
+}
+
 int parse_int(std::string_view text, const std::string& option, int low, int high) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -93,9 +118,29 @@ int parse_int(std::string_view text, const std::string& option, int low, int hig
 
 void add_common_options(OptionTable& table, Options& options) {
   add_operation_options(table, options);
+  add_qp_options(table, options.qps);
   add_time_options(table, options);
   add_place_options(table, options);
+  add_limit_options(table, options);
+  add_idle_options(table, options);
 }
+
+namespace {
+
+// Refuses what only a transport that sends again can follow.
+void check_qp_settings(const Options& o) {
+  if (facts(o.connection).reliable) return;
+  const auto refuse = [&o](const char* option, const std::optional<std::uint32_t>& value) {
+    if (value) fail_usage("{} {}: {} sends nothing again", option, *value, to_string(o.connection));
+  };
+  refuse("--qp_timeout", o.qps.qp_timeout);
+  refuse("--retry_count", o.qps.retry_count);
+  if (o.qps.outstanding) {
+    fail_usage("--outs {}: {} has neither READs nor atomics", *o.qps.outstanding, to_string(o.connection));
+  }
+}
+
+}  // namespace
 
 void check_options(const Options& o) {
   if (o.header_only && o.size.value_or(0) != 0) {
@@ -110,6 +155,7 @@ void check_options(const Options& o) {
         "at most tx_depth + 1",
         *o.cq_mod, o.post_list, o.tx_depth);
   }
+  if (o.report_gbits && !o.limit_bw) fail_usage("--report_gbits: it is the unit of --limit_bw, which is not given");
   if (o.iters && o.duration) fail_usage("--iters and --duration exclude each other");
   if (o.iters && o.cq_mod && *o.iters * o.qp % *o.cq_mod != 0) {
     fail_usage("--iters {} is not a multiple of --cq_mod {}: completions come in steps of cq_mod", *o.iters, *o.cq_mod);
@@ -126,6 +172,7 @@ void check_options(const Options& o) {
   if (o.mtu && std::ranges::count(std::array{256u, 512u, 1024u, 2048u, 4096u}, *o.mtu) == 0) {
     fail_usage("--mtu: expected 256, 512, 1024, 2048 or 4096, got {}", *o.mtu);
   }
+  check_qp_settings(o);
   parse_uars(o.uars);
   parse_ib_port(o.ib_port);
   parse_cores(o.cores);

@@ -14,6 +14,17 @@ namespace verbscope {
 
 inline constexpr std::uint32_t kDefaultSize = 64;  // bytes: one cache line
 
+// What QPs and the paths of their packets are given beside what the operation needs.
+struct QpSettings {
+  std::uint32_t service_level = 0;
+  std::uint32_t traffic_class = 0;           // of the GRH
+  std::uint32_t flow_label = 0;              // of the GRH
+  std::uint32_t pkey_index = 0;              // into the port's table
+  std::optional<std::uint32_t> qp_timeout;   // RC: 4.096 us * 2^this, 0 for ever; none: as the device asks
+  std::optional<std::uint32_t> retry_count;  // RC; none: kRetryCount
+  std::optional<std::uint32_t> outstanding;  // READs and atomics of an RC QP; none: as many as both devices allow
+};
+
 struct Options {
   // The operation.
   Transport connection = Transport::rc;
@@ -46,13 +57,21 @@ struct Options {
   std::string ib_port = "all";
   int gid_index = -1;
   std::optional<std::uint32_t> mtu;  // bytes
-  std::uint32_t port = 18515;        // perftest's
+  QpSettings qps;
+  std::uint32_t port = 18515;  // perftest's
   std::optional<Picos> timeout;
   std::string secret;
   std::string cores;
+  // What the rate must reach.
+  std::optional<double> limit_bw;       // MiB/s (2^20 bytes), or with report_gbits Gb/s (10^9 bits)
+  std::optional<double> limit_msgrate;  // Mops
+  bool report_gbits = false;
   // Counters beside the benchmark.
   std::string counter_sources = "auto";
   bool require_counters = false;
+  // Options of perftest that have nothing to do here.
+  bool cpu_freq = false;
+  bool no_peak = false;
   // Out.
   std::string out_json_file;
   std::string host;  // the server's; empty: this is the server

@@ -25,6 +25,9 @@ constexpr Picos kLongest = 30s;
 constexpr int kLongestTimes = 10;
 constexpr Picos kSimLongest = 20ms;
 constexpr int kSimLongestTimes = 100;
+// Over a few retransmissions, 4.096 us * 2^timeout each, of 67 ms unless asked otherwise.
+constexpr int kRetransmissions = 3;
+constexpr Picos kSimStuck = 200ms;
 // Halves of a window differ by chance on a machine that has other things to do, too; a simulated one has not.
 constexpr double kSteadyWithin = 0.25;
 constexpr double kSimSteadyWithin = 0.02;
@@ -159,6 +162,7 @@ Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffi
     fail_usage("--longest {} s is less than --warmup and --duration take together, {} s",
                to_seconds(plan.schedule.longest), to_seconds(asked));
   }
+  plan.schedule.stuck = std::max(kSimStuck, kRetransmissions * Picos(4'096'000LL << o.qps.qp_timeout.value_or(0)));
   plan.schedule.steady_within = facts.simulated ? kSimSteadyWithin : kSteadyWithin;
   return plan;
 }

@@ -97,6 +97,8 @@ struct Schedule {
   Picos timeout{0};
   // From the start of the threads: no window ends later than that, but for one that threads end.
   Picos longest{0};
+  // Simulated: when nothing has completed for so long, nothing will.
+  Picos stuck{0};
   // The two halves of a window may differ by this share of the rate; by more, another one, twice as long, follows.
   double steady_within = 0;
 };

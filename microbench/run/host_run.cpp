@@ -21,9 +21,10 @@ namespace verbscope {
 namespace {
 
 // Options that may differ between the two sides; all others must agree.
-constexpr std::array kLocalOptions = {"fabric",          "clients", "client_threads", "ib_dev", "ib_port",
-                                      "gid_index",       "port",    "timeout_s",      "cores",  "counter_sources",
-                                      "require_counters"};
+constexpr std::array kLocalOptions = {
+    "fabric",     "clients",       "client_threads", "ib_dev",   "ib_port",         "gid_index",
+    "pkey_index", "port",          "timeout_s",      "cores",    "counter_sources", "require_counters",
+    "limit_bw",   "limit_msgrate", "report_gbits",   "CPU_freq", "noPeak"};
 
 std::vector<int> usable_cores(const Options& options) {
   const std::vector<int> cores = parse_cores(options.cores);
@@ -39,7 +40,8 @@ NodePlace make_place(Provider& provider, const DevicePorts& ports, const Options
           options.mtu,
           true,
           options.fabric == "null",
-          parse_uars(options.uars)};
+          parse_uars(options.uars),
+          options.qps};
 }
 
 FabricFacts host_facts(const Options& options, const DevicePorts& ports, std::size_t cores) {
@@ -100,7 +102,7 @@ Outcome run_server(const Benchmark& benchmark, const Options& options, const Opt
     result = run_steps(side, *make_server_link(side, traffic.clients_may_leave), traffic, outcome);
   });
   outcome.environment["server"] = node.describe();
-  outcome.config["mtu"] = node.mtu();
+  outcome.config.update(node.settled());
   check_against_ports(plan, traffic, node.mtu(), outcome);
   predict_for_device(benchmark, plan, node, result.own, outcome);
   benchmark.finish(outcome);
@@ -130,7 +132,7 @@ Outcome run_client(const Benchmark& benchmark, const Options& given, const Optio
     const HostSide side{node, plan, peers, cores, collector};
     run_steps(side, *make_client_link(side), traffic, outcome);
     outcome.environment["client"] = node.describe();
-    outcome.config["mtu"] = node.mtu();
+    outcome.config.update(node.settled());
   });
   return outcome;
 }

@@ -17,8 +17,6 @@ using namespace std::chrono_literals;
 
 constexpr Picos kSimTick = 5us;     // virtual: how often the nodes are looked at
 constexpr Picos kSimQuiet = 100us;  // virtual: when nothing has arrived for so long, what is missing is lost
-constexpr Picos kSimStuck =
-    200ms;  // virtual: when nothing has completed for so long, over a retransmission, nothing will
 
 // A run that is longer tells what it takes here, when that is worth telling, in seconds: after the first connections,
 // the stretch of it that is measured.
@@ -129,11 +127,12 @@ void MemoryLink::look_later(Step step, std::function<void()> then) {
 
 bool MemoryLink::over(Step step) {
   if (step >= Step::end && steadiness_.gave_up()) return true;  // what is posted may take longer than the point may
-  if (step == Step::end) return failed() || active_ended() || stalled(kSimStuck);
+  if (step == Step::end) return failed() || active_ended() || stalled(schedule_.stuck);
   if (step == Step::drain) return failed() || everything_arrived() || stalled(kSimQuiet);
   const Phase phase = step == Step::open ? Phase::measure : step == Step::halve ? Phase::halved : Phase::closed;
   if (windows_noted(phase) || failed()) return true;
-  if (stalled(kSimStuck) || (!schedule_.threads_end_it && steadiness_.late(cluster_.now()))) steadiness_.give_up();
+  if (stalled(schedule_.stuck) || (!schedule_.threads_end_it && steadiness_.late(cluster_.now())))
+    steadiness_.give_up();
   return steadiness_.gave_up();
 }
 

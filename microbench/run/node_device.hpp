@@ -27,6 +27,7 @@ struct NodePlace {
   bool huge_pages = true;
   bool alone = false;               // the null device, where the server is its own client
   std::optional<UarChoice> uars{};  // nothing: as the device has them
+  QpSettings qps{};
 };
 
 // The part that one node plays in a run.
@@ -41,6 +42,7 @@ struct NodePart {
   bool alone;            // it has no peers: the null device
   bool huge_pages;
   bool domains;  // each thread has a doorbell register of its own
+  QpSettings settings;
   std::vector<QpPlan> qps;
 
   // Threads that have QPs; those of one group have the same.
@@ -84,6 +86,7 @@ class NodeDevice {
 
  private:
   void open_ports(const NodePlace& place);
+  void check_settings(const Device& device, const GidChoice& gid) const;
   void create_region();
   void check_datagram_size() const;
 

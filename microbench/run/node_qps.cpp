@@ -144,6 +144,7 @@ void NodeQps::create_qp(std::size_t index, Transport transport) {
   options.builder = part_.plan.operation.builder;
   QpInit init;
   init.port = device_.port_number(plan.port);
+  init.pkey_index = static_cast<std::uint16_t>(part_.settings.pkey_index);
   init.access = device_.access();
   qps_.emplace_back(domains_.empty() ? device_.pd() : domains_[plan.thread], options).to_init(init);
 }
@@ -201,6 +202,9 @@ void NodeQps::agree_on_rd_atomic(const std::vector<PeerNode>& nodes) {
     rd_atomic_ = std::min(rd_atomic_, node.target_depth);
     taken_rd_atomic_ = std::min(taken_rd_atomic_, node.initiator_depth);
   }
+  const std::uint32_t asked = part_.settings.outstanding.value_or(rd_atomic_);
+  if (asked > rd_atomic_) fail_usage("--outs {}: the devices of both sides allow {}", asked, rd_atomic_);
+  rd_atomic_ = asked;
 }
 
 void NodeQps::connect_lane(std::size_t index, const std::vector<PeerNode>& nodes) {
@@ -229,7 +233,7 @@ PeerQp NodeQps::face(std::size_t qp, std::uint32_t port, std::uint32_t node_inde
     return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer), peer.lid};
   }
   QpReceive receive;
-  receive.path = path_to(local, peer);
+  receive.path = way_to(local, peer);
   receive.mtu = mtu_from_bytes(static_cast<int>(device_.mtu()));
   receive.peer_qpn = peer.qpn;
   receive.peer_psn = peer.psn;
@@ -243,8 +247,31 @@ void NodeQps::make_ready(std::size_t qp) {
   QpSend send;
   send.psn = psn_of(part_.plan.operation.seed, part_.side, qp);
   send.max_rd_atomic = static_cast<std::uint8_t>(rd_atomic_);
-  send.timeout = ack_timeout(device_.device().attributes().local_ca_ack_delay);  // the peer's is taken to be the same
+  send.timeout = timeout();
+  send.retry_count = retry_count();
   qps_[qp].to_rts(send);
+}
+
+// The peer's delay is taken to be that of the own device.
+std::uint8_t NodeQps::timeout() const {
+  const std::uint8_t usual = ack_timeout(device_.device().attributes().local_ca_ack_delay);
+  return static_cast<std::uint8_t>(part_.settings.qp_timeout.value_or(usual));
+}
+
+std::uint8_t NodeQps::retry_count() const {
+  return static_cast<std::uint8_t>(part_.settings.retry_count.value_or(kRetryCount));
+}
+
+Json NodeQps::settled() const {
+  return Json{{"qp_timeout", timeout()}, {"retry_count", retry_count()}, {"outs", rd_atomic_}};
+}
+
+PathAddress NodeQps::way_to(const Endpoint& local, const Endpoint& peer) const {
+  PathAddress path = path_to(local, peer);
+  path.service_level = static_cast<std::uint8_t>(part_.settings.service_level);
+  path.traffic_class = static_cast<std::uint8_t>(part_.settings.traffic_class);
+  path.flow_label = part_.settings.flow_label;
+  return path;
 }
 
 std::string NodeQps::spoken_peer(std::uint32_t node) const {
@@ -254,7 +281,7 @@ std::string NodeQps::spoken_peer(std::uint32_t node) const {
 
 ibv_ah* NodeQps::address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer) {
   std::optional<Ah>& handle = handles_[port][node];
-  if (!handle) handle.emplace(device_.pd(), path_to(local, peer));
+  if (!handle) handle.emplace(device_.pd(), way_to(local, peer));
   return handle->get();
 }
 

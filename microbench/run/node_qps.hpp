@@ -32,6 +32,8 @@ class NodeQps {
   ibv_cq* cq(std::size_t thread) const { return cqs_[cq_of(group_qps_[part_.group_of(thread)].front())].get(); }
   ibv_comp_channel* channel(std::size_t thread) const { return channels_.empty() ? nullptr : channels_[thread].get(); }
   ibv_srq* srq(std::size_t thread) const { return srqs_.empty() ? nullptr : srqs_[thread].get(); }
+  // Of RC QPs: the settings that the program chose where nobody did, as options.
+  Json settled() const;
   std::uint32_t rd_atomic() const { return rd_atomic_; }  // READs and atomics that a QP may have outstanding
   // A lane for an error message: "RC QP 0x11, peer client0 QP 0x12". `queue` counts among the thread's lanes.
   std::string lane_name(std::size_t thread, std::uint32_t queue) const;
@@ -48,6 +50,9 @@ class NodeQps {
   void connect_lane(std::size_t index, const std::vector<PeerNode>& nodes);
   PeerQp face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node, std::uint32_t theirs);
   void make_ready(std::size_t qp);
+  std::uint8_t timeout() const;
+  std::uint8_t retry_count() const;
+  PathAddress way_to(const Endpoint& local, const Endpoint& peer) const;
   std::string spoken_peer(std::uint32_t node) const;
   Lane make_lane(std::size_t index) const;
   ibv_ah* address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer);

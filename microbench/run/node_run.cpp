@@ -91,4 +91,10 @@ Json NodeRun::describe() const {
   return json;
 }
 
+Json NodeRun::settled() const {
+  Json json{{"mtu", device_.mtu()}};
+  if (facts(part_.plan.topology.transport).reliable) json.update(qps_.settled());
+  return json;
+}
+
 }  // namespace verbscope

@@ -50,6 +50,8 @@ class NodeRun {
   Json describe() const;
   const Device& device() const { return device_.device(); }
   std::uint32_t mtu() const { return device_.mtu(); }  // bytes, that of the path
+  // What devices and peers have settled, as it overrides options in the record's config.
+  Json settled() const;
 
  private:
   void build_workloads();

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "common/cli.hpp"
+#include "common/digits.hpp"
 #include "common/environment.hpp"
 #include "common/error.hpp"
 #include "common/record.hpp"
@@ -70,6 +71,34 @@ Record make_record(const Benchmark& benchmark, const Options& options, const Opt
   return record;
 }
 
+// One line about a rate that misses what it must reach; empty when it does not, or this side has none.
+std::string missed_limit(const Options& options, const Record& record) {
+  const auto rate = record.result.find("rate_mops");
+  if (rate == record.result.end() || !rate->is_number()) return "";
+  if (options.limit_msgrate && *rate < *options.limit_msgrate) {
+    return fmt::format("the rate of {} Mops is below --limit_msgrate {:g}", with_digits(*rate, 3),
+                       *options.limit_msgrate);
+  }
+  if (!options.limit_bw) return "";
+  constexpr double kMib = 1 << 20;
+  const double reached = options.report_gbits ? record.result.value("bandwidth_gbit_per_s", 0.0)
+                                              : record.result.value("bandwidth_mb_per_s", 0.0) * 1e6 / kMib;
+  if (reached >= *options.limit_bw) return "";
+  return fmt::format("the bandwidth of {} {} is below --limit_bw {:g}", with_digits(reached, 3),
+                     options.report_gbits ? "Gb/s" : "MiB/s", *options.limit_bw);
+}
+
+// Refuses a limit of what the point does not have.
+void check_limits(const Benchmark& benchmark, const Options& options) {
+  if (!options.limit_bw) return;
+  if (!benchmark.moves_payloads()) {
+    fail_usage("--limit_bw {:g}: {} has no bandwidth", *options.limit_bw, benchmark.describe().name);
+  }
+  if (options.header_only || options.size == 0u) {
+    fail_usage("--limit_bw {:g}: without a payload there is no bandwidth", *options.limit_bw);
+  }
+}
+
 int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
               const std::vector<std::string>& command_line) {
   RecordSink sink(options.out_json_file);
@@ -77,6 +106,7 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
   try {
     benchmark.adjust(options);
     check_options(options);
+    check_limits(benchmark, options);
     outcome =
         is_simulated(options.fabric) ? run_on_simulator(benchmark, options) : run_on_host(benchmark, options, table);
   } catch (const std::exception& error) {
@@ -85,9 +115,11 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
     if (is_fabric(options.fabric)) sink.write(make_record(benchmark, options, table, command_line, outcome));
     throw;
   }
-  const Record record = make_record(benchmark, options, table, command_line, outcome);
+  Record record = make_record(benchmark, options, table, command_line, outcome);
+  if (record.status == RecordStatus::ok) record.reason = missed_limit(options, record);
+  if (!record.reason.empty()) record.status = RecordStatus::failed;
   sink.write(record);
-  if (!outcome.failure.empty()) throw Error(outcome.failure);
+  if (!record.reason.empty()) throw Error(record.reason);
   if (!sink.to_stdout())
     print_format(stdout, "{}{}", summary(benchmark.traffic(), record), benchmark.report(record.result));
   return 0;

@@ -78,7 +78,8 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
     Provider& provider = cluster.provider(static_cast<int>(n));
     const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
     const NodePlace place{&provider,   ports.device, ports.ports, options.gid_index,
-                          options.mtu, false,        false,       parse_uars(options.uars)};
+                          options.mtu, false,        false,       parse_uars(options.uars),
+                          options.qps};
     const Side side = n == 0 ? Side::server : Side::client;
     nodes.emplace_back(benchmark, plan, side, static_cast<std::uint32_t>(n == 0 ? 0 : n - 1), place);
   }
@@ -89,7 +90,7 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   const PointReports result = make_result(link.collect(outcome.failure), plan, traffic.counted, outcome.failure);
   outcome.result = result_json(result);
   for (std::size_t n = 0; n < count; ++n) outcome.counters.push_back(link.window().counters(n, profile));
-  outcome.config["mtu"] = nodes.front().mtu();
+  outcome.config.update(nodes.front().settled());
   ClusterWire wire = profile.wire;
   wire.mtu = Bytes(nodes.front().mtu());  // the MTU of the paths in use, as on a device
   check_against_counters(benchmark.operation_count(), plan.schedule, outcome);

@@ -300,6 +300,18 @@ def as_asked():
     yield Case("list_over_depth", ("send_rate", *SIM, "-l", "512", "-t", "16"), 2, says="--post_list 512")
     yield Case("host_of_no_use", ("send_rate", *SIM, "node7"), 2, says="node7")
     yield Case("odd_mtu", ("send_rate", *SIM, "--mtu", "1000"), 2, says="--mtu")
+    for name, words, says in (("pkey", ("--pkey_index", "7"), "has a table of 1"), ("tclass", ("--tclass", "8"), "no GRH"),
+                              ("flow_label", ("--flow_label", "1"), "no GRH"), ("flow_label_range", ("--flow_label", "1048576"), "1048575"),
+                              ("sl_range", ("--sl", "16"), "15"), ("timeout_range", ("-u", "32"), "31"), ("retry_range", ("--retry_count", "8"), "7"),
+                              ("timeout_ud", ("-c", "UD", "-u", "4"), "--qp_timeout 4: UD"), ("retry_uc", ("-c", "UC", "--retry_count", "4"), "UC"),
+                              ("outs", ("-o", "17"), "allows 16"), ("outs_ud", ("-c", "UD", "-o", "2"), "--outs 2: UD"),
+                              ("gbits_alone", ("--report_gbits",), "not given"), ("bw_of_nothing", ("-w", "1", "--header_only"), "without a payload"),
+                              ("bw_word", ("-w", "fast"), "above 0"), ("rate_nan", ("-y", "nan"), "above 0")):
+        yield Case(f"perftest_{name}", ("send_rate", *SIM, *words), 2, says=says)
+    yield Case("limit_missed", ("send_rate", *SIM, "-y", "1000000"), 1, says="Mops is below --limit_msgrate 1e\\+06")
+    yield Case("limit_of_latency", ("verb_latency", *SIM, "-w", "1"), 2, says="has no bandwidth")
+    yield Case("two_atomics", ("atomic_rate", *SIM, "-A", "CMP_AND_SWAP", "--verb", "fetch_add"), 2, says="--verb names the other")
+    yield Case("no_effect", ("send_rate", *SIM, "-F", "-N", "--out_json_file", "-"), 0, prints='"noPeak":true')
     # More than any machine has: the line has the amount, and nothing of it was taken.
     yield Case("gigabytes_counters", ("atomic_rate", *SIM, "--counters", "2147483648", "--stride", "1073741824"), 1,
                says=r"2\.31e\+09 GB for a buffer beside .* to give")

@@ -39,19 +39,27 @@ std::vector<Transition> transitions(Transport transport, const QpInit& init, con
 // The masks are those of the kernel's table: drivers/infiniband/core/verbs.c, qp_state_table.
 TEST(Transitions, RcCarriesEverything) {
   QpReceive receive;
-  receive.path = {.port = 2, .global = true, .lid = 9, .gid = {}, .gid_index = 3, .service_level = 0};
+  receive.path = {.port = 2,
+                  .global = true,
+                  .lid = 9,
+                  .gid = {},
+                  .gid_index = 3,
+                  .service_level = 5,
+                  .traffic_class = 0x68,
+                  .flow_label = 0xabcde};
   receive.path.gid.raw[15] = 0xab;
   receive.mtu = IBV_MTU_4096;
   receive.peer_qpn = 77;
   receive.peer_psn = 1234;
   receive.max_dest_rd_atomic = 16;
   const QpSend send{.psn = 99, .timeout = 10, .retry_count = 3, .rnr_retry = 1, .max_rd_atomic = 8};
-  const auto seen = transitions(Transport::rc, QpInit{.port = 2}, receive, send);
+  const auto seen = transitions(Transport::rc, QpInit{.port = 2, .pkey_index = 6}, receive, send);
   ASSERT_EQ(seen.size(), 3u);
 
   EXPECT_EQ(seen[0].mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   EXPECT_EQ(seen[0].attr.qp_state, IBV_QPS_INIT);
   EXPECT_EQ(seen[0].attr.port_num, 2);
+  EXPECT_EQ(seen[0].attr.pkey_index, 6);
   EXPECT_EQ(seen[0].attr.qp_access_flags,
             unsigned{IBV_ACCESS_LOCAL_WRITE} | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 
@@ -66,6 +74,9 @@ TEST(Transitions, RcCarriesEverything) {
   EXPECT_EQ(seen[1].attr.ah_attr.port_num, 2);
   EXPECT_EQ(seen[1].attr.ah_attr.is_global, 1);
   EXPECT_EQ(seen[1].attr.ah_attr.grh.sgid_index, 3);
+  EXPECT_EQ(seen[1].attr.ah_attr.sl, 5);
+  EXPECT_EQ(seen[1].attr.ah_attr.grh.traffic_class, 0x68);
+  EXPECT_EQ(seen[1].attr.ah_attr.grh.flow_label, 0xabcdeu);
   EXPECT_EQ(seen[1].attr.ah_attr.grh.dgid.raw[15], 0xab);
 
   EXPECT_EQ(seen[2].mask, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

@@ -1,0 +1,93 @@
+// What QPs and paths are given by options: what has a meaning on a simulated cluster is seen in its times, the rest is
+// refused in one line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/microbench/changed_cluster.hpp"
+#include "tests/microbench/run_program.hpp"
+
+namespace verbscope {
+namespace {
+
+using test::record_of;
+using test::refusal_of;
+using test::result_of;
+using test::run_program;
+using testing::HasSubstr;
+
+std::string lossy_reads(const TempDir& folder) {
+  const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.002}});
+  return "verb_latency --verb read -s 8 -n 2000 --fabric " + lossy;
+}
+
+// A READ whose packet is lost takes the time-out of InfiniBand Architecture Specification 1.3, volume 1, 9.7.6.1.3, and
+// then the time of a READ.
+TEST(QpSettings, ALostPacketCostsTheTimeoutThatWasAsked) {
+  const TempDir folder;
+  for (const int timeout : {2, 6, 10}) {
+    const Json result = result_of(lossy_reads(folder) + " --qp_timeout " + std::to_string(timeout));
+    const double longest_us = result.at("lat_max_ns").get<double>() / 1e3;
+    const double read_us = result.at("lat_p50_ns").get<double>() / 1e3;
+    const double timeout_us = 4.096 * (1 << timeout);
+    EXPECT_GT(longest_us, timeout_us) << timeout;
+    EXPECT_LT(longest_us, timeout_us + 3 * read_us) << timeout;
+  }
+}
+
+TEST(QpSettings, WithoutRetriesALostPacketEndsTheRun) {
+  const TempDir folder;
+  const test::Ran ran = run_program(lossy_reads(folder) + " -u 2 --retry_count 0");
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("transport retry counter exceeded"));
+}
+
+// Little's law: one READ under way at a time takes the trip of the adapters, which is less than the latency that a CPU
+// sees; k of them make at most k times that rate.
+TEST(QpSettings, OutstandingReadsBoundTheRate) {
+  const auto rate = [](int outs) {
+    return result_of("read_rate -s 8 --fabric sim:cib -o " + std::to_string(outs)).at("rate_mops").get<double>();
+  };
+  const double latency_us =
+      result_of("verb_latency --verb read -s 8 --fabric sim:cib -n 200").at("lat_min_ns").get<double>() / 1e3;
+  const double one = rate(1);
+  EXPECT_GT(one * latency_us, 1);
+  EXPECT_LT(one * latency_us, 1.25);
+  for (const int outs : {2, 4}) {
+    EXPECT_LE(rate(outs), 1.01 * outs * one) << outs;
+    EXPECT_GE(rate(outs), 0.9 * outs * one) << outs;
+  }
+}
+
+TEST(QpSettings, StandInTheRecordAsAskedOrAsChosen) {
+  const std::string run = "send_rate --fabric sim:cib --warmup 20us -D 50us ";
+  const Json usual = record_of(run).at("config");
+  for (const char* name : {"tclass", "sl", "flow_label", "pkey_index"}) EXPECT_EQ(usual.at(name), 0) << name;
+  EXPECT_EQ(usual.at("qp_timeout"), 14);
+  EXPECT_EQ(usual.at("retry_count"), 7);
+  EXPECT_EQ(usual.at("outs"), 16);
+  const Json asked =
+      record_of(run + "-x 0 --tclass 96 -S 3 --flow_label 1048575 -u 0 --retry_count 2 -o 5").at("config");
+  EXPECT_EQ(asked.at("tclass"), 96);
+  EXPECT_EQ(asked.at("sl"), 3);
+  EXPECT_EQ(asked.at("flow_label"), 1048575);
+  EXPECT_EQ(asked.at("qp_timeout"), 0);
+  EXPECT_EQ(asked.at("retry_count"), 2);
+  EXPECT_EQ(asked.at("outs"), 5);
+  EXPECT_TRUE(record_of(run + "-c UD").at("config").at("qp_timeout").is_null());
+}
+
+TEST(QpSettings, AreRefusedWhereNothingCouldFollowThem) {
+  for (const char* fabric : {"sim:cib", "null"}) {
+    const std::string run = std::string("send_rate -D 1ms --fabric ") + fabric;
+    EXPECT_THAT(refusal_of(run + " --pkey_index 1"), HasSubstr("has a table of 1")) << fabric;
+    EXPECT_THAT(refusal_of(run + " --outs 17"), HasSubstr("allows 16")) << fabric;
+    EXPECT_THAT(refusal_of(run + " --tclass 8"), HasSubstr("have no GRH for it")) << fabric;
+    EXPECT_THAT(refusal_of(run + " --flow_label 8"), HasSubstr("have no GRH for it")) << fabric;
+    EXPECT_THAT(refusal_of(run + " -c UD --qp_timeout 3"), HasSubstr("UD sends nothing again")) << fabric;
+    EXPECT_THAT(refusal_of(run + " -c UC --retry_count 3"), HasSubstr("UC sends nothing again")) << fabric;
+    EXPECT_THAT(refusal_of(run + " -c UC --outs 3"), HasSubstr("neither READs nor atomics")) << fabric;
+  }
+}
+
+}  // namespace
+}  // namespace verbscope
