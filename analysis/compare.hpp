@@ -41,8 +41,8 @@ struct CompareRow {
 std::vector<CompareRow> compare_records(const std::vector<const Record*>& records,
                                         const std::vector<PublishedPoint>& published);
 
-// The table with its legend; ends with a newline.
-std::string compare_table(const std::vector<CompareRow>& rows);
+// The table with its legend, in `width` columns (TextTable::text); ends with a newline.
+std::string compare_table(const std::vector<CompareRow>& rows, std::size_t width = 0);
 Json compare_json(const std::vector<CompareRow>& rows);
 // A line a record, its point's options as one text, after a line of names.
 std::string compare_csv(const std::vector<CompareRow>& rows);

@@ -6,6 +6,7 @@
 #include "analysis/compare.hpp"
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 namespace {
@@ -14,11 +15,9 @@ constexpr const char* kLegend =
     "rate: all threads of the server, steady window only. bound: what the model allows, from the resource under \"by\" "
     "alone; a NIC may be slower.\n"
     "PCIe per operation, counted (meas.) and modelled, % is the difference: cache lines the NIC read (WQEs, payload) "
-    "and "
-    "wrote (CQEs, payload),\n"
-    "MMIO writes by the CPU (64 B lines and doorbells), bytes both ways with headers. Where the model has none, there "
-    "is no "
-    "%.\n";
+    "and wrote (CQEs, payload), MMIO writes by the CPU (64 B lines and doorbells), bytes both ways with headers. Where "
+    "the model has none, there is no %.\n";
+constexpr std::size_t kLegendWidth = 120;  // where nothing limits it
 // Where a row has a published figure.
 constexpr const char* kPublishedLegend =
     "published: the paper's figure, our deviation from it in %, and whether a simulator parameter was fitted to that "
@@ -106,7 +105,7 @@ std::string fabric_heading(const CompareRow& row, const OptionKeys& keys) {
   return text;
 }
 
-std::string benchmark_table(const std::vector<const CompareRow*>& rows) {
+std::string benchmark_table(const std::vector<const CompareRow*>& rows, std::size_t width) {
   const OptionKeys keys(rows);
   const bool repeated =
       std::ranges::any_of(rows, [](const CompareRow* row) { return repetition_of(*row->record) > 0; });
@@ -120,7 +119,7 @@ std::string benchmark_table(const std::vector<const CompareRow*>& rows) {
       if (row->fabric == first->fabric) add_row(table, *row, option_cells(*row, keys, repeated));
     }
   }
-  return table.text();
+  return table.text(width);
 }
 
 // Lists by point where counted and modelled differ; points with the same options differ by their repetition.
@@ -140,7 +139,7 @@ std::string residual_lines(const std::vector<const CompareRow*>& rows) {
 
 }  // namespace
 
-std::string compare_table(const std::vector<CompareRow>& rows) {
+std::string compare_table(const std::vector<CompareRow>& rows, std::size_t width) {
   std::string out;
   std::set<std::string> benchmarks;
   for (const CompareRow& first : rows) {
@@ -149,10 +148,11 @@ std::string compare_table(const std::vector<CompareRow>& rows) {
     for (const CompareRow& row : rows) {
       if (row.record->benchmark == first.record->benchmark) own.push_back(&row);
     }
-    out += first.record->benchmark + "\n" + benchmark_table(own) + residual_lines(own) + "\n";
+    out += first.record->benchmark + "\n" + benchmark_table(own, width) + wrap_lines(residual_lines(own), width) + "\n";
   }
   const bool published = std::ranges::any_of(rows, [](const CompareRow& row) { return row.published != nullptr; });
-  return out + kLegend + (published ? kPublishedLegend : "");
+  const std::string legend = std::string(kLegend) + (published ? kPublishedLegend : "");
+  return out + wrap_lines(legend, width == 0 ? kLegendWidth : width);
 }
 
 }  // namespace verbscope

@@ -10,6 +10,7 @@
 #include "analysis/csv.hpp"
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 namespace {
@@ -205,7 +206,7 @@ bool passes(const Diff& diff, bool strict) {
   });
 }
 
-std::string diff_text(const Diff& diff) {
+std::string diff_text(const Diff& diff, std::size_t width) {
   const double level = diff.request.confidence * 100;
   TextTable table({{"", {{"point", true}}},
                    {"base", {{"Mops"}, {"runs"}}},
@@ -222,12 +223,12 @@ std::string diff_text(const Diff& diff) {
                    ratio(row.interval.has_value(), row.interval ? row.interval->high : 0), words(row.verdict),
                    runs_to_decide(row), row.fabric + " " + row.title + (row.reason.empty() ? "" : ": " + row.reason)});
   }
-  return environment_text(diff.environment) + "\n" + table.text() + summary(diff) +
-         fmt::format(
-             "slower and faster: by more than {:g} %; equivalent: by less, for sure. Together wrong in at most {:g} % "
-             "of such "
-             "comparisons, each way (Holm).\n",
-             diff.request.threshold_percent, 100 - level);
+  const std::string meaning = fmt::format(
+      "slower and faster: by more than {:g} %; equivalent: by less, for sure. Together wrong in at most {:g} % of such "
+      "comparisons, each way (Holm).\n",
+      diff.request.threshold_percent, 100 - level);
+  return wrap_lines(environment_text(diff.environment), width) + "\n" + table.text(width) +
+         wrap_lines(summary(diff) + meaning, width);
 }
 
 Json diff_json(const Diff& diff) {

@@ -49,7 +49,8 @@ Diff diff_records(const std::vector<Record>& base, const std::vector<Record>& ot
 // Whether no point is slower or failed; when `strict`, whether every point is equivalent or faster.
 bool passes(const Diff& diff, bool strict);
 
-std::string diff_text(const Diff& diff);
+// In `width` columns (TextTable::text).
+std::string diff_text(const Diff& diff, std::size_t width = 0);
 Json diff_json(const Diff& diff);
 // The rows only.
 std::string diff_csv(const Diff& diff);

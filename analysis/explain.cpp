@@ -5,6 +5,7 @@
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
 #include "common/environment.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 namespace {
@@ -75,7 +76,7 @@ std::string meaning(const Limit& limit, const Loads& loads) {
                      loads.measured ? "the time" : "what it allows");
 }
 
-std::string load_table(const Explanation& it) {
+std::string load_table(const Explanation& it, std::size_t width) {
   const Loads& loads = it.diagnosis.loads;
   std::vector<TableGroup> groups{{"", {{"resource", true}}}, {"server", {{"load"}, {"headroom"}}}};
   if (!loads.peers.empty()) groups.push_back({"busiest client", {{"load"}, {"", true}}});
@@ -95,7 +96,7 @@ std::string load_table(const Explanation& it) {
     }
     table.add_row(std::move(cells));
   }
-  return table.text();
+  return table.text(width);
 }
 
 std::string heading(const Record& record) {
@@ -158,21 +159,25 @@ Explanation explain(const Record& record) {
   return out;
 }
 
-std::string explain_text(const Record& record) {
+std::string explain_text(const Record& record, std::size_t width) {
   std::string out = heading(record);
   if (record.status == RecordStatus::failed) return out + "FAILED: " + record.reason + "\n";
   const Explanation it = explain(record);
   out += fmt::format("{} {}Mops. {}", number_text(rate_of(record)),
                      record.environment.value("simulated", false) ? "simulated " : "", it.limit_sentence());
   const std::string next = it.next_sentence();
-  out += (next.empty() ? "" : " " + next) + "\n\n";
-  if (!it.diagnosis.loads.server.empty()) out += load_table(it) + "\n";
+  out = wrap_lines(out + (next.empty() ? "" : " " + next) + "\n\n", width);
+  if (!it.diagnosis.loads.server.empty()) out += load_table(it, width) + "\n";
   if (it.diagnosis.binding && it.advice.empty()) {
     out += "No change that the model knows lifts this limit by 3 % or more.\n";
   }
   for (const Advice& advice : it.advice) {
-    out += fmt::format("  {:<66} {:>7}: {} Mops, then {}\n", advice.change, gain(advice.factor),
-                       number_text(rate_of(record) * advice.factor) + (advice.at_least ? " or more" : ""), advice.then);
+    const std::string what =
+        fmt::format("{:>7}: {} Mops, then {}", gain(advice.factor),
+                    number_text(rate_of(record) * advice.factor) + (advice.at_least ? " or more" : ""), advice.then);
+    const std::string line = fmt::format("  {:<66} {}\n", advice.change, what);
+    out += width == 0 || line.size() <= width + 1 ? line
+                                                  : wrap_lines(fmt::format("  {} {}\n", advice.change, what), width);
   }
   return out;
 }

@@ -21,8 +21,9 @@ struct Explanation {
 // Explains a record that is ok.
 Explanation explain(const Record& record);
 
-// The explanation as several lines; ends with a newline. A failed record has its reason.
-std::string explain_text(const Record& record);
+// The explanation as several lines of `width` columns (TextTable::text); ends with a newline. A failed record has its
+// reason.
+std::string explain_text(const Record& record, std::size_t width = 0);
 Json explain_json(const Record& record);
 
 }  // namespace verbscope

@@ -4,15 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "common/digits.hpp"
 #include "common/error.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 
 namespace {
 
-constexpr const char* kGroupSeparator = " | ";
+constexpr std::string_view kGroupSeparator = " | ";
+constexpr std::size_t kNarrowText = 20;  // a column of texts is not made narrower
+constexpr std::size_t kIndent = 4;
 
 std::string without_trailing_blanks(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
@@ -34,67 +40,210 @@ void TextTable::add_heading(std::string text) {
   lines_.push_back({{}, on_one_line(text)});
 }
 
-// The last column of a group takes what its group's header needs more.
-std::vector<std::size_t> TextTable::column_widths() const {
+std::vector<TextTable::Column> TextTable::columns() const {
+  std::vector<Column> all;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    for (const TableColumn& column : groups_[group].columns) all.push_back({group, &column});
+  }
+  return all;
+}
+
+std::vector<std::size_t> TextTable::cell_widths() const {
   std::vector<std::size_t> widths;
-  for (const TableGroup& group : groups_) {
-    std::size_t group_width = group.columns.size() - 1;
-    for (const TableColumn& column : group.columns) {
-      std::size_t width = std::max(column.header.size(), group.header.empty() ? column.top.size() : 0);
-      for (const Line& line : lines_) {
-        if (widths.size() < line.cells.size()) width = std::max(width, line.cells[widths.size()].size());
-      }
-      widths.push_back(width);
-      group_width += width;
+  for (const auto& [group, column] : columns()) {
+    std::size_t width = std::max(column->header.size(), groups_[group].header.empty() ? column->top.size() : 0);
+    for (const Line& line : lines_) {
+      if (widths.size() < line.cells.size()) width = std::max(width, line.cells[widths.size()].size());
     }
-    if (group.header.size() > group_width) widths.back() += group.header.size() - group_width;
+    widths.push_back(width);
   }
   return widths;
 }
 
-std::string TextTable::line_text(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) const {
+// The last column of a group takes what its group's header needs more.
+TextTable::Part TextTable::part_of(std::vector<std::size_t> chosen, const std::vector<std::size_t>& natural) const {
+  const std::vector<Column> all = columns();
+  Part part{std::move(chosen), {}};
+  std::size_t group_width = 0;
+  for (std::size_t i = 0; i < part.columns.size(); ++i) {
+    const std::size_t group = all[part.columns[i]].group;
+    const bool begins = i == 0 || all[part.columns[i - 1]].group != group;
+    const bool ends = i + 1 == part.columns.size() || all[part.columns[i + 1]].group != group;
+    group_width = (begins ? 0 : group_width + 1) + natural[part.columns[i]];
+    part.widths.push_back(natural[part.columns[i]]);
+    const std::size_t header = groups_[group].header.size();
+    if (ends && header > group_width) part.widths.back() += header - group_width;
+  }
+  return part;
+}
+
+std::string TextTable::separator(const Part& part, std::size_t i) const {
+  const std::vector<Column> all = columns();
+  if (i == 0) return "";
+  return all[part.columns[i]].group == all[part.columns[i - 1]].group ? " " : std::string(kGroupSeparator);
+}
+
+std::size_t TextTable::width_of(const Part& part) const {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < part.columns.size(); ++i) width += separator(part, i).size() + part.widths[i];
+  return width;
+}
+
+std::vector<TextTable::Part> TextTable::parts(std::size_t width) const {
+  std::vector<std::size_t> natural = cell_widths(), everything(natural.size());
+  std::iota(everything.begin(), everything.end(), std::size_t{0});
+  const auto total = [&] { return width_of(part_of(everything, natural)); };
+  if (width == 0 || total() <= width) return {part_of(everything, natural)};
+  // Texts give way first, the longest before the others.
+  const std::vector<Column> all = columns();
+  while (total() > width) {
+    std::size_t longest = all.size();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool is_longer = longest == all.size() || natural[i] > natural[longest];
+      if (all[i].words->left && natural[i] > kNarrowText && is_longer) longest = i;
+    }
+    if (longest == all.size()) break;
+    natural[longest] = std::max(kNarrowText, natural[longest] - std::min(natural[longest], total() - width));
+  }
+  if (total() <= width) return {part_of(everything, natural)};
+  return split(width, cell_widths(), groups_.front().columns.size());
+}
+
+std::vector<TextTable::Part> TextTable::split(std::size_t width, const std::vector<std::size_t>& natural,
+                                              std::size_t key) const {
+  std::vector<Part> done;
+  std::vector<std::size_t> common(key);
+  std::iota(common.begin(), common.end(), std::size_t{0});
+  const std::size_t room = width - std::min(width, width_of(part_of(common, natural)) + kGroupSeparator.size());
+  std::vector<std::size_t> widths = natural;
+  for (std::size_t i = key; i < widths.size(); ++i) {
+    if (columns()[i].words->left) widths[i] = std::min(widths[i], std::max(room, kNarrowText));
+  }
+  std::vector<std::size_t> current = common;
+  const auto fits = [&](const std::vector<std::size_t>& more) {
+    std::vector<std::size_t> joined = current;
+    joined.insert(joined.end(), more.begin(), more.end());
+    return current.size() == key && more.size() == 1 ? true : width_of(part_of(joined, widths)) <= width;
+  };
+  const auto take = [&](const std::vector<std::size_t>& more) {
+    if (!fits(more)) done.push_back(part_of(std::exchange(current, common), widths));
+    current.insert(current.end(), more.begin(), more.end());
+  };
+  std::size_t next = key;
+  for (std::size_t group = 1; group < groups_.size(); ++group) {
+    std::vector<std::size_t> own(groups_[group].columns.size());
+    std::iota(own.begin(), own.end(), next);
+    next += own.size();
+    // A group stands together where a part has room for it.
+    std::vector<std::size_t> alone = common;
+    alone.insert(alone.end(), own.begin(), own.end());
+    if (width_of(part_of(alone, widths)) <= width) {
+      take(own);
+    } else {
+      for (const std::size_t column : own) take({column});
+    }
+  }
+  done.push_back(part_of(current, widths));
+  return done;
+}
+
+TextTable TextTable::numbered() const {
+  std::vector<TableGroup> groups = groups_;
+  groups.insert(groups.begin(), TableGroup{"", {{"#"}}});
+  TextTable table(std::move(groups));
+  std::size_t number = 0;
+  for (Line line : lines_) {
+    if (!line.cells.empty()) line.cells.insert(line.cells.begin(), std::to_string(++number));
+    table.lines_.push_back(std::move(line));
+  }
+  return table;
+}
+
+std::string TextTable::rows_text(const Part& part, const std::vector<std::string>& cells) const {
+  const std::vector<Column> all = columns();
+  std::vector<std::vector<std::string>> wrapped;
+  std::size_t height = 1;
+  for (std::size_t i = 0; i < part.columns.size() && part.columns[i] < cells.size(); ++i) {
+    wrapped.push_back(wrap_words(cells[part.columns[i]], all[part.columns[i]].words->left ? part.widths[i] : 0));
+    height = std::max(height, wrapped.back().size());
+  }
   std::string out;
-  std::size_t i = 0;
-  for (const TableGroup& group : groups_) {
-    for (const TableColumn& column : group.columns) {
-      if (i == cells.size()) return out;
-      if (i > 0) out += &column == &group.columns.front() ? kGroupSeparator : " ";
-      out += column.left ? fmt::format("{:<{}}", cells[i], widths[i]) : fmt::format("{:>{}}", cells[i], widths[i]);
-      ++i;
+  for (std::size_t line = 0; line < height; ++line) {
+    if (line > 0) out = without_trailing_blanks(out) + '\n';
+    for (std::size_t i = 0; i < wrapped.size(); ++i) {
+      const std::string text = line < wrapped[i].size() ? wrapped[i][line] : "";
+      out += separator(part, i);
+      out += all[part.columns[i]].words->left ? fmt::format("{:<{}}", text, part.widths[i])
+                                              : fmt::format("{:>{}}", text, part.widths[i]);
     }
   }
   return out;
 }
 
-std::string TextTable::group_header(const std::vector<std::size_t>& widths) const {
+std::string TextTable::note_text(const Part& part, const Line& line, std::size_t width) const {
+  const std::string before = line.cells.empty() ? "" : rows_text(part, line.cells) + std::string(kGroupSeparator);
+  const std::size_t begin = before.size() - (before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1);
+  if (width == 0) return before + line.rest;
+  // Behind long cells there is no room left: the text goes below them.
+  const bool below = begin + kNarrowText > width;
+  std::string out = below ? without_trailing_blanks(before) + '\n' + std::string(kIndent, ' ') : before;
+  const std::size_t indent = below ? kIndent : begin;
+  bool begun = false;
+  for (const std::string& text : wrap_words(line.rest, width - std::min(width, indent))) {
+    if (begun) out += '\n' + std::string(indent == 0 ? kIndent : indent, ' ');
+    out += text;
+    begun = true;
+  }
+  return out;
+}
+
+std::string TextTable::group_header(const Part& part) const {
+  const std::vector<Column> all = columns();
   std::string out;
-  std::size_t i = 0;
-  for (const TableGroup& group : groups_) {
-    if (i > 0) out += kGroupSeparator;
-    std::size_t width = group.columns.size() - 1;
+  for (std::size_t i = 0; i < part.columns.size();) {
+    const std::size_t group = all[part.columns[i]].group;
+    out += i == 0 ? "" : std::string(kGroupSeparator);
+    std::size_t width = 0;
     std::string tops;
-    for (const TableColumn& column : group.columns) {
-      width += widths[i];
-      tops += fmt::format("{}{:>{}}", tops.empty() ? "" : " ", column.top, widths[i++]);
+    for (bool first = true; i < part.columns.size() && all[part.columns[i]].group == group; ++i, first = false) {
+      width += (first ? 0 : 1) + part.widths[i];
+      tops += fmt::format("{}{:>{}}", first ? "" : " ", all[part.columns[i]].words->top, part.widths[i]);
     }
-    out += group.header.empty() ? tops : fmt::format("{:<{}}", group.header, width);
+    out += groups_[group].header.empty() ? tops : fmt::format("{:<{}}", groups_[group].header, width);
   }
   return out;
 }
 
-std::string TextTable::text() const {
-  const std::vector<std::size_t> widths = column_widths();
+// `first_missing` is the first column that the parts before this one have not.
+std::string TextTable::part_text(const Part& part, std::size_t first_missing, std::size_t width) const {
   std::vector<std::string> headers;
-  for (const TableGroup& group : groups_) {
-    for (const TableColumn& column : group.columns) headers.push_back(column.header);
-  }
-  std::string out = without_trailing_blanks(group_header(widths)) + '\n';
-  const std::string second = line_text(headers, widths);
-  out += without_trailing_blanks(second) + '\n' + std::string(second.size(), '-') + '\n';
+  for (const auto& [group, column] : columns()) headers.push_back(column->header);
+  std::string out = without_trailing_blanks(group_header(part)) + '\n';
+  const std::string second = rows_text(part, headers);
+  out += without_trailing_blanks(second) + '\n' + std::string(width_of(part), '-') + '\n';
   for (const Line& line : lines_) {
-    std::string text = line_text(line.cells, widths);
-    if (!line.rest.empty()) text += (text.empty() ? "" : kGroupSeparator) + line.rest;
-    out += without_trailing_blanks(text) + '\n';
+    const bool is_full = line.rest.empty() || line.cells.size() > part.columns.back();
+    if (!is_full && !line.cells.empty() && line.cells.size() < first_missing) continue;  // its text stands above
+    out += without_trailing_blanks(is_full ? rows_text(part, line.cells) : note_text(part, line, width)) + '\n';
+  }
+  return out;
+}
+
+std::string TextTable::text(std::size_t width) const {
+  const std::size_t key = groups_.front().columns.size();
+  std::vector<Part> all = parts(width);
+  if (all.size() > 1) {
+    std::vector<std::size_t> first(key);
+    std::iota(first.begin(), first.end(), std::size_t{0});
+    const bool is_wide = width_of(part_of(first, cell_widths())) > width / 2;
+    const bool has_number = groups_.front().columns.front().header == "#";
+    if (is_wide && !has_number) return numbered().text(width);
+  }
+  std::string out;
+  std::size_t first_missing = 0;
+  for (const Part& part : all) {
+    out += (out.empty() ? "" : "\n") + part_text(part, first_missing, width);
+    first_missing = part.columns.back() + 1;
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// A table of text for a terminal: grouped columns under two header lines, as wide as its widest cells.
+// A table of text for a terminal: grouped columns under two header lines, as wide as its widest cells, or as there is
+// room.
 #pragma once
 
 #include <optional>
@@ -29,17 +30,41 @@ class TextTable {
   // Adds a line across the table.
   void add_heading(std::string text);
 
-  // The whole table; groups are separated by " | ". Ends with a newline.
-  std::string text() const;
+  // The whole table; groups are separated by " | ". Ends with a newline. Where it would be wider than `width` (0: no
+  // limit), long texts go over several lines; columns that still have no room follow in further tables, each of which
+  // begins with the first group, or where that is wide itself, with the number of the row. Nothing is cut.
+  std::string text(std::size_t width = 0) const;
 
  private:
   struct Line {
     std::vector<std::string> cells;
     std::string rest;  // instead of the cells that are missing
   };
-  std::vector<std::size_t> column_widths() const;
-  std::string line_text(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) const;
-  std::string group_header(const std::vector<std::size_t>& widths) const;
+  struct Column {
+    std::size_t group;
+    const TableColumn* words;
+  };
+  // Some of the columns, beside each other.
+  struct Part {
+    std::vector<std::size_t> columns, widths;
+  };
+
+  std::vector<Column> columns() const;
+  std::vector<std::size_t> cell_widths() const;
+  std::vector<Part> parts(std::size_t width) const;
+  // The parts of a table that has no room, and whose first group has `key` columns.
+  std::vector<Part> split(std::size_t width, const std::vector<std::size_t>& natural, std::size_t key) const;
+  // `natural` are the widths of all columns.
+  Part part_of(std::vector<std::size_t> columns, const std::vector<std::size_t>& natural) const;
+  std::size_t width_of(const Part& part) const;
+  // The same table with the number of its row before each row.
+  TextTable numbered() const;
+
+  std::string part_text(const Part& part, std::size_t first_missing, std::size_t width) const;
+  std::string rows_text(const Part& part, const std::vector<std::string>& cells) const;
+  std::string note_text(const Part& part, const Line& line, std::size_t width) const;
+  std::string group_header(const Part& part) const;
+  std::string separator(const Part& part, std::size_t i) const;
 
   std::vector<TableGroup> groups_;
   std::vector<Line> lines_;

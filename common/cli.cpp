@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
 #include "common/clock.hpp"
 #include "common/environment.hpp"
 #include "common/error.hpp"
+#include "common/help.hpp"
 #include "common/terminal.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 namespace {
@@ -34,6 +37,38 @@ double take_number(std::string_view& text, const std::string& option) {
   if (!begins_well || error != std::errc()) fail_usage("{}: expected a time such as 2ms, got \"{}\"", option, text);
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
+}
+
+constexpr std::size_t kWidestHelp = 120;
+
+// Of `app`, or of the subcommand that was named.
+void print_help(const CLI::App& app, const std::string& program) {
+  const auto commands = app.get_subcommands();
+  if (!commands.empty()) return print_help(*commands.front(), program + " " + commands.front()->get_name());
+  const std::size_t width = terminal_width(stdout);
+  print_own_text(stdout, render(help_page(app, program), width == 0 ? kHelpWidth : std::min(width, kWidestHelp),
+                                shows_colours(stdout)));
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// Says of the first argument that nothing takes what it is, with the option that may have been meant.
+void refuse_extras(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) refuse_extras(*command);
+  const std::vector<std::string> extras = app.remaining();
+  const auto option =
+      std::ranges::find_if(extras, [](const std::string& text) { return text.size() > 1 && text.starts_with("-"); });
+  if (option != extras.end()) {
+    const std::string name = option->substr(0, option->find('='));
+    fail_usage("there is no option {}{}", name, did_you_mean(name, option_names(app)));
+  }
+  if (!extras.empty()) fail_usage("nothing takes the argument \"{}\"; --help tells what there is", extras.front());
 }
 
 }  // namespace
@@ -80,9 +115,14 @@ void parse_args(CLI::App& app, int argc, char** argv) {
   app.set_version_flag("-V,--version", fmt::format("verbscope {} ({})", build.version, build.git_revision));
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    app.exit(asked);
-    check_standard_output();
+  } catch (const CLI::CallForHelp&) {
+    print_help(app, std::filesystem::path(argv[0]).filename().string());
+    throw;
+  } catch (const CLI::CallForVersion& asked) {
+    print_format(stdout, "{}\n", asked.what());
+    throw;
+  } catch (const CLI::ExtrasError&) {
+    refuse_extras(app);
     throw;
   }
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/error.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 
@@ -64,12 +65,12 @@ constexpr const Row& row_of(const std::array<Row, count>& table, E value) {
 // The enumerator that is called `text`. Throws Error with `what` it is, the text and the names that there are.
 template <class Row, std::size_t count>
 auto value_named(const std::array<Row, count>& table, std::string_view what, std::string_view text) {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const Row& row : table) {
     if (row.name == text) return row.value;
-    names.push_back(row.name);
+    names.emplace_back(row.name);
   }
-  fail("{} '{}' is unknown: one of {}", what, text, fmt::join(names, ", "));
+  fail("{} '{}' is unknown: one of {}{}", what, text, fmt::join(names, ", "), did_you_mean(text, names));
 }
 
 // Every name with its enumerator, for the choices of an option.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/error.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 namespace {
@@ -48,8 +49,9 @@ fs::path find_config(const std::string& kind, const std::string& name) {
     if (fs::is_regular_file(path)) return path;
   }
   if (!may_be_known || name.find('/') != std::string::npos) return name;
-  fail_usage("unknown {} \"{}\": known are {}; the path of a .json file will do as well", singular(kind), name,
-             fmt::join(list_configs(kind), ", "));
+  const std::vector<std::string> known = list_configs(kind);
+  fail_usage("unknown {} \"{}\": known are {}; the path of a .json file will do as well{}", singular(kind), name,
+             fmt::join(known, ", "), did_you_mean(name, known));
 }
 
 std::vector<std::string> list_configs(const std::string& kind) {

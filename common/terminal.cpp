@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio_ext.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 
 #include "common/error.hpp"
@@ -19,6 +21,7 @@ namespace {
 constexpr std::size_t kMostWarnings = 10;
 // A pipe that can be written to has room for this much, and a terminal mostly has.
 constexpr std::size_t kPiece = 1024;
+constexpr std::size_t kNarrowest = 40;
 constexpr const char* kStandardOutput = "cannot write to standard output";
 
 const char* program_name = "verbscope";
@@ -34,6 +37,25 @@ void wait_for_room(int fd) {
   if (polled[0].revents == 0 && polled[1].revents != 0) throw InterruptedError("interrupted: nobody takes the output");
 }
 
+// Attributes of ECMA-48 (SGR).
+constexpr const char* kBold = "\x1b[1m";
+constexpr const char* kRed = "\x1b[31m";
+constexpr const char* kYellow = "\x1b[33m";
+constexpr const char* kPlain = "\x1b[0m";
+
+// The words that nobody may miss, and their colours.
+constexpr std::array<std::pair<std::string_view, const char*>, 2> kSignals{{{"SIMULATED", kYellow}, {"FAILED", kRed}}};
+
+std::string with_signals(std::string text) {
+  for (const auto& [word, colour] : kSignals) {
+    const std::string shown = fmt::format("{}{}{}", colour, word, kPlain);
+    for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + shown.size())) {
+      text.replace(at, word.size(), shown);
+    }
+  }
+  return text;
+}
+
 void print_escaped(std::FILE* out, const std::string& text) {
   const std::size_t most = output_stop.load() < 0 ? text.size() : kPiece;
   for (std::string_view left = text; !left.empty(); left.remove_prefix(std::min(left.size(), most))) {
@@ -45,8 +67,12 @@ void print_escaped(std::FILE* out, const std::string& text) {
   }
 }
 
-void print_error_line(const std::string& line) {
-  std::fputs(line.c_str(), stderr);
+// `line` on standard error, behind its beginning in `colour`.
+void print_told(const char* colour, const std::string& beginning, const std::string& line) {
+  const bool in_colour = shows_colours(stderr);
+  std::fputs(fmt::format("{}{}{} {}\n", in_colour ? colour : "", beginning, in_colour ? kPlain : "", on_one_line(line))
+                 .c_str(),
+             stderr);
   std::fflush(stderr);
 }
 
@@ -74,8 +100,29 @@ std::string for_terminal(std::string_view text) {
   }
 }
 
+std::size_t terminal_width(std::FILE* out) {
+  winsize size{};
+  if (isatty(fileno(out)) == 0 || ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 0;
+  return std::max<std::size_t>(size.ws_col, kNarrowest);
+}
+
+bool shows_colours(std::FILE* out) {
+  const auto is_set = [](const char* text) { return text != nullptr && *text != '\0'; };
+  const char* const terminal = std::getenv("TERM");
+  return isatty(fileno(out)) == 1 && !is_set(std::getenv("NO_COLOR")) && is_set(terminal) &&
+         std::string_view(terminal) != "dumb";
+}
+
+std::string emphasised(std::string_view text) {
+  return fmt::format("{}{}{}", kBold, text, kPlain);
+}
+
 void print_text(std::FILE* out, std::string_view text) {
-  print_escaped(out, for_terminal(text));
+  print_escaped(out, shows_colours(out) ? with_signals(for_terminal(text)) : for_terminal(text));
+}
+
+void print_own_text(std::FILE* out, std::string_view text) {
+  print_escaped(out, std::string(text));
 }
 
 void rewrite_line(std::FILE* out, std::string_view line) {
@@ -93,11 +140,11 @@ void drop_blocked_output() {
 }
 
 void tell_error(const std::string& line) {
-  print_error_line(fmt::format("{}: {}\n", program_name, on_one_line(line)));
+  print_told(kRed, fmt::format("{}:", program_name), line);
 }
 
 void warn(const std::string& line) {
-  tell_error("warning: " + line);
+  print_told(kYellow, fmt::format("{}: warning:", program_name), line);
 }
 
 Warnings::~Warnings() {

@@ -19,14 +19,23 @@ void begin_output(const char* program);
 // `text` with all control characters but line ends, which may be those of CSV, escaped.
 std::string for_terminal(std::string_view text);
 
-// Prints it on `out` as for_terminal has it, and flushes. Throws Error when it could not be written, and
-// InterruptedError when the stop comes while nobody takes it.
+// The columns of the terminal that `out` is, at least 40; 0 when it is none: what is no terminal gets whole lines.
+std::size_t terminal_width(std::FILE* out);
+// Whether `out` is a terminal that shows colours: not with NO_COLOR set, nor with TERM=dumb or none.
+bool shows_colours(std::FILE* out);
+// `text` as a title on a terminal that shows colours.
+std::string emphasised(std::string_view text);
+
+// Prints it on `out` as for_terminal has it, and flushes; SIMULATED and FAILED stand out where colours are shown.
+// Throws Error when it could not be written, and InterruptedError when the stop comes while nobody takes it.
 void print_text(std::FILE* out, std::string_view text);
 // The same for a format and its arguments.
 template <class... Args>
 void print_format(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
   print_text(out, fmt::format(format, std::forward<Args>(args)...));
 }
+// Prints text of the program itself, which may be emphasised, as it is. Throws as print_text does.
+void print_own_text(std::FILE* out, std::string_view text);
 // Prints one line, without its end, over the line that was printed last.
 void rewrite_line(std::FILE* out, std::string_view line);
 // Throws Error when something printed on standard output, now or before, could not be written.
@@ -34,7 +43,8 @@ void check_standard_output();
 // Drops what nobody takes from standard output at this moment: a program that was interrupted does not wait for it.
 void drop_blocked_output();
 
-// Prints a line "PROGRAM: line", "PROGRAM: warning: line" on standard error, escaped. Where it cannot be written
+// Prints a line "PROGRAM: line", "PROGRAM: warning: line" on standard error, escaped, its beginning in colour where
+// colours are shown. Where it cannot be written
 // nothing can be said, and nothing is done.
 void tell_error(const std::string& line);
 void warn(const std::string& line);

@@ -12,6 +12,7 @@ namespace verbscope {
 
 Action add_compare(CLI::App& command) {
   command.description("records beside the model and the published figures");
+  command.footer("Example:\n  verbscope compare results/local/quickstart.jsonl");
   struct Options {
     std::vector<std::string> results;
     std::string format = "text";
@@ -28,7 +29,8 @@ Action add_compare(CLI::App& command) {
     if (options->format == "json") {
       print_format(stdout, "{}\n", pretty_json(compare_json(rows)));
     } else {
-      print_format(stdout, "{}", options->format == "csv" ? compare_csv(rows) : compare_table(rows));
+      print_format(stdout, "{}",
+                   options->format == "csv" ? compare_csv(rows) : compare_table(rows, terminal_width(stdout)));
     }
     return 0;
   };

@@ -6,24 +6,12 @@
 
 #include "analysis/points.hpp"
 #include "common/cli.hpp"
+#include "common/option_values.hpp"
 #include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 
 namespace verbscope {
-namespace {
-
-// CLI::Range takes "nan" for a number of any range: it is neither below nor above.
-CLI::Validator number_between(double low, double high) {
-  const auto refusal = [low, high](const std::string& text) {
-    double value = 0;
-    const bool is_inside = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
-    return is_inside ? "" : fmt::format("expected a number from {:g} to {:g}, got \"{}\"", low, high, text);
-  };
-  return {refusal, fmt::format("{:g} to {:g}", low, high)};
-}
-
-}  // namespace
 
 Action add_diff(CLI::App& command) {
   command.description("whether the points of one results file are slower or faster than those of another");
@@ -37,14 +25,17 @@ Action add_diff(CLI::App& command) {
   command.add_option("new", options->other, "the results that are compared")->required();
   command
       .add_option("--threshold", options->request.threshold_percent,
-                  fmt::format("a change of less than so many percent does not count ({:g})",
-                              options->request.threshold_percent))
-      ->check(number_between(0, 99));
-  command.add_option("--confidence", options->request.confidence, "of all verdicts together (0.95)")
-      ->check(number_between(0.5, 0.9999));
+                  "a change of less than so many percent does not count")
+      ->default_str(fmt::format("{:g}", options->request.threshold_percent))
+      ->transform(number_between(0, 99));
+  command.add_option("--confidence", options->request.confidence, "of all verdicts together")
+      ->default_str("0.95")
+      ->transform(number_between(0.5, 0.9999));
   command.add_flag("--strict", options->strict, "exit with 1 unless every point is equivalent or faster");
   add_format(command, options->format, {"text", "json", "csv"});
-  command.footer("Exits with 1 when a point is slower or failed, else with 0.");
+  command.footer(
+      "Example:\n  verbscope diff base.jsonl new.jsonl --threshold 5\nIt exits with 1 when a point is slower or "
+      "failed, else with 0.");
   return [options] {
     const std::vector<Record> base = load_results({options->base}, false),
                               other = load_results({options->other}, false);
@@ -56,7 +47,7 @@ Action add_diff(CLI::App& command) {
       for (std::string line; std::getline(told, line);) tell_error(line);
       print_format(stdout, "{}", diff_csv(diff));
     } else {
-      print_format(stdout, "{}", diff_text(diff));
+      print_format(stdout, "{}", diff_text(diff, terminal_width(stdout)));
     }
     return passes(diff, options->strict) ? 0 : 1;
   };

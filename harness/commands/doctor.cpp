@@ -70,6 +70,7 @@ int examine_all(const DoctorOptions& options, std::FILE* out) {
 
 Action add_doctor(CLI::App& command) {
   command.description("what of each host bears on a measurement");
+  command.footer("Example:\n  verbscope doctor --hosts hosts.txt");
   auto options = std::make_shared<DoctorOptions>();
   command.add_option("--hosts", options->hosts, "a hosts file, or slurm (default: this machine)");
   add_launcher(command, options->launcher, kAnyLauncher);

@@ -24,6 +24,7 @@ std::vector<const Record*> with_id(std::vector<const Record*> records, const std
 
 Action add_explain(CLI::App& command) {
   command.description("why each point has the rate that it has, and what would lift it");
+  command.footer("Example:\n  verbscope explain results/local/quickstart.jsonl");
   struct Options {
     std::vector<std::string> results;
     std::string point, format = "text";
@@ -41,7 +42,7 @@ Action add_explain(CLI::App& command) {
       if (options->format == "json") {
         json.push_back(explain_json(*record));
       } else {
-        print_format(stdout, "{}\n", explain_text(*record));
+        print_format(stdout, "{}\n", explain_text(*record, terminal_width(stdout)));
       }
     }
     if (options->format == "json") print_format(stdout, "{}\n", pretty_json(json));

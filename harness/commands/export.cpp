@@ -3,6 +3,7 @@
 
 #include "analysis/points.hpp"
 #include "analysis/views.hpp"
+#include "common/option_values.hpp"
 #include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
@@ -11,6 +12,7 @@ namespace verbscope {
 
 Action add_export(CLI::App& command) {
   command.description("records in shapes that other tools read");
+  command.footer("Example:\n  verbscope export results/local/quickstart.jsonl --view csv");
   struct Options {
     std::vector<std::string> results;
     std::string view = "jsonl";
@@ -18,8 +20,9 @@ Action add_export(CLI::App& command) {
   };
   auto options = std::make_shared<Options>();
   add_results(command, options->results);
-  command.add_option("--view", options->view, "perftest, csv or jsonl (jsonl)")
-      ->check(CLI::IsMember({"perftest", "csv", "jsonl"}));
+  command.add_option("--view", options->view, "lines as perftest prints them, a table, or records without nesting")
+      ->transform(one_of({"perftest", "csv", "jsonl"}))
+      ->default_str("jsonl");
   add_all(command, options->all);
   return [options] {
     const std::vector<Record> all = load_results(options->results, options->all);

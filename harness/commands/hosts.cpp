@@ -56,7 +56,7 @@ int show_hosts(const std::string& hosts, std::FILE* out) {
   for (std::size_t i = 0; i < cast.clients.size(); ++i) {
     table.add_row(cells(fmt::format("client {}", i), cast.clients[i]));
   }
-  print_format(out, "{}", table.text());
+  print_format(out, "{}", table.text(terminal_width(out)));
   // Further hosts with role=server play none.
   if (const std::size_t idle = parsed.size() - std::min(parsed.size(), cast.clients.size() + 1); idle > 0) {
     print_format(out, "{} more may be a server only, and there is one: left out\n", idle);
@@ -68,6 +68,7 @@ int show_hosts(const std::string& hosts, std::FILE* out) {
 
 Action add_hosts(CLI::App& command) {
   command.description("what a hosts file means");
+  command.footer("Example:\n  verbscope hosts hosts.txt");
   auto hosts = std::make_shared<std::string>();
   command.add_option("hosts", *hosts, "a hosts file, or slurm for this allocation")->required();
   return [hosts] { return show_hosts(*hosts, stdout); };

@@ -1,8 +1,13 @@
-// `verbscope list`: the benchmarks with their options, the clusters, the sweeps.
+// `verbscope list`: the benchmarks, the clusters, the sweeps, a line each; the options of one benchmark.
 #include <fmt/ranges.h>
 
+#include <memory>
+
+#include "common/help.hpp"
+#include "common/option_values.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
+#include "common/words.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/process/text_file.hpp"
 #include "harness/sweep/benchmarks.hpp"
@@ -11,33 +16,57 @@
 namespace verbscope {
 namespace {
 
-std::string default_text(const OptionSpec& option) {
-  return option.default_value.is_null() ? "" : fmt::format(" [{}]", dump_json(option.default_value));
+constexpr std::size_t kNameColumn = 22;
+
+// An entry; on a terminal the text stays in its column.
+void print_line(std::FILE* out, const std::string& indent, const std::string& name, const std::string& text) {
+  const std::size_t width = terminal_width(out);
+  const std::size_t room = width > 2 * kNameColumn ? width - kNameColumn - 1 : 0;
+  std::string before = fmt::format("{:<{}}", indent + name, kNameColumn);
+  for (const std::string& line : wrap_words(text, room)) {
+    print_format(out, "{} {}\n", before, line);
+    before = std::string(kNameColumn, ' ');
+  }
 }
 
 void list_benchmark(const std::filesystem::path& folder, const std::string& name, std::FILE* out) {
+  print_line(out, "  ", name, describe_benchmark(benchmark_binary(folder, name)).summary);
+}
+
+// The options of one benchmark that a sweep may set.
+int show_benchmark(const std::filesystem::path& folder, const std::string& name, std::FILE* out) {
   const BenchmarkSpec spec = describe_benchmark(benchmark_binary(folder, name));
-  print_format(out, "  {}\n", name);
+  HelpPage page{spec.summary, "", {}, ""};
   for (const OptionSpec& option : spec.options) {
     if (is_reserved_option(option.name)) continue;
-    print_format(out, "    {:<16} {:<9} {}{}\n", option.name, to_string(option.type), option.help,
-                 default_text(option));
+    const OptionWords words{to_string(option.type), option.default_value, option.allowed};
+    if (page.groups.empty() || page.groups.back().title != option.group) page.groups.push_back({option.group, {}});
+    page.groups.back().entries.push_back({fmt::format("{} {}", option.name, value_name(words)),
+                                          entry_text(option.help, allowed_text(words), default_text(words))});
   }
+  page.footer = fmt::format(
+      "A sweep sets them by these names (docs/sweeps.md); on the command line they are --NAME.\n"
+      "`{0} --help` has the short ones too. Example: {0} --fabric sim:cib {1}",
+      name, spec.example);
+  const std::size_t width = terminal_width(out);
+  print_own_text(out, render(page, width == 0 ? kHelpWidth : width, shows_colours(out)));
+  return 0;
 }
 
 void list_cluster(const std::string& name, std::FILE* out) {
   const std::filesystem::path path = find_config("clusters", name);
   const Json profile = read_json_file(path);
   JsonFields fields(profile, path.string());
-  print_format(out, "  sim:{:<12} {}\n", name, fields.optional<std::string>("description", ""));
+  print_line(out, "  sim:", name, fields.optional<std::string>("description", ""));
 }
 
 void list_sweep(const std::string& name, std::FILE* out) {
   const std::filesystem::path path = find_config("sweeps", name);
   const Sweep sweep = parse_sweep(read_text_file(path), path.string());
-  print_format(out, "  {:<16} {}, {}: {}\n", name, fmt::join(sweep.benchmarks, ", "),
-               sweep.fabrics.empty() ? "any fabric" : fmt::format("{}", fmt::join(sweep.fabrics, ", ")),
-               sweep.description);
+  print_line(out, "  ", name,
+             fmt::format("{}, {}: {}", fmt::join(sweep.benchmarks, ", "),
+                         sweep.fabrics.empty() ? "any fabric" : fmt::format("{}", fmt::join(sweep.fabrics, ", ")),
+                         sweep.description));
 }
 
 // Shows one entry; its error takes the place of what cannot be shown.
@@ -52,7 +81,7 @@ void guarded(const std::string& name, std::FILE* out, Show show) {
 
 // An entry that is broken (a benchmark that is not built, a sweep that does not parse) has its reason on its line.
 int list_all(const std::filesystem::path& folder, std::FILE* out) {
-  print_format(out, "benchmarks, with the options that a sweep may set [default]\n");
+  print_format(out, "benchmarks (`verbscope list NAME` has the options of one)\n");
   for (const std::string& name : benchmark_names()) guarded(name, out, [&] { list_benchmark(folder, name, out); });
   print_format(out, "\nsimulated clusters\n");
   for (const std::string& name : list_configs("clusters")) guarded(name, out, [&] { list_cluster(name, out); });
@@ -65,7 +94,14 @@ int list_all(const std::filesystem::path& folder, std::FILE* out) {
 
 Action add_list(CLI::App& command) {
   command.description("benchmarks, clusters, sweeps");
-  return [] { return list_all(program_folder(), stdout); };
+  auto name = std::make_shared<std::string>();
+  command.add_option("benchmark", *name, "one of them: its options");
+  command.footer("Example:\n  verbscope list send_rate");
+  return [name] {
+    if (name->empty()) return list_all(program_folder(), stdout);
+    const std::vector<std::string> names = benchmark_names();
+    return show_benchmark(program_folder(), parse_word(*name, "benchmark", names), stdout);
+  };
 }
 
 }  // namespace verbscope

@@ -1,31 +1,43 @@
 // verbscope: sweeps of the benchmarks, and what their records say.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "common/cli.hpp"
 #include "common/error.hpp"
+#include "common/words.hpp"
 #include "harness/commands/command.hpp"
 
 namespace verbscope {
 namespace {
 
+void check_command(const std::string& word, const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::ranges::find(names, word) != names.end()) return;
+  const std::string meant = did_you_mean(word, names);
+  fail_usage("no command is called \"{}\"{}", word, meant.empty() ? "; --help lists them" : meant);
+}
+
 int body(int argc, char** argv) {
   CLI::App app{"verbscope: what RDMA verbs cost on PCIe, measured, simulated and modelled"};
-  app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, Action>> commands;
   for (const Command& each : all_commands()) {
     CLI::App* const command = app.add_subcommand(each.name);
     commands.emplace_back(command, each.add(*command));
   }
-  const auto named = [&](const auto& each) { return each.first->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, named)) {
-    fail_usage("no command is called \"{}\"; --help lists them", argv[1]);
-  }
+  app.footer(
+      "Examples:\n"
+      "  verbscope run quickstart --hosts sim:cib\n"
+      "  verbscope compare results/local/quickstart.jsonl\n"
+      "`verbscope COMMAND --help` tells of a command, `verbscope list` which benchmarks and sweeps there are.");
+  if (argc > 1 && argv[1][0] != '-') check_command(argv[1], app);
   parse_args(app, argc, argv);
   for (const auto& [command, action] : commands) {
     if (command->parsed()) return action();
   }
-  return 0;
+  fail_usage("expected a command; --help lists them");
 }
 
 }  // namespace

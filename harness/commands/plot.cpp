@@ -14,6 +14,7 @@ namespace verbscope {
 
 Action add_plot(CLI::App& command) {
   command.description("a figure of the records as SVG or PDF");
+  command.footer("Example:\n  verbscope plot results/local/quickstart.jsonl -x post_list -o rates.svg");
   struct Options {
     std::vector<std::string> results;
     std::string out = "plot.svg", benchmark;
@@ -22,8 +23,9 @@ Action add_plot(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_results(command, options->results);
   command.add_option("-x,--x", options->request.x, "the option on the horizontal axis")->required();
-  command.add_option("-y,--y", options->request.y, "the key of the result on the vertical axis (rate_mops)");
-  command.add_option("-o,--out", options->out, "the figure, .svg or .pdf (plot.svg)");
+  command.add_option("-y,--y", options->request.y, "the key of the result on the vertical axis")
+      ->default_str("rate_mops");
+  command.add_option("-o,--out", options->out, "the figure, .svg or .pdf")->default_str("plot.svg");
   command.add_option("--benchmark", options->benchmark, "only records of this benchmark");
   command.add_flag("--log", options->request.logarithmic, "logarithmic horizontal axis");
   return [options] {

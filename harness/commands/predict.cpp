@@ -1,9 +1,12 @@
 // `verbscope predict`: the closed-form model by itself, for an operation or for a number of WQEs.
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "analysis/published.hpp"
+#include "common/option_values.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
@@ -29,9 +32,16 @@ ClusterWire load_cluster(const std::string& name) {
   return read_cluster_wire(read_json_file(path), path.string());
 }
 
+// Transports are called in capitals.
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  return text;
+}
+
 VerbShape shape_of(const PredictOptions& options) {
   Json json{{"verb", CLI::detail::to_lower(options.verb)},
-            {"connection", options.connection},
+            {"connection", upper(options.connection)},
             {"header_only", options.header_only},
             {"immediate", options.immediate},
             {"inline_size", options.inline_size},
@@ -108,37 +118,44 @@ int predict(const PredictOptions& options) {
 
 // Adds the options that say which operation is reckoned, in the ranges of the benchmarks' options.
 std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOptions& o) {
-  const CLI::Range depth(1, 1 << 20);
+  const CLI::Validator depth = whole_number(1, 1 << 20);
   auto* receiver = command.add_flag("--receiver", o.receiver, "the side that receives SENDs, instead of the requester");
   return {
       receiver,
       command.add_flag("--responder", o.responder, "the side whose memory WRITE, READ and atomics work on")
           ->excludes(receiver),
-      command.add_option("--verb", o.verb, "send, write, read, compare_swap or fetch_add")->capture_default_str(),
-      command.add_option("-c,--connection", o.connection, "RC, UC or UD")->capture_default_str(),
-      command.add_option("-s,--size", o.size, "payload in bytes")
-          ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31)),
+      command.add_option("--verb", o.verb, "send, write, read, compare_swap or fetch_add")
+          ->type_name("WORD")
+          ->capture_default_str(),
+      command.add_option("-c,--connection", o.connection, "RC, UC or UD")->type_name("WORD")->capture_default_str(),
+      command.add_option("-s,--size", o.size, "payload")
+          ->transform(bytes_between(0, std::uint64_t{1} << 31))
+          ->type_name("BYTES"),
       command.add_option("-I,--inline_size", o.inline_size, "payloads up to this size travel in the WQE")
-          ->check(CLI::Range(0, 1 << 16)),
+          ->transform(bytes_between(0, 1 << 16))
+          ->type_name("BYTES"),
       command.add_flag("--header_only", o.header_only, "a SEND without payload, with a 4-byte immediate"),
       command.add_option("-l,--post_list", o.post_list, "work requests in one post")
           ->capture_default_str()
-          ->check(depth),
+          ->transform(depth),
       command.add_option("-Q,--cq_mod,--signal_every", o.signal_every, "signal every this many")
           ->capture_default_str()
-          ->check(depth),
-      command.add_option("-t,--tx_depth", o.tx_depth, "depth of the send queue")->capture_default_str()->check(depth),
+          ->transform(depth),
+      command.add_option("-t,--tx_depth", o.tx_depth, "depth of the send queue")
+          ->capture_default_str()
+          ->transform(depth),
       command.add_option("-r,--rx_depth", o.rx_depth, "depth of the receive queue")
           ->capture_default_str()
-          ->check(depth),
+          ->transform(depth),
       command.add_flag("--immediate", o.immediate, "a SEND or WRITE with a 4-byte immediate"),
       command.add_option("--inline_recv", o.inline_recv, "payloads up to this size arrive in the CQE")
-          ->check(CLI::Range(0, 1 << 12)),
+          ->transform(bytes_between(0, 1 << 12))
+          ->type_name("BYTES"),
       command.add_flag("--srq", o.srq, "RECVs in a shared receive queue"),
       command
-          .add_option("--payload_offset", o.payload_offset,
-                      "where the payload begins, in bytes behind the beginning of a page")
-          ->check(CLI::Range(0, 4095)),
+          .add_option("--payload_offset", o.payload_offset, "where the payload begins behind the beginning of a page")
+          ->transform(bytes_between(0, 4095))
+          ->type_name("BYTES"),
   };
 }
 
@@ -146,12 +163,19 @@ std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOption
 
 Action add_predict(CLI::App& command) {
   command.description("the closed-form model by itself");
+  command.footer(
+      "Examples:\n  verbscope predict --cluster cib --connection UD --size 60 --inline_size 60 --post_list 16\n  "
+      "verbscope predict --cluster cib --wqe_bytes 65 --wqes 10");
   auto options = std::make_shared<PredictOptions>();
   PredictOptions& o = *options;
   command.add_option("--cluster", o.cluster, "a name in configs/clusters, or a profile's path")->required();
   auto* wqe_bytes = command.add_option("--wqe_bytes", o.wqe_bytes, "reckon WQEs of this size instead of an operation")
-                        ->check(CLI::Range(1, 1024));
-  command.add_option("--wqes", o.wqes, "how many of them (1)")->needs(wqe_bytes)->check(CLI::Range(1, 32768));
+                        ->transform(bytes_between(1, 1024))
+                        ->type_name("BYTES");
+  command.add_option("--wqes", o.wqes, "how many of them")
+      ->default_str("1")
+      ->needs(wqe_bytes)
+      ->transform(whole_number(1, 32768));
   for (CLI::Option* const option : add_operation_options(command, o)) option->excludes(wqe_bytes);
   command.add_option("--pcie_gen", o.pcie_gen, "another PCIe generation than the cluster's");
   command.add_option("--pcie_lanes", o.pcie_lanes, "another width");

@@ -1,6 +1,7 @@
 // `verbscope reproduce`: every published figure of a paper on the simulated clusters, beside the published values.
 #include <memory>
 
+#include "common/option_values.hpp"
 #include "common/paths.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/paper/reproduce_paper.hpp"
@@ -9,10 +10,13 @@ namespace verbscope {
 
 Action add_reproduce(CLI::App& command) {
   command.description("the published figures of a paper on the simulated clusters");
+  command.footer("Example:\n  verbscope reproduce atc16");
   auto options = std::make_shared<ReproduceOptions>();
   command.add_option("paper", options->paper, "a paper in configs/published.json, as atc16")->required();
-  command.add_option("--out", options->out, "append records here (results/local/PAPER.jsonl)");
-  command.add_option("--jobs", options->jobs, "points at a time (one for each CPU)")->check(CLI::Range(1, 1024));
+  command.add_option("--out", options->out, "append records here")->default_str("results/local/PAPER.jsonl");
+  command.add_option("--jobs", options->jobs, "points at a time")
+      ->default_str("one for each CPU")
+      ->transform(whole_number(1, 1024));
   command.add_flag("--rows_only", options->rows_only, "the published figures without the curves");
   return [options] { return reproduce_paper(*options, program_folder(), stdout); };
 }

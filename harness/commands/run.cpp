@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "common/cli.hpp"
+#include "common/option_values.hpp"
 #include "common/paths.hpp"
 #include "harness/cluster/hold_protocol.hpp"
 #include "harness/commands/command.hpp"
@@ -39,12 +40,14 @@ void read_texts(const RunTexts& texts, RunOptions& run) {
 
 void add_cluster_options(CLI::App& command, RunOptions& run, RunTexts& texts) {
   add_launcher(command, run.launcher, kAnyLauncher);
-  command.add_option("--connect_timeout", texts.connect_timeout, "longest time of a connection by ssh (10 s)");
-  command.add_option("--silence", texts.silence, "a host that says nothing for so long is given up (15 s)");
+  command.add_option("--connect_timeout", texts.connect_timeout, "longest time of a connection by ssh")
+      ->default_str("10s");
+  command.add_option("--silence", texts.silence, "a host that says nothing for so long is given up")
+      ->default_str("15s");
   command.add_option("--port", run.port, "TCP port of the server's exchange (default: the system picks)")
-      ->check(CLI::Range(0, 65535));
+      ->transform(whole_number(0, 65535));
   command.add_option("--array", run.array, "submit the sweep to Slurm as a job array of so many tasks")
-      ->check(CLI::Range(1, 1000));
+      ->transform(whole_number(1, 1000));
   command.add_option("--sbatch", run.sbatch, "further argument of sbatch; may be repeated")->allow_extra_args(false);
   command.add_option("--points", run.points, "a file of point identities: run only these");
   command.add_option("--share", texts.share, "I/N: run only the points I, I+N, I+2N ... (from 0)");
@@ -54,6 +57,9 @@ void add_cluster_options(CLI::App& command, RunOptions& run, RunTexts& texts) {
 
 Action add_run(CLI::App& command) {
   command.description("run every point of a sweep, one record each");
+  command.footer(
+      "Examples:\n  verbscope run send_grid --hosts sim:cib --set size=4k\n  verbscope run send_grid --hosts hosts.txt "
+      "--resume");
   struct Options {
     RunOptions run;
     RunTexts texts;
@@ -62,17 +68,19 @@ Action add_run(CLI::App& command) {
   RunOptions& run = options->run;
   command.add_option("sweep", run.sweep, "a sweep file, or a name in configs/sweeps")->required();
   command.add_option("--hosts", run.hosts, "sim:NAME, null, slurm, or a hosts file")->required();
-  command.add_option("--out", run.out, "append records here (results/local/SWEEP.jsonl)");
+  command.add_option("--out", run.out, "append records here")->default_str("results/local/SWEEP.jsonl");
   command.add_flag("--resume", run.resume, "leave out points that are ok in the file");
   command.add_option("--seed", run.seed, "instead of the sweep's")
-      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
-  command.add_option("--repetitions", run.repetitions, "instead of the sweep's")->check(CLI::Range(1, 10'000));
+      ->transform(whole_number(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
+  command.add_option("--repetitions", run.repetitions, "instead of the sweep's")->transform(whole_number(1, 10'000));
   command.add_option("--set", run.set, "key=value for every point; may be repeated")->allow_extra_args(false);
-  command.add_option("--timeout", options->texts.timeout, "longest time of one point (120 s)");
-  command.add_option("--jobs", run.jobs, "points that run at the same time, on sim: and null; 0: one for each CPU (1)")
-      ->check(CLI::Range(0, 4096));
-  command.add_option("--retries", run.retries, "further attempts at a point that failed (0)")
-      ->check(CLI::Range(0, 100));
+  command.add_option("--timeout", options->texts.timeout, "longest time of one point")->default_str("120s");
+  command.add_option("--jobs", run.jobs, "points that run at the same time, on sim: and null; 0: one for each CPU")
+      ->default_str("1")
+      ->transform(whole_number(0, 4096));
+  command.add_option("--retries", run.retries, "further attempts at a point that failed")
+      ->default_str("0")
+      ->transform(whole_number(0, 100));
   command.add_flag("--fail_fast", run.fail_fast, "stop at the first point that failed");
   add_cluster_options(command, run, options->texts);
   return [options] {

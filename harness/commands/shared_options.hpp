@@ -1,13 +1,12 @@
 // Options that several subcommands have, and the names of their values: one meaning and one help text each.
 #pragma once
 
-#include <fmt/ranges.h>
-
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "common/option_values.hpp"
 #include "harness/cluster/launcher.hpp"
 
 namespace verbscope {
@@ -29,8 +28,7 @@ inline void add_all(CLI::App& command, bool& all) {
 
 // `format` becomes one of `formats`, which has "text" and "json"; --json is the short form of the latter.
 inline void add_format(CLI::App& command, std::string& format, const std::vector<std::string>& formats) {
-  command.add_option("--format", format, fmt::format("{} (text)", fmt::join(formats, ", ")))
-      ->check(CLI::IsMember(formats));
+  command.add_option("--format", format, "what is printed")->transform(one_of(formats))->default_str("text");
   command.add_flag_callback(
       "--json", [&format] { format = "json"; }, "the same as --format json");
 }

@@ -53,7 +53,8 @@ std::vector<double> left_out_errors(const JointFit& fit) {
   return errors;
 }
 
-std::string parameter_table(const std::vector<CalibratedParameter>& parameters, const JointFit& fit) {
+std::string parameter_table(const std::vector<CalibratedParameter>& parameters, const JointFit& fit,
+                            std::size_t width) {
   TextTable table({{"", {{"parameter", true}}}, {"value", {{"before"}, {"fitted"}}}, {"folds", {{"least"}, {"most"}}}});
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::vector<double> values;
@@ -62,10 +63,10 @@ std::string parameter_table(const std::vector<CalibratedParameter>& parameters, 
     table.add_row({parameters[i].name, fmt::format("{:g}", parameters[i].value), fmt::format("{:g}", fit.all.values[i]),
                    fmt::format("{:g}", least), fmt::format("{:g}", most)});
   }
-  return table.text();
+  return table.text(width);
 }
 
-std::string row_table(const std::vector<EvidenceRow>& rows, const JointFit& fit) {
+std::string row_table(const std::vector<EvidenceRow>& rows, const JointFit& fit, std::size_t width) {
   TextTable table({{"", {{"row", true}}}, {"", {{"theirs"}}}, {"error in %", {{"before"}, {"fit"}, {"left out"}}}});
   const auto before = percents(fit.start_errors), fitted = percents(fit.all.errors),
              left = percents(left_out_errors(fit));
@@ -73,10 +74,10 @@ std::string row_table(const std::vector<EvidenceRow>& rows, const JointFit& fit)
     table.add_row({rows[i].point.id, fmt::format("{:g}", rows[i].point.value), percent_text(before[i]),
                    percent_text(fitted[i]), percent_text(left[i])});
   }
-  return table.text();
+  return table.text(width);
 }
 
-std::string error_table(const JointFit& fit) {
+std::string error_table(const JointFit& fit, std::size_t width) {
   TextTable table(
       {{"", {{"error in %", true}}}, {"", {{"median"}, {"90 %"}, {"worst"}}}, {"", {{"of the logarithms"}}}});
   const auto add = [&table](const char* name, const std::vector<double>& errors) {
@@ -87,7 +88,7 @@ std::string error_table(const JointFit& fit) {
   add("before", fit.start_errors);
   add("fit to all rows", fit.all.errors);
   add("rows left out of their fit", left_out_errors(fit));
-  return table.text() +
+  return table.text(width) +
          fmt::format("rows left out are off by {:.2f} times what those of the fit are (root mean squares)\n",
                      root_mean_square(left_out_errors(fit)) / root_mean_square(fit.all.errors));
 }
@@ -144,7 +145,9 @@ int recalibrate(const RecalibrateOptions& options, const std::filesystem::path& 
                    .seconds = budget - seconds,
                    .ended = [out, &rows](const Fitted& fitted) { tell_fit(fitted, rows.size(), out); }},
                   errors);
-  print_format(out, "\n{}\n{}\n{}", row_table(rows, fit), parameter_table(parameters, fit), error_table(fit));
+  const std::size_t width = terminal_width(out);
+  print_format(out, "\n{}\n{}\n{}", row_table(rows, fit, width), parameter_table(parameters, fit, width),
+               error_table(fit, width));
   if (options.write) {
     const Json changed = with_values(profile, parameters, fit.all.values);
     replace_file(path, rewritten(text, parameters, changed, name.text(), path.string()));

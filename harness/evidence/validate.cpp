@@ -94,7 +94,7 @@ int validate(const ValidateOptions& options, const std::filesystem::path& folder
   }
   validation.outcomes = evidence_outcomes(rows, records);
   validation.curves = measured_curves(validation.outcomes);
-  print_format(out, "\n{}", validation_summary(validation));
+  print_format(out, "\n{}", validation_summary(validation, terminal_width(out)));
   if (page) {
     page->write(validation_page(validation, command_text(options)));
     page->commit();

@@ -42,7 +42,7 @@ std::vector<std::string> figure_cells(const ErrorFigures& figures) {
           fmt::format("{:.1f}", figures.percentile_90), fmt::format("{:.1f}", figures.worst)};
 }
 
-std::string slice_table(const std::vector<EvidenceOutcome>& outcomes) {
+std::string slice_table(const std::vector<EvidenceOutcome>& outcomes, std::size_t width) {
   TextTable table({{"", {{"cluster", true}}},
                    {"", {{"set", true}, {"slice", true}}},
                    {"", {{"use", true}}},
@@ -62,14 +62,14 @@ std::string slice_table(const std::vector<EvidenceOutcome>& outcomes) {
     cells.push_back(is_measured(*rows[figures.worst_at]) ? worst.what : worst.id);
     table.add_row(std::move(cells));
   }
-  return table.text();
+  return table.text(width);
 }
 
 bool keeps_goals(const ErrorFigures& figures) {
   return figures.median <= kMedianGoal && figures.percentile_90 <= kPercentile90Goal;
 }
 
-std::string cluster_table(const std::vector<EvidenceOutcome>& outcomes) {
+std::string cluster_table(const std::vector<EvidenceOutcome>& outcomes, std::size_t width) {
   TextTable table(
       {{"", {{"cluster", true}, {"rows", true}, {"use", true}}},
        {"error in %", {{"rows"}, {"median"}, {"90 %"}, {"worst"}}},
@@ -85,14 +85,14 @@ std::string cluster_table(const std::vector<EvidenceOutcome>& outcomes) {
     cells.push_back(!measured ? "" : keeps_goals(figures) ? "kept" : "NOT kept");
     table.add_row(std::move(cells));
   }
-  return table.text();
+  return table.text(width);
 }
 
 std::string number_or_none(const std::optional<double>& value) {
   return value ? fmt::format("{:g}", *value) : "none";
 }
 
-std::string bend_table(const std::vector<Bend>& all) {
+std::string bend_table(const std::vector<Bend>& all, std::size_t width) {
   TextTable table({{"", {{"", true}, {"along", true}}},
                    {"at", {{"theirs"}, {"ours"}}},
                    {"", {{"", true}}},
@@ -102,7 +102,7 @@ std::string bend_table(const std::vector<Bend>& all) {
                    bend.curve->name()});
   }
   const auto near = std::ranges::count_if(all, &Bend::near);
-  return table.text() + fmt::format("{} of {} knees and cliffs within one step of the sweep\n", near, all.size());
+  return table.text(width) + fmt::format("{} of {} knees and cliffs within one step of the sweep\n", near, all.size());
 }
 
 std::string fitted_lines(const std::vector<FittedCluster>& fitted) {
@@ -142,10 +142,10 @@ bool Validation::good() const {
          });
 }
 
-std::string validation_summary(const Validation& validation) {
-  std::string text = slice_table(validation.outcomes) + "\n" + cluster_table(validation.outcomes) + "\n";
+std::string validation_summary(const Validation& validation, std::size_t width) {
+  std::string text = slice_table(validation.outcomes, width) + "\n" + cluster_table(validation.outcomes, width) + "\n";
   const std::vector<Bend> all = bends(validation.curves);
-  if (!all.empty()) text += bend_table(all) + "\n";
+  if (!all.empty()) text += bend_table(all, width) + "\n";
   return text + fitted_lines(validation.fitted) + missing_lines(validation.outcomes);
 }
 

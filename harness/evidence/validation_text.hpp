@@ -25,7 +25,7 @@ struct Validation {
 
 // Tables of errors by set and slice, and by cluster with the verdict; knees and cliffs; parameters; rows that failed or
 // were not run, with reasons. Ends with a newline.
-std::string validation_summary(const Validation& validation);
+std::string validation_summary(const Validation& validation, std::size_t width = 0);
 
 // A line a row: theirs, ours, error, and why there is none. Ends with a newline.
 std::string validation_rows(const Validation& validation);

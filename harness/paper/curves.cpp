@@ -62,7 +62,7 @@ void note(std::vector<std::string>& labels, const std::string& label) {
 
 }  // namespace
 
-std::string curve_table(const Sweep& sweep, const std::vector<CurvePoint>& points) {
+std::string curve_table(const Sweep& sweep, const std::vector<CurvePoint>& points, std::size_t width) {
   std::vector<std::string> rows, curves;
   std::map<std::pair<std::string, std::string>, const Record*> records;
   for (const CurvePoint& point : points) {
@@ -86,7 +86,7 @@ std::string curve_table(const Sweep& sweep, const std::vector<CurvePoint>& point
     }
     table.add_row(std::move(cells));
   }
-  std::string text = table.text();
+  std::string text = table.text(width);
   for (const CurvePoint& point : points) {
     if (point.record.status != RecordStatus::failed) continue;
     text +=

@@ -20,6 +20,6 @@ struct CurvePoint {
 // an entry of `points` and a value for each other key of `vary`; it has a column for each key of `show`, which may be a
 // path into the result ("latency.mean_us"). Of repetitions the last counts. Failed points are listed under the table.
 // Ends with a newline.
-std::string curve_table(const Sweep& sweep, const std::vector<CurvePoint>& points);
+std::string curve_table(const Sweep& sweep, const std::vector<CurvePoint>& points, std::size_t width = 0);
 
 }  // namespace verbscope

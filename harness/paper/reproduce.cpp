@@ -56,7 +56,7 @@ bool within_limits(const Reproduced& reproduced) {
   return reproduced.value && std::abs(deviation(reproduced)) <= reproduced.row->limit_percent();
 }
 
-std::string reproduction_text(const std::vector<Reproduced>& rows) {
+std::string reproduction_text(const std::vector<Reproduced>& rows, std::size_t width) {
   TextTable table({{"published row", {{"", true}}},
                    {"where", {{"", true}}},
                    {"figures", {{"published"}, {"ours"}, {"off by %"}}},
@@ -71,7 +71,7 @@ std::string reproduction_text(const std::vector<Reproduced>& rows) {
       if (each.missing.empty() && heading(*each.row) == heading(*first.row)) add_row(table, each);
     }
   }
-  std::string text = table.text();
+  std::string text = table.text(width);
   for (const Reproduced& each : rows) {
     if (!each.missing.empty()) text += fmt::format("not run: {}: {}\n", each.row->id, each.missing);
   }

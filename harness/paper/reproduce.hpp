@@ -21,6 +21,6 @@ bool within_limits(const Reproduced& reproduced);
 
 // A table by cluster, the rows that were not run with the reason, and a summary, which says "all" only when no row is
 // missing. Ends with a newline.
-std::string reproduction_text(const std::vector<Reproduced>& rows);
+std::string reproduction_text(const std::vector<Reproduced>& rows, std::size_t width = 0);
 
 }  // namespace verbscope

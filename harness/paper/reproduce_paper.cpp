@@ -139,11 +139,11 @@ class Reproduction {
         points.push_back(point);
       }
       print_format(out, "\n{} ({}): {}\n{}", curves.name, curves.sweep.benchmarks.front(), curves.sweep.description,
-                   curve_table(curves.sweep, points));
+                   curve_table(curves.sweep, points, terminal_width(out)));
     }
     std::vector<Reproduced> all;
     for (const PublishedPoint& row : rows_) all.push_back(reproduced(row));
-    print_format(out, "\n{}", reproduction_text(all));
+    print_format(out, "\n{}", reproduction_text(all, terminal_width(out)));
     const auto failed = [](const Task& task) { return task.record->status == RecordStatus::failed; };
     return std::ranges::all_of(all, within_limits) && std::ranges::none_of(tasks_, failed);
   }

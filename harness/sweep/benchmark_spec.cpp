@@ -1,15 +1,20 @@
 #include "harness/sweep/benchmark_spec.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "common/cli.hpp"
+#include "common/option_values.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 namespace {
 
-constexpr std::array<std::pair<OptionType, const char*>, 5> kTypeNames = {{{OptionType::integer, "integer"},
+constexpr std::array<std::pair<OptionType, const char*>, 6> kTypeNames = {{{OptionType::integer, "integer"},
+                                                                           {OptionType::bytes, "bytes"},
                                                                            {OptionType::number, "number"},
                                                                            {OptionType::string, "string"},
                                                                            {OptionType::boolean, "boolean"},
@@ -19,11 +24,12 @@ OptionType option_type(const std::string& text, const std::string& where) {
   for (const auto& [type, name] : kTypeNames) {
     if (text == name) return type;
   }
-  fail("{}: type: expected integer, number, string, boolean or duration, got \"{}\"", where, text);
+  fail("{}: type: expected integer, bytes, number, string, boolean or duration, got \"{}\"", where, text);
 }
 
 std::string expected_text(OptionType type) {
   if (type == OptionType::duration) return "a duration (seconds, or a string such as \"2ms\")";
+  if (type == OptionType::bytes) return "a number of bytes (a whole number, or a string such as \"4k\")";
   return (type == OptionType::integer ? "an " : "a ") + to_string(type);
 }
 
@@ -45,6 +51,8 @@ bool has_type(OptionType type, const Json& value) {
   switch (type) {
     case OptionType::integer:
       return value.is_number_integer();
+    case OptionType::bytes:
+      return value.is_number_integer() || value.is_string();
     case OptionType::number:
       return value.is_number();
     case OptionType::string:
@@ -60,7 +68,7 @@ bool has_type(OptionType type, const Json& value) {
 // The bounds in `allowed` of a number or a time.
 void read_bounds(OptionSpec& option, const std::string& where) {
   JsonFields fields(option.allowed, where + ": allowed");
-  if (option.type == OptionType::integer) {
+  if (option.type == OptionType::integer || option.type == OptionType::bytes) {
     option.min = fields.require<std::int64_t>("min");
     option.max = fields.require<std::int64_t>("max");
   }
@@ -68,10 +76,22 @@ void read_bounds(OptionSpec& option, const std::string& where) {
   fields.reject_unknown();
 }
 
+// A word or a number of bytes that was given as text.
+Json value_of_text(const OptionSpec& option, const std::string& text, const std::string& what) {
+  try {
+    if (option.allowed.is_array()) return parse_word(text, what, option.allowed);
+    const auto low = static_cast<std::uint64_t>(std::max<std::int64_t>(option.min, 0));
+    return parse_bytes(text, what, low, static_cast<std::uint64_t>(option.max));
+  } catch (const UsageError& error) {
+    throw Error(error.what());  // a sweep's file may say it as well
+  }
+}
+
 OptionSpec parse_option(const Json& json, const std::string& where) {
   JsonFields fields(json, where);
   OptionSpec option;
   option.name = option_name(fields.require<std::string>("name"));
+  option.group = fields.optional<std::string>("group", "");
   option.type = option_type(fields.require<std::string>("type"), where);
   option.default_value = fields.optional<Json>("default", nullptr);
   option.allowed = fields.optional<Json>("allowed", nullptr);
@@ -90,9 +110,11 @@ const OptionSpec* BenchmarkSpec::find(std::string_view option) const {
 
 const OptionSpec& BenchmarkSpec::require(std::string_view option, const std::string& where) const {
   if (const OptionSpec* found = find(option)) return *found;
-  std::string names;
-  for (const OptionSpec& each : options) names += (names.empty() ? "" : ", ") + each.name;
-  fail("{}: {} has no option \"{}\"; it has {}", where, name, option, names);
+  std::vector<std::string> names;
+  for (const OptionSpec& each : options) names.push_back(each.name);
+  const std::string meant = did_you_mean(option, names);
+  fail("{}: {} has no option \"{}\"{}", where, name, option,
+       meant.empty() ? fmt::format("; it has {}", fmt::join(names, ", ")) : meant);
 }
 
 BenchmarkSpec parse_benchmark_spec(std::string_view text, const std::string& where) {
@@ -100,6 +122,8 @@ BenchmarkSpec parse_benchmark_spec(std::string_view text, const std::string& whe
   JsonFields fields(json, where);
   BenchmarkSpec spec;
   spec.name = fields.require<std::string>("benchmark");
+  spec.summary = fields.optional<std::string>("summary", "");
+  spec.example = fields.optional<std::string>("example", "");
   const auto options = fields.require<std::vector<Json>>("options");
   for (std::size_t i = 0; i < options.size(); ++i) {
     spec.options.push_back(parse_option(options[i], fmt::format("{}: options[{}]", where, i)));
@@ -118,30 +142,33 @@ std::string to_string(OptionType type) {
   return std::ranges::find(kTypeNames, type, &std::pair<OptionType, const char*>::first)->second;
 }
 
-void check_option_value(const OptionSpec& option, const Json& value, const std::string& where) {
-  if (!has_type(option.type, value)) {
-    fail("{}: \"{}\": expected {}, got {}", where, option.name, expected_text(option.type), dump_json(value));
+Json checked_value(const OptionSpec& option, const Json& value, const std::string& where) {
+  const std::string what = fmt::format("{}: \"{}\"", where, option.name);
+  if (!has_type(option.type, value))
+    fail("{}: expected {}, got {}", what, expected_text(option.type), dump_json(value));
+  if (value.is_string() && (option.allowed.is_array() || option.type == OptionType::bytes)) {
+    return value_of_text(option, value.get<std::string>(), what);
   }
   if (option.allowed.is_array() && std::ranges::find(option.allowed, value) == option.allowed.end()) {
-    fail("{}: \"{}\": allowed are {}, got {}", where, option.name, dump_json(option.allowed), dump_json(value));
+    fail("{}: allowed are {}, got {}", what, dump_json(option.allowed), dump_json(value));
   }
-  if (option.type == OptionType::integer) {
+  if (option.type == OptionType::integer || option.type == OptionType::bytes) {
     const Json named{{option.name, value}};
     JsonFields(named, where).require<std::int64_t>(option.name, option.min, option.max);
   }
   if (option.type == OptionType::duration && !option.zero && duration_of(value) == Picos(0)) {
-    fail("{}: \"{}\": expected more than 0, got {}", where, option.name, dump_json(value));
+    fail("{}: expected more than 0, got {}", what, dump_json(value));
   }
+  return value;
 }
 
 Json option_value_from_text(const OptionSpec& option, const std::string& text, const std::string& where) {
   Json value = text;
-  if (option.type == OptionType::boolean || option.type == OptionType::integer || option.type == OptionType::number) {
+  if (option.type != OptionType::string && option.type != OptionType::duration) {
     const Json parsed = Json::parse(text, nullptr, false);
     if (!parsed.is_discarded()) value = parsed;
   }
-  check_option_value(option, value, where);
-  return value;
+  return checked_value(option, value, where);
 }
 
 std::string option_argument(const std::string& name, const Json& value) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "common/error.hpp"
+#include "common/words.hpp"
 #include "harness/process/child.hpp"
 
 namespace verbscope {
@@ -25,7 +26,9 @@ std::vector<std::string> benchmark_names() {
 std::filesystem::path benchmark_binary(const std::filesystem::path& folder, const std::string& benchmark) {
   const std::vector<std::string> names = benchmark_names();
   if (std::ranges::find(names, benchmark) == names.end()) {
-    fail("no benchmark is called \"{}\"; there are {}", benchmark, fmt::join(names, ", "));
+    const std::string meant = did_you_mean(benchmark, names);
+    fail("no benchmark is called \"{}\"{}", benchmark,
+         meant.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : meant);
   }
   return folder / benchmark;
 }

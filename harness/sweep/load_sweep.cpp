@@ -14,9 +14,7 @@ void apply_setting(LoadedSweep& loaded, const std::string& setting) {
   if (is_reserved_option(key)) fail("--set: \"{}\" is set by the harness", key);
   const BenchmarkSpec& spec = loaded.specs.begin()->second;  // check_sweep asks the others
   const OptionSpec& option = spec.require(key, "--set");
-  const Json value = option_value_from_text(option, setting.substr(equals + 1), "--set");
-  check_option_value(option, value, "--set");
-  override_key(loaded.sweep, key, value);
+  override_key(loaded.sweep, key, option_value_from_text(option, setting.substr(equals + 1), "--set"));
 }
 
 // A mistake in the words of the command line is one of usage, other than one in the file.

@@ -88,13 +88,14 @@ void check_count(const Sweep& sweep) {
   if (count > kMaxPoints) fail("{}: makes more than {} points", sweep.where, kMaxPoints);
 }
 
-void check_params(const Json& params, const BenchmarkSpec& spec, const std::string& where) {
-  for (const auto& [key, value] : params.items()) {
-    if (is_reserved_option(key)) {
-      fail("{}: \"{}\" is set by the harness: a sweep cannot set it", where, key);
-    }
-    check_option_value(spec.require(key, where), value, where);
-  }
+// Each value becomes as the record will have it.
+void check_value(const std::string& key, Json& value, const BenchmarkSpec& spec, const std::string& where) {
+  if (is_reserved_option(key)) fail("{}: \"{}\" is set by the harness: a sweep cannot set it", where, key);
+  value = checked_value(spec.require(key, where), value, where);
+}
+
+void check_params(Json& params, const BenchmarkSpec& spec, const std::string& where) {
+  for (auto& [key, value] : params.items()) check_value(key, value, spec, where);
 }
 
 // The seeds of the repetitions go up from the sweep's.
@@ -195,11 +196,11 @@ bool is_reserved_option(std::string_view option) {
   return std::ranges::find(kReservedKeys, option) != kReservedKeys.end();
 }
 
-void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec) {
+void check_sweep(Sweep& sweep, const BenchmarkSpec& spec) {
   check_seeds(sweep, spec);
   check_params(sweep.fixed, spec, sweep.where + ": fixed");
-  for (const auto& [key, values] : sweep.vary) {
-    for (const Json& value : values) check_params(Json{{key, value}}, spec, sweep.where + ": vary");
+  for (auto& [key, values] : sweep.vary) {
+    for (Json& value : values) check_value(key, value, spec, sweep.where + ": vary");
   }
   for (std::size_t i = 0; i < sweep.points.size(); ++i)
     check_params(sweep.points[i].overrides, spec, point_where(sweep, i));

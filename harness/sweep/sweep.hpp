@@ -59,8 +59,9 @@ Sweep parse_sweep(std::string_view text, const std::string& where);
 // Options that the harness sets by itself for every point: no sweep may.
 bool is_reserved_option(std::string_view option);
 
-// Throws one line for a key that the benchmark, one of the sweep's, has not, or a value or a seed that it cannot take.
-void check_sweep(const Sweep& sweep, const BenchmarkSpec& spec);
+// Brings values to the form in which records have them ("4k" to 4096). Throws one line for a key that the benchmark,
+// one of the sweep's, has not, or a value or a seed that it cannot take.
+void check_sweep(Sweep& sweep, const BenchmarkSpec& spec);
 
 // `--set key=value`: the key is taken out of fixed, vary and points, and fixed to the value.
 void override_key(Sweep& sweep, const std::string& key, const Json& value);

@@ -17,8 +17,8 @@ constexpr Picos kProbeDuration = 1ms;  // the survey takes the time that it need
 class AtomicRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"atomic_rate",
-            "Rate of fetch-and-add or compare-and-swap on a machine's memory, and its NIC's lock slots."};
+    return {"atomic_rate", "Rate of fetch-and-add or compare-and-swap on a machine's memory, and its NIC's lock slots.",
+            "--verb fetch_add -Z 1M --clients 5"};
   }
 
   void options(OptionTable& table) override {
@@ -31,8 +31,8 @@ class AtomicRate final : public Benchmark {
     table.integer("-Z,--counters", atomics_.counters, std::uint64_t{1}, std::uint64_t{1} << 31, "counters of 8 bytes");
     table.choice<bool>("--addresses", atomics_.random, {{"random", true}, {"strided", false}},
                        "which counter is next: a random one, or one after the other");
-    table.integer("--stride", atomics_.stride, std::uint64_t{8}, std::uint64_t{1} << 30,
-                  "bytes from a counter to the next, a multiple of 8");
+    table.bytes("--stride", atomics_.stride, std::uint64_t{8}, std::uint64_t{1} << 30,
+                "bytes from a counter to the next, a multiple of 8");
     table.integer("--window", atomics_.most_outstanding, 1u, 1u << 20, "operations outstanding on a QP");
     table.flag("--probe_slots", atomics_.probe_slots,
                "measure pairs of addresses instead, and infer the lock slots of the server's NIC");

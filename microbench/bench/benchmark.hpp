@@ -147,8 +147,9 @@ struct OperationCount {
 };
 
 struct Description {
-  std::string name;     // the binary has it, and the record
-  std::string summary;  // one sentence, for --help
+  std::string name;       // the binary has it, and the record
+  std::string summary;    // one sentence, for --help
+  std::string example{};  // options of a run on a simulated cluster, for --help: "-c UD -s 32 -l 16"
 };
 
 class Benchmark {

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "common/cli.hpp"
+#include "common/error.hpp"
+#include "common/option_values.hpp"
 
 namespace verbscope {
 namespace {
@@ -22,10 +24,28 @@ Json shown(const T& value) {
 }  // namespace
 
 template <class T>
+void OptionTable::number(const std::string& names, T& value, const std::string& type,
+                         typename detail::OptionalOf<T>::type low, typename detail::OptionalOf<T>::type high,
+                         const std::string& help, bool keep) {
+  CLI::Option* const option = app_.add_option(names, value, help);
+  if (type == "bytes") {
+    option->transform(bytes_between(static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high)));
+  } else {
+    option->transform(whole_number(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
+  }
+  add(option, type, Json{{"min", low}, {"max", high}}, help, [&value] { return Json(shown(value)); }).keep = keep;
+}
+
+template <class T>
 void OptionTable::integer(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
                           typename detail::OptionalOf<T>::type high, const std::string& help, bool keep) {
-  app_.add_option(names, value, help)->check(CLI::Range(low, high));
-  add(names, "integer", Json{{"min", low}, {"max", high}}, help, [&value] { return Json(shown(value)); }).keep = keep;
+  number(names, value, "integer", low, high, help, keep);
+}
+
+template <class T>
+void OptionTable::bytes(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
+                        typename detail::OptionalOf<T>::type high, const std::string& help) {
+  number(names, value, "bytes", low, high, help, true);
 }
 
 template void OptionTable::integer(const std::string&, std::int32_t&, std::int32_t, std::int32_t, const std::string&,
@@ -38,10 +58,16 @@ template void OptionTable::integer(const std::string&, std::optional<std::uint32
                                    const std::string&, bool);
 template void OptionTable::integer(const std::string&, std::optional<std::uint64_t>&, std::uint64_t, std::uint64_t,
                                    const std::string&, bool);
+template void OptionTable::bytes(const std::string&, std::uint32_t&, std::uint32_t, std::uint32_t, const std::string&);
+template void OptionTable::bytes(const std::string&, std::uint64_t&, std::uint64_t, std::uint64_t, const std::string&);
+template void OptionTable::bytes(const std::string&, std::optional<std::uint32_t>&, std::uint32_t, std::uint32_t,
+                                 const std::string&);
 
-void OptionTable::set_by(const std::string& names, const std::function<void(const std::string&)>& set,
-                         const std::string& help) {
-  app_.add_option_function<std::string>(names, set, help);
+void OptionTable::add_choice(const std::string& names, const std::vector<std::string>& words,
+                             const std::function<void(const std::string&)>& set, const std::string& help,
+                             std::function<Json()> value) {
+  CLI::Option* const option = app_.add_option_function<std::string>(names, set, help)->transform(one_of(words));
+  add(option, "string", words, help, std::move(value));
 }
 
 bool OptionTable::given(const std::string& option) const {
@@ -63,14 +89,12 @@ void OptionTable::number(const std::string& names, std::optional<double>& value,
 }
 
 void OptionTable::flag(const std::string& names, bool& value, const std::string& help) {
-  app_.add_flag(names, value, help);
-  add(names, "boolean", Json(), help, [&value] { return Json(value); });
+  add(app_.add_flag(names, value, help), "boolean", Json(), help, [&value] { return Json(value); });
 }
 
 void OptionTable::text(const std::string& names, std::string& value, const std::string& allowed,
                        const std::string& help, bool keep) {
-  app_.add_option(names, value, help);
-  add(names, "string", allowed, help, [&value] { return Json(value); }).keep = keep;
+  add(app_.add_option(names, value, help), "string", allowed, help, [&value] { return Json(value); }).keep = keep;
 }
 
 void OptionTable::duration(const std::string& names, std::optional<Picos>& value, const std::string& help, Zero zero) {
@@ -79,35 +103,36 @@ void OptionTable::duration(const std::string& names, std::optional<Picos>& value
     value = parse_duration(text, option);
     if (zero == Zero::refused && *value == Picos(0)) fail_usage("{}: expected more than 0", option);
   };
-  app_.add_option_function<std::string>(names, set, help)->type_name("TIME");
-  add(names, "duration", Json{{"zero", zero == Zero::allowed}}, help,
+  add(app_.add_option_function<std::string>(names, set, help), "duration", Json{{"zero", zero == Zero::allowed}}, help,
       [&value] { return value ? Json(to_seconds(*value)) : Json(); });
 }
 
-OptionTable::Entry& OptionTable::add(const std::string& names, const std::string& type, Json allowed,
+OptionTable::Entry& OptionTable::add(CLI::Option* option, const std::string& type, Json allowed,
                                      const std::string& help, std::function<Json()> value) {
-  Json fallback = value();
-  entries_.push_back(
-      Entry{names.substr(names.find("--") + 2), type, std::move(fallback), std::move(allowed), help, std::move(value)});
+  OptionWords words{type, value(), std::move(allowed)};
+  option->group(group_)->type_name(value_name(words))->option_text(allowed_text(words));
+  option->default_str(default_text(words));
+  entries_.push_back(Entry{option->get_lnames().front(), group_, help, std::move(words), std::move(value)});
   return entries_.back();
 }
 
-Json OptionTable::describe(const std::string& benchmark) const {
+Json OptionTable::describe(const std::string& benchmark, const std::string& summary, const std::string& example) const {
   Json options = Json::array();
   for (const Entry& entry : entries_) {
     options.push_back(Json{{"name", entry.name},
-                           {"type", entry.type},
-                           {"default", entry.fallback},
-                           {"allowed", entry.allowed},
+                           {"group", entry.group},
+                           {"type", entry.words.type},
+                           {"default", entry.words.fallback},
+                           {"allowed", entry.words.allowed},
                            {"help", entry.help}});
   }
-  return Json{{"benchmark", benchmark}, {"options", options}};
+  return Json{{"benchmark", benchmark}, {"summary", summary}, {"example", example}, {"options", options}};
 }
 
 Json OptionTable::values() const {
   Json values = Json::object();
   for (const Entry& entry : entries_) {
-    if (entry.keep) values[entry.type == "duration" ? entry.name + "_s" : entry.name] = entry.value();
+    if (entry.keep) values[entry.words.type == "duration" ? entry.name + "_s" : entry.name] = entry.value();
   }
   return values;
 }

@@ -11,13 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "common/error.hpp"
+#include "common/help.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace verbscope {
 
@@ -39,11 +40,18 @@ class OptionTable {
  public:
   explicit OptionTable(CLI::App& app) : app_(app) {}
 
+  // Options that are registered from here on stand under this title in --help: "The operation".
+  void group(const std::string& title) { group_ = title; }
+
   // A whole number from `low` to `high`. T is an integer or an optional of one; option_table.cpp lists those that there
   // are. `keep` false keeps it out of the record.
   template <class T>
   void integer(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
                typename detail::OptionalOf<T>::type high, const std::string& help, bool keep = true);
+  // The same for a number of bytes, which may be given as 4k, 2M or 1G (parse_bytes).
+  template <class T>
+  void bytes(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
+             typename detail::OptionalOf<T>::type high, const std::string& help);
 
   // A number above 0.
   void number(const std::string& names, std::optional<double>& value, const std::string& help);
@@ -56,20 +64,16 @@ class OptionTable {
   void duration(const std::string& names, std::optional<Picos>& value, const std::string& help,
                 Zero zero = Zero::refused);
 
-  // One of a list of words, each with its meaning.
+  // One of a list of words, each with its meaning; it is taken in either case.
   template <class E>
   void choice(const std::string& names, E& value, const std::vector<std::pair<std::string, E>>& words,
               const std::string& help) {
-    Json allowed = Json::array();
+    std::vector<std::string> allowed;
     for (const auto& word : words) allowed.push_back(word.first);
-    const std::string option = names.substr(names.find("--"));
-    const auto set = [&value, words, option, allowed](const std::string& text) {
-      const auto found = std::ranges::find(words, text, &std::pair<std::string, E>::first);
-      if (found == words.end()) fail_usage("{}: expected one of {}, got \"{}\"", option, allowed.dump(), text);
-      value = found->second;
+    const auto set = [&value, words](const std::string& text) {
+      value = std::ranges::find(words, text, &std::pair<std::string, E>::first)->second;
     };
-    set_by(names, set, help);
-    add(names, "string", allowed, help, [&value, words] {
+    add_choice(names, allowed, set, help, [&value, words] {
       for (const auto& [name, meaning] : words) {
         if (meaning == value) return Json(name);
       }
@@ -80,26 +84,33 @@ class OptionTable {
   // Whether the person gave it, be it with the default's value: "--size".
   bool given(const std::string& option) const;
 
-  // {"benchmark", "options": [{"name", "type", "default", "allowed", "help"}]}.
-  Json describe(const std::string& benchmark) const;
+  // {"benchmark", "summary", "example", "options": [{"name", "group", "type", "default", "allowed", "help"}]};
+  // `example` are the options of a command line that shows what the benchmark is for.
+  Json describe(const std::string& benchmark, const std::string& summary, const std::string& example) const;
   // {"size": 64, ...}: the values now, in the order of registration; null where the program chooses.
   Json values() const;
 
  private:
   struct Entry {
-    std::string name, type;
-    Json fallback, allowed;
-    std::string help;
+    std::string name, group, help;
+    OptionWords words;
     std::function<Json()> value;
     bool keep = true;
   };
 
-  // `set` is called with the text that the person gave.
-  void set_by(const std::string& names, const std::function<void(const std::string&)>& set, const std::string& help);
-  Entry& add(const std::string& names, const std::string& type, Json allowed, const std::string& help,
+  template <class T>
+  void number(const std::string& names, T& value, const std::string& type, typename detail::OptionalOf<T>::type low,
+              typename detail::OptionalOf<T>::type high, const std::string& help, bool keep);
+  // `set` is called with the one of `words` that was given.
+  void add_choice(const std::string& names, const std::vector<std::string>& words,
+                  const std::function<void(const std::string&)>& set, const std::string& help,
+                  std::function<Json()> value);
+  // Gives `option` its place and its words in --help, and the table its entry.
+  Entry& add(CLI::Option* option, const std::string& type, Json allowed, const std::string& help,
              std::function<Json()> value);
 
   CLI::App& app_;
+  std::string group_ = "Options";
   std::vector<Entry> entries_;
 };
 

@@ -20,19 +20,20 @@ constexpr std::uint32_t kMaxThreads = 4096;
 constexpr int kMaxCore = 1 << 16;
 
 void add_operation_options(OptionTable& table, Options& o) {
+  table.group("The operation");
   table.choice<Transport>("-c,--connection", o.connection, names_and_values(kTransports), "transport");
-  table.integer("-s,--size", o.size, 0u, kMaxMessage, "payload in bytes (default 64; 0 with --header_only)");
+  table.bytes("-s,--size", o.size, 0u, kMaxMessage, "payload (default 64; 0 with --header_only)");
   table.flag("--header_only", o.header_only, "no payload, a 4-byte immediate instead");
   table.integer("-l,--post_list", o.post_list, 1u, kMaxDepth, "work requests in one ibv_post_send");
-  table.integer("-I,--inline_size", o.inline_size, 0u, 1u << 16, "largest payload that is sent inline, in bytes");
+  table.bytes("-I,--inline_size", o.inline_size, 0u, 1u << 16, "largest payload that is sent inline");
   table.integer("-Q,--cq_mod", o.cq_mod, 1u, kMaxDepth,
                 "signal every this many work requests (default: about 64, at most half of --tx_depth)");
   table.integer("-q,--qp", o.qp, 1u, kMaxDepth, "QPs of each thread of the server");
   table.integer("-t,--tx_depth", o.tx_depth, 1u, kMaxDepth, "depth of a send queue");
   table.integer("-r,--rx_depth", o.rx_depth, 1u, kMaxDepth, "depth of a receive queue");
   table.integer("--threads", o.threads, 1u, kMaxThreads, "threads of the server, each pinned to a core");
-  table.integer("--inline_recv", o.inline_recv, 0u, 1u << 12,
-                "let received payloads of up to so many bytes come in the completion, where the device can");
+  table.bytes("--inline_recv", o.inline_recv, 0u, 1u << 12,
+              "let received payloads of up to so many bytes come in the completion, where the device can");
   table.flag("--wr_api", o.wr_api, "post with the ibv_wr_* builder instead of ibv_post_send");
   table.text("--uars", o.uars, "default, exclusive or an even number from 8 to 512",
              "doorbell registers of a context: as its driver shares them among QPs, one a thread, or so many "
@@ -55,6 +56,7 @@ void add_qp_options(OptionTable& table, QpSettings& qps) {
 }
 
 void add_time_options(OptionTable& table, Options& o) {
+  table.group("Its length");
   table.duration("-D,--duration", o.duration, "measured time (default 3 s; null 1 s; sim 1 ms, simulated)");
   table.integer("-n,--iters", o.iters, std::uint64_t{1}, kMaxIters,
                 "measure exactly this many operations per QP instead of a time");
@@ -68,6 +70,7 @@ void add_time_options(OptionTable& table, Options& o) {
 }
 
 void add_place_options(OptionTable& table, Options& o) {
+  table.group("Where it runs");
   table.text("--fabric", o.fabric, "verbs, sim:NAME or null", "where to run: a device, a simulated cluster, nothing");
   table.integer(
       "--sim_threads", o.sim_threads, 1u, SimWork::kMostPartitions,
@@ -81,7 +84,7 @@ void add_place_options(OptionTable& table, Options& o) {
   table.text("-d,--ib_dev", o.ib_dev, "a device, or nothing for the first", "device, as mlx5_0 or mlx5_0:1");
   table.text("-i,--ib_port", o.ib_port, "a port number, or all", "port of the device; all: every active port in turn");
   table.integer("-x,--gid_index", o.gid_index, -1, 255, "entry of the GID table; -1 picks one and says which");
-  table.integer("-m,--mtu", o.mtu, 256u, 4096u, "path MTU in bytes (default: what both ports have)");
+  table.bytes("-m,--mtu", o.mtu, 256u, 4096u, "path MTU (default: what both ports have)");
   table.integer("-p,--port", o.port, 0u, 65535u, "TCP port of the exchange; 0 lets the system pick");
   table.duration("--timeout", o.timeout, "longest wait for a peer (default 10 s)");
   table.text("--secret", o.secret, "any text", "shared secret of the run (default: VERBSCOPE_SECRET)", false);

@@ -24,8 +24,8 @@ enum class Optimise : std::uint8_t { as_given, none, unreliable, unsignaled, inl
 class EchoRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"echo_rate",
-            "Rate of requests and responses by WRITE or SEND, with each optimisation switched on in turn."};
+    return {"echo_rate", "Rate of requests and responses by WRITE or SEND, with each optimisation switched on in turn.",
+            "--mode send_send -c UD -s 32 -I 32"};
   }
 
   void options(OptionTable& table) override {

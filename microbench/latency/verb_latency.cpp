@@ -25,7 +25,8 @@ constexpr Picos kSimDuration = 20ms;           // a size: some ten thousand trip
 class VerbLatency final : public Benchmark {
  public:
   Description describe() const override {
-    return {"verb_latency", "Latency of READ, WRITE, SEND, atomics and an echo by WRITEs, one operation at a time."};
+    return {"verb_latency", "Latency of READ, WRITE, SEND, atomics and an echo by WRITEs, one operation at a time.",
+            "--verb read -s 4k"};
   }
 
   void options(OptionTable& table) override {

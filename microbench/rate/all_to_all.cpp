@@ -27,7 +27,8 @@ class AllToAll final : public OneSided {
   }
 
   Description describe() const override {
-    return {"all_to_all", "Rate of READs or WRITEs where every machine asks every other one, and serves it."};
+    return {"all_to_all", "Rate of READs or WRITEs where every machine asks every other one, and serves it.",
+            "--machines 4 --verb read -s 256"};
   }
 
   void options(OptionTable& table) override {

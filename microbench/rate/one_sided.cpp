@@ -61,12 +61,12 @@ void OneSided::add_region(OptionTable& table) {
 }
 
 void OneSided::add_region(OptionTable& table, const std::string& size_help) {
-  table.integer("--region_size", region_size_, std::uint64_t{1}, kLargestRegion, size_help);
+  table.bytes("--region_size", region_size_, std::uint64_t{1}, kLargestRegion, size_help);
   table.choice<Addresses>("--addresses", addresses_,
                           {{"sequential", Addresses::sequential}, {"random", Addresses::random}},
                           "order of the places, each a multiple of 128 bytes");
-  table.integer("--alignment", alignment_, std::uint64_t{0}, std::uint64_t{1} << 30,
-                "bytes from one place to the next, which then lie over each other; 0: side by side");
+  table.bytes("--alignment", alignment_, std::uint64_t{0}, std::uint64_t{1} << 30,
+              "bytes from one place to the next, which then lie over each other; 0: side by side");
   table.choice<bool>("--pages", huge_pages_, {{"4k", false}, {"2m", true}}, "pages of the targets' memory");
 }
 

@@ -18,7 +18,8 @@ class QpScaling final : public OneSided {
   QpScaling() : OneSided(Verb::read) { outstanding_ = 1; }
 
   Description describe() const override {
-    return {"qp_scaling", "Rate of READs, WRITEs or SENDs against the number of QPs."};
+    return {"qp_scaling", "Rate of READs, WRITEs or SENDs against the number of QPs.",
+            "--verb read -s 32 --connections 512"};
   }
 
   void options(OptionTable& table) override {

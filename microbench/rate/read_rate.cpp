@@ -3,7 +3,8 @@
 #include "microbench/run/runner.hpp"
 
 int main(int argc, char** argv) {
-  verbscope::OneSidedRate benchmark(verbscope::Verb::read,
-                                    {"read_rate", "Rate of READs over RC, posted by the server (out) or to it (in)."});
+  verbscope::OneSidedRate benchmark(
+      verbscope::Verb::read,
+      {"read_rate", "Rate of READs over RC, posted by the server (out) or to it (in).", "-s 4k --threads 2"});
   return verbscope::benchmark_main(benchmark, argc, argv);
 }

@@ -12,7 +12,8 @@ namespace {
 class RecvRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"recv_rate", "Rate of inbound SENDs over RC, UC or UD, measured where they are received."};
+    return {"recv_rate", "Rate of inbound SENDs over RC, UC or UD, measured where they are received.",
+            "-c UD -s 32 -I 32 --threads 4"};
   }
 
   void options(OptionTable& table) override {

@@ -10,7 +10,8 @@ namespace {
 class SendRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"send_rate", "Rate of outbound SENDs over RC, UC or UD, measured where they are posted."};
+    return {"send_rate", "Rate of outbound SENDs over RC, UC or UD, measured where they are posted.",
+            "-c UD -s 60 -I 60 -l 16 --threads 8 -q 4"};
   }
 
   Traffic traffic() const override {

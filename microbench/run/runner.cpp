@@ -125,6 +125,17 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
   return 0;
 }
 
+std::string examples(const Description& it) {
+  return fmt::format(
+      "Examples:\n"
+      "  {0} --fabric sim:cib {1}\n"
+      "  {0} -d mlx5_0 {1}\n"
+      "  {0} -d mlx5_0 {1} HOST\n"
+      "The first simulates; the others run on devices, on HOST first, then on its peer.\n"
+      "BYTES: 64, 4k, 2M, 1G (k is 1024). TIME: 500us, 2ms, 3 (seconds). WORDs in either case.",
+      it.name, it.example);
+}
+
 int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   const std::vector<std::string> command_line(argv, argv + argc);
   const Description description = benchmark.describe();
@@ -132,13 +143,15 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   Options options;
   OptionTable table(app);
   add_common_options(table, options);
+  table.group("Of this benchmark");
   benchmark.options(table);
   bool describe = false;
-  app.add_flag("--describe", describe, "print the options as JSON and end");
+  app.add_flag("--describe", describe, "print the options as JSON and end")->group("Help");
   app.add_option("host", options.host, "the server's name or address; without it this is the server");
+  app.footer(examples(description));
   parse_args(app, argc, argv);
   if (describe) {
-    print_format(stdout, "{}\n", dump_json(table.describe(description.name)));
+    print_format(stdout, "{}\n", dump_json(table.describe(description.name, description.summary, description.example)));
     return 0;
   }
   return run_point(benchmark, options, table, command_line);

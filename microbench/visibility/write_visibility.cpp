@@ -21,7 +21,8 @@ constexpr Picos kSimDuration = 20ms;
 class WriteVisibility final : public Benchmark {
  public:
   Description describe() const override {
-    return {"write_visibility", "Order and time in which the CPU of a machine sees WRITEs, and what a READ adds."};
+    return {"write_visibility", "Order and time in which the CPU of a machine sees WRITEs, and what a READ adds.",
+            "-s 256"};
   }
 
   void adjust(Options& o) override {

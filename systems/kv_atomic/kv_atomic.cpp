@@ -23,7 +23,8 @@ class KvAtomic final : public Benchmark {
  public:
   Description describe() const override {
     return {"kv_atomic",
-            "GETs by READ and PUTs by lock, WRITE, unlock on a machine's memory, with every value checked."};
+            "GETs by READ and PUTs by lock, WRITE, unlock on a machine's memory, with every value checked.",
+            "--put_percent 50 -s 64"};
   }
 
   void options(OptionTable& table) override {

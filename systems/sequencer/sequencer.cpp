@@ -21,7 +21,8 @@ constexpr Picos kRetry = 100ms;
 class Sequencer final : public Benchmark {
  public:
   Description describe() const override {
-    return {"sequencer", "Rate and latency of a server that hands out the numbers of one sequence, in three designs."};
+    return {"sequencer", "Rate and latency of a server that hands out the numbers of one sequence, in three designs.",
+            "--design spec --batching"};
   }
 
   void options(OptionTable& table) override {

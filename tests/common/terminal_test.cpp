@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <pty.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <array>
 
 #include "common/cli.hpp"
 #include "common/error.hpp"
@@ -33,6 +36,76 @@ TEST(Terminal, JsonIsEscapedTheJsonWayAndReadsBackTheSame) {
   for (const std::string& text : {dump_json(value), pretty_json(value)}) {
     EXPECT_EQ(for_terminal(text), text);
     EXPECT_EQ(Json::parse(text), value);
+  }
+}
+
+// Both ends of a terminal of so many columns, and what was printed on it.
+class PseudoTerminal {
+ public:
+  explicit PseudoTerminal(unsigned short columns) {
+    winsize size{24, columns, 0, 0};
+    int program = -1;
+    check("openpty", openpty(&far_, &program, nullptr, nullptr, &size));
+    out_ = fdopen(program, "w");
+  }
+  PseudoTerminal(const PseudoTerminal&) = delete;
+  PseudoTerminal& operator=(const PseudoTerminal&) = delete;
+  ~PseudoTerminal() {
+    std::fclose(out_);
+    close(far_);
+  }
+  std::FILE* out() { return out_; }
+  std::string printed() {
+    std::array<char, 4096> text{};
+    const ssize_t n = read(far_, text.data(), text.size());
+    return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0))};
+  }
+
+ private:
+  int far_ = -1;
+  std::FILE* out_ = nullptr;
+};
+
+// The environment that decides about colours, as it was afterwards.
+class ColourEnvironment {
+ public:
+  ColourEnvironment(const char* terminal, const char* no_colour) {
+    terminal == nullptr ? unsetenv("TERM") : setenv("TERM", terminal, 1);
+    no_colour == nullptr ? unsetenv("NO_COLOR") : setenv("NO_COLOR", no_colour, 1);
+  }
+  ColourEnvironment(const ColourEnvironment&) = delete;
+  ColourEnvironment& operator=(const ColourEnvironment&) = delete;
+  ~ColourEnvironment() {
+    setenv("TERM", "dumb", 1);
+    unsetenv("NO_COLOR");
+  }
+};
+
+TEST(Terminal, HasItsWidthAndNoTerminalHasNone) {
+  EXPECT_EQ(terminal_width(PseudoTerminal(80).out()), 80u);
+  EXPECT_EQ(terminal_width(PseudoTerminal(132).out()), 132u);
+  EXPECT_EQ(terminal_width(PseudoTerminal(7).out()), 40u);  // tables need some columns
+  const TempDir folder;
+  std::FILE* const file = std::fopen((folder / "file").c_str(), "w");
+  EXPECT_EQ(terminal_width(file), 0u);
+  EXPECT_FALSE(shows_colours(file));
+  std::fclose(file);
+}
+
+TEST(Terminal, WhatNobodyMayMissIsInColourWhereColoursAreShown) {
+  const ColourEnvironment colours("xterm", nullptr);
+  PseudoTerminal terminal(80);
+  print_text(terminal.out(), "sim:cib (SIMULATED) \x1b[31mFAILED");
+  EXPECT_EQ(terminal.printed(), "sim:cib (\x1b[33mSIMULATED\x1b[0m) \\x1b[31m\x1b[31mFAILED\x1b[0m");
+}
+
+TEST(Terminal, NoColourIsKept) {
+  for (const auto& [name, no_colour] :
+       std::vector<std::pair<const char*, const char*>>{{"xterm", "1"}, {"dumb", nullptr}, {nullptr, nullptr}}) {
+    const ColourEnvironment colours(name, no_colour);
+    PseudoTerminal terminal(80);
+    print_text(terminal.out(), "SIMULATED");
+    EXPECT_EQ(terminal.printed(), "SIMULATED");
   }
 }
 

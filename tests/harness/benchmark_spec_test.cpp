@@ -21,7 +21,7 @@ TEST(BenchmarkSpec, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(error_of([] {
               parse_benchmark_spec(R"({"benchmark": "b", "options": [{"name": "n", "type": "colour"}]})", "d");
             }),
-            R"(d: options[0]: type: expected integer, number, string, boolean or duration, got "colour")");
+            R"(d: options[0]: type: expected integer, bytes, number, string, boolean or duration, got "colour")");
   EXPECT_THAT(error_of([] {
                 parse_benchmark_spec(
                     R"({"benchmark": "b", "options": [{"name": "n", "type": "integer", "allowed": {"least": 1}}]})",

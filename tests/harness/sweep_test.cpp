@@ -25,8 +25,10 @@ std::string parse_error(const std::string& text) {
 }
 
 std::string check_error(const std::string& rest) {
-  return error_of(
-      [&] { check_sweep(parse_sweep(sweep_text(rest), "s.json"), parse_benchmark_spec(kFakeDescription, "d")); });
+  return error_of([&] {
+    Sweep parsed = parse_sweep(sweep_text(rest), "s.json");
+    check_sweep(parsed, parse_benchmark_spec(kFakeDescription, "d"));
+  });
 }
 
 TEST(Sweep, VaryGivesTheCrossProductWithTheLastKeyFastest) {
@@ -223,7 +225,8 @@ TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
 TEST(Sweep, TheSeedOfTheLastRepetitionIsOneOfTheBenchmarks) {
   const BenchmarkSpec spec = parse_benchmark_spec(kFakeDescription, "d");  // seeds up to 1000
   const auto sweep = [](const std::string& rest) { return parse_sweep(sweep_text(rest), "s.json"); };
-  EXPECT_NO_THROW(check_sweep(sweep(R"("seed": 999, "repetitions": 2)"), spec));
+  Sweep fits = sweep(R"("seed": 999, "repetitions": 2)");
+  EXPECT_NO_THROW(check_sweep(fits, spec));
   EXPECT_EQ(check_error(R"("seed": 999, "repetitions": 3)"),
             "s.json: seed 999, repetitions 3: the largest seed of send_rate is 1000");
   EXPECT_THAT(check_error(R"("seed": 18446744073709551615, "repetitions": 2)"), testing::HasSubstr("the largest seed"));
@@ -232,7 +235,8 @@ TEST(Sweep, TheSeedOfTheLastRepetitionIsOneOfTheBenchmarks) {
 TEST(Sweep, GoodValuesOfEveryTypePass) {
   const std::string good =
       R"("fixed": {"connection": "UD", "size": 0, "load": 1, "validate": true, "duration": "2ms"}, "vary": {"post_list": [1]})";
-  EXPECT_NO_THROW(check_sweep(parse_sweep(sweep_text(good), "s"), parse_benchmark_spec(kFakeDescription, "d")));
+  Sweep parsed = parse_sweep(sweep_text(good), "s");
+  EXPECT_NO_THROW(check_sweep(parsed, parse_benchmark_spec(kFakeDescription, "d")));
 }
 
 TEST(Sweep, SeveralBenchmarksEachHaveAllPoints) {

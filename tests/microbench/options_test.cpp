@@ -70,13 +70,26 @@ TEST(Options, RefuseWhatCannotBe) {
   EXPECT_THAT(refusal("-D 0"), HasSubstr("--duration: expected more than 0"));
   EXPECT_EQ(refusal("--warmup 0"), "accepted");
   EXPECT_THAT(refusal("-c XRC"), HasSubstr("XRC"));
-  EXPECT_THAT(refusal("-q 0"), HasSubstr("not in range"));
+  EXPECT_THAT(refusal("-q 0"), HasSubstr("--qp: expected a whole number, 1 to 1048576, got \"0\""));
   for (const char* uars : {"default", "exclusive", "8", "512"}) {
     EXPECT_EQ(refusal(std::string("--uars ") + uars), "accepted") << uars;
   }
   for (const char* uars : {"shared", "6", "9", "514", "16x"}) {
     EXPECT_THAT(refusal(std::string("--uars ") + uars), HasSubstr("--uars: expected default, exclusive or an even"));
   }
+}
+
+TEST(Options, TakeBytesWithUnitsAndWordsInEitherCase) {
+  const Line line("-s 4k -I 1K -m 4K -c ud");
+  EXPECT_EQ(line.options.size, 4096u);
+  EXPECT_EQ(line.options.inline_size, 1024u);
+  EXPECT_EQ(line.options.mtu, 4096u);
+  EXPECT_EQ(line.options.connection, Transport::ud);
+  EXPECT_EQ(line.table.values().at("size"), 4096);
+  EXPECT_EQ(line.table.values().at("connection"), "UD");
+  EXPECT_THAT(refusal("-s 3G"), HasSubstr("--size: expected bytes, 0 to 2G"));
+  EXPECT_THAT(refusal("-l 4k"), HasSubstr("--post_list: expected a whole number"));
+  EXPECT_THAT(refusal("-c RD"), HasSubstr("--connection: expected RC, UC or UD, got \"RD\"; did you mean RC?"));
 }
 
 std::string one_sided_refusal(const std::string& text) {
@@ -162,7 +175,7 @@ TEST(Cores, AreAListWithRanges) {
 
 TEST(Describe, NamesTypeDefaultAndAllowedOfEachOption) {
   const Line line("");
-  const Json description = line.table.describe("send_rate");
+  const Json description = line.table.describe("send_rate", "Rate of SENDs.", "-s 4k");
   EXPECT_EQ(description.at("benchmark"), "send_rate");
   const auto option = [&](const std::string& name) {
     for (const Json& each : description.at("options")) {
@@ -180,6 +193,9 @@ TEST(Describe, NamesTypeDefaultAndAllowedOfEachOption) {
   EXPECT_EQ(option("duration").at("allowed"), (Json{{"zero", false}}));
   EXPECT_EQ(option("warmup").at("allowed"), (Json{{"zero", true}}));
   EXPECT_TRUE(option("size").at("default").is_null());
+  EXPECT_EQ(option("size").at("type"), "bytes");
+  EXPECT_EQ(option("size").at("group"), "The operation");
+  EXPECT_EQ(description.at("example"), "-s 4k");
 }
 
 TEST(Values, AreTheOptionsWithTheirDefaultsButNoSecret) {
