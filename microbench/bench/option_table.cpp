@@ -24,9 +24,9 @@ Json shown(const T& value) {
 }  // namespace
 
 template <class T>
-void OptionTable::number(const std::string& names, T& value, const std::string& type,
-                         typename detail::OptionalOf<T>::type low, typename detail::OptionalOf<T>::type high,
-                         const std::string& help, bool keep) {
+void OptionTable::bounded(const std::string& names, T& value, const std::string& type,
+                          typename detail::OptionalOf<T>::type low, typename detail::OptionalOf<T>::type high,
+                          const std::string& help, bool keep) {
   CLI::Option* const option = app_.add_option(names, value, help);
   if (type == "bytes") {
     option->transform(bytes_between(static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high)));
@@ -39,13 +39,13 @@ void OptionTable::number(const std::string& names, T& value, const std::string& 
 template <class T>
 void OptionTable::integer(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
                           typename detail::OptionalOf<T>::type high, const std::string& help, bool keep) {
-  number(names, value, "integer", low, high, help, keep);
+  bounded(names, value, "integer", low, high, help, keep);
 }
 
 template <class T>
 void OptionTable::bytes(const std::string& names, T& value, typename detail::OptionalOf<T>::type low,
                         typename detail::OptionalOf<T>::type high, const std::string& help) {
-  number(names, value, "bytes", low, high, help, true);
+  bounded(names, value, "bytes", low, high, help, true);
 }
 
 template void OptionTable::integer(const std::string&, std::int32_t&, std::int32_t, std::int32_t, const std::string&,
@@ -84,8 +84,8 @@ void OptionTable::number(const std::string& names, std::optional<double>& value,
     }
     value = number;
   };
-  set_by(names, set, help);
-  add(names, "number", "above 0", help, [&value] { return shown(value); });
+  add(app_.add_option_function<std::string>(names, set, help), "number", "above 0", help,
+      [&value] { return shown(value); });
 }
 
 void OptionTable::flag(const std::string& names, bool& value, const std::string& help) {

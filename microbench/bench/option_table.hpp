@@ -99,8 +99,8 @@ class OptionTable {
   };
 
   template <class T>
-  void number(const std::string& names, T& value, const std::string& type, typename detail::OptionalOf<T>::type low,
-              typename detail::OptionalOf<T>::type high, const std::string& help, bool keep);
+  void bounded(const std::string& names, T& value, const std::string& type, typename detail::OptionalOf<T>::type low,
+               typename detail::OptionalOf<T>::type high, const std::string& help, bool keep);
   // `set` is called with the one of `words` that was given.
   void add_choice(const std::string& names, const std::vector<std::string>& words,
                   const std::function<void(const std::string&)>& set, const std::string& help,

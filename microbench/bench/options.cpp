@@ -43,6 +43,7 @@ void add_operation_options(OptionTable& table, Options& o) {
 }
 
 void add_qp_options(OptionTable& table, QpSettings& qps) {
+  table.group("QPs and paths");
   table.integer("--tclass", qps.traffic_class, 0u, 255u, "traffic class in the GRH, on RoCE that of the IP header");
   table.integer("-S,--sl", qps.service_level, 0u, 15u, "service level");
   table.integer("--flow_label", qps.flow_label, 0u, (1u << 20) - 1, "flow label in the GRH");
@@ -97,6 +98,7 @@ void add_place_options(OptionTable& table, Options& o) {
 }
 
 void add_limit_options(OptionTable& table, Options& o) {
+  table.group("Limits");
   table.number("-w,--limit_bw", o.limit_bw, "fail when the bandwidth is below so many MiB/s (2^20 bytes)");
   table.flag("--report_gbits", o.report_gbits, "--limit_bw is in Gb/s (10^9 bits); both are always reported");
   table.number("-y,--limit_msgrate", o.limit_msgrate, "fail when the rate is below so many Mops");
@@ -104,6 +106,7 @@ void add_limit_options(OptionTable& table, Options& o) {
 
 // A command line of perftest runs as it is.
 void add_idle_options(OptionTable& table, Options& o) {
+  table.group("Of perftest, without effect");
   table.flag("-F,--CPU_freq", o.cpu_freq, "accepted, without effect: no warning of CPU frequencies is to be silenced");
   table.flag("-N,--noPeak", o.no_peak, "accepted, without effect: no peak is computed");
 }
