@@ -1,5 +1,7 @@
 #include "analysis/report_assets.hpp"
 
+#include "common/error.hpp"
+
 // The assembler copies a file into the program: its first byte and the one after its last get names.
 #define VERBSCOPE_EMBED(name, path)                                                                              \
   __asm__(".pushsection .rodata\n.global verbscope_asset_" #name "\nverbscope_asset_" #name ":\n.incbin \"" path \
@@ -21,11 +23,17 @@ VERBSCOPE_EMBED(echarts, VERBSCOPE_CHART_LIBRARY);
 namespace verbscope {
 
 ReportAssets report_assets() {
+  const std::string charts = VERBSCOPE_ASSET(echarts);
+  if (charts.empty()) {
+    fail(
+        "this verbscope was built without the chart library of the report: analysis/report/vendor/fetch.sh fetches it "
+        "by npm for the next build");
+  }
   return {.page = VERBSCOPE_ASSET(page),
           .style = VERBSCOPE_ASSET(style),
           .script = VERBSCOPE_ASSET(data) + VERBSCOPE_ASSET(charts) + VERBSCOPE_ASSET(drawing) +
                     VERBSCOPE_ASSET(table) + VERBSCOPE_ASSET(main),
-          .echarts = VERBSCOPE_ASSET(echarts)};
+          .echarts = charts};
 }
 
 }  // namespace verbscope

@@ -9,6 +9,7 @@ struct ReportAssets {
   std::string page, style, script, echarts;
 };
 
+// Throws Error when the program was built without the chart library.
 ReportAssets report_assets();
 
 }  // namespace verbscope

@@ -17,9 +17,14 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 add_library(verbscope_flags INTERFACE)
-target_compile_options(verbscope_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-                                                 -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
-target_include_directories(verbscope_flags INTERFACE ${PROJECT_SOURCE_DIR})
+option(VERBSCOPE_WERROR "Warnings are errors: for those who work on verbscope, whose compilers are known" OFF)
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual)
+if(VERBSCOPE_WERROR)
+  list(APPEND warnings -Werror)
+endif()
+target_compile_options(verbscope_flags INTERFACE "$<BUILD_INTERFACE:${warnings}>")
+target_include_directories(verbscope_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                     $<INSTALL_INTERFACE:include/verbscope>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
   target_compile_definitions(verbscope_flags INTERFACE FMT_CONSTEVAL=)  # its consteval refuses good format strings
 endif()
@@ -36,6 +41,14 @@ add_library(project_headers OBJECT ${PROJECT_BINARY_DIR}/project_headers.cpp)
 target_link_libraries(project_headers PRIVATE verbscope_flags fmt::fmt nlohmann_json::nlohmann_json)
 target_precompile_headers(project_headers PRIVATE <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp> <atomic>
                           <chrono> <filesystem> <fstream> <thread>)
+
+# verbscope_pkg_config(PREFIX module): a library that pkg-config knows, as PkgConfig::PREFIX, here and for those who link an
+# installed verbscope.
+function(verbscope_pkg_config prefix module)
+  pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET GLOBAL ${module})
+  set_property(GLOBAL APPEND_STRING PROPERTY VERBSCOPE_PKG_CONFIG_MODULES
+               "pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET ${module})\n")
+endfunction()
 
 # verbscope_library(NAME [OWN_OPTIONS] SOURCES a.cpp ... LINK other ...): a static library with the project's flags.
 # OWN_OPTIONS: it is compiled with others, so that it cannot use the precompiled headers.
@@ -58,6 +71,7 @@ function(verbscope_binary name)
   target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK})
   target_precompile_headers(${name} REUSE_FROM project_headers)
   add_dependencies(programs ${name})
+  install(TARGETS ${name} RUNTIME)
 endfunction()
 
 # verbscope_benchmark(NAME SOURCES a.cpp ... [TEST microbench/a_test.cpp] LINK other ...): a benchmark, which is all that

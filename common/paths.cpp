@@ -31,8 +31,14 @@ std::vector<fs::path> config_roots() {
     if (!fs::is_directory(chosen)) fail("VERBSCOPE_CONFIGS: \"{}\" is not a folder", chosen);
     candidates.emplace_back(chosen);
   }
-  candidates.push_back(program_folder() / ".." / ".." / "configs");
-  candidates.emplace_back(VERBSCOPE_SOURCE_CONFIGS);
+  // A program that is installed knows the files of its prefix, wherever that was moved, and no others.
+  const fs::path installed = program_folder() / ".." / "share" / "verbscope" / "configs";
+  if (fs::is_directory(installed)) {
+    candidates.push_back(installed);
+  } else {
+    candidates.push_back(program_folder() / ".." / ".." / "configs");
+    candidates.emplace_back(VERBSCOPE_SOURCE_CONFIGS);
+  }
   std::vector<fs::path> roots;
   for (const auto& candidate : candidates) {
     std::error_code error;

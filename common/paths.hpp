@@ -10,8 +10,9 @@ namespace verbscope {
 // The folder of the running program: the other programs are its neighbours.
 std::filesystem::path program_folder();
 
-// The folders that are searched, in order, those that exist: $VERBSCOPE_CONFIGS, ../../configs seen from the folder of
-// the program, configs in the source folder of the build.
+// The folders that are searched, in order, those that exist: $VERBSCOPE_CONFIGS; of an installed program
+// ../share/verbscope/configs seen from its folder; of another ../../configs, and configs in the source folder of the
+// build.
 std::vector<std::filesystem::path> config_roots();
 
 // The path of configs/<kind>/<name>.json (kind "clusters", "sweeps", "hosts"; "" for configs itself; a name in a folder

@@ -117,7 +117,7 @@ test)
   # Unit tests are built and run once in the gate, under the sanitizers; `check` has them in the release build. The
   # emulated machines wait most of their time, and the last tests leave a core free: builds go on beside both.
   if build release -DVERBSCOPE_UNIT_TESTS=OFF; then
-    run_tests release release --label-exclude 'softroce|timed'
+    run_tests release release --label-exclude 'softroce|timed|roots'
     start_tests softroce release --label-regex softroce
   fi
   if build asan-ubsan; then
@@ -139,6 +139,7 @@ long)
     step rates tests/records/random_rates.py build/bin --count 2000 --seed 2
     step validate build/bin/verbscope validate
     run_tests timed release --label-regex timed
+    run_tests roots release --label-regex roots
   fi
   if [[ -x build/bin/verbscope ]] && build asan-ubsan -DVERBSCOPE_FUZZ_SECONDS=300; then
     run_tests asan-ubsan asan-ubsan --label-exclude 'callgrind|static|fuzz'
