@@ -7,12 +7,14 @@
 #include <cstring>
 #include <span>
 
+#include "common/histogram.hpp"
 #include "microbench/echo/messages.hpp"
 
 namespace verbscope {
 
 struct EchoClientLane {
   std::span<ibv_send_wr> requests;  // as many as may be outstanding, one a slot
+  std::span<Picos> asked;           // when the request in each slot was posted
   EchoSlots out;                    // what they send
   EchoSlots in;                     // responses by WRITE
   EchoRecvs recvs;                  // responses by SEND
@@ -32,17 +34,21 @@ struct EchoClientState {
   bool by_memory = true;  // responses by WRITE
   bool validate = false;  // every byte, not the tag alone
   Picos give_up{0};       // a lane's requests are lost after so long without a response; 0: nothing can be lost
+  Histogram latency;      // of the measured window: from before the post to the response seen
+  bool measured = false;
   std::uint64_t wrong = 0;
   std::uint64_t goal = MeasuredWindow::kNoGoal;
 };
 
 // Asks until as many requests are outstanding as may be. False: a post failed.
-inline bool ask(EchoClientState& s, RunEnd& end) {
+template <Node N>
+inline bool ask(N& node, EchoClientState& s, RunEnd& end) {
   for (std::uint32_t i = 0; i < s.lanes.size(); ++i) {
     EchoClientLane& lane = s.lanes[i];
     LaneQueue& queue = s.queues[i];
     while (lane.sent - lane.settled < lane.requests.size() && queue.room > 0) {
       const std::uint64_t slot = lane.sent % lane.requests.size();
+      lane.asked[slot] = node.now();
       store_word(lane.out.end_of(slot) - kTagBytes, echo_tag(s.client, ++lane.sent));
       if (!post_one(queue, lane.requests[slot], i, end)) return false;
     }
@@ -50,14 +56,16 @@ inline bool ask(EchoClientState& s, RunEnd& end) {
   return true;
 }
 
-// Counts a response, which ends at `response_end`: it must be what its request said. Where requests are given up, one
-// may come too late: another request has its place.
-inline void take_response(EchoClientState& s, EchoClientLane& lane, const std::byte* response_end) {
+// Counts a response, which ends at `response_end` and was seen at `now`: it must be what its request said. Where
+// requests are given up, one may come too late: another request has its place.
+inline void take_response(EchoClientState& s, EchoClientLane& lane, const std::byte* response_end, Picos now) {
   std::uint64_t tag;
   std::memcpy(&tag, response_end - kTagBytes, kTagBytes);
   ++lane.answered;
   if (s.give_up > Picos(0) && number_of(tag) <= lane.settled) return;
-  const std::byte* const asked = lane.out.end_of((number_of(tag) - 1) % lane.requests.size());
+  const std::uint64_t slot = (number_of(tag) - 1) % lane.requests.size();
+  if (s.measured) s.latency.record(now - lane.asked[slot]);
+  const std::byte* const asked = lane.out.end_of(slot);
   const std::uint32_t compared = s.validate ? s.size : kTagBytes;
   if (std::memcmp(response_end - compared, asked - compared, compared) != 0) ++s.wrong;
   lane.settled = s.give_up > Picos(0) && number_of(tag) <= lane.sent ? number_of(tag) : lane.settled + 1;
@@ -65,15 +73,15 @@ inline void take_response(EchoClientState& s, EchoClientLane& lane, const std::b
 
 // Takes the responses that have been written by now, and calls `count_one` after each; `over_gaps`: also those behind
 // some that are not there. Returns whether there were any.
-template <class Count>
-inline bool collect_written(EchoClientState& s, bool over_gaps, Count&& count_one) {
+template <Node N, class Count>
+inline bool collect_written(N& node, EchoClientState& s, bool over_gaps, Count&& count_one) {
   bool moved = false;
   for (EchoClientLane& lane : s.lanes) {
     while (lane.settled < lane.sent) {
       const std::uint64_t outstanding = lane.requests.size();
       const std::uint64_t number = next_written(lane.in, outstanding, lane.settled, over_gaps ? outstanding : 1);
       if (number == 0) break;
-      take_response(s, lane, lane.in.end_of((number - 1) % outstanding));
+      take_response(s, lane, lane.in.end_of((number - 1) % outstanding), node.now());
       count_one();
       moved = true;
     }
@@ -107,10 +115,11 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
   const auto count_one = [&] {
     tally.done_ops.store(++ops, std::memory_order_relaxed);
     if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) running = false;
+    s.measured = window.measuring();
   };
   const auto on_recv = [&](const ibv_wc& wc) {
     EchoClientLane& lane = s.lanes[recv_queue(wc.wr_id)];
-    take_response(s, lane, lane.recvs.slots.end_of(recv_place(wc.wr_id)));
+    take_response(s, lane, lane.recvs.slots.end_of(recv_place(wc.wr_id)), node.now());
     count_one();
     return post_recv(lane.recvs, wc.wr_id, tally.end);
   };
@@ -118,12 +127,12 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
     if (s.by_memory) node.watch(lane.in.begin, lane.in.stride * lane.requests.size());
   }
   for (;;) {
-    if (running && !ask(s, tally.end)) return;
+    if (running && !ask(node, s, tally.end)) return;
     bool moved = false, open = false, due = !s.by_memory;
     if (s.by_memory) {
-      node.look();
-      moved = collect_written(s, false, count_one);
-      if (lossy && !moved) moved = collect_written(s, true, count_one);
+      node.look(s.lanes.size());
+      moved = collect_written(node, s, false, count_one);
+      if (lossy && !moved) moved = collect_written(node, s, true, count_one);
     }
     for (std::size_t i = 0; i < s.lanes.size(); ++i) {
       due = due || s.queues[i].due > 0;

@@ -1,9 +1,15 @@
-// Request and response: the clients ask, the server answers with the bytes that it got. The rate is that of the
-// responses that the clients have.
+// Request and response: the clients ask, the server computes and answers with the bytes that it got. The rate is that
+// of the responses that the clients have.
+#include <algorithm>
+#include <optional>
+
 #include "common/environment.hpp"
 #include "microbench/echo/ends.hpp"
 #include "microbench/echo/places.hpp"
+#include "microbench/loop/answer_list.hpp"
 #include "microbench/loop/payload.hpp"
+#include "microbench/run/console.hpp"
+#include "microbench/run/outcome.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"
 
@@ -17,6 +23,12 @@ constexpr std::uint32_t kTag = 8;           // bytes: what tells a response from
 // again from where they lie, long after a retransmission.
 constexpr Picos kGiveUp = std::chrono::milliseconds(100);
 constexpr Picos kSimGiveUp = std::chrono::milliseconds(1);
+// Simulated clients that a server of any number of threads cannot keep up with: as many as those of the sequencers of
+// Kalia et al., ATC 2016, one thread of a machine a QP.
+constexpr std::uint32_t kClientMachines = 5;
+constexpr std::uint32_t kThreadsOfEach = 14;
+constexpr std::uint32_t kAnswerQps = 4;                // for lists of datagrams, where nothing else is said
+constexpr std::uint32_t kLongestWork = 1'000'000'000;  // ns
 
 // Each level has those before it, in the order of the published figure (Kalia et al., SIGCOMM 2014, section 3.2.2).
 enum class Optimise : std::uint8_t { as_given, none, unreliable, unsignaled, inlined };
@@ -24,7 +36,7 @@ enum class Optimise : std::uint8_t { as_given, none, unreliable, unsignaled, inl
 class EchoRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"echo_rate", "Rate of requests and responses by WRITE or SEND, with each optimisation switched on in turn.",
+    return {"echo_rate", "Rate and latency of requests and responses by WRITE or SEND, one by one or answered in lists.",
             "--mode send_send -c UD -s 32 -I 32"};
   }
 
@@ -43,19 +55,31 @@ class EchoRate final : public Benchmark {
                             {"inline", Optimise::inlined}},
                            "each with those before it; sets -c, -Q and -I where they are not given");
     table.integer("--window", echo_.outstanding, 1u, 4096u, "requests outstanding on a QP");
+    table.integer("--answer_qps", answer_qps_, 1u, 4096u,
+                  "UD QPs of a thread that its answers go out on (default: all, with --post_list 4)");
+    table.integer("--work_ns", work_ns_, 0u, kLongestWork, "what the server computes for each request, ns");
   }
 
   void adjust(Options& o) override {
     if (o.fabric == "null") fail_usage("--fabric null: it moves no bytes, so nobody answers");
     if (o.header_only) fail_usage("--header_only: a response is told from another by its bytes");
-    if (o.post_list != 1) fail_usage("--post_list {}: echo_rate posts one request at a time", o.post_list);
+    if (o.post_list > BatchCounts::kLongest) {
+      fail_usage("--post_list {}: a list of answers has at most {}", o.post_list, std::uint32_t{BatchCounts::kLongest});
+    }
     o.size = o.size.value_or(kDefaultEcho);
     if (*o.size < kTag) fail_usage("--size {}: an echo has at least {} bytes, which number it", *o.size, kTag);
     if (o.events && echo_.requests_written()) {
       fail_usage("--events: a request by WRITE is seen in memory, which raises no event");
     }
     optimise(o);
-    echo_.give_up = is_simulated(o.fabric) && !facts(o.connection).reliable ? kSimGiveUp : kGiveUp;
+    if (is_simulated(o.fabric)) saturate(o);
+    echo_.work = Nanos(work_ns_);
+    share_answers(o);
+    // A request may wait while the server computes for all others of its thread.
+    const std::int64_t before =
+        std::int64_t{echo_.outstanding} * o.qp * (facts(o.connection).connected ? 1 : o.clients.value_or(1));
+    echo_.give_up =
+        (is_simulated(o.fabric) && !facts(o.connection).reliable ? kSimGiveUp : kGiveUp) + 2 * before * echo_.work;
   }
 
   Traffic traffic() const override {
@@ -89,16 +113,14 @@ class EchoRate final : public Benchmark {
     return setup.side == Side::client ? make_echo_client(setup, echo_) : make_echo_server(setup, echo_);
   }
 
+  Json results(const std::vector<const Workload*>& threads) const override { return echo_results(threads); }
+  void finish(Outcome& outcome) const override {
+    outcome.result.update(take_client_histograms(outcome.result, kPackedLatency).to_json());
+  }
+  std::string report(const Json& result) const override { return latency_line(result) + batches_line(result); }
+
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
-    VerbShape response = verb_shape(op, ports);
-    response.payload_offset = Bytes(offset_before_end(op.payload));
-    const Prediction request =
-        echo_.requests_written() ? predict_responder(cluster, response) : predict_receiver(cluster, response);
-    if (echo_.mode == EchoMode::write_send) {
-      response.verb = Verb::send;
-      response.transport = Transport::ud;
-    }
-    return predict_together("echo server", {{predict_requester(cluster, response)}, {request}});
+    return predict_lists(cluster, op, ports, list_shares(Json(), static_cast<int>(op.post_list)));
   }
 
   Prediction predict_run(const ClusterWire& cluster, const Operation& op, int ports,
@@ -107,10 +129,56 @@ class EchoRate final : public Benchmark {
       const std::uint64_t clients = !facts(op.transport).connected ? result.at("clients").size() : 1;
       check_recv_groups(cluster, op, echo_recvs(op, clients * echo_.outstanding), clients * echo_.outstanding);
     }
-    return predict(cluster, op, ports);
+    return predict_lists(cluster, op, ports, list_shares(result.value("answers_per_post", Json()), 1));
   }
 
  private:
+  // RECVs are posted one by one, and so are requests, whatever the lists of answers.
+  Prediction predict_lists(const ClusterWire& cluster, const Operation& op, int ports,
+                           const std::vector<ListShare>& lists) const {
+    VerbShape response = verb_shape(op, ports);
+    response.payload_offset = Bytes(offset_before_end(op.payload));
+    response.post_list = 1;
+    const Prediction request =
+        echo_.requests_written() ? predict_responder(cluster, response) : predict_receiver(cluster, response);
+    if (echo_.mode == EchoMode::write_send) {
+      response.verb = Verb::send;
+      response.transport = Transport::ud;
+    }
+    std::vector<PredictedPart> parts;
+    for (const ListShare& share : lists) {
+      response.post_list = share.length;
+      response.post_step = share.step;
+      parts.push_back({predict_requester(cluster, response), share.answers});
+    }
+    parts.push_back({request});
+    return predict_together("echo server", parts);
+  }
+
+  void share_answers(const Options& o) {
+    const bool datagrams = echo_.mode == EchoMode::write_send || !facts(o.connection).connected;
+    if (answer_qps_ && !datagrams) {
+      fail_usage("--answer_qps {}: answers by {} go back on the QP of their request", *answer_qps_,
+                 to_string(o.connection));
+    }
+    if (answer_qps_.value_or(1) > o.qp)
+      fail_usage("--answer_qps {} is more than a thread has (--qp {})", *answer_qps_, o.qp);
+    echo_.answer_qps = answer_qps_.value_or(o.post_list > 1 ? std::min(kAnswerQps, o.qp) : o.qp);
+  }
+
+  // Clients and QPs enough for the server to be the limit, where they are not given. The RECVs of a UD QP are for all
+  // clients; connected QPs are dealt to them.
+  void saturate(Options& o) const {
+    const bool connected = facts(o.connection).connected;
+    if (table_->given("--qp")) {
+      o.clients = o.clients.value_or(connected ? std::min(kClientMachines, o.threads * o.qp) : kClientMachines);
+      return;
+    }
+    o.clients = o.clients.value_or(kClientMachines);
+    const std::uint32_t qps = connected ? *o.clients * kThreadsOfEach : kThreadsOfEach;
+    o.qp = std::max(1u, (qps + o.threads - 1) / o.threads);
+  }
+
   void optimise(Options& o) const {
     if (optimise_ == Optimise::as_given) return;
     if (optimise_ >= Optimise::unreliable && !table_->given("--connection")) {
@@ -122,6 +190,8 @@ class EchoRate final : public Benchmark {
 
   const OptionTable* table_ = nullptr;
   EchoOptions echo_;
+  std::uint32_t work_ns_ = 0;
+  std::optional<std::uint32_t> answer_qps_;
   Optimise optimise_ = Optimise::as_given;
 };
 

@@ -1,5 +1,6 @@
 #include "microbench/echo/ends.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "machine/memory.hpp"
@@ -29,7 +30,8 @@ class EchoClient final : public WorkloadOn<EchoClient> {
   EchoClient(const ThreadSetup& setup, const EchoOptions& options)
       : out_(Bytes(setup.lanes.size() * options.outstanding * echo_stride(setup.operation.payload)), setup.huge_pages),
         mr_(setup.pd, out_.data(), out_.size()),
-        messages_(setup, setup.lanes.size() * options.outstanding) {
+        messages_(setup, setup.lanes.size() * options.outstanding),
+        asked_(setup.lanes.size() * options.outstanding) {
     const Operation& op = setup.operation;
     const bool datagram = !facts(op.transport).connected || options.mode == EchoMode::write_send;
     if (!options.responses_written()) recvs_.emplace(setup, options.outstanding, datagram);
@@ -56,6 +58,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
   std::uint64_t received() const override { return sum(&EchoClientLane::answered); }
   std::uint64_t wrong() const override { return state_.wrong; }
   std::string memory() const override { return out_.describe(); }
+  const Histogram& latency() const { return state_.latency; }
 
  private:
   std::uint64_t sum(std::uint64_t EchoClientLane::*count) const {
@@ -74,6 +77,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
     for (std::uint32_t j = 0; j < options.outstanding; ++j) {
       fill_payload(op.seed, j % kMaxPayloadSlots, {mine.out.end_of(j) - op.payload, op.payload});
     }
+    mine.asked = std::span(asked_).subspan(index * options.outstanding, options.outstanding);
     mine.requests = messages_.build(index * options.outstanding, options.outstanding, index, mine.out, mr_.lkey(), peer,
                                     options.requests_written());
     if (!facts(op.transport).connected) {
@@ -91,6 +95,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
   Buffer out_;
   Mr mr_;
   EchoSends messages_;
+  std::vector<Picos> asked_;
   std::optional<EchoRecvPlaces> recvs_;
   std::vector<LaneQueue> queues_;
   std::vector<EchoClientLane> lanes_;
@@ -109,10 +114,15 @@ class EchoServer final : public WorkloadOn<EchoServer> {
       recvs_.emplace(setup, requests_under_way(setup, options), !facts(op.transport).connected);
     }
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
+    if (options.answers_by_datagram(op)) share_queues(setup, options);
+    lists_.resize(queues_.size());
     state_.cq = setup.cq;
     state_.channel = setup.channel;
     state_.queues = queues_;
+    state_.lists = lists_;
     state_.lanes = lanes_;
+    state_.post_list = op.post_list;
+    state_.work = options.work;
     state_.by_memory = options.requests_written();
     state_.lossy = !facts(op.transport).reliable;
     state_.waiting.resize(setup.lanes.size() * places_);
@@ -142,8 +152,20 @@ class EchoServer final : public WorkloadOn<EchoServer> {
     return total;
   }
   std::uint64_t wrong() const override { return state_.wrong; }
+  const BatchCounts& batches() const { return state_.batches; }
 
  private:
+  // Datagrams can go out on any queue of the client's port: on the first ones, which the lanes of the port share
+  // evenly.
+  void share_queues(const ThreadSetup& setup, const EchoOptions& options) {
+    std::vector<std::vector<std::uint32_t>> lanes_of(setup.topology.ports);
+    for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
+      std::vector<std::uint32_t>& lanes = lanes_of[setup.lanes[i].port];
+      lanes.push_back(i);
+      lanes_[i].queue = lanes[(lanes.size() - 1) % std::max(1u, options.answer_qps / setup.topology.ports)];
+    }
+  }
+
   // Requests that may come at once on a lane.
   static std::uint64_t requests_under_way(const ThreadSetup& setup, const EchoOptions& options) {
     return options.outstanding * (setup.lanes.empty() ? 1 : setup.lanes.front().peers.size());
@@ -159,6 +181,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
     const Lane& lane = setup.lanes[index];
     const LanePeer& peer = lane.peers.front();
     EchoServerLane mine;
+    mine.queue = index;
     if (options.requests_written()) {
       mine.in = slots_of(setup.region, lane, op.payload);
     } else {
@@ -191,6 +214,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
   std::vector<std::vector<std::uint64_t>> answered_;
   std::vector<std::uint32_t> owners_;  // connected: the client of each lane
   std::vector<LaneQueue> queues_;
+  std::vector<AnswerList> lists_;
   std::vector<EchoServerLane> lanes_;
   EchoServerState state_;
 };
@@ -208,6 +232,24 @@ std::unique_ptr<Workload> make_echo_client(const ThreadSetup& setup, const EchoO
 
 std::unique_ptr<Workload> make_echo_server(const ThreadSetup& setup, const EchoOptions& options) {
   return std::make_unique<EchoServer>(setup, options);
+}
+
+Json echo_results(const std::vector<const Workload*>& threads) {
+  Histogram latency;
+  BatchCounts batches;
+  bool asks = false;
+  for (const Workload* thread : threads) {
+    if (const auto* client = dynamic_cast<const EchoClient*>(thread)) {
+      asks = true;
+      latency.merge(client->latency());
+    } else if (const auto* server = dynamic_cast<const EchoServer*>(thread)) {
+      batches.merge(server->batches());
+    }
+  }
+  if (!asks) return Json{{"answers_per_post", batches.to_json()}};
+  Json out{{kPackedLatency, latency.pack()}};
+  out.update(latency.to_json());
+  return out;
 }
 
 }  // namespace verbscope

@@ -29,8 +29,8 @@ struct LaneQueue {
   std::uint64_t posted = 0;
 };
 
-// Posts `wr` (its wr_id is send_id of the queue), which must have room. False, with `end` set: the post failed.
-inline bool post_one(LaneQueue& q, ibv_send_wr& wr, std::uint32_t index, RunEnd& end) {
+// Gives `wr` the next place of the queue, which must have room, and says whether it is signaled.
+inline void take_place(LaneQueue& q, ibv_send_wr& wr) {
   if (++q.unsignaled == q.signal_every) {
     wr.send_flags |= IBV_SEND_SIGNALED;
     q.unsignaled = 0;
@@ -40,6 +40,11 @@ inline bool post_one(LaneQueue& q, ibv_send_wr& wr, std::uint32_t index, RunEnd&
   }
   --q.room;
   ++q.posted;
+}
+
+// Posts `wr` (its wr_id is send_id of the queue), which must have room. False, with `end` set: the post failed.
+inline bool post_one(LaneQueue& q, ibv_send_wr& wr, std::uint32_t index, RunEnd& end) {
+  take_place(q, wr);
   return post_list(q.qp, q.builder, &wr, index, end);
 }
 

@@ -79,4 +79,18 @@ std::string summary(const Traffic& traffic, const Record& record) {
   return text;
 }
 
+std::string latency_line(const Json& result) {
+  if (!result.contains("lat_p50_ns") || !result.at("lat_p50_ns").is_number()) return "";
+  const auto us = [&result](const char* key) { return result.at(key).get<double>() * 1e-3; };
+  return fmt::format("  latency: mean {:.2f} us, p50 {:.2f}, p99 {:.2f}\n", us("lat_mean_ns"), us("lat_p50_ns"),
+                     us("lat_p99_ns"));
+}
+
+std::string batches_line(const Json& result) {
+  const auto batches = result.find("answers_per_post");
+  if (batches == result.end() || !batches->is_object()) return "";
+  return fmt::format("  answers a post: mean {:.2f}, p50 {}, p99 {}\n", batches->value("mean", 0.0),
+                     batches->value("p50", 0ull), batches->value("p99", 0ull));
+}
+
 }  // namespace verbscope

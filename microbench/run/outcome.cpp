@@ -16,4 +16,15 @@ Json plan_json(const Plan& plan) {
               {"timeout_s", to_seconds(plan.schedule.timeout)}};
 }
 
+Histogram take_client_histograms(Json& result, const std::string& key) {
+  Histogram all;
+  for (Json& client : result.at("clients")) {
+    Json& theirs = client.at("result");
+    const std::string where = "result of " + client.value("node", "");
+    all.merge(Histogram::unpack(JsonFields(theirs, where).at(key), where + ": " + key));
+    theirs.erase(key);
+  }
+  return all;
+}
+
 }  // namespace verbscope

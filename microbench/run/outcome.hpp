@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/histogram.hpp"
 #include "common/json.hpp"
 #include "common/record.hpp"
 #include "microbench/bench/plan.hpp"
@@ -23,5 +24,9 @@ struct Outcome {
 
 // The plan as it overrides options in the record's config.
 Json plan_json(const Plan& plan);
+
+// Takes the histogram (Histogram::pack) that each client's result has under `key` out of it, and returns all of them as
+// one. Throws Error naming the client when there is none.
+Histogram take_client_histograms(Json& result, const std::string& key);
 
 }  // namespace verbscope

@@ -45,7 +45,6 @@ void AnswerPorts::add_queue(const ThreadSetup& setup, std::uint32_t lane) {
     wr.num_sge = 1;
     wr.opcode = IBV_WR_SEND_WITH_IMM;
     wr.send_flags = IBV_SEND_INLINE;
-    if ((j + 1) % setup.operation.signal_every == 0) wr.send_flags |= IBV_SEND_SIGNALED;
   }
   queues_.push_back({.lane = client_queue(setup.lanes[lane], depth_, setup.operation.signal_every),
                      .requests = std::span(requests_).subspan(begin, depth_),

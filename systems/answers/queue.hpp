@@ -5,63 +5,34 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 
-#include "microbench/loop/lane_queue.hpp"
+#include "microbench/loop/answer_list.hpp"
 
 namespace verbscope {
 
-// The send queue of one UD QP with as many prebuilt requests as it holds, of which every signal_every-th is signaled.
-// Each carries 8 bytes of its own, inline.
+// The send queue of one UD QP with as many prebuilt requests as it holds. Each carries 8 bytes of its own, inline.
 struct AnswerQueue {
   LaneQueue lane;
-  std::span<ibv_send_wr> requests;  // a multiple of signal_every
-  std::uint32_t index = 0;          // among the queues of the thread
-  std::uint32_t next = 0;           // request to use next
-  ibv_send_wr* first = nullptr;     // the list in the making
-  ibv_send_wr* last = nullptr;
-  std::uint32_t count = 0;     // requests in that list
+  std::span<ibv_send_wr> requests;
+  std::uint32_t index = 0;  // among the queues of the thread
+  std::uint32_t next = 0;   // request to use next
+  AnswerList list{};
   std::uint32_t reserved = 0;  // places that the pass will use
-};
-
-// Lists that were posted, by their length.
-struct BatchCounts {
-  static constexpr std::uint32_t kLongest = 256;
-  std::array<std::uint64_t, kLongest + 1> lists{};
-
-  void count(std::uint32_t length) { ++lists[length]; }
 };
 
 // The next free request of the queue, which must have room, as the last of its list.
 inline ibv_send_wr& append(AnswerQueue& q) {
   ibv_send_wr& wr = q.requests[q.next];
   q.next = q.next + 1 == q.requests.size() ? 0 : q.next + 1;
-  (q.count == 0 ? q.first : q.last->next) = &wr;
-  q.last = &wr;
-  wr.next = nullptr;
-  ++q.count;
-  --q.lane.room;
-  if ((wr.send_flags & IBV_SEND_SIGNALED) != 0) ++q.lane.due;
+  add_answer(q.lane, q.list, wr);
   return wr;
 }
 
-// Posts the list that was made, if any, behind a doorbell for each `most` of its answers.
+// Posts the queue's list, if there is one, as post_answers of answer_list.hpp does.
 inline bool post_answers(AnswerQueue& q, std::uint32_t most, BatchCounts* batches, RunEnd& end) {
-  while (q.count > 0) {
-    ibv_send_wr* const first = q.first;
-    ibv_send_wr* last = first;
-    const std::uint32_t length = std::min(q.count, most);
-    for (std::uint32_t j = 1; j < length; ++j) last = last->next;
-    q.first = last->next;
-    q.count -= length;
-    last->next = nullptr;
-    q.lane.posted += length;
-    if (batches != nullptr) batches->count(length);
-    if (!post_list(q.lane.qp, q.lane.builder, first, q.index, end)) return false;
-  }
-  return true;
+  return post_answers(q.lane, q.list, most, q.index, batches, end);
 }
 
 // The queues of one port, which take turns.
@@ -102,7 +73,7 @@ inline void count_pass(WorkerCounts& counts, std::uint64_t served, std::uint64_t
 inline bool post_all(std::span<AnswerPort> ports, std::uint32_t most, BatchCounts* batches, RunEnd& end) {
   for (AnswerPort& port : ports) {
     AnswerQueue& q = port.current();
-    if (q.count == 0) continue;
+    if (q.list.count == 0) continue;
     if (!post_answers(q, most, batches, end)) return false;
     port.advance();
   }

@@ -126,18 +126,13 @@ void kv_finish(Outcome& outcome) {
   Json& result = outcome.result;
   for (const Key& key : kCounted) result[key.name] = sum_over_clients(result, key.name);
   for (const char* rate : kRates) result[rate] = 0.0;
-  std::array<Histogram, 2> latency;
   for (Json& client : result.at("clients")) {
-    Json& theirs = client.at("result");
-    JsonFields fields(theirs, "result of " + client.value("node", ""));
+    JsonFields fields(client.at("result"), "result of " + client.value("node", ""));
     for (const char* rate : kRates) result[rate] = result.value(rate, 0.0) + fields.require<double>(rate);
-    for (std::size_t i = 0; i < 2; ++i) {
-      const std::string key = histogram_key(kKinds[i]);
-      latency[i].merge(Histogram::unpack(fields.at(key), key));
-      theirs.erase(key);
-    }
   }
-  for (std::size_t i = 0; i < 2; ++i) result.update(latency[i].to_json(std::string(kKinds[i]) + "_lat"));
+  for (const std::string kind : kKinds) {
+    result.update(take_client_histograms(result, histogram_key(kind)).to_json(kind + "_lat"));
+  }
   const double puts = result.value("puts", 0.0);
   result["lock_retries_per_put"] = puts > 0 ? Json(result.value("lock_retries", 0.0) / puts) : Json();
   add_slot_waits(outcome);

@@ -4,6 +4,7 @@
 
 #include "common/error.hpp"
 #include "common/histogram.hpp"
+#include "microbench/run/console.hpp"
 
 namespace verbscope {
 
@@ -52,49 +53,15 @@ Json client_json(const std::vector<const Receipts*>& all, const SequencerOptions
   return out;
 }
 
-// {length: how many lists}, as pairs.
-Json lists_json(const std::vector<const WorkerCounts*>& workers) {
-  BatchCounts sum;
-  for (const WorkerCounts* worker : workers) {
-    for (std::size_t n = 0; n < sum.lists.size(); ++n) sum.lists[n] += worker->batches.lists[n];
-  }
-  Json out = Json::array();
-  for (std::size_t n = 0; n < sum.lists.size(); ++n) {
-    if (sum.lists[n] > 0) out.push_back(Json::array({n, sum.lists[n]}));
-  }
-  return out;
-}
-
-// Mean and percentiles of the lists' lengths.
-Json batch_json(const Json& lists) {
-  std::uint64_t posts = 0, answers = 0;
-  for (const Json& each : lists) {
-    posts += each[1].get<std::uint64_t>();
-    answers += each[0].get<std::uint64_t>() * each[1].get<std::uint64_t>();
-  }
-  if (posts == 0) return Json();
-  const auto percentile = [&](std::uint64_t percent) {
-    std::uint64_t seen = 0;
-    for (const Json& each : lists) {
-      seen += each[1].get<std::uint64_t>();
-      if (seen * 100 >= posts * percent) return each[0].get<std::uint64_t>();
-    }
-    return std::uint64_t{0};
-  };
-  return Json{{"mean", static_cast<double>(answers) / static_cast<double>(posts)},
-              {"p50", percentile(50)},
-              {"p99", percentile(99)},
-              {"max", lists.back()[0]},
-              {"lists", lists}};
-}
-
 Json worker_json(const std::vector<const SequencerAccount*>& threads) {
-  std::vector<const WorkerCounts*> counts;
+  BatchCounts batches;
+  bool some = false;
   std::uint64_t passes = 0, empty = 0, full = 0, blocked = 0, answers = 0, corrections = 0;
   for (const SequencerAccount* thread : threads) {
     const WorkerCounts* one = thread->worker_counts();
     if (one == nullptr) continue;
-    counts.push_back(one);
+    some = true;
+    batches.merge(one->batches);
     passes += one->passes;
     empty += one->empty_passes;
     full += one->full_passes;
@@ -102,7 +69,7 @@ Json worker_json(const std::vector<const SequencerAccount*>& threads) {
     answers += thread->answers();
     corrections += thread->corrections();
   }
-  if (counts.empty()) return Json::object();
+  if (!some) return Json::object();
   const auto share = [passes](std::uint64_t part) {
     return passes == 0 ? 0 : static_cast<double>(part) / static_cast<double>(passes);
   };
@@ -111,12 +78,11 @@ Json worker_json(const std::vector<const SequencerAccount*>& threads) {
            {"blocked", blocked},
            {"idle_share", share(empty)},
            {"full_share", share(full)}};
-  return Json{{"workers", out}, {"answers_per_post", batch_json(lists_json(counts))}};
+  return Json{{"workers", out}, {"answers_per_post", batches.to_json()}};
 }
 
-// Sums the clients' accounts, merges latencies and audits; the clients keep their percentiles.
-Account merge_clients(Json& result, const SequencerOptions& options, Histogram& latency, std::uint64_t& twice,
-                      bool& exact) {
+// Sums the clients' accounts and merges audits.
+Account merge_clients(Json& result, const SequencerOptions& options, std::uint64_t& twice, bool& exact) {
   Account sum;
   for (Json& client : result.at("clients")) {
     Json& theirs = client.at("result");
@@ -124,8 +90,6 @@ Account merge_clients(Json& result, const SequencerOptions& options, Histogram& 
     JsonFields values(theirs.at("values"), where + ": values");
     Account::each(sum,
                   [&values](const char* name, std::uint64_t& value) { value += values.require<std::uint64_t>(name); });
-    latency.merge(Histogram::unpack(theirs.at("latency"), where + ": latency"));
-    theirs.erase("latency");
     if (theirs.contains("bits")) {
       twice += options.audit->merge(theirs.at("bits").get<std::string>(), where + ": bits");
       theirs.erase("bits");
@@ -210,9 +174,9 @@ Json sequencer_node_json(const std::vector<const Workload*>& threads, const Sequ
 
 void judge_sequence(Outcome& outcome, const SequencerOptions& options) {
   Json& result = outcome.result;
-  Histogram latency;
   Finding found;
-  const Account sum = merge_clients(result, options, latency, found.twice, found.exact);
+  const Account sum = merge_clients(result, options, found.twice, found.exact);
+  const Histogram latency = take_client_histograms(result, "latency");
   found.handed_out = result.at("counter").get<std::uint64_t>() - options.start_value;
   found.received = sum.answers + sum.surplus;
   found.clients_gone = result.contains("clients_gone");
@@ -245,16 +209,10 @@ void judge_sequence(Outcome& outcome, const SequencerOptions& options) {
 std::string sequencer_text(const Json& result) {
   if (!result.contains("bottleneck")) return "";  // a client's result: the server knows
   const Json& values = result.at("values");
-  std::string text =
-      fmt::format("  latency: mean {:.2f} us, p50 {:.2f}, p99 {:.2f}\n", result.at("lat_mean_ns").get<double>() * 1e-3,
-                  result.at("lat_p50_ns").get<double>() * 1e-3, result.at("lat_p99_ns").get<double>() * 1e-3);
-  if (result.contains("answers_per_post") && result.at("answers_per_post").is_object()) {
-    text += fmt::format(
-        "  answers a post: mean {:.2f}, p50 {}, p99 {}; passes of the workers that found nothing: {:.0f} %\n",
-        result.at("answers_per_post").at("mean").get<double>(),
-        result.at("answers_per_post").at("p50").get<std::uint64_t>(),
-        result.at("answers_per_post").at("p99").get<std::uint64_t>(),
-        result.at("workers").at("idle_share").get<double>() * 100);
+  std::string text = latency_line(result) + batches_line(result);
+  if (result.contains("workers")) {
+    text += fmt::format("  passes of the workers that found nothing: {:.0f} %\n",
+                        result.at("workers").at("idle_share").get<double>() * 100);
   }
   text += fmt::format(
       "  values: {} handed out, {} received, {} lost, {} repeated, {} out of order; {} requests sent again\n",

@@ -49,11 +49,13 @@ struct End {
 };
 
 struct Client : Memory, End {
+  std::vector<Picos> posted_at = std::vector<Picos>(kEchoOutstanding);
   std::vector<EchoClientLane> lanes = std::vector<EchoClientLane>(1);
   EchoClientState state;
 
   explicit Client(std::uint32_t signal_every = 1) : End(asked, requests, signal_every) {
     lanes[0].requests = posts;
+    lanes[0].asked = posted_at;
     lanes[0].out = {asked, kStride};
     lanes[0].in = {responses, kStride};
     state.cq = device.cq();
@@ -183,6 +185,7 @@ TEST(EchoClient, GivesRequestsUpWhenNothingComes) {
 }
 
 struct Server : Memory, End {
+  std::vector<AnswerList> lists = std::vector<AnswerList>(1);
   std::vector<EchoServerLane> lanes = std::vector<EchoServerLane>(1);
   EchoServerState state;
 
@@ -191,6 +194,7 @@ struct Server : Memory, End {
     lanes[0].in = {requests, kStride};
     state.cq = device.cq();
     state.queues = queues;
+    state.lists = lists;
     state.lanes = lanes;
     state.waiting.resize(4);
   }
@@ -225,6 +229,77 @@ TEST(EchoServer, DoesNotServeAStaleRequestAgain) {
   for (std::uint64_t number = 1; number <= kEchoOutstanding; ++number) server.request(number);
   echo_server_loop(server.node, server.state, server.control, server.tally);
   EXPECT_EQ(server.device.requests.size(), kEchoOutstanding);
+}
+
+TEST(EchoServer, AnswersWhatItFindsInListsOfAtMostSoMany) {
+  Server server;
+  server.state.post_list = 2;
+  for (std::uint64_t number = 1; number <= 3; ++number) server.request(number);
+  echo_server_loop(server.node, server.state, server.control, server.tally);
+  EXPECT_EQ(server.device.requests.size(), 3u);
+  EXPECT_EQ(server.state.batches.lists[2], 1u);
+  EXPECT_EQ(server.state.batches.lists[1], 1u);  // it waits for no more
+}
+
+// A server with a second lane, whose requests bear an immediate of 1 and whose answers go out on the queue of the
+// first.
+struct TwoLanes : Server {
+  alignas(64) std::byte others[kEchoOutstanding * kStride] = {};
+  std::vector<ibv_send_wr> more = posts;
+  std::vector<std::uint32_t> answered;  // the lanes, in order
+
+  TwoLanes() {
+    for (ibv_send_wr& wr : more) wr.imm_data = 1;
+    queues.push_back({.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 1});
+    lists.resize(2);
+    lanes.push_back(
+        {.responses = more, .in = {others, kStride}, .recvs = {}, .queue = 0, .addresses = {}, .answered = {}});
+    state.queues = queues;
+    state.lists = lists;
+    state.lanes = lanes;
+    device.after = [this](const ibv_send_wr& wr) { answered.push_back(wr.imm_data); };
+  }
+  void request_of_second(std::uint64_t number) {
+    store_word(others + ((number - 1) % kEchoOutstanding + 1) * kStride - kTagBytes, echo_tag(kClient + 1, number));
+  }
+};
+
+TEST(EchoServer, SendsTheAnswersOfLanesThatShareAQueueInOneList) {
+  TwoLanes server;
+  server.state.post_list = 4;
+  server.request_of_second(1);
+  server.request(1);
+  echo_server_loop(server.node, server.state, server.control, server.tally);
+  EXPECT_EQ(server.state.batches.lists[2], 1u);
+  EXPECT_EQ(server.queues[0].posted, 2u);
+  EXPECT_EQ(server.queues[1].posted, 0u);
+}
+
+TEST(EchoServer, BeginsAPassWithTheLaneThatItLeftFirst) {
+  TwoLanes server;
+  server.queues[0].depth = server.queues[0].room = 1;
+  server.request(1);
+  server.request_of_second(1);
+  server.device.after = [&](const ibv_send_wr& wr) {
+    server.answered.push_back(wr.imm_data);
+    if (server.answered.size() == 1) server.request(2);  // it is quick, and yet the second lane is next
+  };
+  echo_server_loop(server.node, server.state, server.control, server.tally);
+  EXPECT_THAT(server.answered, testing::ElementsAre(0, 1, 0));
+}
+
+TEST(EchoServer, ComputesForEachRequestBeforeItAnswers) {
+  Server server;
+  server.state.work = Nanos(700);
+  std::vector<Picos> at;
+  server.device.after = [&](const ibv_send_wr&) { at.push_back(server.node.now()); };
+  const Picos begin = server.node.now();
+  server.request(1);
+  server.request(2);
+  echo_server_loop(server.node, server.state, server.control, server.tally);
+  ASSERT_EQ(at.size(), 2u);
+  EXPECT_GE(at[0] - begin, Nanos(700));
+  EXPECT_GE(at[1] - at[0], Nanos(700));
 }
 
 TEST(EchoServer, GoesOnBehindALostRequestWhereOneMayBeLost) {

@@ -170,9 +170,10 @@ class ExtremeDraw(Draw):
             return self.common(()) + ["--verb", self.pick("fetch_add", "compare_swap"), "-Z", str(self.pick(1, 8, 64, 10000)),
                                       "--window", str(self.pick(1, 8, 16)), "-q", str(self.pick(1, 4, 16))]
         if benchmark == "echo_rate":
-            return ["--mode", self.pick("write_write", "write_send", "send_send"), "--optimise",
-                    self.pick("none", "unreliable", "unsignaled", "inline"), "-s", self.pick("8", "32", "60", "100", "256"),
-                    "--threads", self.threads(), "-q", str(self.pick(1, 2, 4)), "--window", str(self.pick(1, 4, 16, 64))]
+            words = ["--mode", self.pick("write_write", "write_send", "send_send"), "--optimise",
+                     self.pick("none", "unreliable", "unsignaled", "inline"), "-s", self.pick("8", "32", "60", "100", "256"),
+                     "--threads", self.threads(), "-q", str(self.pick(1, 2, 4)), "--window", str(self.pick(1, 4, 16, 64))]
+            return words + ["-l", str(max(1, int(words[-1]) // 4))]
         if benchmark == "verb_latency":
             verb = self.pick("read", "write", "send", "fetch_add", "compare_swap", "echo")
             return ["--verb", verb, "-s", "8" if verb in ("fetch_add", "compare_swap") else self.pick("8", "64", "128", "256")]

@@ -56,7 +56,6 @@ struct HerdServerEnd {
         requests[i].sg_list = &segments[i];
         requests[i].num_sge = 1;
         requests[i].opcode = IBV_WR_SEND_WITH_IMM;
-        if (j % 4 == 3) requests[i].send_flags = IBV_SEND_SIGNALED;
       }
       queues.push_back({.lane = {.qp = device.add_qp(), .depth = kDepth, .room = kDepth, .signal_every = 4},
                         .requests = std::span(requests).subspan(std::size_t{q} * kDepth, kDepth),

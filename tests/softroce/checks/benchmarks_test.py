@@ -23,6 +23,9 @@ RUNS = {
     "echo_rate_write_write": ["echo_rate", "--mode", "write_write"],
     "echo_rate_write_send": ["echo_rate", "--mode", "write_send"],
     "echo_rate_send_send": ["echo_rate", "--mode", "send_send"],
+    "echo_rate_lists_UC_write": ["echo_rate", "--mode", "write_write", "-c", "UC", "-q", "4", "-l", "8", "--work_ns", "2000"],
+    "echo_rate_lists_RC_write_UD_send": ["echo_rate", "--mode", "write_send", "-c", "RC", "-q", "4", "-l", "8", "--work_ns", "2000"],
+    "echo_rate_lists_UD_send": ["echo_rate", "--mode", "send_send", "-c", "UD", "-q", "4", "-l", "8", "--work_ns", "2000"],
     "verb_latency_read": ["verb_latency", "--verb", "read"],
     "verb_latency_write": ["verb_latency", "--verb", "write"],
     "verb_latency_write_inline": ["verb_latency", "--verb", "write_inline"],
@@ -61,7 +64,15 @@ class Benchmarks(BenchmarkTest):
         validation = records[0]["result"]["validation"]  # the server knows what either side received
         self.assertEqual(validation["wrong"], 0)
         self.assertGreater(validation["checked"], 0)
+        if benchmark == "echo_rate":
+            self.check_echoes(records[0], options)
         print(f"{validation['checked']} checked")
+
+    def check_echoes(self, record, options):
+        result = record["result"]
+        self.assertGreater(result["lat_samples"], 0)
+        self.assertGreater(result["lat_p50_ns"], 2000 if "--work_ns" in options else 0)  # the answer is made after the work
+        self.assertLessEqual(result["answers_per_post"]["max"], int(options[options.index("-l") + 1]) if "-l" in options else 1)
 
     def check_refusal(self, benchmark, *options):
         server, client = self.start_pair(benchmark, *options, "-n", ITERATIONS)
