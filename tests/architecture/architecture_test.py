@@ -142,10 +142,19 @@ class Links(unittest.TestCase):
 
 class Pages(unittest.TestCase):
     TOUR = "docs/tour.md"
+    PAGES = ["README.md", *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").glob("*.md")))]
 
     def test_the_files_that_pages_name_exist(self):
-        for page in [self.TOUR, "docs/architecture.md"]:
+        for page in self.PAGES:
             self.assertEqual(architecture.check_files_named(ROOT, page), [])
+
+    def test_what_pages_quote_is_in_the_files(self):
+        for page in self.PAGES:
+            self.assertEqual(architecture.check_quotes(ROOT, page), [])
+        block = "```cpp wire/a.hpp\nint a();\n```\n"
+        for source, complaints in {"int a();\nint b();\n": [], "int a(int);\n": ["docs/x.md: wire/a.hpp does not say: int a(); ..."]}.items():
+            with Tree({"docs/x.md": block, "wire/a.hpp": source}) as root:
+                self.assertEqual(architecture.check_quotes(root, "docs/x.md"), complaints)
 
     def test_the_tour_keeps_its_rules(self):
         self.assertEqual(architecture.check_tour(ROOT, self.TOUR), [])

@@ -163,9 +163,21 @@ def check_links(root, rules):
 
 
 def check_files_named(root, page):
-    """Every file of the project that the page names in backquotes exists."""
-    named = re.findall(r"`((?:[a-z0-9_.]+/)+[a-z0-9_]+\.[a-z]+)`", (root / page).read_text())
-    return [f"{page}: {name} does not exist" for name in sorted(set(named)) if not (root / name).is_file()]
+    """Every file of the project that the page names in backquotes exists, but for what a build or a run makes."""
+    named = re.findall(r"`((?:[a-z0-9_.-]+/)+[a-z0-9_-]+\.[a-z]+)`", (root / page).read_text())
+    made = ("build", "results/local/", ".../")
+    return [f"{page}: {name} does not exist" for name in sorted(set(named))
+            if not name.startswith(made) and not (root / name).is_file()]
+
+
+def check_quotes(root, page):
+    """What a page quotes, in blocks that begin with ```LANGUAGE FILE, is in that file, word for word."""
+    complaints = []
+    for name, quoted in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", (root / page).read_text(), re.MULTILINE | re.DOTALL):
+        text = (root / name).read_text() if (root / name).is_file() else ""
+        if quoted not in text:
+            complaints.append(f"{page}: {name} does not say: {quoted.splitlines()[0].strip()} ...")
+    return complaints
 
 
 def defines(text, function):
