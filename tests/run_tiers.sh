@@ -138,6 +138,7 @@ long)
   if build release; then
     step rates tests/records/random_rates.py build/bin --count 2000 --seed 2
     step validate build/bin/verbscope validate
+    step commands tests/docs/commands_test.py build/bin --long
     run_tests timed release --label-regex timed
     run_tests roots release --label-regex roots
   fi
