@@ -193,14 +193,11 @@ class Adviser {
     const double fits = std::exp2(std::floor(std::log2(std::max(1.0, now_under_way(now) * diagnosis_.loads.wqes_fit))));
     if (key == "outstanding" || now < 2) return;
     if (fits >= now || fits < number_at(record_.config, "post_list").value_or(1)) return;
-    const auto without = [](const Load& load, bool) {
-      if (load.resource == Resource::pcie_to_nic) return load.utilisation - load.elastic;
-      return load.utilisation - load.rereading;
-    };
+    const auto without = [](const Load& load, bool) { return load.utilisation - load.rereading; };
     add(fmt::format(
             "{:g} operations outstanding on a QP instead of {:g}, so that their WQEs stay in the adapter's cache", fits,
             now),
-        without, diagnosis_.loads.round_trip, Json{{key, fits}}, false);
+        without, diagnosis_.loads.trip.load, Json{{key, fits}}, false);
   }
 
   // Of so many operations on a QP READs are under way as the adapter allows.
@@ -265,7 +262,7 @@ class Adviser {
     if (limit == Resource::cpu) return add_twice_the_threads();
     if (limit == Resource::driver_lock) return add_own_queues();
     if (limit != Resource::outstanding) return;
-    if (diagnosis_.loads.reads_are_full) return add_twice_the_qps();
+    if (diagnosis_.loads.trip.reads_are_full) return add_twice_the_qps();
     const std::string key = outstanding_option();
     if (may_fill(key))
       add_twice("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });
@@ -324,7 +321,8 @@ class Adviser {
     if (now < 1) return;
     // More clients share the same QPs, but where each has its own.
     const bool own = record_.benchmark == "kv_atomic" || record_.benchmark == "sequencer";
-    const double latency = diagnosis_.latency / (key == "clients" && !own ? 1 : 2);
+    const bool same_window = diagnosis_.loads.trip.ring && (key == "qp" || key == "vms" || key == "connections");
+    const double latency = diagnosis_.latency / ((key == "clients" && !own) || same_window ? 1 : 2);
     add(fmt::format("{:g} {} instead of {:g}", 2 * now, what, now), scaled, latency, Json{{key, 2 * now}}, false);
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/doubling.hpp"
+
 namespace verbscope {
 namespace {
 
@@ -20,8 +22,10 @@ constexpr double kLinkFull = 0.9;
 constexpr double kAlwaysFull = 0.98;
 
 // Latency and the fullest resource limit a closed loop together; how sharp the knee between them is depends on how
-// evenly operations come. This lies between an even flow and one of random arrivals.
+// evenly operations come. This lies between an even flow and one of random arrivals. Where all that a QP has
+// outstanding comes at once, it is waited for after the work: the times add up.
 constexpr double kKnee = 5;
+constexpr double kKneeAtOnce = 1;
 
 // The busiest unit stands for all when the mean of all is nearly as busy.
 constexpr double kEvenly = 0.93;
@@ -30,6 +34,8 @@ constexpr double kEvenly = 0.93;
 constexpr double kPart = 0.1;
 // What has less load than this is not asked whether it is the limit.
 constexpr double kWorthATry = 0.5;
+// Another one is told that brings about half as much, as near as gains can be foretold.
+constexpr double kNear = 0.4;
 // A limit that brings as much as this by itself is told alone.
 constexpr double kClear = 1.3;
 
@@ -63,87 +69,6 @@ Load named(const Load& load, const std::vector<Load>& side) {
   return out;
 }
 
-// What has one capacity: who doubles it for one doubles it for all of these.
-Resource capacity(Resource resource) {
-  switch (resource) {
-    case Resource::mmio:
-    case Resource::pcie_to_nic:
-    case Resource::pcie_to_host:
-      return Resource::pcie_to_nic;
-    case Resource::wire_out:
-    case Resource::wire_in:
-      return Resource::wire_out;
-    case Resource::requester_units:
-    case Resource::requester_unit:
-      return Resource::requester_unit;
-    case Resource::responder_units:
-    case Resource::responder_unit:
-      return Resource::responder_unit;
-    case Resource::cpu:
-    case Resource::driver_lock:
-    case Resource::shared_line:
-    case Resource::atomic_slot:
-    case Resource::dma_reads:
-    case Resource::wqe_fetch:
-    case Resource::qp_context_cache:
-    case Resource::translation_cache:
-    case Resource::wqe_cache:
-    case Resource::outstanding:
-      break;
-  }
-  return resource;
-}
-
-bool is_unit(Resource resource) {
-  return capacity(resource) == Resource::requester_unit || capacity(resource) == Resource::responder_unit;
-}
-
-// The share of its misses that a cache of twice the size keeps, when it missed this share of lookups and throws out
-// entries at random. At random a lookup finds what it wants by the share of all that has room; in turn it must have
-// survived the misses of a whole round: of a working set x times as large as the cache, h = exp(-(1 - h) x) are found.
-double misses_left(double missed, bool in_turn) {
-  if (missed <= 0) return 0;
-  if (!in_turn || missed >= 1) return std::max(0.0, 2 * missed - 1) / missed;
-  const double larger = -std::log(1 - missed) / missed / 2;
-  double found = larger <= 1 ? 1 : 0;
-  for (int i = 0; i < 100; ++i) found = std::exp(-(1 - found) * larger);
-  return (1 - found) / missed;
-}
-
-// The load when all of these have twice the capacity, in every machine.
-double with_twice(const Load& load, const std::vector<Resource>& doubled, const Loads& loads) {
-  const auto has = [&](Resource resource) { return std::ranges::find(doubled, resource) != doubled.end(); };
-  if (load.resource == Resource::pcie_to_nic) {
-    double left = load.utilisation;
-    if (has(Resource::qp_context_cache))
-      left -= load.contexts_read * (1 - misses_left(load.context_misses, load.in_turn));
-    if (has(Resource::wqe_cache)) left -= load.elastic * (1 - loads.rereads_left);
-    if (has(Resource::translation_cache)) left -= load.addresses_read * (1 - misses_left(load.address_misses, false));
-    return has(Resource::pcie_to_nic) ? left / 2 : left;
-  }
-  if (load.resource == Resource::qp_context_cache && has(Resource::qp_context_cache)) {
-    return load.utilisation * misses_left(load.context_misses, load.in_turn);
-  }
-  if (load.resource == Resource::dma_reads && has(Resource::pcie_to_nic)) return load.utilisation / 2;
-  if (!is_unit(load.resource)) return has(capacity(load.resource)) ? load.utilisation / 2 : load.utilisation;
-  double own = own_work(load);
-  if (has(Resource::wqe_cache)) own -= load.rereading * (1 - loads.rereads_left);
-  double held_up = load.held_up;
-  if (has(capacity(load.resource))) {
-    own /= 2;
-    // A unit that is held up for a share of its time is so for as much of the time that faster work saves.
-    if (load.utilisation > 0) held_up += own * load.held_up / load.utilisation;
-  }
-  double waited = load.waited;
-  if (has(Resource::qp_context_cache))
-    waited -= load.waited_contexts * (1 - misses_left(load.context_misses, load.in_turn));
-  if (has(Resource::translation_cache)) waited -= load.waited_addresses * (1 - misses_left(load.address_misses, false));
-  // Twice as many WQEs on their way: the unit works while the second half of them comes.
-  if (has(Resource::wqe_fetch)) held_up = std::max(0.0, (held_up - own) / 2);
-  if (has(Resource::atomic_slot)) held_up /= 2;
-  return own + waited + held_up;
-}
-
 bool same_place(const Load& load, bool of_peer, const Limit& limit) {
   const auto place = [](Resource resource) {
     return resource == Resource::pcie_to_host || resource == Resource::wire_in ? resource : capacity(resource);
@@ -160,8 +85,8 @@ std::string why_undecided(const Loads& loads) {
       words_for(highest->resource), highest->utilisation * 100);
 }
 
-double with_latency(double highest, double latency) {
-  return std::pow(std::pow(highest, kKnee) + std::pow(latency, kKnee), 1 / kKnee);
+double with_latency(double highest, double latency, double knee) {
+  return std::pow(std::pow(highest, knee) + std::pow(latency, knee), 1 / knee);
 }
 
 class Search {
@@ -201,11 +126,7 @@ class Search {
     const bool clear = second && first.gain < kClear && both > (1 + kPart) * first.gain;
     if (!clear) {
       first = candidates_.front();
-      second.reset();
-      // Two that are full are both told, even where a third leaves little to gain.
-      if (first.gain < 1 + kPart && candidates_.size() > 1 && candidates_[1].load.utilisation >= kFull) {
-        second = candidates_[1];
-      }
+      second = near(first);
     }
     out_.binding = shown(first);
     if (!second) return;
@@ -214,18 +135,33 @@ class Search {
   }
 
  private:
+  // Another one that is told beside the first, though both together bring little more: it brings more than half as
+  // much, or is full as well where a third leaves little to gain.
+  std::optional<Limit> near(const Limit& first) const {
+    std::optional<Limit> out;
+    for (const Limit& each : candidates_) {
+      if (&each == &candidates_.front()) continue;
+      if (each.gain - 1 > std::max(kPart / 2, (first.gain - 1) * kNear) && (!out || each.gain > out->gain)) out = each;
+    }
+    if (!out && first.gain < 1 + kPart && candidates_.size() > 1 && candidates_[1].load.utilisation >= kFull)
+      out = candidates_[1];
+    return out;
+  }
+
   double gain(std::vector<Resource> doubled) const {
     for (Resource& each : doubled) each = capacity(each);
-    const auto has = [&](Resource resource) { return std::ranges::find(doubled, resource) != doubled.end(); };
-    double latency = out_.latency;
-    if (has(Resource::outstanding) && !out_.loads.reads_are_full) latency /= 2;
-    // WQEs that are read again hold up their QPs: that, not how many are outstanding, is what the program waits for.
-    if (has(Resource::wqe_cache)) {
-      const double without = std::min(latency, out_.loads.round_trip);
-      latency = without + out_.loads.rereads_left * (latency - without);
-    }
-    if (has(Resource::atomic_slot)) latency *= 0.75;  // about half of an atomic's round trip is that over PCIe
-    return out_.outcome([&](const Load& load, bool) { return with_twice(load, doubled, out_.loads); }, latency).factor;
+    Doubling of{std::move(doubled)};
+    const Diagnosis::Outcome with = outcome(of);
+    // WQEs wait for units and are read again, which takes the units more time: if they are fast enough, nothing waits.
+    if (!of.has(Resource::requester_unit) || out_.loads.trip.returns || out_.loads.wqes_reread <= kRereadCounts)
+      return with.factor;
+    of.no_rereads = true;
+    const Diagnosis::Outcome without = outcome(of);
+    return capacity(without.fullest.load.resource) == Resource::requester_unit ? with.factor : without.factor;
+  }
+  Diagnosis::Outcome outcome(const Doubling& of) const {
+    return out_.outcome([&](const Load& load, bool) { return with_twice(load, of, out_.loads); },
+                        latency_with_twice(out_.latency, of, out_.loads));
   }
 
   // The fullest of each capacity.
@@ -251,6 +187,7 @@ class Search {
       add_part(load, of_peer, Resource::translation_cache, load.waited_addresses);
       if (own_work(load) < kPart) return load.utilisation;
     }
+    add_part(load, of_peer, Resource::pcie_to_nic, load.crossing);
     add(Limit{load, of_peer});
     return load.utilisation;
   }
@@ -264,21 +201,37 @@ class Search {
   std::vector<Limit> candidates_;
 };
 
+double fuller_direction(const std::vector<Load>& side) {
+  return std::max(load_of(side, Resource::pcie_to_nic), load_of(side, Resource::pcie_to_host));
+}
+
 // Whether the load can bind at all. Reads in flight and locks are held for longer while the link that they cross is
-// full: what they would be without that is not known.
+// full: what they would be without that may not be known.
 bool can_bind(const Load& load, const std::vector<Load>& side) {
   if (!stands_alone(load.resource)) return false;
-  return !held_only(load.resource) ||
-         std::max(load_of(side, Resource::pcie_to_nic), load_of(side, Resource::pcie_to_host)) < kFull;
+  return !held_only(load.resource) || load.held_idle > 0 || fuller_direction(side) < kFull;
+}
+
+// QPs that go on by themselves use the units that have less to do the more when the busiest has no more time.
+Load evened(Load load) {
+  const double share = std::min(1.0, load.even / load.utilisation);
+  for (double* part :
+       {&load.utilisation, &load.waited, &load.held_up, &load.waited_contexts, &load.waited_addresses, &load.rereading})
+    *part *= share;
+  return load;
 }
 
 // The load without what would not be there if nothing else were full: a CPU that has little to do asks more often than
 // it must; a unit that waits for what a full link brings is not busy, nor is one that waits for a full lock.
-Load bearing(Load load, const std::vector<Load>& side) {
-  if (!is_link(load.resource) || load.utilisation < kAlwaysFull) load.utilisation -= load.elastic;
+Load bearing(Load load, const std::vector<Load>& side, bool apart) {
+  if (!is_link(load.resource) || load.utilisation < kAlwaysFull) {
+    load.utilisation -= load.elastic;
+    if (is_link(load.resource) && load.elastic > 0) load.rereading = 0;
+  }
+  const bool link_full = fuller_direction(side) >= kLinkFull;
+  if (link_full && load.held_idle > 0) load.utilisation = std::min(load.utilisation, load.held_idle);
   if (!is_unit(load.resource)) return load;
-  const bool link_full =
-      std::max(load_of(side, Resource::pcie_to_nic), load_of(side, Resource::pcie_to_host)) >= kLinkFull;
+  if (apart && load.even > 0 && load.utilisation < kFull) load = evened(load);
   const bool lock_full = load_of(side, Resource::atomic_slot) >= kLinkFull;
   if (link_full || lock_full) {
     load.utilisation -= load.held_up;
@@ -317,30 +270,41 @@ void find_next(Diagnosis& out) {
 
 }  // namespace
 
+// Calls visit(load, of_peer) with each load that bears on the rate.
+template <class Visit>
+void Diagnosis::each_bearing(Visit&& visit) const {
+  for (const bool of_peer : {false, true}) {
+    const std::vector<Load>& side = of_peer ? loads.peers : loads.server;
+    for (const Load& load : side) {
+      if (can_bind(load, side)) visit(bearing(load, side, loads.trip.apart), of_peer);
+    }
+  }
+}
+
 Diagnosis::Outcome Diagnosis::outcome(const After& after, double latency_after) const {
   double before = 0, highest = 0;
   Outcome out;
-  const auto each = [&](auto&& visit) {
-    for (const bool of_peer : {false, true}) {
-      const std::vector<Load>& side = of_peer ? loads.peers : loads.server;
-      for (const Load& load : side) {
-        if (can_bind(load, side)) visit(load, of_peer);
-      }
-    }
-  };
-  each([&](const Load& whole, bool of_peer) {
-    const Load load = bearing(whole, of_peer ? loads.peers : loads.server);
+  each_bearing([&](const Load& load, bool of_peer) {
     before = std::max(before, load.utilisation);
     const double left = after(load, of_peer);
     if (left <= highest) return;
     highest = left;
     out.fullest = Limit{load, of_peer};
   });
-  const double then = with_latency(highest, latency_after);
-  if (then > 0) out.factor = with_latency(before, latency) / then;
+  const double then = with_latency(highest, latency_after, knee);
+  if (then > 0) out.factor = with_latency(before, latency, knee) / then;
   if (latency_after > highest)
     out.fullest = Limit{Load{.resource = Resource::outstanding, .node = "server", .utilisation = 1}};
   return out;
+}
+
+double Diagnosis::rest_of_time() const {
+  double taken = 0;
+  each_bearing([&](const Load& load, bool) {
+    const double part = std::pow(std::max(0.0, load.utilisation), knee);
+    taken = knee < kKnee ? std::max(taken, part) : taken + part;
+  });
+  return std::pow(std::max(0.0, 1 - taken), 1 / knee);
 }
 
 double load_without(const Diagnosis& diagnosis, const Load& load, bool of_peer) {
@@ -370,10 +334,11 @@ Diagnosis diagnose(const Loads& loads) {
     out.undecided = why_undecided(loads);
     return out;
   }
-  out.latency = loads.round_trip;
+  out.latency = loads.trip.load;
   if (loads.measured && highest < kFull) {
-    const double rest = std::pow(1 - std::pow(highest, kKnee), 1 / kKnee);
-    out.latency = std::max(out.latency, highest < kNearlyFull ? rest : std::min(rest, loads.most_latency));
+    out.knee = kKnee + (kKneeAtOnce - kKnee) * loads.trip.burst;
+    const double rest = out.rest_of_time();
+    out.latency = std::max(out.latency, highest < kNearlyFull ? rest : std::min(rest, loads.trip.most_latency));
   }
   Search(out).find();
   if (out.binding) find_next(out);

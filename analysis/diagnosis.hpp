@@ -33,6 +33,12 @@ struct Diagnosis {
   // one is full.
   double latency = 0;
 
+  // How sharply latency and the fullest resource limit the rate together: their powers by this add up.
+  double knee = 5;
+
+  // The load that latency must be if no resource is full.
+  double rest_of_time() const;
+
   // What the loads become by a change: after(load, of_peer) of each, and what latency becomes.
   using After = std::function<double(const Load& load, bool of_peer)>;
   struct Outcome {
@@ -40,6 +46,10 @@ struct Diagnosis {
     Limit fullest;      // then
   };
   Outcome outcome(const After& after, double latency_after) const;
+
+ private:
+  template <class Visit>
+  void each_bearing(Visit&& visit) const;
 };
 
 Diagnosis diagnose(const Loads& loads);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "analysis/busy_times.hpp"
 #include "analysis/points.hpp"
 #include "pcie_model/render.hpp"
 
@@ -44,176 +45,42 @@ const Name& name_of(Resource resource) {
 // counter.
 constexpr double kPerBatch = 0.6;
 
-// The bytes of a cache line on the link to the NIC, with its completion's header.
-constexpr double kLineRead = 64 + 22;
-
-// The least that a round trip takes on an idle machine: a READ takes about 2 us on each of the adapters of Kalia et
-// al., ATC 2016, and an atomic is no quicker; a WRITE, for which nothing is read over PCIe there, takes less.
-constexpr double kRoundTripUs = 1.5;
-// So does an echo of two unreliable messages: both ways are one trip.
-constexpr double kReadTrip = 2 / kRoundTripUs;
-// What is complete when it has been sent takes about this part of it.
-constexpr double kSentOnly = 0.3;
-// A round trip takes at most so many times as long while nothing is full. Assumed.
-constexpr double kLoadedTrip = 3;
 // A share of dropped messages above this is no accident of the window.
 constexpr double kDroppedCounts = 0.02;
-
-// The shares of one node's window, from the busy times of the simulator (microbench/run/sim_usage).
-class BusyTimes {
- public:
-  explicit BusyTimes(const CounterReport& report) : report_(report), window_ps_(report.window_s * 1e12) {}
-
-  bool there() const { return window_ps_ > 0 && number_at(report_.extra, "pcie_to_nic_busy_ps").has_value(); }
-  double count(const std::string& key) const { return number_at(report_.extra, key).value_or(0); }
-  double share(const std::string& key) const { return count(key) / window_ps_; }
-  double share_each(const std::string& key, const std::string& number) const {
-    return count(number) > 0 ? share(key) / count(number) : 0;
-  }
-
-  std::vector<Load> loads() const {
-    std::vector<Load> out;
-    const auto add = [&](Resource resource, double utilisation) {
-      out.push_back({.resource = resource, .node = report_.node, .utilisation = utilisation});
-    };
-    add(Resource::mmio, share("mmio_busy_ps"));
-    add(Resource::pcie_to_nic, share("pcie_to_nic_busy_ps"));
-    if (const auto bytes = static_cast<double>(report_.events.bytes_to_nic); bytes > 0) {
-      const double line = out.back().utilisation * kLineRead / bytes;
-      out.back().contexts_read = count("qp_context_read_lines") * line;
-      out.back().addresses_read = count("translation_misses") * line;
-      out.back().elastic = count("wqe_cache_reread_lines") * line;
-    }
-    set_misses(out.back());
-    add(Resource::pcie_to_host, share("pcie_to_host_busy_ps"));
-    add(Resource::dma_reads, share_each("read_tags_held_ps", "read_tags"));
-    add(Resource::qp_context_cache, share_each("qp_context_reads_held_ps", "qp_context_reads"));
-    set_misses(out.back());
-    add_units(out, "requester", Resource::requester_units, Resource::requester_unit);
-    add_units(out, "responder", Resource::responder_units, Resource::responder_unit);
-    add(Resource::cpu, share("cpu_worked_most_ps"));
-    out.back().elastic = share("cpu_polled_most_ps");
-    add(Resource::driver_lock, std::min(1.0, share("locks_busy_most_ps")));  // the last to have it keeps it beyond
-    add(Resource::shared_line, share("shared_lines_busy_most_ps"));
-    add(Resource::wire_out, share("wire_out_busy_most_ps"));
-    add(Resource::wire_in, share("wire_in_busy_most_ps"));
-    add(Resource::atomic_slot, share("atomic_slots_held_most_ps"));
-    return out;
-  }
-
- private:
-  void add_units(std::vector<Load>& out, const std::string& name, Resource all, Resource one) const {
-    const double waited = share_each(name + "_waited_ps", name + "_units");
-    const double held_up = share_each(name + "_held_up_ps", name + "_units");
-    const double busy = share_each(name + "_busy_ps", name + "_units");
-    out.push_back({.resource = all,
-                   .node = report_.node,
-                   .utilisation = busy + waited + held_up,
-                   .waited = waited,
-                   .held_up = held_up,
-                   .rereading = share_each(name + "_rereading_ps", name + "_units")});
-    out.push_back({.resource = one,
-                   .node = report_.node,
-                   .utilisation = share(name + "_busiest_unit_ps"),
-                   .waited = share(name + "_busiest_waited_ps"),
-                   .held_up = share(name + "_busiest_held_up_ps"),
-                   .rereading = share(name + "_busiest_rereading_ps")});
-    divide_waits(out.back());
-    divide_waits(out[out.size() - 2]);
-  }
-
-  // A unit waits for QP contexts, addresses and RECVs, each of which is a read over PCIe: by how often each was missed.
-  void divide_waits(Load& load) const {
-    const bool responder = load.resource == Resource::responder_units || load.resource == Resource::responder_unit;
-    const double contexts = count("qp_context_misses"), addresses = count("translation_misses");
-    const double all = contexts + addresses + (responder ? count("recv_waits") : 0);
-    if (all <= 0) return;
-    set_misses(load);
-    load.waited_contexts = load.waited * contexts / all;
-    load.waited_addresses = load.waited * addresses / all;
-  }
-
-  void set_misses(Load& load) const {
-    const auto missed = [&](const char* misses, const char* hits) {
-      return count(misses) > 0 ? count(misses) / (count(misses) + count(hits)) : 0;
-    };
-    load.context_misses = missed("qp_context_misses", "qp_context_hits");
-    load.address_misses = missed("translation_misses", "translation_hits");
-  }
-
-  const CounterReport& report_;
-  double window_ps_;
-};
-
-// The operations that a machine that posts keeps outstanding, and the round trips that one takes on an idle machine;
-// none where that follows from no option.
-struct UnderWay {
-  double operations = 0;
-  double machines = 1;
-  double trips = 1;
-  double burst = 1;      // the share of them that a QP posts at once
-  bool returns = false;  // READs or atomics: WQEs wait for a response
-  bool full = false;     // the adapter keeps no more of them under way on a QP, whatever the options
-};
-UnderWay under_way(const Record& record) {
-  const auto option = [&](const char* name) { return number_at(record.config, name).value_or(0); };
-  const std::string& name = record.benchmark;
-  if (name == "verb_latency" || name == "write_visibility") return {};
-  UnderWay out;
-  // A window of the thread's, over all of its QPs.
-  const bool ring = name == "all_to_all" || text_at(record.config, "wait") == "oldest";
-  out.returns = name == "read_rate" || name == "atomic_rate" || name == "kv_atomic" ||
-                text_at(record.config, "verb") == "read" || text_at(record.config, "design") == "atomic";
-  const bool clients_post = name == "atomic_rate" || name == "kv_atomic" || name == "sequencer" ||
-                            text_at(record.config, "direction") == "in";
-  if (clients_post) out.machines = std::max(1.0, option("clients"));
-  double each = option("window") > 0 ? option("window") : option("tx_depth");
-  if (out.returns && !ring) {
-    out.full = each > most_reads(record);
-    each = std::min(each, most_reads(record));
-  }
-  if (name == "sequencer") {
-    out.operations = option("outstanding") * option("client_threads");
-    out.trips = out.returns ? 1 : 1.5;
-  } else if (name == "echo_rate") {  // the threads of clients ask, as many as there are QPs for them
-    out.operations = option("window") * threads_of_clients(record);
-    out.trips = kReadTrip;
-  } else if (name == "kv_atomic") {
-    out.operations = each * option("qp") * option("client_threads");
-    out.trips = 1 + 2 * option("put_percent") / 100;
-  } else {
-    // Connected QPs of the server are divided among the clients; over UD each client has as many of its own.
-    const double machines = text_at(record.config, "connection") == "UD" ? 1 : out.machines;
-    out.operations = each * option("threads") * (ring ? 1 : option("qp")) / machines;
-    if (text_at(record.config, "connection") != "RC") out.trips = kSentOnly;
-    out.burst = std::min(1.0, std::max(1.0, option("post_list")) / std::max(1.0, each));
-  }
-  if (out.returns) out.trips *= kReadTrip;
-  return out;
-}
 
 // A WQE of a READ or an atomic.
 constexpr double kReadWqe = 64;
 
+// The share of its misses that a cache of twice the size keeps which throws out entries at random, when all that is in
+// it stays as long as it waits: of a queue x times as large as the cache h = exp(-(1 - h) x) are still there in their
+// turn.
+double left_in_a_queue(double missed) {
+  if (missed >= 1) return 1;
+  const double larger = -std::log(1 - missed) / missed / 2;
+  double found = larger <= 1 ? 1 : 0;
+  for (int i = 0; i < 100; ++i) found = std::exp(-(1 - found) * larger);
+  return (1 - found) / missed;
+}
+
 // What a cache of WQEs of twice the size would leave of those that are read again. That of WQEs that wait for a
-// response throws out the oldest: it has room for all, or for none in time.
-void set_rereads(const Record& record, const UnderWay& most, Loads& loads) {
+// response may throw out the oldest: it has room for all, or for none in time.
+void set_rereads(const Record& record, Loads& loads) {
   double hits = 0, misses = 0, bytes = 0;
   for (const CounterReport& report : record.counters) {
     hits += number_at(report.extra, "wqe_cache_hits").value_or(0);
     misses += number_at(report.extra, "wqe_cache_misses").value_or(0);
     bytes = std::max(bytes, number_at(report.extra, "sent_wqe_cache_bytes").value_or(0));
   }
+  const RoundTrip& trip = loads.trip;
   loads.wqes_reread = wqes_reread_per_op(record);
-  if (most.returns && bytes > 0 && most.operations > 0) loads.waiting_wqes_fit = bytes / (most.operations * kReadWqe);
+  if (trip.returns && bytes > 0 && trip.operations > 0) loads.waiting_wqes_fit = bytes / (trip.operations * kReadWqe);
   if (misses <= 0) return;
   loads.wqes_fit = hits / (hits + misses);
-  double left = std::max(0.0, 1 - 2 * loads.wqes_fit) / (1 - loads.wqes_fit);
+  loads.rereads_left = left_in_a_queue(1 - loads.wqes_fit);
   if (std::isfinite(loads.waiting_wqes_fit)) {
     loads.wqes_fit = loads.waiting_wqes_fit;
-    left = loads.wqes_fit < 0.5 ? 1 : 0;
+    loads.rereads_left = loads.wqes_fit < 0.5 ? 1 : 0;
   }
-  loads.rereads_left = left;
 }
 
 // What a program does for all that it finds in a pass takes as long for one as for a whole batch.
@@ -247,16 +114,19 @@ void drop_other_flow(const Record& record, Loads& loads) {
   });
 }
 
-// Messages that find no RECV are dropped: who sends them is fast enough, and those who receive would have had time for
-// others.
+// Messages that find no RECV are dropped, or are sent into the buffers of the network faster than they are received:
+// who sends them is fast enough. Those who receive would have had time for others than the dropped ones.
 void drop_unreceived(const Record& record, Loads& loads) {
-  double dropped = 0, received = 0;
+  double sent = 0, dropped = 0, received = 0;
   for (const CounterReport& report : record.counters) {
-    if (report.node != "server") continue;
-    dropped = number_at(report.extra, "dropped_no_recv").value_or(0);
-    received = number_at(report.extra, "messages_received").value_or(0);
+    if (report.node != "server") {
+      sent += number_at(report.extra, "messages_sent").value_or(0) / report.window_s;
+      continue;
+    }
+    dropped = number_at(report.extra, "dropped_no_recv").value_or(0) / report.window_s;
+    received = number_at(report.extra, "messages_received").value_or(0) / report.window_s;
   }
-  if (record.benchmark != "recv_rate" || dropped <= kDroppedCounts * received) return;
+  if (record.benchmark != "recv_rate" || std::max(dropped, sent - received) <= kDroppedCounts * received) return;
   loads.peers.clear();
   for (Load& load : loads.server) {
     const bool all_messages = load.resource == Resource::wire_in || load.resource == Resource::responder_unit ||
@@ -284,11 +154,8 @@ void add_measured(const Record& record, Loads& loads) {
       for (Load& load : side) load.waited_addresses = load.addresses_read = 0;
     }
     if (server) {
-      const auto used = [&times](const std::string& name) {
-        return times.count(name + "_units") > 0 ? times.count(name + "_units_used") / times.count(name + "_units") : 0;
-      };
-      loads.requester_units_used = used("requester");
-      loads.responder_units_used = used("responder");
+      loads.requester_units_used = times.used("requester");
+      loads.responder_units_used = times.used("responder");
       loads.atomic_slot_mean = times.share_each("atomic_slots_held_ps", "atomic_slots");
       loads.cpu_threads = times.count("cpu_threads");
       loads.cpu_costs = cpu_costs(report.extra);
@@ -353,19 +220,6 @@ const Load* find_load(const std::vector<Load>& loads, Resource resource) {
   return found == loads.end() ? nullptr : &*found;
 }
 
-double most_reads(const Record& record) {
-  constexpr double kOfMellanox = 16;
-  return number_at(record.config, "outs").value_or(kOfMellanox);
-}
-
-double threads_of_clients(const Record& record) {
-  double threads = 0;
-  for (const Json& client : record.result.value("clients", Json::array())) {
-    threads += static_cast<double>(client.value("result", Json::object()).value("threads", Json::array()).size());
-  }
-  return threads;
-}
-
 double wqes_reread_per_op(const Record& record) {
   double per_op = 0;
   for (const CounterReport& report : record.counters) {
@@ -384,18 +238,15 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
   add_measured(record, loads);
   if (!loads.measured && prediction != nullptr) add_inferred(record, *prediction, loads);
   if (loads.measured) {
-    const UnderWay most = under_way(record);
-    set_rereads(record, most, loads);
+    loads.trip = round_trip(record, prediction);
+    set_rereads(record, loads);
     drop_other_flow(record, loads);
     drop_unreceived(record, loads);
     for (std::vector<Load>* side : {&loads.server, &loads.peers}) {
-      for (Load& load : *side) load.in_turn = text_at(record.config, "order") != "random";
-    }
-    if (most.operations > 0) {
-      const double rate = number_at(record.result, "rate_mops").value_or(0) / most.machines;
-      loads.reads_are_full = most.full;
-      loads.round_trip = rate * kRoundTripUs * most.trips / most.operations;
-      loads.most_latency = kLoadedTrip * (loads.round_trip + most.burst);
+      for (Load& load : *side) {
+        // As many WQEs wait for a response, however fast all is.
+        if (load.resource == Resource::pcie_to_nic && !loads.trip.returns) load.elastic = load.rereading;
+      }
     }
   }
   // Queues of the null device accept everything at once: what is left is the program that posts.

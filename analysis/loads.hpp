@@ -2,13 +2,13 @@
 // the counted events against what the model says that the resource allows.
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/cpu_cost.hpp"
+#include "analysis/round_trip.hpp"
 #include "common/record.hpp"
 #include "pcie_model/predict.hpp"
 
@@ -46,15 +46,20 @@ struct Load {
   double utilisation = 0;  // 1: never idle
   double waited = 0;       // units: the part of it that went by waiting for QP contexts, addresses or RECVs
   double held_up = 0;      // units: the part in which fetching ahead, or earlier atomics, kept work from them
-  // Units: the parts of `waited` that were for QP contexts and for addresses, and the shares of lookups that missed.
+  // Units: the parts of `waited` that were for QP contexts and for addresses.
   double waited_contexts = 0, waited_addresses = 0;
-  double context_misses = 0, address_misses = 0;
-  bool in_turn = false;  // QPs are taken in turn, not at random
-  double rereading = 0;  // units: the part of their own work that WQEs that were read again cost
+  // The shares of such reads that caches of twice the size would leave.
+  double contexts_left = 0, addresses_left = 0;
+  double even = 0;  // the busiest requester's unit: if the units that did anything had had as much to do
+  // What WQEs that were read again cost: units a part of their own work, the link to the NIC a part of its load.
+  double rereading = 0;
+  // What is held while the link is crossed: how much of it would be if nothing waited for the link, and the part of
+  // that in which the link carries it. Not known where it is 0.
+  double held_idle = 0, crossing = 0;
   // Links to the NIC: the parts that were for QP contexts and for addresses that were read again.
   double contexts_read = 0, addresses_read = 0;
   // What would not be there if it were the limit: of CPU and shared line, what takes no longer when there is more to do
-  // at a time; of the link to the NIC, WQEs that are read again because they wait.
+  // at a time; of the link to the NIC, WQEs that are read again because they wait to be sent.
   double elastic = 0;
 };
 
@@ -73,23 +78,17 @@ struct Loads {
   bool measured = false;  // busy times of a simulator; else inferred from the rate, the model and what was counted
   std::vector<Load> server;
   std::vector<Load> peers;  // for each resource the load of the busiest client
-  bool reads_are_full =
-      false;  // QPs have as many READs or atomics under way as the adapter allows: no option brings more
   // Only from busy times: how evenly the load lies.
   double requester_units_used = 0, responder_units_used = 0;  // share of the units that did anything
   double atomic_slot_mean = 0;                                // load of a mean slot
   double cpu_threads = 0;
   CpuCosts cpu_costs;
-  // The load that the unloaded round trip of as many operations as the program keeps outstanding would be.
-  double round_trip = 0;
-  // What latency can be at most: a few times that, and the share of a window that is posted at once. Infinite where
-  // that is not known.
-  double most_latency = std::numeric_limits<double>::infinity();
+  RoundTrip trip;
   // Cache lines of WQEs that adapters read again, an operation, and the share of the WQEs outstanding that has room.
   double wqes_reread = 0;
   double wqes_fit = 1;
-  double rereads_left =
-      0;  // the share of those read again that a cache of twice the size would still have to read again
+  // The share of those read again that a cache of twice the size would still have to read again.
+  double rereads_left = 0;
   // The share of the WQEs that may wait for responses which has room, where that is known; above 1 there is room for
   // more.
   double waiting_wqes_fit = std::numeric_limits<double>::infinity();
@@ -98,14 +97,8 @@ struct Loads {
 // The loads that are known of a record that is ok. `prediction` is the record's, null when it has none.
 Loads resource_loads(const Record& record, const Prediction* prediction);
 
-// The threads of all clients in the record.
-double threads_of_clients(const Record& record);
-
 // The cache lines of WQEs that adapters read again for an operation.
 double wqes_reread_per_op(const Record& record);
-
-// The READs and atomics that a QP has under way at most: --outs, or what adapters of Mellanox allow.
-double most_reads(const Record& record);
 
 // More of it for an operation than this is no accident of the window.
 constexpr double kRereadCounts = 0.02;

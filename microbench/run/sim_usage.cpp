@@ -59,6 +59,30 @@ void add_busiest(Json& json, const std::string& name, const std::vector<UnitTime
   json[name + "_busiest_rereading_ps"] = all.empty() ? 0 : rereading[busiest];
 }
 
+// What each step of an operation takes on an idle machine: of the ways between host, adapters and peers, and of units.
+Json steps(const Profile& profile) {
+  const HostProfile& host = profile.host;
+  const LinkProfile& link = profile.link;
+  const NicProfile& nic = profile.nic;
+  const auto memory_read = 2 * link.propagation + host.memory_read + host.memory_read_jitter / 2;
+  return {{"mmio", (link.propagation + nic.front_end).count()},
+          {"dma_read", memory_read.count()},
+          {"dma_write", (link.propagation + host.memory_write).count()},
+          {"fabric", (nic.transmit + 2 * profile.fabric.cable + profile.fabric.switch_latency).count()},
+          {"far_qp_context", nic.far_qp_context.count()},
+          {"doorbell_wqe", (nic.doorbell_wqe + nic.wqe_block).count()},
+          {"blueflame_wqe", (nic.blueflame_wqe + nic.wqe_block).count()},
+          {"gather", nic.gather.count()},
+          {"reread_wqe", nic.reread_wqe.count()},
+          {"receive", (nic.receive_packet + nic.receive_dma).count()},
+          {"read_request", nic.read_request.count()},
+          {"read_response", nic.read_response.count()},
+          {"atomic_packet", nic.atomic_packet.count()},
+          {"atomic_operation", nic.atomic_operation.count()},
+          {"handle_ack", nic.handle_ack.count()},
+          {"handle_response", nic.handle_response.count()}};
+}
+
 }  // namespace
 
 Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& profile) {
@@ -67,13 +91,19 @@ Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& p
             {"mmio_busy_ps", (end.mmio - begin.mmio).count()},
             {"read_tags", profile.link.read_tags},
             {"read_tags_held_ps", (end.read_tags_held - begin.read_tags_held).count()},
+            {"read_tags_held_idle_ps", (end.read_tags_held_idle - begin.read_tags_held_idle).count()},
             {"qp_context_reads", profile.nic.qp_context_reads},
-            {"qp_context_reads_held_ps", (end.qp_context_reads_held - begin.qp_context_reads_held).count()}};
+            {"qp_context_reads_held_ps", (end.qp_context_reads_held - begin.qp_context_reads_held).count()},
+            {"qp_context_reads_held_idle_ps",
+             (end.qp_context_reads_held_idle - begin.qp_context_reads_held_idle).count()}};
   add_units(json, "requester", begin.requester_units, end.requester_units);
   add_busiest(json, "requester", begin.requester_units, end.requester_units);
   add_units(json, "responder", begin.responder_units, end.responder_units);
   add_busiest(json, "responder", begin.responder_qps, end.responder_qps);
+  json["wqe_cache_bytes"] = profile.nic.wqe_cache.value;
   json["sent_wqe_cache_bytes"] = profile.nic.sent_wqe_cache.value;
+  json["near_qp_contexts"] = profile.nic.near_qp_contexts;
+  json["steps_ps"] = steps(profile);
   const auto several = [&json](const char* count, const std::string& name, const std::vector<std::int64_t>& times) {
     json[count] = times.size();
     json[name + "_ps"] = sum(times);

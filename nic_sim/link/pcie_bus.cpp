@@ -103,7 +103,8 @@ void PcieBus::start(std::uint32_t index) {
   counts_.tlps_to_host += read.requests;
   counts_.dma_read_lines += lines_touched(read.address, read.bytes);
   count_to_host(header, 0);
-  const Picos sent = to_host_.take(engine_.now(), time_to_host(header));
+  const Picos time = time_to_host(header);
+  const Picos sent = to_host_.take(engine_.now(), time);
   Picos latency = host_.memory_read;
   if (host_.memory_read_jitter.count() > 0) {
     latency +=
@@ -111,6 +112,7 @@ void PcieBus::start(std::uint32_t index) {
   }
   if (host_.slow_read_probability > 0 && random_.uniform() < host_.slow_read_probability)
     latency += host_.slow_read_extra;
+  tags_held_idle_ += (time + propagation_ + latency) * static_cast<std::int64_t>(read.tags);
   engine_.schedule(sent + propagation_ + latency, &at_memory, this, index);
 }
 
@@ -126,7 +128,9 @@ void PcieBus::at_memory(void* object, std::uint64_t index) {
   const std::uint64_t header = completions * bus.link_.completion_header.value;
   bus.counts_.tlps_to_nic += completions;
   bus.count_to_nic(header, read.bytes);
-  const Picos sent = bus.to_nic_.take(bus.engine_.now(), bus.time_to_nic(header + read.bytes));
+  const Picos time = bus.time_to_nic(header + read.bytes);
+  const Picos sent = bus.to_nic_.take(bus.engine_.now(), time);
+  bus.tags_held_idle_ += (time + bus.propagation_) * static_cast<std::int64_t>(read.tags);
   bus.engine_.schedule(sent + bus.propagation_, &completed, &bus, index);
 }
 

@@ -44,6 +44,13 @@ class PcieBus {
   Picos busy_by_mmio() const { return mmio_busy_; }
   // The time that tags were held so far, summed over tags.
   Picos tags_held() const { return tags_held_ + engine_.now() * static_cast<std::int64_t>(tags_ - free_tags_); }
+  // How long they would have been if no read had waited for the link.
+  Picos tags_held_idle() const { return tags_held_idle_; }
+  // What a read of one request takes on an idle link.
+  Picos idle_read(std::uint64_t bytes) const {
+    return time_to_host(link_.request_header.value) + time_to_nic(link_.completion_header.value + bytes) +
+           2 * propagation_ + host_.memory_read + host_.memory_read_jitter / 2;
+  }
 
  private:
   struct Read {
@@ -80,6 +87,7 @@ class PcieBus {
   SerialResource to_host_;
   Picos mmio_busy_{0};
   Picos tags_held_{0};  // less the present for each tag that is held
+  Picos tags_held_idle_{0};
   PcieCounts counts_;
   std::vector<Read> reads_;
   std::uint32_t free_read_;

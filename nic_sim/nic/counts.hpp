@@ -28,6 +28,7 @@ struct NicCounts : FabricCounts {
   std::uint64_t wqe_cache_reread_lines = 0;  // cache lines of them
   std::uint64_t qp_context_hits = 0;
   std::uint64_t qp_context_misses = 0;
+  std::uint64_t qp_context_misses_twice = 0;  // lookups that would have missed in caches of twice the size
   std::uint64_t qp_context_read_lines = 0;  // cache lines that misses read
   std::uint64_t translation_hits = 0;
   std::uint64_t translation_misses = 0;  // each reads one cache line
@@ -57,6 +58,7 @@ struct NicCounts : FabricCounts {
     visit("wqe_cache_reread_lines", self.wqe_cache_reread_lines);
     visit("qp_context_hits", self.qp_context_hits);
     visit("qp_context_misses", self.qp_context_misses);
+    visit("qp_context_misses_twice", self.qp_context_misses_twice);
     visit("qp_context_read_lines", self.qp_context_read_lines);
     visit("translation_hits", self.translation_hits);
     visit("translation_misses", self.translation_misses);
@@ -87,6 +89,8 @@ struct UsageTimes {
   Picos mmio{0};                   // the part of pcie_to_nic that MMIO writes take, with the gaps behind them
   Picos read_tags_held{0};         // summed over tags
   Picos qp_context_reads_held{0};  // time that reads of QP contexts were under way, summed over them
+  // Both as they would have been if no read had waited for the link.
+  Picos read_tags_held_idle{0}, qp_context_reads_held_idle{0};
   std::vector<UnitTime> requester_units{}, responder_units{};
   std::vector<UnitTime> responder_qps{};  // the same by QP: one unit at a time serves it
   std::vector<Picos> ports_out{}, ports_in{};

@@ -33,6 +33,8 @@ UsageTimes Nic::usage() const {
                    .mmio = bus_.busy_by_mmio(),
                    .read_tags_held = bus_.tags_held(),
                    .qp_context_reads_held = contexts_.reads_held(),
+                   .read_tags_held_idle = bus_.tags_held_idle(),
+                   .qp_context_reads_held_idle = contexts_.reads_held_idle(),
                    .requester_units = requester_.scheduler.times(),
                    .responder_units = responder_.units.times(),
                    .responder_qps = responder_.units.times_of_qps(),
@@ -51,6 +53,7 @@ std::uint32_t Nic::add_qp(SimQp& qp) {
   qp.requester_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_context.value);
   qp.responder_context.of_responder = true;
   qp.responder_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_responder_context.value);
+  for (QpContext* context : {&qp.requester_context, &qp.responder_context}) context->listed.bytes = context->bytes;
   requester_.scheduler.bind(qp);
   return qps_.add(qp);
 }

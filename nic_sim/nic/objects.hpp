@@ -135,6 +135,11 @@ struct QpContext {
   std::uint32_t bytes = 0;
   bool of_responder = false;
   bool gone = false;  // its QP was destroyed
+  // The same as an entry of a list of what a cache of twice the size would hold.
+  struct Listed {
+    CachePlace place;
+    std::uint32_t bytes = 0;
+  } listed;
 };
 
 // A QP as an entry of the states that are nearest to the units.

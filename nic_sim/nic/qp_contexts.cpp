@@ -18,6 +18,7 @@ void QpContexts::begin_reads() {
     const std::uint64_t read_number = free_reads_.back();
     free_reads_.pop_back();
     reads_held_ -= engine_.now();
+    reads_held_idle_ += bus_.idle_read(miss.context->bytes) + miss_time_;
     reads_[read_number] = miss;
     ++counts_.qp_context_misses;
     counts_.qp_context_read_lines += divide_up(miss.context->bytes, kCacheLine.value);

@@ -26,6 +26,8 @@ class QpContexts {
         requesters_(profile.qp_context_cache, Replacement::random, seed),
         responders_(profile.qp_responder_context_cache, Replacement::random, seed ^ 1),
         responders_apart_(profile.qp_responder_context_cache.value > 0),
+        twice_the_requesters_(Bytes(2 * profile.qp_context_cache.value), Replacement::random, seed ^ 7),
+        twice_the_responders_(Bytes(2 * profile.qp_responder_context_cache.value), Replacement::random, seed ^ 8),
         near_(Bytes(profile.near_qp_contexts), Replacement::random, seed ^ 6),
         far_time_(profile.far_qp_context),
         counts_(counts),
@@ -43,6 +45,7 @@ class QpContexts {
   // in the order of their asking, each after a read, unless one before it has brought the same state. Doorbells keep
   // their order: a requester's state that is there waits behind those that are read.
   bool at_hand(QpContext& context, Engine::Action then, void* object, std::uint64_t argument) {
+    if (!twice(context).use(context.listed)) ++counts_.qp_context_misses_twice;
     if (context.place.cached() && (context.of_responder || line_.empty())) {
       ++counts_.qp_context_hits;
       return true;
@@ -52,13 +55,18 @@ class QpContexts {
     return false;
   }
 
-  void drop(QpContext& context) { cache_of(context).drop(context); }
+  void drop(QpContext& context) {
+    cache_of(context).drop(context);
+    twice(context).drop(context.listed);
+  }
   void drop(NearContext& context) { near_.drop(context); }
 
   // The time that reads were under way so far, summed over them.
   Picos reads_held() const {
     return reads_held_ + engine_.now() * static_cast<std::int64_t>(reads_.size() - free_reads_.size());
   }
+  // The time that they would have been if they had not waited for tags or the link.
+  Picos reads_held_idle() const { return reads_held_idle_; }
 
  private:
   struct Miss {
@@ -73,6 +81,9 @@ class QpContexts {
   Cache<QpContext>& cache_of(const QpContext& context) {
     return context.of_responder && responders_apart_ ? responders_ : requesters_;
   }
+  Cache<QpContext::Listed>& twice(const QpContext& context) {
+    return context.of_responder && responders_apart_ ? twice_the_responders_ : twice_the_requesters_;
+  }
   void begin_reads();
 
   Engine& engine_;
@@ -80,6 +91,7 @@ class QpContexts {
   Cache<QpContext> requesters_;
   Cache<QpContext> responders_;
   bool responders_apart_;
+  Cache<QpContext::Listed> twice_the_requesters_, twice_the_responders_;
   Cache<NearContext> near_;
   Picos far_time_;
   NicCounts& counts_;
@@ -87,6 +99,7 @@ class QpContexts {
   std::vector<Miss> reads_;  // as many as may be under way
   std::vector<std::uint64_t> free_reads_;
   Picos reads_held_{0};  // less the present for each that is under way
+  Picos reads_held_idle_{0};
   std::deque<Miss> line_;
 };
 

@@ -60,6 +60,7 @@ PART_OF = {"mmio": "pcie", "pcie_to_nic": "pcie", "pcie_to_host": "pcie", "wire_
            "dma_reads": "tags", "wqe_fetch": "wqe_fetch", "wqe_cache": "wqe_cache", "qp_context_cache": "qp_context_cache",
            "translation_cache": "translation_cache", "outstanding": "more_outstanding"}
 REREADING = ("nic.reread_wqe_ns",)
+BOTH_UNITS = tuple(sorted({*HALF_TIMES["requester"]} & {*HALF_TIMES["responder"]}))
 # One operation is under way at a time in these, whatever the options: latency is tried by making everything twice as fast.
 ONE_AT_A_TIME = ("verb_latency", "write_visibility")
 # Those that are tried beside what was named. A cache is no rate: what it costs is felt as a longer way or a busier unit.
@@ -209,8 +210,9 @@ class Examination:
             most = self.foretold("both", parts, self.said["gain_of_all"])
         allowed = 1 + max(NOTHING, (most - 1) / 2)
         others = [part for part in OTHERS if part not in parts]
-        # What a unit takes to read WQEs again is the cache's, where that was named.
-        kept = REREADING if "wqe_cache" in parts else ()
+        # What a unit takes to read WQEs again is the cache's, where that was named, and what units of requesters and of
+        # responders both take is that of those which were named.
+        kept = REREADING if "wqe_cache" in parts else BOTH_UNITS if {"requester", "responder"} & set(parts) else ()
         if self.gain(others, kept) > allowed:  # none alone brings more than all of them
             for part in others:
                 came = self.gain([part], kept)

@@ -162,7 +162,7 @@ TEST(Explain, EchoesAreKeptUnderWayByTheThreadsOfClients) {
   const Json client{{"result", {{"threads", Json::array({Json::object(), Json::object(), Json::object()})}}}};
   record.result["clients"] = Json::array({client, client});
   const Explanation it = explain(record);
-  EXPECT_NEAR(it.diagnosis.loads.round_trip, 4 * 2.0 / 24, 1e-9);
+  EXPECT_NEAR(it.diagnosis.loads.trip.load, 4 * 2.0 / 24, 1e-9);
   EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::cpu);
 }
 
@@ -184,6 +184,20 @@ TEST(Explain, WhoSendsMoreThanIsReceivedIsNoLimit) {
   const Explanation it = explain(record);
   EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::cpu);
   EXPECT_NEAR(it.diagnosis.binding->gain, 2, 1e-6);
+}
+
+// Twice as many messages leave as arrive: the rest lies in buffers on the way.
+TEST(Explain, WhoSendsIntoTheBuffersOfTheNetworkIsNoLimit) {
+  Record record = with_loads(inline_send(), 5, {{"responder_busy_ps", 1.0}, {"responder_busiest_unit_ps", 1.0}});
+  record.benchmark = "recv_rate";
+  CounterReport sender = record.counters[0];
+  sender.node = "client0";
+  sender.extra = Json{{"pcie_to_nic_busy_ps", 0}, {"requester_busiest_unit_ps", 0.98e6}, {"messages_sent", 10}};
+  record.counters.push_back(sender);
+  record.counters[0].extra["messages_received"] = 10;
+  EXPECT_NEAR(explain(record).diagnosis.binding->gain, 1 / 0.98, 0.01);
+  record.counters[0].extra["messages_received"] = 5;
+  EXPECT_NEAR(explain(record).diagnosis.binding->gain, 2, 0.01);
 }
 
 // Locks and tags are held while PCIe works, so full PCIe fills them.
@@ -210,6 +224,42 @@ TEST(Explain, TwoThatAreNearEachOtherAreBothTold) {
   EXPECT_EQ(it.diagnosis.second->load.resource, Resource::cpu);
   EXPECT_NEAR(it.diagnosis.second->gain, 1, 1e-6);
   EXPECT_NEAR(it.diagnosis.gain_of_both, 1 / 0.6, 1e-6);
+}
+
+// Each of two alone brings 1 / 0.7: half of the unit's work, or three in four of the QP contexts that it waits for.
+TEST(Explain, TwoThatBringAlikeAreBothTold) {
+  Record record =
+      with_loads(inline_send(), 3, {{"responder_busiest_unit_ps", 1.0}, {"responder_busiest_waited_ps", 0.4}});
+  record.counters[0].extra.update(
+      Json{{"qp_context_misses", 400}, {"qp_context_hits", 0}, {"qp_context_misses_twice", 100}});
+  const Explanation it = explain(record);
+  ASSERT_TRUE(it.diagnosis.second.has_value());
+  EXPECT_NEAR(it.diagnosis.binding->gain, 1 / 0.7, 1e-6);
+  EXPECT_NEAR(it.diagnosis.second->gain, 1 / 0.7, 1e-6);
+  EXPECT_NEAR(it.diagnosis.gain_of_both, 1 / (0.3 + 0.1), 1e-6);
+}
+
+// Tags that would be held for 60 of 64 on an idle link: a link of twice the width leaves these.
+TEST(Explain, ReadsInFlightLimitAFasterLinkAsMuchAsTheyAreHeldOnAnIdleOne) {
+  const Explanation it = explain(
+      with_loads(inline_send(), 80,
+                 {{"pcie_to_nic_busy_ps", 1.0}, {"read_tags_held_ps", 64.0}, {"read_tags_held_idle_ps", 60.8}}));
+  ASSERT_TRUE(it.diagnosis.second.has_value());
+  EXPECT_EQ(it.diagnosis.binding->load.resource, Resource::pcie_to_nic);
+  EXPECT_EQ(it.diagnosis.second->load.resource, Resource::dma_reads);
+  EXPECT_NEAR(it.diagnosis.binding->gain, 64 / 60.8, 0.01);
+  EXPECT_NEAR(it.diagnosis.gain_of_both, 2, 0.03);
+}
+
+// A thread whose busiest QPs share one unit posts the more to the others when that is full.
+TEST(Explain, QpsThatGoOnByThemselvesShareTheUnitsEvenly) {
+  Record record = with_loads(
+      inline_send(), 20, {{"cpu_worked_most_ps", 1.0}, {"requester_busiest_unit_ps", 0.8}, {"requester_busy_ps", 8.0}});
+  record.counters[0].extra["requester_units_used"] = 16;
+  EXPECT_EQ(limit_of(record), Resource::cpu);
+  EXPECT_NEAR(explain(record).diagnosis.binding->gain, 2, 1e-6);
+  record.config["wait"] = "oldest";
+  EXPECT_NEAR(explain(record).diagnosis.binding->gain, 1 / 0.8, 1e-6);
 }
 
 // What a unit waits for comes over a full link: the link is the limit, and the unit is as busy as it works.

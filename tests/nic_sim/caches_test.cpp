@@ -188,6 +188,7 @@ TEST(QpContextCache, MissesTwoInFiveWhenOneMoreTakesTurns) {
   const auto misses = static_cast<double>(seen.nic.qp_context_misses);
   EXPECT_NEAR(misses / (5 * kRounds), 0.4, 4 * 0.4 * 0.014);
   EXPECT_EQ(seen.pcie.dma_read_lines, seen.nic.qp_context_misses * 6);
+  EXPECT_EQ(seen.nic.qp_context_misses_twice, 5u);  // eight would all be in
 }
 
 TEST(QpContextCache, AMissDelaysTheRequestByTheRead) {

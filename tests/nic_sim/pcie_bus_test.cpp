@@ -179,6 +179,17 @@ TEST(Timing, ReadsFollowOneAnotherOnTheLink) {
   EXPECT_THAT(link.done, ElementsAre(kRead64, kRead64 + 5'250, kRead64 + 10'500));
 }
 
+// Of three reads two wait for the link, and hold their tags meanwhile; on an idle link each holds it as long as one
+// alone.
+TEST(Timing, TagsAreHeldForLongerWhereReadsWaitForTheLink) {
+  Link link;
+  for (int i = 0; i < 3; ++i) link.read(0, 64);
+  link.run();
+  EXPECT_EQ(link.bus.idle_read(64).count(), kRead64);
+  EXPECT_EQ(link.bus.tags_held_idle().count(), 3 * kRead64);
+  EXPECT_EQ(link.bus.tags_held().count(), 3 * kRead64 + 5'250 + 10'500);
+}
+
 TEST(Timing, AReadWithoutATagWaitsForOne) {
   Profile profile = round_numbers();
   profile.link.read_tags = 2;

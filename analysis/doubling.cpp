@@ -1,0 +1,110 @@
+#include "analysis/doubling.hpp"
+
+#include <algorithm>
+
+namespace verbscope {
+namespace {
+
+double link_with_twice(const Load& load, const Doubling& of, const Loads& loads) {
+  double left = load.utilisation;
+  if (of.has(Resource::qp_context_cache)) left -= load.contexts_read * (1 - load.contexts_left);
+  if (of.has(Resource::translation_cache)) left -= load.addresses_read * (1 - load.addresses_left);
+  if (of.no_rereads) left -= load.rereading;
+  if (!of.no_rereads && of.has(Resource::wqe_cache)) left -= load.rereading * (1 - loads.rereads_left);
+  return of.has(Resource::pcie_to_nic) ? left / 2 : left;
+}
+
+// What is held while the link is crossed: the link takes half as long for it, and nothing waits for the link.
+double held_with_twice(const Load& load, const Doubling& of) {
+  double left = load.utilisation;
+  if (of.has(Resource::pcie_to_nic)) {
+    left = load.held_idle > 0 ? std::min(left, load.held_idle) - load.crossing / 2 : left / 2;
+  }
+  if (load.resource == Resource::qp_context_cache && of.has(Resource::qp_context_cache))
+    return left * load.contexts_left;
+  return of.has(load.resource) ? left / 2 : left;
+}
+
+double unit_with_twice(const Load& load, const Doubling& of, const Loads& loads) {
+  double own = own_work(load);
+  if (of.no_rereads) own -= load.rereading;
+  if (!of.no_rereads && of.has(Resource::wqe_cache)) own -= load.rereading * (1 - loads.rereads_left);
+  double held_up = load.held_up;
+  if (of.has(capacity(load.resource))) {
+    own /= 2;
+    // A unit that is held up for a share of its time is so for as much of the time that faster work saves.
+    if (load.utilisation > 0) held_up += own * load.held_up / load.utilisation;
+  }
+  double waited = load.waited;
+  if (of.has(Resource::qp_context_cache)) waited -= load.waited_contexts * (1 - load.contexts_left);
+  if (of.has(Resource::translation_cache)) waited -= load.waited_addresses * (1 - load.addresses_left);
+  // Twice as many WQEs on their way: the unit works while the second half of them comes.
+  if (of.has(Resource::wqe_fetch)) held_up = std::max(0.0, (held_up - own) / 2);
+  if (of.has(Resource::atomic_slot)) held_up /= 2;
+  return own + waited + held_up;
+}
+
+}  // namespace
+
+Resource capacity(Resource resource) {
+  switch (resource) {
+    case Resource::mmio:
+    case Resource::pcie_to_nic:
+    case Resource::pcie_to_host:
+      return Resource::pcie_to_nic;
+    case Resource::wire_out:
+    case Resource::wire_in:
+      return Resource::wire_out;
+    case Resource::requester_units:
+    case Resource::requester_unit:
+      return Resource::requester_unit;
+    case Resource::responder_units:
+    case Resource::responder_unit:
+      return Resource::responder_unit;
+    case Resource::cpu:
+    case Resource::driver_lock:
+    case Resource::shared_line:
+    case Resource::atomic_slot:
+    case Resource::dma_reads:
+    case Resource::wqe_fetch:
+    case Resource::qp_context_cache:
+    case Resource::translation_cache:
+    case Resource::wqe_cache:
+    case Resource::outstanding:
+      break;
+  }
+  return resource;
+}
+
+bool is_unit(Resource resource) {
+  return capacity(resource) == Resource::requester_unit || capacity(resource) == Resource::responder_unit;
+}
+
+bool Doubling::has(Resource resource) const {
+  return std::ranges::find(doubled, resource) != doubled.end();
+}
+
+double with_twice(const Load& load, const Doubling& of, const Loads& loads) {
+  if (load.resource == Resource::pcie_to_nic) return link_with_twice(load, of, loads);
+  if (load.resource == Resource::dma_reads || load.resource == Resource::qp_context_cache)
+    return held_with_twice(load, of);
+  if (is_unit(load.resource)) return unit_with_twice(load, of, loads);
+  return of.has(capacity(load.resource)) ? load.utilisation / 2 : load.utilisation;
+}
+
+double latency_with_twice(double latency, const Doubling& of, const Loads& loads) {
+  const RoundTrip& trip = loads.trip;
+  if (of.has(Resource::outstanding) && trip.locked) latency -= std::min(latency, trip.load) / 2;
+  if (of.has(Resource::outstanding) && !trip.locked && !trip.reads_are_full) latency /= 2;
+  // WQEs that are read again hold up their QPs: that, not how many are outstanding, is what the program waits for.
+  if (of.has(Resource::wqe_cache) || of.no_rereads) {
+    const double without = std::min(latency, trip.load);
+    latency = without + (of.no_rereads ? 0 : loads.rereads_left) * (latency - without);
+  }
+  if (of.has(Resource::atomic_slot)) latency *= 0.75;  // about half of an atomic's round trip is that over PCIe
+  if (of.has(Resource::requester_unit)) latency *= 1 - trip.requester_share / 2;
+  if (of.has(Resource::responder_unit)) latency *= 1 - trip.responder_share / 2;
+  return latency;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,31 @@
+// What the loads become when resources have twice their capacity, in every machine.
+#pragma once
+
+#include <vector>
+
+#include "analysis/loads.hpp"
+
+namespace verbscope {
+
+// What has one capacity: who doubles it for one doubles it for all of these.
+Resource capacity(Resource resource);
+
+// A processing unit of an adapter, of the requester or of the responder.
+bool is_unit(Resource resource);
+
+// What the rate is asked of, when these have twice the capacity.
+struct Doubling {
+  std::vector<Resource> doubled;  // by their capacity()
+  // WQEs that are read again because they wait for a unit are read no more: it is fast enough then.
+  bool no_rereads = false;
+
+  bool has(Resource resource) const;
+};
+
+// The load, which is one of those that bear on the rate, with twice of these.
+double with_twice(const Load& load, const Doubling& of, const Loads& loads);
+
+// What latency becomes, when it was `latency`.
+double latency_with_twice(double latency, const Doubling& of, const Loads& loads);
+
+}  // namespace verbscope

@@ -1,0 +1,202 @@
+#include "analysis/round_trip.hpp"
+
+#include <algorithm>
+
+#include "analysis/points.hpp"
+
+namespace verbscope {
+namespace {
+
+// The least that a round trip takes on an idle machine of which no steps are known: a READ takes about 2 us on each of
+// the adapters of Kalia et al., ATC 2016, and an atomic is no quicker; a WRITE, for which nothing is read over PCIe
+// there, takes less.
+constexpr double kRoundTripUs = 1.5;
+// So does an echo of two unreliable messages: both ways are one trip.
+constexpr double kReadTripUs = 2;
+// What is complete when it has been sent takes about this part of it.
+constexpr double kSentOnly = 0.3;
+// A round trip takes at most so many times as long while nothing is full. Assumed.
+constexpr double kLoadedTrip = 3;
+
+double option(const Record& record, const char* name) {
+  return number_at(record.config, name).value_or(0);
+}
+
+// A window of the thread's, over all of its QPs, as a ring.
+bool is_ring(const Record& record) {
+  return record.benchmark == "all_to_all" || text_at(record.config, "wait") == "oldest";
+}
+
+enum class Kind { sent_only, write, read, atomic, echo };
+
+Kind kind_of(const Record& record) {
+  const std::string& name = record.benchmark;
+  const std::string verb = text_at(record.config, "verb"), design = text_at(record.config, "design");
+  if (name == "atomic_rate" || design == "atomic") return Kind::atomic;
+  if (name == "read_rate" || name == "kv_atomic" || verb == "read") return Kind::read;
+  if (name == "echo_rate" || name == "sequencer") return Kind::echo;
+  return text_at(record.config, "connection") == "RC" || name == "all_to_all" ? Kind::write : Kind::sent_only;
+}
+
+// The times of one operation's trip on idle machines, in picoseconds, and the parts in which units work.
+struct Trip {
+  double all = 0, requester = 0, responder = 0;
+};
+
+class Steps {
+ public:
+  Steps(const Json& steps, const Prediction& prediction, double far)
+      : steps_(steps), prediction_(prediction), far_(far) {}
+
+  Trip trip(Kind kind) const {
+    const bool one_way = kind == Kind::sent_only;
+    const bool asks = kind == Kind::read || kind == Kind::atomic;
+    Trip out = posted(!asks);
+    // What has been sent has crossed no switch, and nobody has answered.
+    out.all += one_way ? of("fabric") / 2 : of("fabric") + wire();
+    if (one_way) return with_completion(out);
+    const Trip answered = arrived(kind);
+    out.all += answered.all;
+    out.responder += answered.responder;
+    if (kind == Kind::echo) {
+      const Trip back = posted(true), seen = arrived(kind);
+      out.all += back.all + of("fabric") + wire() + seen.all;
+      out.requester += back.requester;
+      out.responder += seen.responder;
+      return out;
+    }
+    const double handled = of(asks ? "handle_response" : "handle_ack");
+    out.all += far_ * of("far_qp_context") + of("fabric") + handled;
+    out.responder += handled;
+    return with_completion(out);
+  }
+
+ private:
+  double of(const char* name) const { return number_at(steps_, name).value_or(0); }
+  double bytes() const {
+    const VerbShape& shape = prediction_.shape;
+    return shape.header_only ? 0 : static_cast<double>(shape.payload.value);
+  }
+  // The payload crosses a port and leaves the switch by another.
+  double wire() const { return 2 * bytes() / prediction_.wire.port_rate.value * 1e12; }
+
+  Trip posted(bool carries) const {
+    const bool gathers = carries && bytes() > 0 && !prediction_.shape.inlined;
+    const bool blueflame = prediction_.method == PostMethod::blueflame || prediction_.method == PostMethod::none;
+    Trip out;
+    out.requester = of(blueflame ? "blueflame_wqe" : "doorbell_wqe") + (gathers ? of("gather") : 0);
+    out.all = far_ * of("far_qp_context") + of("mmio") + (blueflame ? 0 : of("dma_read")) +
+              (gathers ? of("dma_read") : 0) + out.requester;
+    return out;
+  }
+
+  // Until the answer leaves, or a thread sees it.
+  Trip arrived(Kind kind) const {
+    Trip out;
+    out.responder = of("receive") + (kind == Kind::read     ? of("read_request")
+                                     : kind == Kind::atomic ? of("atomic_packet")
+                                                            : 0);
+    out.all = out.responder + far_ * of("far_qp_context");
+    if (kind == Kind::read) out.all += of("dma_read") + of("read_response");
+    if (kind == Kind::atomic) out.all += of("dma_read") + of("atomic_operation");
+    if (kind == Kind::echo) out.all += of("dma_write");
+    return out;
+  }
+
+  Trip with_completion(Trip trip) const {
+    trip.all += of("dma_write");
+    return trip;
+  }
+
+  const Json& steps_;
+  const Prediction& prediction_;
+  double far_;  // the share of uses of a QP's state that finds it far from the units
+};
+
+// The trip in picoseconds on machines of which no steps are known.
+Trip usual_trip(Kind kind) {
+  switch (kind) {
+    case Kind::sent_only:
+      return {.all = kRoundTripUs * kSentOnly * 1e6};
+    case Kind::write:
+      return {.all = kRoundTripUs * 1e6};
+    case Kind::read:
+    case Kind::atomic:
+    case Kind::echo:
+      break;
+  }
+  return {.all = kReadTripUs * 1e6};
+}
+
+Trip trip_of(const Record& record, const Prediction* prediction, double qps) {
+  const CounterReport* report = counters_of(record, "server");
+  const Kind kind = kind_of(record);
+  if (report == nullptr || prediction == nullptr) return usual_trip(kind);
+  const auto steps = report->extra.find("steps_ps");
+  if (steps == report->extra.end()) return usual_trip(kind);
+  const double near = number_at(report->extra, "near_qp_contexts").value_or(0);
+  return Steps(*steps, *prediction, qps > near ? 1 - near / qps : 0).trip(kind);
+}
+
+}  // namespace
+
+double most_reads(const Record& record) {
+  constexpr double kOfMellanox = 16;
+  return number_at(record.config, "outs").value_or(kOfMellanox);
+}
+
+double threads_of_clients(const Record& record) {
+  double threads = 0;
+  for (const Json& client : record.result.value("clients", Json::array())) {
+    threads += static_cast<double>(client.value("result", Json::object()).value("threads", Json::array()).size());
+  }
+  return threads;
+}
+
+RoundTrip round_trip(const Record& record, const Prediction* prediction) {
+  const std::string& name = record.benchmark;
+  RoundTrip out;
+  out.ring = is_ring(record);
+  out.apart = !out.ring && name != "wqe_cache" && text_at(record.config, "wait") != "all";
+  if (name == "verb_latency" || name == "write_visibility") return out;
+  const Kind kind = kind_of(record);
+  out.returns = kind == Kind::read || kind == Kind::atomic;
+  const bool clients_post = name == "atomic_rate" || text_at(record.config, "direction") == "in";
+  double machines = clients_post ? std::max(1.0, option(record, "clients")) : 1;
+  double each = option(record, option(record, "window") > 0 ? "window" : "tx_depth");
+  if (out.returns && !out.ring && name != "sequencer") {
+    out.reads_are_full = each > most_reads(record);
+    each = std::min(each, most_reads(record));
+  }
+  double trips = 1, qps = std::max(1.0, option(record, "qp")) * std::max(1.0, option(record, "threads"));
+  const bool threads_ask = name == "sequencer" || name == "echo_rate" || name == "kv_atomic";
+  if (threads_ask) {  // those of clients, as many as there are QPs for them
+    const double each_thread = name == "sequencer"   ? option(record, "outstanding")
+                               : name == "echo_rate" ? option(record, "window")
+                                                     : each * option(record, "qp");
+    machines = 1;
+    out.operations = each_thread * threads_of_clients(record);
+  }
+  if (name == "kv_atomic") {
+    out.locked = option(record, "put_percent") > 0;
+    trips = 1 + 2 * option(record, "put_percent") / 100;
+  } else if (!threads_ask) {
+    // Connected QPs of the server are divided among the clients; over UD each client has as many of its own.
+    const double sharing = text_at(record.config, "connection") == "UD" ? 1 : machines;
+    out.operations = each * option(record, "threads") * (out.ring ? 1 : option(record, "qp")) / sharing;
+    out.burst = std::min(1.0, std::max(1.0, option(record, "post_list")) / std::max(1.0, each));
+  }
+  if (name == "all_to_all") qps *= std::max(1.0, option(record, "vms"));
+  if (out.operations <= 0) return out;
+  const Trip trip = trip_of(record, prediction, qps);
+  const double rate = number_at(record.result, "rate_mops").value_or(0) / machines;
+  out.load = rate * trip.all * 1e-6 * trips / out.operations;
+  if (trip.all > 0) {
+    out.requester_share = trip.requester / trip.all;
+    out.responder_share = trip.responder / trip.all;
+  }
+  out.most_latency = kLoadedTrip * (out.load + out.burst);
+  return out;
+}
+
+}  // namespace verbscope
