@@ -56,7 +56,7 @@ Action add_deploy(CLI::App& command) {
   command.description("bring the programs to the hosts of a file");
   command.footer("Example:\n  verbscope deploy --hosts hosts.txt");
   auto options = std::make_shared<DeployOptions>();
-  command.add_option("--hosts", options->hosts, "a hosts file, or slurm for this allocation")->required();
+  command.add_option("--hosts", options->hosts, "a hosts file, localhost, or slurm for this allocation")->required();
   add_launcher(command, options->launcher, "ssh or slurm (ssh)");
   command.add_option("--benchmarks", options->benchmarks, "only these, as send_rate,read_rate")
       ->default_str("all")

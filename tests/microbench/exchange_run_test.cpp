@@ -2,6 +2,7 @@
 // and what happens when one of them goes away.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <future>
 
@@ -23,7 +24,7 @@ using test::SendBenchmark;
 using testing::HasSubstr;
 
 int free_port() {
-  return ExchangeServer(0, Hello{}).port();
+  return ExchangeServer(0, Terms{}, "").port();
 }
 
 // Two machines in one process: what counts on a machine belongs to one thread of its process.
@@ -141,7 +142,7 @@ class CountingBenchmark final : public SendBenchmark {
 Json must_agree(const std::string& line) {
   CountingBenchmark benchmark;
   const OptionSet set(line, &benchmark);
-  return make_hello(benchmark, set.options, set.table).parameters;
+  return make_terms(benchmark, set.options, set.table).parameters;
 }
 
 TEST(ExchangeRun, TheSidesAgreeOnTheLoadAndNotOnTheirOwnMachine) {
@@ -155,7 +156,7 @@ TEST(ExchangeRun, TheSidesAgreeOnTheLoadAndNotOnTheirOwnMachine) {
 class Deserter {
  public:
   Deserter(const std::string& port, const std::string& line)
-      : channel_(connect_exchange("127.0.0.1", std::stoi(port), hello(line), 10s)) {
+      : channel_(connect_exchange("127.0.0.1", std::stoi(port), terms(line), "", 10s)) {
     NullProvider device;
     const OptionSet set(line + " host");
     const SendBenchmark benchmark(true);
@@ -169,9 +170,9 @@ class Deserter {
   Channel& channel() { return channel_; }
 
  private:
-  static Hello hello(const std::string& line) {
+  static Terms terms(const std::string& line) {
     const OptionSet set(line);
-    return make_hello(SendBenchmark(true), set.options, set.table);
+    return make_terms(SendBenchmark(true), set.options, set.table);
   }
   Channel channel_;
 };
@@ -242,6 +243,34 @@ TEST(ExchangeRun, WhateverAClientThrowsTheServerLearns) {
   EXPECT_THROW(run_client(NoMemory(), set.options, set.table, pair.client_device), std::bad_alloc);
   ASSERT_EQ(server.wait_for(20s), std::future_status::ready) << "the server hangs";
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("gave up: std::bad_alloc"));
+}
+
+TEST(ExchangeRun, AClientLooksAtItsDeviceBeforeItLooksForTheServer) {
+  for (const auto& [line, says] : std::vector<std::pair<std::string, std::string>>{
+           {"-d mlx5_7", "no RDMA device \"mlx5_7\": found null0"},
+           {"-d null0:9", "null0"},
+           {"-x 200", "GID index 200"},
+           {"-c UD -s 8192", "--size 8192 is over the MTU of 4096 bytes"}}) {
+    Pair pair(true);  // nobody serves
+    EXPECT_THAT(failure_of([&] { pair.join(line + " --timeout 20s"); }),
+                testing::AllOf(HasSubstr(says), testing::Not(HasSubstr("waited"))));
+  }
+}
+
+TEST(ExchangeRun, TheConductorSleepsWhileItsThreadsMeasure) {
+  const SendBenchmark benchmark(true);
+  NullProvider device;
+  const OptionSet set("--fabric null -D 2s --warmup 0" + kNoCounters);
+  const std::vector<int> cores = allowed_cores();
+  rusage before{}, after{};
+  getrusage(RUSAGE_THREAD, &before);
+  run_server(benchmark, set.options, set.table, device);
+  getrusage(RUSAGE_THREAD, &after);
+  // Two waits of a second: 16 looks of 1 ms, sixteenths of the time up to 512 ms (16 ln 32 = 55), then each 32 ms (16).
+  // The rest is for the shorter waits between.
+  EXPECT_GT(after.ru_nvcsw, before.ru_nvcsw);
+  EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, 2 * 90 + 60);
+  EXPECT_EQ(allowed_cores(), cores) << "the calling thread runs where it did";
 }
 
 TEST(ExchangeRun, AServerWithoutClientsGivesUp) {
