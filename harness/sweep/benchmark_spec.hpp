@@ -27,7 +27,8 @@ struct OptionSpec {
 };
 
 struct BenchmarkSpec {
-  std::string name, summary, example;
+  std::string name;
+  std::string summary{}, example{};
   std::vector<OptionSpec> options;
 
   // Null when there is no such option.
