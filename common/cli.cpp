@@ -116,7 +116,7 @@ void parse_args(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    print_help(app, std::filesystem::path(argv[0]).filename().string());
+    print_help(app, on_one_line(std::filesystem::path(argv[0]).filename().string()));
     throw;
   } catch (const CLI::CallForVersion& asked) {
     print_format(stdout, "{}\n", asked.what());
