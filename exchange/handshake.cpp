@@ -55,24 +55,36 @@ Message ServerHandshake::greet(const Message& hello) {
   return {kChallenge, Json{{"nonce", nonces_.server}}};
 }
 
+Message ServerHandshake::prove_to(const Message& proof) const {
+  if (!is_proof(digest_of(proof, "proof"), secret_, Role::client, nonces_)) {
+    fail("the secrets differ (--secret or VERBSCOPE_SECRET)");
+  }
+  return proof_message(prove(secret_, Role::server, nonces_));
+}
+
+const char* ServerHandshake::awaited() const {
+  return step_ == Step::hello ? kHello : step_ == Step::proof ? kProof : kTerms;
+}
+
 std::optional<Message> ServerHandshake::take(const Message& message) {
-  if (message.type != awaited_) {
-    fail("message \"{}\" came instead of message \"{}\"", printable(message.type), awaited_);
+  if (message.type != awaited()) {
+    fail("message \"{}\" came instead of message \"{}\"", printable(message.type), awaited());
   }
-  if (awaited_ == kHello) {
-    Message challenge = greet(message);
-    awaited_ = kProof;
-    return challenge;
+  std::optional<Message> answer;
+  switch (step_) {
+    case Step::hello:
+      answer = greet(message);
+      step_ = Step::proof;
+      break;
+    case Step::proof:
+      answer = prove_to(message);
+      step_ = Step::terms;
+      break;
+    case Step::terms:
+      terms_ = parse_terms(message.body);
+      break;
   }
-  if (awaited_ == kProof) {
-    if (!is_proof(digest_of(message, "proof"), secret_, Role::client, nonces_)) {
-      fail("the secrets differ (--secret or VERBSCOPE_SECRET)");
-    }
-    awaited_ = kTerms;
-    return proof_message(prove(secret_, Role::server, nonces_));
-  }
-  terms_ = parse_terms(message.body);
-  return std::nullopt;
+  return answer;
 }
 
 }  // namespace verbscope

@@ -51,20 +51,23 @@ class ServerHandshake {
       : secret_(std::move(secret)), nonces_{.client = "", .server = std::move(nonce)} {}
 
   // The type of the message that must come next.
-  const char* awaited() const { return awaited_; }
+  const char* awaited() const;
   // Takes it. Returns the answer; none to terms, which the welcome answers. Throws what is wrong with the client.
   std::optional<Message> take(const Message& message);
   // The client has shown that it knows the secret.
-  bool proven() const { return awaited_ == kTerms; }
+  bool proven() const { return step_ == Step::terms; }
   // The client's terms, when they have come.
   const std::optional<Terms>& terms() const { return terms_; }
 
  private:
+  enum class Step { hello, proof, terms };
+
   Message greet(const Message& hello);
+  Message prove_to(const Message& proof) const;
 
   std::string secret_;
   Nonces nonces_;
-  const char* awaited_ = kHello;
+  Step step_ = Step::hello;
   std::optional<Terms> terms_;
 };
 

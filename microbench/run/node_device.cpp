@@ -1,7 +1,6 @@
 #include "microbench/run/node_device.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "common/error.hpp"
 

@@ -1,6 +1,7 @@
 #include "microbench/run/node_ports.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/error.hpp"
 
@@ -11,6 +12,7 @@ NodePorts::NodePorts(const NodePart& part, const NodePlace& place) : part_(part)
   for (const int port : place.ports) {
     const Device& device = ports_.emplace_back(*place.provider, fmt::format("{}:{}", place.device, port));
     gids_.push_back(choose_gid(device, place.gid_index));
+    check_settings(device, gids_.back());
     const auto active = static_cast<std::uint32_t>(mtu_bytes(device.port_attributes().active_mtu));
     if (place.mtu && *place.mtu > active) {
       fail_usage("--mtu {} is over the active MTU of {}:{}, which is {}", *place.mtu, device.name(), port, active);
@@ -18,6 +20,27 @@ NodePorts::NodePorts(const NodePart& part, const NodePlace& place) : part_(part)
     mtu_ = mtu_ == 0 ? place.mtu.value_or(active) : std::min(mtu_, place.mtu.value_or(active));
   }
   check_datagram_size();
+}
+
+// Refuses what the port has no table entry or no header for.
+void NodePorts::check_settings(const Device& device, const GidChoice& gid) const {
+  const QpSettings& settings = part_.settings;
+  const std::uint32_t entries = device.port_attributes().pkey_tbl_len;
+  if (settings.pkey_index >= std::max(entries, 1u)) {
+    fail_usage("--pkey_index {}: {}:{} has a table of {}", settings.pkey_index, device.name(), device.port(), entries);
+  }
+  const int depth = std::clamp(device.attributes().max_qp_init_rd_atom, 1, 255);
+  if (std::cmp_greater(settings.outstanding.value_or(1), depth)) {
+    fail_usage("--outs {}: {} allows {}", *settings.outstanding, device.name(), depth);
+  }
+  if (gid.global) return;
+  const auto refuse = [&](const char* option, std::uint32_t value) {
+    if (value == 0) return;
+    fail_usage("{} {}: packets of {}:{} have no GRH for it, which --gid_index gives them", option, value, device.name(),
+               device.port());
+  };
+  refuse("--tclass", settings.traffic_class);
+  refuse("--flow_label", settings.flow_label);
 }
 
 void NodePorts::limit_mtu(std::uint32_t mtu) {

@@ -15,8 +15,8 @@ namespace verbscope {
 
 class NodePorts {
  public:
-  // Opens the ports of `place`. Throws Error for a port or a GID that is not there, UsageError for an MTU over a port's
-  // and for a datagram of the benchmark that does not fit. `part` must outlive them.
+  // Opens the ports of `place`. Throws Error for a port or a GID that is not there, UsageError for what a port does not
+  // have (an MTU, QpSettings) and for a datagram of the benchmark that does not fit. `part` must outlive them.
   NodePorts(const NodePart& part, const NodePlace& place);
 
   const Device& device() const { return ports_.front(); }  // it owns all that the node creates
@@ -33,6 +33,7 @@ class NodePorts {
   Json describe() const;
 
  private:
+  void check_settings(const Device& device, const GidChoice& gid) const;
   void check_datagram_size() const;
 
   const NodePart& part_;

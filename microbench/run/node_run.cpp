@@ -92,7 +92,7 @@ Json NodeRun::describe() const {
 }
 
 Json NodeRun::settled() const {
-  Json json{{"mtu", device_.mtu()}};
+  Json json{{"mtu", mtu()}};
   if (facts(part_.plan.topology.transport).reliable) json.update(qps_.settled());
   return json;
 }

@@ -34,7 +34,7 @@ TEST(Terms, AMemberOfAWrongTypeIsRefused) {
     return error_of([&] { parse_terms(json); });
   };
   EXPECT_THAT(with("benchmark", 1), HasSubstr("terms: key \"benchmark\": expected string"));
-  EXPECT_THAT(with("any_build", "yes"), HasSubstr("terms: key \"any_build\": expected boolean"));
+  EXPECT_THAT(with("any_build", "yes"), HasSubstr("terms: key \"any_build\": expected true or false"));
   EXPECT_THAT(with("parameters", 1), HasSubstr("terms: key \"parameters\": expected object"));
   EXPECT_THAT(with("colour", 1), HasSubstr("unknown key"));
   EXPECT_THAT(error_of([] { parse_terms(Json(3)); }), HasSubstr("expected object"));
