@@ -94,8 +94,9 @@ double with_twice(const Load& load, const Doubling& of, const Loads& loads) {
 
 double latency_with_twice(double latency, const Doubling& of, const Loads& loads) {
   const RoundTrip& trip = loads.trip;
-  if (of.has(Resource::outstanding) && trip.locked) latency -= std::min(latency, trip.load) / 2;
-  if (of.has(Resource::outstanding) && !trip.locked && !trip.reads_are_full) latency /= 2;
+  // Of those that wait for locks only the trip itself is worth less.
+  if (of.has(Resource::outstanding) && !trip.reads_are_full)
+    latency -= (trip.locked * std::min(latency, trip.load) + (1 - trip.locked) * latency) / 2;
   // WQEs that are read again hold up their QPs: that, not how many are outstanding, is what the program waits for.
   if (of.has(Resource::wqe_cache) || of.no_rereads) {
     const double without = std::min(latency, trip.load);

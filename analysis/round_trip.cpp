@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/cpu_cost.hpp"
 #include "analysis/points.hpp"
 
 namespace verbscope {
@@ -45,8 +46,8 @@ struct Trip {
 
 class Steps {
  public:
-  Steps(const Json& steps, const Prediction& prediction, double far)
-      : steps_(steps), prediction_(prediction), far_(far) {}
+  Steps(const Json& steps, const CpuCosts& costs, const Prediction& prediction, double far)
+      : steps_(steps), costs_(costs), prediction_(prediction), far_(far) {}
 
   Trip trip(Kind kind) const {
     const bool one_way = kind == Kind::sent_only;
@@ -85,8 +86,11 @@ class Steps {
     const bool blueflame = prediction_.method == PostMethod::blueflame || prediction_.method == PostMethod::none;
     Trip out;
     out.requester = of(blueflame ? "blueflame_wqe" : "doorbell_wqe") + (gathers ? of("gather") : 0);
-    out.all = far_ * of("far_qp_context") + of("mmio") + (blueflame ? 0 : of("dma_read")) +
-              (gathers ? of("dma_read") : 0) + out.requester;
+    const double lines = std::max(1.0, prediction_.pcie.mmio_wc_lines);
+    const double rung = blueflame ? lines * costs_.wc_line : costs_.doorbell;
+    out.all = (costs_.post_call + costs_.post_wqe + rung) * 1e3;
+    out.all += far_ * of("far_qp_context") + of("mmio") + (blueflame ? 0 : of("dma_read")) +
+               (gathers ? of("dma_read") : 0) + out.requester;
     return out;
   }
 
@@ -99,16 +103,17 @@ class Steps {
     out.all = out.responder + far_ * of("far_qp_context");
     if (kind == Kind::read) out.all += of("dma_read") + of("read_response");
     if (kind == Kind::atomic) out.all += of("dma_read") + of("atomic_operation");
-    if (kind == Kind::echo) out.all += of("dma_write");
+    if (kind == Kind::echo) out.all += of("dma_write") + (costs_.poll_call + costs_.poll_cqe) * 1e3;
     return out;
   }
 
   Trip with_completion(Trip trip) const {
-    trip.all += of("dma_write");
+    trip.all += of("dma_write") + (costs_.poll_call + costs_.poll_cqe) * 1e3;
     return trip;
   }
 
   const Json& steps_;
+  const CpuCosts& costs_;
   const Prediction& prediction_;
   double far_;  // the share of uses of a QP's state that finds it far from the units
 };
@@ -135,7 +140,8 @@ Trip trip_of(const Record& record, const Prediction* prediction, double qps) {
   const auto steps = report->extra.find("steps_ps");
   if (steps == report->extra.end()) return usual_trip(kind);
   const double near = number_at(report->extra, "near_qp_contexts").value_or(0);
-  return Steps(*steps, *prediction, qps > near ? 1 - near / qps : 0).trip(kind);
+  const CpuCosts costs = cpu_costs(report->extra);
+  return Steps(*steps, costs, *prediction, qps > near ? 1 - near / qps : 0).trip(kind);
 }
 
 }  // namespace
@@ -178,8 +184,8 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
     out.operations = each_thread * threads_of_clients(record);
   }
   if (name == "kv_atomic") {
-    out.locked = option(record, "put_percent") > 0;
-    trips = 1 + 2 * option(record, "put_percent") / 100;
+    out.locked = option(record, "put_percent") / 100;
+    trips = 1 + out.locked;  // a PUT takes two: that of the lock, and that of the WRITE with the unlocking behind it
   } else if (!threads_ask) {
     // Connected QPs of the server are divided among the clients; over UD each client has as many of its own.
     const double sharing = text_at(record.config, "connection") == "UD" ? 1 : machines;

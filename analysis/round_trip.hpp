@@ -24,8 +24,8 @@ struct RoundTrip {
   double operations = 0;        // outstanding on a machine that posts; 0 where that follows from no option
   bool returns = false;         // READs or atomics: WQEs wait for a response
   double burst = 0;             // the share of what is outstanding on a QP that it posts at once
-  // Operations wait for locks that others hold, the longer the more of them there are.
-  bool locked = false;
+  // The share of operations that wait for locks which others hold, the longer the more of them there are.
+  double locked = 0;
   // What is outstanding is a thread's, over all its QPs, as a ring: more QPs bring no more of it.
   bool ring = false;
   // QPs go on by themselves: one that is slower holds up no other. Not so where a thread waits for its oldest
