@@ -3,7 +3,8 @@
 commands_test.py BIN [--long] [--list] [--page NAME].
 
 A command is a line of an indented or fenced block whose first word is a program. One whose comment, after ` # `, begins with
-"on hardware" needs a device: a benchmark must get as far as to miss it. The others run in a folder of their own in which `build` and `configs` are the project's, page by page
+"on hardware" needs a device: a benchmark must get as far as to miss it. Those of a block after a line `<!-- not run: WHY -->` are
+left alone, as what changes the machine must be. The others run in a folder of their own in which `build` and `configs` are the project's, page by page
 and in order, README first: what it writes into results/local the other pages may read. Those in LONG run with --long alone.
 Builds and tests, which others run, are only looked up: targets, presets, tests and labels must be there."""
 
@@ -18,15 +19,17 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOLS = {"apt-get", "cmake", "ctest", "curl", "dpkg", "git", "gnuplot", "make", "perf", "python3", "source", "sudo", "valgrind"}
+TOOLS = {"cmake", "ctest", "gnuplot", "make", "man", "perf", "python3", "source", "valgrind"}
+# They change the machine or fetch something: no test runs them.
+CHANGERS = {"apt", "apt-get", "cpack", "curl", "dnf", "docker", "dpkg", "git", "insmod", "modprobe", "podman", "rpm", "sudo", "yum"}
 TIMEOUT = 600  # s of one command
 # What takes more than some seconds: by a part of the command.
 LONG = ("verbscope reproduce", "verbscope validate", "valgrind", "bench_simulator", "all_active_load")
 
 
 class Command:
-    def __init__(self, page, number, text):
-        self.page, self.number = page, number
+    def __init__(self, page, number, text, not_run):
+        self.page, self.number, self.not_run = page, number, not_run
         self.words, _, self.comment = (part.strip() for part in re.sub(r"\s+# ", "\0", text, count=1).partition("\0"))
 
     def __str__(self):
@@ -46,28 +49,34 @@ def pages(root):
 
 
 def block_lines(text):
-    """(line number, line) of what stands in indented or fenced blocks, without the indentation."""
-    fenced, before_blank, in_block = False, True, False
+    """(line number, line, whether its block is marked as not run) of what stands in indented or fenced blocks, without the
+    indentation."""
+    fenced, before_blank, in_block, marked = False, True, False, False
     for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("<!-- not run: "):
+            marked = True
+            continue
         if line.lstrip().startswith("```"):
             fenced = not fenced
             continue
         in_block = not fenced and line.startswith("    ") and (before_blank or in_block)
         if fenced or in_block:
-            yield number, line.strip()
+            yield number, line.strip(), marked
+        elif line.strip():
+            marked = False
         before_blank = not line.strip()
 
 
 def commands_of(text, page, programs):
     """The commands of a page; a line that ends in a backslash goes on in the next."""
     out, open_line = [], None
-    for number, line in block_lines(text):
+    for number, line, not_run in block_lines(text):
         if open_line is not None:
             number, line = open_line[0], open_line[1] + " " + line
         open_line = (number, line[:-1].rstrip()) if line.endswith("\\") else None
         first = line.split(maxsplit=1)[0] if line else ""
-        if open_line is None and (first.startswith(("build/", "./")) or first in programs or first in TOOLS):
-            out.append(Command(page, number, line))
+        if open_line is None and (first.startswith(("build/", "./")) or first in programs | TOOLS | CHANGERS):
+            out.append(Command(page, number, line, not_run))
     return out
 
 
@@ -149,6 +158,10 @@ def run_page(commands, folder, bins, long_too):
         if command.needs_hardware:
             wrong = refused_as_usage(command, folder, bins)
             out.append((0, f"WRONG: {wrong}" if wrong else "hardware", command))
+        elif command.not_run:
+            out.append((0, "not run", command))
+        elif command.words.split()[0] in CHANGERS:
+            out.append((0, "WRONG: it changes the machine: its block needs a line <!-- not run: WHY --> before it", command))
         elif command.is_long and not long_too:
             out.append((0, "left to test-long", command))
         else:
@@ -156,6 +169,25 @@ def run_page(commands, folder, bins, long_too):
             wrong = wrong_with(command, folder, bins)
             out.append((time.monotonic() - began, f"WRONG: {wrong}" if wrong else "ok", command))
     return out
+
+
+PLANTED = """
+    build/bin/send_rate --nonsense
+    build/bin/send_rate -d mlx5_0 --nonsense   # on hardware
+    make -f Makefile.cluster nonsense
+    ctest --test-dir build -R no_such_test
+    apt-get install nothing
+
+<!-- not run: it is planted -->
+
+    apt-get install nothing
+"""
+
+
+def planted_are_found(folder, bins):
+    """The test can fail: it finds each of the planted commands wrong but for the one that is marked."""
+    lines = run_page(commands_of(PLANTED, "planted", {"send_rate"}), folder, bins, False)
+    return ["WRONG" in what for _, what, _ in lines] == [True] * 5 + [False]
 
 
 def main():
@@ -171,11 +203,15 @@ def main():
     commands = {page: commands_of((ROOT / page).read_text(), page, programs) for page in wanted}
     if options.list:
         for command in sum(commands.values(), []):
-            print("hardware " if command.needs_hardware else "long     " if command.is_long else "         ", command)
+            kind = "hardware" if command.needs_hardware else "not run" if command.not_run else "long" if command.is_long else ""
+            print(f"{kind:8} ", command)
         return 0
     with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(2) as pool:
         folder = pathlib.Path(name)
         make_place(folder, bins)
+        if not planted_are_found(folder, bins):
+            print("planted offences are not found")
+            return 1
         done = run_page(commands.pop("README.md", []), folder, bins, options.long)
         for lines in pool.map(lambda page: run_page(commands[page], folder, bins, options.long), commands):
             done += lines
