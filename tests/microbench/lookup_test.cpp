@@ -12,8 +12,8 @@ using test::result_of;
 using testing::HasSubstr;
 
 TEST(LookupRate, FindsTheRecordThatTheOneBeforeNames) {
-  for (const char* options : {"--hops 1", "--hops 5 --records 7 -s 16", "--hops 2 -s 300 -q 6 --clients 3 --threads 2",
-                              "--wr_api", "-e"}) {
+  for (const char* options :
+       {"--hops 1", "--hops 5 --records 7 -s 16", "--hops 2 -s 300 -q 6 --clients 3 --threads 2", "--wr_api", "-e"}) {
     const Json result =
         result_of(std::string("lookup_rate --fabric sim:cib -D 100us --warmup 20us --validate ") + options);
     EXPECT_GT(result.at("validation").at("checked").get<int>(), 0) << options;
