@@ -8,6 +8,7 @@
 #include "harness/cluster/hold_protocol.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
+#include "harness/point/point_runner.hpp"
 #include "harness/point/run_sweep.hpp"
 
 namespace verbscope {
@@ -36,6 +37,32 @@ void read_texts(const RunTexts& texts, RunOptions& run) {
                kHoldBeat.count());
   }
   if (!texts.share.empty()) run.share = parse_share(texts.share);
+}
+
+// "sim:cib,sim:cx3" are two places to run, one after the other; all else is one.
+std::vector<std::string> places_of(const std::string& hosts) {
+  std::vector<std::string> places;
+  std::size_t begin = 0;
+  for (std::size_t comma = 0; hosts.starts_with("sim:") && (comma = hosts.find(",sim:", begin)) != hosts.npos;) {
+    places.push_back(hosts.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  places.push_back(hosts.substr(begin));
+  return places;
+}
+
+// Returns the first exit code that is not 0; a place where points failed does not keep the next from its run.
+int run_on_each(RunOptions run) {
+  const std::vector<std::string> places = places_of(run.hosts);
+  for (const std::string& place : places) require_target(place);
+  int code = 0;
+  for (const std::string& place : places) {
+    run.hosts = place;
+    const int own = run_sweep(run, program_folder(), stdout);
+    if (code == 0) code = own;
+    if (own == kExitInterrupted || (own != 0 && run.fail_fast)) return own;
+  }
+  return code;
 }
 
 void add_cluster_options(CLI::App& command, RunOptions& run, RunTexts& texts) {
@@ -67,7 +94,10 @@ Action add_run(CLI::App& command) {
   auto options = std::make_shared<Options>();
   RunOptions& run = options->run;
   command.add_option("sweep", run.sweep, "a sweep file, or a name in configs/sweeps")->required();
-  command.add_option("--hosts", run.hosts, "sim:NAME, null, slurm, localhost, or a hosts file")->required();
+  command
+      .add_option("--hosts", run.hosts,
+                  "sim:NAME, or several (sim:cib,sim:cx3), null, slurm, localhost, or a hosts file")
+      ->required();
   command.add_option("--out", run.out, "append records here")->default_str("results/local/SWEEP.jsonl");
   command.add_flag("--resume", run.resume, "leave out points that are ok in the file");
   command.add_option("--seed", run.seed, "instead of the sweep's")
@@ -85,7 +115,7 @@ Action add_run(CLI::App& command) {
   add_cluster_options(command, run, options->texts);
   return [options] {
     read_texts(options->texts, options->run);
-    return run_sweep(options->run, program_folder(), stdout);
+    return run_on_each(options->run);
   };
 }
 

@@ -109,7 +109,11 @@ class Reproduction {
       for (const Point& point : expand_sweep(curves.sweep, fabric)) {
         curves.points.emplace_back(CurvePoint{.fabric = fabric, .point = point, .record = {}}, tasks_.size());
         const std::string label = fmt::format("{} {} {}", name, cluster, dump_json(point.params));
-        tasks_.push_back({label, [runner, point] { return runner->run(point); }});
+        tasks_.push_back({label, [runner, point, standing = point_standing(curves.sweep, point)] {
+                            std::optional<Record> record = runner->run(point);
+                            if (record) record->environment["harness"] = standing;
+                            return record;
+                          }});
       }
     }
     curves_.push_back(std::move(curves));

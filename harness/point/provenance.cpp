@@ -25,16 +25,15 @@ std::string zoned_time(Provenance::Time time) {
   return std::string(text, length).insert(length - 2, ":");
 }
 
-Provenance::Provenance(const Site& site, std::string sweep)
-    : site_(site), sweep_(std::move(sweep)), command_line_(own_command_line()) {}
+Provenance::Provenance(const Site& site, const Sweep& sweep)
+    : site_(site), sweep_(sweep), command_line_(own_command_line()) {}
 
 void Provenance::add_to(Record& record, const Point& point, Time started) const {
-  record.environment["harness"] = Json{{"launcher", site_.launcher_name()},
-                                       {"command_line", command_line_},
-                                       {"sweep", sweep_},
-                                       {"place", point.place},
-                                       {"started", zoned_time(started)},
-                                       {"ended", zoned_time(Time::clock::now())}};
+  Json harness{{"launcher", site_.launcher_name()}, {"command_line", command_line_}};
+  harness.update(point_standing(sweep_, point));
+  harness["started"] = zoned_time(started);
+  harness["ended"] = zoned_time(Time::clock::now());
+  record.environment["harness"] = std::move(harness);
   record.environment["hosts"] = site_.host_facts();
 }
 

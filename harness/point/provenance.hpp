@@ -13,15 +13,15 @@ class Provenance {
  public:
   using Time = std::chrono::system_clock::time_point;
 
-  Provenance(const Site& site, std::string sweep);
+  Provenance(const Site& site, const Sweep& sweep);
 
-  // Adds environment.harness {launcher, command_line, sweep, place of the point in it, started, ended, with the zone}
-  // and environment.hosts, the facts of each. `started` is when the point began; it ends now.
+  // Adds environment.harness {launcher, command_line, what point_standing says, started, ended, with the zone} and
+  // environment.hosts, the facts of each. `started` is when the point began; it ends now.
   void add_to(Record& record, const Point& point, Time started) const;
 
  private:
   const Site& site_;
-  std::string sweep_;  // its file
+  const Sweep& sweep_;
   Json command_line_;
 };
 

@@ -48,7 +48,7 @@ int run_here(const RunOptions& options, const LoadedSweep& loaded, const Selecti
   const std::size_t jobs = job_count(options.jobs);
   if (target.cast && jobs > 1)
     fail_usage("--jobs: points on hosts run one after another, they would disturb each other");
-  const Provenance provenance(site, loaded.sweep.where);
+  const Provenance provenance(site, loaded.sweep);
   Progress progress(selection.points.size(), out, isatty(fileno(out)) == 1);
   const PointsOutcome outcome = run_points(
       selection.points,

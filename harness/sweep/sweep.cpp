@@ -61,12 +61,36 @@ SweepPoint parse_point(Json json, const std::string& where) {
     point.fabrics = json_value<std::vector<std::string>>(json.at("fabrics"), where + ": fabrics");
     json.erase("fabrics");
   }
+  if (json.is_object() && json.contains("benchmark")) {
+    point.benchmark = json_value<std::string>(json.at("benchmark"), where + ": benchmark");
+    json.erase("benchmark");
+  }
   if (json.is_object() && json.contains("label")) {
     point.label = json_value<std::string>(json.at("label"), where + ": label");
     json.erase("label");
   }
   point.overrides = parse_params(json, where);
   return point;
+}
+
+bool is_for(const SweepPoint& entry, const std::string& benchmark) {
+  return entry.benchmark.empty() || entry.benchmark == benchmark;
+}
+
+// An entry is for a benchmark of the sweep, and each of them has one.
+void check_entries(const Sweep& sweep) {
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    const std::string& name = sweep.points[i].benchmark;
+    if (!name.empty() && std::ranges::find(sweep.benchmarks, name) == sweep.benchmarks.end()) {
+      fail("{}: \"benchmark\": \"{}\" is none of the sweep's", point_where(sweep, i), name);
+    }
+  }
+  for (const std::string& name : sweep.benchmarks) {
+    const auto has_it = [&name](const SweepPoint& entry) { return is_for(entry, name); };
+    if (!sweep.points.empty() && std::ranges::none_of(sweep.points, has_it)) {
+      fail("{}: no entry of points is for benchmark \"{}\"", sweep.where, name);
+    }
+  }
 }
 
 // A key has one meaning per point: `vary` excludes it elsewhere (points may override fixed).
@@ -164,6 +188,20 @@ Json point_identity(const Point& point, const std::string& fabric) {
               {"fabric", fabric}};
 }
 
+Json point_standing(const Sweep& sweep, const Point& point) {
+  Json out{{"sweep", sweep.where}, {"place", point.place}};
+  const auto add = [&out](const char* key, const std::string& text) {
+    if (!text.empty()) out[key] = text;
+  };
+  if (point.entry < sweep.points.size()) add("label", sweep.points[point.entry].label);
+  if (!sweep.vary.empty()) add("along", sweep.vary.back().first);
+  add("figure", sweep.figure);
+  for (const std::string& key : sweep.show) {
+    if (key != "rate_mops") out["show"].push_back(key);
+  }
+  return out;
+}
+
 Sweep parse_sweep(std::string_view text, const std::string& where) {
   const Json json = parse_json_text(text, where);
   JsonFields fields(json, where);
@@ -174,6 +212,7 @@ Sweep parse_sweep(std::string_view text, const std::string& where) {
   sweep.where = where;
   sweep.benchmarks = parse_benchmarks(fields);
   sweep.description = fields.optional<std::string>("description", "");
+  sweep.figure = fields.optional<std::string>("figure", "");
   sweep.fabrics = fields.optional<std::vector<std::string>>("fabrics", {});
   sweep.repetitions = fields.optional<int>("repetitions", 1, 1, 10'000);
   sweep.seed = fields.optional<std::uint64_t>("seed", 1);
@@ -188,6 +227,7 @@ Sweep parse_sweep(std::string_view text, const std::string& where) {
       sweep.points.push_back(parse_point(points[i], point_where(sweep, i)));
   }
   fields.reject_unknown();
+  check_entries(sweep);
   check_no_overlap(sweep);
   check_count(sweep);
   return sweep;
@@ -203,8 +243,9 @@ void check_sweep(Sweep& sweep, const BenchmarkSpec& spec) {
   for (auto& [key, values] : sweep.vary) {
     for (Json& value : values) check_value(key, value, spec, sweep.where + ": vary");
   }
-  for (std::size_t i = 0; i < sweep.points.size(); ++i)
-    check_params(sweep.points[i].overrides, spec, point_where(sweep, i));
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    if (is_for(sweep.points[i], spec.name)) check_params(sweep.points[i].overrides, spec, point_where(sweep, i));
+  }
 }
 
 void override_key(Sweep& sweep, const std::string& key, const Json& value) {
@@ -227,10 +268,10 @@ std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
   }
   if (all.empty()) fail("{}: has no point for {}: see its \"fabrics\"", sweep.where, fabric);
   std::set<std::string> seen;
-  std::erase_if(all, [&seen](const auto& each) { return !seen.insert(point_key(each.second)).second; });
   std::vector<Point> round;
   for (const std::string& benchmark : sweep.benchmarks) {
     for (const auto& [entry, params] : all) {
+      if (!is_for(entries[entry], benchmark) || !seen.insert(benchmark + point_key(params)).second) continue;
       round.push_back(
           {.benchmark = benchmark, .params = params, .seed = sweep.seed, .entry = entry, .place = round.size()});
     }

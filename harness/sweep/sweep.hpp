@@ -24,13 +24,15 @@ inline constexpr std::size_t kMaxOptions = 64;
 struct SweepPoint {
   Json overrides = Json::object();
   std::vector<std::string> fabrics;  // empty: any
-  std::string label;                 // names its curve in a table of curves; empty: its overrides do
+  std::string benchmark;             // empty: each of the sweep's
+  std::string label;                 // names its curve; empty: its overrides do
 };
 
 struct Sweep {
   std::string where;                    // file name, for messages
   std::vector<std::string> benchmarks;  // the points are those of each
   std::string description;
+  std::string figure;                // the figure of a paper that it makes, "atc16 Fig 12"; empty: none
   std::vector<std::string> fabrics;  // empty: any
   Json fixed = Json::object();
   std::vector<std::pair<std::string, std::vector<Json>>> vary;  // in the file's order; the last turns fastest
@@ -52,6 +54,10 @@ struct Point {
 
 // The identity of a point for --resume: {benchmark, params, repetition, seed, fabric}.
 Json point_identity(const Point& point, const std::string& fabric);
+
+// What of the sweep bears on how a point's record is shown: {"sweep", its file; "place"; "label", of its entry of
+// `points`; "along", the last key of `vary`; "figure"; "show", beside the rate}. Those that are empty are left out.
+Json point_standing(const Sweep& sweep, const Point& point);
 
 // Throws one line "where: ..." (with the line of the file for malformed JSON, else with the key).
 Sweep parse_sweep(std::string_view text, const std::string& where);

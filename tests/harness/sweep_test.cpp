@@ -239,6 +239,33 @@ TEST(Sweep, GoodValuesOfEveryTypePass) {
   EXPECT_NO_THROW(check_sweep(parsed, parse_benchmark_spec(kFakeDescription, "d")));
 }
 
+TEST(Sweep, AnEntryMayBeForOneOfTheBenchmarks) {
+  const auto text = [](const char* points) {
+    return fmt::format(R"({{"schema": "verbscope.sweep/1", "benchmark": ["send_rate", "recv_rate"], "points": {}}})",
+                       points);
+  };
+  const Sweep sweep = parse_sweep(
+      text(R"([{"benchmark": "recv_rate", "size": 1, "own": 2}, {"benchmark": "send_rate", "size": 1}])"), "s");
+  const std::vector<Point> points = expand_sweep(sweep, "null");
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].benchmark, "send_rate");
+  EXPECT_EQ(dump_json(points[0].params), R"({"size":1})");
+  EXPECT_EQ(points[1].benchmark, "recv_rate");
+  EXPECT_NO_THROW(check_sweep(sweep, parse_benchmark_spec(kFakeDescription, "d")));  // "own" is recv_rate's
+  EXPECT_EQ(error_of([&] { parse_sweep(text(R"([{"benchmark": "read_rate"}])"), "s"); }),
+            R"(s: points[0]: "benchmark": "read_rate" is none of the sweep's)");
+  EXPECT_EQ(error_of([&] { parse_sweep(text(R"([{"benchmark": "send_rate"}])"), "s"); }),
+            R"(s: no entry of points is for benchmark "recv_rate")");
+}
+
+TEST(Sweep, APointKnowsWhereItStandsInItsFigure) {
+  const Sweep sweep = parse_sweep(sweep_text(R"("figure": "p Fig 1", "vary": {"load": [1], "size": [1, 2]},
+    "points": [{"label": "one"}], "show": ["rate_mops", "extra"])"),
+                                  "s.json");
+  EXPECT_EQ(dump_json(point_standing(sweep, expand_sweep(sweep, "null")[1])),
+            R"({"sweep":"s.json","place":1,"label":"one","along":"size","figure":"p Fig 1","show":["extra"]})");
+}
+
 TEST(Sweep, SeveralBenchmarksEachHaveAllPoints) {
   const Sweep sweep = parse_sweep(
       R"({"schema": "verbscope.sweep/1", "benchmark": ["send_rate", "recv_rate"], "vary": {"size": [1, 2]}})", "s");
