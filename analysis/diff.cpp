@@ -10,6 +10,7 @@
 #include "analysis/csv.hpp"
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
+#include "analysis/where.hpp"
 #include "common/words.hpp"
 
 namespace verbscope {
@@ -34,7 +35,7 @@ std::string fabric_name(const Record& record) {
   const auto fabric = record.environment.value("fabric", "");
   constexpr std::string_view kSim = "sim:";
   if (!fabric.starts_with(kSim)) return fabric;
-  return std::string(kSim) + std::filesystem::path(fabric.substr(kSim.size())).stem().string();
+  return std::string(kSim) + short_fabric(fabric);
 }
 
 // The last record of each run of a point: by repetition and seed.

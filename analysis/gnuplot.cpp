@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "common/error.hpp"
@@ -17,15 +19,19 @@
 namespace verbscope {
 namespace {
 
-// The terminal of gnuplot that draws a kind, and how its files end when they are whole.
-struct Terminal {
-  const char* words;
-  std::string_view end;
-};
+constexpr double kPixelsPerInch = 96;  // as CSS has them
 
-Terminal terminal(FileKind kind) {
-  if (kind == FileKind::svg) return {"svg size 900,560 noenhanced background '#ffffff'", "</svg>"};
-  return {"pdfcairo size 6.5in,4in noenhanced", "%%EOF"};
+// How a whole figure of a kind ends.
+std::string_view end_of(FileKind kind) {
+  return kind == FileKind::svg ? "</svg>" : "%%EOF";
+}
+
+// A number from `least` to `most`, or nothing.
+std::optional<double> number_in(const std::string& text, double least, double most) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  return is_whole && value >= least && value <= most ? std::optional(value) : std::nullopt;
 }
 
 // Gives the script to gnuplot, whose figure goes into `figure`.
@@ -75,26 +81,66 @@ const char* gnuplot_color(std::size_t n) {
   return kColors[n % kColors.size()];
 }
 
+void set_size(FigureForm& form, const std::string& text) {
+  constexpr double kLeast = 1, kMost = 40;
+  const std::size_t cross = std::min(text.find('x'), text.size());
+  const auto width = number_in(text.substr(0, cross), kLeast, kMost);
+  const auto height = cross < text.size() ? number_in(text.substr(cross + 1), kLeast, kMost) : std::nullopt;
+  if (!width || !height) {
+    fail_usage("--size: expected WIDTHxHEIGHT in inches, each from {} to {}, as 3.3x2.4, got \"{}\"", kLeast, kMost,
+               text);
+  }
+  form.width_in = *width;
+  form.height_in = *height;
+}
+
+void set_font(FigureForm& form, const std::string& text) {
+  constexpr double kLeast = 4, kMost = 40;
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const auto points =
+      comma < text.size() ? number_in(text.substr(comma + 1), kLeast, kMost) : std::optional(form.points);
+  if (!points || text.empty()) {
+    fail_usage("--font: expected NAME, NAME,POINTS or ,POINTS with {} to {} points, got \"{}\"", kLeast, kMost, text);
+  }
+  if (comma > 0) form.font = text.substr(0, comma);
+  form.points = *points;
+}
+
+// A font's size is in pixels in SVG, in points in PDF.
+std::string gnuplot_font_size(const std::filesystem::path& out, double points) {
+  const double scale = figure_kind(out) == FileKind::svg ? kPixelsPerInch / kPointsPerInch : 1;
+  return fmt::format(",{:.1f}", points * scale);
+}
+
+std::string gnuplot_terminal(const std::filesystem::path& out, const FigureForm& form) {
+  const std::string font = gnuplot_text(form.font + gnuplot_font_size(out, form.points));
+  if (figure_kind(out) == FileKind::svg) {
+    return fmt::format("set terminal svg size {:.0f},{:.0f} noenhanced background '#ffffff' font {}\n",
+                       form.width_in * kPixelsPerInch, form.height_in * kPixelsPerInch, font);
+  }
+  return fmt::format("set terminal pdfcairo size {}in,{}in noenhanced font {}\n", form.width_in, form.height_in, font);
+}
+
 FileKind figure_kind(const std::filesystem::path& out) {
   if (out.extension() == ".svg") return FileKind::svg;
   if (out.extension() == ".pdf") return FileKind::pdf;
   fail_usage("--out {}: expected a name that ends in .svg or .pdf", out.string());
 }
 
-void draw_with_gnuplot(const std::filesystem::path& out, const std::string& script) {
+void draw_with_gnuplot(const std::filesystem::path& out, const std::string& script, const FigureForm& form) {
   const FileKind kind = figure_kind(out);
   check_output("--out", out, kind);
   OutputFile file(out);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> drawn(std::tmpfile(), std::fclose);
   if (!drawn) throw_errno("cannot make a temporary file", errno);
-  run_gnuplot(fmt::format("set terminal {}\n", terminal(kind).words) + script, drawn.get());
+  run_gnuplot(gnuplot_terminal(out, form) + script, drawn.get());
   std::string text;
   std::array<char, 1 << 16> block{};
   for (std::size_t n = 0; (n = std::fread(block.data(), 1, block.size(), drawn.get())) > 0;) {
     text.append(block.data(), n);
   }
   constexpr std::size_t kLastBytes = 32;
-  if (text.find(terminal(kind).end, text.size() - std::min(text.size(), kLastBytes)) == text.npos) {
+  if (text.find(end_of(kind), text.size() - std::min(text.size(), kLastBytes)) == text.npos) {
     fail("cannot write {}: gnuplot did not finish the figure; is the temporary folder full?", out.string());
   }
   file.write(text);

@@ -1,26 +1,40 @@
-// `verbscope plot`: a figure of rates against one option, through gnuplot.
+// `verbscope plot`: a figure of a result against one option, through gnuplot.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "analysis/gnuplot.hpp"
 #include "common/record.hpp"
 
 namespace verbscope {
 
 struct PlotRequest {
-  std::string x;                // the option on the horizontal axis
-  std::string y = "rate_mops";  // the key of the result on the vertical one
-  std::filesystem::path out;    // .svg or .pdf
-  bool logarithmic = false;     // the horizontal axis
+  std::string x;                        // the option on the horizontal axis
+  std::string y = "rate_mops";          // the key of the result on the vertical one
+  std::filesystem::path out;            // .svg or .pdf
+  bool logarithmic = false;             // the horizontal axis
+  bool logarithmic_y = false;           // the vertical one
+  bool bounds = true;                   // the model's bounds as dashed lines, of rate_mops
+  bool published = true;                // the figures of papers as marks
+  std::string title, x_title, y_title;  // empty: none, and what axis_title says
+  FigureForm form;
 };
 
-// Has gnuplot draw a curve for each fabric and set of other options, points in order of x, each the mean of its
-// repetitions with its interval (analysis/mean_interval.hpp) as an error bar, model bounds as dashed lines (of
-// rate_mops). A title says when a curve is simulated. Throws Error when no record has x and y as numbers, for a
-// file that is neither SVG nor PDF, and when there is no gnuplot or it fails: a figure that was there before is left as
-// it is.
+// The files that a request writes: the figure, its data as CSV and the script that draws it, which differ in how they
+// end.
+struct PlotFiles {
+  std::filesystem::path figure, data, script;
+};
+PlotFiles plot_files(const std::filesystem::path& out);
+// check_output for each of them.
+void check_plot_files(const std::filesystem::path& out, const std::vector<std::filesystem::path>& inputs);
+
+// Has gnuplot draw the curves (analysis/curves.hpp), each point the mean of its repetitions with its interval
+// (analysis/mean_interval.hpp) as an error bar. The figure says when and where it is simulated. Throws Error when no
+// record has x and y as numbers, and what draw_with_gnuplot throws: files that were there before are then left as they
+// are.
 void draw_plot(const std::vector<const Record*>& records, const PlotRequest& request);
 
 }  // namespace verbscope

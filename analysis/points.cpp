@@ -163,6 +163,11 @@ std::string text_at(const Json& object, const std::string& key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::string harness_text(const Record& record, const std::string& key) {
+  const auto harness = record.environment.find("harness");
+  return harness != record.environment.end() && harness->is_object() ? text_at(*harness, key) : "";
+}
+
 std::vector<std::string> option_keys(const Record& record) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : set_options(record).items()) {

@@ -35,6 +35,9 @@ std::string point_id(const Record& record);
 const Json& set_options(const Record& record);
 // The text under `key`; empty when there is none.
 std::string text_at(const Json& object, const std::string& key);
+// What `verbscope run` says of the record's place in its sweep under `key` of environment.harness; empty when it says
+// nothing.
+std::string harness_text(const Record& record, const std::string& key);
 
 // The options that say what a record is of: those its sweep set, else all, without where it runs.
 std::vector<std::string> option_keys(const Record& record);

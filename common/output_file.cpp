@@ -40,6 +40,10 @@ bool is_of_kind(std::string_view head, FileKind kind) {
       return has("<svg");
     case FileKind::pdf:
       return head.starts_with("%PDF");
+    case FileKind::figure_data:
+      return head.starts_with(kFigureDataHead);
+    case FileKind::gnuplot_script:
+      return head.starts_with(kGnuplotScriptHead);
     case FileKind::validation_page:
       return head.starts_with("# Simulated figures against");
   }
@@ -56,6 +60,10 @@ const char* words_for(FileKind kind) {
       return "an SVG figure";
     case FileKind::pdf:
       return "a PDF figure";
+    case FileKind::figure_data:
+      return "the data of a figure of `verbscope plot`";
+    case FileKind::gnuplot_script:
+      return "a script of `verbscope plot`";
     case FileKind::validation_page:
       return "a page of `verbscope validate`";
   }

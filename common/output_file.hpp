@@ -14,7 +14,11 @@
 namespace verbscope {
 
 // The kinds of files that commands write; a file tells its kind by its first bytes.
-enum class FileKind { results, report_page, svg, pdf, validation_page };
+enum class FileKind { results, report_page, svg, pdf, figure_data, gnuplot_script, validation_page };
+
+// The beginnings of the files that `verbscope plot` writes beside a figure.
+inline constexpr std::string_view kFigureDataHead = "curve,benchmark,fabric,simulated,";
+inline constexpr std::string_view kGnuplotScriptHead = "# A figure of `verbscope plot`";
 
 // Throws a UsageError that begins with `option` when `path` cannot be an output: it is one of `inputs`, under whatever
 // name, or the file that standard output goes to, a folder, or a file of another kind. Files that are empty or not

@@ -3,41 +3,61 @@
 
 #include <memory>
 
-#include "analysis/gnuplot.hpp"
 #include "analysis/points.hpp"
+#include "analysis/where.hpp"
 #include "common/output_file.hpp"
 #include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 
 namespace verbscope {
+namespace {
+
+void add_form(CLI::App& command, PlotRequest& request, std::string& size, std::string& font) {
+  command.add_option("--size", size, "WIDTHxHEIGHT in inches (6.5x4.2); a column of a paper is 3.3x3");
+  command.add_option("--font", font, "NAME,POINTS (sans-serif,10)");
+  command.add_option("--title", request.title, "a line above the figure");
+  command.add_option("--x_title", request.x_title, "the text at the horizontal axis (option and unit)");
+  command.add_option("--y_title", request.y_title, "the text at the vertical axis (result and unit)");
+  command.add_flag("--log", request.logarithmic, "logarithmic horizontal axis");
+  command.add_flag("--log_y", request.logarithmic_y, "logarithmic vertical axis");
+  command.add_flag("!--no_bounds", request.bounds, "without the model's bounds");
+  command.add_flag("!--no_published", request.published, "without the figures of papers");
+}
+
+}  // namespace
 
 Action add_plot(CLI::App& command) {
   command.description("a figure of the records as SVG or PDF");
   command.footer("Example:\n  verbscope plot results/local/quickstart.jsonl -x post_list -o rates.svg");
   struct Options {
-    std::vector<std::string> results;
-    std::string out = "plot.svg", benchmark;
+    std::vector<std::string> results, where;
+    std::string out = "plot.svg", benchmark, size, font;
     PlotRequest request;
   };
   auto options = std::make_shared<Options>();
+  PlotRequest& request = options->request;
   add_results(command, options->results);
-  command.add_option("-x,--x", options->request.x, "the option on the horizontal axis")->required();
-  command.add_option("-y,--y", options->request.y, "the key of the result on the vertical axis")
-      ->default_str("rate_mops");
-  command.add_option("-o,--out", options->out, "the figure, .svg or .pdf")->default_str("plot.svg");
-  command.add_option("--benchmark", options->benchmark, "only records of this benchmark");
-  command.add_flag("--log", options->request.logarithmic, "logarithmic horizontal axis");
+  command.add_option("-x,--x", request.x, "the option on the horizontal axis")->required();
+  command.add_option("-y,--y", request.y, "the key of the result on the vertical axis")->default_str("rate_mops");
+  command.add_option("-o,--out", options->out, "the figure, .svg or .pdf; .csv and .gp are written beside it")
+      ->default_str("plot.svg");
+  add_where(command, options->where);
+  command.add_option("--benchmark", options->benchmark, "short for --where benchmark=");
+  add_form(command, request, options->size, options->font);
   return [options] {
-    check_output("--out", options->out, figure_kind(options->out), paths_of(options->results));
+    PlotRequest& asked = options->request;
+    if (!options->size.empty()) set_size(asked.form, options->size);
+    if (!options->font.empty()) set_font(asked.form, options->font);
+    if (!options->benchmark.empty()) options->where.push_back("benchmark=" + options->benchmark);
+    check_plot_files(options->out, paths_of(options->results));
     const std::vector<Record> all = load_results(options->results, false);
     std::vector<const Record*> records = last_of_each_point(all);
-    std::erase_if(records, [&](const Record* record) {
-      return !options->benchmark.empty() && record->benchmark != options->benchmark;
-    });
-    options->request.out = options->out;
-    draw_plot(records, options->request);
-    print_format(stdout, "{}\n", options->out);
+    keep_where(records, options->where);
+    asked.out = options->out;
+    draw_plot(records, asked);
+    const PlotFiles files = plot_files(options->out);
+    print_format(stdout, "{}\n{}\n{}\n", files.figure.string(), files.data.string(), files.script.string());
     return 0;
   };
 }

@@ -26,6 +26,15 @@ inline void add_all(CLI::App& command, bool& all) {
   command.add_flag("--all", all, "every record, not the last of each point only");
 }
 
+// The conditions of keep_where (analysis/where.hpp).
+inline void add_where(CLI::App& command, std::vector<std::string>& where) {
+  command
+      .add_option("--where", where,
+                  "key=value or key=value,value: only records with it; an option, benchmark, fabric or label; may be "
+                  "repeated")
+      ->allow_extra_args(false);
+}
+
 // `format` becomes one of `formats`, which has "text" and "json"; --json is the short form of the latter.
 inline void add_format(CLI::App& command, std::string& format, const std::vector<std::string>& formats) {
   command.add_option("--format", format, "what is printed")->transform(one_of(formats))->default_str("text");

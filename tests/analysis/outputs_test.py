@@ -26,7 +26,7 @@ def plot_times(folder, verbscope):
     for name in ("duration", "duration_s"):
         verbscope("plot", folder / "times.jsonl", "--x", name, "-o", folder / "times.svg")
         figure = (folder / "times.svg").read_text()
-        assert ">duration_s<" in figure and figure.count("SIMULATED") == 1, figure
+        assert ">duration (s)<" in figure and figure.count("SIMULATED") == 1, figure
 
 
 def plot_repetitions(folder, results, verbscope):

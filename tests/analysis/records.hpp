@@ -30,6 +30,14 @@ inline Record sweep_record(const Json& params, double rate_mops, int repetition 
   return record;
 }
 
+// The same in a sweep that labels its curve.
+inline Record labelled(const std::string& label, const Json& params, double rate,
+                       const std::string& fabric = "sim:cib") {
+  Record record = sweep_record(params, rate, 0, fabric);
+  record.environment["harness"] = Json{{"sweep", "s.json"}, {"place", 0}, {"label", label}};
+  return record;
+}
+
 inline std::vector<const Record*> pointers(const std::vector<Record>& records) {
   std::vector<const Record*> out;
   for (const Record& record : records) out.push_back(&record);

@@ -1,0 +1,97 @@
+#include "analysis/where.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+
+#include "analysis/points.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr const char* kNone = "-";
+
+// The text of a record under a key of a condition; "-" when it has none.
+std::string text_of(const Record& record, const std::string& key) {
+  if (key == "benchmark") return record.benchmark;
+  if (key == "fabric") return text_at(record.environment, "fabric");
+  if (key == "label") return label_of(record).empty() ? kNone : label_of(record);
+  return option_text(record, key);
+}
+
+std::optional<double> as_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+// 64 is 64.0 too, and truth values may be told as JSON has them.
+bool is_value(const Record& record, const std::string& key, const std::string& value) {
+  const std::string text = text_of(record, key);
+  if (text == value) return true;
+  if (key == "fabric") return short_fabric(text) == value;
+  if (text == "yes" || text == "no") return value == (text == "yes" ? "true" : "false");
+  const auto own = as_number(text), asked = as_number(value);
+  return own && asked && *own == *asked;
+}
+
+std::set<std::string> keys_of(const std::vector<const Record*>& records) {
+  std::set<std::string> keys{"benchmark", "fabric"};
+  for (const Record* record : records) {
+    for (const std::string& key : option_keys(*record)) keys.insert(key);
+    if (!label_of(*record).empty()) keys.insert("label");
+  }
+  return keys;
+}
+
+void keep(std::vector<const Record*>& records, const Condition& condition, const std::string& text) {
+  std::set<std::string> known;
+  for (const Record* record : records) known.insert(text_of(*record, condition.key));
+  known.erase(kNone);
+  if (known.empty()) {
+    fail_usage("--where {}: no record has \"{}\": there are {}", text, condition.key,
+               fmt::join(keys_of(records), ", "));
+  }
+  std::erase_if(records, [&condition](const Record* record) {
+    return std::ranges::none_of(condition.values,
+                                [&](const std::string& value) { return is_value(*record, condition.key, value); });
+  });
+  if (records.empty()) fail_usage("--where {}: leaves no record: there are {}", text, fmt::join(known, ", "));
+}
+
+}  // namespace
+
+Condition parse_condition(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    fail_usage("--where: expected key=value or key=value,value, got \"{}\"", text);
+  }
+  Condition condition{.key = text.substr(0, equals), .values = {}};
+  std::ranges::replace(condition.key, '-', '_');
+  for (std::size_t begin = equals + 1; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    condition.values.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return condition;
+}
+
+std::string label_of(const Record& record) {
+  return harness_text(record, "label");
+}
+
+std::string short_fabric(const std::string& fabric) {
+  if (!fabric.starts_with("sim:")) return fabric;
+  std::string name = fabric.substr(fabric.find_last_of("/:") + 1);
+  if (name.ends_with(".json")) name.erase(name.size() - 5);
+  return name;
+}
+
+void keep_where(std::vector<const Record*>& records, const std::vector<std::string>& conditions) {
+  for (const std::string& text : conditions) keep(records, parse_condition(text), text);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,31 @@
+// The form of a figure: size, font, and what stands at its axes.
+#include "analysis/axis_title.hpp"
+#include "analysis/gnuplot.hpp"
+#include "tests/analysis/records.hpp"
+
+namespace verbscope {
+namespace {
+
+TEST(AxisTitle, EveryQuantityHasItsUnit) {
+  EXPECT_EQ(axis_title("size"), "payload (bytes)");
+  EXPECT_EQ(axis_title("rate_mops"), "rate (Mops)");
+  EXPECT_EQ(axis_title("get_lat_p50_ns"), "get lat p50 (ns)");
+  EXPECT_EQ(axis_title("duration_s"), "duration (s)");
+  EXPECT_EQ(axis_title("lock_retries"), "lock retries");
+}
+
+TEST(Gnuplot, SizesAndFontsAreRead) {
+  FigureForm form;
+  set_size(form, "3.3x2.4");
+  set_font(form, "Times,8");
+  EXPECT_EQ(gnuplot_terminal("f.pdf", form), "set terminal pdfcairo size 3.3in,2.4in noenhanced font 'Times,8.0'\n");
+  set_font(form, ",9");
+  EXPECT_EQ(form.font, "Times");
+  EXPECT_EQ(form.points, 9);
+  for (const char* wrong : {"", "3", "0.5x2", "3x41", "ax2", "3x2 "})
+    EXPECT_THROW(set_size(form, wrong), UsageError) << wrong;
+  for (const char* wrong : {"", "Times,3", "Times,x", ",41"}) EXPECT_THROW(set_font(form, wrong), UsageError) << wrong;
+}
+
+}  // namespace
+}  // namespace verbscope
