@@ -32,7 +32,7 @@ void fill(std::string& page, std::string_view mark, const std::string& text) {
 
 std::string report_page(const std::vector<const Record*>& records, std::size_t most_record_bytes) {
   const std::vector<PublishedPoint> published = load_published();
-  Json data = report_data(compare_records(records, published));
+  Json data = report_data(compare_records(records, published), published);
   std::string lines;
   for (const Record* record : records) {
     lines += script_json(to_json(*record)) + "\n";

@@ -12,7 +12,10 @@
 VERBSCOPE_EMBED(page, VERBSCOPE_REPORT_DIR "/page.html");
 VERBSCOPE_EMBED(style, VERBSCOPE_REPORT_DIR "/page.css");
 VERBSCOPE_EMBED(data, VERBSCOPE_REPORT_DIR "/data.js");
+VERBSCOPE_EMBED(curves, VERBSCOPE_REPORT_DIR "/curves.js");
+VERBSCOPE_EMBED(legend, VERBSCOPE_REPORT_DIR "/legend.js");
 VERBSCOPE_EMBED(charts, VERBSCOPE_REPORT_DIR "/charts.js");
+VERBSCOPE_EMBED(curve_charts, VERBSCOPE_REPORT_DIR "/curve_charts.js");
 VERBSCOPE_EMBED(drawing, VERBSCOPE_REPORT_DIR "/drawing.js");
 VERBSCOPE_EMBED(table, VERBSCOPE_REPORT_DIR "/table.js");
 VERBSCOPE_EMBED(main, VERBSCOPE_REPORT_DIR "/main.js");
@@ -31,7 +34,8 @@ ReportAssets report_assets() {
   }
   return {.page = VERBSCOPE_ASSET(page),
           .style = VERBSCOPE_ASSET(style),
-          .script = VERBSCOPE_ASSET(data) + VERBSCOPE_ASSET(charts) + VERBSCOPE_ASSET(drawing) +
+          .script = VERBSCOPE_ASSET(data) + VERBSCOPE_ASSET(curves) + VERBSCOPE_ASSET(legend) +
+                    VERBSCOPE_ASSET(charts) + VERBSCOPE_ASSET(curve_charts) + VERBSCOPE_ASSET(drawing) +
                     VERBSCOPE_ASSET(table) + VERBSCOPE_ASSET(main),
           .echarts = charts};
 }

@@ -4,11 +4,15 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "analysis/axis_title.hpp"
 #include "analysis/explain.hpp"
 #include "analysis/mean_interval.hpp"
+#include "analysis/paper_figures.hpp"
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
+#include "analysis/where.hpp"
 
 namespace verbscope {
 namespace {
@@ -95,14 +99,62 @@ void add_explanation(const Record& record, Json& point) {
   }
 }
 
-Json point_json(const CompareRow& row) {
+// Results that a chart may show: rates, latencies, and what is counted for each operation.
+bool is_charted(const std::string& key) {
+  constexpr std::array kKeys = {"lat_mean_ns", "lat_p50_ns", "lat_p99_ns"};
+  return key.ends_with("_mops") || key.ends_with("_gbit_per_s") || key.ends_with("_per_op") ||
+         std::ranges::find(kKeys, key) != kKeys.end();
+}
+
+// Those of the point; of a latency that was measured at one size, the latency's own.
+Json charted_values(const Record& record) {
+  Json values = Json::object();
+  const auto add = [&values](const Json& from) {
+    for (const auto& [key, value] : from.items()) {
+      if (is_charted(key) && number_at(from, key)) values[key] = value;
+    }
+  };
+  add(record.result);
+  const auto sizes = record.result.find("latency");
+  if (sizes != record.result.end() && sizes->is_array() && sizes->size() == 1 && sizes->front().is_object()) {
+    add(sizes->front());
+  }
+  return values;
+}
+
+// The options that any point of a benchmark set, so that none is told by one point and silent in the next.
+using KeysByBenchmark = std::map<std::string, std::vector<std::string>>;
+
+KeysByBenchmark option_keys_by_benchmark(const std::vector<CompareRow>& rows) {
+  KeysByBenchmark keys;
+  for (const CompareRow& row : rows) {
+    std::vector<std::string>& own = keys[row.record->benchmark];
+    for (const std::string& key : option_keys(*row.record)) {
+      if (std::ranges::find(own, key) == own.end()) own.push_back(key);
+    }
+  }
+  return keys;
+}
+
+Json point_json(const CompareRow& row, const std::vector<std::string>& keys) {
   const Record& record = *row.record;
   Json options = Json::object();
-  for (const std::string& key : option_keys(record)) options[key] = option_text(record, key);
-  Json point{
-      {"id", point_id(record)}, {"benchmark", record.benchmark},        {"title", point_title(record)},
-      {"fabric", row.fabric},   {"simulated", row.simulated},           {"failed", record.reason},
-      {"options", options},     {"rate", optional_json(row.rate_mops)}, {"bound", optional_json(row.bound_mops)}};
+  for (const std::string& key : keys) options[key] = option_text(record, key);
+  Json point{{"id", point_id(record)},
+             {"benchmark", record.benchmark},
+             {"title", point_title(record)},
+             {"fabric", row.fabric},
+             {"cluster", short_fabric(row.fabric)},
+             {"label", label_of(record)},
+             {"figure", figure_of(record)},
+             {"along", harness_text(record, "along")},
+             {"simulated", row.simulated},
+             {"failed", record.reason},
+             {"options", options},
+             {"rate", optional_json(row.rate_mops)},
+             {"bound", optional_json(row.bound_mops)},
+             {"bound_by", row.binding},
+             {"values", charted_values(record)}};
   point["bytes"] = bytes_by_kind(record);
   point["events"] = Json::array();
   for (std::size_t i = 0; i < kEventNames.size(); ++i) {
@@ -117,6 +169,8 @@ Json point_json(const CompareRow& row) {
   point["published"] = nullptr;
   if (row.published != nullptr) {
     point["published"] = Json{{"value", row.published->value},
+                              {"where", row.published->where},
+                              {"use", row.published->calibration ? "calibrated" : "predicted"},
                               {"metric", row.published->run.result_key},
                               {"compare", to_string(row.published->comparison)},
                               {"deviation", optional_json(row.deviation_percent)}};
@@ -125,6 +179,22 @@ Json point_json(const CompareRow& row) {
   point["limit"] = point["sentence"] = point["next"] = "";
   if (record.status == RecordStatus::ok) add_explanation(record, point);
   return point;
+}
+
+// What stands at the axis for each key that the page may show.
+Json titles(const Json& points, const Json& figures) {
+  std::set<std::string> keys;
+  for (const Json& point : points) {
+    for (const char* part : {"options", "values"}) {
+      for (const auto& [key, value] : point.at(part).items()) keys.insert(key);
+    }
+  }
+  for (const Json& figure : figures) {
+    for (const Json& key : figure.at("results")) keys.insert(key.get<std::string>());
+  }
+  Json out = Json::object();
+  for (const std::string& key : keys) out[key] = axis_title(key);
+  return out;
 }
 
 Json provenance(const std::vector<CompareRow>& rows) {
@@ -203,16 +273,20 @@ Json summary(const std::vector<CompareRow>& rows, const Json& points) {
 
 }  // namespace
 
-Json report_data(const std::vector<CompareRow>& rows) {
+Json report_data(const std::vector<CompareRow>& rows, const std::vector<PublishedPoint>& published) {
+  const KeysByBenchmark keys = option_keys_by_benchmark(rows);
   Json points = Json::array();
-  for (const CompareRow& row : rows) points.push_back(point_json(row));
-  Json out{{"summary", summary(rows, points)},
+  for (const CompareRow& row : rows) points.push_back(point_json(row, keys.at(row.record->benchmark)));
+  Json figures = paper_figures(rows, published);
+  Json out{{"titles", titles(points, figures)},
+           {"summary", summary(rows, points)},
            {"provenance", provenance(rows)},
            {"byte_kinds", kByteKinds},
            {"event_groups", kEventNames},
            {"resources", resource_words()},
            {"confidence_percent", 100 * kFigureConfidence},
            {"interval_factors", interval_factors()}};
+  out["figures"] = std::move(figures);
   out["points"] = std::move(points);
   return out;
 }

@@ -1,137 +1,75 @@
 "use strict";
-// The charts. Each is drawn from the points that the filter leaves, when it is in view (drawing.js).
-const maxCurves = 40;
-const maxMarkers = 2000;
-const maxBars = 60;
+// The charts of points by themselves: bytes, differences, latency, loads. Each is drawn from the points that the filter
+// leaves, when it is in view (drawing.js).
+const maxBars = 40;
 const maxTimed = 12;
 const charts = {};
 
+// Draws a chart, or says in its place why there is nothing to draw.
 function draw(id, options) {
-  if (!charts[id]) charts[id] = echarts.init(element(id));
-  if (charts[id].getWidth() !== element(id).clientWidth) charts[id].resize();
+  const place = element(id);
+  place.dataset.series = JSON.stringify(options.series.map((series) => series.id || series.name));
+  const blank = options.series.every((series) => series.data.length === 0);
+  place.classList.toggle("blank", blank);
+  element(id + "-empty").textContent = blank ? options.heading + ": " + options.empty : "";
+  if (blank) {
+    if (charts[id]) charts[id].dispose();
+    delete charts[id];
+    element(id + "-legend").replaceChildren();
+    return;
+  }
+  place.style.height = options.height ? options.height + "px" : "";
+  if (!charts[id]) charts[id] = echarts.init(place);
+  if (charts[id].getWidth() !== place.clientWidth || charts[id].getHeight() !== place.clientHeight) charts[id].resize();
   const text = color("--text"), line = color("--line");
   const axis = (one) => ({
-    nameLocation: "middle", nameGap: 34, nameTextStyle: { color: text },
-    axisLine: { lineStyle: { color: line } }, splitLine: { lineStyle: { color: line, opacity: 0.5 } }, ...one,
-    axisLabel: { color: text, ...one.axisLabel },
+    nameLocation: "middle", nameGap: 34, nameTextStyle: { color: text, fontSize: 13 },
+    axisLine: { lineStyle: { color: text } }, splitLine: { lineStyle: { color: line, opacity: 0.6 } }, ...one,
+    axisLabel: { color: text, fontSize: 12, ...one.axisLabel },
   });
   charts[id].setOption({
     animation: false, color: palette, backgroundColor: color("--back"), textStyle: { color: text },
-    grid: { left: 70, right: 30, top: 70, bottom: 60 },
-    aria: { enabled: true },
-    ...options,
-    title: { text: options.heading, left: 0, textStyle: { color: text, fontSize: 14, width: charts[id].getWidth() - 10, overflow: "truncate" } },
-    legend: { type: "scroll", top: 28, left: 0, textStyle: { color: text }, pageTextStyle: { color: text }, pageIconColor: text, pageIconInactiveColor: line, ...options.legend },
-    tooltip: { renderMode: "richText", trigger: "item", confine: true, ...options.tooltip },
+    aria: { enabled: true }, ...options,
+    grid: { left: 70, right: 30, top: filterWords() ? 62 : 44, bottom: 55, ...options.grid },
+    title: { text: options.heading, subtext: filterWords(), left: 0, itemGap: 4, subtextStyle: { color: text, fontSize: 12 },
+      textStyle: { color: text, fontSize: 14, width: charts[id].getWidth() - 10, overflow: "truncate" } },
+    tooltip: { renderMode: "richText", trigger: "item", confine: true, textStyle: { fontSize: 12 }, ...options.tooltip },
     xAxis: axis(options.xAxis), yAxis: axis(options.yAxis),
   }, true);
-  element(id).dataset.series = JSON.stringify(options.series.map((series) => series.id || series.name));
 }
 
-function curveName(point, keys) {
-  const name = keys.map((key) => key + "=" + optionValue(point, key)).join(" ");
-  return (point.simulated ? "[SIM] " : "") + point.fabric + (name ? " " + name : "");
-}
+const switchedOff = "everything is switched off in the legend.";
+const nothingLeft = () => (state.shown.length === 0 ? "the filter leaves no point." : "");
+const ofFirst = (most, all, what) => (all.length > most ? ", first " + most + " of " + all.length + " " + what : "");
 
-function curvesOf(some, option) {
-  const keys = varyingOptions(some).filter((key) => key !== option);
-  const curves = new Map();
-  for (const point of some) {
-    const x = Number(optionValue(point, option));
-    if (!Number.isFinite(x) || point.rate === null) continue;
-    const name = curveName(point, keys);
-    if (!curves.has(name)) curves.set(name, new Map());
-    const repeated = curves.get(name);
-    if (!repeated.has(x)) repeated.set(x, []);
-    repeated.get(x).push(point);
-  }
-  // Those with the most points first: they are what the option was swept for.
-  return [...curves].map(([name, repeated]) => [name, [...repeated].map(meanAt).sort((a, b) => a.x - b.x)]).sort(([, a], [, b]) => b.length - a.length);
-}
+// A figure of several points that have one name: of repetitions.
+const meanOf = (group, value) => group.points.reduce((sum, point) => sum + value(point), 0) / group.points.length;
+const pointIds = (group) => (group.points.length > 1 ? "mean of points " : "point ") + group.points.slice(0, 6).map((point) => point.id).join(", ") + (group.points.length > 6 ? ", ..." : "");
 
-// The repetitions of a point: their mean and its interval by Student's t. One run is its own mean, and has no interval.
-function meanAt([x, repeated]) {
-  const n = repeated.length;
-  const mean = repeated.reduce((sum, point) => sum + point.rate, 0) / n;
-  const squares = repeated.reduce((sum, point) => sum + (point.rate - mean) ** 2, 0);
-  const factors = data.interval_factors;
-  const reach = n > 1 ? factors[Math.min(n - 1, factors.length) - 1] * Math.sqrt(squares / (n - 1) / n) : 0;
-  return { x, mean, reach, n, point: repeated[0] };
-}
-
-// Upright strokes with a cap at each end, one line with gaps.
-const intervalStrokes = (curve) => curve.filter(({ n }) => n > 1).flatMap(({ x, mean, reach }) => [[x, mean - reach], [x, mean + reach], [x, null]]);
-
-// A curve, its model bound and its published figures: one name, so that the legend switches them together.
-function curveSeries(name, curve, i, markers) {
-  const own = palette[i % palette.length];
-  const series = [{ id: name, name, type: "line", symbol: markers ? symbols[i % symbols.length] : "none", symbolSize: 8, sampling: "lttb",
-    itemStyle: { color: own }, lineStyle: { color: own }, data: curve.map(({ x, mean, reach, n }) => [x, mean, reach, n]) }];
-  if (markers && curve.some(({ n }) => n > 1)) {
-    series.push({ id: name + ", interval", name, type: "line", symbol: "rect", symbolSize: [9, 1.5], silent: true, tooltip: { show: false },
-      itemStyle: { color: own }, lineStyle: { color: own, width: 1.5 }, data: intervalStrokes(curve) });
-  }
-  if (element("bounds").checked) {
-    series.push({ id: name + ", model bound", name, type: "line", symbol: "none", sampling: "lttb", lineStyle: { type: "dashed", color: own, width: 1.5 },
-      data: curve.filter(({ point }) => point.bound !== null).map(({ x, point }) => [x, point.bound]) });
-  }
-  const known = curve.filter(({ point }) => point.published && point.published.compare === "equals" && point.published.metric === "rate_mops");
-  if (element("published").checked && known.length) {
-    series.push({ id: name + ", published", name, type: "scatter", symbol: "diamond", symbolSize: 14,
-      itemStyle: { color: "transparent", borderColor: own, borderWidth: 2 }, data: known.map(({ x, point }) => [x, point.published.value]) });
-  }
-  return series;
-}
-
-// Of a mean: [x, mean, reach of its interval, repetitions].
-const repetitionWords = ([, , reach, n]) => (n > 1 ? " ± " + digits(reach) + " (" + data.confidence_percent + " %), mean of " + n : "");
-
-function drawRate() {
-  const benchmark = element("benchmark").value, option = element("option").value;
-  const some = state.shown.filter((point) => point.benchmark === benchmark);
-  const curves = curvesOf(some, option);
-  const drawn = curves.slice(0, maxCurves);
-  const markers = drawn.reduce((sum, [, curve]) => sum + curve.length, 0) <= maxMarkers;
-  const series = drawn.flatMap(([name, curve], i) => curveSeries(name, curve, i, markers));
-  const long = drawn.filter(([, curve]) => curve.length > 1);
-  const listed = long.length ? long : drawn;
-  const logarithmic = element("log").checked && series.every((one) => one.data.every(([x]) => x > 0));
-  draw("rate-chart", {
-    heading: marked("Rate of " + benchmark + ", Mops", some), series, legend: { data: listed.map(([name]) => name) },
-    xAxis: { type: logarithmic ? "log" : "value", name: option, scale: true }, yAxis: { type: "value", name: "Mops" },
-    tooltip: { formatter: (at) => at.seriesId + "\n" + option + " = " + at.value[0] + ": " + digits(at.value[1]) + " Mops" + repetitionWords(at.value) },
+// Bars lie, a group a row, so that names have room; the chart is as high as it has rows.
+function drawBars(id, { heading, groups, kinds, value, title, unit, stack, empty }) {
+  const left = Math.min(420, element(id).clientWidth * 0.42);
+  const rows = [...groups].reverse();
+  const hidden = hiddenCurves(id);
+  draw(id, {
+    heading, empty: groups.length ? switchedOff : empty, height: 140 + groups.length * (stack ? 20 : 28), grid: { left, bottom: 60 },
+    series: kinds.map((kind, k) => ({ kind, k })).filter(({ kind }) => !hidden.has(kind) || groups.length === 0).map(({ kind, k }) => ({
+      name: kind, type: "bar", stack: stack ? "all" : undefined, itemStyle: { color: palette[k], borderColor: color("--back"), borderWidth: 0.5 },
+      data: rows.map((group) => value(group, k)) })),
+    xAxis: { type: "value", name: title },
+    yAxis: { type: "category", data: rows.map((group) => group.name), axisLabel: { width: left - 12, overflow: "truncate", interval: 0 } },
+    tooltip: { formatter: (at) => rows[at.dataIndex].name + "\n" + at.seriesName + ": " + digits(at.value) + " " + unit + "\n" + pointIds(rows[at.dataIndex]) },
   });
-  const notes = ["Dashed: the model's bound. Open diamonds: published."];
-  if (drawn.some(([, curve]) => curve.some(({ n }) => n > 1))) {
-    notes.push("Of repetitions the mean" + (markers ? ", with its interval of " + data.confidence_percent + " %." : "."));
-  }
-  if (listed.length < drawn.length) notes.push("Curves of a single point are not in the legend: point at them.");
-  if (curves.length > maxCurves) notes.push("The " + maxCurves + " longest of " + curves.length + " curves: filter the points to see others.");
-  if (!markers) notes.push("More than " + maxMarkers + " points: filter them to see each.");
-  element("rate-note").textContent = notes.join(" ");
+  if (groups.length) showLegend(id, kinds.map((name, k) => ({ name, look: { color: palette[k], form: "rect", line: null } })), [], drawings[id]);
 }
-
-function shortName(point) {
-  return (point.simulated ? "[SIM] " : "") + point.id;
-}
-function named(point) {
-  return shortName(point) + "\n" + point.fabric + " " + point.title;
-}
-
-// The names stand clear below the lowest figure of the other axis.
-const pointAxis = (some) => ({ type: "category", data: some.map(shortName), name: "point", axisLabel: { margin: 14 } });
-
-const firstOf = (most, all) => (all.length > most ? ", first " + most + " of " + all.length + " points" : "");
 
 function drawBytes() {
-  const counted = state.shown.filter((point) => point.bytes);
-  const some = counted.slice(0, maxBars);
-  draw("bytes-chart", {
-    heading: marked("PCIe bytes of an operation" + firstOf(maxBars, counted), some),
-    series: data.byte_kinds.map((kind, k) => ({ name: kind, type: "bar", stack: "bytes", itemStyle: { color: palette[k] },
-      data: some.map((point) => point.bytes[k]) })),
-    xAxis: pointAxis(some), yAxis: { type: "value", name: "bytes" },
-    tooltip: { formatter: (at) => named(some[at.dataIndex]) + "\n" + at.seriesName + ": " + digits(at.value) + " B" },
+  const counted = namedGroups(state.shown.filter((point) => point.bytes), "");
+  const groups = counted.slice(0, maxBars);
+  drawBars("bytes-chart", {
+    heading: marked("PCIe bytes of an operation" + ofFirst(maxBars, counted, "points"), groups.flatMap((group) => group.points)),
+    groups, kinds: data.byte_kinds, stack: true, title: "bytes an operation", unit: "B", value: (group, k) => meanOf(group, (point) => point.bytes[k]),
+    empty: nothingLeft() || "nobody counted PCIe bytes of these points (--counter_sources).",
   });
 }
 
@@ -147,20 +85,22 @@ function mostDiffering() {
 }
 
 function drawResiduals() {
-  const known = mostDiffering();
-  const some = known.slice(0, maxBars);
-  draw("residual-chart", {
-    heading: marked("Counted less modelled, an operation" + (known.length > maxBars ? ", the " + maxBars + " of " + known.length + " points that differ most" : ""), some),
-    series: data.event_groups.map((group, g) => ({ name: group, type: "bar", itemStyle: { color: palette[g] }, data: some.map((point) => difference(point.events[g])) })),
-    xAxis: pointAxis(some), yAxis: { type: "value", name: "lines, writes" },
-    tooltip: { formatter: (at) => named(some[at.dataIndex]) + "\n" + at.seriesName + ": " + digits(at.value) },
+  const known = namedGroups(mostDiffering(), "");
+  const groups = known.slice(0, maxBars);
+  drawBars("residual-chart", {
+    heading: marked("Counted less modelled, an operation" + (known.length > maxBars ? ", the " + maxBars + " of " + known.length + " points that differ most" : ""),
+      groups.flatMap((group) => group.points)),
+    groups, kinds: data.event_groups, stack: false, title: "lines or writes an operation, counted less modelled", unit: "an operation",
+    value: (group, g) => meanOf(group, (point) => difference(point.events[g]) || 0),
+    empty: nothingLeft() || "no point was both counted and modelled.",
   });
 }
 
 function listResiduals() {
-  const lines = mostDiffering().slice(0, maxBars).flatMap((point) => point.residuals.map((residual) => shortName(point) + " " + point.title + ": " + residual));
+  const lines = mostDiffering().slice(0, maxBars).flatMap((point) => point.residuals.map((residual) => pointName(point) + ": " + residual));
   element("residuals").replaceChildren(...lines.map((line) => make("li", line)));
 }
+const pointName = (point) => (point.simulated ? "[SIM] " : "") + point.cluster + " " + (point.label ? point.label + ", " : "") + point.title + " (" + point.id + ")";
 
 // [microseconds, share of the trips that take at most so long in percent], from none on.
 function cumulated(histogram) {
@@ -170,37 +110,46 @@ function cumulated(histogram) {
   return shares.length ? [[shares[0][0], 0], ...shares] : [];
 }
 
-function drawLatency() {
+// [{name, point, data}]: a point has a distribution for each of its sizes.
+function distributions() {
   const timed = state.shown.filter((point) => point.latency.length > 0);
-  const some = timed.slice(0, maxTimed);
-  const keys = varyingOptions(some).filter((key) => key !== "size");
-  const series = some.flatMap((point) => point.latency.map((one) => ({
-    name: [shortName(point), one.name, ...keys.map((key) => key + "=" + optionValue(point, key))].join(" "),
-    type: "line", step: "end", symbol: "none", data: cumulated(one.histogram) })));
-  series.forEach((one, i) => {
-    one.lineStyle = { color: palette[i % palette.length], type: ["solid", "dashed", "dotted"][Math.floor(i / palette.length) % 3] };
-  });
+  return namedGroups(timed, "").flatMap((group) => group.points.flatMap((point, run) => point.latency.map((one) => ({
+    name: [group.name, group.name.includes("size=") ? "" : one.name, group.points.length > 1 ? "run " + (run + 1) : ""].filter((part) => part !== "").join(", "),
+    point, data: cumulated(one.histogram) }))));
+}
+
+function drawLatency() {
+  const all = distributions();
+  const some = all.slice(0, maxTimed);
+  const hidden = hiddenCurves("latency-chart");
+  const looks = some.map((one, i) => ({ color: palette[i % palette.length], line: ["solid", "dashed"][Math.floor(i / palette.length) % 2] }));
+  const series = some.map(({ name, point, data: shares }, i) => ({ name, type: "line", step: "end", symbol: "none", triggerLineEvent: true, id: name, point,
+    lineStyle: { color: looks[i].color, type: looks[i].line, width: 2 }, itemStyle: { color: looks[i].color }, data: shares })).filter(({ name }) => !hidden.has(name));
   const times = series.flatMap((one) => one.data.map(([us]) => us));
   const wide = Math.max(...times) > 10 * Math.min(...times) && Math.min(...times) > 0;
   draw("latency-chart", {
-    heading: marked("Share of trips that take at most so long" + firstOf(maxTimed, timed), some), series,
-    xAxis: { type: wide ? "log" : "value", name: "microseconds", scale: true }, yAxis: { type: "value", name: "%", min: 0, max: 100 },
-    tooltip: { formatter: (at) => at.seriesName + "\n" + digits(at.value[1]) + " % within " + digits(at.value[0]) + " us" },
+    heading: marked("Share of trips that take at most so long" + ofFirst(maxTimed, all, "distributions"), some.map(({ point }) => point)),
+    series, empty: nothingLeft() || (some.length ? switchedOff : "no point has a distribution of latency."),
+    xAxis: { type: wide ? "log" : "value", name: "latency (microseconds)", scale: true }, yAxis: { type: "value", name: "share of trips (%)", min: 0, max: 100 },
+    tooltip: { formatter: (at) => at.seriesName + "\n" + digits(at.value[1]) + " % within " + digits(at.value[0]) + " us\npoint " + some.find(({ name }) => name === at.seriesName).point.id },
   });
+  showLegend("latency-chart", some.map(({ name }, i) => ({ name, look: looks[i] })), [], drawLatency);
 }
 
 function drawLoads() {
-  if (element("loads-chart").hidden) return;
+  if (!state.chosen || !element("loads-chart")) return;
   const loads = [...state.chosen.loads].reverse();
   const left = Math.min(330, element("loads-chart").clientWidth * 0.45);
   draw("loads-chart", {
-    heading: marked("Load of each resource, %", [state.chosen]), grid: { left, right: 40, top: 60, bottom: 50 },
+    heading: marked("Load of each resource", [state.chosen]), grid: { left, right: 40, bottom: 55 }, height: 130 + 26 * loads.length,
+    empty: "the record of this point has no loads.",
     series: [
-      { name: "machine under test", type: "bar", data: loads.map(([, load]) => 100 * load) },
-      { name: "busiest client", type: "bar", data: loads.map(([, , peer]) => (peer === null ? null : 100 * peer)) },
+      { name: "machine under test", type: "bar", itemStyle: { color: palette[0] }, data: loads.map(([, load]) => 100 * load) },
+      { name: "busiest client", type: "bar", itemStyle: { color: palette[1] }, data: loads.map(([, , peer]) => (peer === null ? null : 100 * peer)) },
     ],
-    xAxis: { type: "value", name: "%", min: 0, max: 100 },
+    xAxis: { type: "value", name: "load (%)", min: 0, max: 100 },
     yAxis: { type: "category", data: loads.map(([resource]) => data.resources[resource]), nameGap: 0, axisLabel: { width: left - 10, overflow: "break", lineHeight: 12, interval: 0 } },
-    tooltip: { formatter: (at) => at.name + ", " + at.seriesName + ": " + digits(at.value) + " %" },
+    tooltip: { formatter: (at) => at.name + ", " + at.seriesName + ": " + digits(at.value) + " %\npoint " + state.chosen.id },
   });
+  if (loads.length) showLegend("loads-chart", [], ["machine under test", "busiest client"].map((words, k) => ({ symbol: "rect", color: palette[k], words })), drawLoads);
 }

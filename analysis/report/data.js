@@ -7,10 +7,6 @@ const pageRows = 200;
 const printedRows = 1000;
 const state = { filter: "", sort: "index", down: false, page: 0, rows: pageRows, chosen: null, shown: points };
 
-// Okabe and Ito's colours, apart for every kind of colour vision; forms and dashes tell curves apart as well.
-const palette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#6b6b6b"];
-const symbols = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "emptyCircle", "emptyRect"];
-
 const element = (id) => document.getElementById(id);
 function make(name, text, attributes) {
   const node = document.createElement(name);
@@ -30,18 +26,24 @@ function percent(value) {
   return (Number(text) === 0 ? "0.0" : value > 0 ? "+" + text : text) + " %";
 }
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-// The visible mark that a figure is simulated: first, as a narrow chart cuts its title at the end.
-const marked = (title, some) => (some.some((point) => point.simulated) ? "[SIMULATED] " + title : title);
-const optionValue = (point, key) => (key in point.options ? point.options[key] : "-");
 
-// The options of some points that take more than one value.
-function varyingOptions(some) {
-  const values = new Map();
-  for (const point of some) {
-    for (const [key, value] of Object.entries(point.options)) {
-      if (!values.has(key)) values.set(key, new Set());
-      values.get(key).add(value);
-    }
-  }
-  return [...values].filter(([key, set]) => set.size > 1 || some.some((point) => !(key in point.options))).map(([key]) => key);
+// The visible mark that a figure is simulated: first, so that nothing can push it out. A figure of no points has the
+// mark of the page.
+const marked = (title, some) => ((some.length ? some : points).some((point) => point.simulated) ? "[SIMULATED] " + title : title);
+const hasOption = (point, key) => key in point.options && point.options[key] !== "-";
+const axisTitle = (key) => data.titles[key] || key;
+const unitOf = (key) => (axisTitle(key).match(/\(([^)]*)\)$/) || ["", ""])[1];
+
+// The words of a filter: "key=value" of a known option is that value and no other, all else is found anywhere.
+function filterOf(text) {
+  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  return (point) => words.every((word) => {
+    const at = word.indexOf("=");
+    const key = at > 0 ? word.slice(0, at) : "";
+    if (key in data.titles && hasOption(point, key)) return word.slice(at + 1).split(",").includes(point.options[key].toLowerCase());
+    return point.words.includes(word);
+  });
 }
+
+// What a chart says of the filter: that of the whole page holds for every chart.
+const filterWords = () => (state.filter.trim() ? "only points with “" + state.filter.trim() + "”" : "");

@@ -8,12 +8,24 @@ function fillChoices() {
 
 function fillOptions() {
   const some = points.filter((point) => point.benchmark === element("benchmark").value);
-  const numeric = varyingOptions(some).filter((key) => some.some((point) => Number.isFinite(Number(optionValue(point, key)))));
-  const keys = numeric.length ? numeric : Object.keys(some.length ? some[0].options : {});
-  // The option that was swept most finely first.
-  const values = (key) => new Set(some.map((point) => optionValue(point, key))).size;
-  keys.sort((a, b) => values(b) - values(a));
-  element("option").replaceChildren(...keys.map((key) => make("option", key, { value: key })));
+  const valuesOf = (key) => new Set(some.map((point) => point.options[key])).size;
+  const isNumeric = (key) => some.some((point) => hasOption(point, key) && Number.isFinite(Number(point.options[key])));
+  const all = some.length ? Object.keys(some[0].options).filter(isNumeric) : [];
+  const varying = all.filter((key) => valuesOf(key) > 1);
+  const keys = varying.length ? varying : all;
+  // The option that the sweeps are along first, then the one that was swept most finely.
+  const swept = (key) => some.filter((point) => point.along === key).length;
+  keys.sort((a, b) => swept(b) - swept(a) || valuesOf(b) - valuesOf(a));
+  element("option").replaceChildren(...keys.map((key) => make("option", axisTitle(key) + (axisTitle(key) === key ? "" : ", " + key), { value: key })));
+  const results = [...new Set(some.flatMap((point) => Object.keys(point.values)))];
+  results.sort((a, b) => (b === "rate_mops") - (a === "rate_mops"));
+  element("result").replaceChildren(...results.map((key) => make("option", axisTitle(key), { value: key })));
+}
+
+function fillFigures() {
+  element("figures").hidden = data.figures.length === 0;
+  element("figure").replaceChildren(...data.figures.map((figure, i) => make("option", figure.title, { value: i })));
+  fillFigure();
 }
 
 function fillSummary() {
@@ -44,13 +56,21 @@ function download() {
 }
 
 function start() {
-  for (const point of points) point.words = (point.id + " " + point.fabric + " " + point.title + " " + (point.limit || "") + (point.failed ? " failed" : "")).toLowerCase();
+  points.forEach((point, index) => {
+    point.index = index;
+    point.words = [point.id, point.fabric, point.label, point.title, point.limit, point.failed ? "failed" : ""].join(" ").toLowerCase();
+  });
+  for (const place of document.querySelectorAll("[data-chart]")) place.replaceWith(makePlot(place.dataset.chart, place.dataset.words));
   setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches);
   fillSummary();
   fillChoices();
+  fillFigures();
   element("benchmark").addEventListener("change", () => { fillOptions(); outdate(["rate-chart"]); });
-  for (const id of ["option", "log", "bounds", "published"]) element(id).addEventListener("change", () => outdate(["rate-chart"]));
+  element("figure").addEventListener("change", () => { fillFigure(); outdate(["figure-chart"]); });
+  element("figure-result").addEventListener("change", () => outdate(["figure-chart"]));
+  for (const id of ["option", "result", "log", "log-y", "bounds", "published"]) element(id).addEventListener("change", () => outdate(["rate-chart"]));
   element("filter").addEventListener("input", () => { state.filter = element("filter").value; state.page = 0; update(); });
+  element("clear").addEventListener("click", () => { element("filter").value = state.filter = ""; state.page = 0; update(); });
   element("before").addEventListener("click", () => { --state.page; drawTable(); });
   element("after").addEventListener("click", () => { ++state.page; drawTable(); });
   element("theme").addEventListener("click", () => setTheme(!isDark()));
@@ -60,7 +80,7 @@ function start() {
     element("download").textContent = data.records_left_out;
   }
   element("download").addEventListener("click", download);
-  window.addEventListener("resize", () => outdate());
+  window.addEventListener("resize", () => { placeDetails(); outdate(); });
   window.addEventListener("beforeprint", startPrint);
   window.addEventListener("afterprint", endPrint);
   update();

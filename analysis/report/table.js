@@ -4,10 +4,12 @@ const columns = [
   { key: "id", head: "point", value: (point) => point.id },
   { key: "benchmark", head: "benchmark", value: (point) => point.benchmark },
   { key: "fabric", head: "fabric", value: (point) => point.fabric + (point.simulated ? " (SIMULATED)" : "") },
+  { key: "label", head: "label", value: (point) => point.label, text: true },
   { key: "title", head: "options", value: (point) => point.title.slice(point.benchmark.length + 1), text: true },
   { key: "rate", head: "Mops", value: (point) => point.rate, number: digits },
   { key: "bound", head: "model bound", value: (point) => point.bound, number: digits },
   { key: "published", head: "published", value: (point) => (point.published ? point.published.value : null), number: digits },
+  { key: "use", head: "parameters", value: (point) => (point.published ? point.published.use : "") },
   { key: "deviation", head: "deviation", value: (point) => (point.published ? point.published.deviation : null), number: percent },
   { key: "limit", head: "limit", value: (point) => (point.failed ? "FAILED: " + point.failed : point.limit || "not decided"), text: true },
 ];
@@ -20,8 +22,7 @@ function compareValues(a, b) {
 }
 
 function applyFilter() {
-  const words = state.filter.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  state.shown = points.filter((point) => words.every((word) => point.words.includes(word)));
+  state.shown = points.filter(filterOf(state.filter));
   const column = columns.find((one) => one.key === state.sort);
   if (column) {
     const sign = state.down ? -1 : 1;
@@ -29,12 +30,16 @@ function applyFilter() {
   }
 }
 
+// Columns in which some point has something.
+let used = null;
+const usedColumns = () => used || (used = columns.filter((column) => !["label", "use", "published", "deviation"].includes(column.key) || points.some((point) => column.value(point) !== null && column.value(point) !== "")));
+
 function drawHead() {
   const row = make("tr");
-  for (const column of columns) {
+  for (const column of usedColumns()) {
     const sorted = state.sort === column.key;
     const head = make("th", undefined, { scope: "col", "aria-sort": sorted ? (state.down ? "descending" : "ascending") : "none" });
-    if (column.number) head.className = "number";
+    head.className = (column.number ? "number " : "") + "column-" + column.key;
     const button = make("button", column.head + (sorted ? (state.down ? " ▼" : " ▲") : ""), { type: "button", "data-key": column.key });
     button.addEventListener("click", () => {
       state.down = sorted ? !state.down : Boolean(column.number);
@@ -56,10 +61,10 @@ function drawTable() {
   body.replaceChildren();
   for (const point of state.shown.slice(state.page * state.rows, (state.page + 1) * state.rows)) {
     const row = make("tr", undefined, { tabindex: "0", "data-id": point.id, "aria-selected": String(point === state.chosen) });
-    for (const column of columns) {
+    for (const column of usedColumns()) {
       const value = column.value(point);
       const cell = make("td", column.number ? column.number(value) : value);
-      cell.className = column.number ? "number" : column.text ? "text" : "";
+      cell.className = (column.number ? "number " : column.text ? "text " : "") + "column-" + column.key;
       row.append(cell);
     }
     row.addEventListener("click", () => choose(point));
@@ -68,28 +73,72 @@ function drawTable() {
     });
     body.append(row);
   }
+  if (state.shown.length === 0) body.append(make("tr"));
+  if (state.shown.length === 0) body.lastChild.append(make("td", "No point has “" + state.filter.trim() + "”.", { colspan: usedColumns().length }));
+  element("count").textContent = state.shown.length + " of " + points.length + " points; the filter is for every chart and the table";
+  element("clear").hidden = state.filter.trim() === "";
   element("shown").textContent = state.shown.length + " of " + points.length + " points" + (state.filter.trim() ? " have “" + state.filter.trim() + "”" : "") +
     (pages > 1 ? ", page " + (state.page + 1) + " of " + pages : "");
+  placeDetails();
   element("before").hidden = element("after").hidden = pages === 1;
   element("before").disabled = state.page === 0;
   element("after").disabled = state.page === pages - 1;
 }
 
+// The row of a point and the details of the chosen one, which stand right below its row; choosing it again closes them.
+const rowOf = (point) => [...element("table").tBodies[0].rows].find((row) => row.dataset.id === point.id);
+
 function choose(point) {
-  state.chosen = point;
-  for (const row of element("table").tBodies[0].rows) row.setAttribute("aria-selected", String(row.dataset.id === point.id));
-  const place = element("point");
-  place.replaceChildren(make("h3", point.id + (point.simulated ? " (SIMULATED)" : "")), make("p", point.fabric + " " + point.title));
-  if (point.failed) {
-    place.append(make("p", "FAILED: " + point.failed));
-  } else {
-    place.append(make("p", digits(point.rate) + " Mops. " + point.sentence + " " + point.next));
-    const list = make("ul");
-    for (const advice of point.advice) list.append(make("li", advice));
-    place.append(list);
+  state.chosen = state.chosen === point ? null : point;
+  placeDetails();
+}
+
+function placeDetails() {
+  if (charts["loads-chart"]) charts["loads-chart"].dispose();
+  delete charts["loads-chart"];
+  element("details")?.remove();
+  const point = state.chosen;
+  for (const row of element("table").tBodies[0].rows) {
+    if (row.dataset.id) row.setAttribute("aria-selected", String(point !== null && row.dataset.id === point.id));
   }
-  element("loads-chart").hidden = point.loads.length === 0;
+  const row = point && rowOf(point);
+  if (!row) return;
+  const details = make("tr", undefined, { id: "details" }), cell = make("td", undefined, { colspan: usedColumns().length });
+  const panel = make("div", undefined, { id: "point", class: "panel" });
+  panel.style.width = element("points").clientWidth - 30 + "px";
+  panel.append(...wordsOf(point));
+  if (point.loads.length) panel.append(makePlot("loads-chart", "How much of each resource the point uses"));
+  cell.append(panel);
+  details.append(cell);
+  row.after(details);
+  if (!point.loads.length) return;
+  if (chartWatcher) chartWatcher.observe(element("loads-chart"));
   outdate(["loads-chart"]);
+}
+
+// What is said of a point.
+function wordsOf(point) {
+  const words = [make("h3", point.id + (point.simulated ? " (SIMULATED)" : "")), make("p", point.fabric + " " + point.title)];
+  if (point.failed) return [...words, make("p", "FAILED: " + point.failed)];
+  words.push(make("p", digits(point.rate) + " Mops. " + point.sentence + " " + point.next));
+  if (point.bound !== null) words.push(make("p", "Model bound: " + digits(point.bound) + " Mops by " + point.bound_by + "."));
+  if (point.published) words.push(make("p", publishedWords(point.published)));
+  const list = make("ul");
+  for (const advice of point.advice) list.append(make("li", advice));
+  return [...words, list];
+}
+
+// Shows the row of a point with its details, on whatever page of the table it is. A filter that hides it goes.
+function showPoint(point) {
+  if (!state.shown.includes(point)) {
+    element("filter").value = state.filter = "";
+    update();
+  }
+  state.page = Math.floor(state.shown.indexOf(point) / state.rows);
+  state.chosen = point;
+  drawTable();
+  rowOf(point).scrollIntoView({ block: "center" });
+  rowOf(point).focus({ preventScroll: true });
 }
 
 function update() {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The report in a real browser (headless Chromium): browser_test.py BIN FOLDER.
 
-It runs two small sweeps with the programs in BIN and adds a record with HTML in its strings. The page must open in under 2 s
+browser_charts.py has what must hold of the charts, on a page of a paper's figure. Here it runs two small sweeps with the programs in BIN and adds a record with HTML in its strings. The page must open in under 2 s
 with no network request and no message on the console, and filter, sort, chart toggles, keyboard, theme, print and download
 must do what they say. So must a page of 10,000 points made of those records, which may take 3 s. FOLDER keeps the pages and
 screenshots in light and dark. Exits with 77 (skipped) where there is no Chromium.
@@ -14,10 +14,12 @@ import subprocess
 import sys
 import time
 
+from browser_charts import check_paper
+from browser_page import Page, expect
+
 MOST_SECONDS = 2.0
 MANY = 10_000
 MOST_SECONDS_MANY = 3.0
-TRIES = 5
 HOSTILE = '<img src=x onerror="window.broken=true"></script><script>window.broken=true</script>'
 
 
@@ -52,6 +54,20 @@ def make_results(binaries, folder):
     return len(lines)
 
 
+def make_paper(binaries, folder):
+    """A page of Figure 12 of ATC 2016 on two clusters, shortened."""
+    for benchmark, options in (("read_rate", {}), ("write_rate", {"connection": "UC", "inline_size": 128})):
+        sweep = {"schema": "verbscope.sweep/1", "benchmark": benchmark, "figure": "atc16 Fig 12",
+                 "fixed": {"direction": "in", "threads": 8, "duration": "50us", "warmup": "50us", **options},
+                 "points": [{"label": benchmark[:-5].upper(), "qp": 4, "fabrics": ["sim:cib"]},
+                            {"label": benchmark[:-5].upper(), "qp": 2, "fabrics": ["sim:cx3"]}],
+                 "vary": {"size": [16, 32, 64, 256]}}
+        (folder / "sweep.json").write_text(json.dumps(sweep))
+        subprocess.run([binaries / "verbscope", "run", folder / "sweep.json", "--hosts", "sim:cib,sim:cx3", "--out",
+                        folder / "paper.jsonl"], check=True, stdout=subprocess.DEVNULL, timeout=240)
+    subprocess.run([binaries / "verbscope", "report", folder / "paper.jsonl", "-o", folder / "paper.html"], check=True)
+
+
 def make_many(few, results):
     """MANY points: the records of `few`, each with other queue depths. The parts are left out, for the size of the file."""
     records = [json.loads(line) for line in few.read_text().splitlines()]
@@ -63,64 +79,6 @@ def make_many(few, results):
             record = records[i % len(records)]
             record["config"]["tx_depth"] = record["config"]["point"]["params"]["tx_depth"] = 128 + i // len(records)
             file.write(json.dumps(record) + "\n")
-
-
-class Page:
-    def __init__(self, folder):
-        from selenium import webdriver  # pylint: disable=import-outside-toplevel
-        from selenium.webdriver.chrome.service import Service
-
-        options = webdriver.ChromeOptions()
-        for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
-                         "--window-size=1300,1000", "--disable-background-networking"):
-            options.add_argument(argument)
-        options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
-
-    def open(self, path):
-        """Seconds until the page said that it is ready."""
-        self.driver.get("about:blank")
-        start = time.monotonic()
-        self.driver.get(path.as_uri())
-        self.until("document.documentElement.dataset.ready === 'true'")
-        return time.monotonic() - start
-
-    def run(self, script):
-        return self.driver.execute_script("return " + script)
-
-    def until(self, condition):
-        deadline = time.monotonic() + 60
-        while not self.run(condition):
-            if time.monotonic() > deadline:
-                raise AssertionError(f"never: {condition}")
-            time.sleep(0.01)
-
-    def drawn(self, chart):
-        """Scrolls to a chart, and waits until it shows what there is now."""
-        self.run(f"(element('{chart}').scrollIntoView(), 1)")
-        self.until(f"charts['{chart}'] !== undefined && !outdated.has('{chart}')")
-
-    def shortest(self, path, most):
-        """Seconds to open, the shortest of a few: what other processes take of the machine is not the page's."""
-        seconds = min(self.open(path) for _ in range(TRIES))
-        points = self.run("points.length")
-        print(f"{points} points open in {seconds:.2f} s")
-        expect(seconds < most, f"the page of {points} points took {seconds:.2f} s")
-
-    def requests(self):
-        """Addresses that were asked for, but those of the page itself."""
-        found = []
-        for entry in self.driver.get_log("performance"):
-            message = json.loads(entry["message"])["message"]
-            if message["method"] == "Network.requestWillBeSent":
-                found.append(message["params"]["request"]["url"])
-        return [url for url in found if not url.startswith(("file:", "about:", "data:", "blob:"))]
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 def check_filter(page, total):
@@ -156,10 +114,14 @@ def check_charts(page):
         expect(page.run(f"charts['{chart}'].getOption().title[0].text.includes('SIMULATED')"), f"{chart} says simulated")
         expect(page.run(f"document.querySelector('#{chart} canvas') !== null"), f"{chart} is drawn")
     page.drawn("rate-chart")
-    name = page.run(names)[0]
-    page.run(f"(charts['rate-chart'].dispatchAction({{type: 'legendToggleSelect', name: {json.dumps(name)}}}), 1)")
-    expect(page.run(f"charts['rate-chart'].getOption().legend[0].selected[{json.dumps(name)}]") is False,
-           "a click in the legend hides a curve")
+    button = "element('rate-chart-legend').querySelector('button')"
+    name = page.run(f"{button}.dataset.curve")
+    expect(name in page.run(names), "the legend has the name of a curve")
+    page.run(f"({button}.click(), 1)")
+    expect(name not in page.run(names) and page.run(f"{button}.getAttribute('aria-pressed')") == "false",
+           "a click in the legend hides the curve")
+    page.run(f"({button}.click(), 1)")
+    expect(name in page.run(names), "and another shows it again")
 
 
 def check_repetitions(page):
@@ -175,10 +137,10 @@ def check_repetitions(page):
         places = [point[0] for point in one["data"]]
         expect(places == sorted(set(places)), f"a curve goes back and forth: {places}")
         ends = strokes[one["id"] + ", interval"]
-        for i, (x, mean, reach, runs) in enumerate(one["data"]):
-            rates = page.run(f"points.filter(point => point.benchmark === 'send_rate' && curveName(point, varyingOptions(points.filter("
-                             f"one => one.benchmark === 'send_rate')).filter(key => key !== 'size')) === {json.dumps(one['id'])} && "
-                             f"Number(point.options.size) === {x}).map(point => point.rate)")
+        for i, (x, mean, reach, runs, index) in enumerate(one["data"]):
+            rates = page.run(f"points.filter(point => point.benchmark === 'send_rate' && JSON.stringify(point.options) === "
+                             f"JSON.stringify(points[{index}].options)).map(point => point.rate)")
+            expect(page.run(f"Number(points[{index}].options.size)") == x, "the point is the one at its place")
             expect(runs == len(rates) == 2, f"{runs} runs, {rates}")
             expect(abs(mean - sum(rates) / 2) < 1e-9, "the mean of both")
             # Of two values the standard error is half their distance; t(0.975; 1) of the tables is 12.7062.
@@ -190,8 +152,8 @@ def check_repetitions(page):
 
 def check_legend(page):
     """The record with other cores than all others is a curve of its own, of one point, which has no place in the legend."""
-    names = [name for name in page.run("JSON.parse(element('rate-chart').dataset.series)") if not name.endswith(", interval")]
-    listed = page.run("charts['rate-chart'].getOption().legend[0].data")
+    names = [name for name in page.run("JSON.parse(element('rate-chart').dataset.series)") if not name.endswith((", interval", ", model bound"))]
+    listed = page.run("[...element('rate-chart-legend').querySelectorAll('button')].map(button => button.dataset.curve)")
     alone = [name for name in names if HOSTILE in name]
     expect(len(alone) == 1 and len(listed) == len(names) - 1, "a curve of one point is drawn")
     expect(set(listed) == set(names) - set(alone), "but is not in the legend")
@@ -203,6 +165,7 @@ def check_keyboard(page):
     page.run("(document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true})), 1)")
     expect(page.run("state.chosen !== null && element('point').textContent.includes(state.chosen.id)"),
            "Enter on a row chooses its point")
+    expect(page.run("rowOf(state.chosen).nextElementSibling === element('details')"), "its details stand below its row")
     page.drawn("loads-chart")
     expect(page.run("JSON.parse(element('loads-chart').dataset.series).length") == 2, "its loads are drawn")
     expect(page.run("charts['loads-chart'].getOption().yAxis[0].data.every(name => data.resources.includes(name))"),
@@ -223,7 +186,7 @@ def check_print(page, total):
     before = page.run(f"[{rows}, isDark(), element('shown').textContent]")
     page.run("(window.dispatchEvent(new Event('beforeprint')), 1)")
     expect(page.run(rows) == min(total, 1000), "the table for paper is whole, or its first thousand rows")
-    expect(page.run("!isDark() && Object.keys(drawings).every(id => !outdated.has(id) || element(id).closest('[hidden]'))"),
+    expect(page.run("!isDark() && Object.keys(drawings).every(id => !outdated.has(id) || !element(id) || element(id).closest('[hidden]'))"),
            "every chart is drawn for paper")
     expect(page.run("Object.keys(charts).every(id => element(id).closest('[hidden]') || charts[id].getWidth() <= 700)"),
            "a chart is wider than paper")
@@ -280,6 +243,7 @@ def main():
     for name in ("few", "many"):
         subprocess.run([binaries / "verbscope", "report", folder / f"{name}.jsonl", "-o", folder / f"{name}.html"], check=True)
     (folder / "many.jsonl").unlink()
+    make_paper(binaries, folder)
     page = Page(folder)
     try:
         page.shortest(folder / "few.html", MOST_SECONDS)
@@ -294,6 +258,8 @@ def main():
         check_print(page, total)
         check_download(page, folder, total)
         expect(page.run("window.broken === undefined"), "HTML of a record ran")
+        page.open(folder / "paper.html")
+        check_paper(page, folder)
         page.shortest(folder / "many.html", MOST_SECONDS_MANY)
         check_many(page)
         expect(page.requests() == [], f"the page asked for {page.requests()}")
