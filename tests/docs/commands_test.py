@@ -23,6 +23,7 @@ TOOLS = {"cmake", "ctest", "gnuplot", "make", "man", "perf", "python3", "source"
 # They change the machine or fetch something: no test runs them.
 CHANGERS = {"apt", "apt-get", "cpack", "curl", "dnf", "docker", "dpkg", "git", "insmod", "modprobe", "podman", "rpm", "sudo", "yum"}
 TIMEOUT = 600  # s of one command
+SHELLS = ("", "sh", "bash", "console")  # languages of fenced blocks that are commands; what programs print is ```text
 # What takes more than some seconds: by a part of the command.
 LONG = ("verbscope reproduce", "verbscope validate", "valgrind", "bench_simulator", "all_active_load")
 
@@ -51,18 +52,19 @@ def pages(root):
 def block_lines(text):
     """(line number, line, whether its block is marked as not run) of what stands in indented or fenced blocks, without the
     indentation."""
-    fenced, before_blank, in_block, marked = False, True, False, False
+    fenced, shell, before_blank, in_block, marked = False, True, True, False, False
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("<!-- not run: "):
             marked = True
             continue
         if line.lstrip().startswith("```"):
             fenced = not fenced
+            shell = line.strip(" `").split(" ")[0] in SHELLS
             continue
         in_block = not fenced and line.startswith("    ") and (before_blank or in_block)
-        if fenced or in_block:
+        if in_block or (fenced and shell):
             yield number, line.strip(), marked
-        elif line.strip():
+        elif line.strip() and not fenced:
             marked = False
         before_blank = not line.strip()
 
