@@ -71,7 +71,6 @@ function(verbscope_binary name)
   target_link_libraries(${name} PRIVATE verbscope_flags ${ARG_LINK})
   target_precompile_headers(${name} REUSE_FROM project_headers)
   add_dependencies(programs ${name})
-  install(TARGETS ${name} RUNTIME)
 endfunction()
 
 # verbscope_benchmark(NAME SOURCES a.cpp ... [TEST microbench/a_test.cpp] LINK other ...): a benchmark, which is all that

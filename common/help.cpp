@@ -14,8 +14,8 @@ constexpr std::size_t kTextColumn = 28;
 
 // A number in the option's own form.
 std::string number_of(const OptionWords& option, const Json& value) {
-  return option.type == "bytes" && value.is_number_unsigned() ? bytes_text(value.get<std::uint64_t>())
-                                                              : dump_json(value);
+  const bool is_bytes = option.type == "bytes" && value.is_number_integer() && value >= 0;
+  return is_bytes ? bytes_text(value.get<std::uint64_t>()) : dump_json(value);
 }
 
 // The names of CLI11's types, for options of subcommands, which no table describes.

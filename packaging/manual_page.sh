@@ -7,5 +7,5 @@ summary=$($command --help | sed '/^$/,$d' | tr '\n' ' ')
 summary=${summary#verbscope: }
 "$help2man" --no-info --section=1 --source="verbscope $version" --version-string="$version" --name="${summary%% }" \
   --output="$output" "$command"
-# help2man names the page by the program's file alone.
-sed -i "s/^\.TH [^ ]*/.TH ${name^^}/" "$output"
+# help2man names the page by the command, which has a blank, or by its program alone.
+sed -i -e "s/^\.TH [^ ]*/.TH ${name^^}/" -e "/^\.SH NAME/{n;s/^.* \\\\- /$name \\\\- /}" "$output"
