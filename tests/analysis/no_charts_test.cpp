@@ -1,4 +1,5 @@
-// The report of a verbscope that was built without the chart library: it is compiled here with an empty file in its place.
+// The report of a verbscope that was built without the chart library: it is compiled here with an empty file in its
+// place.
 #include <gmock/gmock.h>
 
 #include "analysis/report_assets.hpp"

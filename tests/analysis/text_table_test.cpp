@@ -9,27 +9,21 @@
 namespace verbscope {
 namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 std::size_t longest_line(const std::string& text) {
   std::size_t longest = 0;
-  for (const std::string& line : lines_of(text)) longest = std::max(longest, line.size());
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) longest = std::max(longest, line.size());
   return longest;
 }
 
-std::set<std::string> words_of(const std::string& text) {
+std::set<std::string> cells_in(const std::string& text) {
   std::set<std::string> words;
   std::istringstream in(text);
   for (std::string word; in >> word;) words.insert(word);
   return words;
 }
 
-TextTable rates() {
+TextTable two_rows() {
   TextTable table({{"", {{"list"}, {"size"}}}, {"sim.", {{"Mops"}}}, {"reads/op", {{"meas."}, {"model"}}}});
   table.add_heading("sim:cib (SIMULATED)");
   table.add_row({"1", "60", "80.15", "0.00", "0.00"});
@@ -45,12 +39,12 @@ TEST(TextTable, IsOneTableWhereItFits) {
       "sim:cib (SIMULATED)\n"
       "   1   60 | 80.15 |  0.00  0.00\n"
       "  16    0 | 157.0 | 1.000  1.00\n";
-  EXPECT_EQ(rates().text(), whole);
-  EXPECT_EQ(rates().text(31), whole);
+  EXPECT_EQ(two_rows().text(), whole);
+  EXPECT_EQ(two_rows().text(31), whole);
 }
 
 TEST(TextTable, GroupsWithoutRoomFollowBesideTheFirstGroup) {
-  EXPECT_EQ(rates().text(30),
+  EXPECT_EQ(two_rows().text(30),
             "          | sim.\n"
             "list size |  Mops\n"
             "-----------------\n"
@@ -97,7 +91,7 @@ TEST(TextTable, AWideFirstGroupIsReplacedByTheNumberOfTheRow) {
 }
 
 TEST(TextTable, TheTextOfARowWithoutFiguresStandsOnce) {
-  TextTable table = rates();
+  TextTable table = two_rows();
   table.add_note({"4", "60"}, "FAILED: no end after 3 s");
   const std::string text = table.text(24);
   EXPECT_LE(longest_line(text), 24u) << text;
@@ -117,11 +111,11 @@ TEST(TextTable, NothingIsLostAtAnyWidth) {
                    {"published", {{"Mops"}, {"%"}, {"", true}}}});
   table.add_row({"64", "8", "r1", "b1", "pcie_to_nic", "m1", "m2", "m3", "w1", "w2", "w3", "p1", "p2", "calibrated"});
   table.add_row({"32", "4", "r2", "b2", "mmio", "n1", "n2", "n3", "x1", "x2", "x3", "q1", "q2", "predicted"});
-  const std::set<std::string> all = words_of(table.text());
+  const std::set<std::string> all = cells_in(table.text());
   for (std::size_t width = 40; width < 120; ++width) {
     const std::string text = table.text(width);
     EXPECT_LE(longest_line(text), width) << text;
-    const std::set<std::string> there = words_of(text);
+    const std::set<std::string> there = cells_in(text);
     for (const std::string& word : all) {
       EXPECT_TRUE(word.find_first_not_of('-') == word.npos || there.contains(word)) << word << " at " << width;
     }
