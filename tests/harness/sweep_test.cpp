@@ -244,7 +244,7 @@ TEST(Sweep, AnEntryMayBeForOneOfTheBenchmarks) {
     return fmt::format(R"({{"schema": "verbscope.sweep/1", "benchmark": ["send_rate", "recv_rate"], "points": {}}})",
                        points);
   };
-  const Sweep sweep = parse_sweep(
+  Sweep sweep = parse_sweep(
       text(R"([{"benchmark": "recv_rate", "size": 1, "own": 2}, {"benchmark": "send_rate", "size": 1}])"), "s");
   const std::vector<Point> points = expand_sweep(sweep, "null");
   ASSERT_EQ(points.size(), 2u);
