@@ -18,6 +18,10 @@ namespace verbscope {
 
 namespace {
 
+// With --all each request of larger payloads is signaled, as perftest does: else the largest, of milliseconds each,
+// would be told of 64 at a time.
+constexpr std::uint32_t kLargestInSteps = 8192;
+
 // The place that the record goes to; a file is opened, and refused, before anything is measured.
 class RecordSink {
  public:
@@ -136,6 +140,21 @@ std::string examples(const Description& it) {
       it.name, it.example);
 }
 
+// The points of --all, each with a record of its own; or the one that the options say.
+int run_points(Benchmark& benchmark, Options& options, const OptionTable& table,
+               const std::vector<std::string>& command_line) {
+  const std::vector<std::uint32_t> sizes = benchmark.points(options);
+  if (sizes.empty()) return run_point(benchmark, options, table, command_line);
+  const Options given = options;
+  for (const std::uint32_t size : sizes) {
+    options = given;
+    options.size = size;
+    if (!options.cq_mod && size > kLargestInSteps) options.cq_mod = 1;
+    run_point(benchmark, options, table, command_line);
+  }
+  return 0;
+}
+
 int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   const std::vector<std::string> command_line(argv, argv + argc);
   const Description description = benchmark.describe();
@@ -154,7 +173,7 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
     print_format(stdout, "{}\n", dump_json(table.describe(description.name, description.summary, description.example)));
     return 0;
   }
-  return run_point(benchmark, options, table, command_line);
+  return run_points(benchmark, options, table, command_line);
 }
 
 }  // namespace
