@@ -30,6 +30,10 @@ concept Node = requires(N node, Nanos cost, Picos when, const void* memory, std:
   {node.look(bytes)};
   // Adds to an aligned word that threads of this node share, and yields what it was.
   { node.fetch_add(word, amount) } -> std::same_as<std::uint64_t>;
+  // Memory that is probably not in the cache: the line of `memory` is asked for, and the thread goes on; the thread is
+  // about to read it, and waits until it is there. Lines that are known to be in the cache need neither.
+  {node.prefetch(memory)};
+  {node.load(memory)};
   // Sleeps until a CQ of `channel` has a completion event, which it acknowledges; yields the CQ, or null after
   // `timeout` (errno ETIMEDOUT) or on failure (errno). Arm the CQ with ibv_req_notify_cq, then poll once more, first.
   { node.await_event(channel, cost) } -> std::same_as<ibv_cq*>;
@@ -49,6 +53,8 @@ struct HostNode {
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
     return std::atomic_ref(word).fetch_add(amount, std::memory_order_acq_rel);
   }
+  void prefetch(const void* line) const { __builtin_prefetch(line); }
+  void load(const void*) const {}  // what reads the memory waits by itself
   ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const { return await_host_event(channel, timeout); }
 };
 

@@ -25,6 +25,8 @@ class SimNode {
     lines_->change(&word, *thread_);
     return std::exchange(word, word + amount);
   }
+  void prefetch(const void* line) const { thread_->stall_until(thread_->misses().prefetch(line, now())); }
+  void load(const void* line) const { thread_->stall_until(thread_->misses().load(line, now())); }
   ibv_cq* await_event(ibv_comp_channel* channel, Nanos timeout) const;
 
  private:

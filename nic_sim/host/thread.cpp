@@ -29,6 +29,7 @@ SimThread::SimThread(Partition& home, const HostProfile& host, int core, std::fu
                body(*this);
              }),
       wc_buffers_(host.wc_buffers),
+      misses_(host.dram, host.outstanding_misses),
       core_(core) {}
 
 void SimThread::sync() {

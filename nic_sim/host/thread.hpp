@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "nic_sim/host/memory_misses.hpp"
 #include "nic_sim/host/pollable.hpp"
 #include "nic_sim/host/wc_buffers.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -61,6 +62,7 @@ class alignas(64) SimThread {
     stall_until(wc_buffers_.free_for(lines));
   }
   WcBuffers& wc_buffers() { return wc_buffers_; }
+  MemoryMisses& misses() { return misses_; }
 
   // From outside: something that the thread polls can be seen at `when`.
   void wake_at(Picos when) {
@@ -112,6 +114,7 @@ class alignas(64) SimThread {
   Fiber fiber_;
   alignas(64) boost::container::small_vector<Pollable*, 1> empty_queues_;
   WcBuffers wc_buffers_;
+  MemoryMisses misses_;
   int core_;
   Picos started_{0};
   Picos slept_{0};

@@ -71,6 +71,8 @@ HostProfile read_host(JsonFields& file) {
                    .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", HostProfile::kMostWcBuffers)),
                    .memory_read = s.time("memory_read_ns"),
                    .memory_read_jitter = s.time("memory_read_jitter_ns"),
+                   .dram = s.time("dram_ns"),
+                   .outstanding_misses = static_cast<std::uint64_t>(s.count("outstanding_misses", 1024)),
                    .slow_read_probability = s.number("slow_read_probability", 0, 1),
                    .slow_read_extra = s.time("slow_read_extra_ns"),
                    .memory_write = s.time("memory_write_ns")};

@@ -30,9 +30,11 @@ struct HostProfile {
   Picos post_recv_call;       // one ibv_post_recv
   Picos post_recv_wqe;        // each WQE in it
   static constexpr std::size_t kMostWcBuffers = 64;
-  std::uint64_t wc_buffers;  // lines that a core may have on their way to the link before it stalls
-  Picos memory_read;         // latency: root complex and last-level cache, for a read by the NIC
-  Picos memory_read_jitter;  // uniform extra on top, 0 to this
+  std::uint64_t wc_buffers;          // lines that a core may have on their way to the link before it stalls
+  Picos memory_read;                 // latency: root complex and last-level cache, for a read by the NIC
+  Picos memory_read_jitter;          // uniform extra on top, 0 to this
+  Picos dram;                        // latency of a load by a thread that misses the caches
+  std::uint64_t outstanding_misses;  // of a core: one more waits for the first of them
   double slow_read_probability;
   Picos slow_read_extra;  // what a slow read (DRAM refresh, snoop) takes on top
   Picos memory_write;     // latency from the link until a write by the NIC can be seen

@@ -172,6 +172,8 @@ struct ScriptedNode {
   void work(Nanos) {}
   void watch(const void*, std::size_t) {}
   void look(std::size_t = 1) { on_look(); }
+  void prefetch(const void*) {}
+  void load(const void*) {}
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) { return std::exchange(word, word + amount); }
   ibv_cq* await_event(ibv_comp_channel*, Nanos) {
     ++sleeps;
