@@ -52,6 +52,23 @@ void Buffer::map_ordinary(bool may_grow) {
   description_ = fmt::format("{} bytes on ordinary pages of {} KiB", size_, page_bytes() >> 10);
 }
 
+// The kernel makes huge pages only of what lies on their boundaries, when it is touched.
+void Buffer::map_transparent() {
+  mapped_ = round_up(size_, kHugePage);
+  share_.add(mapped_ + kHugePage, "a buffer");
+  auto* const raw = static_cast<std::byte*>(
+      check_pointer(fmt::format("allocate {} bytes", size_), map(mapped_ + kHugePage, MAP_NORESERVE)));
+  const std::size_t before =
+      round_up(reinterpret_cast<std::uintptr_t>(raw), kHugePage) - reinterpret_cast<std::uintptr_t>(raw);
+  if (before > 0) munmap(raw, before);
+  data_ = raw + before;
+  if (before < kHugePage) munmap(data_ + mapped_, kHugePage - before);
+  const bool asked = madvise(data_, mapped_, MADV_HUGEPAGE) == 0;
+  std::memset(data_, 0, mapped_);
+  description_ = fmt::format("{} bytes on ordinary pages, {}", size_,
+                             asked ? "huge ones where the kernel has them" : "as this kernel has no huge ones");
+}
+
 Buffer::Buffer(Bytes size, bool huge_pages) : size_(size.value) {
   if (size_ == 0) fail("allocate a buffer of 0 bytes");
   if (huge_pages && map_huge()) return;
@@ -64,6 +81,10 @@ Buffer::Buffer(Bytes size, PageSize pages) : size_(size.value) {
   if (size_ == 0) fail("allocate a buffer of 0 bytes");
   if (pages == PageSize::mb2) {
     if (!map_huge()) fail("allocate {} bytes on huge pages of 2 MiB: {} {}", size_, errno_text(errno), kHugePagesHint);
+    return;
+  }
+  if (pages == PageSize::transparent) {
+    map_transparent();
     return;
   }
   if (page_bytes() != 4096)

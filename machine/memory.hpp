@@ -10,7 +10,8 @@
 
 namespace verbscope {
 
-enum class PageSize { kb4, mb2 };
+// transparent: ordinary pages that the kernel is asked to make huge ones of, as far as it has them.
+enum class PageSize { kb4, mb2, transparent };
 
 class Buffer {
  public:
@@ -18,7 +19,8 @@ class Buffer {
   // when there are none falls back to ordinary pages and describe() says so. Throws when the machine has not so
   // much memory free, before it takes any.
   explicit Buffer(Bytes size, bool huge_pages = true);
-  // Allocates them on pages of exactly this size; throws when the machine has none of it.
+  // Allocates them on pages of exactly this size, or such as `transparent` says; throws when the machine has none of
+  // it.
   Buffer(Bytes size, PageSize pages);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -33,6 +35,7 @@ class Buffer {
 
  private:
   bool map_huge();
+  void map_transparent();
   void map_ordinary(bool may_grow);
 
   std::byte* data_ = nullptr;

@@ -1,0 +1,74 @@
+// Pointer chasing: from a start, each place names the next, a number of times (G-Opt, sections 2.5 and 3.3). Hardly any
+// computation: what is left is the latency of memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "lookups/interleave.hpp"
+#include "machine/memory.hpp"
+
+namespace verbscope::lookups {
+
+class Chain {
+ public:
+  using Key = std::uint32_t;     // where to start, below places()
+  using Result = std::uint32_t;  // where it ends
+
+  // `bytes` is a power of two, of 64 at least and 2^34 at most; `depth` is the number of steps. The places hold random
+  // numbers of `seed`.
+  Chain(Bytes bytes, std::uint32_t depth, std::uint64_t seed, PageSize pages);
+
+  std::size_t places() const { return std::size_t{mask_} + 1; }
+  std::uint32_t depth() const { return depth_; }
+  const Buffer& memory() const { return memory_; }
+  // What the place holds: the next is that plus the number of the step.
+  const std::uint32_t* place(std::uint32_t number) const { return next_ + number; }
+
+  template <Node N>
+  Result find(N& node, Key at) const {
+    for (std::uint32_t step = 0; step < depth_; ++step) {
+      node.load(place(at));
+      at = follow(at, step);
+    }
+    return at;
+  }
+
+  template <Node N>
+  void find_group(N& node, std::span<const Key> keys, Result* results) const {
+    for (std::size_t i = 0; i < keys.size(); ++i) node.prefetch(place(results[i] = keys[i]));
+    for (std::uint32_t step = 0; step < depth_; ++step) {
+      const bool last = step + 1 == depth_;
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        node.load(place(results[i]));
+        results[i] = follow(results[i], step);
+        if (!last) node.prefetch(place(results[i]));
+      }
+    }
+  }
+
+  template <Node N>
+  static Lane find_lane(FrameSlot&, N& node, const Chain& chain, Batch<Key, Result>& batch) {
+    while (batch.left()) {
+      const std::size_t mine = batch.take();
+      std::uint32_t at = batch.keys[mine];
+      for (std::uint32_t step = 0; step < chain.depth_; ++step) {
+        co_await Fetched{node, chain.place(at)};
+        at = chain.follow(at, step);
+      }
+      batch.results[mine] = at;
+    }
+  }
+
+ private:
+  std::uint32_t follow(std::uint32_t at, std::uint32_t step) const { return (next_[at] + step) & mask_; }
+
+  Buffer memory_;
+  std::uint32_t* next_;
+  std::uint32_t mask_;
+  std::uint32_t depth_;
+};
+
+}  // namespace verbscope::lookups

@@ -1,0 +1,114 @@
+// A cuckoo hash table 2-8: a key lies in one of two buckets of eight slots, each bucket a cache line. 32-bit keys and
+// values, as in G-Opt, section 3.3. A key is as often in its second bucket as in its first: 1.5 accesses a look-up.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/mix.hpp"
+#include "lookups/interleave.hpp"
+#include "machine/memory.hpp"
+
+namespace verbscope::lookups {
+
+class Cuckoo {
+ public:
+  using Key = std::uint32_t;  // not 0, which marks an empty slot
+  struct Result {
+    bool found = false;
+    std::uint32_t value = 0;
+    friend bool operator==(const Result&, const Result&) = default;
+  };
+  static constexpr std::size_t kSlots = 8;
+
+  // `bytes` is a power of two, 128 at least: two buckets.
+  Cuckoo(Bytes bytes, PageSize pages);
+
+  enum class Inserted { added, overwritten, full, refused };
+  // Overwrites the value of a key that is there. `full`: other keys were moved, 500 times, and no room was found; the
+  // table is as it was. Key 0 is refused. Nobody may look up meanwhile.
+  Inserted insert(Key key, std::uint32_t value);
+
+  std::size_t buckets() const { return mask_ + 1; }
+  // Whether a look-up of the key ends at its first bucket.
+  bool in_first(Key key) const { return scan(first_bucket(key), key).found; }
+  const Buffer& memory() const { return memory_; }
+
+  template <Node N>
+  Result find(N& node, Key key) const {
+    const std::size_t first = first_bucket(key);
+    node.load(&table_[first]);
+    if (const Result result = scan(first, key); result.found) return result;
+    const std::size_t second = other_bucket(first, key);
+    node.load(&table_[second]);
+    return scan(second, key);
+  }
+
+  // Three stages. The last is for those keys alone that were not in their first buckets.
+  template <Node N>
+  void find_group(N& node, std::span<const Key> keys, Result* results) const {
+    std::array<std::size_t, kMostBatch> bucket;
+    std::array<std::uint8_t, kMostBatch> missing;
+    std::size_t misses = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) node.prefetch(&table_[bucket[i] = first_bucket(keys[i])]);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      node.load(&table_[bucket[i]]);
+      results[i] = scan(bucket[i], keys[i]);
+      if (results[i].found) continue;
+      node.prefetch(&table_[bucket[i] = other_bucket(bucket[i], keys[i])]);
+      missing[misses++] = static_cast<std::uint8_t>(i);
+    }
+    for (std::size_t m = 0; m < misses; ++m) {
+      const std::size_t i = missing[m];
+      node.load(&table_[bucket[i]]);
+      results[i] = scan(bucket[i], keys[i]);
+    }
+  }
+
+  template <Node N>
+  static Lane find_lane(FrameSlot&, N& node, const Cuckoo& table, Batch<Key, Result>& batch) {
+    while (batch.left()) {
+      const std::size_t mine = batch.take();
+      const Key key = batch.keys[mine];
+      std::size_t bucket = table.first_bucket(key);
+      co_await Fetched{node, &table.table_[bucket]};
+      Result result = table.scan(bucket, key);
+      if (!result.found) {
+        bucket = table.other_bucket(bucket, key);
+        co_await Fetched{node, &table.table_[bucket]};
+        result = table.scan(bucket, key);
+      }
+      batch.results[mine] = result;
+    }
+  }
+
+ private:
+  struct alignas(64) Bucket {
+    std::array<Key, kSlots> keys;
+    std::array<std::uint32_t, kSlots> values;
+  };
+  static_assert(sizeof(Bucket) == 64);
+
+  std::size_t first_bucket(Key key) const { return mix(key) & mask_; }
+  // The bucket that a key has besides `bucket`: the same function leads back. Never `bucket` itself.
+  std::size_t other_bucket(std::size_t bucket, Key key) const {
+    return bucket ^ ((mix(~std::uint64_t{key}) & mask_) | 1);
+  }
+  Result scan(std::size_t bucket, Key key) const {
+    const Bucket& b = table_[bucket];
+    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+      if (b.keys[slot] == key && key != 0) return {true, b.values[slot]};
+    }
+    return {};
+  }
+  std::size_t used(std::size_t bucket) const;
+  bool put(std::size_t bucket, Key key, std::uint32_t value);
+
+  Buffer memory_;
+  Bucket* table_;
+  std::size_t mask_;
+};
+
+}  // namespace verbscope::lookups

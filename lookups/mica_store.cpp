@@ -1,0 +1,99 @@
+#include "lookups/mica_store.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "common/error.hpp"
+
+namespace verbscope::lookups {
+
+namespace {
+
+constexpr std::uint64_t kMostLog = std::uint64_t{1} << 39;
+
+}  // namespace
+
+MicaStore::MicaStore(std::uint64_t buckets, Bytes log, PageSize pages)
+    : index_memory_(Bytes(buckets * sizeof(Bucket)), pages),
+      log_memory_(log, pages),
+      index_(reinterpret_cast<Bucket*>(index_memory_.data())),
+      log_(log_memory_.data()),
+      mask_(buckets - 1),
+      capacity_(log.value) {
+  if (!std::has_single_bit(buckets) || buckets > std::uint64_t{1} << 32) {
+    fail("a store of {} buckets: a power of two up to 2^32", buckets);
+  }
+  if (!std::has_single_bit(capacity_) || capacity_ < 2 * kMostItem || capacity_ > kMostLog) {
+    fail("a store with a log of {} bytes: a power of two from {} to 2^39", capacity_, 2 * kMostItem);
+  }
+}
+
+MicaEnd MicaStore::get(const KeyHash& key, std::byte* value, std::size_t& length) {
+  if (key.none()) return MicaEnd::refused;
+  ++counts_.gets;
+  const Slot* const slot = slot_with_tag(key);
+  if (slot == nullptr) return ++counts_.no_slot, MicaEnd::no_slot;
+  if (!kept(*slot)) return ++counts_.log_lost, MicaEnd::log_lost;
+  const std::byte* const item = at(*slot & kOffsetMask);
+  if (!holds(item, key)) return ++counts_.other_key, MicaEnd::other_key;
+  length = length_of(item);
+  std::memcpy(value, item + kHead, length);
+  ++counts_.hits;
+  return MicaEnd::hit;
+}
+
+MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
+  if (key.none() || value.size() > kMostValue) return MicaEnd::refused;
+  ++counts_.puts;
+  const Slot* const there = slot_with_tag(key);
+  if (there != nullptr && kept(*there)) {
+    std::byte* const item = at(*there & kOffsetMask);
+    if (holds(item, key) && length_of(item) == value.size()) {
+      std::memcpy(item + kHead, value.data(), value.size());
+      ++counts_.overwritten;
+      return MicaEnd::overwritten;
+    }
+  }
+  const std::uint64_t offset = append(key, value);
+  slot_for(key) = mark_of(key) | (offset & kOffsetMask);
+  return MicaEnd::inserted;
+}
+
+// The slot that a new item of the key takes: one with its tag, else a free one, else the one that the tag chooses. The
+// items of slots are lost where the log has overwritten them: such a slot is as good as free.
+MicaStore::Slot& MicaStore::slot_for(const KeyHash& key) {
+  if (Slot* const same = slot_with_tag(key)) {
+    if (kept(*same) && !holds(at(*same & kOffsetMask), key)) ++counts_.tag_evictions;
+    return *same;
+  }
+  auto& slots = bucket_of(key)->slots;
+  const auto free = std::ranges::find_if(slots, [this](Slot slot) { return (slot & kInUse) == 0 || !kept(slot); });
+  if (free != slots.end()) return *free;
+  ++counts_.index_evictions;
+  return slots[key.tag() % kSlots];
+}
+
+// Appends an item and yields its offset. Where the rest of the log may be too short for an item it begins anew.
+std::uint64_t MicaStore::append(const KeyHash& key, std::span<const std::byte> value) {
+  if (capacity_ - (head_ & (capacity_ - 1)) < kMostItem) head_ = round_up(head_ + 1, capacity_);
+  const std::uint64_t offset = head_;
+  head_ += item_bytes(value.size());
+  overwrite_until(head_);
+  std::byte* const item = at(offset);
+  const auto length = static_cast<std::uint16_t>(value.size());
+  std::memcpy(item, &key, sizeof key);
+  std::memcpy(item + sizeof key, &length, sizeof length);
+  if (!value.empty()) std::memcpy(item + kHead, value.data(), value.size());
+  return offset;
+}
+
+// Counts the items that are gone when the log has been written up to `end`.
+void MicaStore::overwrite_until(std::uint64_t end) {
+  while (end - tail_ > capacity_) {
+    ++counts_.log_overwrites;
+    tail_ += item_bytes(length_of(at(tail_)));
+    if (capacity_ - (tail_ & (capacity_ - 1)) < kMostItem) tail_ = round_up(tail_ + 1, capacity_);
+  }
+}
+
+}  // namespace verbscope::lookups

@@ -1,0 +1,132 @@
+// MICA's cache as HERD uses it (Kalia, Kaminsky and Andersen, SIGCOMM 2014, section 4.1): a lossy index of buckets of
+// eight slots, a cache line each, and a circular log of the items. It loses twice: the index evicts a slot when a
+// bucket is full, the log overwrites its oldest items. One thread owns a store. A GET needs two accesses, bucket and
+// item; a PUT of a new item one, as the log's end is in the cache.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "lookups/interleave.hpp"
+#include "machine/memory.hpp"
+
+namespace verbscope::lookups {
+
+// The hash that stands for a key of any length. All zero is no key: servers tell a new request by that.
+struct KeyHash {
+  std::uint64_t low = 0;   // 32 bits choose the bucket, 16 are for the choice of a server, 16 are the tag
+  std::uint64_t high = 0;  // it only tells keys apart
+
+  constexpr std::uint32_t bucket() const { return static_cast<std::uint32_t>(low); }
+  constexpr std::uint16_t server() const { return static_cast<std::uint16_t>(low >> 32); }
+  constexpr std::uint16_t tag() const { return static_cast<std::uint16_t>(low >> 48); }
+  constexpr bool none() const { return (low | high) == 0; }
+  friend bool operator==(const KeyHash&, const KeyHash&) = default;
+};
+
+// How an operation ended.
+enum class MicaEnd : std::uint8_t {
+  hit,          // GET
+  no_slot,      // GET: no slot of the bucket has the tag
+  other_key,    // GET: the slot with the tag is that of another key
+  log_lost,     // GET: the log has overwritten the item
+  overwritten,  // PUT: in place, the value had this length before
+  inserted,     // PUT: appended to the log, a slot of the index names it
+  refused,      // key 0, or a value longer than kMostValue
+};
+
+// What a store has done so far.
+struct MicaCounts {
+  std::uint64_t gets = 0;
+  std::uint64_t hits = 0;
+  std::uint64_t no_slot = 0;  // GETs that failed, by MicaEnd
+  std::uint64_t other_key = 0;
+  std::uint64_t log_lost = 0;
+  std::uint64_t puts = 0;
+  std::uint64_t overwritten = 0;
+  std::uint64_t index_evictions = 0;  // PUTs into a full bucket: a slot went whose item was still in the log
+  std::uint64_t tag_evictions = 0;    // PUTs that took over the slot of another key of the same tag
+  std::uint64_t log_overwrites = 0;  // items that the log has overwritten, those among them that no slot named any more
+};
+
+class MicaStore {
+ public:
+  static constexpr std::size_t kSlots = 8;
+  static constexpr std::size_t kHead = 18;         // bytes of an item before its value: keyhash 16, length 2
+  static constexpr std::size_t kMostValue = 1000;  // bytes, that of HERD
+  static constexpr std::size_t kMostItem = 1024;
+
+  // Buckets are a power of two from 1 to 2^32, the log's bytes a power of two from 2048 to 2^39.
+  MicaStore(std::uint64_t buckets, Bytes log, PageSize pages);
+
+  // The bytes of an item in the log.
+  static constexpr std::size_t item_bytes(std::size_t value) { return (kHead + value + 7) / 8 * 8; }
+
+  // The two places that an operation reads and that are probably not in the cache: the bucket, and, once that is read,
+  // the item that it names, or null. Whoever works on many asks for the bucket of each, then reads the buckets and asks
+  // for the items (their second lines too, where they are longer than one), then calls get or put.
+  const void* bucket_place(const KeyHash& key) const { return bucket_of(key); }
+  const std::byte* item_place(const KeyHash& key) const {
+    const Slot* const slot = slot_with_tag(key);
+    return slot != nullptr && kept(*slot) ? at(*slot & kOffsetMask) : nullptr;
+  }
+
+  // The operations themselves; they look at the index anew, as an operation between may have changed it. `value` has
+  // kMostValue bytes; `length` is that of the value after a hit.
+  MicaEnd get(const KeyHash& key, std::byte* value, std::size_t& length);
+  MicaEnd put(const KeyHash& key, std::span<const std::byte> value);
+
+  const MicaCounts& counts() const { return counts_; }
+  std::uint64_t buckets() const { return mask_ + 1; }
+  const Buffer& index_memory() const { return index_memory_; }
+  const Buffer& log_memory() const { return log_memory_; }
+
+ private:
+  // A slot: bit 63 in use, 16 bits of tag from bit 40, the item's offset below. Offsets only grow; the place in the log
+  // is the offset modulo the log's size.
+  using Slot = std::uint64_t;
+  struct alignas(64) Bucket {
+    std::array<Slot, kSlots> slots;
+  };
+  static_assert(sizeof(Bucket) == 64);
+  static constexpr Slot kInUse = Slot{1} << 63;
+  static constexpr int kTagShift = 40;
+  static constexpr Slot kOffsetMask = (Slot{1} << kTagShift) - 1;
+  static constexpr Slot mark_of(const KeyHash& key) { return kInUse | Slot{key.tag()} << kTagShift; }
+
+  Bucket* bucket_of(const KeyHash& key) const { return index_ + (key.bucket() & mask_); }
+  Slot* slot_with_tag(const KeyHash& key) const {
+    for (Slot& slot : bucket_of(key)->slots) {
+      if ((slot & ~kOffsetMask) == mark_of(key)) return &slot;
+    }
+    return nullptr;
+  }
+  std::byte* at(std::uint64_t offset) const { return log_ + (offset & (capacity_ - 1)); }
+  // Whether the log still has the item at the slot's offset, of which the slot has the low 40 bits.
+  bool kept(Slot slot) const { return ((head_ - slot) & kOffsetMask) <= capacity_; }
+  static bool holds(const std::byte* item, const KeyHash& key) { return std::memcmp(item, &key, sizeof key) == 0; }
+  static std::uint16_t length_of(const std::byte* item) {
+    std::uint16_t length = 0;
+    std::memcpy(&length, item + sizeof(KeyHash), sizeof length);
+    return length;
+  }
+
+  Slot& slot_for(const KeyHash& key);
+  std::uint64_t append(const KeyHash& key, std::span<const std::byte> value);
+  void overwrite_until(std::uint64_t end);
+
+  Buffer index_memory_;
+  Buffer log_memory_;
+  Bucket* index_;
+  std::byte* log_;
+  std::uint64_t mask_;
+  std::uint64_t capacity_;
+  std::uint64_t head_ = 0;  // offset of the next item
+  std::uint64_t tail_ = 0;  // offset of the oldest item that is whole
+  MicaCounts counts_;
+};
+
+}  // namespace verbscope::lookups

@@ -1,0 +1,139 @@
+// Longest-prefix match in a table of the first 24 bits and, behind it, groups of 256 entries for 8 bits more each: for
+// IPv4 DIR-24-8 (Gupta, Lin, McKeown, INFOCOM 1998), one access or two; for IPv6 as in LPM6 of DPDK, up to 14.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lookups/interleave.hpp"
+#include "machine/memory.hpp"
+
+namespace verbscope::lookups {
+
+template <std::size_t AddressBytes>
+using Address = std::array<std::uint8_t, AddressBytes>;  // the first byte is the most significant
+
+template <std::size_t AddressBytes>
+struct Prefix {
+  Address<AddressBytes> address{};
+  std::uint8_t bits = 0;       // how many of the address count; 0: every address
+  std::uint32_t next_hop = 0;  // below PrefixTable::kHops
+};
+
+// Entry: an unsigned integer, of which the highest bit says that the rest is the number of a group, and otherwise the
+// rest is the next hop plus one, or 0 where no prefix matches.
+template <std::size_t AddressBytes, class Entry>
+class PrefixTable {
+ public:
+  using Key = Address<AddressBytes>;
+  using Result = std::uint32_t;  // the next hop, or kNoHop
+  static constexpr Result kNoHop = ~Result{0};
+  static constexpr Entry kGroup = Entry{1} << (std::numeric_limits<Entry>::digits - 1);
+  static constexpr std::uint32_t kHops = kGroup - 1;
+  static constexpr std::size_t kFirst = std::size_t{1} << 24;  // entries of the first table
+  static constexpr std::size_t kGroupEntries = 256;
+  static constexpr std::uint64_t kFirstBytes = kFirst * sizeof(Entry);
+  static constexpr std::uint64_t kGroupBytes = kGroupEntries * sizeof(Entry);
+
+  // Room for so many groups, at most kGroup.
+  PrefixTable(std::size_t groups, PageSize pages);
+
+  // Adds prefixes. Throws Error when a prefix is shorter than one before it: longer ones must come last, as each
+  // overwrites what it covers. False, and nothing is changed, when the groups that are left are too few for it.
+  bool add(const Prefix<AddressBytes>& prefix);
+
+  std::size_t groups_used() const { return used_; }
+  const Buffer& memory() const { return memory_; }
+
+  template <Node N>
+  Result find(N& node, const Key& key) const {
+    const Entry* place = first(key);
+    node.load(place);
+    for (std::size_t byte = 3; is_group(*place); ++byte) {
+      place = next(*place, key, byte);
+      node.load(place);
+    }
+    return hop(*place);
+  }
+
+  // As many stages as the longest path has; each is for those keys alone that are not at their ends.
+  template <Node N>
+  void find_group(N& node, std::span<const Key> keys, Result* results) const {
+    std::array<const Entry*, kMostBatch> places;
+    std::array<std::uint8_t, kMostBatch> under_way;
+    std::size_t count = keys.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      under_way[i] = static_cast<std::uint8_t>(i);
+      node.prefetch(places[i] = first(keys[i]));
+    }
+    for (std::size_t byte = 3; count > 0; ++byte) {
+      std::size_t left = 0;
+      for (std::size_t u = 0; u < count; ++u) {
+        const std::size_t i = under_way[u];
+        node.load(places[i]);
+        if (is_group(*places[i])) {
+          node.prefetch(places[i] = next(*places[i], keys[i], byte));
+          under_way[left++] = static_cast<std::uint8_t>(i);
+        } else {
+          results[i] = hop(*places[i]);
+        }
+      }
+      count = left;
+    }
+  }
+
+  template <Node N>
+  static Lane find_lane(FrameSlot&, N& node, const PrefixTable& table, Batch<Key, Result>& batch) {
+    while (batch.left()) {
+      const std::size_t mine = batch.take();
+      const Key& key = batch.keys[mine];
+      const Entry* place = table.first(key);
+      co_await Fetched{node, place};
+      for (std::size_t byte = 3; is_group(*place); ++byte) {
+        place = table.next(*place, key, byte);
+        co_await Fetched{node, place};
+      }
+      batch.results[mine] = hop(*place);
+    }
+  }
+
+  // The accesses of a look-up.
+  std::size_t accesses(const Key& key) const {
+    const Entry* place = first(key);
+    std::size_t count = 1;
+    for (std::size_t byte = 3; is_group(*place); ++byte, ++count) place = next(*place, key, byte);
+    return count;
+  }
+
+ private:
+  static bool is_group(Entry entry) { return (entry & kGroup) != 0; }
+  static Result hop(Entry entry) { return Result{entry} - 1; }
+  const Entry* first(const Key& key) const { return entries_ + first_index(key); }
+  const Entry* next(Entry entry, const Key& key, std::size_t byte) const {
+    return group(static_cast<Entry>(entry & ~kGroup)) + key[byte];
+  }
+  static std::size_t first_index(const Key& key) {
+    return std::size_t{key[0]} << 16 | std::size_t{key[1]} << 8 | key[2];
+  }
+  Entry* group(std::size_t number) const { return entries_ + kFirst + number * kGroupEntries; }
+  std::size_t new_groups(const Prefix<AddressBytes>& prefix) const;
+
+  Buffer memory_;
+  Entry* entries_;
+  std::size_t groups_;
+  std::size_t used_ = 0;
+  std::uint8_t longest_ = 0;
+};
+
+using Lpm4 = PrefixTable<4, std::uint16_t>;
+using Lpm6 = PrefixTable<16, std::uint32_t>;
+extern template class PrefixTable<4, std::uint16_t>;
+extern template class PrefixTable<16, std::uint32_t>;
+
+}  // namespace verbscope::lookups

@@ -1,0 +1,111 @@
+// The order in which lanes take turns, and that nothing is allocated for them.
+#include "lookups/interleave.hpp"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "lookups/chain.hpp"
+#include "tests/lookups/variants.hpp"
+#include "tests/verbs/count_allocations.hpp"
+
+namespace verbscope::lookups {
+namespace {
+
+using testing::ElementsAre;
+
+// A node that writes down which line was asked for and which was read.
+struct NotingNode : HostNode {
+  void prefetch(const void* place) { notes.push_back("ask " + name(place)); }
+  void load(const void* place) { notes.push_back("read " + name(place)); }
+  std::string name(const void* place) const { return std::to_string(static_cast<const char*>(place) - lines); }
+
+  const char* lines;
+  std::vector<std::string> notes{};
+};
+
+// A structure whose look-up of key n reads line n, n times.
+struct Repeats {
+  using Key = int;
+  using Result = int;
+  const char* lines;
+
+  static Lane find_lane(FrameSlot&, NotingNode& node, const Repeats& self, Batch<Key, Result>& batch) {
+    while (batch.left()) {
+      const std::size_t mine = batch.take();
+      const int key = batch.keys[mine];
+      for (int i = 0; i < key; ++i) co_await Fetched{node, static_cast<const void*>(self.lines + key)};
+      batch.results[mine] = 10 * key;
+    }
+  }
+};
+
+std::vector<std::string> notes_of(std::size_t lanes, const std::vector<int>& keys, std::vector<int>& results) {
+  const char lines[8] = {};
+  NotingNode node{{}, lines};
+  const Repeats structure{lines};
+  results.assign(keys.size(), -1);
+  Batch<int, int> batch{keys, results.data()};
+  interleave<4>(lanes, [&](FrameSlot& slot) { return Repeats::find_lane(slot, node, structure, batch); });
+  return node.notes;
+}
+
+TEST(Interleave, WithOneLaneGoesOnAtOnce) {
+  std::vector<int> results;
+  EXPECT_THAT(notes_of(1, {2, 1}, results), ElementsAre("ask 2", "read 2", "ask 2", "read 2", "ask 1", "read 1"));
+  EXPECT_THAT(results, ElementsAre(20, 10));
+}
+
+TEST(Interleave, AsksForALineOfEachLaneBeforeTheFirstIsRead) {
+  std::vector<int> results;
+  EXPECT_THAT(notes_of(3, {1, 2, 1}, results),
+              ElementsAre("ask 1", "ask 2", "ask 1", "read 1", "read 2", "ask 2", "read 1", "read 2"));
+  EXPECT_THAT(results, ElementsAre(10, 20, 10));
+}
+
+TEST(Interleave, ALaneThatIsDoneTakesTheNextKey) {
+  std::vector<int> results;
+  EXPECT_THAT(notes_of(2, {3, 1, 1}, results), ElementsAre("ask 3", "ask 1", "read 3", "ask 3", "read 1", "ask 1",
+                                                           "read 3", "ask 3", "read 1", "read 3"));
+  EXPECT_THAT(results, ElementsAre(30, 10, 10));
+}
+
+TEST(Interleave, LookUpsThatReadNothingEndAtOnce) {
+  std::vector<int> results;
+  EXPECT_THAT(notes_of(4, {0, 0, 0, 0, 0}, results), ElementsAre());
+  EXPECT_THAT(results, ElementsAre(0, 0, 0, 0, 0));
+}
+
+#ifdef VERBSCOPE_COUNT_ALLOCATIONS
+TEST(Interleave, AllocatesNothing) {
+  const Chain chain(Bytes(4096), 5, 1, PageSize::kb4);
+  std::vector<std::uint32_t> starts(100), ends(100);
+  for (std::uint32_t i = 0; i < 100; ++i) starts[i] = i;
+  HostNode node;
+  const std::size_t before = allocations_of_this_thread();
+  for (const Variant variant : kVariants) look_up(node, chain, variant, kMostBatch, starts, ends.data());
+  EXPECT_EQ(allocations_of_this_thread() - before, 0u);
+}
+#endif
+
+struct LargeFrame {
+  static Lane find_lane(FrameSlot&, HostNode& node, std::vector<int>& places) {
+    std::array<int, 1000> kept{};
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      co_await Fetched{node, static_cast<const void*>(&places)};
+      kept[i] = places[0];
+    }
+    places[0] = kept[7];
+  }
+};
+
+TEST(Interleave, RefusesAFrameThatDoesNotFit) {
+  HostNode node;
+  std::vector<int> places{1};
+  const auto make = [&](FrameSlot& slot) { return LargeFrame::find_lane(slot, node, places); };
+  EXPECT_THROW(interleave<2>(2, make), Error);
+}
+
+}  // namespace
+}  // namespace verbscope::lookups

@@ -1,0 +1,99 @@
+// Look-ups on a simulated host: what they wait for memory is what a count by hand says.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "lookups/chain.hpp"
+#include "lookups/variant.hpp"
+#include "nic_sim/cluster.hpp"
+#include "nic_sim/host/memory_misses.hpp"
+#include "nic_sim/host/sim_node.hpp"
+
+namespace verbscope::lookups {
+namespace {
+
+constexpr Picos kDram = Nanos(90);
+constexpr std::size_t kAtOnce = 10;
+
+// The time that a thread of the host takes for `body`.
+Picos time_of(const std::function<void(SimNode&)>& body) {
+  Profile profile = load_profile("cx3");
+  profile.host.dram = kDram;
+  profile.host.outstanding_misses = kAtOnce;
+  SimCluster cluster(profile, 1, 1);
+  Picos took{0};
+  cluster.add_thread(0, 0, [&](SimNode& node) {
+    const Picos begin = node.now();
+    body(node);
+    took = node.now() - begin;
+  });
+  cluster.run();
+  return took;
+}
+
+std::vector<char> lines(std::size_t count) {
+  return std::vector<char>(64 * count);
+}
+
+TEST(SimulatedMemory, ALoadTakesTheLatencyAndOneThatWasAskedForWhatIsLeft) {
+  const std::vector<char> memory = lines(4);
+  EXPECT_EQ(time_of([&](SimNode& node) { node.load(memory.data()); }), kDram);
+  EXPECT_EQ(time_of([&](SimNode& node) {
+              node.prefetch(memory.data());
+              node.work(Nanos(60));
+              node.load(memory.data());
+            }),
+            kDram);
+  EXPECT_EQ(time_of([&](SimNode& node) {
+              node.prefetch(memory.data());
+              node.work(Nanos(200));
+              node.load(memory.data());
+            }),
+            Nanos(200));
+}
+
+TEST(SimulatedMemory, TenMissesAreUnderWayAndTheEleventhWaits) {
+  const std::vector<char> memory = lines(12);
+  const auto ask = [&](std::size_t count) {
+    return [&memory, count](SimNode& node) {
+      for (std::size_t i = 0; i < count; ++i) node.prefetch(&memory[64 * i]);
+    };
+  };
+  EXPECT_EQ(time_of(ask(10)), Nanos(0));
+  EXPECT_EQ(time_of(ask(11)), kDram);
+  EXPECT_EQ(time_of([&](SimNode& node) {
+              ask(10)(node);
+              node.load(&memory[64 * 11]);  // it waits for a place, then for memory
+            }),
+            2 * kDram);
+}
+
+TEST(SimulatedMemory, ALineThatIsAskedForTwiceIsOneMiss) {
+  const std::vector<char> memory = lines(2);
+  EXPECT_EQ(time_of([&](SimNode& node) {
+              for (int i = 0; i < 100; ++i) node.prefetch(memory.data());
+              node.load(memory.data());
+            }),
+            kDram);
+}
+
+// 20 chains of 5 steps: one by one 100 latencies; with ten at once as many misses in a tenth of the time, as a group
+// and in turns; with a batch of one there is nothing to overlap.
+TEST(SimulatedMemory, LookUpsThatTakeTurnsAreAsManyTimesFasterAsMissesOverlap) {
+  const Chain chain(Bytes(1 << 20), 5, 3, PageSize::kb4);
+  std::vector<std::uint32_t> starts, ends(20);
+  for (std::uint32_t i = 0; i < 20; ++i) starts.push_back(i * 1000);
+  const auto took = [&](Variant variant, std::size_t batch) {
+    return time_of([&](SimNode& node) { look_up(node, chain, variant, batch, starts, ends.data()); });
+  };
+  EXPECT_EQ(took(Variant::baseline, 1), 100 * kDram);
+  EXPECT_EQ(took(Variant::group, 1), 100 * kDram);
+  EXPECT_EQ(took(Variant::interleaved, 1), 100 * kDram);
+  EXPECT_EQ(took(Variant::group, 10), 10 * kDram);
+  EXPECT_EQ(took(Variant::interleaved, 10), 10 * kDram);
+  EXPECT_EQ(took(Variant::interleaved, 5), 20 * kDram);
+  EXPECT_EQ(took(Variant::interleaved, 20), 10 * kDram);  // more lanes than misses gain nothing
+}
+
+}  // namespace
+}  // namespace verbscope::lookups
