@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
         "write_rate -c RC --direction in -s 60 -q 4 -D 2ms", "read_rate -s 60 -q 4 -D 2ms",
         "read_rate --direction in -s 60 -q 8 -D 2ms", "wqe_cache --window 8 --threads 4 -D 2ms",
         "read_rate --window 8 --wait oldest --seen_by memory -Q 16 -q 4 -D 2ms",
-        "lookup_rate --hops 3 -q 28 --clients 2 -D 2ms", "all_to_all --machines 3 --threads 4 --window 8 -s 32 -D 4ms",
+        "read_chain --hops 3 -q 28 --clients 2 -D 2ms", "all_to_all --machines 3 --threads 4 --window 8 -s 32 -D 4ms",
         "all_to_all --machines 2 --threads 2 --verb write -s 32 -I 32 -Q 16 -D 4ms",
         "wqe_cache --verb write --window 8 --threads 4 -D 2ms",
         "qp_scaling --verb read --connections 32 --threads 4 -D 2ms",

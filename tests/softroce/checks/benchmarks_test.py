@@ -10,7 +10,7 @@ RUNS = {
     "write_rate_inbound": ["write_rate", "-c", "RC", "--direction", "in"],
     "read_rate": ["read_rate", "-c", "RC"],
     "read_rate_inbound": ["read_rate", "-c", "RC", "--direction", "in"],
-    "lookup_rate": ["lookup_rate", "--hops", "3"],
+    "read_chain": ["read_chain", "--hops", "3"],
     "wqe_cache_read": ["wqe_cache", "--verb", "read", "--window", "16"],
     "wqe_cache_write": ["wqe_cache", "--verb", "write", "--window", "16"],
     "qp_scaling_read": ["qp_scaling", "-c", "RC", "--verb", "read", "--connections", "8"],

@@ -135,7 +135,8 @@ class LookupClient final : public WorkloadOn<LookupClient> {
 class LookupRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"lookup_rate", "Rate and latency of lookups that READ record after record in the server's memory."};
+    return {"read_chain", "Rate and latency of lookups that READ record after record in the server's memory.",
+            "--hops 3 -q 56 --clients 4"};
   }
 
   void options(OptionTable& table) override {
