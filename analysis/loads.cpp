@@ -250,14 +250,16 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
     }
   }
   // Queues of the null device accept everything at once: what is left is the program that posts.
-  if (record.environment.value("fabric", "") == "null") {
+  // A benchmark of the host alone has nothing but the program.
+  if (const std::string fabric = record.environment.value("fabric", ""); fabric == "null" || fabric == "host") {
     loads.server = {{.resource = Resource::cpu, .node = "server", .utilisation = 1}};
   }
   return loads;
 }
 
 std::optional<Prediction> prediction_of(const Record& record) {
-  if (!record.prediction.is_object()) return std::nullopt;
+  // A model that names itself is of no verbs.
+  if (!record.prediction.is_object() || record.prediction.contains("model")) return std::nullopt;
   return prediction_from_json(record.prediction, fmt::format("point {}: key \"prediction\"", point_id(record)));
 }
 

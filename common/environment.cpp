@@ -39,11 +39,12 @@ bool is_simulated(const std::string& fabric) {
 }
 
 bool is_fabric(const std::string& fabric) {
-  return fabric == "verbs" || fabric == "null" || (is_simulated(fabric) && fabric.size() > kSimulatedPrefix.size());
+  return fabric == "verbs" || fabric == "null" || fabric == kHostFabric ||
+         (is_simulated(fabric) && fabric.size() > kSimulatedPrefix.size());
 }
 
 Json make_environment(const std::string& fabric, const std::vector<std::string>& command_line) {
-  if (!is_fabric(fabric)) fail_usage("fabric: expected verbs, sim:NAME or null, got \"{}\"", fabric);
+  if (!is_fabric(fabric)) fail_usage("fabric: expected verbs, sim:NAME, null or host, got \"{}\"", fabric);
   utsname host{};
   check("uname", ::uname(&host));
   const BuildInfo build = build_info();

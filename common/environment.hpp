@@ -19,11 +19,14 @@ struct BuildInfo {
 };
 BuildInfo build_info();
 
-// The `environment` of a record: fabric ("verbs", "sim:NAME" or "null"), simulated, host and build facts, UTC time,
-// command line. Throws Error for another fabric.
+// The `environment` of a record: fabric ("verbs", "sim:NAME", "null" or "host"), simulated, host and build facts, UTC
+// time, command line. Throws Error for another fabric.
 Json make_environment(const std::string& fabric, const std::vector<std::string>& command_line);
 
-// Whether `fabric` is one of the three forms; whether it is a simulated one.
+// This machine alone: the fabric of benchmarks that have no peers.
+inline constexpr const char* kHostFabric = "host";
+
+// Whether `fabric` is one of the four forms; whether it is a simulated one.
 bool is_fabric(const std::string& fabric);
 bool is_simulated(const std::string& fabric);
 

@@ -95,8 +95,10 @@ Action add_run(CLI::App& command) {
   RunOptions& run = options->run;
   command.add_option("sweep", run.sweep, "a sweep file, or a name in configs/sweeps")->required();
   command
-      .add_option("--hosts", run.hosts,
-                  "sim:NAME, or several (sim:cib,sim:cx3), null, slurm, localhost, or a hosts file")
+      .add_option(
+          "--hosts", run.hosts,
+          "sim:NAME, or several (sim:cib,sim:cx3), null, host (this machine, for benchmarks without peers), slurm, "
+          "localhost, or a hosts file")
       ->required();
   command.add_option("--out", run.out, "append records here")->default_str("results/local/SWEEP.jsonl");
   command.add_flag("--resume", run.resume, "leave out points that are ok in the file");

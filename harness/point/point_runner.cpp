@@ -34,15 +34,16 @@ void add_end(Record& record, const Role& role) {
 }  // namespace
 
 std::string fabric_of(const std::string& hosts) {
-  return hosts == "null" || hosts.starts_with("sim:") ? hosts : "verbs";
+  return hosts == "null" || hosts == kHostFabric || hosts.starts_with("sim:") ? hosts : "verbs";
 }
 
 void require_target(const std::string& hosts) {
   if (hosts.starts_with("sim:")) {
     const std::filesystem::path profile = find_config("clusters", hosts.substr(4));
     read_cluster_wire(read_json_file(profile), profile.string());
-  } else if (hosts != "null" && hosts != "slurm" && hosts != kThisMachine && !std::filesystem::is_regular_file(hosts)) {
-    fail_usage("--hosts: expected sim:NAME, null, slurm, localhost or a hosts file, got \"{}\", which is no file",
+  } else if (fabric_of(hosts) == "verbs" && hosts != "slurm" && hosts != kThisMachine &&
+             !std::filesystem::is_regular_file(hosts)) {
+    fail_usage("--hosts: expected sim:NAME, null, host, slurm, localhost or a hosts file, got \"{}\", which is no file",
                hosts);
   }
 }

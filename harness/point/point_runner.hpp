@@ -19,7 +19,7 @@ namespace verbscope {
 
 // The place where points run: a fabric, its hosts, and the way to them.
 struct RunTarget {
-  std::string fabric;        // "sim:NAME" and "null": one process plays all roles; "verbs": one a role
+  std::string fabric;        // "sim:NAME", "null", "host": one process plays all roles; "verbs": one a role
   std::optional<Cast> cast;  // the hosts of fabric "verbs"
   int port = 0;              // the server listens there; 0: the system picks
 

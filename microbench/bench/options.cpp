@@ -179,7 +179,7 @@ void check_options(const Options& o) {
   if (o.iters && o.cq_mod && *o.iters * o.qp % *o.cq_mod != 0) {
     fail_usage("--iters {} is not a multiple of --cq_mod {}: completions come in steps of cq_mod", *o.iters, *o.cq_mod);
   }
-  if (!is_fabric(o.fabric)) {
+  if (!is_fabric(o.fabric) || o.fabric == kHostFabric) {
     fail_usage("--fabric: expected verbs, sim:NAME or null, got \"{}\"", o.fabric);
   }
   if (o.sim_threads && !o.fabric.starts_with("sim:")) {

@@ -1,6 +1,21 @@
 #include "microbench/run/outcome.hpp"
 
+#include <utility>
+
 namespace verbscope {
+
+void fill_record(Record& record, const Outcome& outcome, Json config, Json environment) {
+  record.status = outcome.failure.empty() ? RecordStatus::ok : RecordStatus::failed;
+  record.reason = outcome.failure;
+  record.config = std::move(config);
+  record.config.update(outcome.config);
+  record.result = outcome.result;
+  record.counters = outcome.counters;
+  record.prediction = outcome.prediction;
+  if (!outcome.no_prediction.empty()) record.result["no_prediction"] = outcome.no_prediction;
+  record.environment = std::move(environment);
+  record.environment.update(outcome.environment);
+}
 
 Json plan_json(const Plan& plan) {
   return Json{{"size", plan.operation.payload},

@@ -22,6 +22,9 @@ struct Outcome {
   std::string failure;                // one line; empty: the point is good
 };
 
+// Puts the outcome into a record, whose options are `config` and whose host is `environment`.
+void fill_record(Record& record, const Outcome& outcome, Json config, Json environment);
+
 // The plan as it overrides options in the record's config.
 Json plan_json(const Plan& plan);
 

@@ -8,10 +8,10 @@
 #include "common/digits.hpp"
 #include "common/environment.hpp"
 #include "common/error.hpp"
-#include "common/record.hpp"
 #include "common/terminal.hpp"
 #include "microbench/run/console.hpp"
 #include "microbench/run/host_run.hpp"
+#include "microbench/run/record_sink.hpp"
 #include "microbench/run/sim_run.hpp"
 
 namespace verbscope {
@@ -21,25 +21,6 @@ namespace {
 // With --all each request of larger payloads is signaled, as perftest does: else the largest, of milliseconds each,
 // would be told of 64 at a time.
 constexpr std::uint32_t kLargestInSteps = 8192;
-
-// The place that the record goes to; a file is opened, and refused, before anything is measured.
-class RecordSink {
- public:
-  explicit RecordSink(const std::string& path) : to_stdout_(path == "-") {
-    if (!path.empty() && !to_stdout_) writer_.emplace(path, "--out_json_file");
-  }
-
-  bool to_stdout() const { return to_stdout_; }
-
-  void write(const Record& record) {
-    if (writer_) writer_->append(record);
-    if (to_stdout_) print_text(stdout, dump_json(to_json(record)) + "\n");
-  }
-
- private:
-  bool to_stdout_;
-  std::optional<ResultsWriter> writer_;
-};
 
 // Makes of the rate what it moves; of the side that does not make the rate nothing is said but that.
 void complete_rate(const Benchmark& benchmark, const Options& options, Record& record) {
@@ -61,17 +42,8 @@ Record make_record(const Benchmark& benchmark, const Options& options, const Opt
                    const std::vector<std::string>& command_line, const Outcome& outcome) {
   Record record;
   record.benchmark = benchmark.describe().name;
-  record.status = outcome.failure.empty() ? RecordStatus::ok : RecordStatus::failed;
-  record.reason = outcome.failure;
-  record.config = table.values();
-  record.config.update(outcome.config);
-  record.result = outcome.result;
+  fill_record(record, outcome, table.values(), make_environment(options.fabric, command_line));
   complete_rate(benchmark, options, record);
-  record.counters = outcome.counters;
-  record.prediction = outcome.prediction;
-  if (!outcome.no_prediction.empty()) record.result["no_prediction"] = outcome.no_prediction;
-  record.environment = make_environment(options.fabric, command_line);
-  record.environment.update(outcome.environment);
   return record;
 }
 

@@ -186,7 +186,7 @@ TEST(PointRunner, TargetsAreFabricsOrHostsFilesOfThisMachine) {
   EXPECT_EQ(error_of([&] { require_local(far, "h"); }),
             "h:2: host other.example is not this machine: --launcher ssh or slurm can reach it");
   EXPECT_EQ(error_of([] { parse_target("sin:cib"); }),
-            R"(--hosts: expected sim:NAME, null, slurm, localhost or a hosts file, got "sin:cib", which is no file)");
+            R"(--hosts: expected sim:NAME, null, host, slurm, localhost or a hosts file, got "sin:cib", which is no file)");
 }
 
 TEST(PointRunner, AClusterThatIsNotThereIsRefusedWithThoseThatAre) {

@@ -1,0 +1,270 @@
+// The rate of look-ups in a structure of this host's memory, one by one or so that they hide each other's latency.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/digits.hpp"
+#include "common/error.hpp"
+#include "lookups/host_probe.hpp"
+#include "lookups/subject.hpp"
+#include "microbench/run/alone.hpp"
+
+namespace verbscope::lookups {
+namespace {
+
+constexpr std::size_t kChunk = 1024;     // look-ups that a variant is given at once, where they are short
+constexpr std::size_t kSteps = 1 << 15;  // accesses of a chunk, about, where they are long
+constexpr std::size_t kHotKeys = 2048;   // their lines stay in the caches
+constexpr int kHotTimes = 20;
+constexpr std::size_t kChecked = 1 << 14;  // keys whose results are compared
+
+// The structure and the keys are read by one thread at a time, or only read: a thread takes its pieces from its own
+// place.
+class Pieces {
+ public:
+  Pieces(const Subject& subject, std::uint64_t start)
+      : keys_(subject.keys()), chunk_(chunk_of(subject)), next_(start % keys_), walker_(subject.walker(chunk_)) {}
+
+  std::uint64_t step(Variant variant, std::size_t batch) {
+    const std::size_t count = std::min(chunk_, keys_ - next_);
+    walker_->look_up(variant, batch, next_, count);
+    next_ = next_ + count == keys_ ? 0 : next_ + count;
+    return count;
+  }
+
+ private:
+  static std::size_t chunk_of(const Subject& subject) {
+    const auto wanted = static_cast<std::size_t>(kSteps / subject.accesses());
+    return std::min(subject.keys(), std::clamp<std::size_t>(wanted, 128, kChunk));
+  }
+
+  std::size_t keys_;
+  std::size_t chunk_;
+  std::size_t next_;
+  std::unique_ptr<Walker> walker_;
+};
+
+class Work final : public AloneWork {
+ public:
+  Work(const Subject& subject, Variant variant, std::size_t batch, std::uint64_t start)
+      : pieces_(subject, start), variant_(variant), batch_(batch) {}
+  std::uint64_t step() override { return pieces_.step(variant_, batch_); }
+
+ private:
+  Pieces pieces_;
+  Variant variant_;
+  std::size_t batch_;
+};
+
+double nanos(Picos time, std::uint64_t count) {
+  return to_seconds(time) * 1e9 / static_cast<double>(count);
+}
+
+// Nanoseconds of a look-up whose lines are in the caches: what is left of it when memory costs nothing.
+double hot_ns(const Subject& subject, Variant variant, std::size_t batch) {
+  const std::size_t count = std::min(kHotKeys, subject.keys());
+  const auto walker = subject.walker(count);
+  double best = std::numeric_limits<double>::max();
+  for (int i = 0; i < kHotTimes; ++i) {
+    const Picos begin = TscClock::now();
+    walker->look_up(variant, batch, 0, count);
+    best = std::min(best, nanos(TscClock::now() - begin, count));
+  }
+  return best;
+}
+
+// The three variants in turns, piece by piece, for `time`: the median of what a look-up took in each turn, so that what
+// the host does meanwhile falls on all alike and counts little.
+std::vector<double> in_turns(const Subject& subject, std::size_t batch, Picos time) {
+  Pieces pieces(subject, subject.keys() / 2);
+  std::vector<std::vector<double>> took(kVariants.size());
+  const Picos end = TscClock::now() + time;
+  do {
+    for (std::size_t v = 0; v < kVariants.size(); ++v) {
+      const Picos begin = TscClock::now();
+      const std::uint64_t count = pieces.step(kVariants[v], batch);
+      took[v].push_back(nanos(TscClock::now() - begin, count));
+    }
+  } while (TscClock::now() < end);
+  std::vector<double> medians;
+  for (std::vector<double>& one : took) {
+    std::ranges::nth_element(one, one.begin() + static_cast<std::ptrdiff_t>(one.size() / 2));
+    medians.push_back(one[one.size() / 2]);
+  }
+  return medians;
+}
+
+class LookupRate final : public AloneBenchmark {
+ public:
+  Description describe() const override {
+    return {
+        .name = "lookup_rate",
+        .summary = "Look-ups a second in a structure of this host's memory, one by one, in groups, or interleaved."};
+  }
+
+  void options(OptionTable& table) override {
+    table.choice<Kind>(
+        "--structure", choice_.kind,
+        {{"cuckoo", Kind::cuckoo},
+         {"chain", Kind::chain},
+         {"lpm4", Kind::lpm4},
+         {"lpm6", Kind::lpm6},
+         {"mica", Kind::mica}},
+        "what is looked up in: a cuckoo table 2-8, a pointer chain, prefixes of IPv4 (DIR-24-8) or IPv6, "
+        "MICA's store");
+    table.choice<Variant>(
+        "--variant", variant_,
+        {{"baseline", Variant::baseline}, {"group", Variant::group}, {"interleaved", Variant::interleaved}},
+        "one by one, prefetched stage by stage in groups, or in coroutines that take turns");
+    table.integer("--batch", batch_, 1u, static_cast<std::uint32_t>(kMostBatch), "look-ups under way at once");
+    table.integer("-s,--size", size_, std::uint64_t{4096}, std::uint64_t{1} << 34,
+                  "bytes of the structure, of mica those of its log (default: as in the papers, 48 MB to 1 GB)");
+    table.integer("--depth", choice_.depth, 1u, 1u << 16, "accesses of a look-up in a chain");
+    table.choice<PageSize>(
+        "--pages", choice_.pages,
+        {{"4k", PageSize::kb4}, {"2m", PageSize::mb2}, {"transparent", PageSize::transparent}},
+        "pages of the structure: of 4 KB, huge ones that were set apart, or huge ones where the kernel has them");
+    table.integer("--reorder_window", window_, 0u, 1u << 16,
+                  "instructions that a core holds in flight, for the model (documented: Sandy Bridge 168, Haswell 192, "
+                  "Skylake and Zen 2 224, Zen 3 256, Zen 4 320, Zen 5 448)");
+  }
+
+  void check(const AloneOptions& options) const override {
+    if (size_) check_bytes(choice_.kind, *size_);
+    if (choice_.depth != 1 && choice_.kind != Kind::chain) {
+      fail_usage("--depth {}: only a chain has a depth", choice_.depth);
+    }
+    static_cast<void>(options);
+  }
+
+  void prepare(const AloneOptions& options) override {
+    choice_.bytes = size_.value_or(default_bytes(choice_.kind));
+    choice_.seed = options.seed;
+    host_ = probe_host(Bytes(choice_.bytes), choice_.pages, batch_, window_);
+    // A GET counts in its store, which belongs to one thread; the others are only read.
+    const std::uint32_t copies = choice_.kind == Kind::mica ? options.threads : 1;
+    for (std::uint32_t i = 0; i < copies; ++i) subjects_.push_back(make_subject(choice_));
+    compare_results();
+    measure_hot();
+  }
+
+  std::unique_ptr<AloneWork> work(std::uint32_t thread) override {
+    return std::make_unique<Work>(subject(thread), variant_, batch_, thread * (subject(thread).keys() / 7));
+  }
+
+  void finish(const AloneOptions& options, double rate_mops, Outcome& outcome) override {
+    const Picos time = options.duration.value_or(std::chrono::seconds(1));
+    const std::vector<double> took = in_turns(subject(0), batch_, time);
+    Json& result = outcome.result;
+    outcome.config["size"] = choice_.bytes;
+    result["lookup_ns"] = 1e3 * options.threads / rate_mops;
+    result["accesses_per_lookup"] = subject(0).accesses();
+    result["structure"] = subject(0).facts();
+    result["results_compared"] = compared_;
+    result["found_share"] = found_share_;
+    result["host_memory"] = to_json(host_);
+    Json& turns = result["in_turns"] = Json::object();
+    for (std::size_t v = 0; v < kVariants.size(); ++v) turns[std::string(to_string(kVariants[v])) + "_ns"] = took[v];
+    turns["interleaved_over_baseline"] = took[0] / took[2];
+    turns["group_over_baseline"] = took[0] / took[1];
+    turns["group_over_interleaved"] = took[2] / took[1];
+    predict(options, outcome);
+  }
+
+  std::string report(const Record& record) const override {
+    const Json& r = record.result;
+    const Json& turns = r.at("in_turns");
+    const auto number = [](const Json& json, const char* key) { return with_digits(json.at(key), 1); };
+    std::string text = fmt::format(
+        "lookup_rate on host: {} {}, batch {}, {} bytes, {} threads, {} accesses a look-up\n"
+        "  {} Mops, {} ns a look-up over {:g} s\n"
+        "  host: {} ns a dependent access, {} ns an independent one: at most {} times faster\n"
+        "  in turns: baseline {} ns, group {} ns, interleaved {} ns: interleaved {} times as fast, group {}\n",
+        record.config.at("structure").get<std::string>(), to_string(variant_), batch_, choice_.bytes,
+        record.config.value("threads", 0), number(r, "accesses_per_lookup"), with_digits(r.at("rate_mops"), 3),
+        number(r, "lookup_ns"), r.at("window_s").get<double>(), with_digits(host_.latency_ns, 1),
+        with_digits(host_.parallel_ns, 1), with_digits(host_.at_once(), 1), number(turns, "baseline_ns"),
+        number(turns, "group_ns"), number(turns, "interleaved_ns"),
+        with_digits(turns.at("interleaved_over_baseline"), 2), with_digits(turns.at("group_over_baseline"), 2));
+    const Json& p = record.prediction;
+    text += fmt::format("  model: baseline {} ns, group {} ns, interleaved {} ns, limited by {}; {}\n",
+                        number(p, "baseline_ns"), number(p, "group_ns"), number(p, "interleaved_ns"),
+                        p.at("binding").get<std::string>(), break_even_text(p));
+    return text;
+  }
+
+ private:
+  const Subject& subject(std::uint32_t thread) const {
+    return *subjects_[std::min<std::size_t>(thread, subjects_.size() - 1)];
+  }
+
+  static std::string break_even_text(const Json& prediction) {
+    const auto accesses = prediction.at("break_even_accesses").get<std::size_t>();
+    return accesses == 0 ? "the baseline wins at any number of accesses"
+                         : fmt::format("interleaving wins from {} accesses on", accesses);
+  }
+
+  // Throws Error when a variant finds anything else than the baseline.
+  void compare_results() {
+    compared_ = std::min(kChecked, subject(0).keys());
+    const auto expected = subject(0).walker(compared_), walker = subject(0).walker(compared_);
+    expected->look_up(Variant::baseline, 1, 0, compared_);
+    found_share_ = static_cast<double>(expected->found()) / static_cast<double>(compared_);
+    for (const Variant variant : kVariants) {
+      walker->look_up(variant, batch_, 0, compared_);
+      if (!walker->same(*expected)) {
+        fail("{} with batch {} found something else than the baseline", to_string(variant), batch_);
+      }
+    }
+  }
+
+  // Branches and turns cost each structure something else: they are measured with its own look-ups.
+  void measure_hot() {
+    const double k = subject(0).accesses();
+    compute_ns_ = std::max(0.0, hot_ns(subject(0), Variant::baseline, batch_) - k * host_.cached_ns);
+    own_ = host_;
+    own_.stage_ns = std::max(0.0, (hot_ns(subject(0), Variant::group, batch_) - compute_ns_) / k);
+    own_.switch_ns = std::max(0.0, (hot_ns(subject(0), Variant::interleaved, batch_) - compute_ns_) / k);
+  }
+
+  // The bound is that of one thread, times the threads: what cores share of the memory's rate the model does not know.
+  void predict(const AloneOptions& options, Outcome& outcome) const {
+    const Subject& s = subject(0);
+    const bool looks_ahead = s.access_instructions() > 0;
+    MemoryWalk walk{.accesses = s.accesses(), .compute_ns = compute_ns_};
+    walk.instructions = looks_ahead ? s.fixed_instructions() + s.accesses() * s.access_instructions() : 0;
+    const WalkTimes times = predict_walk(own_, walk, batch_);
+    const double ns = variant_ == Variant::baseline ? times.baseline_ns
+                      : variant_ == Variant::group  ? times.group_ns
+                                                    : times.interleaved_ns;
+    Json prediction{{"model", "memory_walk"}, {"bound_mops", 1e3 * options.threads / ns}};
+    prediction.update(to_json(times));
+    prediction["compute_ns"] = compute_ns_;
+    prediction["stage_ns"] = own_.stage_ns;
+    prediction["switch_ns"] = own_.switch_ns;
+    walk.instructions = looks_ahead ? s.fixed_instructions() : 0;
+    prediction["break_even_accesses"] = break_even_accesses(own_, walk, s.access_instructions(), batch_);
+    outcome.prediction = prediction;
+  }
+
+  SubjectChoice choice_;
+  std::optional<std::uint64_t> size_;
+  Variant variant_ = Variant::interleaved;
+  std::uint32_t batch_ = 16;
+  std::uint32_t window_ = 224;
+  HostMemory host_;
+  HostMemory own_;  // with what a stage and a turn of this structure cost
+  std::vector<std::unique_ptr<Subject>> subjects_;
+  double compute_ns_ = 0;
+  double found_share_ = 0;
+  std::size_t compared_ = 0;
+};
+
+}  // namespace
+}  // namespace verbscope::lookups
+
+int main(int argc, char** argv) {
+  verbscope::lookups::LookupRate benchmark;
+  return verbscope::alone_main(benchmark, argc, argv);
+}
