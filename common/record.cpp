@@ -24,7 +24,8 @@ void check_record(const Record& record, const std::string& where) {
   }
   JsonFields environment(record.environment, where + ": key \"environment\"");
   const auto fabric = environment.require<std::string>("fabric");
-  if (!is_fabric(fabric)) environment.fail_key("fabric", "expected verbs, sim:NAME or null, got " + dump_json(fabric));
+  if (!is_fabric(fabric))
+    environment.fail_key("fabric", "expected verbs, sim:NAME, null or host, got " + dump_json(fabric));
   if (environment.require<bool>("simulated") != is_simulated(fabric)) {
     environment.fail_key("simulated", "does not fit the fabric " + dump_json(fabric));
   }

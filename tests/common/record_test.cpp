@@ -63,7 +63,7 @@ TEST(Record, ReadingNamesWhatIsWrong) {
       {"/counters/0/events/surprise", 1, "counters[0]: key \"events\": unknown key \"surprise\""},
       {"/counters/0/window_s", -0.5, "key \"window_s\" is not a length of time"},
       {"/prediction", "fast", "key \"prediction\": expected object"},
-      {"/environment/fabric", "sim:", "key \"fabric\": expected verbs, sim:NAME or null, got \"sim:\""},
+      {"/environment/fabric", "sim:", "key \"fabric\": expected verbs, sim:NAME, null or host, got \"sim:\""},
       {"/environment/simulated", false, "key \"simulated\": does not fit the fabric \"sim:cib\""},
   };
   for (const auto& broken : cases) {
