@@ -25,7 +25,7 @@ CHANGERS = {"apt", "apt-get", "cpack", "curl", "dnf", "docker", "dpkg", "git", "
 TIMEOUT = 600  # s of one command
 SHELLS = ("", "sh", "bash", "console")  # languages of fenced blocks that are commands; what programs print is ```text
 # What takes more than some seconds: by a part of the command.
-LONG = ("verbscope reproduce", "verbscope validate", "valgrind", "bench_simulator", "all_active_load")
+LONG = ("verbscope reproduce", "verbscope validate", "valgrind", "bench_simulator", "all_active_load", "payload_in")
 
 
 class Command:
@@ -92,6 +92,8 @@ def look_up(words, bins):
         return None if output_of("make", "-n", *words[1:]) else "make -n fails"
     if words[0] == "cmake":
         kind = ["--list-presets=build"] if "--build" in words else ["--list-presets"]
+        if "--preset" not in words:
+            return "a cmake without --preset is not looked up: its block needs a line <!-- not run: WHY --> before it"
         preset = words[words.index("--preset") + 1]
         return None if f'"{preset}"' in output_of("cmake", *kind) else f"no preset {preset}"
     if words[0] == "ctest":
