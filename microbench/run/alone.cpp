@@ -247,12 +247,16 @@ int run_with_arguments(AloneBenchmark& benchmark, int argc, char** argv) {
   AloneOptions options;
   OptionTable table(app);
   add_options(table, options);
+  table.group("Of this benchmark");
   benchmark.options(table);
   bool describe = false;
-  app.add_flag("--describe", describe, "print the options as JSON and end");
+  app.add_flag("--describe", describe, "print the options as JSON and end")->group("Help");
+  app.footer(fmt::format(
+      "Example:\n  {} {}\nBYTES: 64, 4k, 2M, 1G (k is 1024). TIME: 500us, 2ms, 3 (seconds). WORDs in either case.",
+      description.name, description.example));
   parse_args(app, argc, argv);
   if (describe) {
-    print_format(stdout, "{}\n", dump_json(table.describe(description.name)));
+    print_format(stdout, "{}\n", dump_json(table.describe(description.name, description.summary, description.example)));
     return 0;
   }
   RecordSink sink(options.out_json_file);

@@ -41,7 +41,6 @@ RUNS = {
     "events_read_rate": ["read_rate", "-c", "RC", "-e"],
     "shared_qps_read_rate": ["read_rate", "--threads", "2", "--threads_per_qp", "2", "-q", "2", "--window", "4", "--wait", "all"],
     "both_ways_send_rate_RC": ["send_rate", "-c", "RC", "-b"],
-    "both_ways_send_rate_UD": ["send_rate", "-c", "UD", "-b"],
     "both_ways_read_rate": ["read_rate", "-b"],
     "immediate_write_rate": ["write_rate", "--write_with_imm"],
     "immediate_write_rate_inbound": ["write_rate", "--write_with_imm", "--direction", "in"],
