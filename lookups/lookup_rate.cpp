@@ -98,9 +98,9 @@ std::vector<double> in_turns(const Subject& subject, std::size_t batch, Picos ti
 class LookupRate final : public AloneBenchmark {
  public:
   Description describe() const override {
-    return {
-        .name = "lookup_rate",
-        .summary = "Look-ups a second in a structure of this host's memory, one by one, in groups, or interleaved."};
+    return {.name = "lookup_rate",
+            .summary = "Look-ups a second in a structure of this host's memory, one by one, in groups, or interleaved.",
+            .example = "--structure chain --depth 16 --size 64M"};
   }
 
   void options(OptionTable& table) override {

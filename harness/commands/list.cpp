@@ -46,8 +46,8 @@ int show_benchmark(const std::filesystem::path& folder, const std::string& name,
   }
   page.footer = fmt::format(
       "A sweep sets them by these names (docs/sweeps.md); on the command line they are --NAME.\n"
-      "`{0} --help` has the short ones too. Example: {0} --fabric sim:cib {1}",
-      name, spec.example);
+      "`{0} --help` has the short ones too. Example: {1}",
+      name, spec.example_line());
   const std::size_t width = terminal_width(out);
   print_own_text(out, render(page, width == 0 ? kHelpWidth : width, shows_colours(out)));
   return 0;

@@ -103,6 +103,10 @@ OptionSpec parse_option(const Json& json, const std::string& where) {
 
 }  // namespace
 
+std::string BenchmarkSpec::example_line() const {
+  return name + (find("clients") != nullptr ? " --fabric sim:cib " : " ") + example;
+}
+
 const OptionSpec* BenchmarkSpec::find(std::string_view option) const {
   const auto found = std::ranges::find(options, option, &OptionSpec::name);
   return found == options.end() ? nullptr : &*found;

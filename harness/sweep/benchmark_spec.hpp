@@ -31,6 +31,8 @@ struct BenchmarkSpec {
   std::string summary{}, example{};
   std::vector<OptionSpec> options;
 
+  // The command line of the example: on a simulated cluster, where the benchmark has peers.
+  std::string example_line() const;
   // Null when there is no such option.
   const OptionSpec* find(std::string_view option) const;
   // Throws a line that names `where`, the option and those that exist.
