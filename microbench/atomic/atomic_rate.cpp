@@ -18,7 +18,7 @@ class AtomicRate final : public Benchmark {
  public:
   Description describe() const override {
     return {"atomic_rate", "Rate of fetch-and-add or compare-and-swap on a machine's memory, and its NIC's lock slots.",
-            "--verb fetch_add -Z 1024 --clients 5"};
+            "--verb fetch_add -Z 1024 -q 5 --clients 5"};
   }
 
   void options(OptionTable& table) override {

@@ -105,8 +105,6 @@ class Workload {
   virtual std::uint64_t checked() const { return received(); }
   // The memory that the payloads lie in, as a line for the person; empty: nothing to say.
   virtual std::string memory() const { return ""; }
-  // Whether that memory is registered with relaxed ordering.
-  virtual bool relaxed() const { return false; }
 };
 
 // Makes both `run`s from one template: Derived has `template <Node N> void step(N&, const RunControl&, ThreadTally&)`.
@@ -133,11 +131,6 @@ struct QueueNeeds {
   std::uint32_t completions = 1;
 };
 
-// Rights of memory that no thread polls, and whose order nobody looks at: writes to it may pass each other on PCIe.
-constexpr int unwatched(const Operation& op, int access = IBV_ACCESS_LOCAL_WRITE) {
-  return op.relaxed_ordering ? access | int{IBV_ACCESS_RELAXED_ORDERING} : access;
-}
-
 // The memory region of one node.
 struct RegionNeeds {
   std::uint64_t bytes = 0;  // 0: none
@@ -147,9 +140,9 @@ struct RegionNeeds {
 };
 
 // The counter of a simulated adapter (docs/results_schema.md, extra) that, summed over the adapters of a side, counts
-// each operation of the rate once; without a side, over all adapters.
+// each operation of the rate once.
 struct OperationCount {
-  std::optional<Side> side = Side::server;
+  Side side = Side::server;
   std::string name;
 };
 
@@ -169,9 +162,6 @@ class Benchmark {
   // Called once when the options are read, before they are checked: may set common options that its own imply. Throws
   // UsageError.
   virtual void adjust(Options&) {}
-  // The payloads, in bytes, of which each is a point of its own, one after the other; empty: the one point that the
-  // options say. Throws UsageError.
-  virtual std::vector<std::uint32_t> points(const Options&) const { return {}; }
   virtual Traffic traffic() const = 0;
   // Nothing: no counter does, as where an operation is several messages, or one message several operations. By default
   // the messages of those who post, or the SENDs that those have who receive, where these make the rate.

@@ -36,7 +36,8 @@ enum class Optimise : std::uint8_t { as_given, none, unreliable, unsignaled, inl
 class EchoRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"echo_rate", "Rate and latency of requests and responses by WRITE or SEND, one by one or answered in lists.",
+    return {"echo_rate",
+            "Rate and latency of requests and responses by WRITE or SEND, one by one or answered in lists.",
             "--mode send_send -c UD -s 32 -I 32"};
   }
 

@@ -30,9 +30,7 @@ class WindowSender final : public WorkloadOn<WindowSender> {
         requests_(slots_.size()),
         buffer_(Bytes(payload_stride(setup.operation.payload) * landing_places(setup.operation, slots_.size())),
                 setup.huge_pages),
-        relaxed_(setup.operation.relaxed_ordering && options.seen_by != SeenBy::memory),
-        mr_(setup.pd, buffer_.data(), buffer_.size(),
-            relaxed_ ? unwatched(setup.operation) : int{IBV_ACCESS_LOCAL_WRITE}),
+        mr_(setup.pd, buffer_.data(), buffer_.size()),
         checker_(setup.operation) {
     const Operation& op = setup.operation;
     const std::uint64_t stride = payload_stride(op.payload);
@@ -70,7 +68,6 @@ class WindowSender final : public WorkloadOn<WindowSender> {
   std::uint64_t checked() const override { return state_.checked; }
   std::uint64_t wrong() const override { return state_.wrong; }
   std::string memory() const override { return buffer_.describe(); }
-  bool relaxed() const override { return relaxed_; }
 
  private:
   // No two QPs or threads of any node have the same.
@@ -115,7 +112,6 @@ class WindowSender final : public WorkloadOn<WindowSender> {
   std::vector<ibv_sge> segments_;
   std::vector<ibv_send_wr> requests_;
   Buffer buffer_;
-  bool relaxed_;
   Mr mr_;
   PayloadChecker checker_;
   std::deque<RemoteWalk> walks_;

@@ -10,7 +10,6 @@
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/region.hpp"
 #include "microbench/loop/window_sender.hpp"
-#include "microbench/rate/all_sizes.hpp"
 
 namespace verbscope {
 
@@ -25,16 +24,12 @@ class OneSided : public Benchmark {
   void fill(const Operation& operation, Side side, std::span<std::byte> region) const override;
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override;
   Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const override;
-  Prediction predict_run(const ClusterWire& cluster, const Operation& operation, int ports,
-                         const Json& result) const override;
 
  protected:
   explicit OneSided(Verb verb) : verb_(verb) {}
 
   // Each registers some of the options.
   void add_direction(OptionTable& table);
-  void add_bidirectional(OptionTable& table);
-  void add_immediate(OptionTable& table);
   void add_outstanding(OptionTable& table);
   void add_order(OptionTable& table);
   void add_seen_by(OptionTable& table);
@@ -46,9 +41,7 @@ class OneSided : public Benchmark {
 
   Verb verb_;
   Side driver_ = Side::server;
-  bool everybody_ = false;  // both sides post, and the rate is the driver's, or
-  bool both_ways_ = false;  // that of both
-  bool immediate_ = false;  // WRITEs bring one
+  bool everybody_ = false;  // both sides post, and the rate is the driver's
   bool random_turns_ = false;
   // Operations on each QP, 0: as many as --tx_depth; or where a thread has one window over its QPs, in that.
   std::uint32_t outstanding_ = 0;
@@ -63,7 +56,6 @@ class OneSided : public Benchmark {
   Addresses addresses_ = Addresses::sequential;
 
  private:
-  void check_immediate(const Options& options) const;
   void check_window(Options& options) const;
   void check_memory(const Options& options) const;
   void check_sharing(const Options& options) const;
@@ -81,21 +73,13 @@ class OneSidedRate final : public OneSided {
 
   void options(OptionTable& table) override {
     add_direction(table);
-    add_bidirectional(table);
-    if (verb_ == Verb::write) add_immediate(table);
     add_outstanding(table);
     add_order(table);
     add_region(table);
-    add_all_sizes(table, all_);
-  }
-
-  std::vector<std::uint32_t> points(const Options& options) const override {
-    return all_ ? all_sizes(options) : std::vector<std::uint32_t>();
   }
 
  private:
   Description description_;
-  bool all_ = false;
 };
 
 }  // namespace verbscope

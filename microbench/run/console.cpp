@@ -28,24 +28,19 @@ std::string thread_range(const Json& threads) {
   return threads.size() == 1 ? "" : fmt::format(" ({} to {} a thread)", with_digits(low, 3), with_digits(high, 3));
 }
 
-// Where both sides post: the share of each in the rate.
-std::string directions_line(const Json& result) {
-  if (!result.contains("rate_out_mops")) return "";
-  return fmt::format("  both ways: {} Mops out, {} Mops in\n", with_digits(result.at("rate_out_mops"), 3),
-                     with_digits(result.at("rate_in_mops"), 3));
-}
-
 // The rate and what it moves, or that another side has it.
 std::string rate_line(const Json& result, const char* label) {
   const double window_s = result.at("window_s");
   if (!result.at("rate_mops").is_number()) {
     return fmt::format("  not counted: {}; {:g} {}s\n", result.value("not_counted", ""), window_s, label);
   }
-  const double rate = result.at("rate_mops");
-  const double payload = rate > 0 ? result.value("bandwidth_mb_per_s", 0.0) / rate : 0;
-  return fmt::format("  {} over {:g} {}s\n", rate_text(rate, thread_range(result.at("threads")), payload, label),
-                     window_s, label) +
-         directions_line(result);
+  std::string bandwidth;
+  if (result.contains("bandwidth_gbit_per_s")) {
+    bandwidth = fmt::format(", {} Gb/s, {} MB/s", with_digits(result.at("bandwidth_gbit_per_s"), 3),
+                            with_digits(result.at("bandwidth_mb_per_s"), 1));
+  }
+  return fmt::format("  {} {}Mops{}{} over {:g} {}s\n", with_digits(result.at("rate_mops"), 3), label,
+                     thread_range(result.at("threads")), bandwidth, window_s, label);
 }
 
 // Tells of a rate that was not steady in the first window, and for how long the point was lengthened.
@@ -59,18 +54,9 @@ std::string steadiness_note(const Record& record, const char* label) {
 
 }  // namespace
 
-std::string rate_text(double mops, const std::string& between, double payload, const char* label) {
-  std::string text = fmt::format("{} {}Mops{}", with_digits(mops, 3), label, between);
-  if (payload > 0) {
-    text +=
-        fmt::format(", {} Gb/s, {} MB/s", with_digits(mops * payload * 8 / 1000, 3), with_digits(mops * payload, 1));
-  }
-  return text;
-}
-
 std::string summary(const Traffic& traffic, const Record& record) {
   const bool simulated = record.environment.value("simulated", false);
-  const char* label = simulated ? kSimulatedLabel : "";
+  const char* label = simulated ? "simulated " : "";
   std::string text = point_line(traffic, record);
   text += rate_line(record.result, label);
   text += steadiness_note(record, label);

@@ -8,11 +8,6 @@
 
 namespace verbscope {
 
-inline constexpr const char* kSimulatedLabel = "simulated ";  // before units of what is simulated
-
-// A rate, `between` behind it, and what it moves of `payload` bytes, unless these are 0: "5.120 Mops, 2.622 Gb/s, ...".
-std::string rate_text(double mops, const std::string& between, double payload, const char* label);
-
 // A few lines: the point, the rate (labelled when simulated), the model's bound, what was lost.
 std::string summary(const Traffic& traffic, const Record& record);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/error.hpp"
-#include "microbench/run/console.hpp"
 
 namespace verbscope {
 
@@ -89,16 +88,7 @@ Json NodeRun::describe() const {
   Json json = device_.ports().describe();
   json["buffers"] = threads_.describe_memory();
   if (const Json region = device_.describe_region(); !region.is_null()) json["region"] = region;
-  Json& relaxed = json["relaxed_ordering"] = Json::array();
-  if (threads_.relaxed()) relaxed.push_back("buffers");
-  if (device_.region_relaxed()) relaxed.push_back("region");
   return json;
-}
-
-std::string NodeRun::window_line(const WindowRates& rates, const char* label) const {
-  const double payload = part_.benchmark.moves_payloads() ? part_.plan.operation.payload : 0;
-  return fmt::format("  {} over {:g} {}s\n", rate_text(rates.mops, "", payload, label),
-                     to_seconds(part_.plan.schedule.duration), label);
 }
 
 Json NodeRun::settled() const {

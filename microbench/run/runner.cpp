@@ -18,10 +18,6 @@ namespace verbscope {
 
 namespace {
 
-// With --all each request of larger payloads is signaled, as perftest does: else the largest, of milliseconds each,
-// would be told of 64 at a time.
-constexpr std::uint32_t kLargestInSteps = 8192;
-
 // Makes of the rate what it moves; of the side that does not make the rate nothing is said but that.
 void complete_rate(const Benchmark& benchmark, const Options& options, Record& record) {
   const auto rate = record.result.find("rate_mops");
@@ -112,21 +108,6 @@ std::string examples(const Description& it) {
       it.name, it.example);
 }
 
-// The points of --all, each with a record of its own; or the one that the options say.
-int run_points(Benchmark& benchmark, Options& options, const OptionTable& table,
-               const std::vector<std::string>& command_line) {
-  const std::vector<std::uint32_t> sizes = benchmark.points(options);
-  if (sizes.empty()) return run_point(benchmark, options, table, command_line);
-  const Options given = options;
-  for (const std::uint32_t size : sizes) {
-    options = given;
-    options.size = size;
-    if (!options.cq_mod && size > kLargestInSteps) options.cq_mod = 1;
-    run_point(benchmark, options, table, command_line);
-  }
-  return 0;
-}
-
 int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   const std::vector<std::string> command_line(argv, argv + argc);
   const Description description = benchmark.describe();
@@ -145,7 +126,7 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
     print_format(stdout, "{}\n", dump_json(table.describe(description.name, description.summary, description.example)));
     return 0;
   }
-  return run_points(benchmark, options, table, command_line);
+  return run_point(benchmark, options, table, command_line);
 }
 
 }  // namespace

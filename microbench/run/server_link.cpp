@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cstdio>
 
-#include "common/terminal.hpp"
 #include "microbench/run/host_link.hpp"
 #include "microbench/run/report_fields.hpp"
 
@@ -45,14 +43,7 @@ class ServerLink final : public HostLink {
   }
 
   bool goes_on() override {
-    WindowRates rates;
-    if (side_.node.counted()) rates += side_.node.threads().window_rates();
-    if (side_.node.peers_count()) rates += rates_of_peers_;
-    if (side_.plan.schedule.forever) {
-      print_text(stdout, side_.node.window_line(rates, ""));
-      side_.node.threads().forget_windows();
-      return true;
-    }
+    const WindowRates rates = side_.node.counted() ? side_.node.threads().window_rates() : rates_of_peers_;
     const bool again = steadiness_.goes_on(rates, std::nullopt, time());
     if (again) side_.node.threads().forget_windows();
     return again;
@@ -111,8 +102,7 @@ class ServerLink final : public HostLink {
 
   // Until the threads whose windows make the rate have noted the turn to `phase`, here or at every client.
   void await_all_noted(Phase phase, const std::string& what) {
-    if (side_.node.counted()) await_noted(phase, what, !side_.node.peers_count());
-    if (!side_.node.peers_count() || steadiness_.gave_up()) return;
+    if (side_.node.counted()) return await_noted(phase, what, true);
     rates_of_peers_ = {};
     for (Channel& peer : side_.peers) {
       for (bool reached = false; !reached;) {

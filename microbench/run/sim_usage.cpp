@@ -86,16 +86,16 @@ Json steps(const Profile& profile) {
 }  // namespace
 
 Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& profile) {
-  Json json{{"pcie_to_nic_busy_ps", (end.pcie_to_nic - begin.pcie_to_nic).count()},
-            {"pcie_to_host_busy_ps", (end.pcie_to_host - begin.pcie_to_host).count()},
-            {"mmio_busy_ps", (end.mmio - begin.mmio).count()},
-            {"read_tags", profile.link.read_tags},
-            {"read_tags_held_ps", (end.read_tags_held - begin.read_tags_held).count()},
-            {"read_tags_held_idle_ps", (end.read_tags_held_idle - begin.read_tags_held_idle).count()},
-            {"qp_context_reads", profile.nic.qp_context_reads},
-            {"qp_context_reads_held_ps", (end.qp_context_reads_held - begin.qp_context_reads_held).count()},
-            {"qp_context_reads_held_idle_ps",
-             (end.qp_context_reads_held_idle - begin.qp_context_reads_held_idle).count()}};
+  Json json{
+      {"pcie_to_nic_busy_ps", (end.pcie_to_nic - begin.pcie_to_nic).count()},
+      {"pcie_to_host_busy_ps", (end.pcie_to_host - begin.pcie_to_host).count()},
+      {"mmio_busy_ps", (end.mmio - begin.mmio).count()},
+      {"read_tags", profile.link.read_tags},
+      {"read_tags_held_ps", (end.read_tags_held - begin.read_tags_held).count()},
+      {"read_tags_held_idle_ps", (end.read_tags_held_idle - begin.read_tags_held_idle).count()},
+      {"qp_context_reads", profile.nic.qp_context_reads},
+      {"qp_context_reads_held_ps", (end.qp_context_reads_held - begin.qp_context_reads_held).count()},
+      {"qp_context_reads_held_idle_ps", (end.qp_context_reads_held_idle - begin.qp_context_reads_held_idle).count()}};
   add_units(json, "requester", begin.requester_units, end.requester_units);
   add_busiest(json, "requester", begin.requester_units, end.requester_units);
   add_units(json, "responder", begin.responder_units, end.responder_units);

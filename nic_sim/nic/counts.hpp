@@ -29,7 +29,7 @@ struct NicCounts : FabricCounts {
   std::uint64_t qp_context_hits = 0;
   std::uint64_t qp_context_misses = 0;
   std::uint64_t qp_context_misses_twice = 0;  // lookups that would have missed in caches of twice the size
-  std::uint64_t qp_context_read_lines = 0;  // cache lines that misses read
+  std::uint64_t qp_context_read_lines = 0;    // cache lines that misses read
   std::uint64_t translation_hits = 0;
   std::uint64_t translation_misses = 0;  // each reads one cache line
   std::uint64_t inline_receives = 0;     // payloads that came in a CQE or in the place of their RECV

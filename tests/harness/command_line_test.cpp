@@ -10,8 +10,8 @@ namespace {
 TEST(CommandLine, ListOfABenchmarkShowsItsOptions) {
   const std::string out = run({"list", "send_rate"}).out;
   EXPECT_THAT(out, testing::HasSubstr("\nThe operation:\n"));
-  EXPECT_THAT(
-      out, testing::ContainsRegex("\n  post_list N +work requests in one ibv_post_send \\[1 to 1048576; default 1\\]"));
+  EXPECT_THAT(out, testing::ContainsRegex(
+                       "\n  post_list N +work requests in one ibv_post_send \\[1 to 1048576;\n +default 1\\]"));
   EXPECT_THAT(out, testing::Not(testing::HasSubstr("out_json_file")));  // the harness sets it
   const Ran wrong = run({"list", "sendrate"});
   EXPECT_EQ(wrong.end, "exit status 2");

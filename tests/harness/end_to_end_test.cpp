@@ -235,7 +235,7 @@ TEST(EndToEnd, BadInputIsOneLineThatSaysWhat) {
   write_text(folder.file("record"), R"({"schema": "verbscope.record/9"})"
                                     "\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
-      {{}, "subcommand"},
+      {{}, "expected a command"},
       {{"walk"}, "walk"},
       {{"run", sweep}, "--hosts"},
       {{"run", sweep, "--hosts", "sim:cib", "--outt", "x"}, "--outt"},

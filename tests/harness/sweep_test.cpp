@@ -196,13 +196,12 @@ TEST(Sweep, MorePointsThanTheLimitAreRefusedBeforeTheyAreMade) {
 }
 
 TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
-  EXPECT_EQ(
-      check_error(R"("fixed": {"sise": 1})"),
-      R"(s.json: fixed: send_rate has no option "sise"; it has connection, size, post_list, load, validate, clients, duration, seed)");
+  EXPECT_EQ(check_error(R"("fixed": {"sise": 1})"),
+            R"(s.json: fixed: send_rate has no option "sise"; did you mean size?)");
   EXPECT_EQ(check_error(R"("vary": {"size": [1, "2"]})"), R"(s.json: vary: "size": expected an integer, got "2")");
   EXPECT_EQ(check_error(R"("points": [{"size": 1.5}])"), R"(s.json: points[0]: "size": expected an integer, got 1.5)");
   EXPECT_EQ(check_error(R"("fixed": {"connection": "XRC"})"),
-            R"(s.json: fixed: "connection": allowed are ["RC","UC","UD"], got "XRC")");
+            R"(s.json: fixed: "connection": expected RC, UC or UD, got "XRC"; did you mean RC?)");
   EXPECT_EQ(check_error(R"("fixed": {"validate": 1})"), R"(s.json: fixed: "validate": expected a boolean, got 1)");
   EXPECT_THAT(check_error(R"("fixed": {"duration": "2 weeks"})"),
               testing::HasSubstr(R"("duration": expected a duration)"));

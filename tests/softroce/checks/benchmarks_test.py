@@ -40,12 +40,6 @@ RUNS = {
     "events_send_rate": ["send_rate", "-c", "RC", "-e"],
     "events_read_rate": ["read_rate", "-c", "RC", "-e"],
     "shared_qps_read_rate": ["read_rate", "--threads", "2", "--threads_per_qp", "2", "-q", "2", "--window", "4", "--wait", "all"],
-    "both_ways_send_rate_RC": ["send_rate", "-c", "RC", "-b"],
-    "both_ways_read_rate": ["read_rate", "-b"],
-    "immediate_write_rate": ["write_rate", "--write_with_imm"],
-    "immediate_write_rate_inbound": ["write_rate", "--write_with_imm", "--direction", "in"],
-    "settings_read_rate": ["read_rate", "--tclass", "96", "-S", "3", "--flow_label", "7", "-u", "16", "--retry_count", "5", "-o", "2"],
-    "settings_send_rate_UD": ["send_rate", "-c", "UD", "--tclass", "96", "-S", "3", "--disable_pcie_relaxed"],
     "shared_queue_recv_rate": ["recv_rate", "-c", "RC", "--srq"],
 }
 # The benchmarks' features that rxe0 has not.
