@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
-#include <set>
 
 #include "analysis/axis_title.hpp"
 #include "analysis/csv.hpp"

@@ -1,6 +1,8 @@
 // `verbscope run`: every point of a sweep, one record each.
 #include <limits>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "common/cli.hpp"
 #include "common/option_values.hpp"
