@@ -85,7 +85,7 @@ def check_filter(page, total):
     page.run("(element('filter').value = 'post_list=16', element('filter').dispatchEvent(new Event('input')), 1)")
     shown = page.run("state.shown.length")
     expect(0 < shown < total, f"the filter leaves {shown} of {total}")
-    expect(page.run("[...document.querySelectorAll('#table tbody tr')].every(row => row.textContent.includes('post_list=16'))"),
+    expect(page.run("[...document.querySelectorAll('#table tbody tr[data-id]')].every(row => row.textContent.includes('post_list=16'))"),
            "a row does not have the filter's words")
     page.run("(element('filter').value = '', element('filter').dispatchEvent(new Event('input')), 1)")
     expect(page.run("state.shown.length") == total, "without a filter all points are shown")
@@ -182,7 +182,7 @@ def check_theme(page, folder):
 
 def check_print(page, total):
     """Paper has every chart, the table up to a thousand rows, and no dark; after it the page is as before."""
-    rows = "document.querySelectorAll('#table tbody tr').length"
+    rows = "document.querySelectorAll('#table tbody tr[data-id]').length"
     before = page.run(f"[{rows}, isDark(), element('shown').textContent]")
     page.run("(window.dispatchEvent(new Event('beforeprint')), 1)")
     expect(page.run(rows) == min(total, 1000), "the table for paper is whole, or its first thousand rows")
@@ -196,7 +196,7 @@ def check_print(page, total):
 
 def check_many(page):
     """A page of thousands of points shows some of them at a time, and the rest is there."""
-    rows = "[...document.querySelectorAll('#table tbody tr')].map(row => row.dataset.id)"
+    rows = "[...document.querySelectorAll('#table tbody tr[data-id]')].map(row => row.dataset.id)"
     expect(page.run("new Set(points.map(point => point.id)).size") == MANY, "every point is there, once")
     expect(page.run("charts['residual-chart'] === undefined"), "a chart out of view is not drawn yet")
     first = page.run(rows)
