@@ -216,7 +216,8 @@ class Script {
     const double column = (kLetterWidth * static_cast<double>(longest) + kMarkWidth) * points;
     const auto columns = static_cast<std::size_t>(std::max(1.0, request_.form.width_in * kPointsPerInch / column));
     head_ += fmt::format(
-        "set key outside bottom center vertical maxrows {} Left reverse samplen 1.8 spacing 0.95 width -2 font {}\n",
+        "set key outside bottom center vertical maxrows {} Left reverse samplen 1.8 spacing 0.95 width -2 height 0.6 "
+        "font {}\n",
         (words.size() + columns - 1) / columns, gnuplot_text(gnuplot_font_size(request_.out, points)));
   }
 

@@ -208,6 +208,8 @@ def check_many(page):
     expect("page 1 of 50" in page.run("element('shown').textContent"), "a filter begins at the first page")
     check_sort(page)
     check_charts(page)
+    page.run("(element('option').value = 'tx_depth', element('option').dispatchEvent(new Event('change')), 1)")
+    page.drawn("rate-chart")
     expect("More than 2000 points" in page.run("element('rate-note').textContent"), "markers that are left out are told")
     page.run("(element('option').value = 'size', element('option').dispatchEvent(new Event('change')), 1)")
     page.drawn("rate-chart")
