@@ -62,6 +62,8 @@ template void OptionTable::bytes(const std::string&, std::uint32_t&, std::uint32
 template void OptionTable::bytes(const std::string&, std::uint64_t&, std::uint64_t, std::uint64_t, const std::string&);
 template void OptionTable::bytes(const std::string&, std::optional<std::uint32_t>&, std::uint32_t, std::uint32_t,
                                  const std::string&);
+template void OptionTable::bytes(const std::string&, std::optional<std::uint64_t>&, std::uint64_t, std::uint64_t,
+                                 const std::string&);
 
 void OptionTable::add_choice(const std::string& names, const std::vector<std::string>& words,
                              const std::function<void(const std::string&)>& set, const std::string& help,
