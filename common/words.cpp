@@ -22,7 +22,7 @@ std::size_t distance(std::string_view one, std::string_view other) {
   for (auto& row : rows) row.resize(other.size() + 1);
   for (std::size_t j = 0; j <= other.size(); ++j) rows[2][j] = j;
   for (std::size_t i = 1; i <= one.size(); ++i) {
-    std::ranges::rotate(rows, rows.begin() + 1);
+    std::rotate(rows.begin(), rows.begin() + 1, rows.end());
     rows[2][0] = i;
     for (std::size_t j = 1; j <= other.size(); ++j) {
       const std::size_t replaced = rows[1][j - 1] + (one[i - 1] == other[j - 1] ? 0 : 1);
