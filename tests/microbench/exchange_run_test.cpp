@@ -252,7 +252,7 @@ TEST(ExchangeRun, AClientLooksAtItsDeviceBeforeItLooksForTheServer) {
            {"-x 200", "GID index 200"},
            {"-c UD -s 8192", "--size 8192 is over the MTU of 4096 bytes"}}) {
     Pair pair(true);  // nobody serves
-    EXPECT_THAT(failure_of([&] { pair.join(line + " --timeout 20s"); }),
+    EXPECT_THAT(failure_of([&, &arguments = line] { pair.join(arguments + " --timeout 20s"); }),
                 testing::AllOf(HasSubstr(says), testing::Not(HasSubstr("waited"))));
   }
 }
