@@ -51,7 +51,8 @@ class Loaded {
 
   void read(const std::string& path) {
     std::size_t found = 0;
-    Warnings warnings(path, "are not records"), broken_predictions(path, "have a prediction that cannot be read");
+    Warnings warnings(path, "lines in all are not records"),
+        broken_predictions(path, "lines in all have a prediction that cannot be read");
     each_result(
         path,
         [&](Record record, std::size_t bytes) {

@@ -167,7 +167,7 @@ Results read_results(const std::filesystem::path& path) {
 
 Results read_results_warning(const std::filesystem::path& path) {
   Results results;
-  Warnings warnings(path.string(), "are not records");
+  Warnings warnings(path.string(), "lines in all are not records");
   each_result(
       path, [&](Record record, std::size_t) { results.records.push_back(std::move(record)); },
       [&](const std::string& warning) { warnings.add(warning); });

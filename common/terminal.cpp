@@ -101,7 +101,7 @@ void warn(const std::string& line) {
 }
 
 Warnings::~Warnings() {
-  if (count_ > kMostWarnings) warn(fmt::format("{}: {} lines in all {}", subject_, count_, what_));
+  if (count_ > kMostWarnings) warn(fmt::format("{}: {} {}", subject_, count_, what_));
 }
 
 void Warnings::add(const std::string& warning) {

@@ -39,10 +39,10 @@ void drop_blocked_output();
 void tell_error(const std::string& line);
 void warn(const std::string& line);
 
-// Warnings about one file: the first ten are printed, then their number.
+// Warnings about one file, or another source of many: the first ten are printed, then their number.
 class Warnings {
  public:
-  // `subject` is the file, `what` says of so many lines what is wrong with them: "are not records".
+  // `subject` is the file, `what` follows their number: "lines in all are not records".
   Warnings(std::string subject, std::string what) : subject_(std::move(subject)), what_(std::move(what)) {}
   Warnings(const Warnings&) = delete;
   Warnings& operator=(const Warnings&) = delete;

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "common/error.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 
@@ -35,6 +36,32 @@ AddressList resolve(const std::string& host, int port, int flags) {
   const int error = getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &list);
   if (error != 0) fail("host \"{}\": {}", host, gai_strerror(error));
   return {list, freeaddrinfo};
+}
+
+struct NumericAddress {
+  std::string host, port;
+};
+
+// An IPv4 address in the form of IPv6 is shown as IPv4.
+NumericAddress numeric_address(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> service{};
+  const int error = getnameinfo(address, size, host.data(), host.size(), service.data(), service.size(),
+                                NI_NUMERICHOST | NI_NUMERICSERV);
+  if (error != 0) fail("an address cannot be shown: {}", gai_strerror(error));
+  std::string_view name = host.data();
+  constexpr std::string_view kMapped = "::ffff:";
+  if (name.starts_with(kMapped) && name.find('.') != std::string_view::npos) name.remove_prefix(kMapped.size());
+  return {std::string(name), service.data()};
+}
+
+// The addresses of the list, in numbers.
+std::vector<std::string> texts(const AddressList& list) {
+  std::vector<std::string> out;
+  for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
+    out.push_back(numeric_address(entry->ai_addr, entry->ai_addrlen).host);
+  }
+  return out;
 }
 
 void set_option(const Fd& socket, int level, int name, int value) {
@@ -125,8 +152,19 @@ std::string Deadline::text() const {
   return fmt::format("{:.6g} s", to_seconds(timeout_));
 }
 
+bool means_loopback_here(const std::string& name, const std::vector<std::string>& addresses) {
+  const auto loopback = [](const std::string& address) { return address == "::1" || address.starts_with("127."); };
+  return name != "localhost" && std::ranges::find(addresses, name) == addresses.end() &&
+         std::ranges::all_of(addresses, loopback);
+}
+
 Fd tcp_listen(const std::string& address, int port) {
   const AddressList list = resolve(address, port, AI_PASSIVE);
+  if (!address.empty() && means_loopback_here(address, texts(list))) {
+    warn(fmt::format("{} means {} on this machine, where no other can come: listening on every address", address,
+                     texts(list).front()));
+    return tcp_listen("", port);
+  }
   int error = 0;
   for (const int family : {AF_INET6, AF_INET}) {  // IPv6 first: it serves IPv4 as well
     for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
@@ -178,19 +216,11 @@ Fd tcp_connect(const std::string& host, int port, const Deadline& deadline) {
 std::string peer_name(const Fd& socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> service{};
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (getpeername(socket.get(), generic, &size) != 0 ||
-      getnameinfo(generic, size, host.data(), host.size(), service.data(), service.size(),
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "a peer that has gone";
-  }
-  std::string_view name = host.data();
-  constexpr std::string_view kMapped = "::ffff:";
-  if (name.starts_with(kMapped) && name.find('.') != std::string_view::npos) name.remove_prefix(kMapped.size());
-  const bool is_ipv6 = name.find(':') != std::string_view::npos;
-  return is_ipv6 ? fmt::format("[{}]:{}", name, service.data()) : fmt::format("{}:{}", name, service.data());
+  if (getpeername(socket.get(), generic, &size) != 0) return "a peer that has gone";
+  const NumericAddress peer = numeric_address(generic, size);
+  const bool is_ipv6 = peer.host.find(':') != std::string::npos;
+  return is_ipv6 ? fmt::format("[{}]:{}", peer.host, peer.port) : fmt::format("{}:{}", peer.host, peer.port);
 }
 
 void send_all(const Fd& socket, std::span<const std::byte> bytes, const Wait& wait) {
@@ -210,19 +240,24 @@ void send_all(const Fd& socket, std::span<const std::byte> bytes, const Wait& wa
   }
 }
 
+std::size_t receive_some(const Fd& socket, std::span<std::byte> bytes, const Wait& wait) {
+  while (true) {
+    const ssize_t received = recv(socket.get(), bytes.data(), bytes.size(), 0);
+    if (received > 0) return static_cast<std::size_t>(received);
+    if (const std::string_view how = how_gone(received == 0 ? 0 : errno); !how.empty()) {
+      throw PeerGone(fmt::format("{} {} before {} had arrived", wait.peer, how, wait.what));
+    }
+    if (errno == EAGAIN) return 0;
+    if (errno != EINTR) throw_errno(fmt::format("receive {} from {}", wait.what, wait.peer), errno);
+  }
+}
+
 void receive_all(const Fd& socket, std::span<std::byte> bytes, const Wait& wait) {
   while (!bytes.empty()) {
-    const ssize_t received = recv(socket.get(), bytes.data(), bytes.size(), 0);
-    if (received > 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(received));
-    } else if (const std::string_view how = how_gone(received == 0 ? 0 : errno); !how.empty()) {
-      throw PeerGone(fmt::format("{} {} before {} had arrived", wait.peer, how, wait.what));
-    } else if (errno == EAGAIN) {
-      if (!wait_ready(socket.get(), POLLIN, wait.deadline)) {
-        fail("waited {} for {} from {}", wait.deadline.text(), wait.what, wait.peer);
-      }
-    } else if (errno != EINTR) {
-      throw_errno(fmt::format("receive {} from {}", wait.what, wait.peer), errno);
+    const std::size_t received = receive_some(socket, bytes, wait);
+    bytes = bytes.subspan(received);
+    if (received == 0 && !wait_ready(socket.get(), POLLIN, wait.deadline)) {
+      fail("waited {} for {} from {}", wait.deadline.text(), wait.what, wait.peer);
     }
   }
 }

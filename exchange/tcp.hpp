@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/error.hpp"
 #include "common/fd.hpp"
@@ -43,7 +44,8 @@ class PeerGone : public Error {
 // A peer's machine that answers nothing for so long, neither data nor keep-alive probes, is given up.
 inline constexpr std::chrono::seconds kPeerSilence{15};
 
-// Listens on `port` (0: the system picks) of `address` ("": every address, IPv6 and IPv4).
+// Listens on `port` (0: the system picks) of `address` ("": every address, IPv6 and IPv4). A name that means loopback
+// by the hosts file of this machine (means_loopback_here) is listened for on every address, with a warning.
 Fd tcp_listen(const std::string& address, int port);
 int local_port(const Fd& socket);
 // The next connection; nothing when the deadline passes first.
@@ -54,6 +56,12 @@ Fd tcp_connect(const std::string& host, int port, const Deadline& deadline);
 // "10.0.0.1:18515", "[fe80::1]:18515".
 std::string peer_name(const Fd& socket);
 
+// Whether `name` is a name of this machine, and no more than its loopback `addresses` are known for it here: Debian
+// gives a machine's own name 127.0.1.1, where no other machine, for which the name means another address, could come.
+bool means_loopback_here(const std::string& name, const std::vector<std::string>& addresses);
+
+// Takes what is there of `bytes`, and says how many; 0: nothing now. Throws PeerGone, or Error for the system's error.
+std::size_t receive_some(const Fd& socket, std::span<std::byte> bytes, const Wait& wait);
 // Both move all bytes, or throw PeerGone, or Error for the deadline or the system's error.
 void send_all(const Fd& socket, std::span<const std::byte> bytes, const Wait& wait);
 void receive_all(const Fd& socket, std::span<std::byte> bytes, const Wait& wait);

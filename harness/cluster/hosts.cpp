@@ -105,6 +105,7 @@ void parse_line(std::string_view line, int number, const std::string& where, std
 }  // namespace
 
 std::vector<Host> read_hosts(const std::string& hosts) {
+  if (hosts == kThisMachine) return parse_hosts(kThisMachine, hosts);
   return hosts == "slurm" ? slurm_hosts(std::getenv("SLURM_JOB_NODELIST")) : parse_hosts(read_text_file(hosts), hosts);
 }
 

@@ -31,7 +31,11 @@ struct Host {
 // Throws one line "where:LINE: ..." for bad syntax, an unknown key, a name no host can have, or no host at all.
 std::vector<Host> parse_hosts(std::string_view text, const std::string& where);
 
-// "slurm": the hosts of this allocation; else the path of a hosts file. Throws as parse_hosts and slurm_hosts do.
+// The hosts file of one line that needs no file.
+inline constexpr std::string_view kThisMachine = "localhost";
+
+// "slurm": the hosts of this allocation; "localhost": this machine; else the path of a hosts file. Throws as
+// parse_hosts and slurm_hosts do.
 std::vector<Host> read_hosts(const std::string& hosts);
 
 // The hosts of a Slurm allocation, from the value of SLURM_JOB_NODELIST (null: not set). Throws when there is none.

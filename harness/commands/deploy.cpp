@@ -55,7 +55,7 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
 Action add_deploy(CLI::App& command) {
   command.description("bring the programs to the hosts of a file");
   auto options = std::make_shared<DeployOptions>();
-  command.add_option("--hosts", options->hosts, "a hosts file, or slurm for this allocation")->required();
+  command.add_option("--hosts", options->hosts, "a hosts file, localhost, or slurm for this allocation")->required();
   add_launcher(command, options->launcher, "ssh or slurm (ssh)");
   command.add_option("--benchmarks", options->benchmarks, "only these, as send_rate,read_rate (all)")->delimiter(',');
   command.add_flag("--clean", options->clean, "remove what was deployed instead");

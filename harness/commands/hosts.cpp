@@ -69,7 +69,7 @@ int show_hosts(const std::string& hosts, std::FILE* out) {
 Action add_hosts(CLI::App& command) {
   command.description("what a hosts file means");
   auto hosts = std::make_shared<std::string>();
-  command.add_option("hosts", *hosts, "a hosts file, or slurm for this allocation")->required();
+  command.add_option("hosts", *hosts, "a hosts file, localhost, or slurm for this allocation")->required();
   return [hosts] { return show_hosts(*hosts, stdout); };
 }
 

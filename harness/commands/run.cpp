@@ -61,7 +61,7 @@ Action add_run(CLI::App& command) {
   auto options = std::make_shared<Options>();
   RunOptions& run = options->run;
   command.add_option("sweep", run.sweep, "a sweep file, or a name in configs/sweeps")->required();
-  command.add_option("--hosts", run.hosts, "sim:NAME, null, slurm, or a hosts file")->required();
+  command.add_option("--hosts", run.hosts, "sim:NAME, null, slurm, localhost, or a hosts file")->required();
   command.add_option("--out", run.out, "append records here (results/local/SWEEP.jsonl)");
   command.add_flag("--resume", run.resume, "leave out points that are ok in the file");
   command.add_option("--seed", run.seed, "instead of the sweep's")

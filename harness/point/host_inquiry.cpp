@@ -1,9 +1,15 @@
 #include "harness/point/host_inquiry.hpp"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "harness/cluster/remote_call.hpp"
+#include "harness/doctor/fact_reader.hpp"
 #include "harness/doctor/host_facts.hpp"
 
 namespace verbscope {
@@ -29,6 +35,18 @@ Json facts_of(const Host& host, Launcher* launcher, const Deployment& deployment
     if (answer.contains("facts")) return answer.at("facts");
   }
   fail("host {}: {}: it gave no answer", host.name, what);
+}
+
+void require_device(const Host& host, const Json& facts) {
+  std::vector<std::string> found;
+  for (const Json& device : fact_list(facts, "devices")) found.push_back(fact_text(fact_at(device, "name")));
+  if (found.empty()) {
+    fail("host {}: no RDMA device: --hosts sim:cib runs on a simulated cluster, --hosts null without a device",
+         host.name);
+  }
+  if (!host.device.empty() && std::ranges::find(found, host.device) == found.end()) {
+    fail("host {}: no RDMA device {}: found {}", host.name, host.device, fmt::join(found, ", "));
+  }
 }
 
 }  // namespace verbscope

@@ -14,4 +14,8 @@ Json facts_here();
 // the host's name.
 Json facts_of(const Host& host, Launcher* launcher, const Deployment& deployment, StopSource* stop);
 
+// Throws when no point can run on the host of these facts: it has no RDMA device, or not the one that the hosts file
+// names.
+void require_device(const Host& host, const Json& facts);
+
 }  // namespace verbscope

@@ -41,8 +41,9 @@ void require_target(const std::string& hosts) {
   if (hosts.starts_with("sim:")) {
     const std::filesystem::path profile = find_config("clusters", hosts.substr(4));
     read_cluster_wire(read_json_file(profile), profile.string());
-  } else if (hosts != "null" && hosts != "slurm" && !std::filesystem::is_regular_file(hosts)) {
-    fail_usage("--hosts: expected sim:NAME, null, slurm or a hosts file, got \"{}\", which is no file", hosts);
+  } else if (hosts != "null" && hosts != "slurm" && hosts != kThisMachine && !std::filesystem::is_regular_file(hosts)) {
+    fail_usage("--hosts: expected sim:NAME, null, slurm, localhost or a hosts file, got \"{}\", which is no file",
+               hosts);
   }
 }
 
@@ -127,7 +128,7 @@ void PointRunner::start_cast(const Point& point, const Cast& cast, RoleGroup& gr
     role.command.insert(role.command.end(), arguments.begin(), arguments.end());
     group.start(std::move(role));
   };
-  start("server", cast.server, {fmt::format("--port={}", target_.port)});
+  start("server", cast.server, {fmt::format("--port={}", target_.port), "--listen=" + cast.server.data_address()});
   const int port = group.wait_for_port();
   for (std::size_t i = 0; i < cast.clients.size(); ++i) {
     start(fmt::format("client {}", i), cast.clients[i], {fmt::format("--port={}", port), cast.server.data_address()});

@@ -13,7 +13,7 @@ namespace verbscope {
 
 // LoadOptions name the sweep and SelectOptions those of its points that run; the rest says how.
 struct RunOptions : LoadOptions, SelectOptions {
-  std::string hosts;                // sim:NAME, null, slurm or a hosts file
+  std::string hosts;                // sim:NAME, null, slurm, localhost or a hosts file
   std::string out;                  // results file; empty: results/local/SWEEP.jsonl
   RoleLimits limits;                // the longest waits of one point
   LauncherOptions launcher;         // an empty name: the launcher that the hosts need

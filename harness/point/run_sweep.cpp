@@ -80,8 +80,8 @@ int run_sweep(const RunOptions& options, const std::filesystem::path& folder, st
   const std::string fabric = fabric_of(options.hosts);
   const Selection selection = select_points(options, loaded.sweep, fabric, path);
   const std::vector<std::filesystem::path> inputs{find_config("sweeps", options.sweep), options.hosts, options.points};
+  check_output("--out", path, FileKind::results, inputs);
   if (options.array > 0) {
-    check_output("--out", path, FileKind::results, inputs);
     print_format(out, "{}", headline(loaded, fabric, " as a job array", selection, path));
     return run_job_array(options, selection.points, fabric, path, folder, &interrupt, out);
   }

@@ -54,6 +54,8 @@ Site::Site(const std::string& hosts, const LauncherOptions& options, const std::
   target_.deployment = launcher_ ? &deployment_ : nullptr;
   for (const Host& host : all) hosts_[host.name] = facts_of(host, launcher_.get(), deployment_, stop);
   if (all.empty()) hosts_["localhost"] = facts_here();
+  if (!target_.cast) return;
+  for (const Host& host : target_.cast->all()) require_device(host, hosts_.at(host.name));
 }
 
 }  // namespace verbscope

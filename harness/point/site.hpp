@@ -32,7 +32,7 @@ void deploy_if_needed(Deployment& deployment, Launcher* launcher, const std::vec
 class Site {
  public:
   // `hosts` is what --hosts says; the server listens on `port`, 0: any. Programs are deployed to the hosts that need
-  // it, and each host is asked what it is. Throws one line with the host.
+  // it, and each host is asked what it is. Throws one line with the host, for one without a device as well.
   Site(const std::string& hosts, const LauncherOptions& options, const std::filesystem::path& folder,
        const std::vector<std::string>& benchmarks, int port, StopSource* stop);
   Site(const Site&) = delete;

@@ -12,7 +12,8 @@
 namespace verbscope {
 namespace {
 
-constexpr std::array<std::string_view, 5> kReservedKeys = {"fabric", "seed", "out_json_file", "port", "secret"};
+constexpr std::array<std::string_view, 6> kReservedKeys = {"fabric", "seed",   "out_json_file",
+                                                           "port",   "listen", "secret"};
 
 // An object of option values, its keys spelt with '_'. Values are scalars.
 Json parse_params(const Json& json, const std::string& where) {

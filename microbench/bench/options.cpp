@@ -83,8 +83,11 @@ void add_place_options(OptionTable& table, Options& o) {
   table.integer("-x,--gid_index", o.gid_index, -1, 255, "entry of the GID table; -1 picks one and says which");
   table.integer("-m,--mtu", o.mtu, 256u, 4096u, "path MTU in bytes (default: what both ports have)");
   table.integer("-p,--port", o.port, 0u, 65535u, "TCP port of the exchange; 0 lets the system pick");
+  table.text("--listen", o.listen, "an address or a name of this machine",
+             "address on which the server listens (default: all)", false);
   table.duration("--timeout", o.timeout, "longest wait for a peer (default 10 s)");
   table.text("--secret", o.secret, "any text", "shared secret of the run (default: VERBSCOPE_SECRET)", false);
+  table.flag("--any_build", o.any_build, "run with a peer that was built from other sources");
   table.text("--cores", o.cores, "a list such as 0-3,8", "cores of the threads, in turn (default: those allowed)");
   table.text("--counter_sources", o.counter_sources,
              "auto, none or a list of " + fmt::format("{}", fmt::join(counter_sources(), ", ")),
@@ -168,6 +171,9 @@ void check_options(const Options& o) {
   }
   if (o.fabric != "verbs" && !o.host.empty()) {
     fail_usage("a host argument ({}) makes no sense with --fabric {}: one process plays every role", o.host, o.fabric);
+  }
+  if (!o.listen.empty() && (o.fabric != "verbs" || !o.host.empty())) {
+    fail_usage("--listen {}: {} listens for nobody", o.listen, o.host.empty() ? "--fabric " + o.fabric : "a client");
   }
   if (o.mtu && std::ranges::count(std::array{256u, 512u, 1024u, 2048u, 4096u}, *o.mtu) == 0) {
     fail_usage("--mtu: expected 256, 512, 1024, 2048 or 4096, got {}", *o.mtu);

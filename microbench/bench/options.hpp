@@ -59,8 +59,10 @@ struct Options {
   std::optional<std::uint32_t> mtu;  // bytes
   QpSettings qps;
   std::uint32_t port = 18515;  // perftest's
+  std::string listen;          // an address of the server; empty: all
   std::optional<Picos> timeout;
   std::string secret;
+  bool any_build = false;
   std::string cores;
   // What the rate must reach.
   std::optional<double> limit_bw;       // MiB/s (2^20 bytes), or with report_gbits Gb/s (10^9 bits)

@@ -7,6 +7,7 @@
 #include "common/environment.hpp"
 #include "common/error.hpp"
 #include "common/terminal.hpp"
+#include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/host_counters.hpp"
 #include "microbench/run/ports.hpp"
@@ -24,7 +25,7 @@ namespace {
 constexpr std::array kLocalOptions = {
     "fabric",     "clients",       "client_threads", "ib_dev",   "ib_port",         "gid_index",
     "pkey_index", "port",          "timeout_s",      "cores",    "counter_sources", "require_counters",
-    "limit_bw",   "limit_msgrate", "report_gbits",   "CPU_freq", "noPeak"};
+    "limit_bw",   "limit_msgrate", "report_gbits",   "CPU_freq", "noPeak",          "any_build"};
 
 std::vector<int> usable_cores(const Options& options) {
   const std::vector<int> cores = parse_cores(options.cores);
@@ -52,6 +53,25 @@ FabricFacts host_facts(const Options& options, const DevicePorts& ports, std::si
   return facts;
 }
 
+// Throws when the device cannot run a client of this plan: a GID or an MTU that its ports do not have, a message that
+// is over it. Returns the time that the plan has for waits.
+Picos check_client(const Benchmark& benchmark, const Plan& plan, const NodePlace& place) {
+  const NodePart part(benchmark, plan, Side::client, 0, place);
+  const NodePorts ports(part, place);
+  return plan.schedule.timeout;
+}
+
+// The server's clients, when all are there.
+std::vector<Channel> meet_clients(const Options& options, Terms terms, const Plan& plan) {
+  const std::string secret = exchange_secret(options.secret);
+  ExchangeServer exchange(static_cast<int>(options.port), std::move(terms), secret, options.listen);
+  if (secret.empty()) {
+    warn(fmt::format("no secret (--secret or VERBSCOPE_SECRET): anyone who reaches port {} may join", exchange.port()));
+  }
+  print_format(stdout, "listening on port {}\n", exchange.port());
+  return exchange.accept(static_cast<int>(plan.topology.clients), plan.schedule.timeout);
+}
+
 // Runs `body`; the peers learn the reason of an error.
 template <class Body>
 void telling_peers(std::vector<Channel>& peers, Body&& body) {
@@ -74,27 +94,24 @@ PointReports run_steps(const HostSide& side, Link& link, const Traffic& traffic,
 
 }  // namespace
 
-Hello make_hello(const Benchmark& benchmark, const Options& options, const OptionTable& table) {
-  Hello hello{benchmark.describe().name, build_info().version, table.values(), exchange_secret(options.secret)};
-  for (const char* name : kLocalOptions) hello.parameters.erase(name);
-  if (benchmark.traffic().client_qps) hello.parameters["client_threads"] = table.values().at("client_threads");
-  return hello;
+Terms make_terms(const Benchmark& benchmark, const Options& options, const OptionTable& table) {
+  const BuildInfo build = build_info();
+  Terms terms{benchmark.describe().name, build.version, build.git_revision, options.any_build, table.values()};
+  for (const char* name : kLocalOptions) terms.parameters.erase(name);
+  if (benchmark.traffic().client_qps) terms.parameters["client_threads"] = table.values().at("client_threads");
+  return terms;
 }
 
 Outcome run_server(const Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider) {
   const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
-  const std::vector<int> cores = usable_cores(options);
   const Traffic traffic = benchmark.traffic();
+  const std::vector<int> cores = usable_cores(options);
   const Plan plan = make_plan(options, host_facts(options, ports, cores.size()), traffic);
   Outcome outcome;
   outcome.config = plan_json(plan);
   NodeRun node(benchmark, plan, Side::server, 0, make_place(provider, ports, options));
   std::vector<Channel> peers;
-  if (options.fabric != "null") {
-    ExchangeServer exchange(static_cast<int>(options.port), make_hello(benchmark, options, table));
-    print_format(stdout, "listening on port {}\n", exchange.port());
-    peers = exchange.accept(static_cast<int>(plan.topology.clients), plan.schedule.timeout);
-  }
+  if (options.fabric != "null") peers = meet_clients(options, make_terms(benchmark, options, table), plan);
   PointReports result;
   telling_peers(peers, [&] {
     Collector collector = make_collector(node, options, plan.schedule, ports);
@@ -115,20 +132,20 @@ Outcome run_client(const Benchmark& benchmark, const Options& given, const Optio
   Options options = given;
   const FabricFacts facts = host_facts(options, ports, cores.size());
   const Traffic traffic = benchmark.traffic();
+  const NodePlace place = make_place(provider, ports, options);
   // Refuses before anybody is troubled; the number of clients is the server's to say.
-  const Picos timeout = make_plan(options, facts, traffic).schedule.timeout;
+  const Picos timeout = check_client(benchmark, make_plan(options, facts, traffic), place);
   std::vector<Channel> peers;
-  peers.push_back(
-      connect_exchange(options.host, static_cast<int>(options.port), make_hello(benchmark, options, table), timeout));
+  peers.push_back(connect_exchange(options.host, static_cast<int>(options.port), make_terms(benchmark, options, table),
+                                   exchange_secret(options.secret), timeout));
   const Channel& server = peers.front();
   options.clients = static_cast<std::uint32_t>(server.clients());
   Outcome outcome;
   telling_peers(peers, [&] {
     const Plan plan = make_plan(options, facts, traffic);
     outcome.config = plan_json(plan);
-    NodeRun node(benchmark, plan, Side::client, static_cast<std::uint32_t>(server.index()),
-                 make_place(provider, ports, options));
-    Collector collector = make_collector(node, options, plan.schedule, ports);
+    NodeRun node(benchmark, plan, Side::client, static_cast<std::uint32_t>(server.index()), place);
+      Collector collector = make_collector(node, options, plan.schedule, ports);
     const HostSide side{node, plan, peers, cores, collector};
     run_steps(side, *make_client_link(side), traffic, outcome);
     outcome.environment["client"] = node.describe();

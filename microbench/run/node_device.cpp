@@ -1,89 +1,14 @@
 #include "microbench/run/node_device.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "common/error.hpp"
 
 namespace verbscope {
 
-NodePart::NodePart(const Benchmark& its_benchmark, const Plan& its_plan, Side its_side, std::uint32_t its_client,
-                   const NodePlace& place)
-    : benchmark(its_benchmark),
-      plan(its_plan),
-      side(its_side),
-      client(its_client),
-      alone(place.alone),
-      huge_pages(place.huge_pages),
-      domains(place.uars && place.uars->exclusive),
-      settings(place.qps),
-      qps(plan_qps(its_plan.topology, its_side, its_client)) {}
-
-std::uint32_t NodePart::threads() const {
-  return threads_per_qp() > 1 ? plan.topology.threads : used_threads(qps);
-}
-
-std::string NodePart::name_of(std::uint32_t machine) {
-  return machine == 0 ? "server" : fmt::format("client{}", machine - 1);
-}
-
-NodeDevice::NodeDevice(const NodePart& part, const NodePlace& place) : part_(part) {
-  open_ports(place);
-  pd_.emplace(device());
+NodeDevice::NodeDevice(const NodePart& part, const NodePlace& place)
+    : part_(part), ports_(part, place), pd_(ports_.device()) {
   create_region();
-}
-
-void NodeDevice::open_ports(const NodePlace& place) {
-  if (place.uars && !place.uars->exclusive) set_doorbell_registers(*place.provider, place.device, place.uars->shared);
-  for (const int port : place.ports) {
-    const Device& device = ports_.emplace_back(*place.provider, fmt::format("{}:{}", place.device, port));
-    gids_.push_back(choose_gid(device, place.gid_index));
-    check_settings(device, gids_.back());
-    const auto active = static_cast<std::uint32_t>(mtu_bytes(device.port_attributes().active_mtu));
-    if (place.mtu && *place.mtu > active) {
-      fail_usage("--mtu {} is over the active MTU of {}:{}, which is {}", *place.mtu, device.name(), port, active);
-    }
-    mtu_ = mtu_ == 0 ? place.mtu.value_or(active) : std::min(mtu_, place.mtu.value_or(active));
-  }
-  check_datagram_size();
-}
-
-// Refuses what the port has no table entry or no header for.
-void NodeDevice::check_settings(const Device& device, const GidChoice& gid) const {
-  const QpSettings& settings = part_.settings;
-  const std::uint32_t entries = device.port_attributes().pkey_tbl_len;
-  if (settings.pkey_index >= std::max(entries, 1u)) {
-    fail_usage("--pkey_index {}: {}:{} has a table of {}", settings.pkey_index, device.name(), device.port(), entries);
-  }
-  const int depth = std::clamp(device.attributes().max_qp_init_rd_atom, 1, 255);
-  if (std::cmp_greater(settings.outstanding.value_or(1), depth)) {
-    fail_usage("--outs {}: {} allows {}", *settings.outstanding, device.name(), depth);
-  }
-  if (gid.global) return;
-  const auto refuse = [&](const char* option, std::uint32_t value) {
-    if (value == 0) return;
-    fail_usage("{} {}: packets of {}:{} have no GRH for it, which --gid_index gives them", option, value, device.name(),
-               device.port());
-  };
-  refuse("--tclass", settings.traffic_class);
-  refuse("--flow_label", settings.flow_label);
-}
-
-void NodeDevice::limit_mtu(std::uint32_t mtu) {
-  mtu_ = std::min(mtu_, mtu);
-  check_datagram_size();
-}
-
-void NodeDevice::check_datagram_size() const {
-  const Operation& op = part_.plan.operation;
-  std::vector<Transport> used;
-  for (const QpPlan& plan : part_.qps) used.push_back(plan.transport);
-  if (const std::optional<Transport> companion = part_.benchmark.companion(op)) used.push_back(*companion);
-  for (const Transport transport : used) {
-    if (!facts(transport).one_packet || op.payload <= mtu_) continue;
-    fail_usage("--size {} is over the MTU of {} bytes, which limits a {} message", op.payload, mtu_,
-               to_string(transport));
-  }
 }
 
 void NodeDevice::create_region() {
@@ -105,11 +30,7 @@ void NodeDevice::create_region() {
   }
   part_.benchmark.fill(op, part_.side, region_->bytes());
   const int pages = needs.huge_pages ? int{IBV_ACCESS_HUGETLB} : 0;
-  region_mr_.emplace(*pd_, region_->data(), region_->size(), needs.access | pages);
-}
-
-Endpoint NodeDevice::endpoint(std::uint32_t port, const Qp& qp) const {
-  return make_endpoint(ports_[port], gids_[port], qp, 0, kDefaultQkey);
+  region_mr_.emplace(pd_, region_->data(), region_->size(), needs.access | pages);
 }
 
 LocalRegion NodeDevice::region() const {
@@ -119,14 +40,6 @@ LocalRegion NodeDevice::region() const {
 RemoteRegion NodeDevice::shared_region() const {
   if (!region_) return {};
   return {reinterpret_cast<std::uint64_t>(region_->data()), region_->size(), region_mr_->rkey()};
-}
-
-Json NodeDevice::describe() const {
-  Json ports = Json::array();
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    ports.push_back(Json{{"port", ports_[i].port()}, {"address", gids_[i].why}});
-  }
-  return Json{{"device", device().name()}, {"ports", ports}, {"path_mtu_bytes", mtu_}};
 }
 
 }  // namespace verbscope

@@ -143,7 +143,7 @@ void NodeQps::create_qp(std::size_t index, Transport transport) {
   options.srq = srqs_.empty() ? nullptr : srqs_[plan.thread].get();
   options.builder = part_.plan.operation.builder;
   QpInit init;
-  init.port = device_.port_number(plan.port);
+  init.port = device_.ports().number(plan.port);
   init.pkey_index = static_cast<std::uint16_t>(part_.settings.pkey_index);
   init.access = device_.access();
   qps_.emplace_back(domains_.empty() ? device_.pd() : domains_[plan.thread], options).to_init(init);
@@ -151,8 +151,8 @@ void NodeQps::create_qp(std::size_t index, Transport transport) {
 
 Json NodeQps::endpoints() const {
   Json ports = Json::array();
-  for (std::uint32_t i = 0; i < device_.ports(); ++i) {
-    Endpoint endpoint = device_.endpoint(i, qps_.front());
+  for (std::uint32_t i = 0; i < device_.ports().size(); ++i) {
+    Endpoint endpoint = device_.ports().endpoint(i, qps_.front());
     endpoint.qpn = 0;
     ports.push_back(to_json(endpoint));
   }
@@ -174,8 +174,8 @@ void NodeQps::connect(const std::vector<Json>& peers) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const auto node = static_cast<std::uint32_t>(i);
     nodes.emplace_back(peers[i], "endpoints of " + spoken_peer(node));
-    if (nodes.back().ports.size() != device_.ports()) {
-      fail("{} uses {} ports and {} of its peer {}: choose with --ib_port", part_.name(), device_.ports(),
+    if (nodes.back().ports.size() != device_.ports().size()) {
+      fail("{} uses {} ports and {} of its peer {}: choose with --ib_port", part_.name(), device_.ports().size(),
            nodes.back().ports.size(), part_.peer(node));
     }
   }
@@ -187,7 +187,7 @@ void NodeQps::connect_alone() {
 }
 
 void NodeQps::connect_nodes(const std::vector<PeerNode>& nodes) {
-  handles_.resize(device_.ports());
+  handles_.resize(device_.ports().size());
   for (auto& by_node : handles_) by_node.resize(nodes.size());
   lane_peers_.resize(part_.qps.size());
   agree_on_rd_atomic(nodes);
@@ -226,15 +226,15 @@ void NodeQps::connect_lane(std::size_t index, const std::vector<PeerNode>& nodes
 // Learns of QP `theirs` of a peer; a connected QP goes to RTR with it.
 PeerQp NodeQps::face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node,
                      std::uint32_t theirs) {
-  const Endpoint local = device_.endpoint(port, qps_[qp]);
+  const Endpoint local = device_.ports().endpoint(port, qps_[qp]);
   const Endpoint peer = node.endpoint(port, theirs, spoken_peer(node_index));
-  device_.limit_mtu(static_cast<std::uint32_t>(mtu_bytes(check_compatible(local, peer))));
+  device_.ports().limit_mtu(static_cast<std::uint32_t>(mtu_bytes(check_compatible(local, peer))));
   if (!facts(qps_[qp].transport()).connected) {
     return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer), peer.lid};
   }
   QpReceive receive;
   receive.path = way_to(local, peer);
-  receive.mtu = mtu_from_bytes(static_cast<int>(device_.mtu()));
+  receive.mtu = mtu_from_bytes(static_cast<int>(device_.ports().mtu()));
   receive.peer_qpn = peer.qpn;
   receive.peer_psn = peer.psn;
   receive.max_dest_rd_atomic = static_cast<std::uint8_t>(taken_rd_atomic_);

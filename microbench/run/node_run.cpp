@@ -85,14 +85,14 @@ NodeReport NodeRun::report(const WindowUse& window, std::uint64_t expected, cons
 }
 
 Json NodeRun::describe() const {
-  Json json = device_.describe();
+  Json json = device_.ports().describe();
   json["buffers"] = threads_.describe_memory();
   if (const Json region = device_.describe_region(); !region.is_null()) json["region"] = region;
   return json;
 }
 
 Json NodeRun::settled() const {
-  Json json{{"mtu", device_.mtu()}};
+  Json json{{"mtu", mtu()}};
   if (facts(part_.plan.topology.transport).reliable) json.update(qps_.settled());
   return json;
 }

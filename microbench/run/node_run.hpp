@@ -49,7 +49,7 @@ class NodeRun {
   // For the record: device, ports and their addresses, path MTU, memory of the buffers.
   Json describe() const;
   const Device& device() const { return device_.device(); }
-  std::uint32_t mtu() const { return device_.mtu(); }  // bytes, that of the path
+  std::uint32_t mtu() const { return device_.ports().mtu(); }  // bytes, that of the path
   // What devices and peers have settled, as it overrides options in the record's config.
   Json settled() const;
 

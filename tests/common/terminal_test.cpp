@@ -120,7 +120,7 @@ TEST(Terminal, OutputThatNobodyTakesEndsWithTheStop) {
 TEST(Warnings, TenOfAFileAndTheirNumber) {
   ::testing::internal::CaptureStderr();
   {
-    Warnings warnings("file", "are bad");
+    Warnings warnings("file", "lines in all are bad");
     for (int i = 0; i < 12; ++i) warnings.add("bad\x1b");
   }
   const std::string told = ::testing::internal::GetCapturedStderr();

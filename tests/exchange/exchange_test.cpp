@@ -5,26 +5,30 @@
 
 #include <cstdlib>
 #include <future>
-#include <span>
 #include <thread>
 
+#include "tests/exchange/our_side.hpp"
 #include "tests/verbs/mock_provider.hpp"
 
 namespace verbscope {
 namespace {
 
 using namespace std::chrono_literals;
+using test::kLong;
+using test::kSecret;
+using test::our_terms;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
-constexpr Picos kLong = 30s;
 constexpr Picos kShort = 50ms;
 
-Hello our_hello() {
-  return {"send_rate", "0.1.0", Json{{"post_list", 16}, {"transport", "UD"}}, "s3cret"};
+ExchangeServer our_server(const std::string& secret = kSecret) {
+  return {0, our_terms(), secret, "127.0.0.1"};
+}
+
+Channel join(int port, const Terms& terms = our_terms(), const std::string& secret = kSecret) {
+  return connect_exchange("127.0.0.1", port, terms, secret, kLong);
 }
 
 // The messages of both sides of one handshake that is expected to fail.
@@ -32,11 +36,9 @@ struct Failures {
   std::string server;
   std::string client;
 };
-Failures shake(const Hello& of_server, const Hello& of_client) {
-  ExchangeServer server(0, of_server, "127.0.0.1");
-  auto client = std::async(std::launch::async, [&] {
-    return error_of([&] { connect_exchange("127.0.0.1", server.port(), of_client, kLong); });
-  });
+Failures shake(const Terms& of_client) {
+  ExchangeServer server = our_server();
+  auto client = std::async(std::launch::async, [&] { return error_of([&] { join(server.port(), of_client); }); });
   Failures failures;
   failures.server = error_of([&] { server.accept(1, kLong); });
   failures.client = client.get();
@@ -46,24 +48,14 @@ Failures shake(const Hello& of_server, const Hello& of_client) {
 // A connected pair: the server's end and the client's.
 struct Pair {
   Pair() {
-    auto connecting = std::async(std::launch::async,
-                                 [&] { return connect_exchange("127.0.0.1", server.port(), our_hello(), kLong); });
+    auto connecting = std::async(std::launch::async, [&] { return join(server.port()); });
     near = server.accept(1, kLong);
     far.push_back(connecting.get());
   }
-  ExchangeServer server{0, our_hello(), "127.0.0.1"};
+  ExchangeServer server = our_server();
   std::vector<Channel> near;
   std::vector<Channel> far;
 };
-
-// The server's complaint about a stranger who sends `bytes` and, if `stay`, keeps the connection.
-std::string server_error(const std::vector<std::byte>& bytes, bool stay, Picos timeout) {
-  ExchangeServer server(0, our_hello(), "127.0.0.1");
-  Fd stranger = tcp_connect("127.0.0.1", server.port(), Deadline(kLong));
-  send_now(stranger, bytes);
-  if (!stay) stranger = Fd();
-  return error_of([&] { server.accept(1, timeout); });
-}
 
 TEST(Exchange, MessagesCrossBothWays) {
   Pair pair;
@@ -76,11 +68,11 @@ TEST(Exchange, MessagesCrossBothWays) {
 
 TEST(Exchange, EveryClientKnowsItsNumber) {
   constexpr int kClients = 3;
-  ExchangeServer server(0, our_hello());
+  ExchangeServer server(0, our_terms(), kSecret);
   std::vector<std::future<Channel>> connecting;
   for (int i = 0; i < kClients; ++i) {
-    connecting.push_back(std::async(std::launch::async,
-                                    [&] { return connect_exchange("localhost", server.port(), our_hello(), kLong); }));
+    connecting.push_back(std::async(
+        std::launch::async, [&] { return connect_exchange("localhost", server.port(), our_terms(), kSecret, kLong); }));
   }
   std::vector<Channel> channels = server.accept(kClients, kLong);
   ASSERT_EQ(channels.size(), std::size_t{kClients});
@@ -94,118 +86,57 @@ TEST(Exchange, EveryClientKnowsItsNumber) {
 
 TEST(Exchange, AClientMayComeBeforeTheServer) {
   int port = 0;
-  { port = ExchangeServer(0, our_hello(), "127.0.0.1").port(); }
+  { port = our_server().port(); }
   std::promise<void> started;
   auto client = std::async(std::launch::async, [&] {
     started.set_value();
-    return connect_exchange("127.0.0.1", port, our_hello(), kLong);
+    return join(port);
   });
   started.get_future().wait();
-  ExchangeServer server(port, our_hello(), "127.0.0.1");
+  ExchangeServer server(port, our_terms(), kSecret, "127.0.0.1");
   EXPECT_EQ(server.accept(1, kLong).size(), 1u);
   EXPECT_EQ(client.get().index(), 0);
 }
 
 TEST(Exchange, DifferentParametersEndBothSidesWithBothValues) {
-  Hello other = our_hello();
+  Terms other = our_terms();
   other.parameters["post_list"] = 4;
-  const Failures failures = shake(our_hello(), other);
+  const Failures failures = shake(other);
   EXPECT_THAT(failures.server, EndsWith(" runs something else: post_list (here 16, there 4)"));
   EXPECT_THAT(failures.client, EndsWith(" runs something else: post_list (here 4, there 16)"));
 }
 
 TEST(Exchange, AnotherBenchmarkOrVersionIsRefusedWithBoth) {
-  Hello other = our_hello();
+  Terms other = our_terms();
   other.benchmark = "recv_rate";
   other.version = "9";
-  const Failures failures = shake(our_hello(), other);
+  const Failures failures = shake(other);
   EXPECT_THAT(failures.server, HasSubstr("benchmark (here \"send_rate\", there \"recv_rate\")"));
   EXPECT_THAT(failures.client, HasSubstr("version (here \"9\", there \"0.1.0\")"));
 }
 
-TEST(Exchange, AWrongSecretIsToldToBothAndShownToNone) {
-  Hello other = our_hello();
-  other.secret = "guess";
-  other.parameters["post_list"] = 4;  // not told to a stranger
-  const Failures failures = shake(our_hello(), other);
-  const auto hidden = AllOf(Not(HasSubstr("s3cret")), Not(HasSubstr("guess")), Not(HasSubstr("post_list")));
-  EXPECT_THAT(failures.server, AllOf(HasSubstr("was refused: the secrets differ"), hidden));
-  EXPECT_THAT(failures.client, AllOf(HasSubstr("refused this side: the secrets differ"), hidden));
-}
-
-TEST(Exchange, AnotherProtocolEndsBothSides) {
-  ExchangeServer server(0, our_hello(), "127.0.0.1");
-  const Fd stranger = tcp_connect("127.0.0.1", server.port(), Deadline(kLong));
-  send_now(stranger, encode_message({"hello", Json{{"protocol", 7}}}, kMaxHello));
-  EXPECT_EQ(error_of([&] { server.accept(1, kLong); }), "exchange protocols differ: here 1, there 7");
-  std::vector<std::byte> answer(kLengthBytes);
-  const Deadline deadline(kLong);
-  receive_all(stranger, answer, {"the refusal", "the server", deadline});
-  answer.resize(kLengthBytes + parse_length(answer, kMaxMessage));
-  receive_all(stranger, std::span(answer).subspan(kLengthBytes), {"the refusal", "the server", deadline});
-  EXPECT_EQ(parse_message(answer, kMaxMessage).type, "refused");
-}
-
 TEST(Exchange, TheOtherClientsAreToldWhyItEnded) {
-  ExchangeServer server(0, our_hello(), "127.0.0.1");
+  ExchangeServer server = our_server();
   auto serving = std::async(std::launch::async, [&] { return error_of([&] { server.accept(2, kLong); }); });
-  Channel good = connect_exchange("127.0.0.1", server.port(), our_hello(), kLong);
-  Hello other = our_hello();
+  Channel good = join(server.port());
+  Terms other = our_terms();
   other.parameters["post_list"] = 4;
-  EXPECT_THAT(error_of([&] { connect_exchange("127.0.0.1", server.port(), other, kLong); }), HasSubstr("post_list"));
+  EXPECT_THAT(error_of([&] { join(server.port(), other); }), HasSubstr("post_list"));
   EXPECT_THAT(serving.get(), HasSubstr("post_list"));
   EXPECT_THAT(error_of([&] { good.receive("endpoints", kLong); }),
               AllOf(HasSubstr("gave up"), HasSubstr("post_list (here 16, there 4)")));
 }
 
 TEST(Exchange, NoClientComes) {
-  ExchangeServer server(0, our_hello(), "127.0.0.1");
+  ExchangeServer server = our_server();
   EXPECT_EQ(error_of([&] { server.accept(2, kShort); }),
             fmt::format("waited 0.05 s for client 1 of 2 on port {}", server.port()));
 }
 
 TEST(Exchange, AServerThatNeverAnswers) {
   const Fd listener = tcp_listen("127.0.0.1", 0);
-  EXPECT_EQ(error_of([&] { connect_exchange("127.0.0.1", local_port(listener), our_hello(), kShort); }),
-            fmt::format("waited 0.05 s for message \"welcome\" from 127.0.0.1:{}", local_port(listener)));
-}
-
-TEST(Exchange, AStrangerWhoSaysNothing) {
-  EXPECT_THAT(server_error({}, true, kShort), StartsWith("waited 0.05 s for message \"hello\" from 127.0.0.1:"));
-}
-
-TEST(Exchange, AHelloThatIsCut) {
-  const std::vector<std::byte> hello = encode_message({"hello", to_json(our_hello())}, kMaxHello);
-  for (const std::size_t size : {std::size_t{0}, std::size_t{3}, std::size_t{4}, hello.size() - 1}) {
-    const std::vector<std::byte> cut(hello.begin(), hello.begin() + static_cast<std::ptrdiff_t>(size));
-    EXPECT_THAT(server_error(cut, false, kLong), EndsWith("closed the connection before message \"hello\" had arrived"))
-        << size;
-  }
-}
-
-TEST(Exchange, AFirstMessageThatIsNoHello) {
-  EXPECT_THAT(server_error(encode_message({"results", 1}, kMaxHello), true, kLong),
-              EndsWith("sent message \"results\" instead of message \"hello\""));
-}
-
-TEST(Exchange, AGigabyteEndsInOneLineAndIsNotRead) {
-  ExchangeServer server(0, our_hello(), "127.0.0.1");
-  std::size_t sent = 0;
-  std::string of_stranger;
-  std::jthread stranger([&] {
-    const Fd socket = tcp_connect("127.0.0.1", server.port(), Deadline(kLong));
-    const std::vector<std::byte> chunk(1 << 20, std::byte{'A'});
-    const Deadline deadline(kLong);
-    of_stranger = error_of([&] {
-      for (; sent < 1u << 30; sent += chunk.size()) send_all(socket, chunk, {"junk", "server", deadline});
-    });
-  });
-  const std::string line = error_of([&] { server.accept(1, kLong); });
-  stranger.join();
-  EXPECT_THAT(line, HasSubstr("a message of 1094795585 bytes was announced, allowed are 1-65536"));  // 0x41414141
-  EXPECT_EQ(line.find('\n'), std::string::npos);
-  EXPECT_EQ(of_stranger, "server closed the connection while junk was sent to it");
-  EXPECT_LT(sent, 256u << 20);  // no more than the sockets' buffers hold
+  EXPECT_EQ(error_of([&] { connect_exchange("127.0.0.1", local_port(listener), our_terms(), kSecret, kShort); }),
+            fmt::format("waited 0.05 s for message \"challenge\" from 127.0.0.1:{}", local_port(listener)));
 }
 
 TEST(Exchange, TheWrongTypeIsNamed) {
@@ -263,10 +194,10 @@ TEST(Exchange, AMessageOverTheLimitIsNotSent) {
   Pair pair;
   EXPECT_THAT(error_of([&] { pair.near[0].send("results", std::string(kMaxMessage, 'x'), kLong); }),
               HasSubstr("allowed are 1048576"));
-  Hello large = our_hello();
-  large.parameters["comment"] = std::string(kMaxHello, 'x');
-  EXPECT_THAT(error_of([&] { connect_exchange("127.0.0.1", pair.server.port(), large, kLong); }),
-              HasSubstr("allowed are 65536"));
+  Terms large = our_terms();
+  large.parameters["comment"] = std::string(kMaxGreeting, 'x');
+  auto serving = std::async(std::launch::async, [&] { return error_of([&] { pair.server.accept(1, kShort); }); });
+  EXPECT_THAT(error_of([&] { join(pair.server.port(), large); }), HasSubstr("allowed are 65536"));
 }
 
 TEST(Exchange, TheSecretComesFromTheOptionElseFromTheEnvironment) {

@@ -1,4 +1,4 @@
-// The messages of the exchange: what bytes are accepted, and how two handshakes are compared.
+// The messages of the exchange: what bytes are accepted.
 #include "exchange/message.hpp"
 
 #include <gtest/gtest.h>
@@ -83,83 +83,6 @@ TEST(Message, DeepNestingIsRefused) {
   EXPECT_NE(refusal(wire(std::string(1 << 20, '['))), "(nothing thrown)");
   const std::string deep = std::string(1000, '[') + std::string(1000, ']');
   EXPECT_NE(refusal(wire(R"({"type":"a","body":)" + deep + "}")), "(nothing thrown)");
-}
-
-Hello example_hello() {
-  return {"send_rate", "0.1.0", Json{{"post_list", 16}, {"qps", 1}, {"transport", "UD"}}, "s3cret"};
-}
-
-TEST(Hello, RoundTrips) {
-  const Hello got = parse_hello(to_json(example_hello()));
-  EXPECT_EQ(got.benchmark, "send_rate");
-  EXPECT_EQ(got.version, "0.1.0");
-  EXPECT_EQ(got.parameters, example_hello().parameters);
-  EXPECT_EQ(got.secret, "s3cret");
-}
-
-TEST(Hello, AnotherProtocolIsToldBeforeAnythingElse) {
-  EXPECT_EQ(error_of([] {
-              parse_hello(Json{{"protocol", 2}, {"colour", "red"}});
-            }),
-            "exchange protocols differ: here 1, there 2");
-}
-
-TEST(Hello, AMemberOfAWrongTypeIsRefused) {
-  const auto with = [](const char* key, const Json& value) {
-    Json json = to_json(example_hello());
-    json[key] = value;
-    return error_of([&] { parse_hello(json); });
-  };
-  EXPECT_THAT(with("benchmark", 1), HasSubstr("hello: key \"benchmark\": expected string"));
-  EXPECT_THAT(with("parameters", 1), HasSubstr("hello: key \"parameters\": expected object"));
-  EXPECT_THAT(with("colour", 1), HasSubstr("unknown key"));
-  EXPECT_THAT(error_of([] { parse_hello(Json(3)); }), HasSubstr("expected object"));
-}
-
-TEST(Hello, ASecretIsNeverShown) {
-  Json json = to_json(example_hello());
-  json["secret"] = 424242;
-  EXPECT_EQ(error_of([&] { parse_hello(json); }), "hello: key \"secret\": expected string");
-}
-
-TEST(Mismatch, EqualSidesHaveNone) {
-  Hello other = example_hello();
-  other.secret = "another";  // compared elsewhere
-  EXPECT_EQ(describe_mismatch(example_hello(), other), "");
-}
-
-TEST(Mismatch, ShowsBothValuesOfEachDifference) {
-  Hello other = example_hello();
-  other.benchmark = "recv_rate";
-  other.version = "0.2.0";
-  other.parameters = Json{{"post_list", 4}, {"transport", "UD"}, {"clients", 2}};
-  EXPECT_EQ(describe_mismatch(example_hello(), other),
-            "benchmark (here \"send_rate\", there \"recv_rate\"), version (here \"0.1.0\", there \"0.2.0\"), "
-            "post_list (here 16, there 4), qps (here 1, there absent), clients (here absent, there 2)");
-}
-
-TEST(Mismatch, StaysOneShortPrintableLine) {
-  Hello other = example_hello();
-  other.version = std::string(100000, 'x') + "\n\x1b[2J";
-  const std::string line = describe_mismatch(example_hello(), other);
-  EXPECT_LT(line.size(), 300u);
-  EXPECT_EQ(line.find('\n'), std::string::npos);
-}
-
-TEST(Mismatch, ManyDifferencesAreCounted) {
-  Hello other = example_hello();
-  for (int i = 0; i < 30; ++i) other.parameters[fmt::format("p{}", i)] = i;
-  const std::string line = describe_mismatch(example_hello(), other);
-  EXPECT_THAT(line, HasSubstr("p19 (here absent, there 19), and 10 more"));
-}
-
-TEST(Secret, OnlyEqualSecretsAreTheSame) {
-  EXPECT_TRUE(same_secret("", ""));
-  EXPECT_TRUE(same_secret("abc", "abc"));
-  for (const auto& [a, b] : std::vector<std::pair<const char*, const char*>>{
-           {"", "x"}, {"x", ""}, {"abc", "abd"}, {"abc", "ab"}, {"ab", "abab"}, {"a", "aa"}}) {
-    EXPECT_FALSE(same_secret(a, b)) << a << " " << b;
-  }
 }
 
 TEST(Printable, EscapesAndCuts) {

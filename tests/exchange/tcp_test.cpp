@@ -42,6 +42,20 @@ TEST(Tcp, EveryAddressServesIpv4Too) {
   EXPECT_THAT(peer_name(*server), testing::StartsWith("127.0.0.1:"));
 }
 
+TEST(Tcp, ANameThatOnlyThisMachineTakesForLoopbackMeansEveryAddress) {
+  EXPECT_TRUE(means_loopback_here("node1", {"127.0.1.1"}));
+  EXPECT_TRUE(means_loopback_here("node1", {"::1", "127.0.0.1"}));
+  EXPECT_FALSE(means_loopback_here("node1", {"10.0.0.7", "127.0.1.1"}));
+  EXPECT_FALSE(means_loopback_here("localhost", {"::1", "127.0.0.1"}));
+  EXPECT_FALSE(means_loopback_here("127.0.0.1", {"127.0.0.1"}));
+}
+
+TEST(Tcp, AnAddressIsListenedOnAlone) {
+  const Fd listener = tcp_listen("127.0.0.1", 0);
+  EXPECT_THAT(error_of([&] { tcp_connect("127.0.0.2", local_port(listener), Deadline(kImpatience)); }),
+              HasSubstr("Connection refused"));
+}
+
 TEST(Tcp, APortInUseIsNamed) {
   const Fd listener = tcp_listen("127.0.0.1", 0);
   const int port = local_port(listener);

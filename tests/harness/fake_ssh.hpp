@@ -20,6 +20,9 @@ class FakeSsh {
                    "export HOME=\"$dir/$1\"; mkdir -p \"$HOME\"\n"
                    "[ -e \"$dir/down-$1\" ] && { echo \"ssh: connect to host $1: No route to host\" >&2; exit 255; }\n"
                    "[ -e \"$dir/interrupt-connect\" ] && { kill -INT $PPID; exec sleep 1000; }\n"
+                   // Not this machine's devices: each host has those of its file in the folder, or one.
+                   "case \"$2\" in *doctor*) cat \"$dir/facts-$1\" 2> /dev/null || "
+                   "echo '{\"host\":\"h\",\"facts\":{\"devices\":[{\"name\":\"mlx5_0\"}]}}'; exit;; esac\n"
                    "[ -e \"$dir/interrupt-copy\" ] || exec sh -c \"$2\"\n"
                    "case \"$2\" in *gzip*) ;; *) exec sh -c \"$2\";; esac\n"
                    "{ head -c 10; until ls \"$HOME\"/.cache/verbscope/tmp.*; do sleep 0.01; done > /dev/null 2>&1\n"
@@ -33,6 +36,10 @@ class FakeSsh {
 
   std::string home(const std::string& host) const { return folder_.file(host); }
   void set_down(const std::string& host) const { write_text(folder_.file("down-" + host), ""); }
+  // What `verbscope doctor --json` says there.
+  void set_facts(const std::string& host, const std::string& facts) const {
+    write_text(folder_.file("facts-" + host), "{\"host\":\"" + host + "\",\"facts\":" + facts + "}\n");
+  }
   void set_up(const std::string& host) const { std::filesystem::remove(folder_.file("down-" + host)); }
   // Sends from now on a SIGINT to the program that starts ssh when ssh is to "connect", or in the middle of a "copy";
   // from there on nothing moves any more.

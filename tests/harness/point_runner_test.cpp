@@ -131,7 +131,7 @@ TEST(PointRunner, ServerAndClientMakeOneRecord) {
   EXPECT_EQ(record.result.at("clients").at(0).at("host"), "127.0.0.1");
   EXPECT_EQ(record.result.at("clients").at(0).at("result").at("rate_mops"), 10.0);
   EXPECT_THAT(read_text(fake.file("server")),
-              testing::HasSubstr("--ib_dev=dev0:2 --clients=1 --port=0 --out_json_file="));
+              testing::HasSubstr("--ib_dev=dev0:2 --clients=1 --port=0 --listen=localhost --out_json_file="));
   EXPECT_THAT(read_text(fake.file("client")),
               testing::HasSubstr("--ib_dev=dev1 --gid_index=3 --clients=1 --port=4242 127.0.0.1 --out_json_file="));
   EXPECT_EQ(read_text(fake.file("server.secret")).size(), 33u);  // 128 bits in hexadecimal, and the newline
@@ -180,12 +180,13 @@ TEST(PointRunner, TargetsAreFabricsOrHostsFilesOfThisMachine) {
   EXPECT_EQ(target.fabric, "verbs");
   EXPECT_EQ(target.cast->server.name, "localhost");
   EXPECT_NO_THROW(require_local(target, "h"));
+  EXPECT_EQ(parse_target("localhost").cast->server.name, "localhost") << "which needs no file";
   write_text(folder.file("hosts"), "# far away\nother.example\n");
   const RunTarget far = parse_target(folder.file("hosts"));
   EXPECT_EQ(error_of([&] { require_local(far, "h"); }),
             "h:2: host other.example is not this machine: --launcher ssh or slurm can reach it");
   EXPECT_EQ(error_of([] { parse_target("sin:cib"); }),
-            R"(--hosts: expected sim:NAME, null, slurm or a hosts file, got "sin:cib", which is no file)");
+            R"(--hosts: expected sim:NAME, null, slurm, localhost or a hosts file, got "sin:cib", which is no file)");
 }
 
 TEST(PointRunner, AClusterThatIsNotThereIsRefusedWithThoseThatAre) {

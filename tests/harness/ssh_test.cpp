@@ -84,6 +84,16 @@ TEST_F(SshTest, AHostThatIsDownWhenARunBeginsIsNamedAndNoRecordIsLost) {
   EXPECT_EQ(records[2].status, RecordStatus::ok) << records[2].reason;
 }
 
+TEST_F(SshTest, AHostWithoutADeviceEndsTheRunBeforeTheFirstPoint) {
+  ssh_.set_facts("n2", R"({"devices":[]})");
+  EXPECT_EQ(error_of([&] { run_sweep_again(); }),
+            "host n2: no RDMA device: --hosts sim:cib runs on a simulated cluster, --hosts null without a device");
+  ssh_.set_facts("n2", R"({"devices":[{"name":"mlx5_0"},{"name":"mlx5_1"}]})");
+  write_text(fake_.file("hosts"), "n1 management=n1 role=server address=127.0.0.1\nn2 management=n2 device=mlx5_7:1\n");
+  EXPECT_EQ(error_of([&] { run_sweep_again(); }), "host n2: no RDMA device mlx5_7: found mlx5_0, mlx5_1");
+  EXPECT_FALSE(std::filesystem::exists(fake_.file("results.jsonl")));
+}
+
 TEST_F(SshTest, AnInterruptWhileConnectingEndsWith130) {
   ssh_.interrupt_in("connect");
   EXPECT_EQ(run_program({"deploy", "--benchmarks", "send_rate"}),

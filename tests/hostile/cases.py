@@ -336,6 +336,8 @@ def bad_files(root_cluster):
                         "range": b"node[1-99999999]\n", "bracket": b"node[1-\n", "nul": b"no\0de\n", "escape": ESC.encode() + b"\n",
                         "port": b"node ssh_port=99999999\n", "role": b"node role=king\n"}.items():
         yield Case(f"hosts_{name}", ("verbscope", "hosts", "x.txt"), 1, says=r"x\.txt", files={"x.txt": value})
+    yield Case("run_without_device", ("verbscope", "run", "sweep.json", "--hosts", "x.txt", "--out", "n.jsonl"), 1,
+               says="host localhost: no RDMA device", files={"x.txt": b"localhost device=none_such0\n"})
     clusters = {"not_json": b"{", "array": b"[]", "schema": line({**root_cluster, "schema": "verbscope.cluster/9"}),
                 "no_schema": line({k: v for k, v in root_cluster.items() if k != "schema"}),
                 "sweep_schema": line({**root_cluster, "schema": "verbscope.sweep/1"}),

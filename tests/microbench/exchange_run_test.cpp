@@ -23,7 +23,7 @@ using test::SendBenchmark;
 using testing::HasSubstr;
 
 int free_port() {
-  return ExchangeServer(0, Hello{}).port();
+  return ExchangeServer(0, Terms{}, "").port();
 }
 
 // Two machines in one process: what counts on a machine belongs to one thread of its process.
@@ -141,7 +141,7 @@ class CountingBenchmark final : public SendBenchmark {
 Json must_agree(const std::string& line) {
   CountingBenchmark benchmark;
   const OptionSet set(line, &benchmark);
-  return make_hello(benchmark, set.options, set.table).parameters;
+  return make_terms(benchmark, set.options, set.table).parameters;
 }
 
 TEST(ExchangeRun, TheSidesAgreeOnTheLoadAndNotOnTheirOwnMachine) {
@@ -155,7 +155,7 @@ TEST(ExchangeRun, TheSidesAgreeOnTheLoadAndNotOnTheirOwnMachine) {
 class Deserter {
  public:
   Deserter(const std::string& port, const std::string& line)
-      : channel_(connect_exchange("127.0.0.1", std::stoi(port), hello(line), 10s)) {
+      : channel_(connect_exchange("127.0.0.1", std::stoi(port), terms(line), "", 10s)) {
     NullProvider device;
     const OptionSet set(line + " host");
     const SendBenchmark benchmark(true);
@@ -169,9 +169,9 @@ class Deserter {
   Channel& channel() { return channel_; }
 
  private:
-  static Hello hello(const std::string& line) {
+  static Terms terms(const std::string& line) {
     const OptionSet set(line);
-    return make_hello(SendBenchmark(true), set.options, set.table);
+    return make_terms(SendBenchmark(true), set.options, set.table);
   }
   Channel channel_;
 };
@@ -242,6 +242,18 @@ TEST(ExchangeRun, WhateverAClientThrowsTheServerLearns) {
   EXPECT_THROW(run_client(NoMemory(), set.options, set.table, pair.client_device), std::bad_alloc);
   ASSERT_EQ(server.wait_for(20s), std::future_status::ready) << "the server hangs";
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("gave up: std::bad_alloc"));
+}
+
+TEST(ExchangeRun, AClientLooksAtItsDeviceBeforeItLooksForTheServer) {
+  for (const auto& [line, says] : std::vector<std::pair<std::string, std::string>>{
+           {"-d mlx5_7", "no RDMA device \"mlx5_7\": found null0"},
+           {"-d null0:9", "null0"},
+           {"-x 200", "GID index 200"},
+           {"-c UD -s 8192", "--size 8192 is over the MTU of 4096 bytes"}}) {
+    Pair pair(true);  // nobody serves
+    EXPECT_THAT(failure_of([&] { pair.join(line + " --timeout 20s"); }),
+                testing::AllOf(HasSubstr(says), testing::Not(HasSubstr("waited"))));
+  }
 }
 
 TEST(ExchangeRun, AServerWithoutClientsGivesUp) {
