@@ -38,6 +38,13 @@ std::vector<int> cores_of(const CpuMask& mask) {
   return cores;
 }
 
+// False with errno when the kernel refuses.
+bool keep_this_thread_to(const std::vector<int>& cores) {
+  const CpuMask mask;
+  for (const int core : cores) numa_bitmask_setbit(mask.get(), static_cast<unsigned>(core));
+  return numa_sched_setaffinity(0, mask.get()) >= 0;
+}
+
 void check_core_in(int core, const std::vector<int>& allowed) {
   if (!std::ranges::binary_search(allowed, core)) {
     fail("core {}: this process may run on cores {}", core, core_list(allowed));
@@ -68,14 +75,20 @@ void check_core(int core) {
 
 void pin_this_thread(int core) {
   check_core(core);
-  const CpuMask mask;
-  numa_bitmask_setbit(mask.get(), static_cast<unsigned>(core));
-  if (numa_sched_setaffinity(0, mask.get()) < 0) throw_errno(fmt::format("pin a thread to core {}", core), errno);
+  if (!keep_this_thread_to({core})) throw_errno(fmt::format("pin a thread to core {}", core), errno);
   const std::vector<int> now = allowed_cores();
   const int running_on = sched_getcpu();
   if (now != std::vector{core} || running_on != core) {
     fail("pin a thread to core {}: it is allowed on {} and runs on {}", core, core_list(now), running_on);
   }
+}
+
+ThreadKeptTo::ThreadKeptTo(const std::vector<int>& cores) : before_(allowed_cores()) {
+  if (!cores.empty()) keep_this_thread_to(cores);
+}
+
+ThreadKeptTo::~ThreadKeptTo() {
+  keep_this_thread_to(before_);
 }
 
 PinnedThread::PinnedThread(int core, std::function<void(std::stop_token)> body)

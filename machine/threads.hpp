@@ -21,6 +21,19 @@ void check_core(int core);
 // Pins the calling thread to `core` and verifies it (affinity mask and sched_getcpu). Throws when it cannot be.
 void pin_this_thread(int core);
 
+// The calling thread runs on `cores` while this lives, which must end in the same thread; then where it did before. No
+// cores: wherever it may. Where the kernel refuses, nothing changes.
+class ThreadKeptTo {
+ public:
+  explicit ThreadKeptTo(const std::vector<int>& cores);
+  ThreadKeptTo(const ThreadKeptTo&) = delete;
+  ThreadKeptTo& operator=(const ThreadKeptTo&) = delete;
+  ~ThreadKeptTo();
+
+ private:
+  std::vector<int> before_;
+};
+
 // A thread that runs `body` on `core` only. The constructor returns when the thread is pinned and verified, and throws
 // when it cannot be; `body` starts at once after that.
 class PinnedThread {

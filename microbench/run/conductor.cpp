@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 
 #include "common/clock.hpp"
 #include "common/error.hpp"
@@ -14,27 +15,36 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kTickMs = 1;  // how often threads and peers are looked at
+// How often threads and peers are looked at: at once where the wait may be short, seldom in a long one, since each look
+// takes its time from a core, and the lines that it reads from the threads that write them.
+constexpr Picos kShortestTick = 1ms;
+constexpr Picos kLongestTick = 32ms;
+constexpr int kTicksOfAWait = 16;  // a wait ends late by no more than this part of it, or by kShortestTick
 constexpr Picos kSignOfLife = 1s;
 constexpr Picos kQuiet = 500ms;  // when nothing has arrived for so long, what is missing is lost
 
-// Waits a tick, or until `fd` (-1: none) can be read; true when it can.
-bool tick(int fd) {
-  pollfd entry{fd, POLLIN, 0};
-  const int ready = ::poll(&entry, 1, kTickMs);
-  if (ready < 0 && errno != EINTR) throw_errno("poll", errno);
-  return ready > 0;
-}
+// A wait that looks up now and then.
+class Ticks {
+ public:
+  // Waits a tick, at most until `end` of the clock, or until `fd` (-1: none) can be read; true when it can.
+  bool next(int fd, Picos end = Picos::max()) {
+    const Picos now = TscClock::now();
+    const Picos tick = std::min(std::clamp((now - start_) / kTicksOfAWait, kShortestTick, kLongestTick), end - now);
+    pollfd entry{fd, POLLIN, 0};
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(std::max(tick, Picos(0))).count();
+    const int ready = ::poll(&entry, 1, static_cast<int>(ms));
+    if (ready < 0 && errno != EINTR) throw_errno("poll", errno);
+    return ready > 0;
+  }
+
+ private:
+  Picos start_ = TscClock::now();
+};
 
 }  // namespace
 
-Conductor::Conductor(NodeRun& node, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout)
-    : node_(node),
-      peers_(peers),
-      cores_(std::move(cores)),
-      timeout_(timeout),
-      gone_(peers.size()),
-      ids_(node.threads().size()) {}
+Conductor::Conductor(NodeRun& node, std::vector<Channel>& peers, const RunCores& cores, Picos timeout)
+    : node_(node), peers_(peers), cores_(cores), timeout_(timeout), gone_(peers.size()), ids_(node.threads().size()) {}
 
 Conductor::~Conductor() {
   end_threads();
@@ -42,7 +52,7 @@ Conductor::~Conductor() {
 
 void Conductor::start() {
   for (std::size_t t = 0; t < node_.threads().size(); ++t) {
-    threads_.emplace_back(cores_.at(t), [this, t](std::stop_token) {
+    threads_.emplace_back(cores_.threads().at(t), [this, t](std::stop_token) {
       ids_[t].store(gettid(), std::memory_order_release);
       ids_[t].notify_one();
       HostNode node;
@@ -51,6 +61,7 @@ void Conductor::start() {
       tally.ended.store(true, std::memory_order_release);
     });
   }
+  kept_.emplace(cores_.conductor());
 }
 
 std::vector<int> Conductor::thread_ids() const {
@@ -67,6 +78,7 @@ void Conductor::end_threads() {
   control_.quit.store(true, std::memory_order_relaxed);
   control_.quit.notify_all();
   threads_.clear();
+  kept_.reset();
 }
 
 void Conductor::check_all(const Channel* awaited, bool silent) {
@@ -116,13 +128,14 @@ void Conductor::tell(Channel& peer, const char* type, const Json& body) {
   }
 }
 
-void Conductor::wait_until(const std::string& what, bool silent, const std::function<bool()>& done) {
+void Conductor::wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end) {
+  Ticks ticks;
   Picos moved_at = TscClock::now();
   Picos told_at = moved_at;
   std::uint64_t seen = node_.threads().completed();
   while (!done()) {
     check_all(nullptr, silent);
-    tick(-1);
+    ticks.next(-1, end);
     if (each_second_ && TscClock::now() - told_at >= kSignOfLife) {
       told_at = TscClock::now();
       each_second_();
@@ -139,13 +152,15 @@ void Conductor::wait_until(const std::string& what, bool silent, const std::func
 
 void Conductor::wait_for(Picos time, const std::string& what) {
   const Picos end = TscClock::now() + time;
-  wait_until(what, true, [end] { return TscClock::now() >= end; });
+  wait_until(
+      what, true, [end] { return TscClock::now() >= end; }, end);
 }
 
 Json Conductor::await(Channel& peer, const char* type) {
+  Ticks ticks;
   Picos moved_at = TscClock::now();
   std::uint64_t seen = node_.threads().completed();
-  while (!tick(peer.fd())) {
+  while (!ticks.next(peer.fd())) {
     check_all(&peer, false);
     const std::uint64_t completed = node_.threads().completed();
     if (completed != seen) {
@@ -159,11 +174,12 @@ Json Conductor::await(Channel& peer, const char* type) {
 }
 
 void Conductor::await_messages(std::uint64_t expected) {
+  Ticks ticks;
   Picos moved_at = TscClock::now();
   std::uint64_t seen = node_.threads().received();
   while (seen < expected && TscClock::now() - moved_at < kQuiet) {
     check_all(nullptr, false);
-    tick(-1);
+    ticks.next(-1);
     if (node_.threads().received() == seen) continue;
     seen = node_.threads().received();
     moved_at = TscClock::now();

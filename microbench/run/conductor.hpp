@@ -14,17 +14,19 @@
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/node_run.hpp"
+#include "microbench/run/run_cores.hpp"
 
 namespace verbscope {
 
 class Conductor {
  public:
-  // Thread i of the node will be pinned to cores[i]. `peers` and `node` must outlive the conductor.
-  Conductor(NodeRun& node, std::vector<Channel>& peers, std::vector<int> cores, Picos timeout);
+  // Each thread of the node will be pinned to its core. All that is given must outlive the conductor.
+  Conductor(NodeRun& node, std::vector<Channel>& peers, const RunCores& cores, Picos timeout);
   Conductor(const Conductor&) = delete;
   Conductor& operator=(const Conductor&) = delete;
   ~Conductor();  // ends the threads
 
+  // The threads begin to run, and the calling thread keeps to the conductor's cores until end_threads.
   void start();
   // After start: the numbers of the threads, as gettid yields them.
   std::vector<int> thread_ids() const;
@@ -33,7 +35,9 @@ class Conductor {
   // Waits until `done`. `silent`: peers have nothing to say meanwhile, so that a message is a failure. Throws Error
   // when a thread fails, a peer closes, or no operation completes for the timeout; threads that count nothing are not
   // expected to.
-  void wait_until(const std::string& what, bool silent, const std::function<bool()>& done);
+  void wait_until(const std::string& what, bool silent, const std::function<bool()>& done) {
+    wait_until(what, silent, done, Picos::max());
+  }
   // Sets an action for each second of these waits, a sign of life for a peer that sees nothing move; null: none.
   void each_second(std::function<void()> action) { each_second_ = std::move(action); }
   void wait_for(Picos time, const std::string& what);
@@ -51,6 +55,8 @@ class Conductor {
   void end_threads();
 
  private:
+  // Looks at `end` of the clock for the last time.
+  void wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end);
   void check_all(const Channel* awaited, bool silent);
   void check_peer(Channel& peer, bool silent);
   bool gone(const Channel& peer) const { return gone_[static_cast<std::size_t>(&peer - peers_.data())]; }
@@ -58,7 +64,7 @@ class Conductor {
 
   NodeRun& node_;
   std::vector<Channel>& peers_;
-  std::vector<int> cores_;
+  const RunCores& cores_;
   Picos timeout_;
   bool may_leave_ = false;
   std::vector<bool> gone_;
@@ -66,6 +72,7 @@ class Conductor {
   std::function<void()> each_second_;
   std::vector<std::atomic<int>> ids_;  // 0 until the thread has told its own
   std::list<PinnedThread> threads_;
+  std::optional<ThreadKeptTo> kept_;
 };
 
 }  // namespace verbscope

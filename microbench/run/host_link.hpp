@@ -48,7 +48,7 @@ class HostLink : public Link {
   }
 
   NodeReport own_report(std::string& failure) const {
-    return side_.node.report(window_.use(), expected_, side_.cores, failure);
+    return side_.node.report(window_.use(), expected_, side_.cores.threads(), failure);
   }
 
   HostSide side_;

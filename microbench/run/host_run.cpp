@@ -27,10 +27,10 @@ constexpr std::array kLocalOptions = {
     "pkey_index", "port",          "timeout_s",      "cores",    "counter_sources", "require_counters",
     "limit_bw",   "limit_msgrate", "report_gbits",   "CPU_freq", "noPeak",          "any_build"};
 
-std::vector<int> usable_cores(const Options& options) {
-  const std::vector<int> cores = parse_cores(options.cores);
-  for (const int core : cores) check_core(core);
-  return cores.empty() ? allowed_cores() : cores;
+std::size_t usable_cores(const Options& options) {
+  const std::vector<int> named = parse_cores(options.cores);
+  for (const int core : named) check_core(core);
+  return named.empty() ? allowed_cores().size() : named.size();
 }
 
 NodePlace make_place(Provider& provider, const DevicePorts& ports, const Options& options) {
@@ -45,10 +45,10 @@ NodePlace make_place(Provider& provider, const DevicePorts& ports, const Options
           options.qps};
 }
 
-FabricFacts host_facts(const Options& options, const DevicePorts& ports, std::size_t cores) {
+FabricFacts host_facts(const Options& options, const DevicePorts& ports) {
   FabricFacts facts;
   facts.alone = options.fabric == "null";
-  facts.server_cores = facts.client_cores = static_cast<std::uint32_t>(cores);
+  facts.server_cores = facts.client_cores = static_cast<std::uint32_t>(usable_cores(options));
   facts.ports = static_cast<std::uint32_t>(ports.ports.size());
   return facts;
 }
@@ -105,11 +105,11 @@ Terms make_terms(const Benchmark& benchmark, const Options& options, const Optio
 Outcome run_server(const Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider) {
   const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
   const Traffic traffic = benchmark.traffic();
-  const std::vector<int> cores = usable_cores(options);
-  const Plan plan = make_plan(options, host_facts(options, ports, cores.size()), traffic);
+  const Plan plan = make_plan(options, host_facts(options, ports), traffic);
   Outcome outcome;
   outcome.config = plan_json(plan);
   NodeRun node(benchmark, plan, Side::server, 0, make_place(provider, ports, options));
+  const RunCores cores(parse_cores(options.cores), node.threads().size());
   std::vector<Channel> peers;
   if (options.fabric != "null") peers = meet_clients(options, make_terms(benchmark, options, table), plan);
   PointReports result;
@@ -128,9 +128,8 @@ Outcome run_server(const Benchmark& benchmark, const Options& options, const Opt
 
 Outcome run_client(const Benchmark& benchmark, const Options& given, const OptionTable& table, Provider& provider) {
   const DevicePorts ports = choose_ports(provider, given.ib_dev, parse_ib_port(given.ib_port));
-  const std::vector<int> cores = usable_cores(given);
   Options options = given;
-  const FabricFacts facts = host_facts(options, ports, cores.size());
+  const FabricFacts facts = host_facts(options, ports);
   const Traffic traffic = benchmark.traffic();
   const NodePlace place = make_place(provider, ports, options);
   // Refuses before anybody is troubled; the number of clients is the server's to say.
@@ -145,7 +144,8 @@ Outcome run_client(const Benchmark& benchmark, const Options& given, const Optio
     const Plan plan = make_plan(options, facts, traffic);
     outcome.config = plan_json(plan);
     NodeRun node(benchmark, plan, Side::client, static_cast<std::uint32_t>(server.index()), place);
-      Collector collector = make_collector(node, options, plan.schedule, ports);
+    const RunCores cores(parse_cores(options.cores), node.threads().size());
+    Collector collector = make_collector(node, options, plan.schedule, ports);
     const HostSide side{node, plan, peers, cores, collector};
     run_steps(side, *make_client_link(side), traffic, outcome);
     outcome.environment["client"] = node.describe();

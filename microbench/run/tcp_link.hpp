@@ -25,6 +25,7 @@
 #include "microbench/bench/plan.hpp"
 #include "microbench/run/node_run.hpp"
 #include "microbench/run/phase_machine.hpp"
+#include "microbench/run/run_cores.hpp"
 
 namespace verbscope {
 
@@ -33,7 +34,7 @@ struct HostSide {
   NodeRun& node;
   const Plan& plan;
   std::vector<Channel>& peers;  // a server's are its clients, a client's is the server
-  const std::vector<int>& cores;
+  const RunCores& cores;
   Collector& collector;
 };
 

@@ -43,6 +43,17 @@ TEST(Cores, ACoreThatIsNotThere) {
             fmt::format("core -1: this process may run on cores {}", list));
 }
 
+TEST(ThreadKeptTo, ItsCoresAndThenWhereItWasBefore) {
+  const std::vector<int> before = affinity_now();
+  {
+    const ThreadKeptTo kept({before.back()});
+    EXPECT_EQ(affinity_now(), std::vector{before.back()});
+  }
+  EXPECT_EQ(affinity_now(), before);
+  const ThreadKeptTo everywhere({});
+  EXPECT_EQ(affinity_now(), before);
+}
+
 TEST(PinnedThread, RunsOnItsCoreOnly) {
   for (const int core : allowed_cores()) {
     std::vector<int> affinity;

@@ -2,6 +2,7 @@
 // and what happens when one of them goes away.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <future>
 
@@ -254,6 +255,22 @@ TEST(ExchangeRun, AClientLooksAtItsDeviceBeforeItLooksForTheServer) {
     EXPECT_THAT(failure_of([&] { pair.join(line + " --timeout 20s"); }),
                 testing::AllOf(HasSubstr(says), testing::Not(HasSubstr("waited"))));
   }
+}
+
+TEST(ExchangeRun, TheConductorSleepsWhileItsThreadsMeasure) {
+  const SendBenchmark benchmark(true);
+  NullProvider device;
+  const OptionSet set("--fabric null -D 2s --warmup 0" + kNoCounters);
+  const std::vector<int> cores = allowed_cores();
+  rusage before{}, after{};
+  getrusage(RUSAGE_THREAD, &before);
+  run_server(benchmark, set.options, set.table, device);
+  getrusage(RUSAGE_THREAD, &after);
+  // Two waits of a second: 16 looks of 1 ms, sixteenths of the time up to 512 ms (16 ln 32 = 55), then each 32 ms (16).
+  // The rest is for the shorter waits between.
+  EXPECT_GT(after.ru_nvcsw, before.ru_nvcsw);
+  EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, 2 * 90 + 60);
+  EXPECT_EQ(allowed_cores(), cores) << "the calling thread runs where it did";
 }
 
 TEST(ExchangeRun, AServerWithoutClientsGivesUp) {
