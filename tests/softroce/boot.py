@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 """Boots the emulated machine and runs the checks in it (softroce.machine in ctest); check.py tells what came of each.
 
-    boot.py --bin FOLDER --tests FOLDER --out FOLDER --cache FOLDER [--only] --expect NAME...
+    boot.py --bin FOLDER --tests FOLDER --out FOLDER --cache FOLDER [--folder NAME] [--only] --expect NAME...
 
 Exit 0: the machine ran every check of the list, and no other (without --only it runs all that there are); 1: it did not; 77: this host cannot run it (1 when CI=true).
 """
@@ -24,11 +24,12 @@ def main():
     parser.add_argument("--out", required=True, help="where results go; emptied first")
     parser.add_argument("--cache", required=True, help="where the initramfs is kept")
     parser.add_argument("--limit", type=int, default=2000, help="seconds for all")
+    parser.add_argument("--folder", default="checks", help="the folder of the checks, beside this file")
     parser.add_argument("--only", action="store_true", help="run no other checks than those expected")
     parser.add_argument("--expect", nargs="+", required=True, help="the names of the checks")
     options = parser.parse_args()
     variables = {"VERBSCOPE_SOFTROCE": HERE, "VERBSCOPE_SOURCE": HERE.parents[1], "VERBSCOPE_BIN": options.bin,
-                 "VERBSCOPE_TESTS": options.tests}
+                 "VERBSCOPE_TESTS": options.tests, "VERBSCOPE_CHECK_FOLDER": HERE / options.folder}
     if options.only:
         variables["VERBSCOPE_CHECKS"] = " ".join(options.expect)
     out = pathlib.Path(options.out)
