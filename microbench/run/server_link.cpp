@@ -100,22 +100,28 @@ class ServerLink final : public HostLink {
     }
   }
 
-  // Until the threads whose windows make the rate have noted the turn to `phase`, here or at every client.
+  // Until the threads whose windows make the rate have noted the turn to `phase`, here or at every client. Where one
+  // gives up, the others are heard out all the same: what they say of this phase must not be taken for a later message.
   void await_all_noted(Phase phase, const std::string& what) {
     if (side_.node.counted()) return await_noted(phase, what, true);
     rates_of_peers_ = {};
+    bool gave_up = false;
     for (Channel& peer : side_.peers) {
       for (bool reached = false; !reached;) {
         const std::optional<Json> progress = conductor_.hear(peer, "progress");
         if (!progress) break;
         JsonFields fields(*progress, "message progress");
-        if (fields.require<bool>("gave_up")) return steadiness_.give_up();
+        if (fields.require<bool>("gave_up")) {
+          gave_up = true;
+          break;
+        }
         const auto noted = fields.require<std::string>("noted");
         reached = std::ranges::find(kPhaseNames, noted) - kPhaseNames.begin() >= static_cast<std::ptrdiff_t>(phase);
         if (!reached || phase != Phase::closed) continue;
         rates_of_peers_ += fields_from_json<WindowRates>(fields.at("rates"), "message progress: rates");
       }
     }
+    if (gave_up) steadiness_.give_up();
   }
 
   void trade_sent() {
