@@ -15,6 +15,7 @@ mount -t overlay -o lowerdir=/host,upperdir=/memory/upper,workdir=/memory/work r
 # No file system over /tmp: the overlay makes it writable, and a build folder may lie below it.
 for fs in proc:proc sysfs:sys devtmpfs:dev tmpfs:run; do mount -t "${fs%:*}" "${fs%:*}" "/machine/${fs#*:}"; done
 mkdir -p /machine/dev/pts /machine/dev/shm /machine/run/verbscope
+mkdir -m 1777 /machine/run/lock  # as Debian has it
 mount -t devpts pts /machine/dev/pts
 mount -t tmpfs shm /machine/dev/shm
 mount -t 9p -o "$options,rw" out /machine/run/verbscope || echo "init: cannot mount the shared folder"
