@@ -75,27 +75,28 @@ endfunction()
 
 # verbscope_benchmark(NAME SOURCES a.cpp ... [TEST microbench/a_test.cpp] LINK other ...): a benchmark, which is all that
 # `verbscope` and the tests need to be told of it: one of the programs, whose name the harness is compiled with, and its
-# test, a file of tests/ that runs programs, as test_NAME_sim. Tests that run programs of any kind depend on all benchmarks.
+# test, a file of tests/ that runs programs, in test_benchmarks_sim. Tests that run programs of any kind depend on all benchmarks.
 function(verbscope_benchmark name)
   cmake_parse_arguments(ARG "" "TEST" "SOURCES;LINK" ${ARGN})
   verbscope_binary(${name} SOURCES ${ARG_SOURCES} LINK ${ARG_LINK})
   set_property(GLOBAL APPEND PROPERTY VERBSCOPE_BENCHMARKS ${name})
-  set_property(GLOBAL PROPERTY VERBSCOPE_TEST_OF_${name} ${ARG_TEST})
+  set_property(GLOBAL APPEND PROPERTY VERBSCOPE_BENCHMARK_TESTS ${ARG_TEST})
 endfunction()
 
 # The code of the tests themselves needs no optimisation, and takes minutes longer to build with it.
 set(VERBSCOPE_TEST_OPTIONS "" CACHE STRING "Further compiler options for the sources of tests")
 
-option(VERBSCOPE_UNIT_TESTS "Build the test binaries of the tier unit, not only those that say RELEASE_TOO" ON)
+set(VERBSCOPE_TEST_TIERS "unit;sim" CACHE STRING
+    "The tiers whose test binaries are built; those that say EVERY_BUILD are built whatever stands here")
 
-# verbscope_test(NAME TIER unit|sim [RELEASE_TOO] [SECONDS n] SOURCES a.cpp ... THREADS b.cpp ... LINK lib ... RUNS program ...): a
+# verbscope_test(NAME TIER unit|sim [EVERY_BUILD] [SECONDS n] SOURCES a.cpp ... THREADS b.cpp ... LINK lib ... RUNS program ...): a
 # GoogleTest binary in build/tests, which is one test of ctest with the tier as its label: starting a process costs more than most cases. In
 # the sources after THREADS threads of one process share memory: a binary that has some carries the label `threads` as
 # well, and under ThreadSanitizer it is made of them alone. RUNS: the programs that its cases start. SECONDS: about how long
 # one that lasts takes, for ctest to start the longest first where it has not run them yet.
 function(verbscope_test name)
-  cmake_parse_arguments(ARG "RELEASE_TOO" "TIER;SECONDS" "SOURCES;THREADS;LINK;RUNS" ${ARGN})
-  if(ARG_TIER STREQUAL unit AND NOT VERBSCOPE_UNIT_TESTS AND NOT ARG_RELEASE_TOO)
+  cmake_parse_arguments(ARG "EVERY_BUILD" "TIER;SECONDS" "SOURCES;THREADS;LINK;RUNS" ${ARGN})
+  if(NOT ARG_TIER IN_LIST VERBSCOPE_TEST_TIERS AND NOT ARG_EVERY_BUILD)
     return()
   endif()
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")

@@ -119,7 +119,7 @@ class LookupRate final : public AloneBenchmark {
         "one by one, prefetched stage by stage in groups, or in coroutines that take turns");
     table.integer("--batch", batch_, 1u, static_cast<std::uint32_t>(kMostBatch), "look-ups under way at once");
     table.bytes("-s,--size", size_, std::uint64_t{4096}, std::uint64_t{1} << 34,
-                  "the structure, of mica those of its log (default: as in the papers, 48 MB to 1 GB)");
+                "the structure, of mica those of its log (default: as in the papers, 48 MB to 1 GB)");
     table.integer("--depth", choice_.depth, 1u, 1u << 16, "accesses of a look-up in a chain");
     table.choice<PageSize>(
         "--pages", choice_.pages,

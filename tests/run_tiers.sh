@@ -7,6 +7,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mode=${1:?run_tiers.sh check|test|long}
+began=$(date +%s)
 shift
 configure_options=("$@")
 jobs=$(nproc)
@@ -105,24 +106,20 @@ same_records() {
   step records tests/records/same_records.py --count "$1" --seed "$2" --jobs "$jobs" build/bin build-asan-ubsan/bin
 }
 
-# Not again under AddressSanitizer in the gate: the grids and the curves run the same code in a thousand configurations, a
-# matter of figures, not of memory; what one thread does to another's memory ThreadSanitizer finds.
-other_matters='*Atc16.*:*ModelGridTest.*:*OneSidedGridTest.*:*ReadGridTest.*:*SimThreads.*'
-
 case $mode in
 check)
   if build release; then run_tests release release --label-regex '^(unit|sim)$'; fi
   ;;
 test)
-  # Unit tests are built and run once in the gate, under the sanitizers; `check` has them in the release build. The
+  # A test is built and run once in the gate, but for those that say EVERY_BUILD: unit tests under the sanitizers, those that
+  # run programs with optimised ones (`check` has both in the release build, `test-long` both under the sanitizers). The
   # emulated machines wait most of their time, and the last tests leave a core free: builds go on beside both.
-  if build release -DVERBSCOPE_UNIT_TESTS=OFF; then
+  if build release -DVERBSCOPE_TEST_TIERS=sim -DVERBSCOPE_EMULATED_CHECKS=each_kind; then
     run_tests release release --label-exclude 'softroce|timed|roots'
     start_tests softroce release --label-regex softroce
   fi
-  if build asan-ubsan; then
-    GTEST_FILTER="-$other_matters" start_tests asan-ubsan asan-ubsan --label-exclude 'callgrind|static|softroce|fuzz' \
-      --exclude-regex '^slurm$'
+  if build asan-ubsan -DVERBSCOPE_TEST_TIERS=unit; then
+    start_tests asan-ubsan asan-ubsan --label-exclude 'callgrind|static|softroce|fuzz' --exclude-regex '^slurm$'
   fi
   if build tsan; then start_tests tsan tsan --label-regex threads; fi
   end_tests asan-ubsan
@@ -141,6 +138,7 @@ long)
     step commands tests/docs/commands_test.py build/bin --long
     run_tests timed release --label-regex timed
     run_tests roots release --label-regex roots
+    run_tests softroce release --label-regex softroce
   fi
   if [[ -x build/bin/verbscope ]] && build asan-ubsan -DVERBSCOPE_FUZZ_SECONDS=300; then
     run_tests asan-ubsan asan-ubsan --label-exclude 'callgrind|static|fuzz'
@@ -157,4 +155,5 @@ esac
 if ((${#not_passed[@]} > 0)); then printf '%s\n' "=== not passed" "${not_passed[@]}"; fi
 echo "=== summary"
 printf '%s\n' "${summary[@]}"
+echo "in all       $(($(date +%s) - began)) s by the clock; processor time (user, system) $(times | tail -n 1)"
 exit "$failed"

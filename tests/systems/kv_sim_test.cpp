@@ -10,15 +10,15 @@ namespace {
 
 using testing::HasSubstr;
 
-Json record_of(const std::string& options) {
+Json kv_record(const std::string& options) {
   return test::record_of("kv_atomic " + options);
 }
 
 // A busy server: as many QPs as keep its units at work.
 Json busy(const std::string& cluster, const std::string& options) {
-  return record_of("--fabric sim:" + cluster + " --threads 8 -q 8 --pages 2m -D 200us --warmup 200us " + options);
+  return kv_record("--fabric sim:" + cluster + " --threads 8 -q 8 --pages 2m -D 200us --warmup 200us " + options);
 }
-double rate(const Json& record) {
+double kv_mops(const Json& record) {
   return record.at("result").at("rate_mops").get<double>();
 }
 std::uint64_t count(const Json& record, const char* key) {
@@ -33,7 +33,7 @@ TEST(Kv, ServesEveryValueAsItWasPut) {
         "-q 3 --clients 3 --threads 2 --put_percent 60 -s 4088", "--put_percent 50 -I 64 --wr_api",
         "--put_percent 50 -e", "-q 4 --put_percent 100 --emulate --keys 20", "-q 4 --put_percent 50 --window 1",
         "-q 4 --put_percent 50 -t 4"}) {
-    const Json record = record_of("--fabric sim:cib --warmup 50us -D 200us " + options);
+    const Json record = kv_record("--fabric sim:cib --warmup 50us -D 200us " + options);
     EXPECT_EQ(count(record, "violations"), 0u) << options;
     EXPECT_EQ(count(record, "records_locked"), 0u) << options;
     EXPECT_EQ(count(record, "records_inconsistent"), 0u) << options;
@@ -46,7 +46,7 @@ TEST(Kv, ServesEveryValueAsItWasPut) {
 
 TEST(Kv, TheRecordHasTheWindowThatTheRunHad) {
   const auto window = [](const std::string& options) {
-    return record_of("--fabric sim:cib --warmup 20us -D 50us " + options).at("config").at("window");
+    return kv_record("--fabric sim:cib --warmup 20us -D 50us " + options).at("config").at("window");
   };
   EXPECT_EQ(window(""), 8);
   EXPECT_EQ(window("-t 4"), 4);
@@ -68,18 +68,18 @@ TEST(Kv, MeasuresGetsAndPutsApart) {
 }
 
 TEST(Kv, ExactlyTheItersAreMeasured) {
-  const Json record = record_of("--fabric sim:cib -q 3 --clients 3 --put_percent 50 -n 500");
+  const Json record = kv_record("--fabric sim:cib -q 3 --clients 3 --put_percent 50 -n 500");
   EXPECT_EQ(count(record, "ops"), 1500u);
 }
 
 TEST(Kv, LocksThatAreTakenAreLookedAtAgain) {
-  const Json record = record_of("--fabric sim:cib --threads 2 -q 4 --put_percent 100 --keys 4");
+  const Json record = kv_record("--fabric sim:cib --threads 2 -q 4 --put_percent 100 --keys 4");
   EXPECT_GT(count(record, "lock_retries"), 100u);
 }
 
 TEST(Kv, ValuesOfSeveralPacketsAreSeenTornAndReadAgain) {
   // The largest packet has 4096 bytes: a READ that falls between two of a WRITE finds both versions.
-  const Json record = record_of("--fabric sim:cib --threads 2 -q 2 --put_percent 50 --keys 2 -s 16384 -D 3ms");
+  const Json record = kv_record("--fabric sim:cib --threads 2 -q 2 --put_percent 50 --keys 2 -s 16384 -D 3ms");
   EXPECT_GT(count(record, "torn_reads"), 0u);
 }
 
@@ -87,7 +87,7 @@ TEST(Kv, ValuesOfSeveralPacketsAreSeenTornAndReadAgain) {
 TEST(Kv, PutsHurtTheAdapterWithOneLockSlotFarMore) {
   for (const char* kind : {"", " --emulate"}) {
     const auto left = [&](const std::string& cluster, const std::string& percent) {
-      return rate(busy(cluster, "--put_percent " + percent + kind)) / rate(busy(cluster, "--put_percent 0"));
+      return kv_mops(busy(cluster, "--put_percent " + percent + kind)) / kv_mops(busy(cluster, "--put_percent 0"));
     };
     EXPECT_LT(2 * left("cx3", "50"), left("cib", "50")) << kind;
     EXPECT_LT(2 * left("cx3", "100"), left("cib", "100")) << kind;
@@ -97,15 +97,15 @@ TEST(Kv, PutsHurtTheAdapterWithOneLockSlotFarMore) {
 // Section 5.4: locks at the same offset of page-aligned records have the same 12 low bits of the address.
 TEST(Kv, LocksAtOneOffsetCollapseWhereThePlacementMatters) {
   const Json hashed = busy("cib", "--put_percent 100"), apart = busy("cib", "--put_percent 100 --locks apart");
-  EXPECT_NEAR(rate(hashed) / rate(apart), 1, 0.1);
+  EXPECT_NEAR(kv_mops(hashed) / kv_mops(apart), 1, 0.1);
   // One slot serves one atomic at a time, and a PUT has two: half the rate of one counter. Both with the same QPs and
   // in a window that is long against a PUT of half a millisecond.
   const std::string steady = "--fabric sim:cib --threads 8 -q 8 --warmup 1ms -D 2ms ";
-  const double same = rate(record_of(steady + "--put_percent 100 --locks same"));
+  const double same = kv_mops(kv_record(steady + "--put_percent 100 --locks same"));
   const test::Ran one = test::run_program("atomic_rate -Z 1 --out_json_file - " + steady);
   const double counter = parse_json_text(one.out, "atomic_rate").at("result").at("rate_mops");
   EXPECT_NEAR(same, counter / 2, 0.05 * counter / 2);
-  EXPECT_LT(5 * same, rate(hashed));
+  EXPECT_LT(5 * same, kv_mops(hashed));
 }
 
 TEST(Kv, TheRecordNamesTheCollisionsOfLockSlots) {
@@ -122,7 +122,7 @@ TEST(Kv, TheRecordNamesTheCollisionsOfLockSlots) {
   EXPECT_THAT(ran.out, HasSubstr("waits for a lock slot: "));
 }
 
-std::string refusal_of(const std::string& options) {
+std::string kv_refusal(const std::string& options) {
   const test::Ran ran = test::run_program("kv_atomic --fabric sim:cib " + options);
   EXPECT_EQ(ran.exit_code, 2) << options << ": " << ran.out;
   EXPECT_EQ(ran.error_lines(), 1) << ran.err;
@@ -130,20 +130,20 @@ std::string refusal_of(const std::string& options) {
 }
 
 TEST(Kv, RefusesWhatMakesNoSense) {
-  EXPECT_THAT(refusal_of("--put_percent 101"), HasSubstr("--put_percent"));
-  EXPECT_THAT(refusal_of("--keys 0"), HasSubstr("--keys"));
-  EXPECT_THAT(refusal_of("--locks near"), HasSubstr("--locks: expected same, hashed or apart"));
-  EXPECT_THAT(refusal_of("--window 0"), HasSubstr("--window"));
-  EXPECT_THAT(refusal_of("--window 129"), HasSubstr("--window 129 is more than --tx_depth 128"));
-  EXPECT_THAT(refusal_of("--lease 0"), HasSubstr("--lease: expected more than 0"));
-  EXPECT_THAT(refusal_of("--lease soon"), HasSubstr("--lease"));
-  EXPECT_THAT(refusal_of("--pages 1g"), HasSubstr("--pages: expected 4k or 2m"));
-  EXPECT_THAT(refusal_of("-s 20"), HasSubstr("--size 20: a value is a multiple of 8 bytes, at least 16"));
-  EXPECT_THAT(refusal_of("-s 8"), HasSubstr("--size 8"));
-  EXPECT_THAT(refusal_of("-c UC"), HasSubstr("--connection UC"));
-  EXPECT_THAT(refusal_of("-l 2"), HasSubstr("--post_list 2"));
-  EXPECT_THAT(refusal_of("-Q 2"), HasSubstr("--cq_mod 2"));
-  EXPECT_THAT(refusal_of("--header_only"), HasSubstr("--header_only: a value has bytes"));
+  EXPECT_THAT(kv_refusal("--put_percent 101"), HasSubstr("--put_percent"));
+  EXPECT_THAT(kv_refusal("--keys 0"), HasSubstr("--keys"));
+  EXPECT_THAT(kv_refusal("--locks near"), HasSubstr("--locks: expected same, hashed or apart"));
+  EXPECT_THAT(kv_refusal("--window 0"), HasSubstr("--window"));
+  EXPECT_THAT(kv_refusal("--window 129"), HasSubstr("--window 129 is more than --tx_depth 128"));
+  EXPECT_THAT(kv_refusal("--lease 0"), HasSubstr("--lease: expected more than 0"));
+  EXPECT_THAT(kv_refusal("--lease soon"), HasSubstr("--lease"));
+  EXPECT_THAT(kv_refusal("--pages 1g"), HasSubstr("--pages: expected 4k or 2m"));
+  EXPECT_THAT(kv_refusal("-s 20"), HasSubstr("--size 20: a value is a multiple of 8 bytes, at least 16"));
+  EXPECT_THAT(kv_refusal("-s 8"), HasSubstr("--size 8"));
+  EXPECT_THAT(kv_refusal("-c UC"), HasSubstr("--connection UC"));
+  EXPECT_THAT(kv_refusal("-l 2"), HasSubstr("--post_list 2"));
+  EXPECT_THAT(kv_refusal("-Q 2"), HasSubstr("--cq_mod 2"));
+  EXPECT_THAT(kv_refusal("--header_only"), HasSubstr("--header_only: a value has bytes"));
 }
 
 }  // namespace

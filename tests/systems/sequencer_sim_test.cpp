@@ -16,18 +16,18 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kWrap = std::uint64_t{1} << 32;
 
-Json record_of(const std::string& options) {
+Json sequencer_record(const std::string& options) {
   return test::record_of("sequencer " + options);
 }
 
-Json result_of(const std::string& options) {
-  return record_of("--fabric sim:cib " + options).at("result");
+Json sequencer_result(const std::string& options) {
+  return sequencer_record("--fabric sim:cib " + options).at("result");
 }
 
-constexpr const char* kShort = " --warmup 50us -D 100us ";
+constexpr const char* kShortRun = " --warmup 50us -D 100us ";
 constexpr const char* kSmall = " --clients 2 --client_threads 3 --warmup 20us -D 60us ";
 
-double rate(const Json& result) {
+double sequencer_mops(const Json& result) {
   return result.at("rate_mops").get<double>();
 }
 
@@ -49,7 +49,7 @@ TEST(Sequencer, HandsOutEveryValueOnceInEachDesign) {
         "--design spec --batching -q 2 --outstanding 32 -r 128", "--design spec --wr_api", "--design atomic",
         "--design atomic --outstanding 1 --threads 3", "--design herd -i 1", "--design spec -i 2",
         "--design herd -t 1 --outstanding 1", "--design herd -t 3 --outstanding 3"}) {
-    const Json result = result_of(options + std::string(kSmall));
+    const Json result = sequencer_result(options + std::string(kSmall));
     expect_whole(result.at("values"), options);
     EXPECT_EQ(result.at("values").at("retries"), 0) << options;
     EXPECT_GT(result.at("lat_samples").get<std::uint64_t>(), 0u) << options;
@@ -61,7 +61,7 @@ TEST(Sequencer, RunsOnTheOtherClustersToo) {
   for (const char* cluster : {"cx3", "cx"}) {
     for (const char* design : {"herd --batching", "spec --batching", "atomic"}) {
       const std::string options = std::string("--fabric sim:") + cluster + " --design " + design + kSmall;
-      expect_whole(record_of(options).at("result").at("values"), options);
+      expect_whole(sequencer_record(options).at("result").at("values"), options);
     }
   }
 }
@@ -70,7 +70,7 @@ TEST(Sequencer, CountsPastTheWrapOfTheLow32Bits) {
   for (const std::uint64_t start : {kWrap - 100, 5 * kWrap - 100}) {
     for (const char* design : {"herd --batching", "spec", "spec --batching", "atomic"}) {
       const Json result =
-          result_of(std::string("--design ") + design + kSmall + "--start_value " + std::to_string(start));
+          sequencer_result(std::string("--design ") + design + kSmall + "--start_value " + std::to_string(start));
       expect_whole(result.at("values"), design);
       EXPECT_EQ(result.at("values").at("first"), start);
       EXPECT_GT(start + result.at("values").at("handed_out").get<std::uint64_t>(), (start / kWrap + 1) * kWrap)
@@ -82,7 +82,7 @@ TEST(Sequencer, CountsPastTheWrapOfTheLow32Bits) {
 // The 35 clients on a port have 560 requests open at each of its two QPs, which have 512 RECVs: the adapter drops some
 // requests, the worker none.
 TEST(Spec, AnswersEveryRequestThatItTookWhenMoreComeThanItCanAnswer) {
-  const Json values = result_of("--design spec --threads 2 --outstanding 32").at("values");
+  const Json values = sequencer_result("--design spec --threads 2 --outstanding 32").at("values");
   EXPECT_GT(values.at("retries").get<std::uint64_t>(), 0u);
   EXPECT_EQ(values.at("lost"), 0);
   EXPECT_EQ(values.at("received"), values.at("handed_out"));
@@ -90,7 +90,8 @@ TEST(Spec, AnswersEveryRequestThatItTookWhenMoreComeThanItCanAnswer) {
 
 TEST(Spec, AsksAgainTooEarlyWithoutHarm) {
   const Json values =
-      result_of("--design spec --batching --threads 10 --outstanding 16 --retry_after 20us -D 200us").at("values");
+      sequencer_result("--design spec --batching --threads 10 --outstanding 16 --retry_after 20us -D 200us")
+          .at("values");
   EXPECT_GT(values.at("retries").get<std::uint64_t>(), 0u);
   EXPECT_EQ(values.at("disordered"), 0);
 }
@@ -99,7 +100,7 @@ TEST(Spec, CorrectsAGuessOnlyWhenItIsWrong) {
   // Six clients, which have four requests outstanding each, learn the high bits with their first answer.
   const auto corrections = [](std::uint64_t start) {
     const Json result =
-        result_of(std::string("--design spec --batching") + kSmall + "--start_value " + std::to_string(start));
+        sequencer_result(std::string("--design spec --batching") + kSmall + "--start_value " + std::to_string(start));
     return result.at("workers").at("corrections").get<std::uint64_t>();
   };
   EXPECT_EQ(corrections(0), 0u);
@@ -111,14 +112,15 @@ TEST(Spec, CorrectsAGuessOnlyWhenItIsWrong) {
 
 TEST(Sequencer, MeasuresExactlyWhatIsAsked) {
   for (const char* design : {"herd --batching", "spec --batching", "atomic"}) {
-    const Json result = result_of(std::string("--clients 2 --client_threads 2 -n 300 --warmup 5us --design ") + design);
+    const Json result =
+        sequencer_result(std::string("--clients 2 --client_threads 2 -n 300 --warmup 5us --design ") + design);
     EXPECT_EQ(result.at("ops"), 4 * 300) << design;
   }
 }
 
 TEST(Sequencer, TheSameSeedGivesTheSameRecord) {
   const std::string options = std::string("--design herd --batching --threads 2") + kSmall;
-  EXPECT_EQ(result_of(options), result_of(options));
+  EXPECT_EQ(sequencer_result(options), sequencer_result(options));
 }
 
 // One packet of a hundred is dropped.
@@ -130,8 +132,8 @@ TEST(Sequencer, WithLossValuesStayUniqueAndTheGapsAreCounted) {
   const TempDir folder;
   const std::string cluster = lossy_cluster(folder);
   for (const char* design : {"herd", "herd --batching --threads 2 -q 2", "spec", "spec --batching --threads 2"}) {
-    const Json record = record_of("--fabric " + cluster + " --design " + design +
-                                  " --clients 2 --client_threads 5 --warmup 50us -D 1ms --retry_after 30us");
+    const Json record = sequencer_record("--fabric " + cluster + " --design " + design +
+                                         " --clients 2 --client_threads 5 --warmup 50us -D 1ms --retry_after 30us");
     const Json& values = record.at("result").at("values");
     EXPECT_EQ(record.at("status"), "ok") << design;
     EXPECT_EQ(values.at("repeated"), 0) << design;
@@ -155,15 +157,16 @@ TEST(Sequencer, WithLossValuesStayUniqueAndTheGapsAreCounted) {
 // A QP whose atomic is lost stands still until its timer ends, so that the rate of a second is a matter of chance.
 TEST(Sequencer, ALossyNetworkLosesNothingOnAReliableTransport) {
   const TempDir folder;
-  const Json record = record_of("--fabric " + lossy_cluster(folder) + " --design atomic -D 1ms" +
-                                " --clients 2 --client_threads 2 --warmup 50us --longest 8s");
+  const Json record = sequencer_record("--fabric " + lossy_cluster(folder) + " --design atomic -D 1ms" +
+                                       " --clients 2 --client_threads 2 --warmup 50us --longest 8s");
   expect_whole(record.at("result").at("values"), "atomic");
 }
 
 TEST(Herd, BatchingIsFasterAndMultiQueueFasterStill) {
-  const std::string one = std::string("--design herd --threads 1 --outstanding 16") + kShort;
-  const double plain = rate(result_of(one)), batched = rate(result_of(one + "--batching")),
-               multi_queue = rate(result_of(one + "--batching -q 3"));
+  const std::string one = std::string("--design herd --threads 1 --outstanding 16") + kShortRun;
+  const double plain = sequencer_mops(sequencer_result(one)),
+               batched = sequencer_mops(sequencer_result(one + "--batching")),
+               multi_queue = sequencer_mops(sequencer_result(one + "--batching -q 3"));
   EXPECT_GT(batched, 1.8 * plain);
   EXPECT_GT(multi_queue, 1.3 * batched);
 }
@@ -171,35 +174,38 @@ TEST(Herd, BatchingIsFasterAndMultiQueueFasterStill) {
 // 70 clients on one port: the send queue is the limit. A closed loop serves all alike, as it does with a queue so deep
 // that it never is.
 TEST(Herd, ServesAllClientsAlikeWhenTheSendQueueIsTheLimit) {
-  const Json result = result_of("--design herd -i 1");
+  const Json result = sequencer_result("--design herd -i 1");
   EXPECT_GT(result.at("workers").at("blocked").get<std::uint64_t>(), 0u);
-  const double share = rate(result) / 70;
+  const double share = sequencer_mops(result) / 70;
   for (const Json& client : result.at("clients")) {
-    for (const Json& thread : client.at("result").at("threads")) EXPECT_NEAR(rate(thread), share, 0.05 * share);
+    for (const Json& thread : client.at("result").at("threads"))
+      EXPECT_NEAR(sequencer_mops(thread), share, 0.05 * share);
   }
 }
 
 // With one round trip of 46 us for all 70 clients, an answer that is asked for again after 200 us comes within 300 us.
 TEST(Herd, AnswersARetrySoonWhenTheSendQueueIsTheLimit) {
   const TempDir folder;
-  const Json result =
-      record_of("--fabric " + lossy_cluster(folder) + " --design herd -t 2 --outstanding 2 -D 3ms --retry_after 200us")
-          .at("result");
+  const Json result = sequencer_record("--fabric " + lossy_cluster(folder) +
+                                       " --design herd -t 2 --outstanding 2 -D 3ms --retry_after 200us")
+                          .at("result");
   EXPECT_GT(result.at("values").at("lost").get<std::uint64_t>(), 50u);
   EXPECT_LT(result.at("lat_p99_ns").get<double>(), 300e3);
 }
 
 TEST(Herd, WithMoreWorkersThanNeededBatchesShrinkAndTheRateFalls) {
-  const std::string options = std::string("--design herd --batching -q 3 --outstanding 16") + kShort;
-  const Json enough = result_of(options + "--threads 6"), more = result_of(options + "--threads 14");
+  const std::string options = std::string("--design herd --batching -q 3 --outstanding 16") + kShortRun;
+  const Json enough = sequencer_result(options + "--threads 6"), more = sequencer_result(options + "--threads 14");
   EXPECT_LT(more.at("answers_per_post").at("mean").get<double>(),
             0.7 * enough.at("answers_per_post").at("mean").get<double>());
-  EXPECT_LT(rate(more), 0.98 * rate(enough));
+  EXPECT_LT(sequencer_mops(more), 0.98 * sequencer_mops(enough));
 }
 
 TEST(Spec, BatchingAddsAMicrosecondAtMostAndOnlyWhenThereIsABatch) {
   const auto latency = [](const std::string& options) {
-    return result_of("--design spec --threads 10 --warmup 50us -D 100us " + options).at("lat_mean_ns").get<double>();
+    return sequencer_result("--design spec --threads 10 --warmup 50us -D 100us " + options)
+        .at("lat_mean_ns")
+        .get<double>();
   };
   // One client: there is never more than one request to answer.
   const std::string alone = "--clients 1 --client_threads 1 --outstanding 1 ";
@@ -211,7 +217,7 @@ TEST(Spec, BatchingAddsAMicrosecondAtMostAndOnlyWhenThereIsABatch) {
 
 TEST(Atomic, OneOperationAPcieRoundTripWhateverTheClientsDo) {
   const auto atomics = [](const char* load) {
-    return rate(result_of(std::string("--design atomic --warmup 300us -D 1ms ") + load));
+    return sequencer_mops(sequencer_result(std::string("--design atomic --warmup 300us -D 1ms ") + load));
   };
   const double many = atomics("--outstanding 16");
   EXPECT_NEAR(atomics("--clients 1 --client_threads 4 --outstanding 8"), many, 0.03 * many);
@@ -220,7 +226,8 @@ TEST(Atomic, OneOperationAPcieRoundTripWhateverTheClientsDo) {
 
 TEST(Atomic, SaysWhetherRequestsWaitForTheCounter) {
   const auto bottleneck = [](const char* load) {
-    return result_of(std::string("--design atomic --warmup 300us -D 300us --clients 1 --client_threads 1 ") + load)
+    return sequencer_result(std::string("--design atomic --warmup 300us -D 300us --clients 1 --client_threads 1 ") +
+                            load)
         .at("bottleneck");
   };
   EXPECT_EQ(bottleneck("--outstanding 8"), "PCIe round trip of an atomic");
@@ -230,7 +237,7 @@ TEST(Atomic, SaysWhetherRequestsWaitForTheCounter) {
 
 TEST(Sequencer, TakesTheTransportThatItHasAnyhow) {
   for (const char* options : {"--design herd -c UC", "--design spec -c UD", "--design atomic -c RC"}) {
-    expect_whole(result_of(options + std::string(kSmall)).at("values"), options);
+    expect_whole(sequencer_result(options + std::string(kSmall)).at("values"), options);
   }
 }
 
