@@ -117,6 +117,9 @@ void check_count(const Sweep& sweep) {
 void check_value(const std::string& key, Json& value, const BenchmarkSpec& spec, const std::string& where) {
   if (is_reserved_option(key)) fail("{}: \"{}\" is set by the harness: a sweep cannot set it", where, key);
   value = checked_value(spec.require(key, where), value, where);
+  if (value != true) return;
+  if (key == "all") fail("{}: \"all\" makes several points of one: a sweep varies \"size\"", where);
+  if (key == "run_infinitely") fail("{}: \"run_infinitely\": a run without an end has no record", where);
 }
 
 void check_params(Json& params, const BenchmarkSpec& spec, const std::string& where) {

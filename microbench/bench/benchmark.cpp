@@ -6,6 +6,7 @@ namespace verbscope {
 
 std::optional<OperationCount> Benchmark::operation_count() const {
   const Traffic used = traffic();
+  if (used.both_ways) return OperationCount{std::nullopt, "messages_sent"};
   return OperationCount{used.counted, used.counted == used.driver ? "messages_sent" : "messages_received"};
 }
 
@@ -15,6 +16,7 @@ VerbShape verb_shape(const Operation& op, int ports) {
   shape.transport = op.transport;
   shape.payload = Bytes(op.payload);
   shape.header_only = op.header_only;
+  shape.immediate = op.immediate;
   shape.inlined = op.inlined;
   shape.max_inline_cap = Bytes(op.inline_limit);
   shape.post_list = static_cast<int>(op.post_list);

@@ -105,6 +105,8 @@ class Workload {
   virtual std::uint64_t checked() const { return received(); }
   // The memory that the payloads lie in, as a line for the person; empty: nothing to say.
   virtual std::string memory() const { return ""; }
+  // Whether that memory is registered with relaxed ordering.
+  virtual bool relaxed() const { return false; }
 };
 
 // Makes both `run`s from one template: Derived has `template <Node N> void step(N&, const RunControl&, ThreadTally&)`.
@@ -131,6 +133,11 @@ struct QueueNeeds {
   std::uint32_t completions = 1;
 };
 
+// Rights of memory that no thread polls, and whose order nobody looks at: writes to it may pass each other on PCIe.
+constexpr int unwatched(const Operation& op, int access = IBV_ACCESS_LOCAL_WRITE) {
+  return op.relaxed_ordering ? access | int{IBV_ACCESS_RELAXED_ORDERING} : access;
+}
+
 // The memory region of one node.
 struct RegionNeeds {
   std::uint64_t bytes = 0;  // 0: none
@@ -140,9 +147,9 @@ struct RegionNeeds {
 };
 
 // The counter of a simulated adapter (docs/results_schema.md, extra) that, summed over the adapters of a side, counts
-// each operation of the rate once.
+// each operation of the rate once; without a side, over all adapters.
 struct OperationCount {
-  Side side = Side::server;
+  std::optional<Side> side = Side::server;
   std::string name;
 };
 
@@ -162,6 +169,9 @@ class Benchmark {
   // Called once when the options are read, before they are checked: may set common options that its own imply. Throws
   // UsageError.
   virtual void adjust(Options&) {}
+  // The payloads, in bytes, of which each is a point of its own, one after the other; empty: the one point that the
+  // options say. Throws UsageError.
+  virtual std::vector<std::uint32_t> points(const Options&) const { return {}; }
   virtual Traffic traffic() const = 0;
   // Nothing: no counter does, as where an operation is several messages, or one message several operations. By default
   // the messages of those who post, or the SENDs that those have who receive, where these make the rate.
@@ -189,6 +199,10 @@ class Benchmark {
   virtual void finish(Outcome&) const {}
   // Lines for the console, each ending in a newline.
   virtual std::string report(const Json& /*result*/) const { return ""; }
+  // Of several points the console has a table, a line each, which begins with the payload: its heading and its line
+  // behind that. Empty: the rate and what it moves.
+  virtual std::string row_heading(const Json& /*result*/) const { return ""; }
+  virtual std::string row(const Json& /*result*/) const { return ""; }
   // The closed-form model of the machine under test. Throws Error where it has none.
   virtual Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const = 0;
   // The model after the run, where it must know what the run found, such as the sizes of its batches.

@@ -59,6 +59,9 @@ struct alignas(64) ThreadTally {
   // The last of the phases measure, halved and closed that it has noted in its bounds; warmup: none of this window.
   std::atomic<Phase> noted{Phase::warmup};
   std::atomic<bool> ended{false};
+  // Of a thread that sends and receives: what it has sent is complete, and it receives on; messages that have come.
+  std::atomic<bool> drained{false};
+  std::atomic<std::uint64_t> arrived{0};
   WindowBounds window;
   // Of each queue, where completions stand for many operations of one of several queues (queue_window.hpp); empty: the
   // thread's window tells.

@@ -17,6 +17,15 @@ void wait_for_quit(N& node, const RunControl& control) {
   }
 }
 
+// The end of a thread of a run in which both sides post (Operation::both_ways): what it has sent is complete, and it
+// stays until all others are done, too. One that failed does not stay.
+template <Node N>
+void stay_drained(N& node, const RunControl& control, ThreadTally& tally) {
+  if (tally.end.kind != EndKind::finished) return;
+  tally.drained.store(true, std::memory_order_release);
+  wait_for_quit(node, control);
+}
+
 std::unique_ptr<Workload> make_idle();
 
 }  // namespace verbscope

@@ -39,6 +39,8 @@ void add_operation_options(OptionTable& table, Options& o) {
              "doorbell registers of a context: as its driver shares them among QPs, one a thread, or so many "
              "(default: with verbs as the driver does, simulated one a QP)");
   table.flag("-e,--events", o.events, "sleep until a completion event instead of polling");
+  table.flag("--disable_pcie_relaxed", o.disable_pcie_relaxed,
+             "register no memory with relaxed ordering, as rates otherwise do where no thread polls it");
   table.flag("--validate", o.validate, "check every byte, length and immediate that arrives");
 }
 
@@ -61,6 +63,7 @@ void add_time_options(OptionTable& table, Options& o) {
   table.duration("-D,--duration", o.duration, "measured time (default 3 s; null 1 s; sim 1 ms, simulated)");
   table.integer("-n,--iters", o.iters, std::uint64_t{1}, kMaxIters,
                 "measure exactly this many operations per QP instead of a time");
+  table.flag("--run_infinitely", o.run_infinitely, "measure for ever, and print the rate of each --duration");
   table.duration("--warmup", o.warmup, "time before the measurement (default 500 ms; sim 1 ms, simulated)",
                  OptionTable::Zero::allowed);
   table.duration(
@@ -165,6 +168,13 @@ void check_options(const Options& o) {
         *o.cq_mod, o.post_list, o.tx_depth);
   }
   if (o.report_gbits && !o.limit_bw) fail_usage("--report_gbits: it is the unit of --limit_bw, which is not given");
+  if (o.run_infinitely && o.iters) fail_usage("--run_infinitely and --iters exclude each other");
+  if (o.run_infinitely && !o.out_json_file.empty()) {
+    fail_usage("--run_infinitely: a run without an end has no record for --out_json_file {}", o.out_json_file);
+  }
+  if (o.run_infinitely && (o.longest || o.limit_bw || o.limit_msgrate)) {
+    fail_usage("--run_infinitely: --longest, --limit_bw and --limit_msgrate are of a run that ends");
+  }
   if (o.iters && o.duration) fail_usage("--iters and --duration exclude each other");
   if (o.iters && o.cq_mod && *o.iters * o.qp % *o.cq_mod != 0) {
     fail_usage("--iters {} is not a multiple of --cq_mod {}: completions come in steps of cq_mod", *o.iters, *o.cq_mod);

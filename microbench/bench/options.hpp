@@ -42,9 +42,11 @@ struct Options {
   std::string uars;  // see parse_uars
   bool events = false;
   bool validate = false;
+  bool disable_pcie_relaxed = false;
   // Its length.
   std::optional<Picos> duration;
   std::optional<std::uint64_t> iters;  // per QP
+  bool run_infinitely = false;
   std::optional<Picos> warmup;
   std::optional<Picos> longest;
   std::uint64_t seed = 1;

@@ -87,6 +87,8 @@ Operation plan_operation(const Options& o, const Traffic& traffic, std::optional
   op.events = o.events;
   op.validate = o.validate;
   op.datagrams_beside = traffic.datagrams_beside;
+  op.immediate = traffic.immediate;
+  op.both_ways = traffic.both_ways;
   op.seed = o.seed;
   if (goal && *goal % op.signal_every != 0) {
     fail_usage("--iters {} with --qp {} is not a multiple of --cq_mod {}: completions come in steps of cq_mod",
@@ -147,6 +149,7 @@ Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffi
   // Senders count in steps of cq_mod, receivers one by one.
   if (o.iters && traffic.driver == traffic.counted) goal = traffic.counted == Side::server ? *o.iters * o.qp : *o.iters;
   plan.operation = plan_operation(o, traffic, goal);
+  plan.operation.relaxed_ordering = !o.disable_pcie_relaxed && !facts.simulated && !facts.alone;
   plan.topology = plan_topology(o, facts, traffic);
   plan.schedule.iters = o.iters;
   plan.schedule.warmup = o.warmup.value_or(facts.simulated ? kSimWarmup : kWarmup);
@@ -158,6 +161,11 @@ Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffi
   const Picos asked = plan.schedule.warmup + plan.schedule.duration;
   plan.schedule.longest = o.longest.value_or(
       std::max(facts.simulated ? kSimLongest : kLongest, asked * (facts.simulated ? kSimLongestTimes : kLongestTimes)));
+  plan.schedule.forever = o.run_infinitely;
+  if (plan.schedule.forever) {
+    if (plan.schedule.threads_end_it) fail_usage("--run_infinitely: this benchmark ends when it has measured");
+    plan.schedule.longest = Picos::max();
+  }
   if (plan.schedule.longest < asked) {
     fail_usage("--longest {} s is less than --warmup and --duration take together, {} s",
                to_seconds(plan.schedule.longest), to_seconds(asked));

@@ -35,6 +35,9 @@ struct Operation {
   bool events = false;             // sleep on completion events instead of polling
   bool validate = false;
   bool datagrams_beside = false;  // see Traffic
+  bool immediate = false;         // see Traffic
+  bool both_ways = false;         // see Traffic
+  bool relaxed_ordering = false;  // of memory that no thread polls
   std::uint64_t seed = 1;
 
   bool reliable() const { return facts(transport).reliable && !datagrams_beside; }
@@ -61,6 +64,8 @@ struct Traffic {
   std::string label = "SENDs out";     // the console names the rate so
   std::optional<ClientQps> client_qps{};
   bool datagrams_beside = false;     // messages go over UD, too, whatever the transport of the run
+  bool immediate = false;            // WRITEs bring 4 bytes into the completion of a RECV
+  bool both_ways = false;            // both sides post, and the rate is that of both
   std::uint32_t qps_per_pair = 0;    // see Topology
   std::uint32_t threads_per_qp = 1;  // see Topology
   bool clients_may_leave = false;    // a client that dies is counted, and the others go on
@@ -93,6 +98,7 @@ struct Schedule {
   Picos warmup{0};
   Picos duration{0};
   std::optional<std::uint64_t> iters;  // per QP, with client_qps per thread: ends the window instead of the duration
+  bool forever = false;                // a window follows the other, each told as it ends
   bool threads_end_it = false;  // they end the window by themselves: by `iters`, or when they have what they want
   Picos timeout{0};
   // From the start of the threads: no window ends later than that, but for one that threads end.

@@ -48,14 +48,11 @@ void fill_latency_region(const Operation& op, std::span<std::byte> region) {
   }
 }
 
-LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb, const std::vector<std::uint32_t>& sizes)
-    : verb_(verb), initiates_(setup.side == Side::server), pattern_(std::max(sizes.back(), 1u)), points_(sizes.size()) {
+LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb)
+    : verb_(verb), initiates_(setup.side == Side::server), pattern_(std::max(setup.operation.payload, 1u)) {
   const Operation& op = setup.operation;
   lay_out(setup);
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    points_[i].bytes = sizes[i];
-    build_point(setup, points_[i]);
-  }
+  build_request(setup);
   const Lane& lane = setup.lanes.front();
   state_.queue = {
       .qp = lane.qp,
@@ -65,7 +62,6 @@ LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb, const std::ve
       .signal_every = initiates_ ? op.signal_every : std::min(kAnswersSignaled, std::max(1u, op.tx_depth / 2))};
   state_.cq = setup.cq;
   state_.channel = setup.channel;
-  state_.points = points_;
   state_.goal = setup.goal;
   if (op.validate) state_.pattern_end = pattern_.data() + pattern_.size();
   state_.atomic = is_atomic(verb);
@@ -73,7 +69,7 @@ LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb, const std::ve
   if (verb == LatencyVerb::send) post_recvs(setup);
 }
 
-// Both boxes of the slice hold a message of the largest size at their end.
+// Both boxes of the slice hold a message at their end.
 void LatencyEnd::lay_out(const ThreadSetup& setup) {
   const Lane& lane = setup.lanes.front();
   const std::uint64_t box = box_bytes(setup.operation.payload);
@@ -85,22 +81,23 @@ void LatencyEnd::lay_out(const ThreadSetup& setup) {
   fill_payload(setup.operation.seed, 0, pattern_);
 }
 
-void LatencyEnd::build_point(const ThreadSetup& setup, LatencyPoint& point) {
+void LatencyEnd::build_request(const ThreadSetup& setup) {
   const Operation& op = setup.operation;
   const Lane& lane = setup.lanes.front();
   const LanePeer& peer = lane.peers[lane.index % lane.peers.size()];
   const std::uint64_t box = box_bytes(op.payload);
   const std::uint64_t remote_box = peer.region.address + peer.slice().offset;  // the peer's inbox; its outbox follows
   const bool brings = verb_ == LatencyVerb::read || is_atomic(verb_);
-  const std::byte* const local = (brings ? state_.inbox_end : state_.outbox_end) - point.bytes;
-  point.segment = {reinterpret_cast<std::uint64_t>(local), point.bytes, setup.region.lkey};
-  ibv_send_wr& wr = point.request;
+  state_.bytes = op.payload;
+  const std::byte* const local = (brings ? state_.inbox_end : state_.outbox_end) - op.payload;
+  state_.segment = {reinterpret_cast<std::uint64_t>(local), op.payload, setup.region.lkey};
+  ibv_send_wr& wr = state_.request;
   wr.wr_id = send_id(0);
   wr.opcode = request_opcode(posted_verb(verb_), op.header_only);
-  wr.sg_list = &point.segment;
-  wr.num_sge = point.bytes > 0 ? 1 : 0;
+  wr.sg_list = &state_.segment;
+  wr.num_sge = op.payload > 0 ? 1 : 0;
   if (op.header_only) wr.imm_data = immediate_of(0);
-  if (posted_verb(verb_) != Verb::read && !is_atomic(verb_) && point.bytes > 0 && point.bytes <= op.inline_limit) {
+  if (posted_verb(verb_) != Verb::read && !is_atomic(verb_) && op.payload > 0 && op.payload <= op.inline_limit) {
     wr.send_flags = IBV_SEND_INLINE;
   }
   if (is_atomic(verb_)) {
@@ -108,7 +105,7 @@ void LatencyEnd::build_point(const ThreadSetup& setup, LatencyPoint& point) {
   } else if (verb_ == LatencyVerb::send) {
     if (!facts(op.transport).connected) wr.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
   } else {
-    wr.wr.rdma = {remote_box + (brings ? 2 : 1) * box - point.bytes, peer.region.rkey};
+    wr.wr.rdma = {remote_box + (brings ? 2 : 1) * box - op.payload, peer.region.rkey};
   }
 }
 
@@ -125,40 +122,32 @@ void LatencyEnd::post_recvs(const ThreadSetup& setup) {
 }
 
 Json latency_json(const std::vector<const LatencyEnd*>& ends, LatencyVerb verb) {
-  Json sizes = Json::array();
-  for (std::size_t i = 0; !ends.empty() && i < ends.front()->points().size(); ++i) {
-    Histogram merged;
-    for (const LatencyEnd* end : ends) merged.merge(end->points()[i].histogram);
-    Json entry{{"size", ends.front()->points()[i].bytes}};
-    entry.update(merged.to_json());
-    entry["lat_histogram_ns"] = Json::array();
-    merged.each_bucket([&](Picos time, std::uint64_t samples) {
-      entry["lat_histogram_ns"].push_back(Json::array({static_cast<double>(time.count()) / 1e3, samples}));
-    });
-    sizes.push_back(entry);
-  }
-  Json json{{"trip", reports_half(verb) ? "half" : "full"}, {"latency", sizes}};
-  if (sizes.size() == 1) {
-    Json flat = sizes.front();
-    flat.erase("size");
-    flat.erase("lat_histogram_ns");
-    json.update(flat);
-  }
+  Histogram merged;
+  for (const LatencyEnd* end : ends) merged.merge(end->state().histogram);
+  const Json flat = merged.to_json();
+  Json json{{"trip", reports_half(verb) ? "half" : "full"}};
+  Json& size = json["latency"].emplace_back(Json{{"size", ends.front()->state().bytes}});
+  size.update(flat);
+  Json& buckets = size["lat_histogram_ns"] = Json::array();
+  merged.each_bucket([&](Picos time, std::uint64_t samples) {
+    buckets.push_back(Json::array({static_cast<double>(time.count()) / 1e3, samples}));
+  });
+  json.update(flat);
   return json;
 }
 
-std::string latency_text(const Json& result) {
-  if (!result.contains("latency")) return "";  // the result of the side that answers
-  std::string text = fmt::format(
-      "  {} round trip in us\n  {:>8} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
-      result.value("trip", ""), "bytes", "samples", "min", "mean", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "max");
-  for (const Json& size : result.at("latency")) {
-    text += fmt::format("  {:>8} {:>9}", size.value("size", 0u), size.value("lat_samples", 0ull));
-    for (const char* key : {"min", "mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"}) {
-      const Json& value = size.at(fmt::format("lat_{}_ns", key));
-      text += value.is_null() ? fmt::format(" {:>8}", "-") : fmt::format(" {:>8.3f}", value.get<double>() / 1e3);
-    }
-    text += "\n";
+std::string latency_heading(const Json& result) {
+  if (!result.contains("latency")) return "";
+  return fmt::format(" {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}", "trips", "us: min", "mean", "50 %",
+                     "90 %", "99 %", "99.9 %", "99.99 %", "max");
+}
+
+std::string latency_row(const Json& result) {
+  if (!result.contains("latency")) return "";
+  std::string text = fmt::format(" {:>7}", result.value("lat_samples", 0ull));
+  for (const char* key : {"min", "mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"}) {
+    const Json& value = result.at(fmt::format("lat_{}_ns", key));
+    text += value.is_null() ? fmt::format(" {:>7}", "-") : fmt::format(" {:>7.3f}", value.get<double>() / 1e3);
   }
   return text;
 }

@@ -52,8 +52,8 @@ void fill_latency_region(const Operation& op, std::span<std::byte> region);
 
 class LatencyEnd final : public WorkloadOn<LatencyEnd> {
  public:
-  // The server initiates, a client answers (ping-pongs only). `sizes` are the payloads in bytes, ascending.
-  LatencyEnd(const ThreadSetup& setup, LatencyVerb verb, const std::vector<std::uint32_t>& sizes);
+  // The server initiates, a client answers (ping-pongs only).
+  LatencyEnd(const ThreadSetup& setup, LatencyVerb verb);
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
@@ -70,25 +70,26 @@ class LatencyEnd final : public WorkloadOn<LatencyEnd> {
   std::uint64_t wrong() const override { return state_.wrong; }
 
   std::uint64_t checked() const override { return state_.checked; }
-  const std::vector<LatencyPoint>& points() const { return points_; }
+  const LatencyState& state() const { return state_; }
 
  private:
   void lay_out(const ThreadSetup& setup);
-  void build_point(const ThreadSetup& setup, LatencyPoint& point);
+  void build_request(const ThreadSetup& setup);
   void post_recvs(const ThreadSetup& setup);
 
   LatencyVerb verb_;
   bool initiates_;
   std::vector<std::byte> pattern_;  // one byte at least, so that it has an end
-  std::vector<LatencyPoint> points_;
   ibv_sge recv_segment_{};
   LatencyState state_;
 };
 
-// Results of the threads of one node, merged: "trip" ("half" or "full"), "latency" with an object for each size, and
-// with one size its keys again at the top. A histogram is a list of [nanoseconds, samples].
+// Results of the threads of one node, merged: "trip" ("half" or "full"), "latency" with an object for the size, and its
+// keys again at the top. A histogram is a list of [nanoseconds, samples].
 Json latency_json(const std::vector<const LatencyEnd*>& ends, LatencyVerb verb);
-// The table of a result that latency_json made, for the console.
-std::string latency_text(const Json& result);
+// The heading of a table of results that latency_json made, for the console, and the line of one. Empty for the side
+// that answers.
+std::string latency_heading(const Json& result);
+std::string latency_row(const Json& result);
 
 }  // namespace verbscope

@@ -1,12 +1,12 @@
 // Latency of one verb, or of an echo, with one operation at a time: the server starts each trip.
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "common/environment.hpp"
+#include "microbench/bench/all_sizes.hpp"
 #include "microbench/bench/idle.hpp"
 #include "microbench/latency/end.hpp"
 #include "microbench/loop/payload.hpp"
+#include "microbench/run/console.hpp"
 #include "microbench/run/outcome.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kSweepTo = 65536;      // bytes
 constexpr std::uint32_t kInlineSweepTo = 128;  // bytes
-constexpr Picos kSimDuration = 20ms;           // a size: some ten thousand trips
+constexpr Picos kSimDuration = 20ms;           // some ten thousand trips
 
 class VerbLatency final : public Benchmark {
  public:
@@ -32,12 +32,10 @@ class VerbLatency final : public Benchmark {
   void options(OptionTable& table) override {
     table.choice<LatencyVerb>("--verb", verb_, names_and_values(kLatencyVerbs),
                               "what is timed; echo: unsignaled inlined WRITEs both ways");
-    table.flag("-a,--all", all_,
-               "payloads of 2, 4, 8 ... bytes up to --size in turn (default 65536; inlined 128); --iters: of each");
+    add_all_sizes(table, all_, "65536, inlined 128");
   }
 
   void adjust(Options& o) override {
-    const bool inlined = verb_ == LatencyVerb::write_inline || verb_ == LatencyVerb::echo;
     if (o.qp != 1) fail_usage("--qp {}: a thread of verb_latency has one operation under way, so one QP", o.qp);
     if (o.post_list != 1) fail_usage("--post_list {}: verb_latency has one operation under way", o.post_list);
     if (is_ping_pong(verb_) && o.fabric == "null") fail_usage("--verb: the null device moves no bytes, nobody answers");
@@ -46,32 +44,34 @@ class VerbLatency final : public Benchmark {
     }
     if (is_atomic(verb_)) {
       if (o.fabric == "null") fail_usage("--verb: the null device has no memory to count in");
-      if (all_ || o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size: an atomic has 8 bytes");
+      if (o.size.value_or(kAtomicBytes) != kAtomicBytes) fail_usage("--size: an atomic has 8 bytes");
       o.size = kAtomicBytes;
     }
-    if (all_ && !o.header_only) o.size = o.size.value_or(inlined ? kInlineSweepTo : kSweepTo);
-    const std::uint32_t largest = o.header_only ? 0 : o.size.value_or(kDefaultSize);
-    if (largest == 0 && verb_ != LatencyVerb::send) fail_usage("--size 0: only a SEND can be seen without a payload");
-    if (inlined) o.inline_size = std::max(o.inline_size, largest);
+    const std::uint32_t size = o.header_only ? 0 : o.size.value_or(kDefaultSize);
+    if (size == 0 && verb_ != LatencyVerb::send) fail_usage("--size 0: only a SEND can be seen without a payload");
+    if (inlined()) o.inline_size = std::max(o.inline_size, size);
     if (!is_ping_pong(verb_) && o.cq_mod.value_or(1) != 1) {
       fail_usage("--cq_mod {}: the completion is what is timed, so each is signaled", *o.cq_mod);
     }
     if (!o.cq_mod && verb_ != LatencyVerb::echo) o.cq_mod = 1;
     // A thread that answers serves one QP, and a thread that would get none is not started.
     if (is_ping_pong(verb_)) o.client_threads = o.client_threads.value_or(o.threads);
-    sizes_.clear();
-    for (std::uint32_t size = 2; all_ && size < largest; size *= 2) sizes_.push_back(size);
-    sizes_.push_back(largest);
-    if (is_simulated(o.fabric) && !o.iters && !o.duration) {
-      o.duration = kSimDuration * static_cast<std::int64_t>(sizes_.size());
-    }
+    if (is_simulated(o.fabric) && !o.iters && !o.duration) o.duration = kSimDuration;
+  }
+
+  std::vector<std::uint32_t> points(const Options& o) const override {
+    if (!all_) return {};
+    if (is_atomic(verb_)) fail_usage("--all: an atomic has 8 bytes");
+    return all_sizes(o, inlined() ? kInlineSweepTo : kSweepTo);
   }
 
   bool moves_payloads() const override { return false; }
   Traffic traffic() const override {
     Traffic traffic;
     traffic.verb = posted_verb(verb_);
-    traffic.label = reports_half(verb_) ? "ping-pongs" : verb_ == LatencyVerb::echo ? "echoes" : "operations";
+    traffic.label = reports_half(verb_)          ? "half round trips of ping-pongs"
+                    : verb_ == LatencyVerb::echo ? "echoes"
+                                                 : "operations";
     return traffic;
   }
 
@@ -98,7 +98,7 @@ class VerbLatency final : public Benchmark {
       fail_usage("--client_threads {}: too few, a thread of client {} would have to answer on {} QPs",
                  setup.topology.client_threads, setup.node, setup.lanes.size());
     }
-    return std::make_unique<LatencyEnd>(setup, verb_, sizes_);
+    return std::make_unique<LatencyEnd>(setup, verb_);
   }
 
   Json results(const std::vector<const Workload*>& threads) const override {
@@ -110,20 +110,21 @@ class VerbLatency final : public Benchmark {
     return ends.empty() ? Json::object() : latency_json(ends, verb_);
   }
 
-  // A size that was asked for and never timed, because the time was over, is no result.
+  // A trip that was never timed, because the time was over, is no result.
   void finish(Outcome& outcome) const override {
-    std::vector<std::uint64_t> untimed;
-    for (const Json& size : outcome.result.value("latency", Json::array())) {
-      if (size.value("lat_samples", 0ull) == 0) untimed.push_back(size.value("size", 0ull));
-    }
-    if (untimed.empty() || !outcome.failure.empty()) return;
-    outcome.failure = fmt::format("no sample of {} bytes: give a longer --duration", fmt::join(untimed, ", "));
+    if (outcome.result.value("lat_samples", 1ull) > 0 || !outcome.failure.empty()) return;
+    outcome.failure = "no trip was timed: give a longer --duration";
   }
 
-  std::string report(const Json& result) const override { return latency_text(result); }
+  std::string report(const Json& result) const override {
+    if (!result.contains("latency")) return "";  // the side that answers
+    return table_line("bytes", latency_heading(result)) +
+           table_line(result.at("latency").front().at("size").dump(), latency_row(result));
+  }
+  std::string row_heading(const Json& result) const override { return latency_heading(result); }
+  std::string row(const Json& result) const override { return latency_row(result); }
 
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
-    if (sizes_.size() > 1) fail("one size at a time has a model");
     VerbShape shape = verb_shape(op, ports);
     shape.payload_offset = Bytes(offset_before_end(op.payload));
     const Prediction request = predict_requester(cluster, shape);
@@ -138,9 +139,10 @@ class VerbLatency final : public Benchmark {
   }
 
  private:
+  bool inlined() const { return verb_ == LatencyVerb::write_inline || verb_ == LatencyVerb::echo; }
+
   LatencyVerb verb_ = LatencyVerb::write;
   bool all_ = false;
-  std::vector<std::uint32_t> sizes_;
 };
 
 }  // namespace

@@ -3,8 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/loop/payload.hpp"
+#include "microbench/loop/recv_loop.hpp"
 
 namespace verbscope {
 
@@ -28,8 +33,46 @@ RecvLayout recv_layout(const Operation& operation, std::uint32_t ring);
 
 QueueNeeds receiver_needs(const Operation& operation);
 
+// The receive queues of a thread: buffers, RECVs, all of them posted; a loop posts them again.
+class RecvQueues {
+ public:
+  // Registers the buffers and posts every RECV for messages of `operation`. Throws Error.
+  RecvQueues(const ThreadSetup& setup, const Operation& operation);
+  RecvQueues(const RecvQueues&) = delete;
+  RecvQueues& operator=(const RecvQueues&) = delete;
+
+  RecvState& state() { return state_; }
+  std::uint64_t received() const;
+  std::uint64_t wrong() const { return state_.wrong; }
+  std::string memory() const { return buffer_.describe(); }
+  bool relaxed() const { return relaxed_; }
+
+ private:
+  void add_queue(const ThreadSetup& setup, const Operation& operation, std::uint32_t index);
+
+  RecvLayout layout_;
+  std::uint32_t length_;
+  Buffer buffer_;
+  Mr mr_;
+  bool relaxed_;
+  PayloadChecker checker_;
+  std::vector<ibv_recv_wr> requests_;
+  std::vector<ibv_sge> segments_;
+  std::vector<RecvLane> queues_;
+  RecvState state_;
+};
+
 // Makes the workload: registers the buffers and posts every RECV. Throws Error.
 std::unique_ptr<Workload> make_receiver(const ThreadSetup& setup);
+
+// The RECVs that immediates of WRITEs use up: no payload comes through them.
+Operation recv_of_immediate(const Operation& operation);
+// Makes the workload of a thread that takes the immediates of WRITEs.
+std::unique_ptr<Workload> make_immediate_receiver(const ThreadSetup& setup);
+
+// The shape of a receiver that posts RECVs in lists, for the model. Throws Error when its lists do not keep whole
+// groups of RECVs at hand.
+VerbShape listed_recv_shape(const ClusterWire& cluster, const Operation& operation, int ports);
 
 // The closed-form model of a receiver that posts RECVs in lists. Throws Error when its lists do not keep whole groups
 // of RECVs at hand.

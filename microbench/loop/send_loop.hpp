@@ -17,6 +17,7 @@
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/post.hpp"
 #include "microbench/loop/queue_window.hpp"
+#include "microbench/loop/recv_loop.hpp"
 
 namespace verbscope {
 
@@ -50,8 +51,10 @@ struct SendState {
   ibv_comp_channel* channel = nullptr;           // sleep there when nothing completes
   std::uint64_t random_turn = 0;  // not 0: queues are taken at random instead of in turn; the generator's state
   PayloadChecker* checker = nullptr;
-  std::uint64_t checked = 0;  // READs that were validated
-  std::uint64_t wrong = 0;    // READs that the checker refused
+  std::uint64_t checked = 0;      // READs that were validated
+  std::uint64_t wrong = 0;        // READs that the checker refused
+  RecvState* arrivals = nullptr;  // the thread receives, too, on the same completion queue
+  bool check_arrivals = false;
 };
 
 struct SendTraits {
@@ -60,6 +63,7 @@ struct SendTraits {
   bool one_queue = false;
   bool builder = false;    // ibv_wr_* instead of ibv_post_send
   bool validated = false;  // READs are checked by the bytes that they bring
+  bool receives = false;   // messages come, too
 };
 
 // Posts the next list of `q`, which has room for it. False, with `end` set: the post failed.
@@ -120,13 +124,32 @@ inline void check_reads(SendState& s, SendLane& q, std::uint32_t count) {
   s.checked += count;
 }
 
+// Counts a message that came while the thread sends.
+inline bool take_arrival(SendState& s, const ibv_wc& wc, RunEnd& end) {
+  return s.check_arrivals ? take_message<true, false>(*s.arrivals, wc, end)
+                          : take_message<false, false>(*s.arrivals, wc, end);
+}
+
+// Completions that one poll took: in all, -1 for a failure, and without those of messages that came.
+struct Retired {
+  int all;
+  int sent;
+};
+
 // Takes up to `most` completions; each retires signal_every requests of its queue, and is handed to
-// `on_queue(queue)` then. Returns how many there were, or -1 with `end` set.
+// `on_queue(queue)` then. A failure sets `end`.
 template <SendTraits traits, class OnQueue>
-[[gnu::always_inline]] inline int retire_sends(SendState& s, std::uint64_t most, RunEnd& end, OnQueue&& on_queue) {
+[[gnu::always_inline]] inline Retired retire_sends(SendState& s, std::uint64_t most, RunEnd& end, OnQueue&& on_queue) {
   const std::uint32_t list = traits.single_post ? 1 : s.post_list;
   const std::uint32_t step = traits.each_signaled ? 1 : s.signal_every;
-  return take_completions<kRateBatch>(s.cq, most, end, [=, &s, &on_queue](const ibv_wc& wc) {
+  int arrived = 0;
+  const int count = take_completions<kRateBatch>(s.cq, most, end, [&, list, step](const ibv_wc& wc) {
+    if constexpr (traits.receives) {
+      if (!is_send_id(wc.wr_id)) {
+        ++arrived;
+        return take_arrival(s, wc, end);
+      }
+    }
     SendLane& q = traits.one_queue ? s.queues.front() : s.queues[sent_queue(wc.wr_id)];
     if constexpr (traits.validated) check_reads(s, q, step);
     const bool was_ready = q.room >= list;
@@ -135,17 +158,19 @@ template <SendTraits traits, class OnQueue>
       if (!was_ready && q.room >= list) s.ready[s.ready_tail++] = &q;
     }
     on_queue(q);
+    if constexpr (traits.receives) return true;
   });
+  return {count, count - arrived};
 }
 
 template <SendTraits traits>
-inline int retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
+inline Retired retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
   return retire_sends<traits>(s, most, end, [](const SendLane&) {});
 }
 
 // After a turn of the phase: notes the queues whose completions it takes. A loop spends little time here.
 template <SendTraits traits, Node N>
-[[gnu::noinline]] int retire_and_note(N& node, SendState& s, std::uint64_t most, QueueWindow& window, RunEnd& end) {
+[[gnu::noinline]] Retired retire_and_note(N& node, SendState& s, std::uint64_t most, QueueWindow& window, RunEnd& end) {
   const Picos now = node.now();
   return retire_sends<traits>(s, most, end, [&](const SendLane& q) {
     if (window.noting()) window.note(static_cast<std::size_t>(&q - s.queues.data()), now, q.completed());
@@ -156,7 +181,7 @@ template <SendTraits traits, Node N>
 // everything.
 template <SendTraits traits, Node N>
 void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
-  constexpr SendTraits kPlain{.builder = traits.builder, .validated = traits.validated};
+  constexpr SendTraits kPlain{.builder = traits.builder, .validated = traits.validated, .receives = traits.receives};
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = tally.done_ops.load(std::memory_order_relaxed);
   for (;;) {
@@ -169,14 +194,32 @@ void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& 
     }
     if (!open) return;
     s.ready_head = s.ready_tail = 0;  // nobody looks there any more
-    const int count = retire_sends<kPlain>(s, kRateBatch, tally.end);
-    if (count < 0) return;
-    if (count == 0) {
+    const Retired taken = retire_sends<kPlain>(s, kRateBatch, tally.end);
+    if (taken.all < 0) return;
+    if (taken.all == 0) {
       if (!wait.idle_unless_quit(node, control)) return;
       continue;
     }
-    ops += static_cast<std::uint64_t>(count) * s.signal_every;
+    ops += static_cast<std::uint64_t>(taken.sent) * s.signal_every;
     tally.done_ops.store(ops, std::memory_order_relaxed);
+  }
+}
+
+// Receives until the conductor says that nothing more will come. What was sent is complete.
+template <Node N>
+void receive_on(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
+  IdleWait wait(s.cq, s.channel, tally);
+  std::uint64_t arrived = 0;
+  for (const RecvLane& queue : s.arrivals->queues) arrived += queue.received;
+  tally.arrived.store(arrived, std::memory_order_relaxed);
+  tally.drained.store(true, std::memory_order_release);
+  for (;;) {
+    const int count = take_completions<kRateBatch>(s.cq, kRateBatch, tally.end,
+                                                   [&](const ibv_wc& wc) { return take_arrival(s, wc, tally.end); });
+    if (count < 0 || (count == 0 && control.quit.load(std::memory_order_relaxed))) return;
+    if (count == 0) wait.idle(node);
+    arrived += static_cast<std::uint64_t>(count);
+    tally.arrived.store(arrived, std::memory_order_relaxed);
   }
 }
 
@@ -192,22 +235,25 @@ void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& ta
       return;
     const std::uint64_t left = window.left(ops);
     const std::uint64_t most = left >= kRateBatch * step ? kRateBatch : left / step;
-    int count;
+    Retired taken;
     if (window.noting()) [[unlikely]] {
-      count = retire_and_note<traits>(node, s, most, window, tally.end);
+      taken = retire_and_note<traits>(node, s, most, window, tally.end);
     } else {
-      count = retire_sends<traits>(s, most, tally.end);
+      taken = retire_sends<traits>(s, most, tally.end);
     }
-    if (count <= 0) [[unlikely]] {
-      if (count < 0 || !wait.idle_unless_quit(node, control)) return;
+    if (taken.sent <= 0) [[unlikely]] {
+      if (taken.all < 0 || (taken.all == 0 && !wait.idle_unless_quit(node, control))) return;
       window.look(node, control.phase.load(std::memory_order_relaxed), ops);
       continue;
     }
-    ops += static_cast<std::uint64_t>(count) * step;
+    ops += static_cast<std::uint64_t>(taken.sent) * step;
     tally.done_ops.store(ops, std::memory_order_relaxed);
     if (window.see(node, control.phase.load(std::memory_order_relaxed), ops)) break;
   }
   drain_sends<traits>(node, s, control, tally);
+  if constexpr (traits.receives) {
+    if (tally.end.kind == EndKind::finished) receive_on(node, s, control, tally);
+  }
 }
 
 }  // namespace verbscope

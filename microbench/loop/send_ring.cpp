@@ -32,8 +32,8 @@ SendRing::SendRing(const Operation& op, const RingShape& shape, const PayloadAre
       wr.sg_list = &segments_[j];
       wr.num_sge = 1;
     }
-    wr.opcode = request_opcode(op.verb, op.header_only);
-    if (op.header_only) wr.imm_data = immediate_of(slot);
+    wr.opcode = request_opcode(op.verb, op.header_only || op.immediate);
+    if (op.header_only || op.immediate) wr.imm_data = immediate_of(slot);
     if (remote.bytes > 0) {
       wr.wr.rdma.remote_addr = remote.address;
       wr.wr.rdma.rkey = remote.rkey;

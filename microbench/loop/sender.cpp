@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 
 #include "common/error.hpp"
 #include "machine/memory.hpp"
+#include "microbench/bench/idle.hpp"
 #include "microbench/loop/payload.hpp"
+#include "microbench/loop/receiver.hpp"
 #include "microbench/loop/send_loop.hpp"
 #include "microbench/loop/send_ring.hpp"
 
@@ -28,9 +31,11 @@ class Sender final : public WorkloadOn<Sender> {
   Sender(const ThreadSetup& setup, const SenderOptions& options)
       : lanes_(setup.lanes),
         messages_(setup.operation.verb == Verb::send),
+        delivered_(messages_ || setup.operation.immediate),
         buffer_(Bytes(payload_stride(setup.operation.payload) * slots_of(setup.operation, setup.lanes.size())),
                 setup.huge_pages),
-        mr_(setup.pd, buffer_.data(), buffer_.size()),
+        mr_(setup.pd, buffer_.data(), buffer_.size(), unwatched(setup.operation)),
+        relaxed_(setup.operation.relaxed_ordering),
         checker_(setup.operation),
         queues_(setup.lanes.size()) {
     const Operation& op = setup.operation;
@@ -50,10 +55,26 @@ class Sender final : public WorkloadOn<Sender> {
     if (options.random_turns) state_.random_turn = op.seed * 2 + 1;
     builder_ = op.builder;
     validated_ = reads(op) && op.validate;
+    stays_ = op.both_ways && !options.receives;
+    if (!options.receives) return;
+    state_.arrivals = &arrivals_.emplace(setup, op).state();
+    state_.check_arrivals = op.validate;
+  }
+
+  // Where both sides post, a thread that is done stays until everybody is.
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    send(node, control, tally);
+    if (stays_) stay_drained(node, control, tally);
   }
 
   template <Node N>
-  void step(N& node, const RunControl& control, ThreadTally& tally) {
+  void send(N& node, const RunControl& control, ThreadTally& tally) {
+    if (arrivals_) {
+      builder_ ? send_loop<SendTraits{.builder = true, .receives = true}>(node, state_, control, tally)
+               : send_loop<SendTraits{.receives = true}>(node, state_, control, tally);
+      return;
+    }
     constexpr SendTraits kRead{.validated = true}, kBuilt{.builder = true},
         kBuiltRead{.builder = true, .validated = true};
     if (validated_) {
@@ -76,7 +97,7 @@ class Sender final : public WorkloadOn<Sender> {
 
   std::uint64_t sent_to(std::uint32_t node) const override {
     std::uint64_t sent = 0;
-    if (!messages_) return sent;
+    if (!delivered_) return sent;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const auto partners = static_cast<std::uint32_t>(lanes_[i].peers.size());
       for (std::uint32_t p = 0; p < partners; ++p) {
@@ -90,8 +111,10 @@ class Sender final : public WorkloadOn<Sender> {
     return queues_.size() > 1 && state_.signal_every > 1 ? queues_.size() * state_.signal_every : 0;
   }
 
-  std::uint64_t checked() const override { return state_.checked; }
-  std::uint64_t wrong() const override { return state_.wrong; }
+  std::uint64_t received() const override { return arrivals_ ? arrivals_->received() : 0; }
+  std::uint64_t checked() const override { return state_.checked + received(); }
+  std::uint64_t wrong() const override { return state_.wrong + (arrivals_ ? arrivals_->wrong() : 0); }
+  bool relaxed() const override { return relaxed_; }
   std::string memory() const override { return buffer_.describe(); }
 
  private:
@@ -133,17 +156,21 @@ class Sender final : public WorkloadOn<Sender> {
   static constexpr std::uint64_t kNodeStep = std::uint64_t{1} << 40;
 
   std::vector<Lane> lanes_;
-  bool messages_;  // it posts SENDs, which a receiver counts
+  bool messages_;   // it posts SENDs
+  bool delivered_;  // a receiver counts what it posts
   Buffer buffer_;
   Mr mr_;
+  bool relaxed_;
   PayloadChecker checker_;
   std::deque<SendRing> rings_;
   std::deque<RemoteWalk> walks_;
   std::vector<SendLane> queues_;
   std::vector<WindowBounds> windows_;  // of each queue, or none
   SendState state_;
+  std::optional<RecvQueues> arrivals_;
   bool builder_ = false;
   bool validated_ = false;
+  bool stays_ = false;
 };
 
 }  // namespace
@@ -154,6 +181,15 @@ QueueNeeds sender_needs(const Operation& op) {
   needs.send_sge = op.payload > 0 ? 1 : 0;
   needs.inline_bytes = op.inline_limit;
   needs.completions = op.outstanding() / op.signal_every + 1;
+  return needs;
+}
+
+QueueNeeds both_needs(const Operation& op) {
+  const QueueNeeds recv = receiver_needs(op);
+  QueueNeeds needs = sender_needs(op);
+  needs.recv_depth = recv.recv_depth;
+  needs.recv_sge = recv.recv_sge;
+  needs.completions += recv.completions;
   return needs;
 }
 

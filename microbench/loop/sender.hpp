@@ -9,10 +9,13 @@
 namespace verbscope {
 
 QueueNeeds sender_needs(const Operation& operation);
+// Of QPs that send and receive.
+QueueNeeds both_needs(const Operation& operation);
 
 struct SenderOptions {
   Addresses addresses = Addresses::sequential;  // order of the places in the peer's region that WRITEs and READs go to
   bool random_turns = false;                    // the thread takes its QPs at random instead of in turn
+  bool receives = false;                        // SENDs come back on the same QPs, which the thread receives
   std::uint64_t alignment = 0;                  // bytes from one place to the next; 0: they lie side by side
 };
 

@@ -4,6 +4,7 @@
 
 #include "microbench/bench/idle.hpp"
 #include "microbench/loop/payload.hpp"
+#include "microbench/loop/receiver.hpp"
 
 namespace verbscope {
 
@@ -46,6 +47,29 @@ class Target final : public WorkloadOn<Target> {
   std::uint64_t wrong_ = 0;
 };
 
+// A target that takes the immediates of the WRITEs, and then looks at its memory.
+class ImmediateTarget final : public WorkloadOn<ImmediateTarget> {
+ public:
+  explicit ImmediateTarget(const ThreadSetup& setup) : receiver_(make_immediate_receiver(setup)), memory_(setup) {}
+
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    receiver_->run(node, control, tally);
+    memory_.step(node, control, tally);
+  }
+
+  bool active() const override { return false; }
+  std::uint64_t received() const override { return receiver_->received(); }
+  std::uint64_t checked() const override { return memory_.checked(); }
+  std::uint64_t wrong() const override { return memory_.wrong(); }
+  std::string memory() const override { return receiver_->memory(); }
+  bool relaxed() const override { return receiver_->relaxed(); }
+
+ private:
+  std::unique_ptr<Workload> receiver_;
+  Target memory_;
+};
+
 }  // namespace
 
 std::uint64_t target_bytes(const Operation& op, std::uint64_t wanted) {
@@ -61,6 +85,7 @@ void fill_target(const Operation& op, std::span<std::byte> region) {
 }
 
 std::unique_ptr<Workload> make_target(const ThreadSetup& setup) {
+  if (setup.operation.immediate) return std::make_unique<ImmediateTarget>(setup);
   return std::make_unique<Target>(setup);
 }
 

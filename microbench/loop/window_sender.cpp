@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "machine/memory.hpp"
+#include "microbench/bench/idle.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/window_loop.hpp"
 #include "verbs/ibv_codes.hpp"
@@ -30,8 +31,11 @@ class WindowSender final : public WorkloadOn<WindowSender> {
         requests_(slots_.size()),
         buffer_(Bytes(payload_stride(setup.operation.payload) * landing_places(setup.operation, slots_.size())),
                 setup.huge_pages),
-        mr_(setup.pd, buffer_.data(), buffer_.size()),
-        checker_(setup.operation) {
+        relaxed_(setup.operation.relaxed_ordering && options.seen_by != SeenBy::memory),
+        mr_(setup.pd, buffer_.data(), buffer_.size(),
+            relaxed_ ? unwatched(setup.operation) : int{IBV_ACCESS_LOCAL_WRITE}),
+        checker_(setup.operation),
+        stays_(setup.operation.both_ways) {
     const Operation& op = setup.operation;
     const std::uint64_t stride = payload_stride(op.payload);
     build_requests(op, stride);
@@ -59,6 +63,7 @@ class WindowSender final : public WorkloadOn<WindowSender> {
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
     WindowLoop<N>(node, state_, control, tally).run();
+    if (stays_) stay_drained(node, control, tally);
   }
 
   bool active() const override { return true; }
@@ -68,6 +73,7 @@ class WindowSender final : public WorkloadOn<WindowSender> {
   std::uint64_t checked() const override { return state_.checked; }
   std::uint64_t wrong() const override { return state_.wrong; }
   std::string memory() const override { return buffer_.describe(); }
+  bool relaxed() const override { return relaxed_; }
 
  private:
   // No two QPs or threads of any node have the same.
@@ -112,11 +118,13 @@ class WindowSender final : public WorkloadOn<WindowSender> {
   std::vector<ibv_sge> segments_;
   std::vector<ibv_send_wr> requests_;
   Buffer buffer_;
+  bool relaxed_;
   Mr mr_;
   PayloadChecker checker_;
   std::deque<RemoteWalk> walks_;
   std::vector<WindowQueue> queues_;
   WindowState state_;
+  bool stays_;  // where both sides post, until everybody is done
 };
 
 }  // namespace

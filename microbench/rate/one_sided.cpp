@@ -10,6 +10,7 @@
 #include "microbench/loop/receiver.hpp"
 #include "microbench/loop/sender.hpp"
 #include "microbench/loop/target.hpp"
+#include "microbench/rate/both_ways.hpp"
 
 namespace verbscope {
 
@@ -33,6 +34,14 @@ std::string verb_name(Verb verb) {
 void OneSided::add_direction(OptionTable& table) {
   table.choice<Side>("--direction", driver_, {{"out", Side::server}, {"in", Side::client}},
                      "out: the server posts; in: the clients post to the server, and the rate is theirs");
+}
+
+void OneSided::add_bidirectional(OptionTable& table) {
+  add_both_ways(table, both_ways_);
+}
+
+void OneSided::add_immediate(OptionTable& table) {
+  table.flag("--write_with_imm", immediate_, "WRITEs with an immediate, for which the targets post RECVs");
 }
 
 void OneSided::add_outstanding(OptionTable& table) {
@@ -83,6 +92,12 @@ void OneSided::adjust(Options& options) {
   if (alignment_ > 0 && options.validate) {
     fail_usage("--validate: places that lie over each other (--alignment {}) cannot be checked", alignment_);
   }
+  if (both_ways_) {
+    if (driver_ == Side::client) fail_usage("--direction in: with --bidirectional both sides post");
+    adjust_both_ways(options);
+    everybody_ = true;
+  }
+  if (immediate_) check_immediate(options);
   check_window(options);
   if (threads_per_qp_ > 1) check_sharing(options);
   if (!options.validate || verb_ == Verb::send) return;
@@ -90,6 +105,13 @@ void OneSided::adjust(Options& options) {
   if (everybody_ && verb_ == Verb::write) {
     fail_usage("--validate: where all machines post WRITEs nobody is left to look at the memory");
   }
+}
+
+// Refuses what would leave nobody, or two, to take the immediates.
+void OneSided::check_immediate(const Options& options) const {
+  if (both_ways_) fail_usage("--write_with_imm: not with --bidirectional");
+  if (wait_ != WaitFor::any) fail_usage("--write_with_imm: not with --wait {}", word_of(wait_));
+  if (options.inline_recv > 0) fail_usage("--inline_recv: the WRITEs' payload does not come by a RECV");
 }
 
 // Refuses what a window of a thread cannot be, and what nothing but such a window can be.
@@ -158,12 +180,15 @@ Traffic OneSided::traffic() const {
   if (wait_ == WaitFor::any) traffic.most_outstanding = outstanding_;
   traffic.cq_per_qp = cq_per_qp_;
   traffic.threads_per_qp = threads_per_qp_;
-  traffic.label = verb_name(verb_) + (driver_ == Side::server ? " out" : " in");
+  traffic.immediate = immediate_;
+  traffic.both_ways = both_ways_;
+  traffic.label = verb_name(verb_) + (both_ways_ ? " both ways" : driver_ == Side::server ? " out" : " in");
   return traffic;
 }
 
 QueueNeeds OneSided::needs(const Operation& op, Side side) const {
   if (posts(side)) return sender_needs(op);
+  if (op.immediate) return receiver_needs(recv_of_immediate(op));
   return op.verb == Verb::send ? receiver_needs(op) : QueueNeeds{};
 }
 
@@ -173,6 +198,7 @@ RegionNeeds OneSided::region(const Operation& op, Side side, std::uint32_t) cons
   if (!target) return needs;
   needs.bytes = target_bytes(op, region_size_) * region_shares_;
   needs.huge_pages = huge_pages_;
+  if (seen_by_ != SeenBy::memory) needs.access = unwatched(op, needs.access);
   return needs;
 }
 
@@ -186,7 +212,7 @@ void OneSided::fill(const Operation& op, Side, std::span<std::byte> region) cons
 }
 
 std::unique_ptr<Workload> OneSided::setup(const ThreadSetup& setup) const {
-  const SenderOptions order{addresses_, random_turns_, alignment_};
+  const SenderOptions order{.addresses = addresses_, .random_turns = random_turns_, .alignment = alignment_};
   if (posts(setup.side)) {
     if (wait_ == WaitFor::any) return make_sender(setup, order);
     return make_window_sender(setup, {.order = order,
@@ -199,10 +225,17 @@ std::unique_ptr<Workload> OneSided::setup(const ThreadSetup& setup) const {
 }
 
 Prediction OneSided::predict(const ClusterWire& cluster, const Operation& op, int ports) const {
+  if (both_ways_) return predict_run(cluster, op, ports, Json::object());
   if (everybody_) fail("the model has one side that posts, not both");
   if (driver_ == Side::server) return predict_requester(cluster, verb_shape(op, ports));
-  if (op.verb != Verb::send) return predict_responder(cluster, verb_shape(op, ports));
-  return predict_listed_receiver(cluster, op, ports);
+  if (op.verb == Verb::send) return predict_listed_receiver(cluster, op, ports);
+  return predict_responder(cluster, op.immediate ? listed_recv_shape(cluster, op, ports) : verb_shape(op, ports));
+}
+
+Prediction OneSided::predict_run(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const {
+  if (!both_ways_) return predict(cluster, op, ports);
+  const VerbShape shape = verb_shape(op, ports);
+  return predict_both_ways(predict_requester(cluster, shape), predict_responder(cluster, shape), result);
 }
 
 }  // namespace verbscope

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "microbench/bench/all_sizes.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/region.hpp"
 #include "microbench/loop/window_sender.hpp"
@@ -24,12 +25,16 @@ class OneSided : public Benchmark {
   void fill(const Operation& operation, Side side, std::span<std::byte> region) const override;
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override;
   Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const override;
+  Prediction predict_run(const ClusterWire& cluster, const Operation& operation, int ports,
+                         const Json& result) const override;
 
  protected:
   explicit OneSided(Verb verb) : verb_(verb) {}
 
   // Each registers some of the options.
   void add_direction(OptionTable& table);
+  void add_bidirectional(OptionTable& table);
+  void add_immediate(OptionTable& table);
   void add_outstanding(OptionTable& table);
   void add_order(OptionTable& table);
   void add_seen_by(OptionTable& table);
@@ -41,7 +46,9 @@ class OneSided : public Benchmark {
 
   Verb verb_;
   Side driver_ = Side::server;
-  bool everybody_ = false;  // both sides post, and the rate is the driver's
+  bool everybody_ = false;  // both sides post, and the rate is the driver's, or
+  bool both_ways_ = false;  // that of both
+  bool immediate_ = false;  // WRITEs bring one
   bool random_turns_ = false;
   // Operations on each QP, 0: as many as --tx_depth; or where a thread has one window over its QPs, in that.
   std::uint32_t outstanding_ = 0;
@@ -56,6 +63,7 @@ class OneSided : public Benchmark {
   Addresses addresses_ = Addresses::sequential;
 
  private:
+  void check_immediate(const Options& options) const;
   void check_window(Options& options) const;
   void check_memory(const Options& options) const;
   void check_sharing(const Options& options) const;
@@ -73,13 +81,21 @@ class OneSidedRate final : public OneSided {
 
   void options(OptionTable& table) override {
     add_direction(table);
+    add_bidirectional(table);
+    if (verb_ == Verb::write) add_immediate(table);
     add_outstanding(table);
     add_order(table);
     add_region(table);
+    add_all_sizes(table, all_);
+  }
+
+  std::vector<std::uint32_t> points(const Options& options) const override {
+    return all_ ? all_sizes(options) : std::vector<std::uint32_t>();
   }
 
  private:
   Description description_;
+  bool all_ = false;
 };
 
 }  // namespace verbscope

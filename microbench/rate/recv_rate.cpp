@@ -1,5 +1,6 @@
 // Inbound SEND and RECV: the clients send, the server's threads receive. The rate is that of the messages that arrive.
 #include "common/error.hpp"
+#include "microbench/bench/all_sizes.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/loop/receiver.hpp"
 #include "microbench/loop/sender.hpp"
@@ -20,12 +21,17 @@ class RecvRate final : public Benchmark {
     table.flag("--srq", shared_, "one shared receive queue a thread, of --rx_depth, instead of one a QP");
     table.integer("--recv_list", recv_list_, 1u, 1u << 20,
                   "RECVs in one ibv_post_recv (default 32, half of a shallow queue)");
+    add_all_sizes(table, all_);
   }
 
   void adjust(Options& options) override {
     if (recv_list_ && *recv_list_ > options.rx_depth) {
       fail_usage("--recv_list {} is more than the receive queue holds (--rx_depth {})", *recv_list_, options.rx_depth);
     }
+  }
+
+  std::vector<std::uint32_t> points(const Options& options) const override {
+    return all_ ? all_sizes(options) : std::vector<std::uint32_t>();
   }
 
   Traffic traffic() const override {
@@ -51,6 +57,7 @@ class RecvRate final : public Benchmark {
 
  private:
   bool shared_ = false;
+  bool all_ = false;
   std::optional<std::uint32_t> recv_list_;
 };
 

@@ -196,7 +196,7 @@ NodeReport measure(AloneBenchmark& benchmark, const AloneOptions& options, const
     use = measure_window(crew, collector, steadiness.duration());
   } while (steadiness.goes_on(crew.rates(), std::nullopt, TscClock::now() - started));
   crew.join();
-  failure = steadiness.failure();
+  failure = steadiness.failure("");
   NodeReport report;
   report.node = "server";
   report.window_s = to_seconds(use.time);

@@ -145,7 +145,7 @@ void Conductor::wait_until(const std::string& what, bool silent, const std::func
       seen = completed;
       moved_at = TscClock::now();
     } else if (node_.threads().counts() && TscClock::now() - moved_at > timeout_) {
-      fail("no operation completed for {} s while waiting for {}", to_seconds(timeout_), what);
+      fail("no operation completed for {} s while waiting for {}{}", to_seconds(timeout_), what, node_.why_missing());
     }
   }
 }

@@ -8,15 +8,40 @@ namespace verbscope {
 
 namespace {
 
+std::string point_line(const Traffic& traffic, const Record& record, const std::string& what) {
+  const Json& c = record.config;
+  return fmt::format("{} on {}: {} {}, {}, {} threads x {} QPs, {} clients\n", record.benchmark,
+                     record.environment.value("fabric", ""), c.value("connection", ""), traffic.label, what,
+                     c.value("threads", 0), c.value("qp", 0), c.value("clients", 0));
+}
+
 std::string point_line(const Traffic& traffic, const Record& record) {
   const Json& c = record.config;
-  const std::string what = c.value("header_only", false)
-                               ? "header-only"
-                               : fmt::format("{} B{}", c.value("size", 0), c.value("inlined", false) ? " inline" : "");
-  return fmt::format("{} on {}: {} {}, {}, post list {}, signal every {}, {} threads x {} QPs, {} clients\n",
-                     record.benchmark, record.environment.value("fabric", ""), c.value("connection", ""), traffic.label,
-                     what, c.value("post_list", 0), c.value("cq_mod", 0), c.value("threads", 0), c.value("qp", 0),
-                     c.value("clients", 0));
+  const std::string payload = c.value("header_only", false) ? "header-only"
+                                                            : fmt::format("{} B{}", c.value("size", 0),
+                                                                          c.value("inlined", false) ? " inline" : "");
+  return point_line(
+      traffic, record,
+      fmt::format("{}, post list {}, signal every {}", payload, c.value("post_list", 0), c.value("cq_mod", 0)));
+}
+
+bool labelled(const Record& record) {
+  return record.environment.value("simulated", false);
+}
+
+// The rate of a point in the table, what it moves, and what it is bounded by.
+std::string rate_cells(const Record& record) {
+  const Json& result = record.result;
+  if (!result.at("rate_mops").is_number()) return fmt::format("  not counted: {}", result.value("not_counted", ""));
+  std::string text = fmt::format(" {:>10} {:>10} {:>11}", with_digits(result.at("rate_mops"), 3),
+                                 with_digits(result.value("bandwidth_gbit_per_s", 0.0), 3),
+                                 with_digits(result.value("bandwidth_mb_per_s", 0.0), 1));
+  if (record.prediction.is_object()) {
+    text += fmt::format("  at most {} Mops, by {}", with_digits(record.prediction.value("bound_mops", 0.0), 3),
+                        record.prediction.value("binding", ""));
+  }
+  if (const auto lost = result.value("lost", 0ull); lost > 0) text += fmt::format("  {} lost", lost);
+  return text;
 }
 
 std::string thread_range(const Json& threads) {
@@ -28,19 +53,24 @@ std::string thread_range(const Json& threads) {
   return threads.size() == 1 ? "" : fmt::format(" ({} to {} a thread)", with_digits(low, 3), with_digits(high, 3));
 }
 
+// Where both sides post: the share of each in the rate.
+std::string directions_line(const Json& result) {
+  if (!result.contains("rate_out_mops")) return "";
+  return fmt::format("  both ways: {} Mops out, {} Mops in\n", with_digits(result.at("rate_out_mops"), 3),
+                     with_digits(result.at("rate_in_mops"), 3));
+}
+
 // The rate and what it moves, or that another side has it.
 std::string rate_line(const Json& result, const char* label) {
   const double window_s = result.at("window_s");
   if (!result.at("rate_mops").is_number()) {
     return fmt::format("  not counted: {}; {:g} {}s\n", result.value("not_counted", ""), window_s, label);
   }
-  std::string bandwidth;
-  if (result.contains("bandwidth_gbit_per_s")) {
-    bandwidth = fmt::format(", {} Gb/s, {} MB/s", with_digits(result.at("bandwidth_gbit_per_s"), 3),
-                            with_digits(result.at("bandwidth_mb_per_s"), 1));
-  }
-  return fmt::format("  {} {}Mops{}{} over {:g} {}s\n", with_digits(result.at("rate_mops"), 3), label,
-                     thread_range(result.at("threads")), bandwidth, window_s, label);
+  const double rate = result.at("rate_mops");
+  const double payload = rate > 0 ? result.value("bandwidth_mb_per_s", 0.0) / rate : 0;
+  return fmt::format("  {} over {:g} {}s\n", rate_text(rate, thread_range(result.at("threads")), payload, label),
+                     window_s, label) +
+         directions_line(result);
 }
 
 // Tells of a rate that was not steady in the first window, and for how long the point was lengthened.
@@ -54,9 +84,33 @@ std::string steadiness_note(const Record& record, const char* label) {
 
 }  // namespace
 
+std::string rate_text(double mops, const std::string& between, double payload, const char* label) {
+  std::string text = fmt::format("{} {}Mops{}", with_digits(mops, 3), label, between);
+  if (payload > 0) {
+    text +=
+        fmt::format(", {} Gb/s, {} MB/s", with_digits(mops * payload * 8 / 1000, 3), with_digits(mops * payload, 1));
+  }
+  return text;
+}
+
+std::string table_line(const std::string& payload, const std::string& rest) {
+  return fmt::format(" {:>7}{}\n", payload, rest);
+}
+
+std::string table_head(const Benchmark& benchmark, const Record& record) {
+  const std::string columns = benchmark.row_heading(record.result);
+  return point_line(benchmark.traffic(), record, fmt::format("post list {}", record.config.value("post_list", 0))) +
+         (labelled(record) ? "  simulated time\n" : "") +
+         table_line("bytes", columns.empty() ? fmt::format(" {:>10} {:>10} {:>11}", "Mops", "Gb/s", "MB/s") : columns);
+}
+
+std::string table_row(const Benchmark& benchmark, const Record& record) {
+  const std::string cells = benchmark.row(record.result);
+  return table_line(record.config.at("size").dump(), cells.empty() ? rate_cells(record) : cells);
+}
+
 std::string summary(const Traffic& traffic, const Record& record) {
-  const bool simulated = record.environment.value("simulated", false);
-  const char* label = simulated ? "simulated " : "";
+  const char* label = labelled(record) ? kSimulatedLabel : "";
   std::string text = point_line(traffic, record);
   text += rate_line(record.result, label);
   text += steadiness_note(record, label);

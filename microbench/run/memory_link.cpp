@@ -8,6 +8,7 @@
 #include "common/clock.hpp"
 #include "common/error.hpp"
 #include "common/terminal.hpp"
+#include "microbench/run/console.hpp"
 
 namespace verbscope {
 
@@ -42,7 +43,7 @@ void MemoryLink::connect() {
 // Tells how long a long run will take here, from a stretch of it.
 void MemoryLink::foretell() {
   const Picos asked = schedule_.warmup + schedule_.duration;
-  if (schedule_.threads_end_it || asked < kLongRun) return;
+  if (schedule_.threads_end_it || schedule_.forever || asked < kLongRun) return;
   cluster_.at(kStretchBegin, [this, asked] {
     cluster_.at(kStretchEnd, [asked, began = TscClock::now()] {
       const double slower = to_seconds(TscClock::now() - began) / to_seconds(kStretchEnd - kStretchBegin);
@@ -110,6 +111,11 @@ bool MemoryLink::goes_on() {
   for (const NodeRun& node : nodes_) {
     if (node.counted()) rates += node.threads().window_rates();
   }
+  if (schedule_.forever) {
+    print_text(stdout, nodes_.front().window_line(rates, kSimulatedLabel));
+    for (NodeRun& node : nodes_) node.threads().forget_windows();
+    return true;
+  }
   const std::optional<double> counted = counted_ ? std::optional(window_.counted_mops(*counted_)) : std::nullopt;
   if (!steadiness_.goes_on(rates, counted, cluster_.now())) return false;
   for (NodeRun& node : nodes_) node.threads().forget_windows();
@@ -175,7 +181,7 @@ bool MemoryLink::stalled(Picos limit) {
 
 PointReports MemoryLink::collect(std::string& failure) {
   if (failure.empty()) failure = failure_;
-  if (failure.empty()) failure = steadiness_.failure();
+  if (failure.empty()) failure = steadiness_.failure(nodes_.front().why_missing());
   const auto report = [&](std::size_t node, std::uint64_t expected) {
     return nodes_[node].report(window_.use(node), expected, first_cores(nodes_[node].threads().size()), failure);
   };

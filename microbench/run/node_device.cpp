@@ -18,7 +18,8 @@ void NodeDevice::create_region() {
   const auto qps = static_cast<std::uint32_t>(part_.qps.size() - static_cast<std::size_t>(extra));
   RegionNeeds needs = part_.benchmark.region(op, part_.side, qps);
   if (part_.alone && needs.bytes == 0) needs = part_.benchmark.region(op, Side::client, qps);
-  access_ = needs.bytes > 0 ? needs.access : IBV_ACCESS_LOCAL_WRITE;
+  access_ = needs.bytes > 0 ? needs.access & ~int{IBV_ACCESS_RELAXED_ORDERING} : IBV_ACCESS_LOCAL_WRITE;
+  region_relaxed_ = needs.bytes > 0 && needs.access != access_;
   if ((access_ & IBV_ACCESS_REMOTE_ATOMIC) != 0 && device().attributes().atomic_cap == IBV_ATOMIC_NONE) {
     fail("not supported by {}: atomics", device().name());
   }

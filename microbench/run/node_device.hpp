@@ -28,6 +28,7 @@ class NodeDevice {
   RemoteRegion shared_region() const;     // the same region as peers address it; zeros when there is none
 
   // The memory of the region for the record; null when there is none.
+  bool region_relaxed() const { return region_relaxed_; }  // with relaxed ordering
   Json describe_region() const { return region_ ? Json(region_->describe()) : Json(); }
 
  private:
@@ -35,6 +36,7 @@ class NodeDevice {
 
   const NodePart& part_;
   int access_ = 0;
+  bool region_relaxed_ = false;
   // In the order of dependence: destroyed from the last.
   NodePorts ports_;
   Pd pd_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/error.hpp"
+#include "microbench/run/console.hpp"
 
 namespace verbscope {
 
@@ -53,11 +54,20 @@ std::string NodeRun::failure() const {
                      verbscope::describe(end));
 }
 
+std::string NodeRun::why_missing() const {
+  if (part_.settings.qp_timeout != 0u) return "";
+  return "; with --qp_timeout 0 a QP waits for ever once one of its packets is lost";
+}
+
 void NodeRun::judge_thread(std::size_t thread, const ThreadReport& report, std::string& failure) const {
   if (!counted() || !threads_.workload(thread).counts() || report.rate_mops > 0 || !failure.empty()) return;
   const std::uint32_t step = part_.plan.operation.signal_every;
-  failure = fmt::format("{}: thread {} completed no operation in the measured window: it needs a longer --duration{}",
-                        name(), thread, step > 1 ? fmt::format(", or a --cq_mod under {}", step) : "");
+  if (const auto& iters = part_.plan.schedule.iters) {
+    failure = fmt::format("{}: thread {} did not complete --iters {}{}", name(), thread, *iters, why_missing());
+    return;
+  }
+  failure = fmt::format("{}: thread {} completed no operation in the measured window: it needs a longer --duration{}{}",
+                        name(), thread, step > 1 ? fmt::format(", or a --cq_mod under {}", step) : "", why_missing());
 }
 
 NodeReport NodeRun::report(const WindowUse& window, std::uint64_t expected, const std::vector<int>& cores,
@@ -88,7 +98,16 @@ Json NodeRun::describe() const {
   Json json = device_.ports().describe();
   json["buffers"] = threads_.describe_memory();
   if (const Json region = device_.describe_region(); !region.is_null()) json["region"] = region;
+  Json& relaxed = json["relaxed_ordering"] = Json::array();
+  if (threads_.relaxed()) relaxed.push_back("buffers");
+  if (device_.region_relaxed()) relaxed.push_back("region");
   return json;
+}
+
+std::string NodeRun::window_line(const WindowRates& rates, const char* label) const {
+  const double payload = part_.benchmark.moves_payloads() ? part_.plan.operation.payload : 0;
+  return fmt::format("  {} over {:g} {}s\n", rate_text(rates.mops, "", payload, label),
+                     to_seconds(part_.plan.schedule.duration), label);
 }
 
 Json NodeRun::settled() const {

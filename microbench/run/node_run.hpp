@@ -37,8 +37,12 @@ class NodeRun {
   const NodeThreads& threads() const { return threads_; }
   // One line about the first thread that failed; empty while none has.
   std::string failure() const;
+  // The end of a line that says that completions are missing: what of the settings may be the reason; or empty.
+  std::string why_missing() const;
 
-  bool counted() const { return part_.benchmark.traffic().counted == part_.side; }  // this side's windows make the rate
+  // This side's windows make the rate, alone or with those of the other side.
+  bool counted() const { return part_.plan.operation.both_ways || part_.benchmark.traffic().counted == part_.side; }
+  bool peers_count() const { return part_.plan.operation.both_ways || !counted(); }
   bool threads_end_window() const { return part_.plan.schedule.threads_end_it; }
 
   // After the threads have ended: their account of `window`. `expected` messages should have come; thread i had
@@ -46,7 +50,10 @@ class NodeRun {
   NodeReport report(const WindowUse& window, std::uint64_t expected, const std::vector<int>& cores,
                     std::string& failure) const;
 
-  // For the record: device, ports and their addresses, path MTU, memory of the buffers.
+  // The line that tells of one window; `label` as in rate_text.
+  std::string window_line(const WindowRates& rates, const char* label) const;
+
+  // For the record: device, ports and their addresses, path MTU, memory of the buffers, what has relaxed ordering.
   Json describe() const;
   const Device& device() const { return device_.device(); }
   std::uint32_t mtu() const { return device_.ports().mtu(); }  // bytes, that of the path

@@ -57,7 +57,9 @@ bool NodeThreads::counts() const {
 
 bool NodeThreads::active_ended() const {
   for (std::size_t t = 0; t < workloads_.size(); ++t) {
-    if (workloads_[t]->active() && !tallies_[t].ended.load(std::memory_order_acquire)) return false;
+    const ThreadTally& tally = tallies_[t];
+    const bool done = tally.ended.load(std::memory_order_acquire) || tally.drained.load(std::memory_order_acquire);
+    if (workloads_[t]->active() && !done) return false;
   }
   return true;
 }
@@ -82,7 +84,8 @@ WindowRates NodeThreads::window_rates() const {
 std::uint64_t NodeThreads::received() const {
   std::uint64_t sum = 0;
   for (std::size_t t = 0; t < workloads_.size(); ++t) {
-    if (!workloads_[t]->active()) sum += tallies_[t].done_ops.load(std::memory_order_relaxed);
+    const ThreadTally& tally = tallies_[t];
+    sum += (workloads_[t]->active() ? tally.arrived : tally.done_ops).load(std::memory_order_relaxed);
   }
   return sum;
 }
@@ -150,6 +153,10 @@ Json NodeThreads::findings(const Benchmark& benchmark) const {
   std::vector<const Workload*> workloads;
   for (const auto& workload : workloads_) workloads.push_back(workload.get());
   return benchmark.results(workloads);
+}
+
+bool NodeThreads::relaxed() const {
+  return std::ranges::any_of(workloads_, [](const auto& workload) { return workload->relaxed(); });
 }
 
 Json NodeThreads::describe_memory() const {

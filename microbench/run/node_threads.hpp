@@ -60,6 +60,7 @@ class NodeThreads {
   Json findings(const Benchmark& benchmark) const;
   // The memory of the buffers for the record, each kind once.
   Json describe_memory() const;
+  bool relaxed() const;  // they are registered with relaxed ordering
 
  private:
   std::vector<std::unique_ptr<Workload>> workloads_;

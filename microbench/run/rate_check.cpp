@@ -18,7 +18,7 @@ struct OperationSum {
 OperationSum count_of(const OperationCount& counter, const std::vector<CounterReport>& reports) {
   OperationSum sum;
   for (const CounterReport& report : reports) {
-    if ((report.node == "server") != (counter.side == Side::server)) continue;
+    if (counter.side && (report.node == "server") != (*counter.side == Side::server)) continue;
     sum.operations += report.extra.value(counter.name, 0.0);
     sum.window_s = report.window_s;
   }

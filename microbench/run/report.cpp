@@ -26,6 +26,20 @@ void take_rate_of_clients(NodeReport& own, const std::vector<NodeReport>& client
   set_rate(own, rate, ops, by_count ? std::optional(longest_s) : std::nullopt);
 }
 
+void add_rate_of_clients(NodeReport& own, const std::vector<NodeReport>& clients, bool by_count) {
+  double in = 0;
+  std::uint64_t ops = own.ops;
+  for (const NodeReport& client : clients) {
+    in += client.rate_mops;
+    ops += client.ops;
+    for (const ThreadReport& thread : client.threads) own.threads.emplace_back(thread).node = client.node;
+  }
+  own.rate_out_mops = own.rate_mops;
+  own.rate_in_mops = in;
+  set_rate(own, *own.rate_out_mops + in, ops, std::nullopt);
+  if (by_count) own.window_ops = ops;
+}
+
 void judge_delivery(const Delivery& delivery, const Operation& op, std::string& failure) {
   if (!failure.empty()) return;
   if (delivery.validation.wrong > 0) {
@@ -55,8 +69,11 @@ void set_rate(NodeReport& report, double rate, std::uint64_t ops, std::optional<
 PointReports make_result(PointReports reports, const Plan& plan, Side counted, std::string& failure) {
   if (reports.clients) {
     for (const NodeReport& client : *reports.clients) reports.own.delivery += client.delivery;
-    if (counted == Side::client) {
-      take_rate_of_clients(reports.own, *reports.clients, plan.schedule.iters.has_value());
+    const bool by_count = plan.schedule.iters.has_value();
+    if (plan.operation.both_ways) {
+      add_rate_of_clients(reports.own, *reports.clients, by_count);
+    } else if (counted == Side::client) {
+      take_rate_of_clients(reports.own, *reports.clients, by_count);
     }
   }
   judge_delivery(reports.own.delivery, plan.operation, failure);

@@ -130,6 +130,8 @@ struct NodeReport {
   double window_s = 0;  // from the turn to measure to the turn to stop
   std::vector<ThreadReport> threads;
   double rate_mops = 0;
+  // Where both sides post: that of the server, and of all clients together.
+  std::optional<double> rate_out_mops{}, rate_in_mops{};
   // The operations of the window, as counters of the same window want them: rate times window, or with --iters just
   // those that were counted, which `ops` has in any case.
   std::uint64_t window_ops = 0;
@@ -147,6 +149,8 @@ struct NodeReport {
     visit("window_s", self.window_s);
     visit("threads", self.threads);
     visit("rate_mops", self.rate_mops);
+    visit("rate_out_mops", self.rate_out_mops);
+    visit("rate_in_mops", self.rate_in_mops);
     visit("window_ops", self.window_ops);
     visit("ops", self.ops);
     visit("steadiness", self.steadiness);
@@ -179,8 +183,8 @@ CpuReport cpu_report(const WindowUse& use);
 void set_rate(NodeReport& report, double rate, std::uint64_t ops, std::optional<double> span_s);
 
 // Makes the result of a point of what its nodes report: messages are added up, and where the clients' windows make the
-// rate (`counted` is theirs), rate, operations and threads are those of the clients. Sets `failure`, when it is empty,
-// if messages were wrong, or lost on a reliable transport.
+// rate (`counted` is theirs), rate, operations and threads are those of the clients; where both sides post, of all.
+// Sets `failure`, when it is empty, if messages were wrong, or lost on a reliable transport.
 PointReports make_result(PointReports reports, const Plan& plan, Side counted, std::string& failure);
 
 // The record's `result`.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <utility>
 
 #include "common/cli.hpp"
 #include "common/digits.hpp"
@@ -17,6 +18,10 @@
 namespace verbscope {
 
 namespace {
+
+// With --all each request of larger payloads is signaled, as perftest does: else the largest, of milliseconds each,
+// would be told of 64 at a time.
+constexpr std::uint32_t kLargestInSteps = 8192;
 
 // Makes of the rate what it moves; of the side that does not make the rate nothing is said but that.
 void complete_rate(const Benchmark& benchmark, const Options& options, Record& record) {
@@ -71,8 +76,16 @@ void check_limits(const Benchmark& benchmark, const Options& options) {
   }
 }
 
+// What a point is for the console: the only one, or the first or another line of a table.
+enum class Shown { alone, first, next };
+
+std::string shown_text(const Benchmark& benchmark, const Record& record, Shown shown) {
+  if (shown == Shown::alone) return summary(benchmark.traffic(), record) + benchmark.report(record.result);
+  return (shown == Shown::first ? table_head(benchmark, record) : "") + table_row(benchmark, record);
+}
+
 int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
-              const std::vector<std::string>& command_line) {
+              const std::vector<std::string>& command_line, Shown shown) {
   RecordSink sink(options.out_json_file);
   Outcome outcome;
   try {
@@ -92,8 +105,7 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
   if (!record.reason.empty()) record.status = RecordStatus::failed;
   sink.write(record);
   if (!record.reason.empty()) throw Error(record.reason);
-  if (!sink.to_stdout())
-    print_format(stdout, "{}{}", summary(benchmark.traffic(), record), benchmark.report(record.result));
+  if (!sink.to_stdout()) print_text(stdout, shown_text(benchmark, record, shown));
   return 0;
 }
 
@@ -106,6 +118,22 @@ std::string examples(const Description& it) {
       "The first simulates; the others run on devices, on HOST first, then on its peer.\n"
       "BYTES: 64, 4k, 2M, 1G (k is 1024). TIME: 500us, 2ms, 3 (seconds). WORDs in either case.",
       it.name, it.example);
+}
+
+// The points of --all, each with a record of its own; or the one that the options say.
+int run_points(Benchmark& benchmark, Options& options, const OptionTable& table,
+               const std::vector<std::string>& command_line) {
+  const std::vector<std::uint32_t> sizes = benchmark.points(options);
+  if (sizes.empty()) return run_point(benchmark, options, table, command_line, Shown::alone);
+  const Options given = options;
+  Shown shown = Shown::first;
+  for (const std::uint32_t size : sizes) {
+    options = given;
+    options.size = size;
+    if (!options.cq_mod && size > kLargestInSteps) options.cq_mod = 1;
+    run_point(benchmark, options, table, command_line, std::exchange(shown, Shown::next));
+  }
+  return 0;
 }
 
 int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
@@ -126,7 +154,7 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
     print_format(stdout, "{}\n", dump_json(table.describe(description.name, description.summary, description.example)));
     return 0;
   }
-  return run_point(benchmark, options, table, command_line);
+  return run_points(benchmark, options, table, command_line);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdio>
 
+#include "common/terminal.hpp"
 #include "microbench/run/host_link.hpp"
 #include "microbench/run/report_fields.hpp"
 
@@ -43,7 +45,14 @@ class ServerLink final : public HostLink {
   }
 
   bool goes_on() override {
-    const WindowRates rates = side_.node.counted() ? side_.node.threads().window_rates() : rates_of_peers_;
+    WindowRates rates;
+    if (side_.node.counted()) rates += side_.node.threads().window_rates();
+    if (side_.node.peers_count()) rates += rates_of_peers_;
+    if (side_.plan.schedule.forever) {
+      print_text(stdout, side_.node.window_line(rates, ""));
+      side_.node.threads().forget_windows();
+      return true;
+    }
     const bool again = steadiness_.goes_on(rates, std::nullopt, time());
     if (again) side_.node.threads().forget_windows();
     return again;
@@ -51,7 +60,7 @@ class ServerLink final : public HostLink {
   bool gave_up() const override { return steadiness_.gave_up(); }
 
   PointReports collect(std::string& failure) override {
-    if (failure.empty() && side_.node.failure().empty()) failure = steadiness_.failure();
+    if (failure.empty() && side_.node.failure().empty()) failure = steadiness_.failure(side_.node.why_missing());
     PointReports reports{.own = own_report(failure), .clients = {}};
     if (!side_.plan.schedule.threads_end_it) reports.own.steadiness = steadiness_.report();
     std::vector<NodeReport> clients;
@@ -103,7 +112,8 @@ class ServerLink final : public HostLink {
   // Until the threads whose windows make the rate have noted the turn to `phase`, here or at every client. Where one
   // gives up, the others are heard out all the same: what they say of this phase must not be taken for a later message.
   void await_all_noted(Phase phase, const std::string& what) {
-    if (side_.node.counted()) return await_noted(phase, what, true);
+    if (side_.node.counted()) await_noted(phase, what, !side_.node.peers_count());
+    if (!side_.node.peers_count()) return;
     rates_of_peers_ = {};
     bool gave_up = false;
     for (Channel& peer : side_.peers) {

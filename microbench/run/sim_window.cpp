@@ -24,7 +24,7 @@ WindowUse SimWindow::use(std::size_t node) const {
 double SimWindow::counted_mops(const OperationCount& counter) const {
   std::uint64_t count = 0;
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
-    if ((node == 0) != (counter.side == Side::server)) continue;
+    if (counter.side && (node == 0) != (*counter.side == Side::server)) continue;
     NicCounts::each(end_.nodes[node].nic,
                     [&](const char* name, std::uint64_t value) { count += name == counter.name ? value : 0; });
     NicCounts::each(begin_.nodes[node].nic,

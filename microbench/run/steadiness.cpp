@@ -30,14 +30,14 @@ bool Steadiness::goes_on(const WindowRates& rates, std::optional<double> counted
   return true;
 }
 
-std::string Steadiness::failure() const {
+std::string Steadiness::failure(const std::string& besides) const {
   if (schedule_.threads_end_it) return "";
   const double longest_s = to_seconds(schedule_.longest);
   if (gave_up_) {
     return fmt::format(
         "no rate within --longest {:g} s: a window needs three completions of each QP, each of --cq_mod "
-        "operations",
-        longest_s);
+        "operations{}",
+        longest_s, besides);
   }
   if (halves_agree()) return "";
   return fmt::format(

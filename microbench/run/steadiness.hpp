@@ -32,8 +32,9 @@ class Steadiness {
   // follows.
   bool goes_on(const WindowRates& rates, std::optional<double> counted_mops, Picos now);
 
-  // After the last window: one line about a rate that never was steady; empty when it was.
-  std::string failure() const;
+  // After the last window: one line about a rate that never was steady; empty when it was. `besides` is another reason
+  // for which completions may have been missing, or empty.
+  std::string failure(const std::string& besides) const;
   SteadyReport report() const;
 
  private:

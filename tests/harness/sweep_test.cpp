@@ -221,6 +221,18 @@ TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {
             R"(s.json: fixed: "seed" is set by the harness: a sweep cannot set it)");
 }
 
+// A point has one record.
+TEST(Sweep, RefusesOptionsByWhichABenchmarkWritesManyRecordsOrNone) {
+  for (const std::string option : {"all", "run_infinitely"}) {
+    std::string description = kFakeDescription;
+    const BenchmarkSpec spec = parse_benchmark_spec(description.replace(description.find("validate"), 8, option), "d");
+    Sweep sweep = parse_sweep(sweep_text(fmt::format(R"("fixed": {{"{}": false}})", option)), "s.json");
+    check_sweep(sweep, spec);
+    sweep = parse_sweep(sweep_text(fmt::format(R"("fixed": {{"{}": true}})", option)), "s.json");
+    EXPECT_THROW(check_sweep(sweep, spec), Error) << option;
+  }
+}
+
 TEST(Sweep, TheSeedOfTheLastRepetitionIsOneOfTheBenchmarks) {
   const BenchmarkSpec spec = parse_benchmark_spec(kFakeDescription, "d");  // seeds up to 1000
   const auto sweep = [](const std::string& rest) { return parse_sweep(sweep_text(rest), "s.json"); };

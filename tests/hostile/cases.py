@@ -294,7 +294,7 @@ def as_asked():
         yield Case(f"usual_window_{program}", (program, *SIM, "--tx_depth", "8", "--out_json_file", "-"), 0, prints='"window":8,')
     yield Case("qp_beside_connections", ("qp_scaling", *SIM, "--connections", "8", "--qp", "4"), 2, says="--qp 4")
     yield Case("connections_alone", ("qp_scaling", *SIM, "--connections", "8"), 0, prints="1 threads x 8 QPs")
-    yield Case("sizes_without_samples", ("verb_latency", "--all", "--fabric", "sim:cib", "-D", "20us", "--warmup", "0"), 1, says="no sample of")
+    yield Case("sizes_without_samples", ("verb_latency", "--all", "--fabric", "sim:cib", "-D", "1ns", "--warmup", "0"), 1, says="needs a longer --duration|no trip")
     yield Case("more_threads_than_cores", ("send_rate", *SIM, "--threads", "4000"), 2, says="--threads 4000")
     yield Case("iters_and_time", ("send_rate", "--fabric", "sim:cib", "-n", "64", "-D", "1ms"), 2, says="exclude each other")
     yield Case("list_over_depth", ("send_rate", *SIM, "-l", "512", "-t", "16"), 2, says="--post_list 512")
@@ -308,6 +308,18 @@ def as_asked():
                               ("gbits_alone", ("--report_gbits",), "not given"), ("bw_of_nothing", ("-w", "1", "--header_only"), "without a payload"),
                               ("bw_word", ("-w", "fast"), "above 0"), ("rate_nan", ("-y", "nan"), "above 0")):
         yield Case(f"perftest_{name}", ("send_rate", *SIM, *words), 2, says=says)
+    for program in ("send_rate", "write_rate", "read_rate"):
+        yield Case(f"both_ways_null_{program}", (program, "--fabric", "null", "-b"), 2, says="no other side")
+        yield Case(f"all_header_{program}", (program, *SIM, "-a", "-s", "1"), 2, says="begins with 2")
+    yield Case("both_ways_in", ("write_rate", *SIM, "-b", "--direction", "in"), 2, says="both sides post")
+    yield Case("both_ways_checked", ("write_rate", *SIM, "-b", "--validate"), 2, says="nobody is left")
+    yield Case("immediate_both_ways", ("write_rate", *SIM, "-b", "--write_with_imm"), 2, says="not with --bidirectional")
+    yield Case("immediate_window", ("write_rate", *SIM, "--write_with_imm", "--wait", "all", "--window", "4"), 2, says="not with --wait all")
+    yield Case("all_over_ud", ("recv_rate", *SIM, "-c", "UD", "-a"), 2, says="give the last --size")
+    yield Case("all_for_ever", ("recv_rate", *SIM, "--run_infinitely", "-a"), 2, says="would never end")
+    yield Case("for_ever_counted", ("send_rate", *SIM[:2], "--run_infinitely", "-n", "64"), 2, says="exclude each other")
+    yield Case("for_ever_recorded", ("send_rate", *SIM, "--run_infinitely", "--out_json_file", "-"), 2, says="has no record")
+    yield Case("for_ever_survey", ("atomic_rate", *SIM[:2], "--probe_slots", "--run_infinitely"), 2, says="ends when it has measured")
     yield Case("limit_missed", ("send_rate", *SIM, "-y", "1000000"), 1, says="Mops is below --limit_msgrate 1e\\+06")
     yield Case("limit_of_latency", ("verb_latency", *SIM, "-w", "1"), 2, says="has no bandwidth")
     yield Case("two_atomics", ("atomic_rate", *SIM, "-A", "CMP_AND_SWAP", "--verb", "fetch_add"), 2, says="--verb names the other")

@@ -76,22 +76,31 @@ TEST(ExchangeRun, BothSidesAgreeOnWhatWasSent) {
   }
 }
 
+// A null device that knows with which rights its memory was registered.
+class NotingProvider final : public NullProvider {
+ public:
+  ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override {
+    (access & IBV_ACCESS_RELAXED_ORDERING) != 0 ? ++relaxed : ++strict;
+    return NullProvider::reg_mr(pd, address, length, access);
+  }
+  int relaxed = 0, strict = 0;
+};
+
 // Both sides of a run of WRITEs over TCP, each on a null device.
 struct OneSidedRun {
   Outcome server, client;
+  NotingProvider server_device, client_device;
 
   explicit OneSidedRun(const std::string& line) {
     const std::string port = " -p " + std::to_string(free_port()) + kNoCounters;
     auto serving = std::async(std::launch::async, [&] {
       test::OneSidedBenchmark benchmark;
-      NullProvider device;
       const OptionSet set(line + port + " --cores " + std::to_string(allowed_cores().front()), &benchmark);
-      return run_server(benchmark, set.options, set.table, device);
+      return run_server(benchmark, set.options, set.table, server_device);
     });
     test::OneSidedBenchmark benchmark;
-    NullProvider device;
     const OptionSet set(line + port + " --cores " + std::to_string(allowed_cores().back()) + " 127.0.0.1", &benchmark);
-    client = run_client(benchmark, set.options, set.table, device);
+    client = run_client(benchmark, set.options, set.table, client_device);
     server = serving.get();
   }
 };
@@ -106,6 +115,51 @@ TEST(ExchangeRun, AServerThatOnlyServesReportsTheRateOfItsClients) {
   EXPECT_EQ(run.server.result.at("threads")[0].at("node"), "client0");
   EXPECT_NEAR(run.server.result.at("window_ops").get<double>(),
               rate * 1e6 * run.server.result.at("window_s").get<double>(), 1);
+}
+
+TEST(ExchangeRun, BothWaysTheRateIsTheSumOfWhatEachSideFound) {
+  for (const char* length : {"-D 30ms", "-n 6400"}) {
+    const OneSidedRun run(std::string("-b -q 2 --warmup 5ms ") + length);
+    EXPECT_EQ(run.server.failure, "");
+    EXPECT_EQ(run.client.failure, "");
+    const Json& result = run.server.result;
+    const double in = run.client.result.at("rate_mops");
+    EXPECT_GT(in, 0);
+    EXPECT_EQ(result.at("rate_in_mops"), in);
+    EXPECT_GT(result.at("rate_out_mops"), 0);
+    EXPECT_DOUBLE_EQ(result.at("rate_mops").get<double>(), result.at("rate_out_mops").get<double>() + in);
+    EXPECT_EQ(result.at("threads").size(), 2u);
+  }
+}
+
+TEST(ExchangeRun, MemoryThatNobodyPollsHasRelaxedOrderingAndTheRecordSaysSo) {
+  const Json buffers = Json::array({"buffers"}), region = Json::array({"region"}), none = Json::array();
+  const auto told = [](const Outcome& outcome, const char* side) {
+    return outcome.environment.at(side).at("relaxed_ordering");
+  };
+  const OneSidedRun usual("--verb write -n 6400 --warmup 0");
+  EXPECT_EQ(told(usual.server, "server"), buffers);
+  EXPECT_EQ(told(usual.client, "client"), region);
+  EXPECT_EQ(usual.server_device.relaxed, 1);
+  EXPECT_EQ(usual.client_device.relaxed, 1);
+  EXPECT_EQ(usual.server_device.strict + usual.client_device.strict, 0);
+  const OneSidedRun strict("--verb write -n 6400 --warmup 0 --disable_pcie_relaxed");
+  EXPECT_EQ(told(strict.server, "server"), none);
+  EXPECT_EQ(told(strict.client, "client"), none);
+  EXPECT_EQ(strict.server_device.relaxed + strict.client_device.relaxed, 0);
+}
+
+TEST(RelaxedOrdering, IsNeverThatOfWhatAThreadPolls) {
+  Operation op;
+  op.verb = Verb::read;
+  op.relaxed_ordering = true;
+  const auto relaxed = [&op](const std::string& line) {
+    test::OneSidedBenchmark benchmark;
+    const OptionSet set("--verb read --wait all --window 8 " + line, &benchmark);
+    return (benchmark.region(op, Side::client, 1).access & IBV_ACCESS_RELAXED_ORDERING) != 0;
+  };
+  EXPECT_TRUE(relaxed(""));
+  EXPECT_FALSE(relaxed("--seen_by memory"));
 }
 
 TEST(ExchangeRun, ClientsThatCountMeasureExactlyTheirIters) {

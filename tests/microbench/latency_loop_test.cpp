@@ -23,31 +23,25 @@ struct LatencyEnd {
   RunControl control;
   ThreadTally tally;
   alignas(64) std::byte inbox[kBox] = {}, outbox[kBox] = {}, peer[kBox] = {};
-  std::vector<LatencyPoint> points;
   LatencyState state;
 
-  explicit LatencyEnd(ibv_wr_opcode opcode, std::uint32_t signal_every = 1, std::vector<std::uint32_t> sizes = {8})
-      : points(sizes.size()) {
+  explicit LatencyEnd(ibv_wr_opcode opcode, std::uint32_t signal_every = 1, std::uint32_t bytes = 8) {
     const bool brings = opcode != IBV_WR_RDMA_WRITE && opcode != IBV_WR_SEND;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      std::byte* const end = brings ? inbox + kBox : outbox + kBox;
-      points[i].bytes = sizes[i];
-      points[i].segment = {reinterpret_cast<std::uint64_t>(end - sizes[i]), sizes[i], 1};
-      ibv_send_wr& wr = points[i].request;
-      wr.wr_id = send_id(0);
-      wr.opcode = opcode;
-      wr.sg_list = &points[i].segment;
-      wr.num_sge = 1;
-      const std::uint64_t remote = reinterpret_cast<std::uint64_t>(peer + kBox - sizes[i]);
-      if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
-        wr.wr.atomic = {remote, opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 1u : 0u, 1, 1};
-      } else {
-        wr.wr.rdma = {remote, 1};
-      }
+    state.bytes = bytes;
+    state.segment = {reinterpret_cast<std::uint64_t>((brings ? inbox : outbox) + kBox - bytes), bytes, 1};
+    ibv_send_wr& wr = state.request;
+    wr.wr_id = send_id(0);
+    wr.opcode = opcode;
+    wr.sg_list = &state.segment;
+    wr.num_sge = 1;
+    const auto remote = reinterpret_cast<std::uint64_t>(peer + kBox - bytes);
+    if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+      wr.wr.atomic = {remote, opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 1u : 0u, 1, 1};
+    } else {
+      wr.wr.rdma = {remote, 1};
     }
     state.queue = {.qp = device.add_qp(), .depth = 128, .room = 128, .signal_every = signal_every};
     state.cq = device.cq();
-    state.points = points;
     state.inbox_end = inbox + kBox;
     state.outbox_end = outbox + kBox;
     state.atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
@@ -66,9 +60,9 @@ TEST(LatencyLoop, TimesEachReadToItsCompletion) {
   LatencyEnd thread(IBV_WR_RDMA_READ);
   latency_loop<CompletionTrip>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
-  EXPECT_EQ(thread.points[0].histogram.count(), 1000u);
-  EXPECT_EQ(thread.points[0].histogram.min(), Picos(1000));
-  EXPECT_EQ(thread.points[0].histogram.max(), Picos(1000));
+  EXPECT_EQ(thread.state.histogram.count(), 1000u);
+  EXPECT_EQ(thread.state.histogram.min(), Picos(1000));
+  EXPECT_EQ(thread.state.histogram.max(), Picos(1000));
   EXPECT_EQ(thread.device.most_waiting, 1u);  // one outstanding
 }
 
@@ -80,7 +74,7 @@ TEST(LatencyLoop, LeavesTheWarmUpOut) {
   };
   latency_loop<CompletionTrip>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.device.requests.size(), 1050u);
-  EXPECT_EQ(thread.points[0].histogram.count(), 1000u);
+  EXPECT_EQ(thread.state.histogram.count(), 1000u);
 }
 
 TEST(LatencyLoop, ReportsHalfTheRoundTripOfAWrite) {
@@ -89,8 +83,8 @@ TEST(LatencyLoop, ReportsHalfTheRoundTripOfAWrite) {
   thread.answer_writes();
   latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
-  EXPECT_EQ(thread.points[0].histogram.count(), 1000u);
-  EXPECT_EQ(thread.points[0].histogram.max(), Picos(500));
+  EXPECT_EQ(thread.state.histogram.count(), 1000u);
+  EXPECT_EQ(thread.state.histogram.max(), Picos(500));
 }
 
 TEST(LatencyLoop, CountsMessagesUpInTheirLastByte) {
@@ -131,31 +125,19 @@ TEST(LatencyLoop, SignalsAnEchoNowAndThenAndKeepsTheQueueUsable) {
   EXPECT_EQ(thread.state.queue.room, 128u - 1001 % 64);
 }
 
-TEST(LatencyLoop, SizesTakeTurns) {
-  LatencyEnd thread(IBV_WR_RDMA_WRITE, 1, {2, 16, 128});
-  thread.answer_writes();
-  thread.state.goal = 5 * (kTripsPerTurn - kWarmTrips);
-  latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
-  for (const LatencyPoint& point : thread.points) {
-    EXPECT_EQ(point.histogram.count(), 5 * (kTripsPerTurn - kWarmTrips));
-  }
-  EXPECT_EQ(thread.device.requests[0].sg_list->length, 2u);
-  EXPECT_EQ(thread.device.requests[kTripsPerTurn].sg_list->length, 16u);
-}
-
-TEST(LatencyLoop, EachSizeHasExactlyItsSamples) {
-  for (const std::uint64_t goal : {1, 10, 60, 100}) {  // within a turn, all of one, more than one
-    LatencyEnd thread(IBV_WR_RDMA_WRITE, 1, {2, 16, 128});
+TEST(LatencyLoop, HasExactlyItsSamples) {
+  for (const std::uint64_t goal : {1, 10, 100}) {
+    LatencyEnd thread(IBV_WR_RDMA_WRITE);
     thread.answer_writes();
     thread.state.goal = goal;
     latency_loop<MemoryTrip>(thread.node, thread.state, thread.control, thread.tally);
-    for (const LatencyPoint& point : thread.points) EXPECT_EQ(point.histogram.count(), goal);
+    EXPECT_EQ(thread.state.histogram.count(), goal);
     EXPECT_TRUE(thread.tally.closed());
   }
 }
 
 TEST(LatencyLoop, ChecksEveryByteWhenAskedTo) {
-  LatencyEnd thread(IBV_WR_RDMA_WRITE, 1, {kBox});
+  LatencyEnd thread(IBV_WR_RDMA_WRITE, 1, kBox);
   std::vector<std::byte> pattern(kBox, std::byte{7});
   thread.state.pattern_end = pattern.data() + kBox;
   std::ranges::copy(pattern, thread.outbox);
@@ -196,7 +178,7 @@ TEST(LatencyLoop, PlaysPingPongByMessages) {
   };
   latency_loop<MessageTrip>(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
-  EXPECT_EQ(thread.points[0].histogram.count(), 1000u);
+  EXPECT_EQ(thread.state.histogram.count(), 1000u);
   EXPECT_EQ(thread.device.recvs.size(), 4u);  // each is posted again
 }
 
@@ -254,8 +236,8 @@ TEST(SendResponder, ChecksLengthAndImmediateOfAMessageWithoutPayload) {
   const std::array<std::byte, 1> pattern{};
   std::array<std::byte, 8> text{};
   const auto wrong_of = [&](std::uint32_t length, unsigned flags, std::uint32_t immediate) {
-    LatencyEnd thread(IBV_WR_SEND_WITH_IMM, 64, {0});
-    thread.points[0].request.imm_data = 77;
+    LatencyEnd thread(IBV_WR_SEND_WITH_IMM, 64, 0);
+    thread.state.request.imm_data = 77;
     thread.state.pattern_end = pattern.data() + pattern.size();
     ibv_sge segment{reinterpret_cast<std::uint64_t>(thread.inbox), 8, 1};
     thread.state.recv.sg_list = &segment;

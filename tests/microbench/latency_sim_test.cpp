@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "tests/microbench/run_program.hpp"
 
 namespace verbscope {
 namespace {
 
+using test::records_of;
 using test::refusal_of;
 using test::result_of;
 using testing::Gt;
@@ -73,17 +76,13 @@ TEST(Latency, SaysWhichTripItReports) {
   EXPECT_EQ(result_of("verb_latency --fabric sim:cib --verb write -n 64").at("trip"), "half");
   EXPECT_EQ(result_of("verb_latency --fabric sim:cib --verb read -n 64").at("trip"), "full");
   const test::Ran ran = test::run_program("verb_latency --fabric sim:cib --verb send -n 64");
-  EXPECT_THAT(ran.out, HasSubstr("half round trip in us"));
+  EXPECT_THAT(ran.out, HasSubstr("half round trips"));
   EXPECT_THAT(ran.out, HasSubstr("simulated"));
 }
 
 TEST(Latency, MeasuresExactlyTheItersOfEachThread) {
   EXPECT_EQ(result_of("verb_latency --fabric sim:cib --verb read -n 640").at("lat_samples"), 640);
   EXPECT_EQ(result_of("verb_latency --fabric sim:cib --verb write -n 64 --threads 2").at("lat_samples"), 128);
-  const Json result = result_of("verb_latency --fabric sim:cib --all -s 1024 -n 10 --verb send --validate");
-  for (const Json& size : result.at("latency")) {
-    EXPECT_EQ(size.at("lat_samples"), 10) << size.at("size");
-  }
 }
 
 TEST(Latency, EachThreadHasOneThatAnswersItOnEveryTransport) {
@@ -98,13 +97,17 @@ TEST(Latency, EachThreadHasOneThatAnswersItOnEveryTransport) {
               HasSubstr("--client_threads 2: too few"));
 }
 
-TEST(Latency, SweepsPayloadsInOneRun) {
-  const Json result = result_of("verb_latency --fabric sim:cib --verb write -a -s 3000");
+TEST(Latency, OfAllPayloadsIsARecordOfEach) {
+  const std::vector<Json> records =
+      records_of("verb_latency --fabric sim:cib --verb write -a -s 3000 -D 2ms --warmup 100us");
   std::vector<int> sizes;
   double before = 0;
-  for (const Json& point : result.at("latency")) {
+  for (const Json& record : records) {
+    ASSERT_EQ(record.at("result").at("latency").size(), 1u);
+    const Json& point = record.at("result").at("latency").front();
     sizes.push_back(point.at("size"));
-    EXPECT_GT(point.at("lat_samples").get<int>(), 1000);
+    EXPECT_EQ(record.at("config").at("size"), sizes.back());
+    EXPECT_GT(point.at("lat_samples").get<int>(), 100);
     EXPECT_GE(point.at("lat_p50_ns").get<double>(), before * 0.99);
     before = point.at("lat_p50_ns");
     std::uint64_t samples = 0;
@@ -112,11 +115,25 @@ TEST(Latency, SweepsPayloadsInOneRun) {
     EXPECT_EQ(samples, point.at("lat_samples").get<std::uint64_t>());
   }
   EXPECT_THAT(sizes, testing::ElementsAre(2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3000));
+  EXPECT_EQ(records_of("verb_latency --fabric sim:cib --verb echo -a -n 10").size(), 7u);  // up to what is inlined
 }
 
-TEST(Latency, ASizeTakesAsLongInASweepAsAlone) {
-  const Json sweep = result_of("verb_latency --fabric sim:cib --verb write -a -s 64");
-  EXPECT_NEAR(sweep.at("latency").back().at("lat_p50_ns").get<double>(), latency_of("cib", "--verb write -s 64"), 10);
+// As perftest: whoever waits for the largest has the others before.
+TEST(Latency, OfAllPayloadsIsPrintedALineASizeAsTheyAreDone) {
+  const std::string run = "verb_latency --fabric sim:cib --verb send -s 64 -n ";
+  const test::Ran ran = test::run_program(run + "100 -a");
+  EXPECT_THAT(ran.out, HasSubstr("simulated"));
+  std::vector<int> sizes;
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    if (int size = 0, trips = 0; words >> size >> trips) {
+      sizes.push_back(size);
+      EXPECT_EQ(trips, 100) << line;
+      EXPECT_LE(line.size(), 80u) << line;
+    }
+  }
+  EXPECT_THAT(sizes, testing::ElementsAre(2, 4, 8, 16, 32, 64));
 }
 
 TEST(Latency, RefusesWhatMakesNoSense) {
@@ -124,6 +141,8 @@ TEST(Latency, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal_of(program + "-q 2"), HasSubstr("--qp 2"));
   EXPECT_THAT(refusal_of(program + "--verb write -s 0"), HasSubstr("--size 0"));
   EXPECT_THAT(refusal_of(program + "--verb fetch_add -s 16"), HasSubstr("an atomic has 8 bytes"));
+  EXPECT_THAT(refusal_of(program + "--verb fetch_add -a"), HasSubstr("an atomic has 8 bytes"));
+  EXPECT_THAT(refusal_of(program + "--verb send -c UD -a"), HasSubstr("give the last --size"));
   EXPECT_THAT(refusal_of(program + "--verb read -c UC"), HasSubstr("--connection UC"));
   EXPECT_THAT(refusal_of(program + "--verb echo -e"), HasSubstr("--events"));
   EXPECT_THAT(refusal_of("verb_latency --fabric null --verb send"), HasSubstr("nobody answers"));

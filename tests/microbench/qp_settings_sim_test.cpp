@@ -41,6 +41,14 @@ TEST(QpSettings, WithoutRetriesALostPacketEndsTheRun) {
   EXPECT_THAT(ran.err, HasSubstr("transport retry counter exceeded"));
 }
 
+TEST(QpSettings, WithoutATimeoutALostPacketIsNamedAsAReasonForWhatIsMissing) {
+  const TempDir folder;
+  const test::Ran ran = run_program(lossy_reads(folder) + " --qp_timeout 0");
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("did not complete --iters 2000"));
+  EXPECT_THAT(ran.err, HasSubstr("with --qp_timeout 0 a QP waits for ever once one of its packets is lost"));
+}
+
 // Little's law: one READ under way at a time takes the trip of the adapters, which is less than the latency that a CPU
 // sees; k of them make at most k times that rate.
 TEST(QpSettings, OutstandingReadsBoundTheRate) {

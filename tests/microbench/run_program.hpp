@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "common/json.hpp"
 #include "tests/common/temp_dir.hpp"
@@ -45,6 +46,16 @@ inline Json record_of(const std::string& command) {
   const Ran ran = run_program(command + " --out_json_file -");
   EXPECT_EQ(ran.exit_code, 0) << command << ": " << ran.err;
   return ran.exit_code == 0 ? parse_json_text(ran.out, command) : Json{{"result", Json::object()}};
+}
+
+// The records of a run that measures several points, and must end well.
+inline std::vector<Json> records_of(const std::string& command) {
+  const Ran ran = run_program(command + " --out_json_file -");
+  EXPECT_EQ(ran.exit_code, 0) << command << ": " << ran.err;
+  std::vector<Json> records;
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);) records.push_back(parse_json_text(line, command));
+  return records;
 }
 
 inline Json result_of(const std::string& command) {

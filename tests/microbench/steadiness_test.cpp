@@ -26,7 +26,7 @@ TEST(Steadiness, OneWindowIsEnoughWhereTheHalvesAgree) {
   Steadiness steadiness(schedule());
   steadiness.begin(1ms);
   EXPECT_FALSE(steadiness.goes_on(halves(10, 10.1), std::nullopt, 2ms));
-  EXPECT_EQ(steadiness.failure(), "");
+  EXPECT_EQ(steadiness.failure(""), "");
   EXPECT_EQ(steadiness.report().windows, 1u);
   EXPECT_DOUBLE_EQ(steadiness.report().before_s, 1e-3);
 }
@@ -39,7 +39,7 @@ TEST(Steadiness, AnotherWindowOfTwiceTheLengthFollowsWhereTheyDoNot) {
   steadiness.begin(2ms);
   EXPECT_EQ(steadiness.duration(), Picos(2ms));
   EXPECT_FALSE(steadiness.goes_on(halves(10, 10), std::nullopt, 4ms));
-  EXPECT_EQ(steadiness.failure(), "");
+  EXPECT_EQ(steadiness.failure(""), "");
   EXPECT_EQ(steadiness.report().windows, 2u);
 }
 
@@ -58,7 +58,7 @@ TEST(Steadiness, TheLastWindowTakesTheTimeThatIsLeftButForTheCompletionsThatBoun
   steadiness.begin(8400us);
   EXPECT_FALSE(steadiness.late(9800us));
   EXPECT_FALSE(steadiness.goes_on(halves(12, 10), std::nullopt, 10ms));
-  EXPECT_THAT(steadiness.failure(), HasSubstr("not steady within --longest 0.01 s: 12.000 Mops in the first half"));
+  EXPECT_THAT(steadiness.failure(""), HasSubstr("not steady within --longest 0.01 s: 12.000 Mops in the first half"));
 }
 
 TEST(Steadiness, APointWhoseQueuesDoNotCompleteHasNoRate) {
@@ -67,7 +67,7 @@ TEST(Steadiness, APointWhoseQueuesDoNotCompleteHasNoRate) {
   EXPECT_FALSE(steadiness.late(9ms));
   EXPECT_TRUE(steadiness.late(10ms));
   steadiness.give_up();
-  EXPECT_THAT(steadiness.failure(), HasSubstr("no rate within --longest 0.01 s"));
+  EXPECT_THAT(steadiness.failure(""), HasSubstr("no rate within --longest 0.01 s"));
 }
 
 TEST(Steadiness, WindowsThatThreadsEndAreNotMadeLonger) {
@@ -76,7 +76,7 @@ TEST(Steadiness, WindowsThatThreadsEndAreNotMadeLonger) {
   Steadiness steadiness(by_count);
   steadiness.begin(1ms);
   EXPECT_FALSE(steadiness.goes_on(halves(12, 0), std::nullopt, 2ms));
-  EXPECT_EQ(steadiness.failure(), "");
+  EXPECT_EQ(steadiness.failure(""), "");
 }
 
 }  // namespace

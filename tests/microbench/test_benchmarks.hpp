@@ -49,6 +49,7 @@ class OneSidedBenchmark final : public OneSided {
   void options(OptionTable& table) override {
     add_verb(table, true);
     add_direction(table);
+    add_bidirectional(table);
     add_outstanding(table);
     add_region(table);
     add_order(table);

@@ -20,7 +20,7 @@ struct NullLimits {
   int max_qp = 1 << 16;
 };
 
-class NullProvider final : public Provider {
+class NullProvider : public Provider {
  public:
   explicit NullProvider(const NullLimits& limits = {});
   ~NullProvider() override;

@@ -1,7 +1,9 @@
 """Every benchmark beside send_rate and recv_rate runs between two processes and checks what it moved, or says in one line what
 the device has not."""
 
-from support import DEVICE, BenchmarkTest
+import signal
+
+from support import ADDRESS, BIN, DEVICE, BenchmarkTest, Program, listens, wait_for
 
 # Name of the check: benchmark and options. A few hundred operations each: rates under emulation mean nothing.
 RUNS = {
@@ -40,6 +42,12 @@ RUNS = {
     "events_send_rate": ["send_rate", "-c", "RC", "-e"],
     "events_read_rate": ["read_rate", "-c", "RC", "-e"],
     "shared_qps_read_rate": ["read_rate", "--threads", "2", "--threads_per_qp", "2", "-q", "2", "--window", "4", "--wait", "all"],
+    "both_ways_send_rate_RC": ["send_rate", "-c", "RC", "-b"],
+    "both_ways_read_rate": ["read_rate", "-b"],
+    "immediate_write_rate": ["write_rate", "--write_with_imm"],
+    "immediate_write_rate_inbound": ["write_rate", "--write_with_imm", "--direction", "in"],
+    "settings_read_rate": ["read_rate", "--tclass", "96", "-S", "3", "--flow_label", "7", "-u", "16", "--retry_count", "5", "-o", "2"],
+    "settings_send_rate_UD": ["send_rate", "-c", "UD", "--tclass", "96", "-S", "3", "--disable_pcie_relaxed"],
     "shared_queue_recv_rate": ["recv_rate", "-c", "RC", "--srq"],
 }
 # The benchmarks' features that rxe0 has not.
@@ -68,6 +76,38 @@ class Benchmarks(BenchmarkTest):
         if benchmark == "echo_rate":
             self.check_echoes(records[0], options)
         print(f"{validation['checked']} checked")
+
+    def check_all_sizes(self, *words):
+        """The two sides meet again for each size, and each has a record of each; the server's console a line."""
+        server, client = self.start_pair(*words, "-a", "-s", "16", "-n", ITERATIONS, "--warmup", "50ms")
+        for program in (server, client):
+            self.assertEqual(program.finish(), 0, program.describe())
+        for records in (self.records("server"), self.records("client")):
+            self.assertEqual([record["config"]["size"] for record in records], [2, 4, 8, 16], server.describe())
+            self.assertEqual({record["status"] for record in records}, {"ok"})
+        lines = [line.split() for line in server.out.read_text().splitlines()]
+        self.assertEqual([words[0] for words in lines if words and words[0].isdigit()], ["2", "4", "8", "16"], server.describe())
+
+    def test_all_sizes_write_rate(self):
+        self.check_all_sizes("write_rate")
+
+    def test_all_sizes_verb_latency(self):
+        self.check_all_sizes("verb_latency", "--verb", "send")
+
+    def test_run_infinitely(self):
+        """The server prints a line for each window until somebody stops it, which ends its client too."""
+        port = 19999
+        command = [BIN / "write_rate", "--run_infinitely", "-d", DEVICE, "-x", "-1", "-p", port, "-D", "300ms", "--warmup", "50ms",
+                   *self.counter_sources]
+        server = Program(self.folder, "server", [*command, "--cores", "0"])
+        self.programs.append(server)
+        wait_for(f"the server to listen: {server.describe()}", lambda: listens(port) or server.process.poll() is not None)
+        client = Program(self.folder, "client", [*command, "--cores", "1", ADDRESS])
+        self.programs.append(client)
+        wait_for(f"three windows: {server.describe()}", lambda: server.out.read_text().count("Mops") >= 3)
+        server.process.send_signal(signal.SIGINT)
+        self.assertEqual(server.finish(), 130, server.describe())
+        self.assertNotEqual(client.finish(), 0, client.describe())
 
     def check_echoes(self, record, options):
         result = record["result"]

@@ -1,0 +1,19 @@
+// Traffic both ways at once (--bidirectional): both sides post what the server alone posts otherwise, on the same QPs,
+// and the rate is that of both.
+#pragma once
+
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/options.hpp"
+
+namespace verbscope {
+
+void add_both_ways(OptionTable& table, bool& both_ways);
+
+// Gives the clients, where nobody said otherwise, what the server has. Throws UsageError.
+void adjust_both_ways(Options& options);
+
+// The model of the server, of whose operations some go `out` and the others come `in`: in the shares that `result` has
+// of them, or in equal ones.
+Prediction predict_both_ways(const Prediction& out, const Prediction& in, const Json& result);
+
+}  // namespace verbscope
