@@ -2,7 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "common/record.hpp"
+#include "machine/core_claims.hpp"
+#include "machine/threads.hpp"
 #include "tests/microbench/run_program.hpp"
 
 namespace verbscope {
@@ -130,6 +135,27 @@ TEST(Program, HelpsAndKeepsQuietOtherwise) {
   EXPECT_THAT(run_program("send_rate --help").out, HasSubstr("--post_list"));
   EXPECT_EQ(run_program("send_rate --help").exit_code, 0);
   EXPECT_THAT(run_program("send_rate --fabric null -D 1ms --warmup 1ms").err, IsEmpty());
+}
+
+// Other tests run beside this one, and may hold the first core for a while, or all others.
+TEST(Program, LeavesACoreAloneThatAnotherRunHolds) {
+  using namespace std::chrono_literals;
+  const int first = allowed_cores().front();
+  CoreClaims other_run;
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (!other_run.claim(first)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "another run held core " << first << " for a minute";
+    std::this_thread::sleep_for(10ms);
+  }
+  const std::string run = "send_rate --fabric null -n 640 --warmup 0 --out_json_file - ";
+  const Ran ran = run_program(run);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const Json thread = parse_json_text(ran.out, "output").at("result").at("threads")[0];
+  if (thread.at("core") == first) {
+    EXPECT_THAT(ran.err, HasSubstr("no other core is free than"));
+  }
+  EXPECT_THAT(run_program(run + "--cores " + std::to_string(first)).err,
+              HasSubstr("--cores names core " + std::to_string(first) + ", which another run holds"));
 }
 
 }  // namespace

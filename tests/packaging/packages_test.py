@@ -28,9 +28,10 @@ class Packages(unittest.TestCase):
         shutil.rmtree(BUILD / "packages", ignore_errors=True)
         subprocess.run(["cmake", "--build", BUILD, "--target", "packages"], check=True, stdout=subprocess.DEVNULL)
         cls.deb, cls.archive = (next((BUILD / "packages").glob(f"verbscope*.{kind}")) for kind in ("deb", "tar.gz"))
-        folder = tempfile.mkdtemp(prefix="verbscope-packages-")
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="verbscope-packages-"))
         cls.addClassCleanup(shutil.rmtree, folder)
-        cls.root = roots.Root(pathlib.Path(folder) / "root", [cls.deb])
+        # mmdebstrap makes the folders of a package's path in the root, which must have none of the source tree's.
+        cls.root = roots.Root(folder / "root", [shutil.copy(cls.deb, folder)])
 
     def run_quickstart(self, path, user, directory):
         for command in installed.quickstart_commands(SOURCE, "quickstart.jsonl"):
