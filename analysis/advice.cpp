@@ -11,7 +11,6 @@
 namespace verbscope {
 namespace {
 
-constexpr double kWorthwhile = 1.03;
 // A latency that is this load of itself is felt beside a full resource. Assumed.
 constexpr double kLatencyCounts = 0.5;
 
@@ -188,16 +187,14 @@ class Adviser {
 
   // As many operations outstanding as have their WQEs in the cache now, in whole powers of two.
   void add_fewer_outstanding() {
-    const std::string key = outstanding_option();
+    const std::string key = outstanding_option(record_);
     const double now = number_at(record_.config, key).value_or(0);
     const double fits = std::exp2(std::floor(std::log2(std::max(1.0, now_under_way(now) * diagnosis_.loads.wqes_fit))));
     if (key == "outstanding" || now < 2) return;
     if (fits >= now || fits < number_at(record_.config, "post_list").value_or(1)) return;
     const auto without = [](const Load& load, bool) { return load.utilisation - load.rereading; };
-    add(fmt::format(
-            "{:g} operations outstanding on a QP instead of {:g}, so that their WQEs stay in the adapter's cache", fits,
-            now),
-        without, diagnosis_.loads.trip.load, Json{{key, fits}}, false);
+    const Advice fewer = fewer_outstanding(key, now, fits);
+    add(fewer.change, without, diagnosis_.loads.trip.load, fewer.options, false);
   }
 
   // Of so many operations on a QP READs are under way as the adapter allows.
@@ -205,12 +202,6 @@ class Adviser {
     const bool ring = text_at(record_.config, "wait") == "oldest";
     const bool reads = prediction_ && (prediction_->shape.verb == Verb::read || facts(prediction_->shape.verb).atomic);
     return reads && !ring ? std::min(now, most_reads(record_)) : now;
-  }
-
-  // The option that says how many operations are outstanding.
-  std::string outstanding_option() const {
-    if (record_.config.contains("outstanding")) return "outstanding";
-    return number_at(record_.config, "window").value_or(0) > 0 ? "window" : "tx_depth";
   }
 
   // Translations are of memory, all other state is of QPs: by what the adapter counts that it misses.
@@ -263,7 +254,7 @@ class Adviser {
     if (limit == Resource::driver_lock) return add_own_queues();
     if (limit != Resource::outstanding) return;
     if (diagnosis_.loads.trip.reads_are_full) return add_twice_the_qps();
-    const std::string key = outstanding_option();
+    const std::string key = outstanding_option(record_);
     if (may_fill(key))
       add_twice("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });
   }
@@ -306,8 +297,7 @@ class Adviser {
   // Whether as many operations as option `key` allows can have been under way: by Little's law rate times latency were.
   // PUTs of a key-value store wait for locks, and for the atomics before them on their QP: more of them wait longer.
   bool may_fill(const std::string& key) const {
-    const bool one_at_a_time = record_.benchmark == "verb_latency" || record_.benchmark == "write_visibility";
-    if (one_at_a_time || number_at(record_.result, "put_mops").value_or(0) > 0) return false;
+    if (keeps_one_under_way(record_) || number_at(record_.result, "put_mops").value_or(0) > 0) return false;
     const std::optional<double> latency = number_at(record_.result, "lat_mean_ns");
     if (!latency) return true;
     const double under_way = number_at(record_.result, "rate_mops").value_or(0) * *latency * 1e-3;
@@ -375,6 +365,14 @@ class Adviser {
 };
 
 }  // namespace
+
+Advice fewer_outstanding(const std::string& option, double now, double fits) {
+  return {.change = fmt::format(
+              "{:g} operations outstanding on a QP instead of {:g}, so that their WQEs stay in the adapter's cache",
+              fits, now),
+          .then = {},
+          .options = Json{{option, fits}}};
+}
 
 std::vector<Advice> advise(const Record& record, const std::optional<Prediction>& prediction,
                            const Diagnosis& diagnosis) {

@@ -85,6 +85,26 @@ std::string why_undecided(const Loads& loads) {
       words_for(highest->resource), highest->utilisation * 100);
 }
 
+Limit shown(Limit limit, const Loads& loads) {
+  limit.load = named(limit.load, limit.of_peer ? loads.peers : loads.server);
+  return limit;
+}
+
+// The fullest resource of a capacity: one of the candidates, or of all loads; of none is known that it is used at all.
+Limit fullest_of(const Diagnosis& diagnosis, Resource of) {
+  for (const Limit& each : diagnosis.candidates) {
+    if (capacity(each.load.resource) == of) return each;
+  }
+  Limit out{Load{.resource = of, .node = "server"}};
+  for (const bool of_peer : {false, true}) {
+    for (const Load& load : of_peer ? diagnosis.loads.peers : diagnosis.loads.server) {
+      const bool fuller = stands_alone(load.resource) && load.utilisation > out.load.utilisation;
+      if (fuller && capacity(load.resource) == of) out = Limit{load, of_peer};
+    }
+  }
+  return out;
+}
+
 double with_latency(double highest, double latency, double knee) {
   return std::pow(std::pow(highest, knee) + std::pow(latency, knee), 1 / knee);
 }
@@ -109,6 +129,7 @@ class Search {
     };
     std::ranges::stable_sort(candidates_, better);
     if (candidates_.empty()) return;
+    out_.candidates = candidates_;
     Limit first = candidates_.front();
     std::optional<Limit> second;
     double both = first.gain;
@@ -128,9 +149,9 @@ class Search {
       first = candidates_.front();
       second = near(first);
     }
-    out_.binding = shown(first);
+    out_.binding = shown(first, out_.loads);
     if (!second) return;
-    out_.second = shown(*second);
+    out_.second = shown(*second, out_.loads);
     out_.gain_of_both = gain({first.load.resource, second->load.resource});
   }
 
@@ -190,11 +211,6 @@ class Search {
     add_part(load, of_peer, Resource::pcie_to_nic, load.crossing);
     add(Limit{load, of_peer});
     return load.utilisation;
-  }
-
-  Limit shown(Limit limit) const {
-    limit.load = named(limit.load, limit.of_peer ? out_.loads.peers : out_.loads.server);
-    return limit;
   }
 
   Diagnosis& out_;
@@ -343,6 +359,21 @@ Diagnosis diagnose(const Loads& loads) {
   Search(out).find();
   if (out.binding) find_next(out);
   return out;
+}
+
+void name_limits(Diagnosis& diagnosis, const GainOfTwice& first, const std::optional<GainOfTwice>& second,
+                 double gain_of_both) {
+  const auto limit = [&diagnosis](const GainOfTwice& each) {
+    Limit out = shown(fullest_of(diagnosis, each.resource), diagnosis.loads);
+    out.gain = each.gain;
+    return out;
+  };
+  diagnosis.binding = limit(first);
+  diagnosis.second = second ? std::optional(limit(*second)) : std::nullopt;
+  diagnosis.gain_of_both = gain_of_both;
+  diagnosis.next.reset();
+  diagnosis.lifted_factor = 0;
+  find_next(diagnosis);
 }
 
 }  // namespace verbscope

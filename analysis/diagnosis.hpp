@@ -24,6 +24,8 @@ struct Diagnosis {
   // Another one so near that both together bring clearly more than the binding one alone, and what both bring.
   std::optional<Limit> second;
   double gain_of_both = 1;
+  // What may be the limit, each capacity() once, the most likely first: empty when the evidence does not decide.
+  std::vector<Limit> candidates;
   std::string undecided;
   // The resource that would bind when the binding one were lifted, and how many times the rate would then be possible;
   // absent when nothing else is known to be used.
@@ -53,6 +55,17 @@ struct Diagnosis {
 };
 
 Diagnosis diagnose(const Loads& loads);
+
+// What twice of a resource, in every machine, makes of the rate.
+struct GainOfTwice {
+  Resource resource;  // a capacity()
+  double gain = 1;
+};
+
+// Makes `first`, and `second` where there is one, the limits, whatever the loads say: others know what they bring.
+// Words and loads are those of the fullest resource of that capacity.
+void name_limits(Diagnosis& diagnosis, const GainOfTwice& first, const std::optional<GainOfTwice>& second,
+                 double gain_of_both);
 
 // The rest of a load when the binding resource is lifted: all of it elsewhere; on the link to the NIC what is not
 // MMIO when that is the limit; of a unit the mean of all when one QP's is.

@@ -1,5 +1,7 @@
 #include "analysis/explain.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "analysis/points.hpp"
@@ -37,6 +39,8 @@ std::string units_used(const Limit& limit, const Loads& loads) {
 // A sentence about what it means that the resource is the limit.
 std::string meaning(const Limit& limit, const Loads& loads) {
   const Load& load = limit.load;
+  const bool waiting = load.resource == Resource::outstanding || load.resource == Resource::wqe_cache;
+  if (load.utilisation <= 0 && !waiting) return "no busy time shows it";
   switch (load.resource) {
     case Resource::outstanding:
       return "nothing is ever full: the program waits for its own operations to come back";
@@ -105,12 +109,67 @@ std::string heading(const Record& record) {
                      is_simulated(fabric) ? " (SIMULATED)" : "");
 }
 
-Json limit_json(const Limit& limit) {
+const char* source(bool by_run) {
+  return by_run ? "run" : "closed_form";
+}
+
+Json limit_json(const Limit& limit, bool by_run) {
   return Json{{"resource", to_string(limit.load.resource)},
               {"words", words_for(limit.load.resource)},
               {"node", limit.load.node},
               {"load", limit.load.utilisation},
-              {"gain", limit.gain}};
+              {"gain", limit.gain},
+              {"by", source(by_run)}};
+}
+
+std::string words_for(const TriedTwice& tried) {
+  std::vector<std::string_view> words;
+  for (const Resource resource : tried.doubled) words.push_back(words_for(resource));
+  return fmt::format("{}", fmt::join(words, " and "));
+}
+
+// What was simulated and what it showed; or why the closed form alone says what it says.
+std::string runs_text(const WhatIf& what_if, double measured, bool simulated) {
+  std::string out;
+  if (what_if.base_mops > 0) {
+    out = fmt::format("Simulated again on copies of {}, {} runs in {:.1f} s: as it is {} simulated Mops, {} {}.",
+                      what_if.cluster, what_if.runs, what_if.seconds, number_text(what_if.base_mops),
+                      simulated ? "in the record" : "measured", number_text(measured));
+  }
+  if (!what_if.not_run.empty()) {
+    return out + (out.empty() ? "" : " ") + "Limits and gains are those of the closed form: " + what_if.not_run + ".";
+  }
+  std::vector<std::string> gains;
+  for (const TriedTwice& each : what_if.tried) gains.push_back(words_for(each) + " " + gain(each.gain));
+  out += fmt::format(" Twice of: {}.", fmt::join(gains, "; "));
+  for (const std::string& failed : what_if.failed) out += " Could not be run: " + failed + ".";
+  return out;
+}
+
+Json runs_json(const WhatIf& what_if) {
+  Json tried = Json::array();
+  for (const TriedTwice& each : what_if.tried) {
+    Json doubled = Json::array();
+    for (const Resource resource : each.doubled) doubled.push_back(to_string(resource));
+    tried.push_back(Json{{"twice", std::move(doubled)}, {"gain", each.gain}});
+  }
+  return Json{{"cluster", what_if.cluster},
+              {"base_mops", what_if.base_mops > 0 ? Json(what_if.base_mops) : Json()},
+              {"runs", what_if.runs},
+              {"seconds", what_if.seconds},
+              {"not_run", what_if.not_run.empty() ? Json() : Json(what_if.not_run)},
+              {"tried", std::move(tried)},
+              {"failed", what_if.failed}};
+}
+
+std::string advice_line(const Advice& advice, const Explanation& it, std::size_t width) {
+  const char* how = !it.by_runs() ? "" : advice.by_run ? " (simulated)" : " (closed form)";
+  const std::string what = fmt::format(
+      "{:>7}: {} Mops, then {}{}", gain(advice.factor),
+      number_text(rate_of(*it.record) * advice.factor) + (advice.at_least ? " or more" : ""), advice.then, how);
+  const std::string line = fmt::format("  {:<66} {}\n", advice.change, what);
+  if (width == 0 || line.size() <= width + 1) return line;
+  return wrap_lines(fmt::format("  {} {}\n", advice.change, what), width);
 }
 
 Json loads_json(const std::vector<Load>& loads) {
@@ -134,55 +193,61 @@ std::string Explanation::limit_sentence() const {
   const Limit& limit = *diagnosis.binding;
   std::string out = fmt::format("The limit is {}{}: {}.", words_for(limit.load.resource), place(limit),
                                 meaning(limit, diagnosis.loads));
-  if (!diagnosis.second) return out;
+  const char* how = by_runs() ? ", simulated" : "";
+  if (!diagnosis.second) return out + (by_runs() ? fmt::format(" Twice of it gives {}{}.", gain(limit.gain), how) : "");
   const Limit& second = *diagnosis.second;
   return out +
-         fmt::format(" Near it is {}{}: {}. Twice of the first gives {}, twice of the second {}, twice of both {}.",
+         fmt::format(" Near it is {}{}: {}. Twice of the first gives {}, twice of the second {}, twice of both {}{}.",
                      words_for(second.load.resource), place(second), meaning(second, diagnosis.loads), gain(limit.gain),
-                     gain(second.gain), gain(diagnosis.gain_of_both));
+                     gain(second.gain), gain(diagnosis.gain_of_both), how);
 }
 
 std::string Explanation::next_sentence() const {
   if (!diagnosis.binding || !diagnosis.next) return "";
   const double rate = rate_of(*record) * diagnosis.lifted_factor;
-  return fmt::format("If it were lifted, {}{} would be the next limit, at {} Mops ({}).",
+  return fmt::format("If it were lifted, {}{} would be the next limit, at {} Mops ({}{}).",
                      words_for(diagnosis.next->load.resource), place(*diagnosis.next), number_text(rate),
-                     gain(diagnosis.lifted_factor));
+                     gain(diagnosis.lifted_factor), by_runs() ? ", closed form" : "");
 }
 
-Explanation explain(const Record& record) {
+Explanation explain(const Record& record, const WhatIf* what_if) {
   Explanation out;
   out.record = &record;
+  out.what_if = what_if;
   const std::optional<Prediction> prediction = prediction_of(record);
+  if (out.by_runs()) {
+    out.diagnosis = what_if->diagnosis;
+    out.advice = what_if->advice;
+    if (!out.record->environment.value("simulated", false))  // its loads are those of the hardware
+      out.diagnosis.loads = resource_loads(record, prediction ? &*prediction : nullptr);
+    return out;
+  }
   out.diagnosis = diagnose(resource_loads(record, prediction ? &*prediction : nullptr));
   out.advice = advise(record, prediction, out.diagnosis);
   return out;
 }
 
-std::string explain_text(const Record& record, std::size_t width) {
+std::string explain_text(const Record& record, std::size_t width, const WhatIf* what_if) {
   std::string out = heading(record);
   if (record.status == RecordStatus::failed) return out + "FAILED: " + record.reason + "\n";
-  const Explanation it = explain(record);
+  const Explanation it = explain(record, what_if);
   out += fmt::format("{} {}Mops. {}", number_text(rate_of(record)),
                      record.environment.value("simulated", false) ? "simulated " : "", it.limit_sentence());
   const std::string next = it.next_sentence();
   out = wrap_lines(out + (next.empty() ? "" : " " + next) + "\n\n", width);
   if (!it.diagnosis.loads.server.empty()) out += load_table(it, width) + "\n";
+  if (what_if != nullptr) {
+    const bool simulated = record.environment.value("simulated", false);
+    out += wrap_lines(runs_text(*what_if, rate_of(record), simulated) + "\n\n", width);
+  }
   if (it.diagnosis.binding && it.advice.empty()) {
     out += "No change that the model knows lifts this limit by 3 % or more.\n";
   }
-  for (const Advice& advice : it.advice) {
-    const std::string what =
-        fmt::format("{:>7}: {} Mops, then {}", gain(advice.factor),
-                    number_text(rate_of(record) * advice.factor) + (advice.at_least ? " or more" : ""), advice.then);
-    const std::string line = fmt::format("  {:<66} {}\n", advice.change, what);
-    out += width == 0 || line.size() <= width + 1 ? line
-                                                  : wrap_lines(fmt::format("  {} {}\n", advice.change, what), width);
-  }
+  for (const Advice& advice : it.advice) out += advice_line(advice, it, width);
   return out;
 }
 
-Json explain_json(const Record& record) {
+Json explain_json(const Record& record, const WhatIf* what_if) {
   Json json{{"id", point_id(record)},
             {"title", point_title(record)},
             {"fabric", record.environment.at("fabric")},
@@ -191,18 +256,19 @@ Json explain_json(const Record& record) {
     json["failed"] = record.reason;
     return json;
   }
-  const Explanation it = explain(record);
+  const Explanation it = explain(record, what_if);
   json["rate_mops"] = rate_of(record);
-  json["limit"] = it.diagnosis.binding ? limit_json(*it.diagnosis.binding) : Json();
+  json["what_if"] = what_if != nullptr ? runs_json(*what_if) : Json();
+  json["limit"] = it.diagnosis.binding ? limit_json(*it.diagnosis.binding, it.by_runs()) : Json();
   json["limits"] = Json::array();
   for (const auto& limit : {it.diagnosis.binding, it.diagnosis.second}) {
-    if (limit) json["limits"].push_back(limit_json(*limit));
+    if (limit) json["limits"].push_back(limit_json(*limit, it.by_runs()));
   }
   json["gain_of_all"] = it.diagnosis.second    ? it.diagnosis.gain_of_both
                         : it.diagnosis.binding ? it.diagnosis.binding->gain
                                                : 1;
   json["sentence"] = it.limit_sentence();
-  json["next"] = it.diagnosis.next ? limit_json(*it.diagnosis.next) : Json();
+  json["next"] = it.diagnosis.next ? limit_json(*it.diagnosis.next, false) : Json();
   json["next_sentence"] = it.next_sentence();
   json["lifted_factor"] = it.diagnosis.lifted_factor > 0 ? Json(it.diagnosis.lifted_factor) : Json();
   json["measured"] = it.diagnosis.loads.measured;
@@ -214,7 +280,8 @@ Json explain_json(const Record& record) {
                                   {"factor", advice.factor},
                                   {"at_least", advice.at_least},
                                   {"then", advice.then},
-                                  {"options", advice.options}});
+                                  {"options", advice.options},
+                                  {"by", source(advice.by_run)}});
   }
   return json;
 }

@@ -205,4 +205,13 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
   return out;
 }
 
+std::string outstanding_option(const Record& record) {
+  if (record.config.contains("outstanding")) return "outstanding";
+  return number_at(record.config, "window").value_or(0) > 0 ? "window" : "tx_depth";
+}
+
+bool keeps_one_under_way(const Record& record) {
+  return record.benchmark == "verb_latency" || record.benchmark == "write_visibility";
+}
+
 }  // namespace verbscope

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <string>
 
 #include "common/record.hpp"
 #include "pcie_model/predict.hpp"
@@ -36,6 +37,12 @@ struct RoundTrip {
 // `prediction` is the record's, null when it has none. From the steps that a simulator's record has (`steps_ps`), else
 // from what a READ takes on the adapters of Kalia et al., ATC 2016.
 RoundTrip round_trip(const Record& record, const Prediction* prediction);
+
+// The option that says how many operations are outstanding.
+std::string outstanding_option(const Record& record);
+
+// The benchmark keeps one operation under way, whatever the options.
+bool keeps_one_under_way(const Record& record);
 
 // The threads of all clients in the record.
 double threads_of_clients(const Record& record);
