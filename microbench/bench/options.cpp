@@ -54,6 +54,7 @@ void add_qp_options(OptionTable& table, QpSettings& qps) {
                 "RC sends again after 4.096 us * 2^this without an acknowledgement, 0: never (default 14, or what the "
                 "device needs)");
   table.integer("--retry_count", qps.retry_count, 0u, 7u, "RC sends again so many times (default 7)");
+  table.flag("-R,--rdma_cm", qps.rdma_cm, "RC: let librdmacm connect the QPs, by the IP addresses of the ports");
   table.integer("-o,--outs", qps.outstanding, 1u, 255u,
                 "READs and atomics that an RC QP has outstanding (default: as many as both devices allow)");
 }
@@ -139,8 +140,12 @@ void add_common_options(OptionTable& table, Options& options) {
 
 namespace {
 
-// Refuses what only a transport that sends again can follow.
+// Refuses what only a transport that sends again can follow, and what a fabric does not have.
 void check_qp_settings(const Options& o) {
+  if (o.qps.rdma_cm && o.fabric != "verbs") fail_usage("--rdma_cm: --fabric {} has no librdmacm", o.fabric);
+  if (o.qps.rdma_cm && o.connection != Transport::rc) {
+    fail_usage("--rdma_cm: it connects QPs of RC, not of {}", to_string(o.connection));
+  }
   if (facts(o.connection).reliable) return;
   const auto refuse = [&o](const char* option, const std::optional<std::uint32_t>& value) {
     if (value) fail_usage("{} {}: {} sends nothing again", option, *value, to_string(o.connection));

@@ -23,6 +23,7 @@ struct QpSettings {
   std::optional<std::uint32_t> qp_timeout;   // RC: 4.096 us * 2^this, 0 for ever; none: as the device asks
   std::optional<std::uint32_t> retry_count;  // RC; none: kRetryCount
   std::optional<std::uint32_t> outstanding;  // READs and atomics of an RC QP; none: as many as both devices allow
+  bool rdma_cm = false;                      // librdmacm connects them
 };
 
 struct Options {

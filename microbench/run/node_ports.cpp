@@ -33,6 +33,14 @@ void NodePorts::check_settings(const Device& device, const GidChoice& gid) const
   if (std::cmp_greater(settings.outstanding.value_or(1), depth)) {
     fail_usage("--outs {}: {} allows {}", *settings.outstanding, device.name(), depth);
   }
+  if (settings.rdma_cm && device.port_attributes().link_layer != IBV_LINK_LAYER_ETHERNET) {
+    fail_usage("--rdma_cm: {}:{} is InfiniBand, where an address of its IPoIB interface would be needed", device.name(),
+               device.port());
+  }
+  if (settings.rdma_cm && is_link_local(gid.gid)) {
+    fail_usage("--rdma_cm: GID {} of {}:{} is no IP address that a peer could reach; --gid_index chooses one",
+               gid_text(gid.gid), device.name(), device.port());
+  }
   if (gid.global) return;
   const auto refuse = [&](const char* option, std::uint32_t value) {
     if (value == 0) return;

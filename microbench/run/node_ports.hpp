@@ -22,6 +22,7 @@ class NodePorts {
   const Device& device() const { return ports_.front(); }  // it owns all that the node creates
   std::size_t size() const { return ports_.size(); }
   std::uint8_t number(std::uint32_t port) const { return ports_[port].port(); }
+  const GidChoice& gid(std::uint32_t port) const { return gids_[port]; }
   // The endpoint of `qp` on a port, without a PSN.
   Endpoint endpoint(std::uint32_t port, const Qp& qp) const;
 

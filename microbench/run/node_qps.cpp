@@ -52,6 +52,7 @@ struct NodeQps::PeerNode {
   RemoteRegion region;
   std::uint32_t initiator_depth = 1;  // READs and atomics that its device can have outstanding on a QP
   std::uint32_t target_depth = 1;     // and those that it takes
+  CmOffer offer;                      // with --rdma_cm
 
   PeerNode(const Json& json, const std::string& where) {
     JsonFields fields(json, where);
@@ -71,6 +72,7 @@ struct NodeQps::PeerNode {
     region = {numbers[0], numbers[1], static_cast<std::uint32_t>(numbers[2])};
     initiator_depth = depths[0];
     target_depth = depths[1];
+    if (fields.has("rdma_cm")) offer = cm_offer_from_json(fields.at("rdma_cm"), where + ": rdma_cm");
     fields.reject_unknown();
   }
 
@@ -88,6 +90,7 @@ struct NodeQps::PeerNode {
 
 NodeQps::NodeQps(const NodePart& part, NodeDevice& device)
     : part_(part), device_(device), group_qps_(qps_by_group(part.qps)) {
+  if (part.settings.rdma_cm) managed_.emplace(part, device.ports());
   create_queues();
 }
 
@@ -162,11 +165,13 @@ Json NodeQps::endpoints() const {
   }
   const RemoteRegion region = device_.shared_region();
   const ibv_device_attr& device = device_.device().attributes();
-  return Json{
+  Json json{
       {"ports", ports},
       {"qps", qps},
       {"region", Json::array({region.address, region.bytes, region.rkey})},
       {"rd_atomic", Json::array({at_least_one(device.max_qp_init_rd_atom), at_least_one(device.max_qp_rd_atom)})}};
+  if (managed_) json["rdma_cm"] = to_json(managed_->offer());
+  return json;
 }
 
 void NodeQps::connect(const std::vector<Json>& peers) {
@@ -192,6 +197,16 @@ void NodeQps::connect_nodes(const std::vector<PeerNode>& nodes) {
   lane_peers_.resize(part_.qps.size());
   agree_on_rd_atomic(nodes);
   for (std::size_t i = 0; i < part_.qps.size(); ++i) connect_lane(i, nodes);
+  if (managed_) connect_managed();
+}
+
+void NodeQps::connect_managed() {
+  const CmDepths depths{static_cast<std::uint8_t>(rd_atomic_), static_cast<std::uint8_t>(taken_rd_atomic_)};
+  managed_->connect(depths, [this](std::size_t qp, const CmConnection& it) {
+    device_.ports().limit_mtu(static_cast<std::uint32_t>(mtu_bytes(it.mtu)));
+    receives(qp, as_set(it.path), it.peer_qpn, it.peer_psn);
+    sends(qp, it.psn);
+  });
 }
 
 void NodeQps::agree_on_rd_atomic(const std::vector<PeerNode>& nodes) {
@@ -223,7 +238,13 @@ void NodeQps::connect_lane(std::size_t index, const std::vector<PeerNode>& nodes
   if (paired) make_ready(companion);
 }
 
-// Learns of QP `theirs` of a peer; a connected QP goes to RTR with it.
+void NodeQps::make_ready(std::size_t qp) {
+  if (is_managed(qp)) return;
+  if (!facts(qps_[qp].transport()).connected) qps_[qp].to_rtr({});
+  sends(qp, psn_of(part_.plan.operation.seed, part_.side, qp));
+}
+
+// Learns of QP `theirs` of a peer; a connected QP goes to RTR with it, unless librdmacm is to connect it.
 PeerQp NodeQps::face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node,
                      std::uint32_t theirs) {
   const Endpoint local = device_.ports().endpoint(port, qps_[qp]);
@@ -232,20 +253,29 @@ PeerQp NodeQps::face(std::size_t qp, std::uint32_t port, std::uint32_t node_inde
   if (!facts(qps_[qp].transport()).connected) {
     return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer), peer.lid};
   }
-  QpReceive receive;
-  receive.path = way_to(local, peer);
-  receive.mtu = mtu_from_bytes(static_cast<int>(device_.ports().mtu()));
-  receive.peer_qpn = peer.qpn;
-  receive.peer_psn = peer.psn;
-  receive.max_dest_rd_atomic = static_cast<std::uint8_t>(taken_rd_atomic_);
-  qps_[qp].to_rtr(receive);
+  if (is_managed(qp)) {
+    if (port >= node.offer.listening.size()) fail("{} takes no requests of librdmacm", spoken_peer(node_index));
+    const CmAddress at{gid_from_text(peer.gid), node.offer.listening[port]};
+    managed_->add({qp, qps_[qp].number(), port, node_index, theirs, at, node.offer.token});
+  } else {
+    receives(qp, as_set(path_to(local, peer)), peer.qpn, peer.psn);
+  }
   return {peer.qpn, peer.qkey, nullptr, peer.lid};
 }
 
-void NodeQps::make_ready(std::size_t qp) {
-  if (!facts(qps_[qp].transport()).connected) qps_[qp].to_rtr({});
+void NodeQps::receives(std::size_t qp, const PathAddress& path, std::uint32_t peer_qpn, std::uint32_t peer_psn) {
+  QpReceive receive;
+  receive.path = path;
+  receive.mtu = mtu_from_bytes(static_cast<int>(device_.ports().mtu()));
+  receive.peer_qpn = peer_qpn;
+  receive.peer_psn = peer_psn;
+  receive.max_dest_rd_atomic = static_cast<std::uint8_t>(taken_rd_atomic_);
+  qps_[qp].to_rtr(receive);
+}
+
+void NodeQps::sends(std::size_t qp, std::uint32_t psn) {
   QpSend send;
-  send.psn = psn_of(part_.plan.operation.seed, part_.side, qp);
+  send.psn = psn;
   send.max_rd_atomic = static_cast<std::uint8_t>(rd_atomic_);
   send.timeout = timeout();
   send.retry_count = retry_count();
@@ -266,11 +296,12 @@ Json NodeQps::settled() const {
   return Json{{"qp_timeout", timeout()}, {"retry_count", retry_count()}, {"outs", rd_atomic_}};
 }
 
-PathAddress NodeQps::way_to(const Endpoint& local, const Endpoint& peer) const {
-  PathAddress path = path_to(local, peer);
-  path.service_level = static_cast<std::uint8_t>(part_.settings.service_level);
-  path.traffic_class = static_cast<std::uint8_t>(part_.settings.traffic_class);
-  path.flow_label = part_.settings.flow_label;
+// The path with what the person set of it.
+PathAddress NodeQps::as_set(PathAddress path) const {
+  const QpSettings& asked = part_.settings;
+  if (asked.service_level != 0) path.service_level = static_cast<std::uint8_t>(asked.service_level);
+  if (asked.traffic_class != 0) path.traffic_class = static_cast<std::uint8_t>(asked.traffic_class);
+  if (asked.flow_label != 0) path.flow_label = asked.flow_label;
   return path;
 }
 
@@ -281,7 +312,7 @@ std::string NodeQps::spoken_peer(std::uint32_t node) const {
 
 ibv_ah* NodeQps::address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer) {
   std::optional<Ah>& handle = handles_[port][node];
-  if (!handle) handle.emplace(device_.pd(), way_to(local, peer));
+  if (!handle) handle.emplace(device_.pd(), as_set(path_to(local, peer)));
   return handle->get();
 }
 

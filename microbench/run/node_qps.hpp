@@ -9,6 +9,7 @@
 
 #include "common/json.hpp"
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/run/managed_connections.hpp"
 #include "microbench/run/node_device.hpp"
 #include "verbs/resources.hpp"
 
@@ -50,9 +51,14 @@ class NodeQps {
   void connect_lane(std::size_t index, const std::vector<PeerNode>& nodes);
   PeerQp face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node, std::uint32_t theirs);
   void make_ready(std::size_t qp);
+  // Brings a QP to RTR with what it receives, and to RTS, from where it sends from `psn` on.
+  void receives(std::size_t qp, const PathAddress& path, std::uint32_t peer_qpn, std::uint32_t peer_psn);
+  void sends(std::size_t qp, std::uint32_t psn);
+  void connect_managed();
+  bool is_managed(std::size_t qp) const { return managed_ && qps_[qp].transport() == Transport::rc; }
   std::uint8_t timeout() const;
   std::uint8_t retry_count() const;
-  PathAddress way_to(const Endpoint& local, const Endpoint& peer) const;
+  PathAddress as_set(PathAddress path) const;
   std::string spoken_peer(std::uint32_t node) const;
   Lane make_lane(std::size_t index) const;
   ibv_ah* address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer);
@@ -63,6 +69,7 @@ class NodeQps {
   std::uint32_t rd_atomic_ = 1;
   std::uint32_t taken_rd_atomic_ = 1;              // READs and atomics that a QP takes from its peer at a time
   std::vector<std::vector<LanePeer>> lane_peers_;  // by QP of the plan
+  std::optional<ManagedConnections> managed_;      // with --rdma_cm
   // In the order of dependence: destroyed from the last.
   std::vector<CompChannel> channels_;                    // one a thread, with events
   std::vector<Cq> cqs_;                                  // one a thread, or group of them, or a QP of the plan

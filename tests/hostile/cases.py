@@ -294,7 +294,11 @@ def as_asked():
         yield Case(f"usual_window_{program}", (program, *SIM, "--tx_depth", "8", "--out_json_file", "-"), 0, prints='"window":8,')
     yield Case("qp_beside_connections", ("qp_scaling", *SIM, "--connections", "8", "--qp", "4"), 2, says="--qp 4")
     yield Case("connections_alone", ("qp_scaling", *SIM, "--connections", "8"), 0, prints="1 threads x 8 QPs")
-    yield Case("sizes_without_samples", ("verb_latency", "--all", "--fabric", "sim:cib", "-D", "1ns", "--warmup", "0"), 1, says="needs a longer --duration|no trip")
+    yield Case("size_without_samples", ("verb_latency", "-s", "65536", "--fabric", "sim:cib", "-D", "20us", "--warmup", "0", "--longest", "20us"), 1, says="no rate within --longest")
+    yield Case("all_of_atomics", ("verb_latency", *SIM, "--verb", "fetch_add", "--all"), 2, says="an atomic has 8 bytes")
+    for fabric in ("sim:cib", "null"):
+        yield Case(f"rdma_cm_{fabric}", ("write_rate", "--fabric", fabric, "-R"), 2, says="has no librdmacm")
+    yield Case("rdma_cm_UD", ("send_rate", "-R", "-c", "UD"), 2, says="it connects QPs of RC, not of UD")
     yield Case("more_threads_than_cores", ("send_rate", *SIM, "--threads", "4000"), 2, says="--threads 4000")
     yield Case("iters_and_time", ("send_rate", "--fabric", "sim:cib", "-n", "64", "-D", "1ms"), 2, says="exclude each other")
     yield Case("list_over_depth", ("send_rate", *SIM, "-l", "512", "-t", "16"), 2, says="--post_list 512")
