@@ -21,12 +21,14 @@ class Stage:
     def __init__(self, folder):
         self.root = roots.Root(folder, ["ca-certificates"])
         self.directory = "/"
-        # How this machine reaches the network and its registries, as an engine of containers would pass it on.
-        for path in ("/etc/resolv.conf", "/root/.npmrc"):
-            if pathlib.Path(path).exists():
-                shutil.copy(path, self.root.folder / path.lstrip("/"))
-        for path in pathlib.Path("/etc/apt/apt.conf.d").glob("*artifact*"):
-            shutil.copy(path, self.root.folder / "etc/apt/apt.conf.d")
+        # How this machine reaches the network and its registries, and whom it trusts, as an engine of containers would pass
+        # it on.
+        apt = [path for path in pathlib.Path("/etc/apt/apt.conf.d").iterdir() if "Acquire::" in path.read_text()]
+        authorities = pathlib.Path("/usr/local/share/ca-certificates").glob("*.crt")
+        for path in [pathlib.Path("/etc/resolv.conf"), pathlib.Path("/root/.npmrc"), *apt, *authorities]:
+            if path.exists():
+                shutil.copy(path, self.root.folder / path.relative_to("/"))
+        self.root.run("update-ca-certificates")
 
     def copy_context(self, target):
         files = subprocess.run(["git", "-C", SOURCE, "ls-files", "-z"], check=True, capture_output=True).stdout
@@ -40,7 +42,7 @@ class Stage:
 
     def run(self, command):
         return self.root.run("sh", "-c", command, directory=self.directory, seconds=BUILD_SECONDS,
-                             DEBIAN_FRONTEND="noninteractive")
+                             DEBIAN_FRONTEND="noninteractive", NODE_EXTRA_CA_CERTS="/etc/ssl/certs/ca-certificates.crt")
 
 
 class Containerfile(unittest.TestCase):
