@@ -1,5 +1,5 @@
-// Runs instead of the closed form: which resource is the limit, by a runner whose world is known; which points run again
-// and how; and what is said where that is not possible.
+// Runs instead of the closed form: which resource is the limit, by a runner whose world is known; which points run
+// again and how; and what is said where that is not possible.
 #include "harness/what_if/what_if.hpp"
 
 #include "analysis/explain.hpp"
@@ -13,10 +13,9 @@ namespace {
 
 using Set = std::vector<Resource>;
 
-const Set kAll{Resource::outstanding,    Resource::requester_unit, Resource::responder_unit,
-               Resource::cpu,            Resource::pcie_to_nic,    Resource::wire_out,
-               Resource::wqe_cache,      Resource::wqe_fetch,      Resource::qp_context_cache,
-               Resource::translation_cache, Resource::dma_reads};
+const Set kAll{Resource::outstanding,      Resource::requester_unit,    Resource::responder_unit, Resource::cpu,
+               Resource::pcie_to_nic,      Resource::wire_out,          Resource::wqe_cache,      Resource::wqe_fetch,
+               Resource::qp_context_cache, Resource::translation_cache, Resource::dma_reads};
 
 // A world in which each resource allows a rate, twice of it twice that, and the least of them is what comes.
 class World {
@@ -53,8 +52,8 @@ class World {
   std::map<Resource, double> allowed_;
 };
 
-// The closed form takes latency for the limit, and runs show that it is the translations. Three runs tell that it is one
-// of nine, and two each halve these: 5, 3, 2, 1 remain.
+// The closed form takes latency for the limit, and runs show that it is the translations. Three runs tell that it is
+// one of nine, and two each halve these: 5, 3, 2, 1 remain.
 TEST(LimitSearch, FindsWhatTheClosedFormPutsLastWithFewRuns) {
   World world({{Resource::translation_cache, 10}, {Resource::cpu, 100}});
   LimitSearch search = world.search();
@@ -75,7 +74,8 @@ TEST(LimitSearch, AsksNoFurtherWhenAllOthersTogetherBringNothing) {
 
 TEST(LimitSearch, TwoThatBringNothingAloneAreToldTogether) {
   World world({{Resource::requester_unit, 10}, {Resource::pcie_to_nic, 10}, {Resource::cpu, 15}});
-  const LimitSearch::Found found = world.search({Resource::requester_unit, Resource::cpu, Resource::pcie_to_nic}).find();
+  const LimitSearch::Found found =
+      world.search({Resource::requester_unit, Resource::cpu, Resource::pcie_to_nic}).find();
   ASSERT_TRUE(found.first && found.second);
   EXPECT_EQ((std::set{found.first->resource, found.second->resource}),
             (std::set{Resource::requester_unit, Resource::pcie_to_nic}));
@@ -178,8 +178,9 @@ BenchmarkSpec fake_spec() {
 
 TEST(PointAgain, HasTheOptionsInForceAndNotThoseOfHardware) {
   Record record = fake_record("sim:cib");
-  record.config = Json{{"connection", "UD"}, {"size", 64},    {"post_list", 16}, {"validate", false},
-                       {"clients", 3},       {"load", 1.0}, {"duration_s", 0.002}, {"seed", 7}, {"ports", 2}};
+  record.config =
+      Json{{"connection", "UD"}, {"size", 64},          {"post_list", 16}, {"validate", false}, {"clients", 3},
+           {"load", 1.0},        {"duration_s", 0.002}, {"seed", 7},       {"ports", 2}};
   const Point point = point_again(record, fake_spec());
   EXPECT_EQ(point.params, Json({{"connection", "UD"}, {"post_list", 16}, {"clients", 3}, {"duration", 0.002}}));
   EXPECT_EQ(point.seed, 7u);
@@ -201,14 +202,15 @@ TEST(PointAgain, TwiceAsManyUnderWayIsAnOptionButForThoseThatKeepOne) {
   EXPECT_TRUE(twice_outstanding(record).is_null());
 }
 
-// A program whose rate in Mops is the number of PCIe lanes of the profile that it is given, 16 on cib; `body` runs before
-// it writes that.
+// A program whose rate in Mops is the number of PCIe lanes of the profile that it is given, 16 on cib; `body` runs
+// before it writes that.
 struct Simulated {
   explicit Simulated(const std::string& body = "")
-      : fake("for a in \"$@\"; do case \"$a\" in --fabric=sim:*) p=${a#*sim:};; esac; done\n"
-             "v=$(sed 's/.*\"pcie_lanes\":{\"value\":\\([0-9]*\\).*/\\1/' \"$p\")\n" +
-                 body + "\nsed \"s/\\\"rate_mops\\\":10.0/\\\"rate_mops\\\":$v/\" \"$record\" >> \"$out\"",
-             "sim:cib") {}
+      : fake(
+            "for a in \"$@\"; do case \"$a\" in --fabric=sim:*) p=${a#*sim:};; esac; done\n"
+            "v=$(sed 's/.*\"pcie_lanes\":{\"value\":\\([0-9]*\\).*/\\1/' \"$p\")\n" +
+                body + "\nsed \"s/\\\"rate_mops\\\":10.0/\\\"rate_mops\\\":$v/\" \"$record\" >> \"$out\"",
+            "sim:cib") {}
 
   WhatIf of(const Record& record, const std::string& cluster = "") const {
     return what_if(record, {.folder = fake.folder(), .cluster = cluster, .jobs = 2});
@@ -248,7 +250,8 @@ TEST(WhatIf, ARecordOfHardwareNeedsItsClusterAndARateThatIsAlike) {
   EXPECT_THAT(other.not_run, testing::HasSubstr("+60 % off"));
   EXPECT_EQ(other.base_mops, 16);
   const std::string text = explain_text(far, 0, &other);
-  EXPECT_THAT(text, testing::HasSubstr("Limits and gains are those of the closed form: the simulated rate is +60 % off"));
+  EXPECT_THAT(text,
+              testing::HasSubstr("Limits and gains are those of the closed form: the simulated rate is +60 % off"));
   EXPECT_EQ(explain_json(far, &other).at("limit"), Json());
 }
 
@@ -263,7 +266,8 @@ TEST(WhatIf, WhereTheBaseRunFailsOrNothingCanRunTheReasonIsTold) {
 }
 
 TEST(WhatIf, AFailingRunOfOneResourceLeavesTheOthers) {
-  const WhatIf runs = Simulated("grep -q '\"port_gbit_per_s\":{\"value\":109' \"$p\" && exit 3").of(Simulated::record(16));
+  const WhatIf runs =
+      Simulated("grep -q '\"port_gbit_per_s\":{\"value\":109' \"$p\" && exit 3").of(Simulated::record(16));
   EXPECT_EQ(runs.not_run, "");
   EXPECT_EQ(runs.diagnosis.binding->load.resource, Resource::pcie_to_nic);
 }
