@@ -21,6 +21,9 @@ constexpr std::array<std::string_view, 4> kTimes = {"duration", "warmup", "longe
 // Programs choose other options by whether these were given: they are given even where they have their default.
 constexpr std::array<std::string_view, 4> kAlways = {"connection", "qp", "inline_size", "tx_depth"};
 
+// What a record says beyond these no program takes: it refuses the run.
+constexpr double kMostSeed = 9007199254740992, kMostOutstanding = 1 << 30;
+
 bool among(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -57,8 +60,9 @@ Json value_in_force(const Record& record, const OptionSpec& option) {
 
 Point point_again(const Record& record, const BenchmarkSpec& spec) {
   const bool simulated = record.environment.value("simulated", false);
-  Point point{.benchmark = record.benchmark,
-              .seed = static_cast<std::uint64_t>(number_at(record.config, "seed").value_or(1))};
+  Point point{
+      .benchmark = record.benchmark,
+      .seed = static_cast<std::uint64_t>(std::clamp(number_at(record.config, "seed").value_or(1), 0.0, kMostSeed))};
   for (const OptionSpec& option : spec.options) {
     if (is_reserved_option(option.name) || among(kOfTheRun, option.name)) continue;
     if (!simulated && among(kTimes, option.name)) continue;
@@ -85,7 +89,7 @@ Json twice_outstanding(const Record& record) {
   const std::string key = outstanding_option(record);
   const std::optional<double> now = number_at(record.config, key);
   if (!now) return nullptr;
-  const auto twice = static_cast<std::int64_t>(2 * *now);
+  const auto twice = static_cast<std::int64_t>(std::clamp(2 * *now, 1.0, kMostOutstanding));
   Json options{{key, twice}};
   if (key == "window" && number_at(record.config, "tx_depth").value_or(0) < static_cast<double>(twice))
     options["tx_depth"] = twice;
