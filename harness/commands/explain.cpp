@@ -47,10 +47,10 @@ void check_cluster(const std::string& cluster) {
 bool wants_runs(const ExplainOptions& options, std::size_t points) {
   if (options.closed_form) return false;
   if (options.what_if || points <= kMostRunUnasked) return true;
-  print_format(stderr,
-               "{} points are explained in closed form; --what_if runs each again on simulated copies of its cluster, "
-               "--point ID one of them\n",
-               points);
+  tell_error(
+      fmt::format("{} points are explained in closed form; --what_if runs each again on simulated copies of its "
+                  "cluster, --point ID one of them",
+                  points));
   return false;
 }
 
@@ -68,7 +68,7 @@ int explain_points(const ExplainOptions& options) {
                                .cluster = options.cluster,
                                .jobs = job_count(options.jobs),
                                .stop = &*interrupt,
-                               .told = stderr});
+                               .told = tell_error});
     }
     if (options.format == "json") {
       json.push_back(explain_json(*record, runs ? &*runs : nullptr));

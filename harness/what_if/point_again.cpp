@@ -18,6 +18,12 @@ constexpr std::array<std::string_view, 12> kOfTheRun = {
 // The times of a run on hardware, of which a simulated one needs a thousandth.
 constexpr std::array<std::string_view, 4> kTimes = {"duration", "warmup", "longest", "iters"};
 
+// Programs choose other options by whether these were given: they are given even where they have their default.
+constexpr std::array<std::string_view, 4> kAlways = {"connection", "qp", "inline_size", "tx_depth"};
+
+// What a record says beyond these no program takes: it refuses the run.
+constexpr double kMostSeed = 9007199254740992, kMostOutstanding = 1 << 30;
+
 bool among(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -33,11 +39,16 @@ bool was_given(const Record& record, const std::string& name, const std::string&
   });
 }
 
+bool others_say_how_many_qps(const Record& record) {
+  return number_at(record.config, "connections") || number_at(record.config, "vms");
+}
+
 // The value of the option in the record's configuration; null where it has none, or one that is no value to give.
 Json value_in_force(const Record& record, const OptionSpec& option) {
   const bool time = option.type == OptionType::duration;
   const Json value = record.config.value(option.name + (time ? "_s" : ""), Json());
-  if (value.is_null() || value == option.default_value || value == Json("") || value == Json(false)) return nullptr;
+  if (value.is_null() || value == Json("") || value == Json(false)) return nullptr;
+  if (value == option.default_value && !among(kAlways, option.name)) return nullptr;
   try {
     return checked_value(option, value, "config");
   } catch (const Error&) {  // 0 of what is at least 1: there is none
@@ -49,13 +60,14 @@ Json value_in_force(const Record& record, const OptionSpec& option) {
 
 Point point_again(const Record& record, const BenchmarkSpec& spec) {
   const bool simulated = record.environment.value("simulated", false);
-  Point point{.benchmark = record.benchmark,
-              .seed = static_cast<std::uint64_t>(number_at(record.config, "seed").value_or(1))};
+  Point point{
+      .benchmark = record.benchmark,
+      .seed = static_cast<std::uint64_t>(std::clamp(number_at(record.config, "seed").value_or(1), 0.0, kMostSeed))};
   for (const OptionSpec& option : spec.options) {
     if (is_reserved_option(option.name) || among(kOfTheRun, option.name)) continue;
     if (!simulated && among(kTimes, option.name)) continue;
     if (option.name == "cq_mod" && !was_given(record, option.name, "-Q")) continue;
-    if (option.name == "qp" && number_at(record.config, "connections")) continue;  // which say how many there are
+    if (option.name == "qp" && others_say_how_many_qps(record)) continue;
     const Json value = value_in_force(record, option);
     if (!value.is_null()) point.params[option.name] = value;
   }
@@ -77,7 +89,7 @@ Json twice_outstanding(const Record& record) {
   const std::string key = outstanding_option(record);
   const std::optional<double> now = number_at(record.config, key);
   if (!now) return nullptr;
-  const auto twice = static_cast<std::int64_t>(2 * *now);
+  const auto twice = static_cast<std::int64_t>(std::clamp(2 * *now, 1.0, kMostOutstanding));
   Json options{{key, twice}};
   if (key == "window" && number_at(record.config, "tx_depth").value_or(0) < static_cast<double>(twice))
     options["tx_depth"] = twice;

@@ -8,7 +8,6 @@
 #include "analysis/points.hpp"
 #include "common/environment.hpp"
 #include "common/paths.hpp"
-#include "common/terminal.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/progress.hpp"
 #include "harness/what_if/simulated_runs.hpp"
@@ -144,10 +143,10 @@ class Explainer {
   void tell_time() const {
     const double jobs = static_cast<double>(std::max<std::size_t>(1, options_.jobs));
     const std::chrono::duration<double> all(out_.seconds * kUsualRuns / jobs);
-    if (options_.told == nullptr || all <= kUntold) return;
-    print_format(options_.told,
-                 "point {}: some {:.0f} runs on simulated copies of {} take about {}; --closed_form does without\n",
-                 point_id(record_), kUsualRuns, out_.cluster, duration_text(all));
+    if (!options_.told || all <= kUntold) return;
+    options_.told(
+        fmt::format("point {}: some {:.0f} runs on simulated copies of {} take about {}; --closed_form does without",
+                    point_id(record_), kUsualRuns, out_.cluster, duration_text(all)));
   }
 
   void find_limits(const Json& profile, const RunTrials& run_trials) {

@@ -2,8 +2,8 @@
 // may limit it, and with the options of each piece of advice.
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "analysis/what_if.hpp"
@@ -17,7 +17,8 @@ struct WhatIfOptions {
   std::string cluster;           // that records of hardware are of; empty: not known
   std::size_t jobs = 1;          // runs at the same time
   StopSource* stop = nullptr;
-  std::FILE* told = nullptr;  // there it says how long the runs of a point will take, when that is long
+  // Hears how long the runs of a point will take, when that is long; may be empty.
+  std::function<void(const std::string&)> told{};
 };
 
 // What the runs say of a record that is ok; with a reason (WhatIf::not_run) where there can be none, or where the

@@ -145,8 +145,8 @@ class Lab:
     def rate(self, *run):
         return self.record(self.run(*run))["result"]["rate_mops"]
 
-    def explain(self, results):
-        ran = subprocess.run([self.binaries / "verbscope", "explain", "--json", results], capture_output=True, text=True, check=True)
+    def explain(self, results, *options):
+        ran = subprocess.run([self.binaries / "verbscope", "explain", "--json", *options, results], capture_output=True, text=True, check=True)
         return json.loads(ran.stdout)[0]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`verbscope explain` names the limits that the paper names: from short simulated runs of its figures.
+"""`verbscope explain --closed_form` names the limits that the paper names: from short simulated runs of its figures.
 
 published_limits_test.py BIN CONFIGS: the folder of the programs and that of the configuration. The limits of the figures are those
 of configs/published.json; explain does not read that file, and reads no more of a record than what was measured.
@@ -37,7 +37,7 @@ def options_of(config):
 
 def check(lab, row):
     options = list(options_of(row["match"]["config"]))
-    limits = lab.explain(lab.run(row["cluster"], row["match"]["benchmark"], options))["limits"]
+    limits = lab.explain(lab.run(row["cluster"], row["match"]["benchmark"], options), "--closed_form")["limits"]
     allowed = {"shared_line"} if row["id"] in OF_ONE_LINE else LIMITS[row["bottleneck"]]
     return any(limit["node"] == "server" and limit["resource"] in allowed for limit in limits), limits
 

@@ -34,5 +34,14 @@ TEST(Commands, DiffRefusesABoundThatIsNoNumberOfItsRange) {
   EXPECT_NO_THROW(app.parse("a b --threshold 5 --confidence 0.99"));
 }
 
+TEST(Commands, ExplainRefusesRunsAndNoRunsTogether) {
+  const auto explain = std::ranges::find(all_commands(), std::string_view("explain"), &Command::name);
+  for (const char* options : {"--what_if --closed_form", "--jobs 0", "--jobs many"}) {
+    CLI::App app;
+    const Action action = explain->add(app);
+    EXPECT_THROW(app.parse(fmt::format("a {}", options)), CLI::ParseError) << options;
+  }
+}
+
 }  // namespace
 }  // namespace verbscope
