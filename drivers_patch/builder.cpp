@@ -59,39 +59,39 @@ const WireFacts& wire() {
   return process.arena.header().wire;
 }
 
-void add_to_shapes(BuilderBatch& batch, const Shape& shape) {
-  for (std::size_t i = batch.used; i-- > 0;) {  // the latest first: most are like the one before
+[[gnu::noinline]] void add_to_shapes(BuilderBatch& batch, const Shape& shape) {
+  for (std::size_t i = 0; i < batch.used; ++i) {
     ShapeSlot& slot = batch.shapes[i];
     if (slot.head != shape.head || slot.data != shape.data) continue;
     ++slot.count;
+    batch.recent = &slot;
     return;
   }
   if (batch.used < BuilderBatch::kShapes) {
-    batch.shapes[batch.used++].head = shape.head;
-    batch.shapes[batch.used - 1].data = shape.data;
-    batch.shapes[batch.used - 1].count = 1;
+    batch.recent = &batch.shapes[batch.used++];
+    *batch.recent = {shape.head, shape.data, 1};
     return;
   }
   batch.spills = true;
   add_request(wire(), batch.counts->qp->facts, request_of(shape), 1, batch.spilled);
 }
 
-// The request that was begun last has all that belongs to it.
-void finish_request(BuilderBatch& batch) {
-  if (!batch.open) return;
+// The request that was begun last has all that belongs to it. Most are like the one before.
+[[gnu::noinline]] void finish_request(BuilderBatch& batch) {
   batch.open = false;
   ++batch.requests;
-  add_to_shapes(batch, {batch.last.head, batch.last.data});
+  if (batch.recent != nullptr && batch.recent->head == batch.last.head && batch.recent->data == batch.last.data) {
+    ++batch.recent->count;
+  } else {
+    add_to_shapes(batch, {batch.last.head, batch.last.data});
+  }
 }
 
-void begin_request(const ibv_qp_ex* qp, ibv_wr_opcode opcode) {
-  BuilderBatch* const batch = batch_of(qp);
-  if (batch == nullptr) return;
-  finish_request(*batch);
-  const std::uint64_t flags = qp->wr_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);
-  batch->last.head = std::uint64_t{opcode} << 32 | flags << kFlagsAt;
-  batch->last.data = 0;
-  batch->open = true;
+inline void begin_request(BuilderBatch& batch, const ibv_qp_ex& qp, ibv_wr_opcode opcode) {
+  const std::uint64_t flags = qp.wr_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);
+  batch.last.head = std::uint64_t{opcode} << 32 | flags << kFlagsAt;
+  batch.last.data = 0;
+  batch.open = true;
 }
 
 void set_inline(const ibv_qp_ex* qp, std::uint64_t elements, std::uint64_t length) {
@@ -129,6 +129,7 @@ std::uint64_t signaled_of(const BuilderBatch& batch) {
 void clear(BuilderBatch& batch) {
   batch.requests = 0;
   batch.used = 0;
+  batch.recent = nullptr;
   batch.open = false;
   if (!batch.spills) return;
   batch.spills = false;
@@ -166,11 +167,11 @@ int counted_complete(ibv_qp_ex* qp) {
   BuilderBatch* const batch = batch_of(qp);
   building = {nullptr, nullptr};
   if (batch == nullptr) return calls_of(qp).calls.wr_complete(qp);
-  finish_request(*batch);
+  if (batch->open) finish_request(*batch);
   QpCounts& counts = *batch->counts;
   counts.until_sample -= static_cast<std::int64_t>(batch->requests);
   bool sampled = false;
-  if (counts.until_sample <= 0) {
+  if (counts.until_sample <= 0 || counts.sample_due) {
     const std::uint64_t signaled = signaled_of(*batch);
     sampled = sample_post(counts, signaled > 0, signaled);
   }
@@ -204,13 +205,17 @@ void counted_set_inline_data_list(ibv_qp_ex* qp, std::size_t buffers, const ibv_
   provider_of(batch_of(qp), qp).wr_set_inline_data_list(qp, buffers, list);
 }
 
+[[gnu::noinline]] void uncounted_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address,
+                                         std::uint32_t length) {
+  calls_of(qp).calls.wr_set_sge(qp, lkey, address, length);
+}
+
 void counted_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
   BuilderBatch* const batch = batch_of(qp);
-  if (batch != nullptr) {
-    batch->last.head |= 1;
-    batch->last.data = std::uint64_t{length} << 32 | (address & batch->counts->offset_mask);
-  }
-  provider_of(batch, qp).wr_set_sge(qp, lkey, address, length);
+  if (batch == nullptr) return uncounted_set_sge(qp, lkey, address, length);
+  batch->last.head |= 1;
+  batch->last.data = std::uint64_t{length} << 32 | (address & batch->counts->offset_mask);
+  batch->calls->calls.wr_set_sge(qp, lkey, address, length);
 }
 
 void counted_set_sge_list(ibv_qp_ex* qp, std::size_t elements, const ibv_sge* list) {
@@ -230,8 +235,14 @@ struct Begins;
 template <ibv_wr_opcode opcode, class... Arguments, void (*ibv_qp_ex::*member)(ibv_qp_ex*, Arguments...)>
 struct Begins<member, opcode> {
   static void call(ibv_qp_ex* qp, Arguments... arguments) {
-    begin_request(qp, opcode);
-    (provider_of(batch_of(qp), qp).*member)(qp, arguments...);
+    BuilderBatch* const batch = batch_of(qp);
+    if (batch == nullptr) return uncounted(qp, arguments...);
+    if (batch->open) finish_request(*batch);
+    begin_request(*batch, *qp, opcode);
+    (batch->calls->calls.*member)(qp, arguments...);
+  }
+  [[gnu::noinline]] static void uncounted(ibv_qp_ex* qp, Arguments... arguments) {
+    (calls_of(qp).calls.*member)(qp, arguments...);
   }
 };
 

@@ -23,8 +23,7 @@ bool make_shared_counts(WrappedContext& wrapped) {
   qp->no_samples = true;
   wrapped.other_qps->post_send = wrapped.ops.post_send;
   wrapped.other_qps->post_recv = wrapped.ops.post_recv;
-  wrapped.other_qps->last_count = &wrapped.other_qps->shapes[0].count;
-  wrapped.other_qps->until_sample = INT64_MAX;
+  wrapped.other_qps->takes_times = false;
   wrapped.other_qps->qp = qp;
   wrapped.other_qps->qp_record = qp->number;
   wrapped.other_cqs->poll = wrapped.ops.poll_cq;
@@ -110,6 +109,7 @@ void detach_context(ibv_context& context) {
     if (head.kind == RecordKind::shared_queue) forget<SrqRecord>(head, number);
   });
   process.lookup.erase(record_key(&context));
+  known->other_qps->recent[0] = known->other_qps->recent[1] = {};
   restore(context.ops.post_send, &counted_post_send, known->ops.post_send);
   restore(context.ops.post_recv, &counted_post_recv, known->ops.post_recv);
   restore(context.ops.post_srq_recv, &counted_post_srq_recv, known->ops.post_srq_recv);

@@ -109,10 +109,11 @@ void add_response(const WireFacts& wire, const QpFacts& qp, Transport transport,
   by_packets(write, wire, qp, request, weight, maybe_in_cqe ? cost.most : cost.exact);
 }
 
-// The longest that reading WQEs can take: each by itself, again where it was evicted before it was sent, and once more
-// where its response found it evicted.
-void add_wqe_reads(const WireFacts& wire, Verb verb, std::uint64_t bytes, std::uint64_t weight, PcieCost& cost) {
-  const std::uint64_t times = facts(verb).wants_response ? 3 : 2;
+// The longest that reading WQEs can take: each by itself unless it came by BlueFlame, again where it was evicted before
+// it was sent, and once more where its response found it evicted.
+void add_wqe_reads(const WireFacts& wire, Verb verb, bool blueflame, std::uint64_t bytes, std::uint64_t weight,
+                   PcieCost& cost) {
+  const std::uint64_t times = 1u + (facts(verb).wants_response ? 1 : 0) + (blueflame ? 0 : 1);
   // From a line in the middle of what a completion may have.
   read(wire.pcie, wire.pcie.rcb.value - kCacheLine.value, bytes, times * weight, cost.most);
 }
@@ -130,14 +131,15 @@ void add_wqe(const WireFacts& wire, const QpFacts& qp, const Request& request, T
                   .inlined = inlined,
                   .size = Bytes(size),
                   .list = request.alone ? 1u : 2u};
-  if (goes_by_blueflame(wire.family, wire.blueflame_max, post)) {
+  const bool blueflame = goes_by_blueflame(wire.family, wire.blueflame_max, post);
+  if (blueflame) {
     totals.blueflames += weight;
     totals.pcie.exact.mmio_wc_lines += weight * blocks;
     to_nic(weight * blocks, wire.pcie.request_header.value, weight * blocks * kCacheLine.value, totals.pcie.exact);
   } else {
     totals.doorbell_blocks += weight * blocks;
   }
-  add_wqe_reads(wire, verb, blocks * kWqeBlock.value, weight, totals.pcie);
+  add_wqe_reads(wire, verb, blueflame, blocks * kWqeBlock.value, weight, totals.pcie);
   if (facts(verb).carries_payload && !inlined) by_packets(read, wire, qp, request, weight, totals.pcie.exact);
   if (facts(verb).wants_response) add_response(wire, qp, transport, verb, request, weight, totals.pcie);
 }

@@ -102,6 +102,13 @@ struct ShapeSlot {
   std::uint64_t count = 0;
 };
 
+// A shape of requests with one element, and its count.
+struct RecentShape {
+  std::uint64_t head = ~std::uint64_t{0};  // none has this
+  std::uint64_t data = 0;
+  std::uint64_t* count = nullptr;
+};
+
 struct ReceiveSlot {
   std::uint64_t shape = 0;  // length, and what kind of RECV it was
   std::uint64_t count = 0;
@@ -118,19 +125,21 @@ struct QpCounts {
   static constexpr std::size_t kShapes = 16;
   static constexpr std::size_t kReceived = 8;
   RecordHead head;
-  // What a single post looks at: the request before it that was posted alone, and where it was counted.
+  // What a single post looks at: the two shapes that were posted alone last, the more frequent one first.
   int (*post_send)(ibv_qp*, ibv_send_wr*, ibv_send_wr**) = nullptr;
-  std::uint64_t last_head = ~std::uint64_t{0};
-  std::uint64_t last_data = 0;
-  std::uint64_t* last_count = nullptr;
+  RecentShape recent[2];
   std::uint64_t offset_mask = 63;
-  std::int64_t until_sample = 1;
+  RecentShape in_lists[2];        // likewise of requests in lists
+  std::int64_t until_sample = 0;  // requests in lists
+  bool takes_times = true;
+  bool sample_due = false;  // the next signaled request has its time taken
   // What a poll looks at.
   std::uint64_t send_completions = 0;
   std::uint64_t last_received = ~std::uint64_t{0};
   std::uint64_t* last_received_count = nullptr;
 
   int (*post_recv)(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) = nullptr;
+  const void* object = nullptr;  // ibv_qp; null when it is no more, and in counts that QPs share
   QpRecord* qp = nullptr;
   QpCounts* next = nullptr;  // of the same QP
   std::uint32_t qp_record = 0;
@@ -164,10 +173,11 @@ struct BuilderBatch {
   RecordHead head;
   const BuilderCalls* calls = nullptr;
   QpCounts* counts = nullptr;
-  std::uint64_t requests = 0;  // but for the last one
-  bool open = false;           // the last one is not added yet
-  bool spills = false;         // one has no shape, or there was no room for its shape
-  ShapeSlot last;              // its count stays 0
+  std::uint64_t requests = 0;   // but for the last one
+  bool open = false;            // the last one is not added yet
+  bool spills = false;          // one has no shape, or there was no room for its shape
+  ShapeSlot last;               // its count stays 0
+  ShapeSlot* recent = nullptr;  // of the request before it
   std::size_t used = 0;
   ShapeSlot shapes[kShapes];
   SendTotals spilled;        // posted in a list

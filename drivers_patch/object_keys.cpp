@@ -26,8 +26,10 @@ void erase_keys(const QpRecord& qp) {
   process.lookup.erase(record_key(qp.object));
   process.lookup.erase(kRecordBits | number_key(qp));
   if (qp.builder_calls != nullptr) process.lookup.erase(record_key(qp.extended) | kBuilderBit);
-  for (const QpCounts* counts = qp.counts.load(); counts != nullptr; counts = counts->next) {
+  for (QpCounts* counts = qp.counts.load(); counts != nullptr; counts = counts->next) {
     const std::uint64_t thread = std::uint64_t{counts->thread} << 48;
+    counts->recent[0] = counts->recent[1] = {};
+    counts->object = nullptr;
     process.lookup.erase(thread | key_of(qp.object));
     process.lookup.erase(thread | number_key(qp));
     if (qp.builder_calls != nullptr) process.lookup.erase(thread | key_of(qp.extended) | kBuilderBit);

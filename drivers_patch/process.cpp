@@ -11,6 +11,7 @@ namespace verbscope::driver {
 
 constinit Process process;
 constinit thread_local std::uint64_t thread_bits = 0;
+constinit thread_local RecentQp recent_qp = {nullptr, nullptr};
 
 ErrnoKept::ErrnoKept() : value_(errno) {}
 ErrnoKept::~ErrnoKept() {
@@ -65,11 +66,10 @@ QpCounts* make_counts(QpRecord& qp, const WrappedContext& context) {
   counts->post_send = context.ops.post_send;
   counts->post_recv = context.ops.post_recv;
   counts->offset_mask = std::max(process.arena.header().wire.pcie.rcb.value, kCacheLine.value) - 1;
-  counts->last_count = &counts->shapes[0].count;
   counts->qp = &qp;
   counts->qp_record = qp.number;
   counts->thread = thread_number();
-  counts->until_sample = context.sample_times ? 1 : INT64_MAX;
+  counts->takes_times = context.sample_times;
   Arena::publish(*counts);
   link(qp, *counts);
   return counts;
@@ -97,6 +97,7 @@ QpCounts& make_qp_counts(ibv_qp* object) {
   if (counts == nullptr || !process.lookup.insert(thread_bits | key_of(object), counts)) {
     return without_room(*context.other_qps);
   }
+  counts->object = object;
   return *counts;
 }
 

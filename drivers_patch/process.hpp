@@ -41,6 +41,14 @@ extern Process process;
 // The bits of a thread in the keys of what it counts: 16 at the top. 0: it has not counted yet.
 extern constinit thread_local std::uint64_t thread_bits __attribute__((tls_model("initial-exec")));
 
+// The QP that this thread posted to last. Where the QP is no more, and another has its address, its counts know no
+// recent shapes: whoever takes it for the other's finds nothing alike, and looks it up.
+struct RecentQp {
+  const ibv_qp* qp;
+  QpCounts* counts;
+};
+extern constinit thread_local RecentQp recent_qp __attribute__((tls_model("initial-exec")));
+
 // The bits that stand in the place of a thread's in the keys of records and contexts.
 inline constexpr std::uint64_t kRecordBits = std::uint64_t{0xffff} << 48;
 inline constexpr std::uint32_t kMostThreads = 0xfffe;

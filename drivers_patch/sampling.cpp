@@ -19,20 +19,18 @@ std::uint64_t polled(const QpRecord& qp) {
 }  // namespace
 
 bool sample_post(QpCounts& counts, bool signaled, std::uint64_t uncounted) {
-  constexpr std::int64_t kNextTry = 7;
   QpRecord& qp = *counts.qp;
   if (!counts.posts) {
     counts.posts = true;
     if (qp.posters.fetch_add(1) > 0) qp.no_samples = true;
   }
-  if (qp.no_samples.load(std::memory_order_relaxed)) {
-    counts.until_sample = INT64_MAX;
-    return false;
-  }
-  const std::uint64_t target = signaled ? signaled_requests(counts) + uncounted : 0;
-  const bool takes = target > polled(qp) && qp.sample_target.load(std::memory_order_relaxed) == 0;
-  counts.until_sample = takes ? kSampleEvery : kNextTry;
-  if (!takes) return false;
+  counts.until_sample = kSampleEvery;
+  counts.sample_due = false;
+  if (!counts.takes_times || qp.no_samples.load(std::memory_order_relaxed)) return false;
+  counts.sample_due = !signaled;
+  if (!signaled || qp.sample_target.load(std::memory_order_relaxed) != 0) return false;
+  const std::uint64_t target = signaled_requests(counts) + uncounted;
+  if (target <= polled(qp)) return false;
   qp.sample_ticks = __rdtsc();
   qp.sample_target.store(target, std::memory_order_release);
   return true;

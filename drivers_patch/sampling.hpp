@@ -9,7 +9,7 @@
 
 namespace verbscope::driver {
 
-// Requests between two of which the time is taken.
+// Requests between two of which the time is taken, a power of two; of those that are posted alone, requests of a shape.
 inline constexpr std::int64_t kSampleEvery = 1024;
 
 // This thread is about to post a list. `signaled`: some of its requests are; `uncounted`: so many that are signaled are

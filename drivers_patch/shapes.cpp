@@ -43,14 +43,10 @@ void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight
   put_all(counts.spilled, totals);
 }
 
-void count_request(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight) {
-  const auto elements = static_cast<std::uint32_t>(wr.num_sge);
+void count_several(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight) {
+  const std::span gather(wr.sg_list, static_cast<std::uint32_t>(wr.num_sge));
   const bool inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
-  const std::uint64_t head = shape_head(wr) | (alone ? kAlone : 0);
-  if (elements == 0) return count_shape(counts, {head, 0}, weight);
-  if (elements == 1) return count_shape(counts, {head, shape_data(*wr.sg_list, counts.offset_mask)}, weight);
-  const std::span gather(wr.sg_list, elements);
-  const std::uint64_t length = total_length(gather);
+  const std::uint64_t head = shape_head(wr) | (alone ? kAlone : 0), length = total_length(gather);
   if (inlined && length <= kLongest) return count_shape(counts, {head, length << 32}, weight);
   Request request = request_of({head, 0});
   request.length = length;

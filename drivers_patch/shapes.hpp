@@ -25,12 +25,16 @@ struct Shape {
 inline constexpr std::uint64_t kAlone = std::uint64_t{1} << 63;
 inline constexpr unsigned kFlagsAt = 40;
 
+// Elements and opcode, as they lie in a request.
+inline std::uint64_t kind_word(const ibv_send_wr& wr) {
+  static_assert(offsetof(ibv_send_wr, opcode) == offsetof(ibv_send_wr, num_sge) + 4 && sizeof wr.opcode == 4);
+  std::uint64_t kind;
+  std::memcpy(&kind, &wr.num_sge, sizeof kind);
+  return kind;
+}
 // Elements, opcode and flags.
 inline std::uint64_t shape_head(const ibv_send_wr& wr) {
-  static_assert(offsetof(ibv_send_wr, opcode) == offsetof(ibv_send_wr, num_sge) + 4 && sizeof wr.opcode == 4);
-  std::uint64_t head;
-  std::memcpy(&head, &wr.num_sge, sizeof head);
-  return head | std::uint64_t{wr.send_flags} << kFlagsAt;
+  return kind_word(wr) | std::uint64_t{wr.send_flags} << kFlagsAt;
 }
 // Of a request with one element.
 inline std::uint64_t shape_data(const ibv_sge& element, std::uint64_t offset_mask) {
@@ -49,8 +53,9 @@ constexpr Request request_of(const Shape& shape) {
 // The count of a shape; null when all places that it may have are taken by others.
 std::uint64_t* count_of(QpCounts& counts, const Shape& shape);
 
-// Counts `weight` requests like `wr`; a weight of -1 takes one back. `alone`: it is a list of its own.
-void count_request(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight);
+// Counts `weight` requests like `wr`, which has several elements; a weight of -1 takes one back. `alone`: it is a list
+// of its own.
+void count_several(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight);
 void count_shape(QpCounts& counts, const Shape& shape, std::uint64_t weight);
 // A request whose elements lie at several addresses has no count for its shape.
 void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight);
