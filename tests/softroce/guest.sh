@@ -2,7 +2,7 @@
 # IPv4 address of dummy0 (the loopback device has none that soft-RoCE could use).
 set -eu
 ip link set lo up
-modprobe -a dummy rdma_rxe ib_uverbs
+modprobe -a dummy rdma_rxe ib_uverbs rdma_ucm
 ip link add dummy0 type dummy
 ip address add 10.9.0.1/24 dev dummy0
 ip link set dummy0 up
