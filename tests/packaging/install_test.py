@@ -59,6 +59,10 @@ class Install(unittest.TestCase):
                                  "-c", "uc", "-s", "32", "-D", "100us", "--out_json_file", "-")
         installed.check_record(self, record, "own_rate")
 
+    def test_trace_finds_the_library_that_it_preloads_beside_the_programs(self):
+        maps = self.run_hidden("verbscope", "trace", "--", "cat", "/proc/self/maps")
+        self.assertIn(f"{self.prefix}/bin/libverbscope_trace.so", maps)
+
     def test_every_program_and_subcommand_has_its_manual_page(self):
         pages = {path.name for path in (self.prefix / "share/man/man1").iterdir()}
         expected = {f"{name}.1" for name in installed.program_names(SOURCE)}

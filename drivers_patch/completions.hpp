@@ -1,0 +1,34 @@
+// Counting completions as they are polled.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+
+#include "drivers_patch/layout.hpp"
+#include "drivers_patch/sampling.hpp"
+#include "drivers_patch/shapes.hpp"
+
+namespace verbscope::driver {
+
+// A completion that is no success: its opcode means nothing.
+void count_failed(QpCounts& counts, ibv_wc_status status);
+
+// Completions of sends, of which there is one at least.
+inline void count_sent(QpCounts& counts, std::uint64_t completions) {
+  if (counts.send_completions == 0) [[unlikely]]
+    note_poller(counts);
+  add(counts.send_completions, completions);
+  if (counts.qp->sample_target.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    sample_completed(counts);
+}
+
+// A RECV with `bytes` in its buffer, unless it is of a WRITE with an immediate.
+inline void count_recv(QpCounts& counts, ibv_wc_opcode opcode, std::uint32_t bytes) {
+  const std::uint64_t shape = opcode == IBV_WC_RECV_RDMA_WITH_IMM ? kWithoutMemory : bytes;
+  if (shape == counts.last_received) [[likely]]
+    return add(*counts.last_received_count);
+  count_received(counts, shape, 1);
+}
+
+}  // namespace verbscope::driver

@@ -1,0 +1,244 @@
+#include "drivers_patch/data_path.hpp"
+
+#include <utility>
+
+#include "drivers_patch/process.hpp"
+#include "drivers_patch/sampling.hpp"
+#include "drivers_patch/shapes.hpp"
+
+namespace verbscope::driver {
+namespace {
+
+constexpr std::uint64_t kTakeBack = ~std::uint64_t{0};  // a weight of -1
+
+// The end of a run of requests with one element that are alike, which begins at `wr`: `end` at the latest. The words
+// are compared as they lie there, which takes the fewest instructions.
+inline const ibv_send_wr* end_of_run(const ibv_send_wr* wr, const ibv_send_wr* end, std::uint64_t offset_mask,
+                                     std::uint64_t& run) {
+  const std::uint64_t kind = kind_word(*wr);
+  const unsigned flags = wr->send_flags;
+  const ibv_sge first = *wr->sg_list;
+  const ibv_sge* element = nullptr;
+  std::uint64_t length = 0;
+  do {
+    ++length;
+    wr = wr->next;
+  } while (wr != end && kind_word(*wr) == kind && wr->send_flags == flags &&
+           (element = wr->sg_list)->length == first.length && ((element->addr ^ first.addr) & offset_mask) == 0);
+  run = length;
+  return wr;
+}
+
+// Counts requests of a list, most of which are of one of two shapes.
+inline void count_in_list(QpCounts& counts, const Shape& shape, std::uint64_t weight) {
+  for (const RecentShape& recent : counts.in_lists) {
+    if (recent.head == shape.head && recent.data == shape.data) return add(*recent.count, weight);
+  }
+  std::uint64_t* const count = count_of(counts, shape);
+  if (count == nullptr) return count_shape(counts, shape, weight);
+  counts.in_lists[1] = counts.in_lists[0];
+  counts.in_lists[0] = {shape.head, shape.data, count};
+  add(*count, weight);
+}
+
+// Counts the requests from `wr` to before `end`, which follows some of them or is null, runs of those that are alike at
+// once. Yields how many there are. Inline where it counts a whole list: a call is as much as two requests.
+[[gnu::always_inline]] inline std::uint64_t count_list(QpCounts& counts, const ibv_send_wr* wr, const ibv_send_wr* end,
+                                                       bool alone, std::uint64_t weight) {
+  std::uint64_t all = 0;
+  while (wr != end) {
+    const ibv_send_wr& first = *wr;
+    const std::uint64_t head = shape_head(first) | (alone ? kAlone : 0);
+    std::uint64_t run = 1;
+    if (first.num_sge == 1) {
+      wr = end_of_run(wr, end, counts.offset_mask, run);
+      count_in_list(counts, {head, shape_data(*first.sg_list, counts.offset_mask)}, run * weight);
+    } else {
+      wr = wr->next;
+      first.num_sge == 0 ? count_shape(counts, {head, 0}, weight) : count_several(counts, first, alone, weight);
+    }
+    all += run;
+  }
+  return all;
+}
+
+void note_list(QpCounts& counts, std::uint64_t length) {
+  if (length < 2) return;
+  add(counts.lists);
+  add_class(counts.by_list, length);
+}
+
+bool is_to_sample(const QpCounts& counts) {
+  return counts.until_sample <= 0 || counts.sample_due;
+}
+
+bool any_signaled(const QpCounts& counts, const ibv_send_wr* wr) {
+  if (counts.qp->facts.signal_all) return wr != nullptr;
+  while (wr != nullptr && (wr->send_flags & IBV_SEND_SIGNALED) == 0) wr = wr->next;
+  return wr != nullptr;
+}
+
+// The next request like `wr`, which is posted alone, need not look for its count.
+void remember(QpCounts& counts, const ibv_send_wr& wr) {
+  if (wr.num_sge != 1) return;
+  const Shape shape{shape_head(wr), shape_data(*wr.sg_list, counts.offset_mask)};
+  std::uint64_t* const count = count_of(counts, {shape.head | kAlone, shape.data});
+  if (count == nullptr) return;
+  if (counts.recent[0].count == nullptr) {
+    counts.recent[0] = {shape.head, shape.data, count};
+  } else {
+    counts.recent[1] = {shape.head, shape.data, count};
+  }
+}
+
+// Whether `bad` is in the list, as a provider that refuses it says.
+bool has(const ibv_send_wr* wr, const ibv_send_wr* bad) {
+  while (wr != nullptr && wr != bad) wr = wr->next;
+  return wr == bad;
+}
+
+// The provider took what is before `bad`: it is a shorter list.
+void recount(QpCounts& counts, const ibv_send_wr* wr, const ibv_send_wr* bad, bool alone) {
+  count_list(counts, wr, nullptr, alone, kTakeBack);
+  add(counts.failed_posts);
+  if (!has(wr, bad)) return;
+  const bool one = wr != nullptr && wr != bad && wr->next == bad;
+  note_list(counts, count_list(counts, wr, bad, one, 1));
+}
+
+// The counts of a QP, which then is the recent one. Those of a QP that is no more have no object.
+inline QpCounts& take_counts(ibv_qp* qp) {
+  if (recent_qp.qp == qp && recent_qp.counts->object == qp) return *recent_qp.counts;
+  QpCounts& counts = qp_counts(qp);
+  recent_qp = {qp, &counts};
+  return counts;
+}
+
+[[gnu::noinline]] int finish_failed(QpCounts& counts, const ibv_send_wr* wr, const ibv_send_wr* bad, bool sampled,
+                                    int result) {
+  if (sampled) forget_sample(counts);
+  recount(counts, wr, bad, wr != nullptr && wr->next == nullptr);
+  return result;
+}
+
+// A post of two requests and more.
+[[gnu::noinline]] int post_several(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  QpCounts& counts = take_counts(qp);
+  const std::uint64_t length = count_list(counts, wr, nullptr, false, 1);
+  counts.until_sample -= static_cast<std::int64_t>(length);
+  const bool sampled = is_to_sample(counts) && sample_post(counts, any_signaled(counts, wr), 0);
+  const int result = counts.post_send(qp, wr, bad_wr);
+  if (result != 0) return finish_failed(counts, wr, *bad_wr, sampled, result);
+  note_list(counts, length);
+  return result;
+}
+
+// A post of one request that is like none of late, or of none.
+[[gnu::noinline]] int post_unlike(QpCounts& counts, ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  if (wr != nullptr) {
+    count_list(counts, wr, nullptr, true, 1);
+    remember(counts, *wr);
+    --counts.until_sample;
+  }
+  const bool sampled = is_to_sample(counts) && sample_post(counts, any_signaled(counts, wr), 0);
+  const int result = counts.post_send(qp, wr, bad_wr);
+  return result == 0 ? result : finish_failed(counts, wr, *bad_wr, sampled, result);
+}
+
+[[gnu::noinline]] int single_failed(QpCounts& counts, std::uint64_t& count, int result) {
+  add(count, kTakeBack);
+  add(counts.failed_posts);
+  return result;
+}
+
+// The end of a post like the most frequent one, which has been counted. By itself: what is before it does without
+// saved registers.
+[[gnu::noinline]] int post_counted(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, QpCounts& counts) {
+  const int result = counts.post_send(qp, wr, bad_wr);
+  if (result != 0) [[unlikely]]
+    return single_failed(counts, *counts.recent[0].count, result);
+  return result;
+}
+
+// A request that is posted alone and is like one before it.
+inline bool is_recent(const QpCounts& counts, const RecentShape& recent, const ibv_send_wr& wr) {
+  return shape_head(wr) == recent.head && shape_data(*wr.sg_list, counts.offset_mask) == recent.data;
+}
+
+// It is counted, and its time may be taken.
+[[gnu::noinline]] int post_sampled(QpCounts& counts, std::uint64_t& count, ibv_qp* qp, ibv_send_wr* wr,
+                                   ibv_send_wr** bad_wr) {
+  const bool sampled = sample_post(counts, any_signaled(counts, wr), 0);
+  const int result = counts.post_send(qp, wr, bad_wr);
+  if (result == 0) return result;
+  if (sampled) forget_sample(counts);
+  return single_failed(counts, count, result);
+}
+
+// All posts but those like the most frequent one of late.
+[[gnu::noinline]] int post_other(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  if (wr != nullptr && wr->next != nullptr) return post_several(qp, wr, bad_wr);
+  QpCounts& counts = take_counts(qp);
+  auto& [first, second] = counts.recent;
+  if (wr == nullptr || is_to_sample(counts)) return post_unlike(counts, qp, wr, bad_wr);
+  const bool is_first = is_recent(counts, first, *wr);
+  if (!is_first && !is_recent(counts, second, *wr)) return post_unlike(counts, qp, wr, bad_wr);
+  std::uint64_t& count = is_first ? *first.count : *second.count;
+  const std::uint64_t so_far = count + 1;
+  put(count, so_far);
+  if (so_far > *first.count) std::swap(first, second);
+  if (so_far % kSampleEvery == 0) return post_sampled(counts, count, qp, wr, bad_wr);
+  const int result = counts.post_send(qp, wr, bad_wr);
+  return result == 0 ? result : single_failed(counts, count, result);
+}
+
+void note_recvs(Recvs& recvs, const ibv_recv_wr* wr, const ibv_recv_wr* end, bool failed) {
+  std::uint64_t length = 0, elements = 0;
+  for (; wr != end && wr != nullptr; wr = wr->next) {
+    ++length;
+    elements += static_cast<std::uint32_t>(wr->num_sge);
+  }
+  if (failed) add(recvs.failed_posts);
+  if (length == 0) return;
+  add(recvs.posts);
+  add(recvs.recvs, length);
+  add(recvs.elements, elements);
+  add_class(recvs.by_list, length);
+}
+
+}  // namespace
+
+// Counted before it is posted: another thread may have polled it when the provider returns.
+int counted_post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  if (recent_qp.qp != qp || wr == nullptr) return post_other(qp, wr, bad_wr);
+  if (wr->next != nullptr) return post_several(qp, wr, bad_wr);
+  QpCounts& counts = *recent_qp.counts;
+  const RecentShape& recent = counts.recent[0];
+  if (!is_recent(counts, recent, *wr)) return post_other(qp, wr, bad_wr);
+  const std::uint64_t so_far = *recent.count + 1;
+  put(*recent.count, so_far);
+  if (so_far % kSampleEvery == 0) return post_sampled(counts, *recent.count, qp, wr, bad_wr);
+  return post_counted(qp, wr, bad_wr, counts);
+}
+
+int counted_post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+  QpCounts& counts = qp_counts(qp);
+  const int result = counts.post_recv(qp, wr, bad_wr);
+  note_recvs(counts.recvs, wr, result == 0 ? nullptr : *bad_wr, result != 0);
+  return result;
+}
+
+int counted_post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+  RecvCounts& counts = recv_counts(srq);
+  const int result = counts.post(srq, wr, bad_wr);
+  note_recvs(counts.recvs, wr, result == 0 ? nullptr : *bad_wr, result != 0);
+  return result;
+}
+
+int counted_req_notify_cq(ibv_cq* cq, int solicited_only) {
+  PollCounts& counts = poll_counts(cq);
+  add(counts.arms);
+  return counts.arm(cq, solicited_only);
+}
+
+}  // namespace verbscope::driver

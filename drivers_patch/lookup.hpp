@@ -1,0 +1,91 @@
+// Finds the counts of an object by a key of 64 bits. Threads look up and insert without locks; a key is inserted by one
+// thread at a time.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace verbscope::driver {
+
+class Lookup {
+ public:
+  static constexpr unsigned kBits = 18;
+  static constexpr std::size_t kPlaces = std::size_t{1} << kBits;
+  static constexpr std::size_t kMost = kPlaces / 4 * 3;
+
+  // False where there is no memory.
+  bool open() {
+    void* const room = mmap(nullptr, sizeof(Place) * kPlaces, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return false;
+    places_ = static_cast<Place*>(room);
+    return true;
+  }
+  void close() {
+    munmap(places_, sizeof(Place) * kPlaces);
+    places_ = nullptr;
+    taken_ = 0;
+  }
+
+  // Null when the key is not there.
+  void* find(std::uint64_t key) const {
+    const Place* place = &places_[first_of(key)];
+    if (place->key.load(std::memory_order_acquire) == key) [[likely]]
+      return place->value;
+    return find_behind(place, key);
+  }
+
+  // `key` is none of those that are there, and none of the two marks. False when there are too many keys.
+  bool insert(std::uint64_t key, void* value) {
+    if (taken_.fetch_add(1, std::memory_order_relaxed) >= kMost) {
+      taken_.fetch_sub(1, std::memory_order_relaxed);
+      return false;
+    }
+    for (std::size_t i = first_of(key);; i = (i + 1) % kPlaces) {
+      std::uint64_t seen = places_[i].key.load(std::memory_order_relaxed);
+      if (seen != kFree && seen != kErased) continue;
+      if (!places_[i].key.compare_exchange_strong(seen, kBeingMade, std::memory_order_acquire)) continue;
+      places_[i].value = value;
+      places_[i].key.store(key, std::memory_order_release);
+      return true;
+    }
+  }
+
+  void erase(std::uint64_t key) {
+    for (std::size_t i = first_of(key), left = kPlaces; left > 0; i = (i + 1) % kPlaces, --left) {
+      const std::uint64_t seen = places_[i].key.load(std::memory_order_relaxed);
+      if (seen == kFree) return;
+      if (seen != key) continue;
+      places_[i].key.store(kErased, std::memory_order_relaxed);
+      taken_.fetch_sub(1, std::memory_order_relaxed);
+      return;
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kFree = 0, kErased = 1, kBeingMade = 2;
+  struct Place {
+    std::atomic<std::uint64_t> key;
+    void* value;
+  };
+
+  static std::size_t first_of(std::uint64_t key) { return (key * 0x9e3779b97f4a7c15) >> (64 - kBits); }
+
+  [[gnu::noinline]] void* find_behind(const Place* place, std::uint64_t key) const {
+    for (std::size_t left = kPlaces; left > 0; --left) {
+      if (++place == places_ + kPlaces) place = places_;
+      const std::uint64_t seen = place->key.load(std::memory_order_acquire);
+      if (seen == key) return place->value;
+      if (seen == kFree) return nullptr;
+    }
+    return nullptr;
+  }
+
+  Place* places_ = nullptr;
+  std::atomic<std::size_t> taken_{0};
+};
+
+}  // namespace verbscope::driver

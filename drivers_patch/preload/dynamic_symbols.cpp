@@ -1,0 +1,85 @@
+// Programs that open libibverbs themselves ask dlsym() for its functions: they get those of the preloaded library.
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "drivers_patch/preload/provider_calls.hpp"
+
+namespace verbscope::driver {
+namespace {
+
+using Dlsym = void* (*)(void* handle, const char* name);
+
+// The C library's own. 2.34 moved it from libdl, under a name of its own.
+Dlsym next_dlsym() {
+  static const Dlsym known = [] {
+    void* found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+    if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+    return reinterpret_cast<Dlsym>(found);
+  }();
+  return known;
+}
+
+void* ours_for(const char* name, const void* provider) {
+#define VERBSCOPE_COMPARE(function, version)                                                   \
+  if (std::strcmp(name, #function) == 0 && provider == find_in_libibverbs(#function, version)) \
+  return reinterpret_cast<void*>(&::function)
+  VERBSCOPE_INTERPOSED(VERBSCOPE_COMPARE);
+#undef VERBSCOPE_COMPARE
+  return nullptr;
+}
+
+}  // namespace
+
+// Without libibverbs as a dependency, the library finds it where the program has loaded it: before others, or by
+// dlopen() for itself alone.
+void* find_in_libibverbs(const char* name, const char* version) {
+  if (void* const found = dlvsym(RTLD_NEXT, name, version)) return found;
+  void* const library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  return library == nullptr ? nullptr : dlvsym(library, name, version);
+}
+
+}  // namespace verbscope::driver
+
+extern "C" {
+
+// Where the caller's call goes on to, when it is not answered here.
+[[gnu::visibility("hidden"), gnu::used]] void* verbscope_next_dlsym = nullptr;
+
+// The answer to dlsym(); null: the C library's. RTLD_NEXT and RTLD_DEFAULT find the preloaded library by themselves.
+[[gnu::visibility("hidden"), gnu::used]] void* verbscope_answer_dlsym(void* handle, const char* name) {
+  using namespace verbscope::driver;
+  verbscope_next_dlsym = reinterpret_cast<void*>(next_dlsym());
+  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || std::strncmp(name, "ibv_", 4) != 0) return nullptr;
+  return ours_for(name, next_dlsym()(handle, name));
+}
+}
+
+// The C library tells by the return address who asks, for RTLD_NEXT: its function is jumped to, not called.
+asm(R"(
+    .text
+    .globl dlsym
+    .type dlsym, @function
+dlsym:
+    .cfi_startproc
+    endbr64
+    push %rdi
+    .cfi_adjust_cfa_offset 8
+    push %rsi
+    .cfi_adjust_cfa_offset 8
+    sub $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call verbscope_answer_dlsym
+    add $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    pop %rsi
+    .cfi_adjust_cfa_offset -8
+    pop %rdi
+    .cfi_adjust_cfa_offset -8
+    test %rax, %rax
+    jne 1f
+    jmp *verbscope_next_dlsym(%rip)
+1:  ret
+    .cfi_endproc
+    .size dlsym, .-dlsym
+)");

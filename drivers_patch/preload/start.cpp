@@ -1,0 +1,114 @@
+#include "drivers_patch/preload/start.hpp"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "drivers_patch/objects.hpp"
+#include "drivers_patch/preload/extended_calls.hpp"
+#include "drivers_patch/preload/provider_calls.hpp"
+
+namespace verbscope::driver {
+namespace {
+
+constexpr std::uint64_t kCapacity = std::uint64_t{1} << 30;  // of which only what is used takes memory
+
+struct Settings {
+  char folder[PATH_MAX] = {};
+  std::optional<NicFamily> asked;
+};
+Settings settings;
+
+std::optional<NicFamily> family_called(std::string_view name) {
+  for (const FamilyFacts& family : kFamilies) {
+    if (family.name == name) return family.value;
+  }
+  return std::nullopt;
+}
+
+// By the kernel's driver of the device.
+std::optional<NicFamily> family_of(const ibv_device* device) {
+  if (device == nullptr) return std::nullopt;
+  char path[sizeof device->ibdev_path + 32];
+  char target[PATH_MAX];
+  snprintf(path, sizeof path, "%s/device/driver", device->ibdev_path);
+  const ssize_t length = readlink(path, target, sizeof target - 1);
+  if (length <= 0) return std::nullopt;
+  const std::string_view whole(target, static_cast<std::size_t>(length));
+  const std::string_view driver = whole.substr(whole.find_last_of('/') + 1);
+  for (const FamilyFacts& family : kFamilies) {
+    if (family.driver == driver) return family.value;
+  }
+  return std::nullopt;
+}
+
+// A process that goes on after exec() has its number from before: the time tells them apart.
+void name_file(char (&path)[PATH_MAX + 64]) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  snprintf(path, sizeof path, "%s/%ld-%lld%09ld.trace", settings.folder, static_cast<long>(getpid()),
+           static_cast<long long>(now.tv_sec), now.tv_nsec);
+}
+
+void before_fork() {
+  process.control.lock();
+}
+void after_fork() {
+  process.control.unlock();
+}
+void in_child() {
+  char path[PATH_MAX + 64];
+  name_file(path);
+  process.arena.divide(path);
+  process.control.unlock();
+}
+
+void note_program() {
+  TraceHeader& header = process.arena.header();
+  if (const ssize_t length = readlink("/proc/self/exe", header.program, sizeof header.program - 1); length < 0) {
+    header.program[0] = '\0';
+  }
+}
+
+// Once a process; what goes wrong leaves the program alone, uncounted.
+void start(const ibv_context& first) {
+  const char* const folder = std::getenv("VERBSCOPE_TRACE_DIR");
+  if (folder == nullptr || std::strlen(folder) >= sizeof settings.folder) return;
+  std::strcpy(settings.folder, folder);
+  const char* const nic = std::getenv("VERBSCOPE_TRACE_NIC");
+  const std::optional<NicFamily> own = family_of(first.device);
+  settings.asked = family_called(nic == nullptr ? "" : nic);
+  const std::optional<NicFamily> family = settings.asked ? settings.asked : own;
+  WireFacts wire = usual_facts(family.value_or(NicFamily::mlx5), family != own);
+  wire.known = family.has_value();
+  char path[PATH_MAX + 64];
+  name_file(path);
+  if (start_counting(path, kCapacity, wire) != 0) return;
+  note_program();
+  process.query_qp = VERBSCOPE_PROVIDER(ibv_query_qp, "IBVERBS_1.1");
+  pthread_atfork(before_fork, after_fork, in_child);
+}
+
+}  // namespace
+
+void see_context(ibv_context& context) {
+  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+  static bool tried = false;
+  const ErrnoKept kept;
+  pthread_mutex_lock(&once);
+  if (!tried) start(context);
+  tried = true;
+  pthread_mutex_unlock(&once);
+  if (!counting() || wrapped(&context) != nullptr) return;
+  attach_context(context, {.family = family_of(context.device)});
+  wrap_extended_calls(context);
+}
+
+}  // namespace verbscope::driver

@@ -1,0 +1,147 @@
+#include "drivers_patch/process.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "drivers_patch/objects.hpp"
+
+namespace verbscope::driver {
+
+constinit Process process;
+constinit thread_local std::uint64_t thread_bits = 0;
+constinit thread_local RecentQp recent_qp = {nullptr, nullptr};
+
+ErrnoKept::ErrnoKept() : value_(errno) {}
+ErrnoKept::~ErrnoKept() {
+  errno = value_;
+}
+
+bool know_thread() {
+  if (thread_bits != 0) return true;
+  const std::uint32_t number = process.threads.fetch_add(1) + 1;
+  if (number > kMostThreads) {
+    process.threads.fetch_sub(1);
+    return false;
+  }
+  ThreadRecord* const thread = process.arena.make<ThreadRecord>();
+  if (thread == nullptr) return false;
+  thread->number = number;
+  thread->tid = gettid();
+  Arena::publish(*thread);
+  thread_bits = std::uint64_t{number} << 48;
+  return true;
+}
+
+namespace {
+
+std::uint32_t thread_number() {
+  return static_cast<std::uint32_t>(thread_bits >> 48);
+}
+
+// Counts for an object go to those that it shares with others.
+template <class Counts>
+Counts& without_room(Counts& other) {
+  process.arena.header().without_room.fetch_add(1, std::memory_order_relaxed);
+  return other;
+}
+
+// Publishes counts under a key of this thread; false when there is no room for the key.
+template <class Counts>
+bool keep(Counts& counts, std::uint64_t key) {
+  Arena::publish(counts);
+  return process.lookup.insert(thread_bits | key, &counts);
+}
+
+void link(QpRecord& qp, QpCounts& counts) {
+  counts.next = qp.counts.load(std::memory_order_relaxed);
+  while (!qp.counts.compare_exchange_weak(counts.next, &counts, std::memory_order_release)) {
+  }
+}
+
+QpCounts* make_counts(QpRecord& qp, const WrappedContext& context) {
+  QpCounts* const counts = process.arena.make<QpCounts>();
+  if (counts == nullptr) return nullptr;
+  counts->post_send = context.ops.post_send;
+  counts->post_recv = context.ops.post_recv;
+  counts->offset_mask = std::max(process.arena.header().wire.pcie.rcb.value, kCacheLine.value) - 1;
+  counts->qp = &qp;
+  counts->qp_record = qp.number;
+  counts->thread = thread_number();
+  counts->takes_times = context.sample_times;
+  Arena::publish(*counts);
+  link(qp, *counts);
+  return counts;
+}
+
+// The counts of this thread for a QP, which a completion or a post may have made already; null: there is no room.
+QpCounts* counts_of_thread(QpRecord& qp, const WrappedContext& context) {
+  for (QpCounts* counts = qp.counts.load(std::memory_order_acquire); counts != nullptr; counts = counts->next) {
+    if (counts->thread == thread_number()) return counts;
+  }
+  return make_counts(qp, context);
+}
+
+}  // namespace
+
+QpCounts& make_qp_counts(ibv_qp* object) {
+  const ErrnoKept kept;
+  WrappedContext& context = *wrapped(object->context);
+  if (!know_thread()) return without_room(*context.other_qps);
+  if (void* const found = process.lookup.find(thread_bits | key_of(object))) return *static_cast<QpCounts*>(found);
+  QpRecord* qp = find_record<QpRecord>(object);
+  if (qp == nullptr) qp = adopt_qp(object, context);
+  if (qp == nullptr) return without_room(*context.other_qps);
+  QpCounts* const counts = counts_of_thread(*qp, context);
+  if (counts == nullptr || !process.lookup.insert(thread_bits | key_of(object), counts)) {
+    return without_room(*context.other_qps);
+  }
+  counts->object = object;
+  return *counts;
+}
+
+QpCounts& make_numbered_counts(std::uint64_t number_key, QpCounts& other) {
+  const ErrnoKept kept;
+  if (!know_thread()) return without_room(other);
+  if (void* const found = process.lookup.find(thread_bits | number_key)) return *static_cast<QpCounts*>(found);
+  auto* const qp = static_cast<QpRecord*>(process.lookup.find(kRecordBits | number_key));
+  WrappedContext* const context = qp == nullptr ? nullptr : wrapped(static_cast<const ibv_qp*>(qp->object)->context);
+  QpCounts* const counts = context == nullptr ? nullptr : counts_of_thread(*qp, *context);
+  return counts != nullptr && process.lookup.insert(thread_bits | number_key, counts) ? *counts : without_room(other);
+}
+
+PollCounts& make_poll_counts(ibv_cq* object) {
+  const ErrnoKept kept;
+  WrappedContext& context = *wrapped(object->context);
+  if (!know_thread()) return without_room(*context.other_cqs);
+  if (void* const found = process.lookup.find(thread_bits | key_of(object))) return *static_cast<PollCounts*>(found);
+  CqRecord* cq = find_record<CqRecord>(object);
+  if (cq == nullptr) cq = adopt_cq(object, context);
+  PollCounts* const counts = cq == nullptr ? nullptr : process.arena.make<PollCounts>();
+  if (counts == nullptr) return without_room(*context.other_cqs);
+  counts->poll = context.ops.poll_cq;
+  counts->arm = context.ops.req_notify_cq;
+  counts->number_tag = number_tag(cq->context);
+  counts->unknown = context.other_qps;
+  counts->cq_record = cq->number;
+  counts->thread = thread_number();
+  return keep(*counts, key_of(object)) ? *counts : without_room(*context.other_cqs);
+}
+
+RecvCounts& make_recv_counts(ibv_srq* object) {
+  const ErrnoKept kept;
+  WrappedContext& context = *wrapped(object->context);
+  if (!know_thread()) return without_room(*context.other_srqs);
+  if (void* const found = process.lookup.find(thread_bits | key_of(object))) return *static_cast<RecvCounts*>(found);
+  SrqRecord* srq = find_record<SrqRecord>(object);
+  if (srq == nullptr) srq = adopt_srq(object, context);
+  RecvCounts* const counts = srq == nullptr ? nullptr : process.arena.make<RecvCounts>();
+  if (counts == nullptr) return without_room(*context.other_srqs);
+  counts->post = context.ops.post_srq_recv;
+  counts->srq_record = srq->number;
+  counts->thread = thread_number();
+  return keep(*counts, key_of(object)) ? *counts : without_room(*context.other_srqs);
+}
+
+}  // namespace verbscope::driver

@@ -1,0 +1,80 @@
+#include "drivers_patch/shapes.hpp"
+
+#include <span>
+
+namespace verbscope::driver {
+namespace {
+
+constexpr std::size_t kProbes = 4;
+constexpr std::uint64_t kLongest = 0xffffffff;  // that a shape has room for
+
+std::uint64_t total_length(std::span<const ibv_sge> elements) {
+  std::uint64_t length = 0;
+  for (const ibv_sge& element : elements) length += element.length;
+  return length;
+}
+
+}  // namespace
+
+// A shape has four places, so that a lookup ends soon. It keeps the one that it took.
+std::uint64_t* count_of(QpCounts& counts, const Shape& shape) {
+  const std::uint64_t first = (shape.head + shape.data) * 0x9e3779b97f4a7c15 >> 60;
+  for (std::size_t i = 0; i < kProbes; ++i) {
+    ShapeSlot& slot = counts.shapes[(first + i) % QpCounts::kShapes];
+    if (slot.head == shape.head && slot.data == shape.data) return &slot.count;
+    // A slot that was never used has no count; the shape of all zeros, a WRITE of nothing, finds it free as well.
+    if (slot.head == 0 && slot.data == 0 && slot.count == 0) {
+      put(slot.head, shape.head);
+      put(slot.data, shape.data);
+      return &slot.count;
+    }
+  }
+  return nullptr;
+}
+
+void count_shape(QpCounts& counts, const Shape& shape, std::uint64_t weight) {
+  if (std::uint64_t* const count = count_of(counts, shape)) return add(*count, weight);
+  count_gather(counts, request_of(shape), weight);
+}
+
+void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight) {
+  SendTotals totals = counts.spilled;
+  add_request(process.arena.header().wire, counts.qp->facts, request, weight, totals);
+  put_all(counts.spilled, totals);
+}
+
+void count_several(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight) {
+  const std::span gather(wr.sg_list, static_cast<std::uint32_t>(wr.num_sge));
+  const bool inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  const std::uint64_t head = shape_head(wr) | (alone ? kAlone : 0), length = total_length(gather);
+  if (inlined && length <= kLongest) return count_shape(counts, {head, length << 32}, weight);
+  Request request = request_of({head, 0});
+  request.length = length;
+  request.gather = gather;
+  count_gather(counts, request, weight);
+}
+
+void count_received(QpCounts& counts, std::uint64_t shape, std::uint64_t weight) {
+  for (ReceiveSlot& slot : counts.received) {
+    if (slot.count != 0 && slot.shape != shape) continue;
+    put(slot.shape, shape);
+    counts.last_received = shape;
+    counts.last_received_count = &slot.count;
+    return add(slot.count, weight);
+  }
+  ReceiveTotals totals = counts.received_spilled;
+  add_received(process.arena.header().wire, counts.qp->facts, shape & 0xffffffff, (shape & kWithoutMemory) == 0, weight,
+               totals);
+  put_all(counts.received_spilled, totals);
+}
+
+std::uint64_t signaled_requests(const QpCounts& counts) {
+  std::uint64_t signaled = counts.spilled.signaled;
+  for (const ShapeSlot& slot : counts.shapes) {
+    const bool asks = (request_of({slot.head, slot.data}).flags & IBV_SEND_SIGNALED) != 0;
+    if (asks || counts.qp->facts.signal_all) signaled += slot.count;
+  }
+  return signaled;
+}
+
+}  // namespace verbscope::driver

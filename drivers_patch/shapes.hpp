@@ -1,0 +1,76 @@
+// Counting requests by their shape: those that are alike have one count, and what they cost is reckoned when somebody
+// reads it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "drivers_patch/layout.hpp"
+#include "drivers_patch/process.hpp"
+
+namespace verbscope::driver {
+
+// A shape in two words. `head`: elements, opcode (from bit 32), flags (from bit 40), posted alone (bit 63). `data`:
+// offset, length (from bit 32).
+struct Shape {
+  std::uint64_t head;
+  std::uint64_t data;
+};
+
+inline constexpr std::uint64_t kAlone = std::uint64_t{1} << 63;
+inline constexpr unsigned kFlagsAt = 40;
+
+// Elements and opcode, as they lie in a request.
+inline std::uint64_t kind_word(const ibv_send_wr& wr) {
+  static_assert(offsetof(ibv_send_wr, opcode) == offsetof(ibv_send_wr, num_sge) + 4 && sizeof wr.opcode == 4);
+  std::uint64_t kind;
+  std::memcpy(&kind, &wr.num_sge, sizeof kind);
+  return kind;
+}
+// Elements, opcode and flags.
+inline std::uint64_t shape_head(const ibv_send_wr& wr) {
+  return kind_word(wr) | std::uint64_t{wr.send_flags} << kFlagsAt;
+}
+// Of a request with one element.
+inline std::uint64_t shape_data(const ibv_sge& element, std::uint64_t offset_mask) {
+  return std::uint64_t{element.length} << 32 | (element.addr & offset_mask);
+}
+
+constexpr Request request_of(const Shape& shape) {
+  return {.opcode = static_cast<ibv_wr_opcode>(shape.head >> 32 & 0xff),
+          .flags = static_cast<unsigned>(shape.head >> kFlagsAt & 0xffff),
+          .elements = static_cast<std::uint32_t>(shape.head),
+          .length = shape.data >> 32,
+          .offset = shape.data & 0xffffffff,
+          .alone = (shape.head & kAlone) != 0};
+}
+
+// The count of a shape; null when all places that it may have are taken by others.
+std::uint64_t* count_of(QpCounts& counts, const Shape& shape);
+
+// Counts `weight` requests like `wr`, which has several elements; a weight of -1 takes one back. `alone`: it is a list
+// of its own.
+void count_several(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight);
+void count_shape(QpCounts& counts, const Shape& shape, std::uint64_t weight);
+// A request whose elements lie at several addresses has no count for its shape.
+void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight);
+
+// RECVs that completed alike: `shape` has their length, and kWithoutMemory where nothing was written to their buffers.
+inline constexpr std::uint64_t kWithoutMemory = std::uint64_t{1} << 32;
+void count_received(QpCounts& counts, std::uint64_t shape, std::uint64_t weight);
+
+// The class of a number: 0, 1, 2 to 3, 4 to 7, ..., the last of `classes` takes what is larger.
+template <std::size_t classes>
+void add_class(std::uint64_t (&counts)[classes], std::uint64_t number) {
+  add(counts[std::min<std::size_t>(std::bit_width(number), classes - 1)]);
+}
+
+// Signaled requests that this thread has posted to the QP.
+std::uint64_t signaled_requests(const QpCounts& counts);
+
+}  // namespace verbscope::driver

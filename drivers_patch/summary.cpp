@@ -1,0 +1,205 @@
+#include "drivers_patch/summary.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "drivers_patch/process.hpp"
+#include "drivers_patch/shapes.hpp"
+
+namespace verbscope::driver {
+namespace {
+
+// A copy of counts that another thread may be adding to.
+template <class T>
+T seen(const T& counts) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint64_t) == 0);
+  T copy;
+  const auto* const from = reinterpret_cast<const std::uint64_t*>(&counts);
+  auto* const to = reinterpret_cast<std::uint64_t*>(&copy);
+  for (std::size_t i = 0; i < sizeof(T) / sizeof *to; ++i) to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+  return copy;
+}
+
+template <std::size_t size>
+void add_seen(std::uint64_t (&into)[size], const std::uint64_t (&counts)[size]) {
+  for (std::size_t i = 0; i < size; ++i) into[i] += seen(counts[i]);
+}
+
+template <class T>
+void add(T& into, const T& counts) {
+  add_scaled(into, counts, 1);
+}
+
+// Requests and completions that were counted by their shapes, and what they cost.
+void add_shapes(const WireFacts& wire, const QpFacts& facts, const QpCounts& counts, Sums& sums) {
+  sums.sends = seen(counts.spilled);
+  for (const ShapeSlot& slot : counts.shapes) {
+    const ShapeSlot one = seen(slot);
+    if (one.count > 0) add_request(wire, facts, request_of({one.head, one.data}), one.count, sums.sends);
+  }
+  sums.received = seen(counts.received_spilled);
+  for (const ReceiveSlot& slot : counts.received) {
+    const ReceiveSlot one = seen(slot);
+    if (one.count == 0) continue;
+    add_received(wire, facts, one.shape & 0xffffffff, (one.shape & kWithoutMemory) == 0, one.count, sums.received);
+  }
+}
+
+Sums sums_of(const WireFacts& wire, const QpFacts& facts, const QpCounts& counts) {
+  Sums sums;
+  add_shapes(wire, facts, counts, sums);
+  sums.lists = seen(counts.lists);
+  sums.failed_posts = seen(counts.failed_posts);
+  sums.send_completions = seen(counts.send_completions);
+  sums.samples = seen(counts.samples);
+  sums.recvs = seen(counts.recvs);
+  add_seen(sums.by_list, counts.by_list);
+  add_seen(sums.by_status, counts.by_status);
+  add_seen(sums.by_time, counts.by_time);
+  add(sums.pcie, sums.sends.pcie);
+  add(sums.pcie, sums.received.pcie);
+  add_doorbells(wire, sums.doorbells(), sums.sends.doorbell_blocks, sums.pcie);
+  add_cqes(wire, sums.send_completions + sums.received.completions + sums.errors(), sums.pcie);
+  add_recvs(wire, recv_stride_of(facts), sums.recvs.recvs, sums.received.completions, sums.pcie);
+  return sums;
+}
+
+Sums sums_of(const WireFacts& wire, const PollCounts& counts) {
+  Sums sums;
+  sums.empty_polls = seen(counts.empty);
+  sums.polls = seen(counts.polls);
+  sums.polled = seen(counts.completions);
+  sums.failed_polls = seen(counts.failed);
+  sums.arms = seen(counts.arms);
+  add_seen(sums.by_batch, counts.by_batch);
+  add_armings(wire, sums.arms, sums.pcie);
+  return sums;
+}
+
+Sums sums_of(const WireFacts& wire, const RecvCounts& counts, std::uint32_t max_sge) {
+  Sums sums;
+  sums.recvs = seen(counts.recvs);
+  add_recvs(wire, shared_recv_stride(max_sge), sums.recvs.recvs, 0, sums.pcie);
+  return sums;
+}
+
+// Goes through the records, and finds the rows that they add to by the numbers that they name.
+class Reader {
+ public:
+  explicit Reader(Summary& summary) : summary_(summary) {}
+
+  void read(const RecordHead& head) {
+    switch (head.kind.load(std::memory_order_acquire)) {
+      case RecordKind::thread:
+        return read(reinterpret_cast<const ThreadRecord&>(head));
+      case RecordKind::context:
+        return read(reinterpret_cast<const ContextRecord&>(head));
+      case RecordKind::queue_pair:
+        return read(reinterpret_cast<const QpRecord&>(head));
+      case RecordKind::shared_queue:
+        return read(reinterpret_cast<const SrqRecord&>(head));
+      case RecordKind::qp_counts:
+        return read(reinterpret_cast<const QpCounts&>(head));
+      case RecordKind::poll_counts:
+        return read(reinterpret_cast<const PollCounts&>(head));
+      case RecordKind::recv_counts:
+        return read(reinterpret_cast<const RecvCounts&>(head));
+      default:
+        return;
+    }
+  }
+
+ private:
+  void read(const ThreadRecord& thread) {
+    threads_[thread.number] = summary_.threads.size();
+    summary_.threads.push_back({thread.number, thread.tid, {}});
+  }
+
+  void read(const ContextRecord& from) {
+    summary_.contexts.push_back({from.number, from.device, from.family_known, from.family, seen(from.registrations),
+                                 seen(from.deregistrations), seen(from.registered_bytes), seen(from.registered_pages),
+                                 seen(from.qps_made), seen(from.qps_gone), seen(from.cqs_made),
+                                 seen(from.modifications), seen(from.address_handles)});
+  }
+
+  void read(const QpRecord& qp) {
+    qps_[qp.number] = summary_.qps.size();
+    summary_.qps.push_back({.context = qp.context,
+                            .qp_num = qp.qp_num,
+                            .alive = qp.alive,
+                            .unknown = qp.object == nullptr,
+                            .builder = qp.builder_calls != nullptr,
+                            .facts = qp.facts,
+                            .threads = {},
+                            .sums = {}});
+  }
+
+  void read(const SrqRecord& srq) { shared_sges_[srq.number] = srq.max_sge; }
+
+  void read(const QpCounts& counts) {
+    const auto found = qps_.find(counts.qp_record);
+    if (found == qps_.end()) return;
+    QpSummary& qp = summary_.qps[found->second];
+    const Sums sums = sums_of(summary_.wire, qp.facts, counts);
+    add(qp.sums, sums);
+    if (counts.thread != 0) qp.threads.push_back(counts.thread);
+    add_to_thread(counts.thread, sums);
+  }
+
+  void read(const PollCounts& counts) { add_to_thread(counts.thread, sums_of(summary_.wire, counts)); }
+
+  void read(const RecvCounts& counts) {
+    const auto found = shared_sges_.find(counts.srq_record);
+    const std::uint32_t max_sge = found == shared_sges_.end() ? 1 : found->second;
+    add_to_thread(counts.thread, sums_of(summary_.wire, counts, max_sge));
+  }
+
+  void add_to_thread(std::uint32_t number, const Sums& sums) {
+    add(summary_.whole, sums);
+    if (const auto found = threads_.find(number); found != threads_.end()) {
+      add(summary_.threads[found->second].sums, sums);
+    }
+  }
+
+  Summary& summary_;
+  std::map<std::uint32_t, std::size_t> qps_, threads_;
+  std::map<std::uint32_t, std::uint32_t> shared_sges_;
+};
+
+}  // namespace
+
+std::uint64_t Sums::requests() const {
+  std::uint64_t all = 0;
+  for (const std::uint64_t count : sends.by_opcode) all += count;
+  return all;
+}
+
+std::uint64_t Sums::errors() const {
+  std::uint64_t all = 0;
+  for (const std::uint64_t count : by_status) all += count;
+  return all;
+}
+
+Summary summarize(const TraceHeader& header) {
+  Summary summary{.process = header.process,
+                  .program = header.program,
+                  .wire = header.wire,
+                  .without_room = header.without_room.load(std::memory_order_relaxed),
+                  .began_ns = header.began_ns,
+                  .began_ticks = header.began_ticks,
+                  .contexts = {},
+                  .qps = {},
+                  .threads = {},
+                  .whole = {}};
+  Reader reader(summary);
+  each_record(header, [&reader](const RecordHead& head) { reader.read(head); });
+  std::erase_if(summary.qps,
+                [](const QpSummary& qp) { return qp.unknown && qp.threads.empty() && qp.sums.posts() == 0; });
+  return summary;
+}
+
+Summary summarize_process() {
+  return summarize(process.arena.header());
+}
+
+}  // namespace verbscope::driver

@@ -1,0 +1,84 @@
+// What the records of a process add up to: for each QP, for each thread, and in all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "drivers_patch/layout.hpp"
+
+namespace verbscope::driver {
+
+// Sums of counts, of a QP, of a thread or of all. What belongs to no QP (polls, RECVs of shared queues) is in the sums
+// of threads and of all.
+struct Sums {
+  SendTotals sends;
+  std::uint64_t lists = 0;  // posts of two requests and more
+  std::uint64_t by_list[kListClasses] = {};
+  std::uint64_t failed_posts = 0;
+  std::uint64_t send_completions = 0;
+  std::uint64_t by_status[kStatuses] = {};  // completions that are no success
+  std::uint64_t samples = 0;
+  std::uint64_t by_time[kTimeClasses] = {};  // in ticks of the time stamp counter
+  Recvs recvs;
+  ReceiveTotals received;
+  std::uint64_t empty_polls = 0;
+  std::uint64_t polls = 0;  // that yielded some
+  std::uint64_t polled = 0;
+  std::uint64_t failed_polls = 0;
+  std::uint64_t arms = 0;
+  std::uint64_t by_batch[kListClasses] = {};
+  PcieCost pcie;  // of all of that
+
+  std::uint64_t requests() const;
+  std::uint64_t posts() const { return sends.alone + lists; }
+  std::uint64_t doorbells() const { return posts() - sends.blueflames; }
+  std::uint64_t errors() const;
+};
+
+struct QpSummary {
+  std::uint32_t context = 0;
+  std::uint32_t qp_num = 0;
+  bool alive = true;
+  bool unknown = false;  // the counts of all QPs that had no room
+  bool builder = false;
+  QpFacts facts;
+  std::vector<std::uint32_t> threads;  // that posted to it or polled its completions
+  Sums sums;
+};
+
+struct ThreadSummary {
+  std::uint32_t number = 0;
+  int tid = 0;
+  Sums sums;
+};
+
+struct ContextSummary {
+  std::uint32_t number = 0;
+  std::string device;
+  bool family_known = false;
+  NicFamily family = NicFamily::mlx5;
+  std::uint64_t registrations = 0, deregistrations = 0, registered_bytes = 0, registered_pages = 0;
+  std::uint64_t qps_made = 0, qps_gone = 0, cqs_made = 0, modifications = 0, address_handles = 0;
+};
+
+struct Summary {
+  int process = 0;
+  std::string program;
+  WireFacts wire;
+  std::uint64_t without_room = 0;
+  std::uint64_t began_ns = 0, began_ticks = 0;
+  std::vector<ContextSummary> contexts;
+  std::vector<QpSummary> qps;
+  std::vector<ThreadSummary> threads;
+  Sums whole;
+};
+
+// Reads what stands behind a header in memory, also while others count. All that it yields was counted; sums of one
+// moment it yields only when nobody counts.
+Summary summarize(const TraceHeader& header);
+
+// The same of the process's own counts.
+Summary summarize_process();
+
+}  // namespace verbscope::driver

@@ -1,0 +1,23 @@
+// Runs a program under the preloaded library, tells the person what it does, and writes records of it.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace verbscope {
+
+struct TraceRequest {
+  std::vector<std::string> arguments;     // of the program, its name first
+  std::vector<std::string> command_line;  // of this one
+  std::string nic = "auto";
+  std::string json;                                // records are appended here; empty: nowhere
+  std::optional<std::chrono::milliseconds> every;  // also so often while it runs
+};
+
+// Ends as the program does: returns its exit status, or ends by its signal. Throws Error and UsageError where it cannot
+// be started, or the records not be written.
+int trace(const TraceRequest& request);
+
+}  // namespace verbscope

@@ -1,0 +1,143 @@
+// A program of verbs for the tests of whole processes: `victim SCENE`. Each scene posts known numbers of requests, and
+// ends as programs end, well or not.
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace {
+
+#ifdef VICTIM_BY_DLOPEN
+// As programs do that work with and without RDMA: every function by dlsym().
+void* library() {
+  static void* const opened = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) std::exit(99);
+  return opened;
+}
+#define CALL(name) reinterpret_cast<decltype(&::name)>(dlsym(library(), #name))
+#else
+#define CALL(name) (&::name)
+#endif
+
+#ifdef VICTIM_OF_OLD
+extern "C" ibv_context* open_device_of_old(ibv_device* device);
+asm(".symver open_device_of_old, ibv_open_device@IBVERBS_1.0");
+#endif
+
+struct Verbs {
+  Verbs() {
+    ibv_device** const devices = CALL(ibv_get_device_list)(nullptr);
+#ifdef VICTIM_OF_OLD
+    context = open_device_of_old(devices[0]);
+#else
+    context = CALL(ibv_open_device)(devices[0]);
+#endif
+    pd = CALL(ibv_alloc_pd)(context);
+    cq = CALL(ibv_create_cq)(context, 64, nullptr, nullptr, 0);
+    qp = make_qp();
+  }
+
+  ibv_qp* make_qp() {
+    ibv_qp_init_attr attr{};
+    attr.qp_type = IBV_QPT_RC;
+    attr.send_cq = attr.recv_cq = cq;
+    attr.cap = {64, 64, 1, 1, 64};
+    attr.sq_sig_all = 1;
+    return CALL(ibv_create_qp)(pd, &attr);
+  }
+  void post(int count, std::uint64_t id = 0) {
+    post(qp, count, id);
+  }
+  static void post(ibv_qp* to, int count, std::uint64_t id = 0) {
+    ibv_sge sge{0, 64, 0};
+    ibv_send_wr wr{}, *bad = nullptr;
+    wr.wr_id = id;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    for (int i = 0; i < count; ++i) {
+      if (ibv_post_send(to, &wr, &bad) != 0) std::abort();
+    }
+  }
+  int poll() const {
+    ibv_wc wc[4];
+    int all = 0;
+    while (const int polled = ibv_poll_cq(cq, 4, wc)) all += polled;
+    return all;
+  }
+  void close() const {
+    CALL(ibv_destroy_qp)(qp);
+    CALL(ibv_destroy_cq)(cq);
+    CALL(ibv_dealloc_pd)(pd);
+    CALL(ibv_close_device)(context);
+  }
+
+  ibv_context* context;
+  ibv_pd* pd;
+  ibv_cq* cq;
+  ibv_qp* qp;
+};
+
+int plain() {
+  Verbs verbs;
+  static char memory[3 * 4096];
+  ibv_mr* const mr = CALL(ibv_reg_mr)(verbs.pd, memory, sizeof memory, 0);
+  verbs.post(10);
+  if (verbs.poll() != 10) return 1;
+  CALL(ibv_dereg_mr)(mr);
+  verbs.close();
+  return 3;
+}
+
+int forks() {
+  Verbs verbs;
+  verbs.post(10);
+  const pid_t child = fork();
+  if (child == 0) {
+    verbs.post(7);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  verbs.post(5);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int with_threads() {
+  Verbs verbs;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&verbs] { Verbs::post(verbs.make_qp(), 1000); });
+  }
+  for (std::thread& each : threads) each.join();
+  return verbs.poll() == 4000 ? 0 : 1;
+}
+
+int run(const char* scene, char* self) {
+  if (std::strcmp(scene, "plain") == 0) return plain();
+  if (std::strcmp(scene, "forks") == 0) return forks();
+  if (std::strcmp(scene, "threads") == 0) return with_threads();
+  if (std::strcmp(scene, "without_verbs") == 0) return 5;
+  Verbs verbs;
+  verbs.post(4);
+  if (std::strcmp(scene, "never_closes") == 0) return 0;
+  if (std::strcmp(scene, "closes_with_qp") == 0) return CALL(ibv_close_device)(verbs.context);
+  if (std::strcmp(scene, "exits_in_a_callback") == 0) verbs.post(1, 0xe817);
+  if (std::strcmp(scene, "ends_at_once") == 0) _exit(6);
+  if (std::strcmp(scene, "is_killed") == 0) raise(SIGKILL);
+  if (std::strcmp(scene, "executes") == 0) execl(self, self, "plain", nullptr);
+  return 98;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return argc == 2 ? run(argv[1], argv[0]) : 97;
+}
