@@ -143,7 +143,7 @@ template <SendTraits traits, class OnQueue>
   const std::uint32_t list = traits.single_post ? 1 : s.post_list;
   const std::uint32_t step = traits.each_signaled ? 1 : s.signal_every;
   int arrived = 0;
-  const int count = take_completions<kRateBatch>(s.cq, most, end, [&, list, step](const ibv_wc& wc) {
+  const int count = take_completions<kRateBatch>(s.cq, most, end, [&](const ibv_wc& wc) {
     if constexpr (traits.receives) {
       if (!is_send_id(wc.wr_id)) {
         ++arrived;
