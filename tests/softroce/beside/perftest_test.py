@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 import counts
 from support import SHARED
-from tools import Perftest, Verbscope
+from tools import TX_DEPTH, Perftest, Verbscope
 
 REPETITIONS = 5
 CLOSE = 0.03
@@ -70,8 +70,10 @@ class Perftests(unittest.TestCase):
         (SHARED / "beside.json").write_text(json.dumps(Perftests.entries, indent=1))
         print(json.dumps(entry))
         theirs, ours = (entry["each_operation"][tool.name] for tool in TOOLS)
+        # verbscope has its queue full beyond the last operation that it measures, and drains it.
+        beyond = 0 if case.latency else int(TX_DEPTH) / case.operations
         for what in ("doorbells", "packets"):
-            self.assertAlmostEqual(ours[what] / theirs[what], 1, delta=CLOSE, msg=f"{what} an operation: {entry}")
+            self.assertAlmostEqual(ours[what] / theirs[what], 1, delta=CLOSE + beyond, msg=f"{what} an operation: {entry}")
         if abs(entry["difference"]) > CLOSE and entry["apart"]:
             reasons = [what for what in counts.PROBES if abs(ours[what] - theirs[what]) > CLOSE * theirs[what]]
             self.assertTrue(reasons, f"{entry['difference']:+.1%}, and the same work was counted: {entry}")
