@@ -94,11 +94,12 @@ def make_initramfs(kernel, folder):
     return image
 
 
-def qemu_command(kernel, image, out, network):
+def qemu_command(kernel, image, out, more, words):
     fast = os.environ.get("VERBSCOPE_KVM") == "1"
     command = ["qemu-system-x86_64", *(["-accel", "kvm", "-cpu", "host"] if fast else ["-accel", "tcg,thread=multi", "-cpu", "max"])]
-    command += ["-m", "3G", "-smp", "2", "-nographic", "-no-reboot", *(network or ["-nic", "none"])]
-    command += ["-kernel", f"/boot/vmlinuz-{kernel}", "-initrd", str(image), "-append", "console=ttyS0 quiet panic=-1 mitigations=off"]
+    command += ["-m", "3G", "-smp", "2", "-nographic", "-no-reboot", *(more or ["-nic", "none"])]
+    command += ["-kernel", f"/boot/vmlinuz-{kernel}", "-initrd", str(image), "-append",
+                f"console=ttyS0 quiet panic=-1 mitigations=off {words}"]
     for tag, path, more in [("host", "/", ",readonly=on"), ("out", out, "")]:
         escaped = str(path).replace(",", ",,")
         command += ["-fsdev", f"local,id={tag},path={escaped},security_model=none,multidevs=remap{more}"]
@@ -111,12 +112,12 @@ def console_tail(console, lines=40):
     return "--- the machine's console ends with:\n" + "\n".join(text.splitlines()[-lines:])
 
 
-def boot(script, out, cache, variables, network=(), sockets=()):
+def boot(script, out, cache, variables, more=(), sockets=(), words=""):
     """Starts the machine, which runs the bash file `script` with `variables` in its environment; returns its process.
 
-    `out` (emptied first) is /run/verbscope inside, and has console.log. `network` are further arguments of QEMU, which
-    inherits the `sockets` that they name by number. Raises Unavailable. The caller ends the process; a SIGTERM to this one
-    ends it as well.
+    `out` (emptied first) is /run/verbscope inside, and has console.log. `more` are further arguments of QEMU (those of the
+    network: without any there is none), which inherits the `sockets` that they name by number; `words` are further ones of
+    the kernel. Raises Unavailable. The caller ends the process; a SIGTERM to this one ends it as well.
     """
     require_host()
     shutil.rmtree(out, ignore_errors=True)
@@ -126,7 +127,7 @@ def boot(script, out, cache, variables, network=(), sockets=()):
     kernel = find_kernel()
     image = make_initramfs(kernel, cache)
     with (out / "console.log").open("wb") as log:
-        machine = subprocess.Popen(qemu_command(kernel, image, out, network), stdin=subprocess.DEVNULL, stdout=log,
+        machine = subprocess.Popen(qemu_command(kernel, image, out, more, words), stdin=subprocess.DEVNULL, stdout=log,
                                    stderr=subprocess.STDOUT, env={**os.environ, "PATH": PATH}, start_new_session=True,
                                    pass_fds=[each.fileno() for each in sockets])
     RUNNING.append(machine)
@@ -135,15 +136,15 @@ def boot(script, out, cache, variables, network=(), sockets=()):
     return machine
 
 
-def run(script, out, cache, variables, boot_limit_s, limit_s):
+def run(script, out, cache, variables, boot_limit_s, limit_s, words=""):
     """Boots the machine and runs the bash file `script` in it with `variables` in its environment.
 
-    `out` (emptied first) is /run/verbscope inside. Raises Unavailable, or Failed when it does not boot within boot_limit_s,
-    is not finished within limit_s, or the script ends with a non-zero status.
+    `out` (emptied first) is /run/verbscope inside; `words` are further ones of the kernel. Raises Unavailable, or Failed when it
+    does not boot within boot_limit_s, is not finished within limit_s, or the script ends with a non-zero status.
     """
     out = pathlib.Path(out).resolve()
     start = time.monotonic()
-    machine = boot(script, out, cache, variables)
+    machine = boot(script, out, cache, variables, words=words)
     console = out / "console.log"
     try:
         while machine.poll() is None:

@@ -1,6 +1,7 @@
-"""Runs the checks of this folder inside the machine and leaves what came of each in /run/verbscope/checks.json.
+"""Runs the checks of a folder inside the machine and leaves what came of each in /run/verbscope/checks.json.
 
-VERBSCOPE_CHECKS names those to run, with blanks between; without it all are run.
+VERBSCOPE_CHECKS names those to run, with blanks between; without it all are run. VERBSCOPE_CHECK_FOLDER is the folder, this
+one without it; support.py is of this one for all.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+FOLDER = os.environ.get("VERBSCOPE_CHECK_FOLDER", str(HERE))
 RESULTS = pathlib.Path("/run/verbscope/checks.json")
 
 
@@ -42,7 +44,7 @@ def run_one(test):
 def main():
     results = {}
     wanted = os.environ.get("VERBSCOPE_CHECKS", "").split()
-    for test in tests_of(unittest.defaultTestLoader.discover(str(HERE), pattern="*_test.py")):
+    for test in tests_of(unittest.defaultTestLoader.discover(FOLDER, pattern="*_test.py")):
         name = short_name(test)
         if wanted and name not in wanted:
             continue
