@@ -11,7 +11,7 @@
 namespace verbscope::driver {
 namespace {
 
-// The batch that this thread added to last: of most programs the only one at a time.
+// The batch that this thread is building: of most programs the only one at a time.
 struct Building {
   const ibv_qp_ex* qp;
   BuilderBatch* batch;
@@ -46,15 +46,9 @@ BuilderBatch* find_batch(ibv_qp_ex* qp) {
   return found != nullptr && thread_bits != 0 ? static_cast<BuilderBatch*>(found) : make_batch(qp);
 }
 
-// A program that builds on several QPs in turn.
-[[gnu::noinline]] BuilderBatch* go_on_building(const ibv_qp_ex* qp) {
-  building = {qp, static_cast<BuilderBatch*>(process.lookup.find(thread_bits | builder_key(qp)))};
-  return building.batch;
-}
-
 // Between wr_start and wr_complete. Null: the batch is not counted.
 inline BuilderBatch* batch_of(const ibv_qp_ex* qp) {
-  return building.qp == qp ? building.batch : go_on_building(qp);
+  return building.qp == qp ? building.batch : nullptr;
 }
 
 const ibv_qp_ex& provider_of(const BuilderBatch* batch, const ibv_qp_ex* qp) {
