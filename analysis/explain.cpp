@@ -123,6 +123,7 @@ Json limit_json(const Limit& limit, bool by_run) {
 }
 
 std::string words_for(const TriedTwice& tried) {
+  if (tried.doubled.size() > 2) return fmt::format("{} others together", tried.doubled.size());
   std::vector<std::string_view> words;
   for (const Resource resource : tried.doubled) words.push_back(words_for(resource));
   return fmt::format("{}", fmt::join(words, " and "));
