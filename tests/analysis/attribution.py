@@ -129,7 +129,7 @@ class Lab:
         out = self.folder / f"{key}.jsonl"
         if not out.exists():
             part = out.with_suffix(f".{threading.get_ident()}")  # of a run that is interrupted nothing stays under its name
-            ran = subprocess.run([*command, "--out_json_file", part], capture_output=True, text=True, timeout=300, check=False)
+            ran = subprocess.run([*command, "--out_json_file", part], capture_output=True, text=True, timeout=900, check=False)
             if ran.returncode != 0 and not part.exists():
                 part.write_text(json.dumps({"status": "failed", "reason": ran.stderr.strip().replace("\n", " ")}) + "\n")
             part.rename(out)
