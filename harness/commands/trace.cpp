@@ -32,13 +32,16 @@ int run_trace(TraceOptions& options) {
 Action add_trace(CLI::App& command) {
   command.description(
       "what a program of verbs posts, polls and costs on PCIe: verbscope trace [options] -- PROGRAM ...");
+  command.footer("Example:\n  verbscope trace --nic mlx5 -- ib_write_bw -n 1000 server");
   auto options = std::make_shared<TraceOptions>();
-  command.add_option("--json", options->request.json, "append records here");
-  command.add_option("--every", options->every,
-                     "tell also so often while the program runs (1s); SIGUSR1 asks for it once");
+  command.add_option("--json", options->request.json, "append records here")->type_name("FILE");
+  command
+      .add_option("--every", options->every, "tell also so often while the program runs (1s); SIGUSR1 asks for it once")
+      ->type_name("TIME");
   command
       .add_option("--nic", options->request.nic,
                   "auto, mlx5 or mlx4: the adapters that costs are reckoned for (auto: the device's own)")
+      ->type_name("WORD")
       ->check(CLI::IsMember({"auto", "mlx5", "mlx4"}));
   command.add_option("program", options->request.arguments, "the program and its arguments, after --")->required();
   return [options] { return run_trace(*options); };
