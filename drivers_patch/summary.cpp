@@ -98,6 +98,8 @@ class Reader {
         return read(reinterpret_cast<const QpRecord&>(head));
       case RecordKind::shared_queue:
         return read(reinterpret_cast<const SrqRecord&>(head));
+      case RecordKind::completion_queue:
+        return read(reinterpret_cast<const CqRecord&>(head));
       case RecordKind::qp_counts:
         return read(reinterpret_cast<const QpCounts&>(head));
       case RecordKind::poll_counts:
@@ -116,10 +118,21 @@ class Reader {
   }
 
   void read(const ContextRecord& from) {
-    summary_.contexts.push_back({from.number, from.device, from.family_known, from.family, seen(from.registrations),
-                                 seen(from.deregistrations), seen(from.registered_bytes), seen(from.registered_pages),
-                                 seen(from.qps_made), seen(from.qps_gone), seen(from.cqs_made),
-                                 seen(from.modifications), seen(from.address_handles)});
+    contexts_[from.number] = summary_.contexts.size();
+    summary_.contexts.push_back({from.number,
+                                 from.device,
+                                 from.family_known,
+                                 from.family,
+                                 seen(from.registrations),
+                                 seen(from.deregistrations),
+                                 seen(from.registered_bytes),
+                                 seen(from.registered_pages),
+                                 seen(from.qps_made),
+                                 seen(from.qps_gone),
+                                 seen(from.cqs_made),
+                                 seen(from.modifications),
+                                 seen(from.address_handles),
+                                 {}});
   }
 
   void read(const QpRecord& qp) {
@@ -134,7 +147,12 @@ class Reader {
                             .sums = {}});
   }
 
-  void read(const SrqRecord& srq) { shared_sges_[srq.number] = srq.max_sge; }
+  void read(const SrqRecord& srq) {
+    shared_sges_[srq.number] = srq.max_sge;
+    srq_contexts_[srq.number] = srq.context;
+  }
+
+  void read(const CqRecord& cq) { cq_contexts_[cq.number] = cq.context; }
 
   void read(const QpCounts& counts) {
     const auto found = qps_.find(counts.qp_record);
@@ -142,16 +160,34 @@ class Reader {
     QpSummary& qp = summary_.qps[found->second];
     const Sums sums = sums_of(summary_.wire, qp.facts, counts);
     add(qp.sums, sums);
+    add_requests(counts, qp);
     if (counts.thread != 0) qp.threads.push_back(counts.thread);
     add_to_thread(counts.thread, sums);
+    add_to_context(qp.context, sums);
   }
 
-  void read(const PollCounts& counts) { add_to_thread(counts.thread, sums_of(summary_.wire, counts)); }
+  static void add_requests(const QpCounts& counts, QpSummary& qp) {
+    for (const ShapeSlot& slot : counts.shapes) {
+      const ShapeSlot one = seen(slot);
+      if (one.count > 0) qp.requests.push_back({request_of({one.head, one.data}), one.count});
+    }
+  }
+
+  void read(const PollCounts& counts) {
+    const Sums sums = sums_of(summary_.wire, counts);
+    add_to_thread(counts.thread, sums);
+    if (const auto found = cq_contexts_.find(counts.cq_record); found != cq_contexts_.end()) {
+      add_to_context(found->second, sums);
+    }
+  }
 
   void read(const RecvCounts& counts) {
-    const auto found = shared_sges_.find(counts.srq_record);
-    const std::uint32_t max_sge = found == shared_sges_.end() ? 1 : found->second;
-    add_to_thread(counts.thread, sums_of(summary_.wire, counts, max_sge));
+    const auto sges = shared_sges_.find(counts.srq_record);
+    const Sums sums = sums_of(summary_.wire, counts, sges == shared_sges_.end() ? 1 : sges->second);
+    add_to_thread(counts.thread, sums);
+    if (const auto found = srq_contexts_.find(counts.srq_record); found != srq_contexts_.end()) {
+      add_to_context(found->second, sums);
+    }
   }
 
   void add_to_thread(std::uint32_t number, const Sums& sums) {
@@ -161,9 +197,15 @@ class Reader {
     }
   }
 
+  void add_to_context(std::uint32_t number, const Sums& sums) {
+    if (const auto found = contexts_.find(number); found != contexts_.end()) {
+      add(summary_.contexts[found->second].sums, sums);
+    }
+  }
+
   Summary& summary_;
-  std::map<std::uint32_t, std::size_t> qps_, threads_;
-  std::map<std::uint32_t, std::uint32_t> shared_sges_;
+  std::map<std::uint32_t, std::size_t> qps_, threads_, contexts_;
+  std::map<std::uint32_t, std::uint32_t> shared_sges_, srq_contexts_, cq_contexts_;
 };
 
 }  // namespace

@@ -36,6 +36,12 @@ struct Sums {
   std::uint64_t errors() const;
 };
 
+// Requests that are alike.
+struct CountedRequests {
+  Request request;
+  std::uint64_t count = 0;
+};
+
 struct QpSummary {
   std::uint32_t context = 0;
   std::uint32_t qp_num = 0;
@@ -45,6 +51,7 @@ struct QpSummary {
   QpFacts facts;
   std::vector<std::uint32_t> threads;  // that posted to it or polled its completions
   Sums sums;
+  std::vector<CountedRequests> requests{};  // but for those of kinds beyond the sixteenth
 };
 
 struct ThreadSummary {
@@ -60,6 +67,7 @@ struct ContextSummary {
   NicFamily family = NicFamily::mlx5;
   std::uint64_t registrations = 0, deregistrations = 0, registered_bytes = 0, registered_pages = 0;
   std::uint64_t qps_made = 0, qps_gone = 0, cqs_made = 0, modifications = 0, address_handles = 0;
+  Sums sums;  // of all that belongs to it
 };
 
 struct Summary {

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "common/record.hpp"
 #include "tests/counters/fake_tools.hpp"
 #include "tests/microbench/run_program.hpp"
@@ -86,6 +89,55 @@ TEST(CountersRun, NullAndSimulatedRunsStartNothing) {
   const Ran refused = run_program("send_rate --fabric sim:cib --counter_sources nic");
   EXPECT_NE(refused.exit_code, 0);
   EXPECT_THAT(refused.err, HasSubstr("--counter_sources nic makes no sense with --fabric sim:cib"));
+}
+
+// What the driver's rules say of a run's requests, and what the simulator's link carried from the run's beginning to
+// its rest: two reckonings of one thing, which share the facts of wire/ and nothing else.
+bool asks_peers(const Json& opcodes) {
+  return std::ranges::any_of(opcodes.items(), [](const auto& each) {
+    return each.key().starts_with("RDMA_") || each.key().starts_with("ATOMIC_");
+  });
+}
+
+// `worked_on`: peers read and write this node's memory, which its driver does not see.
+void expect_agreement(const Json& whole, bool worked_on) {
+  const Json& link = whole.at("link");
+  for (const auto& [event, value] : whole.at("exact").items()) {
+    const std::uint64_t exact = value, carried = link.at(event);
+    const std::uint64_t least = exact + whole.at("adapter_decides_least").at(event).get<std::uint64_t>();
+    const std::uint64_t most = exact + whole.at("adapter_decides_most").at(event).get<std::uint64_t>();
+    EXPECT_GE(carried, least) << event;
+    if (worked_on && !event.starts_with("mmio_")) continue;
+    EXPECT_LE(carried, most) << event;
+  }
+}
+
+TEST(CountersRun, DriverAndSimulatedLinkAgreeToTheOperation) {
+  for (const char* line : {"send_rate -c UD -s 60 -I 60 -l 16", "send_rate -c RC -s 256", "recv_rate -c UC -s 32",
+                           "write_rate -c UC -s 32 -I 32", "write_rate -c RC -s 5000 -l 4", "read_rate -s 64",
+                           "all_to_all", "read_chain", "wqe_cache", "qp_scaling", "verb_latency", "echo_rate",
+                           "atomic_rate", "write_visibility", "sequencer", "kv_atomic"}) {
+    for (const char* fabric : {"sim:cib", "sim:cx3"}) {
+      for (const char* post : {"", " --wr_api"}) {
+        const std::string command = fmt::format(
+            "{}{} --fabric {} --counter_sources driver -D 30us --warmup 20us --out_json_file -", line, post, fabric);
+        SCOPED_TRACE(command);
+        const Ran ran = run_program(command);
+        ASSERT_EQ(ran.exit_code, 0) << ran.err;
+        const Record record = record_of(ran);
+        std::vector<Json> nodes;
+        for (const CounterReport& report : record.counters) {
+          if (report.source == "driver") nodes.push_back(report.extra.at("whole_run"));
+        }
+        ASSERT_EQ(nodes.size() * 2, record.counters.size());
+        const auto askers = std::ranges::count_if(nodes, [](const Json& n) { return asks_peers(n.at("by_opcode")); });
+        for (const Json& node : nodes) {
+          SCOPED_TRACE(node.dump());
+          expect_agreement(node, askers > (asks_peers(node.at("by_opcode")) ? 1 : 0));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
