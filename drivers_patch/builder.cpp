@@ -11,7 +11,7 @@
 namespace verbscope::driver {
 namespace {
 
-// The batch that this thread is building: of most programs the only one at a time.
+// The batch that this thread added to last: of most programs the only one at a time.
 struct Building {
   const ibv_qp_ex* qp;
   BuilderBatch* batch;
@@ -46,9 +46,19 @@ BuilderBatch* find_batch(ibv_qp_ex* qp) {
   return found != nullptr && thread_bits != 0 ? static_cast<BuilderBatch*>(found) : make_batch(qp);
 }
 
+// A program that builds on several QPs in turn.
+[[gnu::noinline]] BuilderBatch* go_on_building(const ibv_qp_ex* qp) {
+  building = {qp, static_cast<BuilderBatch*>(process.lookup.find(thread_bits | builder_key(qp)))};
+  return building.batch;
+}
+
+// Between wr_start and wr_complete, where it is the one that this thread added to last.
+inline BuilderBatch* recent_batch_of(const ibv_qp_ex* qp) {
+  return building.qp == qp ? building.batch : nullptr;
+}
 // Between wr_start and wr_complete. Null: the batch is not counted.
 inline BuilderBatch* batch_of(const ibv_qp_ex* qp) {
-  return building.qp == qp ? building.batch : nullptr;
+  return building.qp == qp ? building.batch : go_on_building(qp);
 }
 
 const ibv_qp_ex& provider_of(const BuilderBatch* batch, const ibv_qp_ex* qp) {
@@ -205,14 +215,18 @@ void counted_set_inline_data_list(ibv_qp_ex* qp, std::size_t buffers, const ibv_
   provider_of(batch_of(qp), qp).wr_set_inline_data_list(qp, buffers, list);
 }
 
-[[gnu::noinline]] void uncounted_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address,
+void counted_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length);
+
+// Of another batch than that of late, or of one that is not counted.
+[[gnu::noinline]] void set_sge_elsewhere(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address,
                                          std::uint32_t length) {
+  if (go_on_building(qp) != nullptr) return counted_set_sge(qp, lkey, address, length);
   calls_of(qp).calls.wr_set_sge(qp, lkey, address, length);
 }
 
 void counted_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
-  BuilderBatch* const batch = batch_of(qp);
-  if (batch == nullptr) return uncounted_set_sge(qp, lkey, address, length);
+  BuilderBatch* const batch = recent_batch_of(qp);
+  if (batch == nullptr) return set_sge_elsewhere(qp, lkey, address, length);
   batch->last.head |= 1;
   batch->last.data = std::uint64_t{length} << 32 | (address & batch->counts->offset_mask);
   batch->calls->calls.wr_set_sge(qp, lkey, address, length);
@@ -235,13 +249,14 @@ struct Begins;
 template <ibv_wr_opcode opcode, class... Arguments, void (*ibv_qp_ex::*member)(ibv_qp_ex*, Arguments...)>
 struct Begins<member, opcode> {
   static void call(ibv_qp_ex* qp, Arguments... arguments) {
-    BuilderBatch* const batch = batch_of(qp);
-    if (batch == nullptr) return uncounted(qp, arguments...);
+    BuilderBatch* const batch = recent_batch_of(qp);
+    if (batch == nullptr) return elsewhere(qp, arguments...);
     if (batch->open) finish_request(*batch);
     begin_request(*batch, *qp, opcode);
     (batch->calls->calls.*member)(qp, arguments...);
   }
-  [[gnu::noinline]] static void uncounted(ibv_qp_ex* qp, Arguments... arguments) {
+  [[gnu::noinline]] static void elsewhere(ibv_qp_ex* qp, Arguments... arguments) {
+    if (go_on_building(qp) != nullptr) return call(qp, arguments...);
     (calls_of(qp).calls.*member)(qp, arguments...);
   }
 };

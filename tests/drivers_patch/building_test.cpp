@@ -82,6 +82,23 @@ TEST(DriverBuilding, CountsAsTheSamePostDoes) {
   EXPECT_EQ(built.counted().sends.blueflames, 3u);
 }
 
+TEST(DriverBuilding, BatchesOfTwoQpsAtATime) {
+  Rig first, second;
+  for (const Rig* rig : {&first, &second}) ibv_wr_start(rig->wr);
+  for (int i = 0; i < 3; ++i) {
+    for (const Rig* rig : {&first, &second}) {
+      rig->wr->wr_flags = IBV_SEND_SIGNALED;
+      ibv_wr_rdma_write(rig->wr, 1, 2);
+      ibv_wr_set_sge(rig->wr, 0, 4096, 64);
+    }
+  }
+  for (const Rig* rig : {&first, &second}) {
+    EXPECT_EQ(ibv_wr_complete(rig->wr), 0);
+    EXPECT_EQ(rig->counted().sends.by_opcode[IBV_WR_RDMA_WRITE], 3u);
+    EXPECT_EQ(rig->counted().sends.payload_bytes, 3u * 64);
+  }
+}
+
 TEST(DriverBuilding, WhatIsAbortedOrRefusedDoesNotCount) {
   Rig rig;
   ibv_wr_start(rig.wr);
