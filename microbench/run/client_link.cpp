@@ -57,7 +57,8 @@ class ClientLink final : public HostLink {
         return await_own(Phase::halved, "completions in the second half of the window");
       case Step::second_half:
         if (!side_.plan.schedule.threads_end_it) return await_phase_after(Phase::halved);
-        conductor_.each_second([this] { tell_progress(); });
+        // The server takes the first message of the phase that it waits for: as a sign of life it must not come twice.
+        conductor_.each_second([this] { tell_progress(Phase::halved); });
         await_own(Phase::closed, "--iters");
         conductor_.each_second(nullptr);
         return await_phase_after(Phase::measure);
@@ -91,14 +92,15 @@ class ClientLink final : public HostLink {
   void await_own(Phase phase, const std::string& what) {
     if (!side_.node.counted()) return;
     await_noted(phase, what, false);
-    tell_progress();
+    tell_progress(Phase::closed);
     // The server then stops everybody.
     if (steadiness_.gave_up()) await_phase_after(said_);
   }
 
-  void tell_progress() {
+  // The latest phase up to `most` that the windows here have noted.
+  void tell_progress(Phase most) {
     const NodeThreads& threads = side_.node.threads();
-    Phase noted = Phase::closed;
+    Phase noted = most;
     while (noted != Phase::warmup && !threads.windows_noted(noted)) {
       noted = static_cast<Phase>(static_cast<std::uint32_t>(noted) - 1);
     }
