@@ -1,6 +1,7 @@
 // A folder for files of the moment.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -8,13 +9,14 @@
 
 namespace verbscope {
 
-// A folder under the system's temporary folder, removed with all in it, also by a signal that ends
-// the program.
+// A folder in `parent`, which is the system's temporary folder unless another is given; removed with all in it, also by
+// a signal that ends the program.
 class TempFolder {
  public:
-  TempFolder();
+  explicit TempFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path());
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
+  const std::string& path() const { return path_; }
   // The path of a file in it.
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 

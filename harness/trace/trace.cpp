@@ -3,16 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <map>
 #include <optional>
 
 #include "common/error.hpp"
 #include "common/record.hpp"
-#include "common/scratch.hpp"
 #include "common/terminal.hpp"
 #include "drivers_patch/trace_file.hpp"
+#include "harness/process/temp_folder.hpp"
 #include "harness/trace/trace_record.hpp"
 #include "harness/trace/trace_text.hpp"
 #include "harness/trace/traced_program.hpp"
@@ -26,24 +24,12 @@ using Clock = std::chrono::steady_clock;
 // How often it looks whether counts have risen: the traffic's time is known no better.
 constexpr std::chrono::milliseconds kLook{100};
 
-// A folder in memory where there is one: counts are written into its files as the program goes, and no disk is to make
-// it wait.
-class TraceFolder {
- public:
-  TraceFolder() {
-    constexpr const char* kMemory = "/dev/shm";
-    const std::filesystem::path parent =
-        access(kMemory, W_OK | X_OK) == 0 ? kMemory : std::filesystem::temp_directory_path();
-    path_ = (parent / "verbscope-trace-XXXXXX").string();
-    if (mkdtemp(path_.data()) == nullptr) throw_errno("make a folder " + path_, errno);
-    scratch_.emplace(path_);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  std::optional<Scratch> scratch_;
-};
+// Counts are written into files of a folder as the program goes, and no disk is to make it wait: in memory, where there
+// is such a folder.
+std::filesystem::path parent_of_counts() {
+  constexpr const char* kMemory = "/dev/shm";
+  return access(kMemory, W_OK | X_OK) == 0 ? kMemory : std::filesystem::temp_directory_path();
+}
 
 // When the counts of a process rose.
 struct Activity {
@@ -118,7 +104,7 @@ class Tracer {
   const TraceRequest& request_;
   TraceSetting setting_;
   std::optional<ResultsWriter> writer_;
-  TraceFolder folder_;
+  TempFolder folder_{parent_of_counts()};
   const Clock::time_point began_ = Clock::now();
   Clock::time_point before_ = began_;
   std::vector<Summary> processes_;
