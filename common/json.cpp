@@ -9,6 +9,8 @@
 
 #include "common/fd.hpp"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace verbscope {
 namespace {
 

@@ -17,6 +17,9 @@
 
 #include "common/error.hpp"
 
+// Its members are compiled once, in json.cpp, and not again in each source that uses them.
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace verbscope {
 
 using Json = nlohmann::ordered_json;

@@ -194,7 +194,7 @@ class Benchmark {
 
   // After the run, what one node's threads found beside their rates: goes into the node's result, of a client into
   // result.clients[i].result (a client sends it to the server: at most a few kilobytes).
-  virtual Json results(const std::vector<const Workload*>& /*threads*/) const { return Json::object(); }
+  virtual Json results(const std::vector<const Workload*>& threads) const;
   // At the server, with every node's result, the counters and the prediction in place.
   virtual void finish(Outcome&) const {}
   // Lines for the console, each ending in a newline.
