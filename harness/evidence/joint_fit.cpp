@@ -59,14 +59,12 @@ JointFit fit_jointly(const std::vector<CalibratedParameter>& parameters, const F
   JointFit out;
   const Clock::time_point begin = Clock::now();
   out.start_errors = errors(start, all);
-  // What the fit to all rows takes for its first evaluations, the folds need not take again: of what is left after them
-  // each has the same share.
-  const double first = std::min(plan.seconds, seconds_since(begin) * first_evaluations(parameters.size()));
+  // Every fit begins with these evaluations, which `errors` then remembers: of the time left each has the same share.
+  fit_to(parameters, all, {.evaluations = first_evaluations(parameters.size()), .seconds = plan.seconds}, errors);
   const auto share = [&](std::size_t fits_to_come) {
     return std::max(1e-3, plan.seconds - seconds_since(begin)) / static_cast<double>(fits_to_come);
   };
-  const double for_all = first + (plan.seconds - first) / static_cast<double>(plan.folds + 1);
-  out.all = fit_to(parameters, all, {.evaluations = plan.evaluations, .seconds = for_all}, errors);
+  out.all = fit_to(parameters, all, {.evaluations = plan.evaluations, .seconds = share(plan.folds + 1)}, errors);
   out.all.judged = all;
   out.all.errors = errors(out.all.values, all);
   plan.ended(out.all);

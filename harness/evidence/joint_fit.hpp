@@ -39,7 +39,7 @@ struct JointFit {
 // Minimises the sum of the squares of the log errors by BOBYQA on the logarithms of the parameters, each within a
 // factor of four of its value in the profile (a share at most 1). Every fold begins with the profile's values, as the
 // fit to all rows does, and knows nothing of that. The evaluations with which BOBYQA begins are the same for each fit:
-// they are the fit to all rows' part of the time, and `errors` should remember them.
+// they are made first, and `errors` should remember them.
 JointFit fit_jointly(const std::vector<CalibratedParameter>& parameters, const FitPlan& plan, const LogErrors& errors);
 
 // Twelve evaluations for each parameter and one: more gain nothing where the errors are those of a simulation.
