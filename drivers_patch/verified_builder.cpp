@@ -21,7 +21,7 @@ struct CheckedBuilder {
   CheckedQueue* queue = nullptr;  // of a batch that is looked at
   PostTurn turn;
   std::uint32_t position = 0;
-  bool open = false;  // the last request is not reckoned yet
+  bool open = false;  // the last request has no data yet
   Request last;
   std::size_t requests = 0;
   ReckonedWqe reckoned[kMost];
@@ -34,6 +34,7 @@ CheckedBuilder& builder_of(const ibv_qp_ex* qp) {
   return *static_cast<BuilderCalls*>(process.lookup.find(kRecordBits | key_of(qp) | kBuilderBit))->checked;
 }
 
+// The last request has all that belongs to it.
 void finish_request(CheckedBuilder& builder) {
   if (!builder.open) return;
   builder.open = false;
@@ -102,6 +103,7 @@ void set_inline(CheckedBuilder& builder, std::size_t buffers, std::uint64_t leng
   builder.last.flags |= IBV_SEND_INLINE;
   builder.last.elements = static_cast<std::uint32_t>(buffers);
   builder.last.length = length;
+  finish_request(builder);
 }
 
 void verified_set_inline_data(ibv_qp_ex* qp, void* address, std::size_t length) {
@@ -122,6 +124,7 @@ void verified_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, 
   CheckedBuilder& builder = builder_of(qp);
   builder.last.elements = 1;
   builder.last.length = length;
+  finish_request(builder);
   builder.calls.wr_set_sge(qp, lkey, address, length);
 }
 
@@ -130,6 +133,8 @@ void verified_set_sge_list(ibv_qp_ex* qp, std::size_t elements, const ibv_sge* l
   builder.last.elements = static_cast<std::uint32_t>(elements);
   builder.last.length = 0;
   for (const ibv_sge& element : std::span(list, elements)) builder.last.length += element.length;
+  builder.last.gather = {list, elements};
+  finish_request(builder);
   builder.calls.wr_set_sge_list(qp, elements, list);
 }
 

@@ -67,9 +67,9 @@ std::string difference_text(std::size_t kind, const CheckSummary::Found& found) 
   std::string text = fmt::format("    {} {}: {}", found.count, found.count == 1 ? "WQE" : "WQEs", what);
   if (!found.filled) return text + "\n";
   const DifferenceExample& first = found.example;
-  return text + fmt::format("; the first of QP {:#08x} at {}, {} of {} B in {} elements{}\n", first.qp_num,
+  return text + fmt::format("; the first of QP {:#08x} at {}, {} of {} B in {} element{}{}\n", first.qp_num,
                             first.position, opcode_text(first.opcode), first.length, first.elements,
-                            figures_text(kind, first));
+                            first.elements == 1 ? "" : "s", figures_text(kind, first));
 }
 
 std::string checks_text(const Summary& process, const CheckSummary& checks) {
@@ -78,8 +78,8 @@ std::string checks_text(const Summary& process, const CheckSummary& checks) {
     return fmt::format("  verified     {}: no queue memory to look at: {}\n", device, reason_of(process, checks));
   }
   const auto differs = [](const CheckSummary::Found& found) { return found.count > 0; };
-  const bool any = std::ranges::any_of(checks.differences, differs);
-  std::string text = fmt::format("  verified     {}: {} WQEs{}", device, checks.wqes, any ? "" : ", all as reckoned");
+  const bool right = checks.wqes > 0 && std::ranges::none_of(checks.differences, differs);
+  std::string text = fmt::format("  verified     {}: {} WQEs{}", device, checks.wqes, right ? ", all as reckoned" : "");
   if (checks.left_out > 0) text += fmt::format("; {} not looked at", checks.left_out);
   if (checks.without_memory > 0) {
     text += fmt::format("; {} QPs without memory to look at ({})", checks.without_memory,

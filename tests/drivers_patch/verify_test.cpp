@@ -38,9 +38,11 @@ std::uint64_t post_all(VerifiedRig& rig, ibv_wr_opcode opcode) {
       gathered.wr.sg_list = three.data();
       gathered.wr.num_sge = 3;
       EXPECT_EQ(rig.post(gathered.wr), 0);
+      three[1].length = 0;
+      EXPECT_EQ(rig.post(gathered.wr), 0);
       gathered.wr.num_sge = 0;
       EXPECT_EQ(rig.post(gathered.wr), 0);
-      posted += 3;
+      posted += 4;
       if (!sends) continue;
       gathered.wr.send_flags |= IBV_SEND_INLINE;
       for (const int elements : {1, 3}) {
