@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint32_t kMostSlots = 65536;
 constexpr std::uint32_t kMostSlotBytes = 65536;
 
-// The driver of another thread may write there meanwhile, under a lock that nobody else can take. Whoever reads finds out
-// afterwards whether one did. A plain read of a word, which ThreadSanitizer would see in spite of the attribute if it
-// were an atomic one.
+// The driver of another thread may write there meanwhile, under a lock that nobody else can take. Whoever reads finds
+// out afterwards whether one did. A plain read of a word, which ThreadSanitizer would see in spite of the attribute if
+// it were an atomic one.
 template <class Word>
 [[gnu::noinline, gnu::no_sanitize_thread]] Word read_shared(const void* address) {
   return *static_cast<const volatile Word*>(address);
