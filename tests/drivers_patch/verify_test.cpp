@@ -1,4 +1,5 @@
 // --verify on queues that are laid out by hand: right ones, and such with what a driver might do otherwise.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -227,6 +228,16 @@ TEST(Verify, WithoutItTheProvidersCallIsCalled) {
   for (const CheckSummary& each : summarize_process().checks) EXPECT_NE(each.context, context);
   detach_context(device.context);
   EXPECT_EQ(device.context.ops.post_send, provider);
+}
+
+// The providers that are installed, as libibverbs opens them: for itself alone.
+TEST(Verify, TheFunctionsOfInstalledProvidersAreFound) {
+  for (const NicFamily family : {NicFamily::mlx5, NicFamily::mlx4}) {
+    const std::string library = "lib" + std::string(to_string(family)) + ".so.1";
+    EXPECT_FALSE(find_direct_verbs().has(family));
+    if (dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) GTEST_SKIP() << library << " is not installed";
+    EXPECT_TRUE(find_direct_verbs().has(family));
+  }
 }
 
 TEST(Verify, ErrnoStaysAsItWas) {
