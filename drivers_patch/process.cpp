@@ -63,7 +63,7 @@ void link(QpRecord& qp, QpCounts& counts) {
 QpCounts* make_counts(QpRecord& qp, const WrappedContext& context) {
   QpCounts* const counts = process.arena.make<QpCounts>();
   if (counts == nullptr) return nullptr;
-  counts->post_send = context.ops.post_send;
+  counts->post_send = context.post_send;
   counts->post_recv = context.ops.post_recv;
   counts->offset_mask = std::max(process.arena.header().wire.pcie.rcb.value, kCacheLine.value) - 1;
   counts->qp = &qp;

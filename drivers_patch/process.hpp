@@ -10,6 +10,7 @@
 
 #include "drivers_patch/arena.hpp"
 #include "drivers_patch/lookup.hpp"
+#include "drivers_patch/queue_memory/direct_verbs.hpp"
 
 namespace verbscope::driver {
 
@@ -22,6 +23,10 @@ struct WrappedContext {
   decltype(verbs_context::create_cq_ex) create_cq_ex = nullptr;
   decltype(verbs_context::create_srq_ex) create_srq_ex = nullptr;
   bool sample_times = true;
+  // What the counted post goes on to: the provider's, or what looks at the WQEs that the provider's wrote.
+  decltype(ibv_context_ops::post_send) post_send = nullptr;
+  ContextChecks* checks = nullptr;  // with --verify
+  DirectVerbs direct;
   QpCounts* other_qps = nullptr;
   PollCounts* other_cqs = nullptr;
   RecvCounts* other_srqs = nullptr;
@@ -35,6 +40,8 @@ struct Process {
   std::uint32_t contexts = 0, qps = 0, srqs = 0, cqs = 0;
   // Asks the provider about a QP that was not made through this library; null: nobody can.
   int (*query_qp)(ibv_qp*, ibv_qp_attr*, int, ibv_qp_init_attr*) = nullptr;
+  // With --verify, which is asked for before any context is attached: finds the functions that tell of queue memory.
+  DirectVerbs (*find_direct)() = nullptr;
 };
 extern Process process;
 

@@ -62,6 +62,19 @@ struct ContextSummary {
   std::uint64_t qps_made = 0, qps_gone = 0, cqs_made = 0, modifications = 0, address_handles = 0;
 };
 
+// With --verify: what was found of the WQEs of a context.
+struct CheckSummary {
+  struct Found {
+    std::uint64_t count = 0;
+    bool filled = false;  // a process may be killed before it has left the example
+    DifferenceExample example;
+  };
+  std::uint32_t context = 0;
+  QueueMemory memory = QueueMemory::there;
+  std::uint64_t wqes = 0, left_out = 0, without_memory = 0, first_error = 0;
+  Found differences[kDifferences];
+};
+
 struct Summary {
   int process = 0;
   std::string program;
@@ -71,6 +84,7 @@ struct Summary {
   std::vector<ContextSummary> contexts;
   std::vector<QpSummary> qps;
   std::vector<ThreadSummary> threads;
+  std::vector<CheckSummary> checks;
   Sums whole;
 };
 

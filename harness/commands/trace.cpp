@@ -43,6 +43,8 @@ Action add_trace(CLI::App& command) {
                   "auto, mlx5 or mlx4: the adapters that costs are reckoned for (auto: the device's own)")
       ->type_name("WORD")
       ->check(CLI::IsMember({"auto", "mlx5", "mlx4"}));
+  command.add_flag("--verify", options->request.verify,
+                   "compare each WQE in the memory of its queue with what is reckoned of its request (mlx5, mlx4)");
   command.add_option("program", options->request.arguments, "the program and its arguments, after --")->required();
   return [options] { return run_trace(*options); };
 }

@@ -12,6 +12,7 @@ struct TraceRequest {
   std::vector<std::string> arguments;     // of the program, its name first
   std::vector<std::string> command_line;  // of this one
   std::string nic = "auto";
+  bool verify = false;                             // its WQEs, in the memory of its queues
   std::string json;                                // records are appended here; empty: nowhere
   std::optional<std::chrono::milliseconds> every;  // also so often while it runs
 };

@@ -1,6 +1,7 @@
 #include "harness/trace/trace_record.hpp"
 
 #include "common/environment.hpp"
+#include "harness/trace/verified.hpp"
 
 namespace verbscope {
 namespace {
@@ -113,6 +114,7 @@ CounterReport report_of(const Summary& process, double active_s) {
                   {"objects_without_room", process.without_room},
                   {"qps", qps_json(process)},
                   {"threads", threads_json(process)}};
+  if (!process.checks.empty()) report.extra["verified"] = verified_json(process);
   if (process.wire.known) report.extra["nic_family"] = to_string(process.wire.family);
   return report;
 }
