@@ -34,6 +34,7 @@ class Store {
 
   // As in Benchmark (microbench/bench/benchmark.hpp).
   virtual Traffic traffic() const = 0;
+  virtual std::optional<OperationCount> operation_count() const { return std::nullopt; }
   virtual QueueNeeds needs(const Operation& op, Side side) const = 0;
   virtual QueueNeeds datagram_needs(const Operation& op, Side side) const { return needs(op, side); }
   virtual std::optional<Transport> companion(const Operation&) const { return std::nullopt; }
