@@ -1,12 +1,12 @@
-// The data path of a thread of HERD's server (region.hpp says how it meets the clients): it looks for requests, works on
-// several at a time so that the latency of memory is hidden, and answers by datagram.
+// The data path of a thread of HERD's server (region.hpp says how it meets the clients): it looks for requests, works
+// on several at a time so that the latency of memory is hidden, and answers by datagram.
 //
-// Three ways (Prefetching). off: a request is executed when it is found. pipeline (SIGCOMM 2014, section 4.1.1): a request
-// is executed in two steps, each begun by the arrival of the next: its bucket is asked for when it is taken, its item
-// when the next one is, and it is executed and answered when one more is; after kPollsToNoOp looks in a row that found
-// nothing, a no-op takes the place of the next, so that nobody waits for ever. batch (Kalia et al., ATC 2016, section
-// 4.3.1): what a pass has found, at most max_batch, goes through three loops: buckets asked for, items asked for,
-// executed.
+// Three ways (Prefetching). off: a request is executed when it is found. pipeline (SIGCOMM 2014, section 4.1.1): a
+// request is executed in two steps, each begun by the arrival of the next: its bucket is asked for when it is taken,
+// its item when the next one is, and it is executed and answered when one more is; after kPollsToNoOp looks in a row
+// that found nothing, a no-op takes the place of the next, so that nobody waits for ever. batch (Kalia et al., ATC
+// 2016, section 4.3.1): what a pass has found, at most max_batch, goes through three loops: buckets asked for, items
+// asked for, executed.
 #pragma once
 
 #include <endian.h>
@@ -93,7 +93,7 @@ struct Server {
   std::byte* region = nullptr;
   RequestRegion places;
   std::uint64_t slot_bytes = 0;
-  std::uint64_t wrap = 0;  // bytes from the first slot of a client to the last
+  std::uint64_t wrap = 0;   // bytes from the first slot of a client to the last
   std::uint64_t bell = 0;   // what the bell word was last
   std::uint32_t first = 0;  // client at which a pass begins
   // Requests by SEND.
@@ -101,9 +101,9 @@ struct Server {
 
   std::array<Item, BatchCounts::kLongest> items{};  // of the pass; pipeline: the first two
   std::size_t count = 0;
-  std::size_t older = 0;  // pipeline: the place of the older of the two
-  std::size_t most = 1;   // requests that are collected before they are executed
-  std::size_t room = 0;   // requests that the pass may take yet, for which there is room in the send queues
+  std::size_t older = 0;          // pipeline: the place of the older of the two
+  std::size_t most = 1;           // requests that are collected before they are executed
+  std::size_t room = 0;           // requests that the pass may take yet, for which there is room in the send queues
   std::uint32_t empty_looks = 0;  // in a row
   std::uint64_t served = 0;       // responses, in the whole run
   std::uint64_t puts = 0;         // executed

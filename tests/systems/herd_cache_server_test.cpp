@@ -1,12 +1,11 @@
 // The loop of a thread of HERD's cache against a device that executes at once; the test plays the clients.
-#include "systems/herd/server.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "systems/herd/alone.hpp"
+#include "systems/herd/server.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 
