@@ -168,17 +168,24 @@ inline void execute(N& node, Server& s, const Item& item, const Client& client, 
   ++s.served;
 }
 
-// Executes a request and answers it by itself.
+// A response that goes by itself, on the next of its port's queues in turn.
+struct LoneResponse {
+  AnswerQueue* queue = nullptr;
+  ibv_send_wr* request = nullptr;
+};
 template <Node N>
-inline bool answer_alone(N& node, Server& s, const Item& item, RunEnd& end) {
+inline LoneResponse execute_alone(N& node, Server& s, const Item& item) {
   const Client& client = s.clients[item.client];
   AnswerPort& port = s.ports[client.port];
   AnswerQueue& queue = port.current();
   port.advance();
   ibv_send_wr& response = next_request(queue);
   execute(node, s, item, client, response);
+  return {&queue, &response};
+}
+inline bool post_alone(Server& s, const LoneResponse& response, RunEnd& end) {
   if (s.measured) s.counts.passes.batches.count(1);
-  return post_one(queue.lane, response, queue.index, end);
+  return post_one(response.queue->lane, *response.request, response.queue->index, end);
 }
 
 inline void read_source(Item& item, const Source& source) {
@@ -190,7 +197,8 @@ inline void read_source(Item& item, const Source& source) {
   item.value = source.end - kKeyBytes - kLengthBytes - source.length;
 }
 
-// A step of the pipeline: the request at `source`, or with null a no-op, pushes those before it on.
+// A step of the pipeline: the request at `source`, or with null a no-op, pushes those before it on. Last comes the
+// post, during which what was asked for arrives.
 template <Node N>
 inline bool push(N& node, Server& s, const Source* source, RunEnd& end) {
   if (source != nullptr) {
@@ -198,9 +206,10 @@ inline bool push(N& node, Server& s, const Source* source, RunEnd& end) {
     ++s.count;
   }
   Item& older = s.items[s.older];
+  LoneResponse response;
   if (older.client != Item::kNoOp) {
     --s.count;
-    if (!answer_alone(node, s, older, end)) return false;
+    response = execute_alone(node, s, older);
   }
   s.older ^= 1;
   Item& younger = s.items[s.older];
@@ -210,7 +219,7 @@ inline bool push(N& node, Server& s, const Source* source, RunEnd& end) {
   } else {
     older.client = Item::kNoOp;
   }
-  return true;
+  return response.request == nullptr || post_alone(s, response, end);
 }
 
 // Executes and answers the requests that were collected.
@@ -229,7 +238,7 @@ inline bool flush(N& node, Server& s, RunEnd& end) {
       ibv_send_wr& response = next_request(queue);
       execute(node, s, item, client, response);
       add_answer(queue.lane, queue.list, response);
-    } else if (!answer_alone(node, s, item, end)) {
+    } else if (!post_alone(s, execute_alone(node, s, item), end)) {
       return false;
     }
   }
