@@ -1,5 +1,5 @@
-// The clients of all designs have these in common: the account of the values that a thread received, and the loop that
-// keeps requests outstanding, takes answers, and asks again for those that do not come.
+// The clients of all designs have these in common: the account of the values that a thread received, and the state of
+// the loop that asks for them (systems/answers/client_loop.hpp).
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -10,7 +10,7 @@
 
 #include "common/histogram.hpp"
 #include "common/mix.hpp"
-#include "microbench/loop/lane_queue.hpp"
+#include "systems/answers/client_loop.hpp"
 #include "systems/sequencer/value_audit.hpp"
 
 namespace verbscope {
@@ -70,56 +70,11 @@ struct ClientState {
   Picos retry_after{0};
   std::uint64_t goal = MeasuredWindow::kNoGoal;
   Receipts receipts;
-};
 
-// Takes up to `most` completions for `asker`. Returns how many requests are done, or -1 with `end` set. `moved`: there
-// were any.
-template <class Asker>
-inline int take_answers(Asker& asker, ClientState& s, std::uint64_t most, Picos now, bool measured, bool& moved,
-                        RunEnd& end) {
-  const std::uint64_t before = s.receipts.answers;
-  const int count = take_completions<kCompletionBatch>(s.cq, most, end, [&](const ibv_wc& wc) {
-    if (is_send_id(wc.wr_id)) retire_signaled(s.queues[sent_queue(wc.wr_id)]);
-    return asker.take(wc, now, measured, end);
-  });
-  moved = count > 0;
-  return count < 0 ? count : static_cast<int>(s.receipts.answers - before);
-}
-
-// Asks until the stop or the goal, then waits for the answers to come. Asker has `ask(now, end)`, which asks
-// until enough is outstanding, `take(wc, now, measured, end)` and `ask_again(now, end)`, which are false after a
-// failure, and `open()`, the requests that wait.
-template <Node N, class Asker>
-void client_loop(N& node, Asker& asker, ClientState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, s.goal);
-  std::uint64_t ops = 0;
-  bool running = true;
-  Picos check_at = node.now() + s.retry_after;
-  for (;;) {
-    const Picos now = node.now();
-    if (running && !asker.ask(now, tally.end)) return;
-    if (!running && asker.open() == 0) return;
-    const Phase phase = control.phase.load(std::memory_order_relaxed);
-    bool moved = false;
-    const int done = take_answers(asker, s, window.left(ops), node.now(), in_window(phase), moved, tally.end);
-    if (done < 0) return;
-    if (done > 0) {
-      ops += static_cast<std::uint64_t>(done);
-      tally.done_ops.store(ops, std::memory_order_relaxed);
-      if (window.see(node, phase, ops)) running = false;
-    }
-    if (s.retry_after > Picos(0) && now >= check_at) [[unlikely]] {
-      if (!asker.ask_again(now, tally.end)) return;
-      check_at = now + s.retry_after / 4;
-    }
-    if (moved) continue;
-    if (must_give_up(control, tally.end)) return;
-    if (s.retry_after > Picos(0)) {
-      node.relax_until(check_at);
-    } else {
-      node.relax();
-    }
+  std::uint64_t done() const { return receipts.answers; }
+  void begin_window() {
+    if (receipts.latency.count() > 0) receipts.latency.clear();
   }
-}
+};
 
 }  // namespace verbscope

@@ -1,0 +1,38 @@
+// The options of kv_rate that its stores share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "common/units.hpp"
+
+namespace verbscope {
+
+enum class StoreKind : std::uint8_t { herd, pilaf, farm, farm_var };
+
+inline constexpr std::uint32_t kLeastStoreValue = 4;    // bytes
+inline constexpr std::uint32_t kMostStoreValue = 1000;  // bytes, that of HERD
+
+// How a server hides the latency of memory (docs/kv.md).
+enum class Prefetching : std::uint8_t { off, pipeline, batch };
+
+struct StoreOptions {
+  StoreKind store = StoreKind::herd;
+  std::uint64_t keys = std::uint64_t{1} << 18;  // below 2^32
+  std::uint32_t put_percent = 5;
+  std::optional<double> zipf{};  // exponent of the popularity of keys; none: all are equally popular
+  std::uint32_t window = 4;      // requests of a client thread that are under way
+  Picos retry_after{0};          // after which a request without a response is sent again; 0: never
+  bool emulate = false;          // the server answers at once, without a store
+  // Of a server's thread.
+  bool batching = false;
+  std::uint32_t max_batch = 32;
+  std::optional<Prefetching> prefetch{};
+  bool requests_by_send = false;
+  std::optional<std::uint64_t> buckets{};  // of the index
+  std::optional<std::uint64_t> log{};      // bytes
+  // This process plays every role: simulated.
+  bool one_process = false;
+};
+
+}  // namespace verbscope

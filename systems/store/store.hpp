@@ -1,0 +1,87 @@
+// A key-value store as kv_rate runs it: its plan, its two ends, its model. A store is made once, by its make_*, and
+// kv_rate forwards to it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/loop/lane_queue.hpp"
+#include "systems/store/book.hpp"
+#include "systems/store/options.hpp"
+
+namespace verbscope {
+
+// The account that a client's thread of any store gives after the run; a Workload of a client derives from it.
+struct StoreClientAccount {
+  virtual ~StoreClientAccount() = default;
+  virtual const StoreBook& book() const = 0;
+  virtual Picos window() const = 0;  // how long its measured window was
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Called once when the options are read: refuses those that the store has no use for, settles those that are not
+  // given, and sets common options that the store implies. The store keeps `options`, which outlives it. Throws
+  // UsageError.
+  virtual void adjust(Options& common, StoreOptions& options, const OptionTable& table) = 0;
+
+  // As in Benchmark (microbench/bench/benchmark.hpp).
+  virtual Traffic traffic() const = 0;
+  virtual std::optional<OperationCount> operation_count() const { return std::nullopt; }
+  virtual QueueNeeds needs(const Operation& op, Side side) const = 0;
+  virtual QueueNeeds datagram_needs(const Operation& op, Side side) const { return needs(op, side); }
+  virtual std::optional<Transport> companion(const Operation&) const { return std::nullopt; }
+  virtual RegionNeeds region(const Operation&, Side, std::uint32_t /*qps*/) const { return {}; }
+  virtual void fill(const Operation&, Side, std::span<std::byte> /*region*/) const {}
+  virtual std::unique_ptr<Workload> setup(const ThreadSetup& setup) const = 0;
+
+  // Keys of the result that the server's threads know. Where they execute PUTs themselves, "puts_executed" is how many
+  // they have, in the whole run: as many as the clients have acknowledged, or the run fails.
+  virtual Json server_results(const std::vector<const Workload*>& threads) const = 0;
+  // At the server, with the keys of all nodes in place: one line about what is wrong with the store, such as GETs that
+  // found nothing although nothing was evicted; empty: nothing.
+  virtual std::string judge(const Json& /*result*/) const { return ""; }
+  // Lines for the console, each ending in a newline.
+  virtual std::string report(const Json& /*result*/) const { return ""; }
+  // The model of the server. `result` is empty before the run; it may hold the clients' "window_gets" and so on.
+  virtual Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const = 0;
+};
+
+// Shares of the operations of a run, for the model: as drawn before it, as counted after it (of the clients' windows).
+struct StoreMix {
+  double gets = 1;    // that found their key
+  double misses = 0;  // GETs that did not
+  double puts = 0;
+};
+StoreMix store_mix(const StoreOptions& options, const Json& result);
+
+// A client thread's book, and the workload that it refers to.
+struct StoreBookParts {
+  StoreBookParts(const ThreadSetup& setup, const StoreOptions& options);
+  StoreBookParts(const StoreBookParts&) = delete;
+  StoreBookParts& operator=(const StoreBookParts&) = delete;
+
+  StoreWorkload workload;
+  StoreBook book;
+};
+
+// The State of client_loop (systems/answers/client_loop.hpp) for a store's client.
+struct StoreClientState {
+  ibv_cq* cq = nullptr;
+  std::span<LaneQueue> queues;
+  Picos retry_after{0};
+  std::uint64_t goal = MeasuredWindow::kNoGoal;
+  StoreBook* book = nullptr;
+
+  std::uint64_t done() const { return book->done(); }
+  void begin_window() { book->begin_window(); }
+};
+
+}  // namespace verbscope

@@ -1,0 +1,64 @@
+#include "systems/store/values.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace verbscope {
+
+namespace {
+
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+constexpr std::uint64_t kShortNumbers = (std::uint64_t{1} << StoreValues::kShortNumberBits) - 1;
+
+// The short form of a version, and back.
+std::uint64_t shorten(StoreVersion version) {
+  if (version.initial()) return 0;
+  return (std::uint64_t{version.writer()} + 1) << StoreValues::kShortNumberBits | (version.number() & kShortNumbers);
+}
+StoreVersion lengthen(std::uint64_t word) {
+  const auto writer = static_cast<std::uint32_t>(word >> StoreValues::kShortNumberBits);
+  return writer == 0 && word == 0 ? StoreVersion() : StoreVersion(writer - 1, word & kShortNumbers);
+}
+
+}  // namespace
+
+void StoreValues::fill(std::byte* value, std::uint64_t key, StoreVersion version) const {
+  const std::uint64_t plain = short_versions() ? shorten(version) : version.word();
+  for (std::size_t at = 0, place = 0; at < bytes_; at += kWord, ++place) {
+    const std::uint64_t word = plain ^ mask(key, place);
+    std::memcpy(value + at, &word, std::min(kWord, bytes_ - at));
+  }
+}
+
+StoreReading StoreValues::read(const std::byte* value, std::uint64_t key) const {
+  const auto word_at = [&](std::size_t place) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, value + place * kWord, std::min(kWord, bytes_ - place * kWord));
+    return word;
+  };
+  StoreReading reading;
+  if (short_versions()) {
+    const std::uint64_t word = word_at(0);
+    reading.first = reading.last = lengthen((word ^ mask(key, 0)) & 0xffffffff);
+    std::uint64_t expected = shorten(reading.first) ^ mask(key, 0);
+    reading.whole = std::memcmp(&word, &expected, bytes_) == 0;
+    return reading;
+  }
+  const std::uint64_t plain = word_at(0) ^ mask(key, 0);
+  reading.whole = true;
+  std::uint64_t last = plain;
+  std::size_t place = 1;
+  for (; (place + 1) * kWord <= bytes_; ++place) {
+    last = word_at(place) ^ mask(key, place);
+    reading.whole = reading.whole && last == plain;
+  }
+  if (place * kWord < bytes_) {
+    const std::uint64_t expected = plain ^ mask(key, place);
+    reading.whole = reading.whole && std::memcmp(value + place * kWord, &expected, bytes_ - place * kWord) == 0;
+  }
+  reading.first = StoreVersion::of_word(plain);
+  reading.last = StoreVersion::of_word(last);
+  return reading;
+}
+
+}  // namespace verbscope
