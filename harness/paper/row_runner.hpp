@@ -22,7 +22,8 @@ struct RowRun {
   std::string identity() const;
 };
 
-// The benchmarks that yield a row's figure: one, or two for a ratio or a difference; none when the model does.
+// The benchmarks that yield a row's figure: one, or two for a ratio or a difference, at each value of a curve; none
+// when the model does.
 std::vector<RowRun> runs_of(const PublishedPoint& row);
 
 // The reason why a row is not run: what it needs, or that its cluster has no profile. Empty: it can run.

@@ -131,6 +131,23 @@ TEST(RowValue, OfTwoRunsIsTheirRatioOrDifference) {
   EXPECT_EQ(row_value(point, records), 18);
 }
 
+TEST(RowValue, OfACurveIsAPlaceOnIt) {
+  PublishedPoint point = row("r", 4, false);
+  point.along = CurvePlace{.option = "threads", .values = {1, 2, 4}, .kind = CurvePlace::Kind::reaches};
+  const std::vector<RowRun> runs = runs_of(point);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[1].params.at("threads"), 2);
+  std::map<std::string, Record> records;
+  Record record = fake_record("sim:cib");
+  for (const double rate : {4.0, 9.1, 10.0}) {
+    record.result["rate_mops"] = rate;
+    records.emplace(runs[records.size()].identity(), record);
+  }
+  EXPECT_EQ(row_value(point, records), 2);
+  point.along->kind = CurvePlace::Kind::holds;
+  EXPECT_EQ(error_of([&] { row_value(point, records); }), "r: the curve along threads has no such place: 4 9.1 10");
+}
+
 // Kalia et al., ATC 2016, Appendix A and section 5.2.1.
 TEST(ModelValue, ReproducesTheRowsOfTheTableThatTheModelGives) {
   int rows = 0;
