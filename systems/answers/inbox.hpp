@@ -31,11 +31,15 @@ struct AnswerInbox {
     return true;
   }
 
+  // Returns what lies in the RECV that `wc` completes, until RECVs are posted again.
+  const std::byte* take_body(const ibv_wc& wc) {
+    --posted;
+    return bodies + recv_place(wc.wr_id) * stride;
+  }
   // Returns the value of 8 bytes in the RECV that `wc` completes.
   std::uint64_t take(const ibv_wc& wc) {
-    --posted;
     std::uint64_t value;
-    std::memcpy(&value, bodies + recv_place(wc.wr_id) * stride, sizeof value);
+    std::memcpy(&value, take_body(wc), sizeof value);
     return value;
   }
 };

@@ -1,24 +1,34 @@
 #include "systems/answers/ports.hpp"
 
+#include <algorithm>
+
 #include "microbench/loop/recv_loop.hpp"
 
 namespace verbscope {
 
 namespace {
 
-constexpr std::uint32_t kBody = 8;  // bytes of a value
+constexpr std::uint64_t kLine = 64;  // bytes
 
 std::uint32_t whole_rounds(const Operation& op) {
   return op.tx_depth / op.signal_every * op.signal_every;
 }
 
+std::size_t datagram_lanes(const ThreadSetup& setup) {
+  const auto datagram = [](const Lane& lane) { return !facts(lane.transport).connected; };
+  return static_cast<std::size_t>(std::ranges::count_if(setup.lanes, datagram));
+}
+
 }  // namespace
 
-AnswerPorts::AnswerPorts(const ThreadSetup& setup)
+AnswerPorts::AnswerPorts(const ThreadSetup& setup, const AnswerBodies& bodies)
     : depth_(whole_rounds(setup.operation)),
-      bodies_(setup.lanes.size() * depth_),
-      segments_(bodies_.size()),
-      requests_(bodies_.size()) {
+      shape_(bodies),
+      stride_(round_up(bodies.bytes, bodies.inlined ? sizeof(std::uint64_t) : kLine)),
+      bodies_(Bytes(datagram_lanes(setup) * depth_ * stride_), setup.huge_pages),
+      segments_(datagram_lanes(setup) * depth_),
+      requests_(segments_.size()) {
+  if (!shape_.inlined) mr_.emplace(setup.pd, bodies_.data(), bodies_.size());
   std::vector<std::size_t> counts;
   for (std::uint32_t port = 0; port < setup.topology.ports; ++port) {
     const std::size_t before = queues_.size();
@@ -38,13 +48,14 @@ void AnswerPorts::add_queue(const ThreadSetup& setup, std::uint32_t lane) {
   const auto number = static_cast<std::uint32_t>(queues_.size());
   const std::size_t begin = std::size_t{number} * depth_;
   for (std::uint32_t j = 0; j < depth_; ++j) {
-    segments_[begin + j] = {reinterpret_cast<std::uint64_t>(&bodies_[begin + j]), kBody, 0};
+    segments_[begin + j] = {reinterpret_cast<std::uint64_t>(bodies_.data() + (begin + j) * stride_), shape_.bytes,
+                            mr_ ? mr_->lkey() : 0};
     ibv_send_wr& wr = requests_[begin + j];
     wr.wr_id = send_id(number);
     wr.sg_list = &segments_[begin + j];
     wr.num_sge = 1;
     wr.opcode = IBV_WR_SEND_WITH_IMM;
-    wr.send_flags = IBV_SEND_INLINE;
+    wr.send_flags = shape_.inlined ? unsigned{IBV_SEND_INLINE} : 0u;
   }
   queues_.push_back({.lane = client_queue(setup.lanes[lane], depth_, setup.operation.signal_every),
                      .requests = std::span(requests_).subspan(begin, depth_),
@@ -64,15 +75,16 @@ std::vector<ClientAddress> client_addresses(const ThreadSetup& setup) {
   return out;
 }
 
-AnswerRecvs::AnswerRecvs(const ThreadSetup& setup, std::uint32_t lane, std::uint32_t count)
+AnswerRecvs::AnswerRecvs(const ThreadSetup& setup, std::uint32_t lane, std::uint32_t count, std::uint32_t body)
     : lane_(lane),
-      buffer_(Bytes(count * kStride), setup.huge_pages),
+      stride_(round_up(kGrh.value + body, kLine)),
+      buffer_(Bytes(count * stride_), setup.huge_pages),
       mr_(setup.pd, buffer_.data(), buffer_.size()),
       segments_(count),
       requests_(count) {
   for (std::uint32_t j = 0; j < count; ++j) {
-    segments_[j] = {reinterpret_cast<std::uint64_t>(body(j)) - kGrh.value,
-                    static_cast<std::uint32_t>(kGrh.value) + kBody, mr_.lkey()};
+    segments_[j] = {reinterpret_cast<std::uint64_t>(this->body(j)) - kGrh.value,
+                    static_cast<std::uint32_t>(kGrh.value) + body, mr_.lkey()};
     requests_[j].wr_id = recv_id(lane, j);
     requests_[j].sg_list = &segments_[j];
     requests_[j].num_sge = 1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,10 +14,16 @@
 
 namespace verbscope {
 
-// The UD QPs of a worker with their prebuilt answers of 8 bytes, by port.
+// The bytes that an answer may have; inline, or read by the adapter from where they lie.
+struct AnswerBodies {
+  std::uint32_t bytes = 8;
+  bool inlined = true;
+};
+
+// The UD QPs of a worker with their prebuilt answers, by port. A body is its answer's own until that has left.
 class AnswerPorts {
  public:
-  explicit AnswerPorts(const ThreadSetup& setup);
+  explicit AnswerPorts(const ThreadSetup& setup, const AnswerBodies& bodies = {});
 
   std::span<AnswerQueue> queues() { return queues_; }
   std::span<AnswerPort> ports() { return ports_; }
@@ -25,7 +32,10 @@ class AnswerPorts {
   void add_queue(const ThreadSetup& setup, std::uint32_t lane);
 
   std::uint32_t depth_;  // requests that a queue holds, a multiple of signal_every
-  std::vector<std::uint64_t> bodies_;
+  AnswerBodies shape_;
+  std::uint64_t stride_;  // bytes from a body to the next
+  Buffer bodies_;
+  std::optional<Mr> mr_;
   std::vector<ibv_sge> segments_;
   std::vector<ibv_send_wr> requests_;
   std::vector<AnswerQueue> queues_;
@@ -41,21 +51,21 @@ struct ClientAddress {
 // The addresses of all client threads; each stands at the thread's number among all.
 std::vector<ClientAddress> client_addresses(const ThreadSetup& setup);
 
-// RECVs for answers of up to 8 bytes on one lane of a client; wr_id is recv_id(lane, place).
+// RECVs for answers of up to `body` bytes on one lane of a client; wr_id is recv_id(lane, place).
 class AnswerRecvs {
  public:
-  AnswerRecvs(const ThreadSetup& setup, std::uint32_t lane, std::uint32_t count);
+  AnswerRecvs(const ThreadSetup& setup, std::uint32_t lane, std::uint32_t count, std::uint32_t body = 8);
 
   // The inbox that posts these RECVs to `qp`.
   AnswerInbox inbox(ibv_qp* qp) {
-    return {.qp = qp, .queue = lane_, .recvs = requests_, .bodies = body(0), .stride = kStride};
+    return {.qp = qp, .queue = lane_, .recvs = requests_, .bodies = body(0), .stride = stride_};
   }
 
  private:
-  static constexpr std::uint64_t kStride = 64;
-  const std::byte* body(std::uint32_t index) const { return buffer_.data() + index * kStride + kGrh.value; }
+  const std::byte* body(std::uint32_t index) const { return buffer_.data() + index * stride_ + kGrh.value; }
 
   std::uint32_t lane_;
+  std::uint64_t stride_;
   Buffer buffer_;
   Mr mr_;
   std::vector<ibv_sge> segments_;

@@ -12,7 +12,7 @@
 
 namespace verbscope {
 
-// The send queue of one UD QP with as many prebuilt requests as it holds. Each carries 8 bytes of its own, inline.
+// The send queue of one UD QP with as many prebuilt requests as it holds. Each has bytes of its own to carry.
 struct AnswerQueue {
   LaneQueue lane;
   std::span<ibv_send_wr> requests;

@@ -33,6 +33,35 @@ std::string window_key(const Key& key) {
   return std::string("window_") + key.name;
 }
 
+// What clients READ.
+struct Accesses {
+  StoreKind kind;
+  std::uint64_t keys = 0;
+  std::uint32_t value_bytes = 0;
+  std::uint32_t threads = 1;
+  bool emulate = false;
+
+  EmulatedAccess emulated() const {
+    switch (kind) {
+      case StoreKind::farm:
+        return EmulatedAccess::farm(keys, value_bytes);
+      case StoreKind::farm_var:
+        return EmulatedAccess::farm_var(keys, value_bytes);
+      default:
+        return EmulatedAccess::pilaf(keys, value_bytes);
+    }
+  }
+  PilafTable pilaf() const { return {keys, value_bytes, threads}; }
+  FarmTable farm() const { return {keys, value_bytes, kind == StoreKind::farm_var}; }
+
+  // Calls `use` with the one that the options say.
+  template <class Use>
+  auto with(Use&& use) const {
+    if (emulate) return use(emulated());
+    return kind == StoreKind::pilaf ? use(pilaf()) : use(farm());
+  }
+};
+
 class OneSidedStore final : public Store {
  public:
   explicit OneSidedStore(StoreKind kind) : kind_(kind) {}
@@ -95,11 +124,11 @@ class OneSidedStore final : public Store {
         .keys = options_->keys,
         .hash_of = [&workload](std::uint64_t key) { return workload.hash(key); },
         .fill_value = [&values](std::uint64_t key, std::byte* value) { values.fill(value, key, StoreVersion()); }};
-    with_access([&](const auto& access) { access.fill(region, contents); });
+    accesses().with([&](const auto& access) { access.fill(region, contents); });
   }
 
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
-    return with_access([&]<class Access>(const Access& access) -> std::unique_ptr<Workload> {
+    return accesses().with([&]<class Access>(const Access& access) -> std::unique_ptr<Workload> {
       if (setup.side == Side::client) {
         return std::make_unique<OneSidedClient<Access>>(setup, *options_, access, paths());
       }
@@ -175,33 +204,20 @@ class OneSidedStore final : public Store {
   }
 
  private:
+  Accesses accesses() const {
+    return {.kind = kind_,
+            .keys = options_->keys,
+            .value_bytes = value_bytes_,
+            .threads = threads_,
+            .emulate = options_->emulate};
+  }
   bool by_memory() const { return kind_ != StoreKind::pilaf; }
   PutLayout layout() const {
     return {.value_bytes = value_bytes_, .emulated = options_->emulate, .window = options_->window};
   }
   PutPaths paths() const {
-    const std::uint64_t bytes = with_access([](const auto& access) { return access.region_bytes(); });
+    const std::uint64_t bytes = accesses().with([](const auto& access) { return access.region_bytes(); });
     return {.layout = layout(), .by_memory = by_memory(), .store_bytes = bytes};
-  }
-
-  EmulatedAccess emulated() const {
-    switch (kind_) {
-      case StoreKind::farm:
-        return EmulatedAccess::farm(options_->keys, value_bytes_);
-      case StoreKind::farm_var:
-        return EmulatedAccess::farm_var(options_->keys, value_bytes_);
-      default:
-        return EmulatedAccess::pilaf(options_->keys, value_bytes_);
-    }
-  }
-  PilafTable pilaf() const { return {options_->keys, value_bytes_, threads_}; }
-  FarmTable farm() const { return {options_->keys, value_bytes_, kind_ == StoreKind::farm_var}; }
-
-  // Calls `use` with the access that the options say.
-  template <class Use>
-  auto with_access(Use&& use) const {
-    if (options_->emulate) return use(emulated());
-    return kind_ == StoreKind::pilaf ? use(pilaf()) : use(farm());
   }
 
   static EmulatedPuts puts_of(const EmulatedAccess&, const ThreadSetup&) { return {}; }
@@ -224,17 +240,17 @@ class OneSidedStore final : public Store {
 
   std::vector<ReadsOfPlaces> expected_reads() const {
     if (options_->emulate) {
-      const EmulatedAccess access = emulated();
+      const EmulatedAccess access = accesses().emulated();
       const double values = access.values_apart() ? 1 : 0;
       return {{0, access.slot_bytes(), access.probe_bytes(), access.mean_probes()},
               {access.values_at(), value_bytes_, value_bytes_, values}};
     }
     if (kind_ == StoreKind::pilaf) {
-      const PilafTable table = pilaf();
+      const PilafTable table = accesses().pilaf();
       return {{0, sizeof(PilafBucket), sizeof(PilafBucket), kUsualPilafProbes},
               {table.item_at(0), table.item_at(1) - table.item_at(0), value_bytes_, 1}};
     }
-    const FarmTable table = farm();
+    const FarmTable table = accesses().farm();
     return {{0, table.slot_bytes(), static_cast<std::uint32_t>(FarmTable::kNeighbourhood * table.slot_bytes()), 1},
             {table.object_at(0), table.object_bytes(), static_cast<std::uint32_t>(table.object_bytes()),
              table.apart() ? 1.0 : 0.0}};

@@ -63,6 +63,7 @@ bool StoreBook::before_acked(StoreVersion own, const StoreRequest& request) cons
 
 void StoreBook::hit(const StoreRequest& request, const std::byte* value, std::size_t length, Picos now, bool measured) {
   end_get(request, now, measured);
+  ++counts.checked;
   if (length != values_.bytes()) {
     ++counts.wrong;
     return;

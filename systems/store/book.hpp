@@ -37,6 +37,7 @@ struct StoreCounts {
   std::uint64_t window_gets = 0, window_puts = 0, window_misses = 0;
   std::uint64_t retries = 0;          // requests sent again
   std::uint64_t surplus = 0;          // further responses to a request that had one
+  std::uint64_t checked = 0;          // values that were looked at
   std::uint64_t torn = 0;             // values that were of two versions
   std::uint64_t wrong = 0;            // values of no version of the key
   std::uint64_t stale = 0;            // values older than a PUT of the client that was acknowledged before
@@ -82,8 +83,8 @@ class StoreBook {
   struct Place {
     std::uint64_t key = ~std::uint64_t{0};
     std::uint64_t acked = 0;
-    StoreVersion seen;      // last under the key, of another client
-    StoreVersion before;
+    StoreVersion seen{};    // last under the key, of another client
+    StoreVersion before{};
   };
   Place& place_of(std::uint64_t key) { return places_[mix(key) & mask_]; }
   bool written(std::uint64_t key, StoreVersion version) const;

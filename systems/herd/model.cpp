@@ -1,0 +1,63 @@
+#include "systems/herd/model.hpp"
+
+#include <vector>
+
+#include "microbench/loop/answer_list.hpp"
+#include "pcie_model/together.hpp"
+#include "systems/herd/region.hpp"
+
+namespace verbscope::herd {
+
+namespace {
+
+// A request of so many bytes, which by WRITE ends where its slot ends.
+Prediction predict_request(const ClusterWire& cluster, const Operation& op, int ports, const HerdOptions& options,
+                           std::uint64_t bytes) {
+  VerbShape shape = verb_shape(op, ports);
+  shape.payload = Bytes(bytes);
+  shape.inlined = bytes <= options.request_inline;
+  shape.max_inline_cap = Bytes(options.request_inline);
+  if (options.store.requests_by_send) {
+    shape.immediate = true;
+    shape.post_list = static_cast<int>(kRecvList);
+    return predict_receiver(cluster, shape);
+  }
+  const RequestRegion region{.value = op.payload};
+  shape.payload_offset = Bytes(region.slot_bytes() - bytes);
+  return predict_responder(cluster, shape);
+}
+
+// A response in one of `lists`: the value, or nothing but headers and the immediate.
+Prediction predict_response(const ClusterWire& cluster, const Operation& op, int ports, bool value,
+                            const ListShare& lists) {
+  VerbShape shape = verb_shape(op, ports);
+  shape.verb = Verb::send;
+  shape.transport = Transport::ud;
+  shape.payload = Bytes(value ? op.payload : 0);
+  shape.immediate = true;
+  shape.post_list = lists.length;
+  shape.post_step = lists.step;
+  return predict_requester(cluster, shape);
+}
+
+}  // namespace
+
+Prediction predict_server(const ClusterWire& cluster, const Operation& op, int ports, const HerdOptions& options,
+                          const Json& result) {
+  const StoreMix mix = store_mix(options.store, result);
+  std::vector<PredictedPart> parts;
+  const auto add = [&parts](const Prediction& prediction, double per_op) {
+    if (per_op > 0) parts.push_back({prediction, per_op});
+  };
+  for (const ListShare& lists : list_shares(result.value("answers_per_post", Json()), 1)) {
+    add(predict_response(cluster, op, ports, true, lists), lists.answers * mix.gets);
+    add(predict_response(cluster, op, ports, false, lists), lists.answers * (mix.misses + mix.puts));
+  }
+  if (!options.alone) {
+    add(predict_request(cluster, op, ports, options, kGetBytes), mix.gets + mix.misses);
+    add(predict_request(cluster, op, ports, options, put_bytes(op.payload)), mix.puts);
+  }
+  return predict_together("HERD server", parts);
+}
+
+}  // namespace verbscope::herd

@@ -1,0 +1,125 @@
+// The two ends of HERD agree on this (Kalia, Kaminsky and Andersen, "Using RDMA Efficiently for Key-Value Services",
+// SIGCOMM 2014, section 4.2): where a client writes its requests in the server's memory, and what they look like.
+//
+// A request ends where its slot ends, with the 16-byte hash of its key. A GET is the hash alone; a PUT is value, length
+// (2 bytes, not 0) and hash. No half of a hash is 0, and a server's thread zeroes hash and length when it takes a
+// request: a last word that is not 0 is a new request, whose bytes before it are there as well, where the adapter
+// writes from left to right. The thread that owns the key answers by datagram.
+//
+// A client numbers its requests to each of the server's threads from 0 on; number r lies in slot r mod W, and a thread
+// looks at the slot of the next alone. What is lost, or whose response is, is written again into the client's retry
+// slot r mod W, with its number behind it, and the client then rings the thread's bell. Requests of a client arrive in
+// the order in which they were written: when the retry is seen, the request itself is there or never will be. A number
+// that was executed before is not executed again when it is a PUT.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "common/units.hpp"
+#include "lookups/mica_store.hpp"
+
+namespace verbscope::herd {
+
+using lookups::KeyHash;
+
+inline constexpr std::uint64_t kLine = 64;         // bytes: no two peers write to one
+inline constexpr std::uint64_t kKeyBytes = 16;
+inline constexpr std::uint64_t kLengthBytes = 2;
+inline constexpr std::uint64_t kWord = 8;          // bytes of the number in a retry slot
+
+// Bytes of a request.
+inline constexpr std::uint64_t kGetBytes = kKeyBytes;
+constexpr std::uint64_t put_bytes(std::uint64_t value) {
+  return value + kLengthBytes + kKeyBytes;
+}
+
+// The server's memory: all slots, all retry slots, all bells.
+struct RequestRegion {
+  std::uint32_t servers = 1;  // threads
+  std::uint32_t clients = 1;  // client threads of all machines
+  std::uint32_t window = 1;   // slots of a client at each thread
+  std::uint32_t value = 0;    // bytes
+
+  std::uint64_t slot_bytes() const { return round_up(put_bytes(value), kLine); }
+  std::uint64_t retry_bytes() const { return round_up(put_bytes(value) + kWord, kLine); }
+  // The slot of request r of client c to thread s, by the formula of section 4.2.
+  std::uint64_t slot_index(std::uint64_t s, std::uint64_t c, std::uint64_t r) const {
+    return s * window * clients + c * window + r % window;
+  }
+  // Offsets of the first byte behind a slot, and of the word in the retry slot of the same place, behind its hash.
+  std::uint64_t slot_end(std::uint64_t s, std::uint64_t c, std::uint64_t r) const {
+    return (slot_index(s, c, r) + 1) * slot_bytes();
+  }
+  std::uint64_t retry_word(std::uint64_t s, std::uint64_t c, std::uint64_t r) const {
+    return slots_bytes() + (slot_index(s, c, r) + 1) * retry_bytes() - kWord;
+  }
+  std::uint64_t bell(std::uint64_t s) const {
+    return slots_bytes() + slots() * retry_bytes() + s * kLine;
+  }
+
+  // Thread s polls this part, and its bell.
+  std::uint64_t polled_begin(std::uint64_t s) const { return slot_index(s, 0, 0) * slot_bytes(); }
+  std::uint64_t polled_bytes() const { return std::uint64_t{clients} * window * slot_bytes(); }
+
+  std::uint64_t slots() const { return std::uint64_t{servers} * clients * window; }
+  std::uint64_t slots_bytes() const { return slots() * slot_bytes(); }
+  std::uint64_t bytes() const { return bell(servers); }
+};
+
+// Writes a request so that it ends at `end`, and returns where it begins. `fill(bytes)` makes the value of a PUT.
+// A GET has a length of 0 before it, which belongs to a retry alone.
+inline std::byte* write_get(std::byte* end, const KeyHash& key) {
+  std::byte* const begin = end - kGetBytes;
+  std::memset(begin - kLengthBytes, 0, kLengthBytes);
+  std::memcpy(begin, &key, sizeof key);
+  return begin;
+}
+template <class Fill>
+inline std::byte* write_put(std::byte* end, const KeyHash& key, std::uint32_t value, Fill&& fill) {
+  std::byte* const begin = end - put_bytes(value);
+  const auto length = static_cast<std::uint16_t>(value);
+  fill(begin);
+  std::memcpy(begin + value, &length, sizeof length);
+  std::memcpy(end - kKeyBytes, &key, sizeof key);
+  return begin;
+}
+
+// A request that ends at `end`, as a server's thread reads it.
+struct RequestView {
+  KeyHash key;
+  std::uint16_t length = 0;  // of the value; 0: a GET
+  const std::byte* value = nullptr;
+};
+inline RequestView read_request(const std::byte* end) {
+  RequestView view;
+  std::memcpy(&view.key, end - kKeyBytes, sizeof view.key);
+  std::memcpy(&view.length, end - kKeyBytes - kLengthBytes, sizeof view.length);
+  view.value = end - kKeyBytes - kLengthBytes - view.length;
+  return view;
+}
+
+// The word of a retry slot: the request's number, but not 0, which is no retry.
+constexpr std::uint64_t retry_word(std::uint64_t number) {
+  return number + 1;
+}
+
+// An immediate: the thread of the server in a response, the client in a request by SEND; and the low bits of the
+// request's number.
+inline constexpr std::uint32_t kTagNumbers = 1u << 20;
+inline constexpr std::uint32_t kMostTagged = 1u << 12;  // threads, clients
+constexpr std::uint32_t tag_of(std::uint32_t who, std::uint64_t number) {
+  return who * kTagNumbers + static_cast<std::uint32_t>(number % kTagNumbers);
+}
+constexpr std::uint32_t tagged(std::uint32_t tag) {
+  return tag / kTagNumbers;
+}
+// The number whose low bits a tag has, nearest to `near`.
+constexpr std::uint64_t tagged_number(std::uint32_t tag, std::uint64_t near) {
+  constexpr std::int64_t kHalf = kTagNumbers / 2;
+  const auto ahead = static_cast<std::int64_t>((tag - near) % kTagNumbers);
+  return near + static_cast<std::uint64_t>(ahead < kHalf ? ahead : ahead - 2 * kHalf);
+}
+
+}  // namespace verbscope::herd

@@ -1,0 +1,129 @@
+// Key-value stores of the literature at work: GETs and PUTs of clients against a server, with every value checked.
+#include <algorithm>
+#include <array>
+
+#include "common/environment.hpp"
+#include "common/error.hpp"
+#include "microbench/loop/answer_list.hpp"
+#include "microbench/run/runner.hpp"
+#include "systems/herd/herd.hpp"
+#include "systems/one_sided/store.hpp"
+#include "systems/store/result.hpp"
+#include "systems/store/store.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kDefaultValue = 32;  // bytes
+constexpr Picos kSimRetry = 1ms;
+constexpr Picos kRetry = 100ms;
+
+class KvRate final : public Benchmark {
+ public:
+  Description describe() const override {
+    return {"kv_rate", "Rate and latency of a key-value store, with every value checked.",
+            "--store herd --threads 6 --put_percent 5"};
+  }
+
+  void options(OptionTable& table) override {
+    table_ = &table;
+    table.choice<StoreKind>("--store", kv_.store,
+                            {{"herd", StoreKind::herd},
+                             {"pilaf", StoreKind::pilaf},
+                             {"farm", StoreKind::farm},
+                             {"farm_var", StoreKind::farm_var}},
+                            "herd: a cache, requests by UC WRITE and responses by UD SEND; the others: GETs by READs "
+                            "of a cuckoo table, of a hopscotch table, of one with values apart");
+    table.flag("--emulate", kv_.emulate, "the READs and messages of the store alone: the server answers at once");
+    table.integer("--put_percent", kv_.put_percent, 0u, 100u, "share of PUTs; the others are GETs");
+    table.integer("--keys", kv_.keys, std::uint64_t{1}, (std::uint64_t{1} << 32) - 1,
+                  "keys, all of which are there when the run begins");
+    table.number("--zipf", kv_.zipf, "popularity of the keys by Zipf's law with this exponent (default: all alike)");
+    table.integer("--window", kv_.window, 1u, 4096u, "requests of a client thread that are under way");
+    table.duration("--retry_after", retry_after_,
+                   "when a client asks again for what has not come (default 100 ms; sim 1 ms, simulated)");
+    table.choice<bool>("--requests", kv_.requests_by_send, {{"write", false}, {"send", true}},
+                       "clients WRITE requests over UC, or SEND them over UD");
+    table.flag("--batching", kv_.batching,
+               "a server's thread answers what it finds in a pass behind one doorbell for each port, or a few");
+    table.integer("--max_batch", kv_.max_batch, 1u, std::uint32_t{BatchCounts::kLongest},
+                  "requests that are worked on at a time, and responses behind one doorbell, at most");
+    table.choice<std::optional<Prefetching>>(
+        "--prefetch", kv_.prefetch,
+        {{"off", Prefetching::off}, {"pipeline", Prefetching::pipeline}, {"batch", Prefetching::batch}},
+        "how memory's latency is hidden: not, by a pipeline of two requests, by batches (default: pipeline, or "
+        "batch where responses or requests come in batches)");
+    table.integer("--buckets", kv_.buckets, std::uint64_t{1}, std::uint64_t{1} << 32,
+                  "of the index of a server's thread, eight slots each (default: one for two keys)");
+    table.bytes("--log", kv_.log, std::uint64_t{2048}, std::uint64_t{1} << 39,
+                "of the log of a server's thread (default: its keys, and a quarter more)");
+  }
+
+  void adjust(Options& o) override {
+    o.size = o.size.value_or(kDefaultValue);
+    if (*o.size < kLeastStoreValue || *o.size > kMostStoreValue) {
+      fail_usage("--size {}: a value has from {} to {} bytes", *o.size, kLeastStoreValue, kMostStoreValue);
+    }
+    if (o.header_only) fail_usage("--header_only: a value has bytes");
+    if (o.post_list != 1) fail_usage("--post_list {}: --batching makes lists of what there is", o.post_list);
+    if (o.events) fail_usage("--events: the server polls");
+    if (o.validate) fail_usage("--validate: every value is checked anyhow");
+    if (kv_.window > o.tx_depth) {
+      fail_usage("--window {} is more than the send queue holds (--tx_depth {})", kv_.window, o.tx_depth);
+    }
+    const bool simulated = is_simulated(o.fabric);
+    kv_.retry_after = retry_after_.value_or(simulated ? kSimRetry : kRetry);
+    kv_.one_process = simulated;
+    store_ = kv_.store == StoreKind::herd ? make_herd_store() : make_one_sided_store(kv_.store);
+    store_->adjust(o, kv_, *table_);
+  }
+
+  bool moves_payloads() const override { return false; }
+  Traffic traffic() const override { return store_->traffic(); }
+  std::optional<OperationCount> operation_count() const override { return store_->operation_count(); }
+  QueueNeeds needs(const Operation& op, Side side) const override { return store_->needs(op, side); }
+  QueueNeeds datagram_needs(const Operation& op, Side side) const override { return store_->datagram_needs(op, side); }
+  std::optional<Transport> companion(const Operation& op) const override { return store_->companion(op); }
+  RegionNeeds region(const Operation& op, Side side, std::uint32_t qps) const override {
+    return store_->region(op, side, qps);
+  }
+  void fill(const Operation& op, Side side, std::span<std::byte> region) const override {
+    store_->fill(op, side, region);
+  }
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override { return store_->setup(setup); }
+
+  Json results(const std::vector<const Workload*>& threads) const override {
+    Json json = store_client_json(threads);
+    if (json.empty()) return store_->server_results(threads);
+    json.update(store_->client_results(threads));
+    return json;
+  }
+  void finish(Outcome& outcome) const override { judge_store(outcome, *store_); }
+  std::string report(const Json& result) const override { return store_text(result) + store_->report(result); }
+
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    return store_->predict(cluster, op, ports, Json::object());
+  }
+  Prediction predict_run(const ClusterWire& cluster, const Operation& op, int ports,
+                         const Json& result) const override {
+    return store_->predict(cluster, op, ports, result);
+  }
+
+ private:
+  const OptionTable* table_ = nullptr;
+  StoreOptions kv_;
+  std::optional<Picos> retry_after_;
+  std::unique_ptr<Store> store_;
+};
+
+}  // namespace
+
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  verbscope::KvRate benchmark;
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}

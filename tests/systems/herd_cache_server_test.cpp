@@ -1,0 +1,316 @@
+// The loop of a thread of HERD's cache against a device that executes at once; the test plays the clients.
+#include "systems/herd/server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "systems/herd/alone.hpp"
+#include "tests/microbench/executing_device.hpp"
+#include "tests/microbench/scripted_device.hpp"
+
+namespace verbscope::herd {
+namespace {
+
+using test::ExecutingDevice;
+using test::ScriptedNode;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint32_t kClients = 4;
+constexpr std::uint32_t kWindow = 2;
+constexpr std::uint32_t kDepth = 8;
+constexpr std::uint32_t kValue = 8;  // bytes
+
+// A response as it was posted.
+struct Sent {
+  std::uint32_t to = 0;      // client
+  std::uint32_t number = 0;  // of its request
+  std::string value;         // empty: nothing but headers
+  bool operator==(const Sent&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Sent& sent) {
+  return out << "{" << sent.to << ", " << sent.number << ", " << sent.value << "}";
+}
+
+KeyHash key_of(std::uint64_t name) {
+  return {.low = name * 0x9e3779b97f4a7c15u, .high = name};
+}
+
+// Thread 1 of two, with two UD QPs.
+struct ServerEnd {
+  RequestRegion places{.servers = 2, .clients = kClients, .window = kWindow, .value = kValue};
+  std::vector<std::uint64_t> memory = std::vector<std::uint64_t>(places.bytes() / 8);
+  std::byte* region = reinterpret_cast<std::byte*>(memory.data());
+  ExecutingDevice device;
+  ScriptedNode node;
+  RunControl control;
+  RunEnd end;
+  MicaStore store{64, Bytes(4096), PageSize::kb4};
+  std::vector<ibv_send_wr> requests = std::vector<ibv_send_wr>(2 * kDepth);
+  std::vector<ibv_sge> segments = std::vector<ibv_sge>(2 * kDepth);
+  std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(2 * kDepth);
+  std::vector<AnswerQueue> queues;
+  std::vector<AnswerPort> ports;
+  std::vector<Client> clients = std::vector<Client>(kClients);
+  std::vector<std::uint64_t> answered = std::vector<std::uint64_t>(1);
+  Server server;
+  std::vector<Sent> sent;
+  std::uint64_t rings = 0;
+
+  explicit ServerEnd(Prefetching prefetch, bool batching = false) {
+    for (std::uint32_t q = 0; q < 2; ++q) {
+      for (std::uint32_t j = 0; j < kDepth; ++j) {
+        const std::uint32_t i = q * kDepth + j;
+        segments[i] = {reinterpret_cast<std::uint64_t>(&bodies[i]), kValue, 0};
+        requests[i].wr_id = send_id(q);
+        requests[i].sg_list = &segments[i];
+        requests[i].opcode = IBV_WR_SEND_WITH_IMM;
+      }
+      queues.push_back({.lane = {.qp = device.add_qp(), .depth = kDepth, .room = kDepth, .signal_every = 2},
+                        .requests = std::span(requests).subspan(std::size_t{q} * kDepth, kDepth),
+                        .index = q});
+    }
+    ports = {{.queues = queues}};
+    for (std::uint32_t c = 0; c < kClients; ++c) clients[c].to.wr.ud.remote_qpn = c;
+    server.cq = device.cq();
+    server.queues = queues;
+    server.ports = ports;
+    server.clients = clients;
+    server.answered = answered;
+    server.store = &store;
+    server.item_bytes = MicaStore::item_bytes(kValue);
+    server.thread = 1;
+    server.prefetch = prefetch;
+    server.batching = batching;
+    server.max_batch = 4;
+    server.region = region;
+    server.places = places;
+    server.measured = true;
+    device.after = [this](const ibv_send_wr& wr) {
+      const std::uint32_t tag = be32toh(wr.imm_data);
+      EXPECT_EQ(tagged(tag), 1u);
+      std::string value;
+      if (wr.num_sge > 0) value.assign(reinterpret_cast<const char*>(wr.sg_list->addr), wr.sg_list->length);
+      sent.push_back({wr.wr.ud.remote_qpn, tag % kTagNumbers, value});
+    };
+  }
+
+  void get(std::uint32_t client, std::uint64_t number, std::uint64_t key) {
+    write_get(region + places.slot_end(1, client, number), key_of(key));
+  }
+  void put(std::uint32_t client, std::uint64_t number, std::uint64_t key, const char* value) {
+    put_at(places.slot_end(1, client, number), key, value);
+  }
+  void put_again(std::uint32_t client, std::uint64_t number, std::uint64_t key, const char* value) {
+    put_at(places.retry_word(1, client, number), key, value);
+    ring(client, number);
+  }
+  void get_again(std::uint32_t client, std::uint64_t number, std::uint64_t key) {
+    write_get(region + places.retry_word(1, client, number), key_of(key));
+    ring(client, number);
+  }
+  // One pass; the looks that find nothing count on.
+  std::vector<Sent> pass() {
+    sent.clear();
+    EXPECT_GE(serve(node, server, end), 0);
+    return sent;
+  }
+
+ private:
+  void put_at(std::uint64_t place, std::uint64_t key, const char* value) {
+    write_put(region + place, key_of(key), kValue, [value](std::byte* to) { std::memcpy(to, value, kValue); });
+  }
+  void ring(std::uint32_t client, std::uint64_t number) {
+    store_word(region + places.retry_word(1, client, number), retry_word(number));
+    store_word(region + places.bell(1), ++rings);
+  }
+};
+
+constexpr const char* kOne = "value-01";
+constexpr const char* kTwo = "value-02";
+
+TEST(HerdServer, ExecutesWhatItFindsAtOnceWithoutPrefetching) {
+  ServerEnd end(Prefetching::off);
+  end.put(0, 0, 7, kOne);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
+  end.get(0, 1, 7);
+  end.get(2, 0, 8);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 1, kOne}, Sent{2, 0, ""}));
+  EXPECT_EQ(end.store.counts().no_slot, 1u);
+  EXPECT_THAT(end.pass(), IsEmpty());
+  EXPECT_EQ(end.server.puts, 1u);
+}
+
+TEST(HerdServer, AGetBehindAPutInTheSameSlotIsAGet) {
+  ServerEnd end(Prefetching::off);
+  end.put(0, 0, 7, kOne);
+  end.pass();
+  end.put(0, 1, 7, kTwo);
+  end.pass();
+  const KeyHash key = key_of(7);  // the slot of number 0: a client writes the hash alone
+  std::memcpy(end.region + end.places.slot_end(1, 0, 2) - 16, &key, 16);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 2, kTwo}));
+  EXPECT_EQ(end.server.puts, 2u);
+}
+
+TEST(HerdServer, ThePipelineAnswersWhenTwoMoreHaveCome) {
+  ServerEnd end(Prefetching::pipeline);
+  end.store.put(key_of(7), std::as_bytes(std::span(kOne, kValue)));
+  end.get(0, 0, 7);
+  EXPECT_THAT(end.pass(), IsEmpty());  // stage 1
+  end.get(1, 0, 7);
+  EXPECT_THAT(end.pass(), IsEmpty());  // stage 2
+  end.put(2, 0, 7, kTwo);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, kOne}));
+  // In the order of their coming: a GET behind a PUT sees it.
+  end.get(3, 0, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, kOne}));
+  end.get(0, 1, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{2, 0, ""}));
+  end.get(1, 1, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{3, 0, kTwo}));
+}
+
+TEST(HerdServer, ANoOpComesAfterAHundredLooksThatFoundNothing) {
+  ServerEnd end(Prefetching::pipeline);
+  end.store.put(key_of(7), std::as_bytes(std::span(kOne, kValue)));
+  end.get(3, 0, 7);  // the last that is looked at in its pass
+  EXPECT_THAT(end.pass(), IsEmpty());
+  for (int pass = 0; pass < 24; ++pass) EXPECT_THAT(end.pass(), IsEmpty());  // 96 looks
+  EXPECT_EQ(end.server.counts.no_ops, 0u);
+  EXPECT_THAT(end.pass(), IsEmpty());  // 100: from stage 1 to stage 2
+  EXPECT_EQ(end.server.counts.no_ops, 1u);
+  for (int pass = 0; pass < 24; ++pass) EXPECT_THAT(end.pass(), IsEmpty());
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{3, 0, kOne}));
+  EXPECT_EQ(end.server.counts.no_ops, 2u);
+  for (int pass = 0; pass < 100; ++pass) EXPECT_THAT(end.pass(), IsEmpty());
+  EXPECT_EQ(end.server.counts.no_ops, 2u);  // nothing is there to be moved on
+}
+
+// What a thread asks of its memory, in order.
+struct AskingNode : ScriptedNode {
+  std::vector<std::string> asked;
+  const void* bucket = nullptr;
+  std::string name(const void* place) const { return place == bucket ? "bucket" : "item"; }
+  void prefetch(const void* place) { asked.push_back("prefetch " + name(place)); }
+  void load(const void* place) { asked.push_back("load " + name(place)); }
+};
+
+TEST(HerdServer, NothingIsReadBeforeItWasAskedForAStepEarlier) {
+  ServerEnd end(Prefetching::pipeline);
+  end.store.put(key_of(7), std::as_bytes(std::span(kOne, kValue)));
+  AskingNode node;
+  node.bucket = end.store.bucket_place(key_of(7));
+  const auto pass = [&] {
+    node.asked.clear();
+    serve(node, end.server, end.end);
+    return node.asked;
+  };
+  end.get(0, 0, 7);
+  EXPECT_THAT(pass(), ElementsAre("prefetch bucket"));
+  end.get(0, 1, 7);
+  EXPECT_THAT(pass(), ElementsAre("prefetch bucket", "load bucket", "prefetch item"));
+  EXPECT_THAT(end.sent, IsEmpty());
+  end.get(1, 0, 7);
+  EXPECT_THAT(pass(), ElementsAre("prefetch bucket", "load item", "load bucket", "prefetch item"));
+  EXPECT_THAT(end.sent, ElementsAre(Sent{0, 0, kOne}));
+}
+
+TEST(HerdServer, ABatchGoesThroughThreeLoopsAndBehindOneDoorbell) {
+  ServerEnd end(Prefetching::batch, true);
+  end.store.put(key_of(7), std::as_bytes(std::span(kOne, kValue)));
+  AskingNode node;
+  node.bucket = end.store.bucket_place(key_of(7));
+  end.get(0, 0, 7);
+  end.get(3, 0, 7);
+  serve(node, end.server, end.end);
+  EXPECT_THAT(node.asked, ElementsAre("prefetch bucket", "prefetch bucket", "load bucket", "prefetch item",
+                                      "load bucket", "prefetch item", "load item", "load item"));
+  EXPECT_THAT(end.sent, ElementsAre(Sent{0, 0, kOne}, Sent{3, 0, kOne}));
+  EXPECT_EQ(end.server.counts.passes.batches.lists[2], 1u);
+}
+
+TEST(HerdServer, WithoutBatchingABatchIsAnsweredOneByOneOnTheQpsInTurn) {
+  ServerEnd end(Prefetching::batch, false);
+  std::vector<std::uint64_t> used;
+  end.device.after = [&](const ibv_send_wr& wr) { used.push_back(wr.wr_id & 0xffff); };
+  for (std::uint32_t c = 0; c < 3; ++c) end.get(c, 0, 7);
+  end.pass();
+  EXPECT_THAT(used, ElementsAre(0, 1, 0));
+  EXPECT_EQ(end.server.counts.passes.batches.lists[1], 3u);
+}
+
+TEST(HerdServer, LeavesRequestsWhenAQueueIsFullAndBeginsWithThem) {
+  ServerEnd end(Prefetching::off);
+  for (AnswerQueue& queue : end.queues) queue.lane.room = 1;
+  end.device.hold_completions = true;
+  for (std::uint32_t c = 0; c < kClients; ++c) end.get(c, 0, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
+  for (AnswerQueue& queue : end.queues) queue.lane.room = 4;
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, ""}, Sent{2, 0, ""}, Sent{3, 0, ""}));
+  EXPECT_EQ(end.server.blocked, 1u);
+}
+
+TEST(HerdServer, ExecutesALostPutOnceWhenItIsWrittenAgain) {
+  for (const Prefetching prefetch : {Prefetching::off, Prefetching::batch}) {
+    ServerEnd end(prefetch);
+    end.put(1, 1, 7, kTwo);  // number 0 was lost
+    EXPECT_THAT(end.pass(), IsEmpty());
+    end.put_again(1, 0, 7, kOne);
+    EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, ""}, Sent{1, 1, ""}));
+    EXPECT_EQ(end.server.puts, 2u);
+    end.put_again(1, 0, 7, kOne);  // the response was lost: it is given again, and the later PUT stands
+    EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, ""}));
+    EXPECT_EQ(end.server.puts, 2u);
+    end.get(1, 2, 7);
+    EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 2, kTwo}));
+  }
+}
+
+TEST(HerdServer, TakesARequestOnceThatCameBesideItsRetry) {
+  ServerEnd end(Prefetching::off);
+  end.put(1, 0, 7, kOne);  // late, and there when the retry is
+  end.put_again(1, 0, 7, kOne);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, ""}));
+  EXPECT_EQ(end.server.puts, 1u);
+  EXPECT_THAT(end.pass(), IsEmpty());
+  EXPECT_EQ(end.clients[1].next, 1u);
+}
+
+TEST(HerdServer, ReadsAgainForAGetWhoseResponseWasLost) {
+  ServerEnd end(Prefetching::off);
+  end.put(1, 0, 7, kOne);
+  end.get(2, 0, 7);
+  EXPECT_EQ(end.pass().size(), 2u);
+  end.get_again(2, 0, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{2, 0, kOne}));
+}
+
+TEST(HerdServer, FeedsItselfWhereThereAreNoClients) {
+  ServerEnd end(Prefetching::pipeline);
+  std::vector<std::byte> bytes(64);
+  write_get(bytes.data() + 64, key_of(7));
+  const std::vector<std::uint32_t> lengths{16};
+  Feed feed{.last = bytes.data() + 64, .stride = 64, .bytes = lengths};
+  ThreadTally tally;
+  end.control.phase = Phase::measure;
+  alone_loop(end.node, end.server, feed, 40, end.control, tally);
+  EXPECT_EQ(tally.end.kind, EndKind::finished);
+  EXPECT_GE(end.server.served, 40u);
+  EXPECT_TRUE(tally.closed());
+}
+
+TEST(HerdServer, EndsWhenToldTo) {
+  ServerEnd end(Prefetching::pipeline);
+  ThreadTally tally;
+  end.get(0, 0, 7);
+  end.node.on_idle = [&] { end.control.quit = true; };
+  server_loop(end.node, end.server, end.control, tally);
+  EXPECT_EQ(tally.end.kind, EndKind::gave_up);
+  EXPECT_EQ(end.server.served, 1u);  // not before the pipeline is empty
+}
+
+}  // namespace
+}  // namespace verbscope::herd
