@@ -259,9 +259,9 @@ class Adviser {
       add_twice("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });
   }
 
-  // Each client needs a connected QP of the server's; those of a sequencer have their own.
+  // Each client needs a connected QP of the server's; those of a sequencer and of kv_rate have their own.
   bool reaches_twice_the_clients() const {
-    if (record_.benchmark == "sequencer" || text_at(record_.config, "connection") == "UD") return true;
+    if (record_.benchmark == "sequencer" || record_.benchmark == "kv_rate" || text_at(record_.config, "connection") == "UD") return true;
     const auto option = [&](const std::string& name) { return number_at(record_.config, name).value_or(1); };
     return 2 * option("clients") <= std::ceil(option("threads") / option("threads_per_qp")) * option("qp");
   }
@@ -295,9 +295,10 @@ class Adviser {
   }
 
   // Whether as many operations as option `key` allows can have been under way: by Little's law rate times latency were.
-  // PUTs of a key-value store wait for locks, and for the atomics before them on their QP: more of them wait longer.
+  // PUTs of kv_atomic wait for locks, and for the atomics before them on their QP: more of them wait longer.
   bool may_fill(const std::string& key) const {
-    if (keeps_one_under_way(record_) || number_at(record_.result, "put_mops").value_or(0) > 0) return false;
+    const bool locks = record_.benchmark == "kv_atomic" && number_at(record_.result, "put_mops").value_or(0) > 0;
+    if (keeps_one_under_way(record_) || locks) return false;
     const std::optional<double> latency = number_at(record_.result, "lat_mean_ns");
     if (!latency) return true;
     const double under_way = number_at(record_.result, "rate_mops").value_or(0) * *latency * 1e-3;
@@ -310,7 +311,8 @@ class Adviser {
     const double now = number_at(record_.config, key).value_or(0);
     if (now < 1) return;
     // More clients share the same QPs, but where each has its own.
-    const bool own = record_.benchmark == "kv_atomic" || record_.benchmark == "sequencer";
+    const std::string& name = record_.benchmark;
+    const bool own = name == "kv_atomic" || name == "sequencer" || name == "kv_rate";
     const bool same_window = diagnosis_.loads.trip.ring && (key == "qp" || key == "vms" || key == "connections");
     const double latency = diagnosis_.latency / ((key == "clients" && !own) || same_window ? 1 : 2);
     add(fmt::format("{:g} {} instead of {:g}", 2 * now, what, now), scaled, latency, Json{{key, 2 * now}}, false);

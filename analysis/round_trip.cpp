@@ -35,7 +35,7 @@ Kind kind_of(const Record& record) {
   const std::string verb = text_at(record.config, "verb"), design = text_at(record.config, "design");
   if (name == "atomic_rate" || design == "atomic") return Kind::atomic;
   if (name == "read_rate" || name == "kv_atomic" || verb == "read") return Kind::read;
-  if (name == "echo_rate" || name == "sequencer") return Kind::echo;
+  if (name == "echo_rate" || name == "sequencer" || name == "kv_rate") return Kind::echo;
   return text_at(record.config, "connection") == "RC" || name == "all_to_all" ? Kind::write : Kind::sent_only;
 }
 
@@ -175,11 +175,12 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
     each = std::min(each, most_reads(record));
   }
   double trips = 1, qps = std::max(1.0, option(record, "qp")) * std::max(1.0, option(record, "threads"));
-  const bool threads_ask = name == "sequencer" || name == "echo_rate" || name == "kv_atomic";
+  const bool threads_ask = name == "sequencer" || name == "echo_rate" || name == "kv_atomic" || name == "kv_rate";
   if (threads_ask) {  // those of clients, as many as there are QPs for them
-    const double each_thread = name == "sequencer"   ? option(record, "outstanding")
-                               : name == "echo_rate" ? option(record, "window")
-                                                     : each * option(record, "qp");
+    const bool of_a_thread = name == "echo_rate" || name == "kv_rate";
+    const double each_thread = name == "sequencer" ? option(record, "outstanding")
+                               : of_a_thread       ? option(record, "window")
+                                                   : each * option(record, "qp");
     machines = 1;
     out.operations = each_thread * threads_of_clients(record);
   }

@@ -8,7 +8,7 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kLine = 64;  // bytes
+constexpr std::uint64_t kBodyLine = 64;  // bytes
 
 std::uint32_t whole_rounds(const Operation& op) {
   return op.tx_depth / op.signal_every * op.signal_every;
@@ -24,7 +24,7 @@ std::size_t datagram_lanes(const ThreadSetup& setup) {
 AnswerPorts::AnswerPorts(const ThreadSetup& setup, const AnswerBodies& bodies)
     : depth_(whole_rounds(setup.operation)),
       shape_(bodies),
-      stride_(round_up(bodies.bytes, bodies.inlined ? sizeof(std::uint64_t) : kLine)),
+      stride_(round_up(bodies.bytes, bodies.inlined ? sizeof(std::uint64_t) : kBodyLine)),
       bodies_(Bytes(datagram_lanes(setup) * depth_ * stride_), setup.huge_pages),
       segments_(datagram_lanes(setup) * depth_),
       requests_(segments_.size()) {
@@ -77,7 +77,7 @@ std::vector<ClientAddress> client_addresses(const ThreadSetup& setup) {
 
 AnswerRecvs::AnswerRecvs(const ThreadSetup& setup, std::uint32_t lane, std::uint32_t count, std::uint32_t body)
     : lane_(lane),
-      stride_(round_up(kGrh.value + body, kLine)),
+      stride_(kLine + round_up(body, kLine)),
       buffer_(Bytes(count * stride_), setup.huge_pages),
       mr_(setup.pd, buffer_.data(), buffer_.size()),
       segments_(count),

@@ -62,7 +62,9 @@ class AnswerRecvs {
   }
 
  private:
-  const std::byte* body(std::uint32_t index) const { return buffer_.data() + index * stride_ + kGrh.value; }
+  static constexpr std::uint64_t kLine = 64;  // bytes
+  // A body begins on a line, behind the GRH.
+  const std::byte* body(std::uint32_t index) const { return buffer_.data() + index * stride_ + kLine; }
 
   std::uint32_t lane_;
   std::uint64_t stride_;

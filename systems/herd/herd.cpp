@@ -36,8 +36,10 @@ class HerdStore final : public Store {
   void adjust(Options& common, StoreOptions& options, const OptionTable& table) override {
     const bool alone = common.fabric == "null";
     check_own(options, table);
-    if (table.given("--connection")) {
-      fail_usage("--connection {}: --requests says by what clients ask", to_string(common.connection));
+    const Transport transport = alone || options.requests_by_send ? Transport::ud : Transport::uc;
+    if (table.given("--connection") && common.connection != transport) {
+      fail_usage("--connection {}: requests of --store herd go by {}", to_string(common.connection),
+                 to_string(transport));
     }
     if (alone && options.requests_by_send) {
       fail_usage("--requests send: on the null device no message arrives");
@@ -45,9 +47,9 @@ class HerdStore final : public Store {
     if (alone && table.given("--clients")) {
       fail_usage("--clients: on the null device there are none; --client_threads says how many slots are looked at");
     }
-    herd_.request_inline = table.given("--inline_size") ? common.inline_size : kRequestInline;
     if (!table.given("--inline_size")) common.inline_size = kResponseInline;
-    common.connection = alone || options.requests_by_send ? Transport::ud : Transport::uc;
+    herd_.request_inline = common.inline_size == 0 ? 0 : std::max(common.inline_size, kRequestInline);
+    common.connection = transport;
     if (alone) common.client_threads = common.client_threads.value_or(kClientsAlone);
     if (is_simulated(common.fabric)) {
       common.clients = common.clients.value_or(kPaperMachines);

@@ -39,12 +39,12 @@ MicaStore filled_store(const ThreadSetup& setup, const StoreOptions& options) {
   return store;
 }
 
-// RECVs for requests by SEND, a ring on each QP, in lists.
+// RECVs for requests by SEND, a ring on each QP, in lists. A request begins on a line, behind the GRH.
 class RequestRecvs {
  public:
   RequestRecvs(const ThreadSetup& setup, const RequestRegion& places)
       : length_(setup.operation.rx_depth / kRecvList * kRecvList),
-        stride_(round_up(kGrh.value + put_bytes(places.value), kLine)),
+        stride_(kLine + round_up(put_bytes(places.value), kLine)),
         buffer_(Bytes(setup.lanes.size() * length_ * stride_), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         segments_(setup.lanes.size() * length_),
@@ -53,8 +53,8 @@ class RequestRecvs {
   RecvLane post(ibv_qp* qp, std::uint32_t index) {
     const std::size_t begin = std::size_t{index} * length_;
     for (std::uint32_t j = 0; j < length_; ++j) {
-      segments_[begin + j] = {reinterpret_cast<std::uint64_t>(buffer_.data() + (begin + j) * stride_),
-                              static_cast<std::uint32_t>(stride_), mr_.lkey()};
+      segments_[begin + j] = {reinterpret_cast<std::uint64_t>(buffer_.data() + (begin + j) * stride_ + kBeforeGrh),
+                              static_cast<std::uint32_t>(stride_ - kBeforeGrh), mr_.lkey()};
       requests_[begin + j] = {
           .wr_id = recv_id(index, j), .next = nullptr, .sg_list = &segments_[begin + j], .num_sge = 1};
       if ((j + 1) % kRecvList != 0) requests_[begin + j].next = &requests_[begin + j + 1];
@@ -63,13 +63,15 @@ class RequestRecvs {
                   .ring = &requests_[begin],
                   .length = length_,
                   .list = kRecvList,
-                  .payloads = buffer_.data() + begin * stride_,
+                  .payloads = buffer_.data() + begin * stride_ + kBeforeGrh,
                   .stride = stride_};
     for (std::uint32_t j = 0; j < length_; j += kRecvList) check_errno("post RECVs", post_next_recvs(lane));
     return lane;
   }
 
  private:
+  static constexpr std::uint64_t kBeforeGrh = kLine - kGrh.value;
+
   std::uint32_t length_;
   std::uint64_t stride_;
   Buffer buffer_;

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kDefaultValue = 32;  // bytes
-constexpr Picos kSimRetry = 1ms;
+constexpr Picos kSimRetry = 10ms;  // 1,600 clients of one adapter wait for 2 ms and more
 constexpr Picos kRetry = 100ms;
 
 class KvRate final : public Benchmark {
@@ -44,7 +44,7 @@ class KvRate final : public Benchmark {
     table.number("--zipf", kv_.zipf, "popularity of the keys by Zipf's law with this exponent (default: all alike)");
     table.integer("--window", kv_.window, 1u, 4096u, "requests of a client thread that are under way");
     table.duration("--retry_after", retry_after_,
-                   "when a client asks again for what has not come (default 100 ms; sim 1 ms, simulated)");
+                   "when a client asks again for what has not come (default 100 ms; sim 10 ms, simulated)");
     table.choice<bool>("--requests", kv_.requests_by_send, {{"write", false}, {"send", true}},
                        "clients WRITE requests over UC, or SEND them over UD");
     table.flag("--batching", kv_.batching,

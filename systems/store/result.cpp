@@ -104,9 +104,13 @@ void judge_store(Outcome& outcome, const Store& store) {
       result[rate_key(kind)] = result.at(rate_key(kind)).get<double>() + fields.require<double>(rate_key(kind));
     }
   }
+  Histogram all;
   for (const std::string kind : kKinds) {
-    result.update(latency_json(take_client_histograms(result, histogram_key(kind)), kind + "_lat"));
+    const Histogram latency = take_client_histograms(result, histogram_key(kind));
+    result.update(latency_json(latency, kind + "_lat"));
+    all.merge(latency);
   }
+  result.update(latency_json(all, "lat"));
   for (const char* key : {"gets", "puts", "misses", "retries", "surplus"}) {
     for (const Key& each : kCounted) {
       if (std::string_view(each.name) == key) result[key] = sums.*each.count;
