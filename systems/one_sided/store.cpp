@@ -18,6 +18,9 @@ namespace verbscope {
 
 namespace {
 
+// The machines and threads of clients that Kalia et al., SIGCOMM 2014, section 5.1, measure with: 51 threads.
+constexpr std::uint32_t kPaperMachines = 17;
+constexpr std::uint32_t kPaperThreads = 3;
 constexpr std::uint32_t kMostInlined = 256;  // bytes, of the messages of PUTs: what Kalia et al. inline at most
 
 struct Key {
@@ -75,11 +78,9 @@ class OneSidedStore final : public Store {
       fail_usage("--connection {}: READs need RC", to_string(o.connection));
     }
     if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each READ is looked at", *o.cq_mod);
-    if (o.events && kind_ != StoreKind::pilaf)
-      fail_usage("--events: a PUT by WRITE is seen in memory, which raises none");
-    if (o.events) fail_usage("--events: the server polls");
-    if (options.window > o.tx_depth) {
-      fail_usage("--window {} is more than the send queue holds (--tx_depth {})", options.window, o.tx_depth);
+    if (is_simulated(o.fabric)) {
+      o.clients = o.clients.value_or(kPaperMachines);
+      o.client_threads = o.client_threads.value_or(kPaperThreads);
     }
     o.connection = Transport::rc;
     o.cq_mod = 1;
