@@ -71,13 +71,17 @@ std::optional<CurvePlace> parse_along(JsonFields& match, const PublishedPoint& p
 
 void parse_match(const Json& json, const std::string& where, PublishedPoint& point) {
   JsonFields fields(json, where);
+  point.on_host = fields.has("fabric");
+  if (point.on_host && fields.require<std::string>("fabric") != "host") {
+    fields.fail_key("fabric", "expected host: other rows run on the simulated cluster of theirs");
+  }
   point.run = parse_run(fields, where);
   point.over = parse_second(fields, "over", where);
   point.minus = parse_second(fields, "minus", where);
   point.along = parse_along(fields, point);
   fields.reject_unknown();
   if (point.over && point.minus) fields.fail_key("minus", "there is \"over\" already");
-  if (!point.single() && point.modelled()) fail("{}: a figure of several runs needs benchmarks", where);
+  if ((!point.single() || point.on_host) && point.modelled()) fail("{}: a figure of several runs needs benchmarks", where);
 }
 
 Comparison parse_comparison(JsonFields& fields) {

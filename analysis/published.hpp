@@ -71,6 +71,8 @@ struct PublishedPoint {
   // A second run; the row's figure is then that of `run` divided by its figure (`over`), or less its figure (`minus`).
   std::optional<PublishedRun> over, minus;
   std::optional<CurvePlace> along;  // the figure is a place on the curve of all that
+  // The row is of a machine that no profile describes: it runs on this one, and its figure is shown, not judged.
+  bool on_host = false;
 
   bool reproducible() const { return needs.empty(); }
   // A prediction of the closed-form model reproduces it, no benchmark.

@@ -16,13 +16,20 @@ namespace {
 constexpr std::chrono::seconds kRowTimeout{120};
 
 double positive_value(const std::string& id, const Json& values, const std::string& key, const char* holder) {
-  const Json& value = values.value(key, Json());
+  const Json* at = &values;
+  for (std::size_t begin = 0; begin <= key.size() && at != nullptr;) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const auto found = at->is_object() ? at->find(key.substr(begin, end - begin)) : at->end();
+    at = found == at->end() ? nullptr : &*found;
+    begin = end + 1;
+  }
+  const Json value = at == nullptr ? Json() : *at;
   if (!value.is_number() || !(value.get<double>() > 0)) fail("{}: the {} has no {}", id, holder, key);
   return value.get<double>();
 }
 
 RowRun run_of(const PublishedPoint& row, const PublishedRun& run) {
-  return {.cluster = row.cluster, .benchmark = run.benchmark, .params = run.params(), .result_key = run.result_key};
+  return {.cluster = row.cluster, .benchmark = run.benchmark, .params = run.params(), .result_key = run.result_key, .on_host = row.on_host};
 }
 
 // The runs with each value of the option, those of a value together.
@@ -50,6 +57,10 @@ std::string RowRun::identity() const {
   return cluster + " " + benchmark + " " + dump_json(params);
 }
 
+std::string RowRun::fabric() const {
+  return on_host ? "host" : "sim:" + cluster;
+}
+
 std::vector<RowRun> runs_of(const PublishedPoint& row) {
   std::vector<RowRun> runs;
   if (!row.reproducible() || row.modelled()) return runs;
@@ -62,6 +73,7 @@ std::vector<RowRun> runs_of(const PublishedPoint& row) {
 
 std::string not_run_reason(const PublishedPoint& row) {
   if (!row.reproducible()) return "needs " + row.needs;
+  if (row.on_host) return "";
   const std::vector<std::string> clusters = list_configs("clusters");
   return std::ranges::count(clusters, row.cluster) > 0 ? "" : "no profile " + row.cluster;
 }
