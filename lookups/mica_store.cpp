@@ -36,10 +36,7 @@ MicaEnd MicaStore::get(const KeyHash& key, std::byte* value, std::size_t& length
   if (!kept(*slot)) return ++counts_.log_lost, MicaEnd::log_lost;
   const std::byte* const item = at(*slot & kOffsetMask);
   if (!holds(item, key)) return ++counts_.other_key, MicaEnd::other_key;
-  length = length_of(item);
-  std::memcpy(value, item + kHead, length);
-  ++counts_.hits;
-  return MicaEnd::hit;
+  return read(item, value, length);
 }
 
 MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {

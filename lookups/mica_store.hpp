@@ -74,6 +74,35 @@ class MicaStore {
     return slot != nullptr && kept(*slot) ? at(*slot & kOffsetMask) : nullptr;
   }
 
+  // The slot of the index that names a key's item, as it was when the bucket was read; none where there is no such item.
+  class Found {
+   public:
+    bool any() const { return slot_ != nullptr; }
+
+   private:
+    friend class MicaStore;
+    const std::uint64_t* slot_ = nullptr;
+    std::uint64_t word_ = 0;
+  };
+  Found find(const KeyHash& key) const {
+    Found found;
+    const Slot* const slot = slot_with_tag(key);
+    if (slot == nullptr || !kept(*slot)) return found;
+    found.slot_ = slot;
+    found.word_ = *slot;
+    return found;
+  }
+  // Where the item is; `found` has one.
+  const std::byte* place_of(const Found& found) const { return at(found.word_ & kOffsetMask); }
+  // get() for a key that was found so before: it looks for the key anew only where its slot is not what it was.
+  MicaEnd get(const KeyHash& key, const Found& found, std::byte* value, std::size_t& length) {
+    if (found.slot_ == nullptr || *found.slot_ != found.word_ || !kept(found.word_)) return get(key, value, length);
+    ++counts_.gets;
+    const std::byte* const item = place_of(found);
+    if (!holds(item, key)) return ++counts_.other_key, MicaEnd::other_key;
+    return read(item, value, length);
+  }
+
   // The operations themselves; they look at the index anew, as an operation between may have changed it. `value` has
   // kMostValue bytes; `length` is that of the value after a hit.
   MicaEnd get(const KeyHash& key, std::byte* value, std::size_t& length);
@@ -114,6 +143,13 @@ class MicaStore {
     return length;
   }
 
+  // A hit.
+  MicaEnd read(const std::byte* item, std::byte* value, std::size_t& length) {
+    length = length_of(item);
+    std::memcpy(value, item + kHead, length);
+    ++counts_.hits;
+    return MicaEnd::hit;
+  }
   Slot& slot_for(const KeyHash& key);
   std::uint64_t append(const KeyHash& key, std::span<const std::byte> value);
   void overwrite_until(std::uint64_t end);

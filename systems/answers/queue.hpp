@@ -22,10 +22,16 @@ struct AnswerQueue {
   std::uint32_t reserved = 0;  // places that the pass will use
 };
 
-// The next free request of the queue, which must have room, as the last of its list.
-inline ibv_send_wr& append(AnswerQueue& q) {
+// The next free request of the queue, which must have room.
+inline ibv_send_wr& next_request(AnswerQueue& q) {
   ibv_send_wr& wr = q.requests[q.next];
   q.next = q.next + 1 == q.requests.size() ? 0 : q.next + 1;
+  return wr;
+}
+
+// The same, as the last of the queue's list.
+inline ibv_send_wr& append(AnswerQueue& q) {
+  ibv_send_wr& wr = next_request(q);
   add_answer(q.lane, q.list, wr);
   return wr;
 }

@@ -22,7 +22,7 @@ struct Feed {
 // its cost can be told from the loop's.
 [[gnu::noinline]] inline void feed_slots(Server& s, Feed& feed) {
   for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
-    std::byte* const slot = s.region + s.places.slot_end(s.thread, c, s.clients[c].next);
+    std::byte* const slot = s.clients[c].slot;
     if (load_word<std::uint64_t>(slot - kWord) != 0) continue;
     const std::uint32_t bytes = feed.bytes[feed.next];
     std::memcpy(slot - bytes, feed.last + feed.next * feed.stride - bytes, bytes);

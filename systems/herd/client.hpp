@@ -107,7 +107,7 @@ class Asker {
     const std::uint64_t bytes = wc.byte_len - kGrh.value;
     if (place.request.put) {
       book.put_done(place.request, now, measured);
-    } else if (bytes == 0) {
+    } else if (bytes == kStatusBytes) {
       book.missed(place.request, now, measured);
     } else {
       book.hit(place.request, value, bytes, now, measured);

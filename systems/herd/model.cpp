@@ -27,13 +27,14 @@ Prediction predict_request(const ClusterWire& cluster, const Operation& op, int 
   return predict_responder(cluster, shape);
 }
 
-// A response in one of `lists`: the value, or nothing but headers and the immediate.
-Prediction predict_response(const ClusterWire& cluster, const Operation& op, int ports, bool value,
+// A response of so many bytes, and an immediate, in one of `lists`.
+Prediction predict_response(const ClusterWire& cluster, const Operation& op, int ports, std::uint32_t bytes,
                             const ListShare& lists) {
   VerbShape shape = verb_shape(op, ports);
   shape.verb = Verb::send;
   shape.transport = Transport::ud;
-  shape.payload = Bytes(value ? op.payload : 0);
+  shape.payload = Bytes(bytes);
+  shape.inlined = bytes <= op.inline_limit;
   shape.immediate = true;
   shape.post_list = lists.length;
   shape.post_step = lists.step;
@@ -50,8 +51,8 @@ Prediction predict_server(const ClusterWire& cluster, const Operation& op, int p
     if (per_op > 0) parts.push_back({prediction, per_op});
   };
   for (const ListShare& lists : list_shares(result.value("answers_per_post", Json()), 1)) {
-    add(predict_response(cluster, op, ports, true, lists), lists.answers * mix.gets);
-    add(predict_response(cluster, op, ports, false, lists), lists.answers * (mix.misses + mix.puts));
+    add(predict_response(cluster, op, ports, op.payload, lists), lists.answers * mix.gets);
+    add(predict_response(cluster, op, ports, kStatusBytes, lists), lists.answers * (mix.misses + mix.puts));
   }
   if (!options.alone) {
     add(predict_request(cluster, op, ports, options, kGetBytes), mix.gets + mix.misses);

@@ -29,6 +29,10 @@ inline constexpr std::uint64_t kKeyBytes = 16;
 inline constexpr std::uint64_t kLengthBytes = 2;
 inline constexpr std::uint64_t kWord = 8;          // bytes of the number in a retry slot
 
+// Bytes of a response that has no value, to a PUT or to a GET that found nothing: as in HERD's code, for mlx4 posts by
+// BlueFlame what has inline bytes alone. A value has more.
+inline constexpr std::uint32_t kStatusBytes = 1;
+
 // Bytes of a request.
 inline constexpr std::uint64_t kGetBytes = kKeyBytes;
 constexpr std::uint64_t put_bytes(std::uint64_t value) {
@@ -86,18 +90,11 @@ inline std::byte* write_put(std::byte* end, const KeyHash& key, std::uint32_t va
   return begin;
 }
 
-// A request that ends at `end`, as a server's thread reads it.
-struct RequestView {
-  KeyHash key;
-  std::uint16_t length = 0;  // of the value; 0: a GET
-  const std::byte* value = nullptr;
-};
-inline RequestView read_request(const std::byte* end) {
-  RequestView view;
-  std::memcpy(&view.key, end - kKeyBytes, sizeof view.key);
-  std::memcpy(&view.length, end - kKeyBytes - kLengthBytes, sizeof view.length);
-  view.value = end - kKeyBytes - kLengthBytes - view.length;
-  return view;
+// The length of the value of a request whose hash ends at `end`; 0: a GET.
+inline std::uint16_t length_before(const std::byte* end) {
+  std::uint16_t length = 0;
+  std::memcpy(&length, end - kKeyBytes - kLengthBytes, sizeof length);
+  return length;
 }
 
 // The word of a retry slot: the request's number, but not 0, which is no retry.

@@ -27,7 +27,6 @@
 
 namespace verbscope::herd {
 
-using lookups::MicaEnd;
 using lookups::MicaStore;
 
 // After so many looks in a row that found nothing a no-op is pushed (SIGCOMM 2014, section 4.1.1).
@@ -35,8 +34,12 @@ inline constexpr std::uint32_t kPollsToNoOp = 100;
 
 // A thread's view of one client.
 struct Client {
-  std::uint64_t next = 0;  // number of the request that comes next
-  ibv_send_wr to{};        // where its responses go: wr.ud
+  std::uint64_t next = 0;          // number of the request that comes next
+  std::byte* slot = nullptr;       // the end of the slot that it comes to
+  std::byte* last_slot = nullptr;  // the end of the last of the client's slots
+  ibv_ah* ah = nullptr;            // where its responses go
+  std::uint32_t qpn = 0;
+  std::uint32_t qkey = 0;
   std::uint32_t port = 0;
   std::uint32_t node = 0;
 };
@@ -45,10 +48,23 @@ struct Client {
 struct Item {
   static constexpr std::uint32_t kNoOp = 0xffffffff;
   std::uint32_t client = kNoOp;
-  bool executed = false;  // a PUT that was executed before: it is answered again
+  std::uint16_t length = 0;  // of a PUT's value; 0: a GET
+  bool executed = false;     // a PUT that was executed before: it is answered again
   std::uint64_t number = 0;
-  RequestView request;
-  const std::byte* place = nullptr;  // of the item, where the index names one
+  KeyHash key;
+  const std::byte* value = nullptr;
+  MicaStore::Found found;  // what the index had for the key, once the bucket was read
+};
+
+// Where a request is that is taken: the end of its bytes, and the length of its value.
+struct Source {
+  std::uint32_t client = 0;
+  std::uint64_t number = 0;
+  bool executed = false;
+  const std::byte* end = nullptr;
+  std::uint16_t length = 0;
+
+  const KeyHash& key() const { return *reinterpret_cast<const KeyHash*>(end - kKeyBytes); }
 };
 
 // A thread's counts of the measured window.
@@ -66,7 +82,8 @@ struct Server {
   std::span<Client> clients;
   std::span<std::uint64_t> answered;  // responses to each client machine
   MicaStore* store = nullptr;
-  std::size_t item_bytes = 0;  // of an item in the store's log
+  std::size_t item_bytes = 0;      // of an item in the store's log
+  std::uint32_t inline_bytes = 0;  // of a response that is inlined
   std::uint32_t thread = 0;
   Prefetching prefetch = Prefetching::off;
   bool batching = false;        // responses of a pass go behind one doorbell a port
@@ -75,13 +92,17 @@ struct Server {
   // Requests by WRITE.
   std::byte* region = nullptr;
   RequestRegion places;
+  std::uint64_t slot_bytes = 0;
+  std::uint64_t wrap = 0;  // bytes from the first slot of a client to the last
   std::uint64_t bell = 0;   // what the bell word was last
   std::uint32_t first = 0;  // client at which a pass begins
   // Requests by SEND.
   std::span<RecvLane> recvs;
 
-  std::array<Item, BatchCounts::kLongest> items{};  // pipeline: the first two; otherwise those of this pass
+  std::array<Item, BatchCounts::kLongest> items{};  // of the pass; pipeline: the first two
   std::size_t count = 0;
+  std::size_t older = 0;  // pipeline: the place of the older of the two
+  std::size_t room = 0;   // requests that the pass may take yet, for which there is room in the send queues
   std::uint32_t empty_looks = 0;  // in a row
   std::uint64_t served = 0;       // responses, in the whole run
   std::uint64_t puts = 0;         // executed
@@ -89,6 +110,18 @@ struct Server {
   std::uint64_t blocked = 0;      // times that a pass ended because a send queue was full
   bool measured = false;
   ServerCounts counts;
+
+  // Where requests by WRITE come to.
+  void place_slots(std::byte* memory, const RequestRegion& layout) {
+    region = memory;
+    places = layout;
+    slot_bytes = layout.slot_bytes();
+    wrap = slot_bytes * (layout.window - 1);
+    for (std::uint32_t c = 0; c < clients.size(); ++c) {
+      clients[c].slot = region + layout.slot_end(thread, c, 0);
+      clients[c].last_slot = clients[c].slot + wrap;
+    }
+  }
 
   bool pipelined() const { return prefetch == Prefetching::pipeline; }
 };
@@ -101,72 +134,83 @@ inline void each_line(const std::byte* item, std::size_t bytes, Visit&& visit) {
   if (second < item + bytes) visit(second);
 }
 
-// Step 1: the bucket is asked for.
-template <Node N>
-inline void ask_for_bucket(N& node, const Server& s, const Item& item) {
-  node.prefetch(s.store->bucket_place(item.request.key));
-}
-
 // Step 2: the bucket is read, and the item that it names asked for.
 template <Node N>
 inline void ask_for_item(N& node, const Server& s, Item& item) {
-  node.load(s.store->bucket_place(item.request.key));
-  item.place = s.store->item_place(item.request.key);
-  if (item.place != nullptr) {
-    each_line(item.place, s.item_bytes, [&node](const std::byte* line) { node.prefetch(line); });
-  }
+  node.load(s.store->bucket_place(item.key));
+  item.found = s.store->find(item.key);
+  if (!item.found.any()) return;
+  each_line(s.store->place_of(item.found), s.item_bytes, [&node](const std::byte* line) { node.prefetch(line); });
 }
 
-// Step 3: the request is executed, and its response is the last of its queue's list.
+// Step 3: the request is executed, and `response` is what its client gets.
 template <Node N>
-inline void execute(N& node, Server& s, const Item& item) {
-  if (item.place != nullptr) {
-    each_line(item.place, s.item_bytes, [&node](const std::byte* line) { node.load(line); });
+inline void execute(N& node, Server& s, const Item& item, const Client& client, ibv_send_wr& response) {
+  if (item.found.any()) {
+    each_line(s.store->place_of(item.found), s.item_bytes, [&node](const std::byte* line) { node.load(line); });
   }
-  Client& client = s.clients[item.client];
-  ibv_send_wr& response = append(s.ports[client.port].current());
-  response.num_sge = 0;
-  if (item.request.length > 0) {
-    if (!item.executed) {
-      s.store->put(item.request.key, {item.request.value, item.request.length});
-      ++s.puts;
-    }
-  } else {
-    std::size_t length = 0;
-    ibv_sge& body = *response.sg_list;
-    if (s.store->get(item.request.key, reinterpret_cast<std::byte*>(body.addr), length) == MicaEnd::hit) {
-      body.length = static_cast<std::uint32_t>(length);
-      response.num_sge = 1;
-    }
+  ibv_sge& body = *response.sg_list;
+  std::size_t bytes = kStatusBytes;
+  if (item.length == 0) {
+    s.store->get(item.key, item.found, reinterpret_cast<std::byte*>(body.addr), bytes);
+  } else if (!item.executed) {
+    s.store->put(item.key, {item.value, item.length});
+    ++s.puts;
   }
-  response.wr.ud = client.to.wr.ud;
+  body.length = static_cast<std::uint32_t>(bytes);
+  const unsigned inlined = bytes <= s.inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
+  response.send_flags = (response.send_flags & ~unsigned{IBV_SEND_INLINE}) | inlined;
+  response.wr.ud.ah = client.ah;
+  response.wr.ud.remote_qpn = client.qpn;
+  response.wr.ud.remote_qkey = client.qkey;
   response.imm_data = htobe32(tag_of(s.thread, item.number));
   ++s.answered[client.node];
   ++s.served;
 }
 
-// Posts the response that was made last by itself.
-inline bool post_single(Server& s, std::uint32_t client, RunEnd& end) {
-  AnswerPort& port = s.ports[s.clients[client].port];
+// Executes a request and answers it by itself.
+template <Node N>
+inline bool answer_alone(N& node, Server& s, const Item& item, RunEnd& end) {
+  const Client& client = s.clients[item.client];
+  AnswerPort& port = s.ports[client.port];
   AnswerQueue& queue = port.current();
   port.advance();
-  return post_answers(queue, 1, s.measured ? &s.counts.passes.batches : nullptr, end);
+  ibv_send_wr& response = next_request(queue);
+  execute(node, s, item, client, response);
+  if (s.measured) s.counts.passes.batches.count(1);
+  return post_one(queue.lane, response, queue.index, end);
 }
 
-// Pushes `item` into the pipeline: the one before it moves on, the one before that is executed and answered. The first
-// place is that of the younger.
+inline void read_source(Item& item, const Source& source) {
+  item.client = source.client;
+  item.length = source.length;
+  item.executed = source.executed;
+  item.number = source.number;
+  item.key = source.key();
+  item.value = source.end - kKeyBytes - kLengthBytes - source.length;
+}
+
+// A step of the pipeline: the request at `source`, or with null a no-op, pushes those before it on.
 template <Node N>
-inline bool push(N& node, Server& s, const Item& item, RunEnd& end) {
-  if (item.client != Item::kNoOp) ask_for_bucket(node, s, item);
-  Item& younger = s.items[0];
-  Item& older = s.items[1];
-  const std::uint32_t answers = older.client;
-  if (answers != Item::kNoOp) execute(node, s, older);
+inline bool push(N& node, Server& s, const Source* source, RunEnd& end) {
+  if (source != nullptr) {
+    node.prefetch(s.store->bucket_place(source->key()));
+    ++s.count;
+  }
+  Item& older = s.items[s.older];
+  if (older.client != Item::kNoOp) {
+    --s.count;
+    if (!answer_alone(node, s, older, end)) return false;
+  }
+  s.older ^= 1;
+  Item& younger = s.items[s.older];
   if (younger.client != Item::kNoOp) ask_for_item(node, s, younger);
-  s.count += std::size_t{item.client != Item::kNoOp} - std::size_t{answers != Item::kNoOp};
-  older = younger;
-  younger = item;
-  return answers == Item::kNoOp || post_single(s, answers, end);
+  if (source != nullptr) {
+    read_source(older, *source);
+  } else {
+    older.client = Item::kNoOp;
+  }
+  return true;
 }
 
 // Executes and answers the requests that were collected.
@@ -174,52 +218,47 @@ template <Node N>
 inline bool flush(N& node, Server& s, RunEnd& end) {
   const std::span<Item> items = std::span(s.items).first(std::exchange(s.count, 0));
   if (s.prefetch == Prefetching::batch) {
-    for (const Item& item : items) ask_for_bucket(node, s, item);
+    for (const Item& item : items) node.prefetch(s.store->bucket_place(item.key));
     for (Item& item : items) ask_for_item(node, s, item);
   }
   for (Item& item : items) {
     if (s.prefetch == Prefetching::off) ask_for_item(node, s, item);
-    execute(node, s, item);
-    if (!s.batching && !post_single(s, item.client, end)) return false;
+    if (s.batching) {
+      const Client& client = s.clients[item.client];
+      execute(node, s, item, client, append(s.ports[client.port].current()));
+    } else if (!answer_alone(node, s, item, end)) {
+      return false;
+    }
   }
-  return post_all(s.ports, s.max_batch, s.measured ? &s.counts.passes.batches : nullptr, end);
+  return !s.batching || post_all(s.ports, s.max_batch, s.measured ? &s.counts.passes.batches : nullptr, end);
 }
 
-// Requests that may be taken until the next flush: each has a place for its response, whichever queue that goes to.
-inline std::size_t free_places(const Server& s) {
+// What is collected before it is executed.
+inline std::size_t most_collected(const Server& s) {
+  return s.batching || s.prefetch == Prefetching::batch ? s.max_batch : 1;
+}
+
+// Settles how many requests may be taken: each has a place for its response, whichever queue of its port that goes to.
+inline void count_room(Server& s) {
   std::uint32_t room = s.queues.front().lane.room;
   for (const AnswerQueue& queue : s.queues) room = std::min(room, queue.lane.room);
-  const std::size_t most = s.pipelined() ? 1 : s.batching || s.prefetch == Prefetching::batch ? s.max_batch : 1;
-  const std::size_t taken = s.pipelined() ? s.count : 0;
-  return room <= taken ? 0 : std::min<std::size_t>(most, room - taken);
+  s.room = room <= s.count ? 0 : room - s.count;
 }
 
-// Takes a request of `client`, for which there is a place.
-template <Node N>
-inline bool take(N& node, Server& s, const Item& item, std::size_t& places, RunEnd& end) {
-  Client& client = s.clients[item.client];
-  client.next = std::max(client.next, item.number + 1);
+// Takes the request at `source`; there is room for its response.
+template <bool kPipelined, Node N>
+inline bool take(N& node, Server& s, const Source& source, RunEnd& end) {
+  --s.room;
   s.empty_looks = 0;
-  if (s.pipelined()) {
-    if (!push(node, s, item, end)) return false;
-    places = free_places(s);
-    return true;
-  }
-  s.items[s.count++] = item;
-  if (--places > 0) return true;
-  if (!flush(node, s, end)) return false;
-  places = free_places(s);
-  return true;
+  if constexpr (kPipelined) return push(node, s, &source, end);
+  read_source(s.items[s.count++], source);
+  return s.count < most_collected(s) || flush(node, s, end);
 }
 
-// So many looks in a row found nothing: in time, a no-op moves the pipeline on.
-template <Node N>
-inline bool found_nothing(N& node, Server& s, RunEnd& end) {
-  if (!s.pipelined() || ++s.empty_looks < kPollsToNoOp || s.count == 0) [[likely]]
-    return true;
-  s.empty_looks = 0;
-  if (s.measured) ++s.counts.no_ops;
-  return push(node, s, Item(), end);
+// The client's next request was taken.
+inline void advance(const Server& s, Client& client) {
+  ++client.next;
+  client.slot = client.slot == client.last_slot ? client.slot - s.wrap : client.slot + s.slot_bytes;
 }
 
 // What was collected, and is not executed yet, waits for nothing more.
@@ -228,31 +267,33 @@ inline bool end_pass(N& node, Server& s, RunEnd& end) {
   return s.pipelined() || s.count == 0 || flush(node, s, end);
 }
 
-// Takes the request from the slot that ends at `end_of_slot`, and leaves it empty but for a PUT's value, which stays
-// until the response is there.
-inline RequestView take_slot(std::byte* end_of_slot) {
-  const RequestView request = read_request(end_of_slot);
-  std::memset(end_of_slot - kKeyBytes - kLengthBytes, 0, kKeyBytes + kLengthBytes);
-  return request;
+// The slot that ends at `end` is empty, but for a PUT's value, which stays until the response is there.
+inline void clear_slot(std::byte* end) {
+  std::memset(end - kKeyBytes - kLengthBytes, 0, kKeyBytes + kLengthBytes);
 }
 
 // One pass over the slots: one of each client. False: a post failed.
-template <Node N>
+template <bool kPipelined, Node N>
 inline bool serve_slots(N& node, Server& s, RunEnd& end) {
   const auto count = static_cast<std::uint32_t>(s.clients.size());
-  std::size_t places = free_places(s);
+  count_room(s);
   std::uint32_t c = s.first;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (places == 0) [[unlikely]] {
-      ++s.blocked;
-      break;
-    }
-    std::byte* const slot = s.region + s.places.slot_end(s.thread, c, s.clients[c].next);
+    Client& client = s.clients[c];
+    std::byte* const slot = client.slot;
     if (load_word<std::uint64_t>(slot - kWord) != 0) {
-      const std::uint64_t number = s.clients[c].next;
-      if (!take(node, s, {.client = c, .number = number, .request = take_slot(slot)}, places, end)) return false;
-    } else if (!found_nothing(node, s, end)) {
-      return false;
+      if (s.room == 0) [[unlikely]] {
+        ++s.blocked;
+        break;
+      }
+      const Source source{.client = c, .number = client.next, .end = slot, .length = length_before(slot)};
+      if (!take<kPipelined>(node, s, source, end)) return false;
+      clear_slot(slot);
+      advance(s, client);
+    } else if (kPipelined && ++s.empty_looks >= kPollsToNoOp && s.count > 0) {
+      s.empty_looks = 0;
+      if (s.measured) ++s.counts.no_ops;
+      if (!push(node, s, nullptr, end)) return false;
     }
     c = c + 1 == count ? 0 : c + 1;
   }
@@ -261,8 +302,8 @@ inline bool serve_slots(N& node, Server& s, RunEnd& end) {
 }
 
 // Takes what client `c` wrote again into the retry slot whose word is at `at`.
-template <Node N>
-inline bool take_retry(N& node, Server& s, std::uint32_t c, std::byte* at, std::size_t& places, RunEnd& end) {
+template <bool kPipelined, Node N>
+inline bool take_retry(N& node, Server& s, std::uint32_t c, std::byte* at, RunEnd& end) {
   const std::uint64_t number = load_word<std::uint64_t>(at) - 1;
   store_word<std::uint64_t>(at, 0);
   Client& client = s.clients[c];
@@ -271,24 +312,27 @@ inline bool take_retry(N& node, Server& s, std::uint32_t c, std::byte* at, std::
     return true;
   }
   const bool before = number < client.next;
-  // The request itself is there, or was lost: it comes no more.
-  if (!before) take_slot(s.region + s.places.slot_end(s.thread, c, number));
-  return take(node, s, {.client = c, .executed = before, .number = number, .request = read_request(at)}, places, end);
+  if (!before) {  // the request itself is there, or was lost: it comes no more
+    clear_slot(client.slot);
+    advance(s, client);
+  }
+  return take<kPipelined>(
+      node, s, {.client = c, .number = number, .executed = before, .end = at, .length = length_before(at)}, end);
 }
 
 // The requests that clients wrote again, when somebody has rung.
-template <Node N>
+template <bool kPipelined, Node N>
 inline bool serve_retries(N& node, Server& s, RunEnd& end) {
   const auto bell = load_word<std::uint64_t>(s.region + s.places.bell(s.thread));
   if (bell == s.bell) [[likely]]
     return true;
-  std::size_t places = free_places(s);
+  count_room(s);
   for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
     for (std::uint32_t r = 0; r < s.places.window; ++r) {
       std::byte* const at = s.region + s.places.retry_word(s.thread, c, r);
       if (load_word<std::uint64_t>(at) == 0) continue;
-      if (places == 0) return end_pass(node, s, end);  // the bell rings still
-      if (!take_retry(node, s, c, at, places, end)) return false;
+      if (s.room == 0) return end_pass(node, s, end);  // the bell rings still
+      if (!take_retry<kPipelined>(node, s, c, at, end)) return false;
     }
   }
   s.bell = bell;
@@ -297,31 +341,38 @@ inline bool serve_retries(N& node, Server& s, RunEnd& end) {
 
 // Takes the request that a RECV has brought, from a client that asks by SEND.
 template <Node N>
-inline bool take_message(N& node, Server& s, const ibv_wc& wc, std::size_t& places, RunEnd& end) {
+inline bool take_message(N& node, Server& s, const ibv_wc& wc, RunEnd& end) {
   RecvLane& lane = s.recvs[recv_queue(wc.wr_id)];
   ++lane.consumed;
   const std::uint32_t tag = be32toh(wc.imm_data);
   const std::uint32_t c = tagged(tag);
   const std::uint64_t bytes = wc.byte_len - kGrh.value;
-  if (c >= s.clients.size() || (bytes != kGetBytes && bytes != put_bytes(s.places.value))) {
+  const bool put = bytes == put_bytes(s.places.value);
+  if (c >= s.clients.size() || (bytes != kGetBytes && !put)) {
     ++s.strange;
     return true;
   }
-  const std::uint64_t next = s.clients[c].next, number = tagged_number(tag, next);
-  if (number > next || places == 0) return true;  // the client will ask again, for the one before it first
-  const std::byte* const at = lane.payloads + recv_place(wc.wr_id) * lane.stride + wc.byte_len;
-  Item item{.client = c, .executed = number < next, .number = number, .request = read_request(at)};
-  if (bytes == kGetBytes) item.request.length = 0;
-  return take(node, s, item, places, end);
+  Client& client = s.clients[c];
+  const std::uint64_t number = tagged_number(tag, client.next);
+  if (number > client.next || s.room == 0) return true;  // the client will ask again, for the one before it first
+  const bool before = number < client.next;
+  if (!before) ++client.next;
+  return take<false>(node, s,
+                     {.client = c,
+                      .number = number,
+                      .executed = before,
+                      .end = lane.payloads + recv_place(wc.wr_id) * lane.stride + wc.byte_len,
+                      .length = static_cast<std::uint16_t>(put ? s.places.value : 0)},
+                     end);
 }
 
 // Takes what has completed: requests by SEND, and responses. Returns how many, or -1 with `end` set.
 template <Node N>
 inline int serve_messages(N& node, Server& s, RunEnd& end) {
-  std::size_t places = free_places(s);
-  if (places == 0) ++s.blocked;
-  const int count = take_completions<kRateBatch>(s.cq, std::max<std::size_t>(places, 1), end, [&](const ibv_wc& wc) {
-    if (!is_send_id(wc.wr_id)) return take_message(node, s, wc, places, end);
+  count_room(s);
+  if (s.room == 0) ++s.blocked;
+  const int count = take_completions<kRateBatch>(s.cq, std::max<std::size_t>(s.room, 1), end, [&](const ibv_wc& wc) {
+    if (!is_send_id(wc.wr_id)) return take_message(node, s, wc, end);
     retire_signaled(s.queues[sent_queue(wc.wr_id)].lane);
     return true;
   });
@@ -344,7 +395,9 @@ inline int serve(N& node, Server& s, RunEnd& end) {
   }
   node.look(s.clients.size() + 1);
   if (s.measured) s.counts.looks += s.clients.size();
-  if (!serve_retries(node, s, end) || !serve_slots(node, s, end)) return -1;
+  const bool good = s.pipelined() ? serve_retries<true>(node, s, end) && serve_slots<true>(node, s, end)
+                                  : serve_retries<false>(node, s, end) && serve_slots<false>(node, s, end);
+  if (!good) return -1;
   return reap_answers(s.cq, s.queues, end);
 }
 

@@ -98,13 +98,17 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
     server_.answered = answered_;
     server_.store = &store_;
     server_.item_bytes = MicaStore::item_bytes(setup.operation.payload);
+    server_.inline_bytes = setup.operation.inline_limit;
     server_.thread = setup.thread;
     server_.prefetch = options.store.prefetch.value();
     server_.batching = options.store.batching;
     server_.max_batch = options.store.max_batch;
-    server_.region = setup.region.bytes.data();
     server_.places = places;
-    if (options.store.requests_by_send) post_recvs(setup, places);
+    if (options.store.requests_by_send) {
+      post_recvs(setup, places);
+    } else {
+      server_.place_slots(setup.region.bytes.data(), places);
+    }
     if (alone_) prepare_feed(setup, options, places);
   }
 
@@ -128,15 +132,15 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
   void add_clients(const ThreadSetup& setup, const RequestRegion& places) {
     if (alone_) {  // one address for all
       const LanePeer& peer = setup.lanes.front().peers.front();
-      Client client;
-      client.to.wr.ud = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey};
-      clients_.assign(places.clients, client);
+      clients_.assign(places.clients, {.ah = peer.qp.ah, .qpn = peer.qp.qpn, .qkey = peer.qp.qkey});
       return;
     }
     for (const ClientAddress& address : client_addresses(setup)) {
-      Client client{.port = address.port, .node = address.node};
-      client.to.wr.ud = {address.qp.ah, address.qp.qpn, address.qp.qkey};
-      clients_.push_back(client);
+      clients_.push_back({.ah = address.qp.ah,
+                          .qpn = address.qp.qpn,
+                          .qkey = address.qp.qkey,
+                          .port = address.port,
+                          .node = address.node});
     }
   }
 

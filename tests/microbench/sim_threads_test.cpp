@@ -32,7 +32,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "atomic_rate -Z 100 -q 3 --clients 3", "atomic_rate --probe_slots", "echo_rate -q 3 --clients 3",
                     "echo_rate --mode send_send -q 2 --clients 2", "write_visibility -s 64 -D 1ms",
                     "sequencer --design herd --threads 4", "sequencer --design spec --batching",
-                    "sequencer --design atomic", "kv_atomic --keys 64", "kv_atomic --emulate --keys 1024"));
+                    "sequencer --design atomic", "kv_atomic --keys 64", "kv_atomic --emulate --keys 1024",
+                    "kv_rate --threads 4 --clients 3 --keys 1000 --put_percent 50",
+                    "kv_rate --batching --requests send --clients 3 --keys 1000"));
 
 TEST(SimThreadsOption, IsRefusedWhereNothingIsSimulated) {
   EXPECT_THAT(test::refusal_of("send_rate --fabric null --sim_threads 2"),

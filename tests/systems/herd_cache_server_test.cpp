@@ -27,7 +27,7 @@ constexpr std::uint32_t kValue = 8;  // bytes
 struct Sent {
   std::uint32_t to = 0;      // client
   std::uint32_t number = 0;  // of its request
-  std::string value;         // empty: nothing but headers
+  std::string value;         // empty: a status alone
   bool operator==(const Sent&) const = default;
 };
 std::ostream& operator<<(std::ostream& out, const Sent& sent) {
@@ -66,6 +66,7 @@ struct ServerEnd {
         segments[i] = {reinterpret_cast<std::uint64_t>(&bodies[i]), kValue, 0};
         requests[i].wr_id = send_id(q);
         requests[i].sg_list = &segments[i];
+        requests[i].num_sge = 1;
         requests[i].opcode = IBV_WR_SEND_WITH_IMM;
       }
       queues.push_back({.lane = {.qp = device.add_qp(), .depth = kDepth, .room = kDepth, .signal_every = 2},
@@ -73,7 +74,7 @@ struct ServerEnd {
                         .index = q});
     }
     ports = {{.queues = queues}};
-    for (std::uint32_t c = 0; c < kClients; ++c) clients[c].to.wr.ud.remote_qpn = c;
+    for (std::uint32_t c = 0; c < kClients; ++c) clients[c].qpn = c;
     server.cq = device.cq();
     server.queues = queues;
     server.ports = ports;
@@ -85,14 +86,13 @@ struct ServerEnd {
     server.prefetch = prefetch;
     server.batching = batching;
     server.max_batch = 4;
-    server.region = region;
-    server.places = places;
+    server.place_slots(region, places);
     server.measured = true;
     device.after = [this](const ibv_send_wr& wr) {
       const std::uint32_t tag = be32toh(wr.imm_data);
       EXPECT_EQ(tagged(tag), 1u);
       std::string value;
-      if (wr.num_sge > 0) value.assign(reinterpret_cast<const char*>(wr.sg_list->addr), wr.sg_list->length);
+      if (wr.sg_list->length != 1) value.assign(reinterpret_cast<const char*>(wr.sg_list->addr), wr.sg_list->length);
       sent.push_back({wr.wr.ud.remote_qpn, tag % kTagNumbers, value});
     };
   }
@@ -216,6 +216,17 @@ TEST(HerdServer, NothingIsReadBeforeItWasAskedForAStepEarlier) {
   end.get(1, 0, 7);
   EXPECT_THAT(pass(), ElementsAre("prefetch bucket", "load item", "load bucket", "prefetch item"));
   EXPECT_THAT(end.sent, ElementsAre(Sent{0, 0, kOne}));
+}
+
+TEST(HerdServer, InlinesWhatIsShortEnough) {
+  ServerEnd end(Prefetching::off);
+  end.server.inline_bytes = kValue - 1;
+  std::vector<bool> inlined;
+  end.device.after = [&](const ibv_send_wr& wr) { inlined.push_back((wr.send_flags & IBV_SEND_INLINE) != 0); };
+  end.put(0, 0, 7, kOne);
+  end.get(1, 0, 7);
+  end.pass();
+  EXPECT_THAT(inlined, ElementsAre(true, false));  // a status, a value
 }
 
 TEST(HerdServer, ABatchGoesThroughThreeLoopsAndBehindOneDoorbell) {

@@ -52,16 +52,14 @@ TEST(Request, IsReadAsItWasWritten) {
   const auto fill = [](std::byte* value) { std::memset(value, 0x5a, 1000); };
   const std::byte* const begin = write_put(slot.data() + 1024, key, 1000, fill);
   EXPECT_EQ(begin - slot.data(), 1024 - 1018);
-  const RequestView put = read_request(slot.data() + 1024);
-  EXPECT_EQ(put.key, key);
-  EXPECT_EQ(put.length, 1000);
-  EXPECT_EQ(put.value, begin);
-  EXPECT_EQ(std::to_integer<int>(put.value[999]), 0x5a);
+  EXPECT_EQ(length_before(slot.data() + 1024), 1000);
+  EXPECT_EQ(std::memcmp(slot.data() + 1008, &key, 16), 0);
+  EXPECT_EQ(std::to_integer<int>(slot[1024 - 19]), 0x5a);  // the last byte of the value
 
   const KeyHash other{.low = 7, .high = 8};
   EXPECT_EQ(slot.data() + 1024 - write_get(slot.data() + 1024, other), 16);
-  EXPECT_EQ(read_request(slot.data() + 1024).key, other);
-  EXPECT_EQ(read_request(slot.data() + 1024).length, 0);
+  EXPECT_EQ(std::memcmp(slot.data() + 1008, &other, 16), 0);
+  EXPECT_EQ(length_before(slot.data() + 1024), 0);
 }
 
 TEST(Tag, NamesTheNearestNumber) {
