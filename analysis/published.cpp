@@ -81,7 +81,8 @@ void parse_match(const Json& json, const std::string& where, PublishedPoint& poi
   point.along = parse_along(fields, point);
   fields.reject_unknown();
   if (point.over && point.minus) fields.fail_key("minus", "there is \"over\" already");
-  if ((!point.single() || point.on_host) && point.modelled()) fail("{}: a figure of several runs needs benchmarks", where);
+  if ((!point.single() || point.on_host) && point.modelled())
+    fail("{}: a figure of several runs needs benchmarks", where);
 }
 
 Comparison parse_comparison(JsonFields& fields) {

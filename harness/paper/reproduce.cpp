@@ -82,8 +82,8 @@ std::string reproduction_text(const std::vector<Reproduced>& rows, std::size_t w
   }
   const bool good = std::ranges::all_of(rows, within_limits);
   const char* verdict = !good ? "NOT within limits" : missing == 0 ? "all within limits" : "what ran is within limits";
-  const auto shown = std::ranges::count_if(
-      rows, [](const Reproduced& each) { return each.missing.empty() && each.row->on_host; });
+  const auto shown =
+      std::ranges::count_if(rows, [](const Reproduced& each) { return each.missing.empty() && each.row->on_host; });
   const std::string beside = shown > 0 ? fmt::format("{} of another machine, not judged; ", shown) : "";
   text += fmt::format("{}: {}; {}; {}{} of {} rows not run\n", verdict, summary_of(rows, true), summary_of(rows, false),
                       beside, missing, rows.size());

@@ -29,7 +29,11 @@ double positive_value(const std::string& id, const Json& values, const std::stri
 }
 
 RowRun run_of(const PublishedPoint& row, const PublishedRun& run) {
-  return {.cluster = row.cluster, .benchmark = run.benchmark, .params = run.params(), .result_key = run.result_key, .on_host = row.on_host};
+  return {.cluster = row.cluster,
+          .benchmark = run.benchmark,
+          .params = run.params(),
+          .result_key = run.result_key,
+          .on_host = row.on_host};
 }
 
 // The runs with each value of the option, those of a value together.

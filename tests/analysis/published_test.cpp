@@ -149,6 +149,18 @@ TEST(Published, ABadCurveIsOneLine) {
               testing::HasSubstr("the row's value 80 is not among them"));
 }
 
+TEST(Published, ARowOfAMachineWithoutAProfileMayRunOnThisOne) {
+  const std::string match = kMatch;
+  const auto with_fabric = [&](const std::string& fabric) {
+    std::string text = match;
+    return text.insert(text.find('{') + 1, R"("fabric": ")" + fabric + R"(", )");
+  };
+  EXPECT_TRUE(parse_published(table_text(point_text("r", with_fabric("host"))), "p.json")[0].on_host);
+  EXPECT_FALSE(parse_published(table_text(point_text("r", match)), "p.json")[0].on_host);
+  EXPECT_THAT(error_of([&] { parse_published(table_text(point_text("r", with_fabric("verbs"))), "p.json"); }),
+              testing::HasSubstr("expected host"));
+}
+
 TEST(Published, OnlyARowThatIsNotRunMayBeWithoutAValue) {
   std::string text = point_text("r", R"("needs": "the figure")");
   text.erase(text.find(R"("value": 80,)"), 12);

@@ -103,6 +103,31 @@ TEST(Reproduce, NothingIsCalledAllWhileARowIsMissing) {
   EXPECT_THAT(text, HasSubstr("not run: good: no profile cx9\n"));
 }
 
+TEST(Reproduce, ARowOfAnotherMachineIsShownAndNotJudged) {
+  PublishedPoint host = row("far", 2.6, false);
+  host.cluster = "e5-2680";
+  host.on_host = true;
+  EXPECT_EQ(not_run_reason(host), "");
+  EXPECT_EQ(runs_of(host).at(0).fabric(), "host");
+  const PublishedPoint good = row("good", 80, true);
+  EXPECT_EQ(runs_of(good).at(0).fabric(), "sim:cib");
+  const std::string text = reproduction_text({{&host, 1.3, ""}, {&good, 80, ""}});
+  EXPECT_THAT(text, HasSubstr("this machine, for what it is worth; published: e5-2680\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("far +\\| Table 4 \\| +2\\.6 +1\\.30 "));
+  EXPECT_THAT(text, HasSubstr("\nall within limits: 1 calibrated"));
+  EXPECT_THAT(text, HasSubstr("0 predicted (10 % allowed); 1 of another machine, not judged; 0 of 2 rows not run"));
+}
+
+TEST(RowValue, MayLieWithinTheResult) {
+  PublishedPoint point = row("r", 80, true);
+  point.run.result_key = "in_turns.ratio";
+  Record record = fake_record("sim:cib");
+  record.result["in_turns"] = Json{{"ratio", 1.5}};
+  EXPECT_EQ(row_value(point, record_of(point, record)), 1.5);
+  record.result["in_turns"] = 1.5;
+  EXPECT_EQ(error_of([&] { row_value(point, record_of(point, record)); }), "r: the record has no in_turns.ratio");
+}
+
 TEST(RowValue, IsTheFigureOfTheRecordOrOneLine) {
   const PublishedPoint point = row("r", 80, true);
   Record record = fake_record("sim:cib");

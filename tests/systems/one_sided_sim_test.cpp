@@ -1,5 +1,6 @@
 // kv_rate with stores whose GETs are one-sided, as a program on simulated clusters: every value is checked while the
-// server executes PUTs, whatever is lost, and what Kalia et al., SIGCOMM 2014, section 5.1, say of the emulations holds.
+// server executes PUTs, whatever is lost, and what Kalia et al., SIGCOMM 2014, section 5.1, say of the emulations
+// holds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,6 +109,20 @@ TEST(OneSidedStores, EmulationsReadAsTheOriginals) {
   EXPECT_NEAR(values, 1, 0.01);
 }
 
+// Kalia et al., SIGCOMM 2014, section 5.3: the fewer READs a GET takes, and the smaller they are, the more there are;
+// PUTs are faster than the GETs of FaRM.
+TEST(OneSidedStores, TheReadsOfAGetDecideItsRate) {
+  const auto mops = [](const std::string& options) {
+    return one_sided_result("--emulate --fabric sim:cx3 --threads 6 --warmup 50us -D 200us --store " + options)
+        .at("rate_mops")
+        .get<double>();
+  };
+  const double farm = mops("farm --put_percent 0"), apart = mops("farm_var --put_percent 0");
+  EXPECT_GT(farm, 1.2 * apart);
+  EXPECT_GT(apart, 1.1 * mops("pilaf --put_percent 0"));
+  EXPECT_GT(mops("farm --put_percent 100"), farm);
+}
+
 // An honest store looks one bucket more or less than the emulation: a cuckoo table with 75 % of its buckets used.
 TEST(OneSidedStores, PilafsTableNeedsAsManyBucketsAsTheEmulation) {
   const Json result = one_sided_result("--store pilaf --fabric sim:cx3 --put_percent 0 --warmup 50us -D 500us");
@@ -115,7 +130,9 @@ TEST(OneSidedStores, PilafsTableNeedsAsManyBucketsAsTheEmulation) {
 }
 
 TEST(OneSidedStores, OptionsThatMeanNothingAreRefused) {
-  const auto refused = [](const std::string& options) { return test::refusal_of("kv_rate --fabric sim:cx3 " + options); };
+  const auto refused = [](const std::string& options) {
+    return test::refusal_of("kv_rate --fabric sim:cx3 " + options);
+  };
   EXPECT_THAT(refused("--store pilaf --batching"), HasSubstr("--batching: of --store herd alone"));
   EXPECT_THAT(refused("--store farm --log 4096"), HasSubstr("--log: of --store herd alone"));
   EXPECT_THAT(refused("--store farm -c UC"), HasSubstr("--connection UC: READs need RC"));
