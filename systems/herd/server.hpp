@@ -33,7 +33,7 @@ using lookups::MicaStore;
 inline constexpr std::uint32_t kPollsToNoOp = 100;
 
 // A thread's view of one client.
-struct Client {
+struct alignas(kLine) Client {
   std::uint64_t next = 0;          // number of the request that comes next
   std::byte* slot = nullptr;       // the end of the slot that it comes to
   std::byte* last_slot = nullptr;  // the end of the last of the client's slots
@@ -102,6 +102,7 @@ struct Server {
   std::array<Item, BatchCounts::kLongest> items{};  // of the pass; pipeline: the first two
   std::size_t count = 0;
   std::size_t older = 0;  // pipeline: the place of the older of the two
+  std::size_t most = 1;   // requests that are collected before they are executed
   std::size_t room = 0;   // requests that the pass may take yet, for which there is room in the send queues
   std::uint32_t empty_looks = 0;  // in a row
   std::uint64_t served = 0;       // responses, in the whole run
@@ -158,8 +159,7 @@ inline void execute(N& node, Server& s, const Item& item, const Client& client, 
     ++s.puts;
   }
   body.length = static_cast<std::uint32_t>(bytes);
-  const unsigned inlined = bytes <= s.inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
-  response.send_flags = (response.send_flags & ~unsigned{IBV_SEND_INLINE}) | inlined;
+  response.send_flags = bytes <= s.inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
   response.wr.ud.ah = client.ah;
   response.wr.ud.remote_qpn = client.qpn;
   response.wr.ud.remote_qkey = client.qkey;
@@ -225,7 +225,10 @@ inline bool flush(N& node, Server& s, RunEnd& end) {
     if (s.prefetch == Prefetching::off) ask_for_item(node, s, item);
     if (s.batching) {
       const Client& client = s.clients[item.client];
-      execute(node, s, item, client, append(s.ports[client.port].current()));
+      AnswerQueue& queue = s.ports[client.port].current();
+      ibv_send_wr& response = next_request(queue);
+      execute(node, s, item, client, response);
+      add_answer(queue.lane, queue.list, response);
     } else if (!answer_alone(node, s, item, end)) {
       return false;
     }
@@ -233,16 +236,12 @@ inline bool flush(N& node, Server& s, RunEnd& end) {
   return !s.batching || post_all(s.ports, s.max_batch, s.measured ? &s.counts.passes.batches : nullptr, end);
 }
 
-// What is collected before it is executed.
-inline std::size_t most_collected(const Server& s) {
-  return s.batching || s.prefetch == Prefetching::batch ? s.max_batch : 1;
-}
-
 // Settles how many requests may be taken: each has a place for its response, whichever queue of its port that goes to.
 inline void count_room(Server& s) {
   std::uint32_t room = s.queues.front().lane.room;
   for (const AnswerQueue& queue : s.queues) room = std::min(room, queue.lane.room);
   s.room = room <= s.count ? 0 : room - s.count;
+  s.most = s.batching || s.prefetch == Prefetching::batch ? s.max_batch : 1;
 }
 
 // Takes the request at `source`; there is room for its response.
@@ -252,7 +251,7 @@ inline bool take(N& node, Server& s, const Source& source, RunEnd& end) {
   s.empty_looks = 0;
   if constexpr (kPipelined) return push(node, s, &source, end);
   read_source(s.items[s.count++], source);
-  return s.count < most_collected(s) || flush(node, s, end);
+  return s.count < s.most || flush(node, s, end);
 }
 
 // The client's next request was taken.

@@ -13,7 +13,7 @@ struct Key {
   const char* name;
   std::uint64_t StoreCounts::*count;
 };
-// These are summed over threads, then over clients.
+// These are summed over threads, then over clients. A report has a "checked" and a "wrong" of its own.
 constexpr std::array<Key, 14> kCounted = {{{"asked", &StoreCounts::asked},
                                            {"gets", &StoreCounts::gets},
                                            {"puts", &StoreCounts::puts},
@@ -23,11 +23,11 @@ constexpr std::array<Key, 14> kCounted = {{{"asked", &StoreCounts::asked},
                                            {"window_misses", &StoreCounts::window_misses},
                                            {"retries", &StoreCounts::retries},
                                            {"surplus", &StoreCounts::surplus},
-                                           {"checked", &StoreCounts::checked},
-                                           {"own_checked", &StoreCounts::own_checked},
-                                           {"torn", &StoreCounts::torn},
-                                           {"wrong", &StoreCounts::wrong},
-                                           {"stale", &StoreCounts::stale}}};
+                                           {"values_checked", &StoreCounts::checked},
+                                           {"own_puts_checked", &StoreCounts::own_checked},
+                                           {"values_torn", &StoreCounts::torn},
+                                           {"values_wrong", &StoreCounts::wrong},
+                                           {"values_stale", &StoreCounts::stale}}};
 constexpr std::array<const char*, 2> kKinds = {"get", "put"};
 
 std::string histogram_key(const std::string& kind) {

@@ -21,6 +21,7 @@ class Stores(BenchmarkTest):
         checks = result["checks"]
         self.assertEqual((checks["wrong"], checks["torn"], checks["stale"]), (0, 0, 0))
         self.assertGreater(checks["values"], 0, server.describe())
+        self.assertEqual(checks["values"], result["gets"] - result["misses"])
         print({key: result[key] for key in ("gets", "puts", "misses", "retries", "surplus", "puts_executed")}, checks)
         return result
 
