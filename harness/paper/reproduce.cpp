@@ -81,7 +81,12 @@ std::string reproduction_text(const std::vector<Reproduced>& rows, std::size_t w
     if (!each.missing.empty()) text += fmt::format("not run: {}: {}\n", each.row->id, each.missing);
   }
   const bool good = std::ranges::all_of(rows, within_limits);
-  const char* verdict = !good ? "NOT within limits" : missing == 0 ? "all within limits" : "what ran is within limits";
+  const bool judged = std::ranges::any_of(
+      rows, [](const Reproduced& each) { return each.missing.empty() && !each.row->on_host; });
+  const char* verdict = !good          ? "NOT within limits"
+                        : !judged      ? "nothing is judged"
+                        : missing == 0 ? "all within limits"
+                                       : "what ran is within limits";
   const auto shown =
       std::ranges::count_if(rows, [](const Reproduced& each) { return each.missing.empty() && each.row->on_host; });
   const std::string beside = shown > 0 ? fmt::format("{} of another machine, not judged; ", shown) : "";

@@ -116,6 +116,7 @@ TEST(Reproduce, ARowOfAnotherMachineIsShownAndNotJudged) {
   EXPECT_THAT(text, testing::ContainsRegex("far +\\| Table 4 \\| +2\\.6 +1\\.30 "));
   EXPECT_THAT(text, HasSubstr("\nall within limits: 1 calibrated"));
   EXPECT_THAT(text, HasSubstr("0 predicted (10 % allowed); 1 of another machine, not judged; 0 of 2 rows not run"));
+  EXPECT_THAT(reproduction_text({{&host, 1.3, ""}}), HasSubstr("\nnothing is judged: "));
 }
 
 TEST(RowValue, MayLieWithinTheResult) {
