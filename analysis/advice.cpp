@@ -261,7 +261,9 @@ class Adviser {
 
   // Each client needs a connected QP of the server's; those of a sequencer and of kv_rate have their own.
   bool reaches_twice_the_clients() const {
-    if (record_.benchmark == "sequencer" || record_.benchmark == "kv_rate" || text_at(record_.config, "connection") == "UD") return true;
+    if (record_.benchmark == "sequencer" || record_.benchmark == "kv_rate" ||
+        text_at(record_.config, "connection") == "UD")
+      return true;
     const auto option = [&](const std::string& name) { return number_at(record_.config, name).value_or(1); };
     return 2 * option("clients") <= std::ceil(option("threads") / option("threads_per_qp")) * option("qp");
   }

@@ -74,7 +74,8 @@ class MicaStore {
     return slot != nullptr && kept(*slot) ? at(*slot & kOffsetMask) : nullptr;
   }
 
-  // The slot of the index that names a key's item, as it was when the bucket was read; none where there is no such item.
+  // The slot of the index that names a key's item, as it was when the bucket was read; none where there is no such
+  // item.
   class Found {
    public:
     bool any() const { return slot_ != nullptr; }

@@ -27,10 +27,11 @@ const std::vector<Twice>& table() {
        .halved = {"nic.receive_packet_ns", "nic.receive_dma_ns", "nic.receive_line_ns", "nic.receive_inline_ns",
                   "nic.read_request_ns", "nic.atomic_packet_ns", "nic.handle_ack_ns", "nic.handle_response_ns",
                   "nic.next_packet_ns", "nic.reread_wqe_ns"}},
+      // A core has its memory with it: what a thread waits for there is its time too.
       {.resource = Resource::cpu,
        .halved = {"host.post_call_ns", "host.post_wqe_ns", "host.wc_line_ns", "host.doorbell_ns", "host.poll_call_ns",
                   "host.poll_cqe_ns", "host.poll_memory_ns", "host.atomic_add_ns", "host.post_recv_call_ns",
-                  "host.post_recv_wqe_ns"}},
+                  "host.post_recv_wqe_ns", "host.dram_ns"}},
       // What a lock takes: it comes over, and a thread posts while it holds it.
       {.resource = Resource::driver_lock,
        .halved = {"host.line_transfer_ns", "host.post_call_ns", "host.post_wqe_ns", "host.wc_line_ns",

@@ -1,8 +1,8 @@
 // The loop of a client: it keeps requests outstanding, takes answers, and asks again for those that do not come. Data
 // path.
 //
-// State has `cq`, `queues`, `retry_after` (0: nothing is asked again), `goal`, `done()`, the requests that are done, and
-// `begin_window()`, which forgets what was measured in a window before. Asker has `ask(now, end)`, which asks until
+// State has `cq`, `queues`, `retry_after` (0: nothing is asked again), `goal`, `done()`, the requests that are done,
+// and `begin_window()`, which forgets what was measured in a window before. Asker has `ask(now, end)`, which asks until
 // enough is outstanding, `take(wc, now, measured, end)` and `ask_again(now, end)`, which are false after a failure, and
 // `open()`, the requests that wait.
 #pragma once

@@ -1,5 +1,5 @@
-// A thread of HERD's server without clients, on the null device: before each pass it writes requests into its own slots,
-// as clients would have, and its responses go nowhere. What is measured is the server's loop.
+// A thread of HERD's server without clients, on the null device: before each pass it writes requests into its own
+// slots, as clients would have, and its responses go nowhere. What is measured is the server's loop.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
-#include <span>
 #include <cstring>
+#include <span>
 
 #include "microbench/loop/lane_queue.hpp"
 #include "systems/answers/inbox.hpp"
@@ -184,7 +184,7 @@ class Asker {
 
   StoreRequest next_;
   KeyHash next_key_;
-  bool drawn_ = false;  // `next_` waits for its place
+  bool drawn_ = false;                  // `next_` waits for its place
   static constexpr int kRingBits = 40;  // a bell word is other than that of any other client, and of any before
   std::uint64_t rings_ = 0;
   std::uint32_t open_ = 0;

@@ -18,9 +18,9 @@ namespace {
 // The machines and threads of clients that SIGCOMM 2014, section 5.1, measures with: 51 threads.
 constexpr std::uint32_t kPaperMachines = 17;
 constexpr std::uint32_t kPaperThreads = 3;
-constexpr std::uint32_t kClientsAlone = 16;       // whose slots a server without clients looks at
-constexpr std::uint32_t kRequestInline = 256;     // bytes, as section 5.3 inlines requests
-constexpr std::uint32_t kResponseInline = 143;    // bytes: longer responses are read by DMA there, on Apt
+constexpr std::uint32_t kClientsAlone = 16;     // whose slots a server without clients looks at
+constexpr std::uint32_t kRequestInline = 256;   // bytes, as section 5.3 inlines requests
+constexpr std::uint32_t kResponseInline = 143;  // bytes: longer responses are read by DMA there, on Apt
 constexpr std::uint64_t kMostBuckets = std::uint64_t{1} << 32;
 
 void add(lookups::MicaCounts& sum, const lookups::MicaCounts& one) {
@@ -93,7 +93,9 @@ class HerdStore final : public Store {
     const std::uint32_t recvs = server ? send ? op.rx_depth : 1 : answer_recvs(herd_.store.window);
     return {.send_depth = server || send ? op.tx_depth : 1,
             .recv_depth = recvs,
-            .inline_bytes = server ? op.inline_limit : send ? herd_.request_inline : 0,
+            .inline_bytes = server ? op.inline_limit
+                            : send ? herd_.request_inline
+                                   : 0,
             .completions = op.tx_depth + recvs};
   }
 
@@ -174,8 +176,7 @@ Json HerdStore::server_results(const std::vector<const Workload*>& threads) cons
     return of == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(of));
   };
   return {{"puts_executed", puts},
-          {"failed_gets",
-           {{"no_slot", cache.no_slot}, {"other_key", cache.other_key}, {"log_lost", cache.log_lost}}},
+          {"failed_gets", {{"no_slot", cache.no_slot}, {"other_key", cache.other_key}, {"log_lost", cache.log_lost}}},
           {"evictions",
            {{"index", cache.index_evictions}, {"same_tag", cache.tag_evictions}, {"log", cache.log_overwrites}}},
           {"answers_per_post", batches.to_json()},
@@ -190,9 +191,7 @@ Json HerdStore::server_results(const std::vector<const Workload*>& threads) cons
 
 // A GET of a key, each of which is there when the run begins, finds nothing only where the cache has lost it.
 std::string HerdStore::judge(const Json& result) const {
-  const auto count = [&result](const char* of, const char* key) {
-    return result.at(of).at(key).get<std::uint64_t>();
-  };
+  const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
   const std::uint64_t lost_by_log = count("evictions", "log");
   const std::uint64_t lost = count("evictions", "index") + count("evictions", "same_tag") + lost_by_log;
   const std::uint64_t misses = result.at("misses").get<std::uint64_t>();
@@ -205,14 +204,13 @@ std::string HerdStore::judge(const Json& result) const {
 
 std::string HerdStore::report(const Json& result) const {
   if (!result.contains("evictions")) return "";
-  const auto count = [&result](const char* of, const char* key) {
-    return result.at(of).at(key).get<std::uint64_t>();
-  };
+  const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
   std::string text = batches_line(result);
-  text += fmt::format("  failed GETs: {} no slot, {} another key, {} lost by the log; evictions: {} by a full bucket, {} by an equal tag, {} by the log\n",
-                      count("failed_gets", "no_slot"), count("failed_gets", "other_key"),
-                      count("failed_gets", "log_lost"), count("evictions", "index"), count("evictions", "same_tag"),
-                      count("evictions", "log"));
+  text += fmt::format(
+      "  failed GETs: {} no slot, {} another key, {} lost by the log; evictions: {} by a full bucket, {} by an equal "
+      "tag, {} by the log\n",
+      count("failed_gets", "no_slot"), count("failed_gets", "other_key"), count("failed_gets", "log_lost"),
+      count("evictions", "index"), count("evictions", "same_tag"), count("evictions", "log"));
   return text;
 }
 

@@ -24,10 +24,10 @@ namespace verbscope::herd {
 
 using lookups::KeyHash;
 
-inline constexpr std::uint64_t kLine = 64;         // bytes: no two peers write to one
+inline constexpr std::uint64_t kLine = 64;  // bytes: no two peers write to one
 inline constexpr std::uint64_t kKeyBytes = 16;
 inline constexpr std::uint64_t kLengthBytes = 2;
-inline constexpr std::uint64_t kWord = 8;          // bytes of the number in a retry slot
+inline constexpr std::uint64_t kWord = 8;  // bytes of the number in a retry slot
 
 // Bytes of a response that has no value, to a PUT or to a GET that found nothing: as in HERD's code, for mlx4 posts by
 // BlueFlame what has inline bytes alone. A value has more.
@@ -59,9 +59,7 @@ struct RequestRegion {
   std::uint64_t retry_word(std::uint64_t s, std::uint64_t c, std::uint64_t r) const {
     return slots_bytes() + (slot_index(s, c, r) + 1) * retry_bytes() - kWord;
   }
-  std::uint64_t bell(std::uint64_t s) const {
-    return slots_bytes() + slots() * retry_bytes() + s * kLine;
-  }
+  std::uint64_t bell(std::uint64_t s) const { return slots_bytes() + slots() * retry_bytes() + s * kLine; }
 
   // Thread s polls this part, and its bell.
   std::uint64_t polled_begin(std::uint64_t s) const { return slot_index(s, 0, 0) * slot_bytes(); }

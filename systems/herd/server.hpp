@@ -1,12 +1,12 @@
-// The data path of a thread of HERD's server (region.hpp says how it meets the clients): it looks for requests, works on
-// several at a time so that the latency of memory is hidden, and answers by datagram.
+// The data path of a thread of HERD's server (region.hpp says how it meets the clients): it looks for requests, works
+// on several at a time so that the latency of memory is hidden, and answers by datagram.
 //
-// Three ways (Prefetching). off: a request is executed when it is found. pipeline (SIGCOMM 2014, section 4.1.1): a request
-// is executed in two steps, each begun by the arrival of the next: its bucket is asked for when it is taken, its item
-// when the next one is, and it is executed and answered when one more is; after kPollsToNoOp looks in a row that found
-// nothing, a no-op takes the place of the next, so that nobody waits for ever. batch (Kalia et al., ATC 2016, section
-// 4.3.1): what a pass has found, at most max_batch, goes through three loops: buckets asked for, items asked for,
-// executed.
+// Three ways (Prefetching). off: a request is executed when it is found. pipeline (SIGCOMM 2014, section 4.1.1): a
+// request is executed in two steps, each begun by the arrival of the next: its bucket is asked for when it is taken,
+// its item when the next one is, and it is executed and answered when one more is; after kPollsToNoOp looks in a row
+// that found nothing, a no-op takes the place of the next, so that nobody waits for ever. batch (Kalia et al., ATC
+// 2016, section 4.3.1): what a pass has found, at most max_batch, goes through three loops: buckets asked for, items
+// asked for, executed.
 #pragma once
 
 #include <endian.h>
@@ -93,7 +93,7 @@ struct Server {
   std::byte* region = nullptr;
   RequestRegion places;
   std::uint64_t slot_bytes = 0;
-  std::uint64_t wrap = 0;  // bytes from the first slot of a client to the last
+  std::uint64_t wrap = 0;   // bytes from the first slot of a client to the last
   std::uint64_t bell = 0;   // what the bell word was last
   std::uint32_t first = 0;  // client at which a pass begins
   // Requests by SEND.
@@ -101,9 +101,9 @@ struct Server {
 
   std::array<Item, BatchCounts::kLongest> items{};  // of the pass; pipeline: the first two
   std::size_t count = 0;
-  std::size_t older = 0;  // pipeline: the place of the older of the two
-  std::size_t most = 1;   // requests that are collected before they are executed
-  std::size_t room = 0;   // requests that the pass may take yet, for which there is room in the send queues
+  std::size_t older = 0;          // pipeline: the place of the older of the two
+  std::size_t most = 1;           // requests that are collected before they are executed
+  std::size_t room = 0;           // requests that the pass may take yet, for which there is room in the send queues
   std::uint32_t empty_looks = 0;  // in a row
   std::uint64_t served = 0;       // responses, in the whole run
   std::uint64_t puts = 0;         // executed
@@ -168,17 +168,24 @@ inline void execute(N& node, Server& s, const Item& item, const Client& client, 
   ++s.served;
 }
 
-// Executes a request and answers it by itself.
+// A response that goes by itself, on the next of its port's queues in turn.
+struct LoneResponse {
+  AnswerQueue* queue = nullptr;
+  ibv_send_wr* request = nullptr;
+};
 template <Node N>
-inline bool answer_alone(N& node, Server& s, const Item& item, RunEnd& end) {
+inline LoneResponse execute_alone(N& node, Server& s, const Item& item) {
   const Client& client = s.clients[item.client];
   AnswerPort& port = s.ports[client.port];
   AnswerQueue& queue = port.current();
   port.advance();
   ibv_send_wr& response = next_request(queue);
   execute(node, s, item, client, response);
+  return {&queue, &response};
+}
+inline bool post_alone(Server& s, const LoneResponse& response, RunEnd& end) {
   if (s.measured) s.counts.passes.batches.count(1);
-  return post_one(queue.lane, response, queue.index, end);
+  return post_one(response.queue->lane, *response.request, response.queue->index, end);
 }
 
 inline void read_source(Item& item, const Source& source) {
@@ -190,7 +197,8 @@ inline void read_source(Item& item, const Source& source) {
   item.value = source.end - kKeyBytes - kLengthBytes - source.length;
 }
 
-// A step of the pipeline: the request at `source`, or with null a no-op, pushes those before it on.
+// A step of the pipeline: the request at `source`, or with null a no-op, pushes those before it on. Last comes the
+// post, during which what was asked for arrives.
 template <Node N>
 inline bool push(N& node, Server& s, const Source* source, RunEnd& end) {
   if (source != nullptr) {
@@ -198,9 +206,10 @@ inline bool push(N& node, Server& s, const Source* source, RunEnd& end) {
     ++s.count;
   }
   Item& older = s.items[s.older];
+  LoneResponse response;
   if (older.client != Item::kNoOp) {
     --s.count;
-    if (!answer_alone(node, s, older, end)) return false;
+    response = execute_alone(node, s, older);
   }
   s.older ^= 1;
   Item& younger = s.items[s.older];
@@ -210,7 +219,7 @@ inline bool push(N& node, Server& s, const Source* source, RunEnd& end) {
   } else {
     older.client = Item::kNoOp;
   }
-  return true;
+  return response.request == nullptr || post_alone(s, response, end);
 }
 
 // Executes and answers the requests that were collected.
@@ -229,7 +238,7 @@ inline bool flush(N& node, Server& s, RunEnd& end) {
       ibv_send_wr& response = next_request(queue);
       execute(node, s, item, client, response);
       add_answer(queue.lane, queue.list, response);
-    } else if (!answer_alone(node, s, item, end)) {
+    } else if (!post_alone(s, execute_alone(node, s, item), end)) {
       return false;
     }
   }

@@ -11,8 +11,8 @@ namespace verbscope::herd {
 
 namespace {
 
-constexpr std::size_t kFeedRequests = 4096;   // of a thread without clients, over and over
-constexpr std::uint64_t kKeysOfABucket = 2;   // on average, at most, where nothing else is said
+constexpr std::size_t kFeedRequests = 4096;  // of a thread without clients, over and over
+constexpr std::uint64_t kKeysOfABucket = 2;  // on average, at most, where nothing else is said
 constexpr std::uint64_t kFewestLogBytes = 1 << 16;
 
 // The keys of one thread, about: as many as if the hash dealt them out evenly, and a tenth more.
@@ -88,8 +88,8 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
         store_(filled_store(setup, options.store)),
         ports_(setup, {.bytes = setup.operation.payload, .inlined = setup.operation.inlined}),
         answered_(setup.topology.clients) {
-    const RequestRegion places = request_region(options, setup.topology.threads,
-                                                setup.topology.all_client_threads(), setup.operation.payload);
+    const RequestRegion places =
+        request_region(options, setup.topology.threads, setup.topology.all_client_threads(), setup.operation.payload);
     add_clients(setup, places);
     server_.cq = setup.cq;
     server_.queues = ports_.queues();

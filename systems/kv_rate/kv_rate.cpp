@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kDefaultValue = 32;  // bytes
-constexpr Picos kSimRetry = 10ms;  // 1,600 clients of one adapter wait for 2 ms and more
+constexpr Picos kSimRetry = 10ms;            // 1,600 clients of one adapter wait for 2 ms and more
 constexpr Picos kRetry = 100ms;
 
 class KvRate final : public Benchmark {

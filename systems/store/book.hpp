@@ -1,10 +1,11 @@
 // What one client thread of a store asks for, what it got, and whether that was right. Every store's client has one.
 //
-// A value is right when its bytes are those of its key and one version, and that version was there before the run, or is
-// an operation of a client that was a PUT of this key. It must not be older than the client's own PUTs that were
-// acknowledged before the GET was asked: neither one of its own PUTs before, nor the value before the run, nor a version
-// that the client had seen under the key before it asked for its PUT. A PUT that a server executes a second time, after
-// others, is caught so. A book remembers the PUTs of a part of the keys, the last that went to each of its places.
+// A value is right when its bytes are those of its key and one version, and that version was there before the run, or
+// is an operation of a client that was a PUT of this key. It must not be older than the client's own PUTs that were
+// acknowledged before the GET was asked: neither one of its own PUTs before, nor the value before the run, nor a
+// version that the client had seen under the key before it asked for its PUT. A PUT that a server executes a second
+// time, after others, is caught so. A book remembers the PUTs of a part of the keys, the last that went to each of its
+// places.
 #pragma once
 
 #include <cstddef>
@@ -23,25 +24,25 @@ struct StoreRequest {
   std::uint64_t key = 0;
   std::uint64_t number = 0;  // of the client thread's operations
   bool put = false;
-  Picos first{0};               // when it was asked
-  std::uint64_t acked = 0;      // GET: one more than the number of its client's last acknowledged PUT of the key; 0: none
-  StoreVersion before;          // what the client had seen under the key before it asked for its own (last) PUT
-  bool remembered = false;      // the book knows the key
+  Picos first{0};           // when it was asked
+  std::uint64_t acked = 0;  // GET: one more than the number of its client's last acknowledged PUT of the key; 0: none
+  StoreVersion before;      // what the client had seen under the key before it asked for its own (last) PUT
+  bool remembered = false;  // the book knows the key
 };
 
 // Counts of the whole run, but for those called window_*, which are of the measured window.
 struct StoreCounts {
-  std::uint64_t asked = 0;            // requests drawn
-  std::uint64_t gets = 0, puts = 0;   // requests that are done
-  std::uint64_t misses = 0;           // GETs that found nothing
+  std::uint64_t asked = 0;           // requests drawn
+  std::uint64_t gets = 0, puts = 0;  // requests that are done
+  std::uint64_t misses = 0;          // GETs that found nothing
   std::uint64_t window_gets = 0, window_puts = 0, window_misses = 0;
-  std::uint64_t retries = 0;          // requests sent again
-  std::uint64_t surplus = 0;          // further responses to a request that had one
-  std::uint64_t checked = 0;          // values that were looked at
-  std::uint64_t torn = 0;             // values that were of two versions
-  std::uint64_t wrong = 0;            // values of no version of the key
-  std::uint64_t stale = 0;            // values older than a PUT of the client that was acknowledged before
-  std::uint64_t own_checked = 0;      // GETs of a key with such a PUT that the book remembered
+  std::uint64_t retries = 0;      // requests sent again
+  std::uint64_t surplus = 0;      // further responses to a request that had one
+  std::uint64_t checked = 0;      // values that were looked at
+  std::uint64_t torn = 0;         // values that were of two versions
+  std::uint64_t wrong = 0;        // values of no version of the key
+  std::uint64_t stale = 0;        // values older than a PUT of the client that was acknowledged before
+  std::uint64_t own_checked = 0;  // GETs of a key with such a PUT that the book remembered
 };
 
 class StoreBook {
@@ -83,7 +84,7 @@ class StoreBook {
   struct Place {
     std::uint64_t key = ~std::uint64_t{0};
     std::uint64_t acked = 0;
-    StoreVersion seen{};    // last under the key, of another client
+    StoreVersion seen{};  // last under the key, of another client
     StoreVersion before{};
   };
   Place& place_of(std::uint64_t key) { return places_[mix(key) & mask_]; }

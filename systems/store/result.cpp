@@ -116,7 +116,8 @@ void judge_store(Outcome& outcome, const Store& store) {
       if (std::string_view(each.name) == key) result[key] = sums.*each.count;
     }
   }
-  result["get_miss_share"] = sums.gets == 0 ? Json() : Json(static_cast<double>(sums.misses) / static_cast<double>(sums.gets));
+  result["get_miss_share"] =
+      sums.gets == 0 ? Json() : Json(static_cast<double>(sums.misses) / static_cast<double>(sums.gets));
   result["checks"] = Json{{"values", sums.checked},
                           {"own_puts", sums.own_checked},
                           {"torn", sums.torn},

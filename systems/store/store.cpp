@@ -24,7 +24,7 @@ StoreBookParts::StoreBookParts(const ThreadSetup& setup, const StoreOptions& opt
     : workload(options, setup.operation.seed),
       book(workload, StoreValues(setup.operation.seed, setup.operation.payload), number_of_client(setup),
            setup.topology.all_client_threads(),
-           book_places(options.keys, options.one_process ? setup.topology.all_client_threads()
-                                                         : setup.topology.client_threads)) {}
+           book_places(options.keys,
+                       options.one_process ? setup.topology.all_client_threads() : setup.topology.client_threads)) {}
 
 }  // namespace verbscope

@@ -8,7 +8,8 @@
 
 namespace verbscope {
 
-// The PUT that wrote a value: operation `number` of a client thread; or, of a value that was there before the run, none.
+// The PUT that wrote a value: operation `number` of a client thread; or, of a value that was there before the run,
+// none.
 class StoreVersion {
  public:
   static constexpr std::uint32_t kMostWriters = (1u << 20) - 1;
@@ -36,16 +37,16 @@ class StoreVersion {
 
 // What bytes that were read under a key say. Of values under 8 bytes a version has its low bits (kShort*) alone.
 struct StoreReading {
-  bool whole = false;   // every byte is that of `first`
-  StoreVersion first;   // that of the first word
-  StoreVersion last;    // that of the last whole word
+  bool whole = false;  // every byte is that of `first`
+  StoreVersion first;  // that of the first word
+  StoreVersion last;   // that of the last whole word
 };
 
 // Every word of a value is its version, hidden under a mask that depends on seed, key and place. A value under 8 bytes
 // has a short form of the version, of 32 bits.
 class StoreValues {
  public:
-  static constexpr int kShortNumberBits = 20;                    // low bits of the PUT's number in a short version
+  static constexpr int kShortNumberBits = 20;  // low bits of the PUT's number in a short version
   static constexpr std::uint32_t kMostShortWriters = (1u << 12) - 1;
 
   StoreValues(std::uint64_t seed, std::size_t bytes) : seed_(mix(seed)), bytes_(bytes) {}

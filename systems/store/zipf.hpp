@@ -16,7 +16,7 @@ class Zipf {
   std::uint64_t rank(std::uint64_t random) const;
 
  private:
-  double integral(double x) const;      // of the density, from 1 to x
+  double integral(double x) const;       // of the density, from 1 to x
   double from_integral(double y) const;  // its inverse
   double density(double x) const;
 

@@ -1,12 +1,11 @@
 // The data path of a client of HERD's cache against a device that executes at once; the test plays the server.
-#include "systems/herd/client.hpp"
-
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <vector>
 
 #include "systems/answers/client_loop.hpp"
+#include "systems/herd/client.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 

@@ -1,12 +1,11 @@
 // The loop of a thread of HERD's cache against a device that executes at once; the test plays the clients.
-#include "systems/herd/server.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "systems/herd/alone.hpp"
+#include "systems/herd/server.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 
@@ -203,6 +202,7 @@ TEST(HerdServer, NothingIsReadBeforeItWasAskedForAStepEarlier) {
   end.store.put(key_of(7), std::as_bytes(std::span(kOne, kValue)));
   AskingNode node;
   node.bucket = end.store.bucket_place(key_of(7));
+  end.device.after = [&node](const ibv_send_wr&) { node.asked.emplace_back("post"); };
   const auto pass = [&] {
     node.asked.clear();
     serve(node, end.server, end.end);
@@ -212,10 +212,8 @@ TEST(HerdServer, NothingIsReadBeforeItWasAskedForAStepEarlier) {
   EXPECT_THAT(pass(), ElementsAre("prefetch bucket"));
   end.get(0, 1, 7);
   EXPECT_THAT(pass(), ElementsAre("prefetch bucket", "load bucket", "prefetch item"));
-  EXPECT_THAT(end.sent, IsEmpty());
-  end.get(1, 0, 7);
-  EXPECT_THAT(pass(), ElementsAre("prefetch bucket", "load item", "load bucket", "prefetch item"));
-  EXPECT_THAT(end.sent, ElementsAre(Sent{0, 0, kOne}));
+  end.get(1, 0, 7);  // while a post takes its time, what was asked for arrives
+  EXPECT_THAT(pass(), ElementsAre("prefetch bucket", "load item", "load bucket", "prefetch item", "post"));
 }
 
 TEST(HerdServer, InlinesWhatIsShortEnough) {

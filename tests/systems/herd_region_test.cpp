@@ -1,11 +1,11 @@
 // What the two ends of HERD agree on: slots, requests, tags.
-#include "systems/herd/region.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
+
+#include "systems/herd/region.hpp"
 
 namespace verbscope::herd {
 namespace {

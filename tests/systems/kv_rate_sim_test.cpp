@@ -39,12 +39,26 @@ void expect_right_values(const Json& result, const std::string& what) {
 }
 
 TEST(KvHerd, ServesEveryValueInEachWay) {
-  for (const char* options :
-       {"", "--prefetch off", "--prefetch batch", "--batching", "--batching --prefetch off --threads 3 -q 2",
-        "--requests send", "--requests send --batching -q 2 --threads 2", "--put_percent 0", "--put_percent 100",
-        "-s 4 --put_percent 50", "-s 7 --put_percent 50", "-s 13 --put_percent 50", "-s 1000 --put_percent 50",
-        "-s 1000 --put_percent 50 --requests send", "-I 0 --put_percent 50", "--window 1", "--window 16 -t 16 --max_batch 4 --batching",
-        "--zipf 0.99 --put_percent 50", "--zipf 1", "--wr_api --batching"}) {
+  for (const char* options : {"",
+                              "--prefetch off",
+                              "--prefetch batch",
+                              "--batching",
+                              "--batching --prefetch off --threads 3 -q 2",
+                              "--requests send",
+                              "--requests send --batching -q 2 --threads 2",
+                              "--put_percent 0",
+                              "--put_percent 100",
+                              "-s 4 --put_percent 50",
+                              "-s 7 --put_percent 50",
+                              "-s 13 --put_percent 50",
+                              "-s 1000 --put_percent 50",
+                              "-s 1000 --put_percent 50 --requests send",
+                              "-I 0 --put_percent 50",
+                              "--window 1",
+                              "--window 16 -t 16 --max_batch 4 --batching",
+                              "--zipf 0.99 --put_percent 50",
+                              "--zipf 1",
+                              "--wr_api --batching"}) {
     const Json result = herd_result(options + std::string(kSmallStore));
     expect_right_values(result, options);
     EXPECT_EQ(store_count(result, "retries"), 0u) << options;
@@ -61,7 +75,8 @@ TEST(KvHerd, RunsOnTheOtherClustersToo) {
 }
 
 TEST(KvHerd, OneClientIsServedExactly) {
-  const Json result = herd_result("--clients 1 --client_threads 1 --window 1 --keys 50 --put_percent 50 -n 500 --warmup 5us");
+  const Json result =
+      herd_result("--clients 1 --client_threads 1 --window 1 --keys 50 --put_percent 50 -n 500 --warmup 5us");
   expect_right_values(result, "one client");
   EXPECT_EQ(store_count(result, "ops"), 500u);
   // Half of the GETs come after a PUT of this client that it remembers: of 50 keys each is PUT five times.
@@ -87,8 +102,9 @@ TEST(KvHerd, WithLossEveryPutIsExecutedOnceAndNobodyWaitsForEver) {
   const std::string cluster = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.05}});
   for (const char* way : {"", "--prefetch off --zipf 0.99", "--batching --threads 2 -q 2", "--window 16 -s 500",
                           "--requests send --window 2"}) {
-    const Json record = herd_record("--fabric " + cluster + " --clients 2 --client_threads 5 --keys 100 --put_percent 50 " +
-                                    "--warmup 50us -D 2ms --retry_after 30us " + way);
+    const Json record =
+        herd_record("--fabric " + cluster + " --clients 2 --client_threads 5 --keys 100 --put_percent 50 " +
+                    "--warmup 50us -D 2ms --retry_after 30us " + way);
     EXPECT_EQ(record.at("status"), "ok") << way;
     const Json& result = record.at("result");
     expect_right_values(result, way);
@@ -144,8 +160,8 @@ TEST(KvHerd, BatchesShareADoorbell) {
   EXPECT_EQ(single.at("answers_per_post").at("max"), 1);
 }
 
-// The most popular key has a thirteenth of all requests (1 / (ln 20000 + 0.577), nearly), its thread as much more than a
-// sixth of the others.
+// The most popular key has a thirteenth of all requests (1 / (ln 20000 + 0.577), nearly), its thread as much more than
+// a sixth of the others.
 TEST(KvHerd, ASkewedLoadGoesToTheThreadsThatOwnItsKeys) {
   const Json served = herd_result("--threads 6 --zipf 0.99" + std::string(kLoadedStore)).at("workers").at("served");
   ASSERT_EQ(served.size(), 6u);
@@ -163,11 +179,14 @@ TEST(KvHerd, NoOpsEndWhatNobodyElsePushes) {
   const Json result = herd_result("--clients 1 --client_threads 1 --window 1 --warmup 20us -D 60us --keys 100");
   expect_right_values(result, "alone");
   // Two for each request.
-  EXPECT_NEAR(result.at("workers").at("no_ops").get<double>(), 2 * result.at("workers").at("served")[0].get<double>(), 3);
+  EXPECT_NEAR(result.at("workers").at("no_ops").get<double>(), 2 * result.at("workers").at("served")[0].get<double>(),
+              3);
 }
 
 TEST(KvHerd, RefusesWhatDoesNotGoTogether) {
-  const auto refused = [](const std::string& options) { return test::refusal_of("kv_rate --fabric sim:cx3 " + options); };
+  const auto refused = [](const std::string& options) {
+    return test::refusal_of("kv_rate --fabric sim:cx3 " + options);
+  };
   EXPECT_THAT(refused("-s 3"), HasSubstr("--size 3: a value has from 4 to 1000 bytes"));
   EXPECT_THAT(refused("-s 1001"), HasSubstr("--size 1001"));
   EXPECT_THAT(refused("-c RC"), HasSubstr("--connection RC: requests of --store herd go by UC"));

@@ -144,8 +144,8 @@ TEST(StoreBook, TakesForRightWhatAPutOfTheKeyWrote) {
 
 TEST(StoreBook, RefusesWhatNoPutOfTheKeyWrote) {
   BookEnd end;
-  end.get(0, end.other(1, 0));             // a PUT of another key
-  end.get(0, StoreVersion(3, 0));          // there is no such client
+  end.get(0, end.other(1, 0));     // a PUT of another key
+  end.get(0, StoreVersion(3, 0));  // there is no such client
   const StoreRequest request = end.next(false, 0);
   end.values.fill(end.bytes.data(), 1, StoreVersion());  // the value of another key
   end.book.hit(request, end.bytes.data(), 32, Picos(0), true);
