@@ -81,8 +81,8 @@ std::string reproduction_text(const std::vector<Reproduced>& rows, std::size_t w
     if (!each.missing.empty()) text += fmt::format("not run: {}: {}\n", each.row->id, each.missing);
   }
   const bool good = std::ranges::all_of(rows, within_limits);
-  const bool judged = std::ranges::any_of(
-      rows, [](const Reproduced& each) { return each.missing.empty() && !each.row->on_host; });
+  const bool judged =
+      std::ranges::any_of(rows, [](const Reproduced& each) { return each.missing.empty() && !each.row->on_host; });
   const char* verdict = !good          ? "NOT within limits"
                         : !judged      ? "nothing is judged"
                         : missing == 0 ? "all within limits"
