@@ -299,7 +299,7 @@ class Adviser {
   // Whether as many operations as option `key` allows can have been under way: by Little's law rate times latency were.
   // PUTs of kv_atomic wait for locks, and for the atomics before them on their QP: more of them wait longer.
   bool may_fill(const std::string& key) const {
-    const bool locks = record_.benchmark == "kv_atomic" && number_at(record_.result, "put_mops").value_or(0) > 0;
+    const bool locks = record_.benchmark != "kv_rate" && number_at(record_.result, "put_mops").value_or(0) > 0;
     if (keeps_one_under_way(record_) || locks) return false;
     const std::optional<double> latency = number_at(record_.result, "lat_mean_ns");
     if (!latency) return true;
