@@ -188,8 +188,9 @@ TEST(Published, TheTableOfTheProjectIsWhole) {
   const auto points = load_published();
   EXPECT_EQ(points.size(), 124u);
   const auto count = [&](auto predicate) { return std::ranges::count_if(points, predicate); };
-  const std::map<std::string, int> rows{{"send_rate", 8},   {"recv_rate", 6}, {"read_rate", 5},   {"write_rate", 5},
-                                        {"atomic_rate", 3}, {"sequencer", 8}, {"verb_latency", 2}, {"kv_rate", 19}, {"lookup_rate", 3}};
+  const std::map<std::string, int> rows{{"send_rate", 8},    {"recv_rate", 6},   {"read_rate", 5},
+                                        {"write_rate", 5},   {"atomic_rate", 3}, {"sequencer", 8},
+                                        {"verb_latency", 2}, {"kv_rate", 19},    {"lookup_rate", 3}};
   for (const auto& [benchmark, expected] : rows) {
     EXPECT_EQ(count([&name = benchmark](const PublishedPoint& p) { return p.run.benchmark == name; }), expected)
         << benchmark;
