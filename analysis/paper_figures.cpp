@@ -69,7 +69,7 @@ const CompareRow* reproduction(const std::vector<CompareRow>& rows, const Publis
 std::string reason_for_none(const PublishedPoint& published) {
   if (!published.reproducible()) return "needs " + published.needs;
   if (published.modelled()) return "a figure of the model: verbscope reproduce";
-  return published.single() ? "not in these records" : "a figure of two runs: verbscope reproduce";
+  return published.single() ? "not in these records" : "a figure of several runs: verbscope reproduce";
 }
 
 Json published_json(const std::vector<CompareRow>& rows, const PublishedPoint& published) {

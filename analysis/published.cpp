@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "common/paths.hpp"
@@ -43,14 +44,45 @@ std::optional<PublishedRun> parse_second(JsonFields& match, const char* key, con
   return run;
 }
 
+std::optional<CurvePlace> parse_along(JsonFields& match, const PublishedPoint& point) {
+  if (!match.has("along")) return std::nullopt;
+  JsonFields fields = match.object("along");
+  CurvePlace along;
+  along.option = fields.require<std::string>("option");
+  along.values = fields.require<std::vector<double>>("values");
+  const auto place = fields.require<std::string>("place");
+  fields.reject_unknown();
+  if (place == "overtakes") {
+    along.kind = CurvePlace::Kind::overtakes;
+  } else if (place == "holds") {
+    along.kind = CurvePlace::Kind::holds;
+  } else if (place != "reaches") {
+    fields.fail_key("place", fmt::format("expected reaches, holds or overtakes, got \"{}\"", place));
+  }
+  if (along.values.size() < 2 || !std::ranges::is_sorted(along.values, std::less_equal<>())) {
+    fields.fail_key("values", "expected at least two, each larger than the one before");
+  }
+  if (std::ranges::find(along.values, point.value) == along.values.end()) {
+    fields.fail_key("values", fmt::format("the row's value {:g} is not among them", point.value));
+  }
+  if (along.kind == CurvePlace::Kind::overtakes && !point.over) fields.fail_key("place", "overtakes what is \"over\"");
+  return along;
+}
+
 void parse_match(const Json& json, const std::string& where, PublishedPoint& point) {
   JsonFields fields(json, where);
+  point.on_host = fields.has("fabric");
+  if (point.on_host && fields.require<std::string>("fabric") != "host") {
+    fields.fail_key("fabric", "expected host: other rows run on the simulated cluster of theirs");
+  }
   point.run = parse_run(fields, where);
   point.over = parse_second(fields, "over", where);
   point.minus = parse_second(fields, "minus", where);
+  point.along = parse_along(fields, point);
   fields.reject_unknown();
   if (point.over && point.minus) fields.fail_key("minus", "there is \"over\" already");
-  if (!point.single() && point.modelled()) fail("{}: a figure of two runs needs benchmarks", where);
+  if ((!point.single() || point.on_host) && point.modelled())
+    fail("{}: a figure of several runs needs benchmarks", where);
 }
 
 Comparison parse_comparison(JsonFields& fields) {
@@ -146,7 +178,30 @@ bool PublishedRun::accepts(const Json& values) const {
   });
 }
 
+std::optional<double> CurvePlace::place(const std::vector<double>& figures) const {
+  const double peak = kPeakShare * *std::ranges::max_element(figures);
+  const auto high = [peak](double figure) { return figure >= peak; };
+  const auto at = [&](auto found) { return values.at(static_cast<std::size_t>(found - figures.begin())); };
+  switch (kind) {
+    case Kind::reaches:
+      return at(std::ranges::find_if(figures, high));
+    case Kind::holds: {
+      const auto fallen = std::ranges::find_if_not(figures, high);
+      return fallen == figures.begin() ? std::nullopt : std::optional(at(fallen - 1));
+    }
+    case Kind::overtakes: {
+      const auto last_below = std::find_if(figures.rbegin(), figures.rend(), [](double ratio) { return ratio < 1; });
+      return last_below == figures.rbegin() ? std::nullopt : std::optional(at(last_below.base()));
+    }
+  }
+  return std::nullopt;
+}
+
 double PublishedPoint::deviation_of(double figure) const {
+  if (along) {
+    const auto step = [this](double x) { return std::ranges::lower_bound(along->values, x) - along->values.begin(); };
+    if (std::abs(step(figure) - step(value)) <= 1) return 0;
+  }
   const double deviation = deviation_percent(figure, value);
   switch (comparison) {
     case Comparison::equals:

@@ -43,6 +43,23 @@ struct PublishedRun {
 enum class Comparison { equals, at_least, at_most };
 const char* to_string(Comparison comparison);
 
+// A figure that is a place on a curve: the row's run, or its ratio to a second one, with each value of an option.
+struct CurvePlace {
+  enum class Kind {
+    reaches,    // the first value at which the curve has kPeakShare of its largest
+    holds,      // the last value up to which it has that everywhere
+    overtakes,  // the first value from which on it is at least 1
+  };
+  static constexpr double kPeakShare = 0.9;
+
+  std::string option;
+  std::vector<double> values;  // rising
+  Kind kind = Kind::reaches;
+
+  // The value at the place, of the curve that has these figures at the values; nothing: it has no such place.
+  std::optional<double> place(const std::vector<double>& figures) const;
+};
+
 struct PublishedPoint {
   std::string id, paper, where, cluster, what, metric, bottleneck;
   double value = 0;  // 0: not known (a row that nothing reproduces)
@@ -53,13 +70,17 @@ struct PublishedPoint {
   PublishedRun run;
   // A second run; the row's figure is then that of `run` divided by its figure (`over`), or less its figure (`minus`).
   std::optional<PublishedRun> over, minus;
+  std::optional<CurvePlace> along;  // the figure is a place on the curve of all that
+  // The row is of a machine that no profile describes: it runs on this one, and its figure is shown, not judged.
+  bool on_host = false;
 
   bool reproducible() const { return needs.empty(); }
   // A prediction of the closed-form model reproduces it, no benchmark.
   bool modelled() const { return run.benchmark.empty(); }
   // One record alone holds the figure.
-  bool single() const { return !over && !minus; }
-  // The deviation of `figure` from the value in percent; 0 where a bound holds. The value is known.
+  bool single() const { return !over && !minus && !along; }
+  // The deviation of `figure` from the value in percent; 0 where a bound holds, and of a place on a curve within a step
+  // of its values. The value is known.
   double deviation_of(double figure) const;
   // The deviation that is allowed, in percent.
   double limit_percent() const;
@@ -72,7 +93,7 @@ std::vector<PublishedPoint> parse_published(std::string_view text, const std::st
 std::vector<PublishedPoint> load_published();
 
 // The row that this record reproduces: same cluster (the record ran on sim:CLUSTER), same benchmark, every key
-// accepted. Null when there is none. Rows of two runs are no row of one record.
+// accepted. Null when there is none. Rows of several runs are no row of one record.
 const PublishedPoint* find_published(const std::vector<PublishedPoint>& points, const Record& record);
 
 // Rows that `verbscope predict` reproduces with these values (wqe_bytes, wqes) on this cluster.

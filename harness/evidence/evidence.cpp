@@ -63,6 +63,7 @@ std::string Programs::lacks(const RowRun& run) {
 void note_not_run(std::vector<EvidenceRow>& rows, Programs& programs) {
   for (EvidenceRow& row : rows) {
     if (row.not_run.empty()) row.not_run = not_run_reason(row.point);
+    if (row.not_run.empty() && row.point.on_host) row.not_run = "of a machine that is not simulated";
     for (const RowRun& run : runs_of(row.point)) {
       if (row.not_run.empty()) row.not_run = programs.lacks(run);
     }

@@ -15,6 +15,7 @@ double deviation(const Reproduced& each) {
 }
 
 std::string heading(const PublishedPoint& row) {
+  if (row.on_host) return fmt::format("this machine, for what it is worth; published: {}", row.cluster);
   return row.modelled() ? fmt::format("model of {}", row.cluster) : fmt::format("sim:{} (SIMULATED)", row.cluster);
 }
 
@@ -26,6 +27,10 @@ void add_row(TextTable& table, const Reproduced& each) {
     return;
   }
   cells.push_back(row.metric == "bytes" ? fmt::format("{:.0f}", *each.value) : number_text(each.value));
+  if (row.on_host) {
+    table.add_row(std::move(cells));
+    return;
+  }
   cells.push_back(percent_text(deviation(each)));
   cells.push_back(row.calibration ? "calibrated" : "predicted");
   cells.push_back(within_limits(each) ? "" : fmt::format("OFF by more than {:g} %", row.limit_percent()));
@@ -37,7 +42,7 @@ std::string summary_of(const std::vector<Reproduced>& rows, bool calibration) {
   std::size_t count = 0, outside = 0;
   const Reproduced* worst = nullptr;
   for (const Reproduced& each : rows) {
-    if (!each.missing.empty() || each.row->calibration != calibration) continue;
+    if (!each.missing.empty() || each.row->on_host || each.row->calibration != calibration) continue;
     ++count;
     if (!within_limits(each)) ++outside;
     if (each.value && (worst == nullptr || std::abs(deviation(each)) > std::abs(deviation(*worst)))) worst = &each;
@@ -52,7 +57,7 @@ std::string summary_of(const std::vector<Reproduced>& rows, bool calibration) {
 }  // namespace
 
 bool within_limits(const Reproduced& reproduced) {
-  if (!reproduced.missing.empty()) return true;
+  if (!reproduced.missing.empty() || reproduced.row->on_host) return true;
   return reproduced.value && std::abs(deviation(reproduced)) <= reproduced.row->limit_percent();
 }
 
@@ -76,9 +81,17 @@ std::string reproduction_text(const std::vector<Reproduced>& rows, std::size_t w
     if (!each.missing.empty()) text += fmt::format("not run: {}: {}\n", each.row->id, each.missing);
   }
   const bool good = std::ranges::all_of(rows, within_limits);
-  const char* verdict = !good ? "NOT within limits" : missing == 0 ? "all within limits" : "what ran is within limits";
-  text += fmt::format("{}: {}; {}; {} of {} rows not run\n", verdict, summary_of(rows, true), summary_of(rows, false),
-                      missing, rows.size());
+  const bool judged =
+      std::ranges::any_of(rows, [](const Reproduced& each) { return each.missing.empty() && !each.row->on_host; });
+  const char* verdict = !good          ? "NOT within limits"
+                        : !judged      ? "nothing is judged"
+                        : missing == 0 ? "all within limits"
+                                       : "what ran is within limits";
+  const auto shown =
+      std::ranges::count_if(rows, [](const Reproduced& each) { return each.missing.empty() && each.row->on_host; });
+  const std::string beside = shown > 0 ? fmt::format("{} of another machine, not judged; ", shown) : "";
+  text += fmt::format("{}: {}; {}; {}{} of {} rows not run\n", verdict, summary_of(rows, true), summary_of(rows, false),
+                      beside, missing, rows.size());
   return text;
 }
 

@@ -16,7 +16,8 @@ struct Reproduced {
   std::string missing{};        // why it was not run
 };
 
-// Whether the row is within its limit, of a row that ran; one that failed never is, one that was not run always.
+// Whether the row is within its limit, of a row that ran; one that failed never is, one that was not run, or ran on
+// this machine instead of its own, always.
 bool within_limits(const Reproduced& reproduced);
 
 // A table by cluster, the rows that were not run with the reason, and a summary, which says "all" only when no row is

@@ -57,7 +57,9 @@ class Reproduction {
 
   int run(std::FILE* out) {
     ResultsWriter writer(results_path(options_.out, options_.paper));
-    const std::size_t jobs = job_count(options_.jobs);
+    // What this machine does is measured while it does nothing else.
+    const bool alone = std::ranges::any_of(rows_, &PublishedPoint::on_host);
+    const std::size_t jobs = alone ? 1 : job_count(options_.jobs);
     print_format(out, "{}: {} points, {} at a time\n", options_.paper, tasks_.size(), jobs);
     Progress progress(tasks_.size(), out, isatty(fileno(out)) == 1);
     run_parallel(tasks_.size(), jobs, [&](std::size_t i) {
@@ -91,7 +93,7 @@ class Reproduction {
     if (!not_run_reason(row).empty()) return;
     for (const RowRun& run : runs_of(row)) {
       if (!row_tasks_.emplace(run.identity(), tasks_.size()).second) continue;
-      tasks_.push_back({row.id, [this, run] { return run_row(run, "sim:" + run.cluster, folder_, &interrupt_); }});
+      tasks_.push_back({row.id, [this, run] { return run_row(run, run.fabric(), folder_, &interrupt_); }});
     }
   }
 

@@ -1,6 +1,10 @@
 #include "harness/paper/row_runner.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
+#include <span>
 
 #include "common/paths.hpp"
 #include "harness/sweep/benchmarks.hpp"
@@ -12,19 +16,53 @@ namespace {
 constexpr std::chrono::seconds kRowTimeout{120};
 
 double positive_value(const std::string& id, const Json& values, const std::string& key, const char* holder) {
-  const Json& value = values.value(key, Json());
+  const Json* at = &values;
+  for (std::size_t begin = 0; begin <= key.size() && at != nullptr;) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const auto found = at->is_object() ? at->find(key.substr(begin, end - begin)) : at->end();
+    at = found == at->end() ? nullptr : &*found;
+    begin = end + 1;
+  }
+  const Json value = at == nullptr ? Json() : *at;
   if (!value.is_number() || !(value.get<double>() > 0)) fail("{}: the {} has no {}", id, holder, key);
   return value.get<double>();
 }
 
 RowRun run_of(const PublishedPoint& row, const PublishedRun& run) {
-  return {.cluster = row.cluster, .benchmark = run.benchmark, .params = run.params(), .result_key = run.result_key};
+  return {.cluster = row.cluster,
+          .benchmark = run.benchmark,
+          .params = run.params(),
+          .result_key = run.result_key,
+          .on_host = row.on_host};
+}
+
+// The runs with each value of the option, those of a value together.
+std::vector<RowRun> runs_along(const CurvePlace& along, const std::vector<RowRun>& runs) {
+  std::vector<RowRun> all;
+  for (const double value : along.values) {
+    for (RowRun run : runs) {
+      run.params[along.option] = value == std::floor(value) ? Json(static_cast<std::int64_t>(value)) : Json(value);
+      all.push_back(std::move(run));
+    }
+  }
+  return all;
+}
+
+// The figure of one run, or of two.
+double combined(const PublishedPoint& row, std::span<const double> values) {
+  if (row.over) return values[0] / values[1];
+  if (row.minus) return values[0] - values[1];
+  return values[0];
 }
 
 }  // namespace
 
 std::string RowRun::identity() const {
   return cluster + " " + benchmark + " " + dump_json(params);
+}
+
+std::string RowRun::fabric() const {
+  return on_host ? "host" : "sim:" + cluster;
 }
 
 std::vector<RowRun> runs_of(const PublishedPoint& row) {
@@ -34,11 +72,12 @@ std::vector<RowRun> runs_of(const PublishedPoint& row) {
   for (const auto& second : {row.over, row.minus}) {
     if (second) runs.push_back(run_of(row, *second));
   }
-  return runs;
+  return row.along ? runs_along(*row.along, runs) : runs;
 }
 
 std::string not_run_reason(const PublishedPoint& row) {
   if (!row.reproducible()) return "needs " + row.needs;
+  if (row.on_host) return "";
   const std::vector<std::string> clusters = list_configs("clusters");
   return std::ranges::count(clusters, row.cluster) > 0 ? "" : "no profile " + row.cluster;
 }
@@ -58,9 +97,17 @@ double run_value(const std::string& id, const RowRun& run, const Record& record)
 double row_value(const PublishedPoint& row, const std::map<std::string, Record>& records) {
   std::vector<double> values;
   for (const RowRun& run : runs_of(row)) values.push_back(run_value(row.id, run, records.at(run.identity())));
-  if (row.over) return values.at(0) / values.at(1);
-  if (row.minus) return values.at(0) - values.at(1);
-  return values.at(0);
+  if (!row.along) return combined(row, values);
+  const std::size_t each = values.size() / row.along->values.size();
+  std::vector<double> figures;
+  for (std::size_t i = 0; i < values.size(); i += each) {
+    figures.push_back(combined(row, std::span(values).subspan(i, each)));
+  }
+  const std::optional<double> place = row.along->place(figures);
+  if (!place) {
+    fail("{}: the curve along {} has no such place: {}", row.id, row.along->option, fmt::join(figures, " "));
+  }
+  return *place;
 }
 
 double model_value(const PublishedPoint& row) {

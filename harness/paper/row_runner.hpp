@@ -12,23 +12,29 @@
 
 namespace verbscope {
 
-// One benchmark with its options on a simulated cluster, and the key of the result that is read.
+// One benchmark with its options on a simulated cluster, or on this machine, and the key of the result that is read: a
+// path into it ("latency.mean_us").
 struct RowRun {
   std::string cluster, benchmark;
   Json params;
   std::string result_key;
+  bool on_host = false;
+
+  // "sim:CLUSTER" or "host".
+  std::string fabric() const;
 
   // The same text for runs that are the same: the key of the result is no part of it.
   std::string identity() const;
 };
 
-// The benchmarks that yield a row's figure: one, or two for a ratio or a difference; none when the model does.
+// The benchmarks that yield a row's figure: one, or two for a ratio or a difference, at each value of a curve; none
+// when the model does.
 std::vector<RowRun> runs_of(const PublishedPoint& row);
 
 // The reason why a row is not run: what it needs, or that its cluster has no profile. Empty: it can run.
 std::string not_run_reason(const PublishedPoint& row);
 
-// Runs a benchmark from `folder` on `fabric` ("sim:NAME" or "sim:PROFILE.json"). Nothing when interrupted.
+// Runs a benchmark from `folder` on `fabric` ("sim:NAME", "sim:PROFILE.json" or "host"). Nothing when interrupted.
 std::optional<Record> run_row(const RowRun& run, const std::string& fabric, const std::filesystem::path& folder,
                               StopSource* stop);
 

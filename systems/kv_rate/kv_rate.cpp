@@ -7,6 +7,7 @@
 #include "microbench/loop/answer_list.hpp"
 #include "microbench/run/runner.hpp"
 #include "systems/herd/herd.hpp"
+#include "systems/one_sided/store.hpp"
 #include "systems/store/result.hpp"
 #include "systems/store/store.hpp"
 
@@ -29,8 +30,14 @@ class KvRate final : public Benchmark {
 
   void options(OptionTable& table) override {
     table_ = &table;
-    table.choice<StoreKind>("--store", kv_.store, {{"herd", StoreKind::herd}},
-                            "herd: a cache, requests by UC WRITE and responses by UD SEND");
+    table.choice<StoreKind>("--store", kv_.store,
+                            {{"herd", StoreKind::herd},
+                             {"pilaf", StoreKind::pilaf},
+                             {"farm", StoreKind::farm},
+                             {"farm_var", StoreKind::farm_var}},
+                            "herd: a cache, requests by UC WRITE and responses by UD SEND; the others: GETs by READs "
+                            "of a cuckoo table, of a hopscotch table, of one with values apart");
+    table.flag("--emulate", kv_.emulate, "the READs and messages of the store alone: the server answers at once");
     table.integer("--put_percent", kv_.put_percent, 0u, 100u, "share of PUTs; the others are GETs");
     table.integer("--keys", kv_.keys, std::uint64_t{1}, (std::uint64_t{1} << 32) - 1,
                   "keys, all of which are there when the run begins");
@@ -70,7 +77,7 @@ class KvRate final : public Benchmark {
     const bool simulated = is_simulated(o.fabric);
     kv_.retry_after = retry_after_.value_or(simulated ? kSimRetry : kRetry);
     kv_.one_process = simulated;
-    store_ = make_herd_store();
+    store_ = kv_.store == StoreKind::herd ? make_herd_store() : make_one_sided_store(kv_.store);
     store_->adjust(o, kv_, *table_);
   }
 
@@ -90,7 +97,8 @@ class KvRate final : public Benchmark {
 
   Json results(const std::vector<const Workload*>& threads) const override {
     Json json = store_client_json(threads);
-    if (json.empty()) json = store_->server_results(threads);
+    if (json.empty()) return store_->server_results(threads);
+    json.update(store_->client_results(threads));
     return json;
   }
   void finish(Outcome& outcome) const override { judge_store(outcome, *store_); }

@@ -123,6 +123,7 @@ void judge_store(Outcome& outcome, const Store& store) {
                           {"torn", sums.torn},
                           {"wrong", sums.wrong},
                           {"stale", sums.stale}};
+  store.add_results(result);
   std::string found = disagreement(result);
   if (found.empty()) found = store.judge(result);
   if (outcome.failure.empty()) outcome.failure = found;

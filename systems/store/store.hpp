@@ -45,7 +45,11 @@ class Store {
   // Keys of the result that the server's threads know. Where they execute PUTs themselves, "puts_executed" is how many
   // they have, in the whole run: as many as the clients have acknowledged, or the run fails.
   virtual Json server_results(const std::vector<const Workload*>& threads) const = 0;
-  // At the server, with the keys of all nodes in place: one line about what is wrong with the store, such as GETs that
+  // Keys of a client's result beside those that every store's has.
+  virtual Json client_results(const std::vector<const Workload*>& /*threads*/) const { return Json::object(); }
+  // At the server, with the keys of all nodes in place: makes keys of what the clients have in theirs.
+  virtual void add_results(Json& /*result*/) const {}
+  // At the server, after that: one line about what is wrong with the store, such as GETs that
   // found nothing although nothing was evicted; empty: nothing.
   virtual std::string judge(const Json& /*result*/) const { return ""; }
   // Lines for the console, each ending in a newline.

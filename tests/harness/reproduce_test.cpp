@@ -103,6 +103,32 @@ TEST(Reproduce, NothingIsCalledAllWhileARowIsMissing) {
   EXPECT_THAT(text, HasSubstr("not run: good: no profile cx9\n"));
 }
 
+TEST(Reproduce, ARowOfAnotherMachineIsShownAndNotJudged) {
+  PublishedPoint host = row("far", 2.6, false);
+  host.cluster = "e5-2680";
+  host.on_host = true;
+  EXPECT_EQ(not_run_reason(host), "");
+  EXPECT_EQ(runs_of(host).at(0).fabric(), "host");
+  const PublishedPoint good = row("good", 80, true);
+  EXPECT_EQ(runs_of(good).at(0).fabric(), "sim:cib");
+  const std::string text = reproduction_text({{&host, 1.3, ""}, {&good, 80, ""}});
+  EXPECT_THAT(text, HasSubstr("this machine, for what it is worth; published: e5-2680\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("far +\\| Table 4 \\| +2\\.6 +1\\.30"));
+  EXPECT_THAT(text, HasSubstr("\nall within limits: 1 calibrated"));
+  EXPECT_THAT(text, HasSubstr("0 predicted (10 % allowed); 1 of another machine, not judged; 0 of 2 rows not run"));
+  EXPECT_THAT(reproduction_text({{&host, 1.3, ""}}), HasSubstr("\nnothing is judged: "));
+}
+
+TEST(RowValue, MayLieWithinTheResult) {
+  PublishedPoint point = row("r", 80, true);
+  point.run.result_key = "in_turns.ratio";
+  Record record = fake_record("sim:cib");
+  record.result["in_turns"] = Json{{"ratio", 1.5}};
+  EXPECT_EQ(row_value(point, record_of(point, record)), 1.5);
+  record.result["in_turns"] = 1.5;
+  EXPECT_EQ(error_of([&] { row_value(point, record_of(point, record)); }), "r: the record has no in_turns.ratio");
+}
+
 TEST(RowValue, IsTheFigureOfTheRecordOrOneLine) {
   const PublishedPoint point = row("r", 80, true);
   Record record = fake_record("sim:cib");
@@ -129,6 +155,23 @@ TEST(RowValue, OfTwoRunsIsTheirRatioOrDifference) {
   EXPECT_EQ(row_value(point, records), 2.5);
   point.minus = std::exchange(point.over, std::nullopt);
   EXPECT_EQ(row_value(point, records), 18);
+}
+
+TEST(RowValue, OfACurveIsAPlaceOnIt) {
+  PublishedPoint point = row("r", 4, false);
+  point.along = CurvePlace{.option = "threads", .values = {1, 2, 4}, .kind = CurvePlace::Kind::reaches};
+  const std::vector<RowRun> runs = runs_of(point);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[1].params.at("threads"), 2);
+  std::map<std::string, Record> records;
+  Record record = fake_record("sim:cib");
+  for (const double rate : {4.0, 9.1, 10.0}) {
+    record.result["rate_mops"] = rate;
+    records.emplace(runs[records.size()].identity(), record);
+  }
+  EXPECT_EQ(row_value(point, records), 2);
+  point.along->kind = CurvePlace::Kind::holds;
+  EXPECT_EQ(error_of([&] { row_value(point, records); }), "r: the curve along threads has no such place: 4 9.1 10");
 }
 
 // Kalia et al., ATC 2016, Appendix A and section 5.2.1.

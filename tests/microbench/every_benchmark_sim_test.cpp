@@ -90,6 +90,11 @@ INSTANTIATE_TEST_SUITE_P(
         // locks that are taken, and values of which a READ sees a half
         "kv_atomic --put_percent 50 --keys 64 --pages 2m -q 8 -D 4ms",
         "kv_atomic --put_percent 50 --keys 4 --pages 2m -q 4 -s 16384 -D 20ms",
+        "kv_rate --store pilaf --emulate --threads 4 --put_percent 50 -D 4ms",
+        "kv_rate --store farm --emulate --threads 4 --put_percent 50 -s 61 -D 4ms",
+        "kv_rate --store farm_var --emulate --threads 4 --put_percent 50 -D 4ms",
+        "kv_rate --store pilaf --threads 4 --put_percent 50 --keys 10000 -D 4ms",
+        "kv_rate --store farm_var --threads 4 --put_percent 50 --keys 10000 -s 61 -D 4ms",
         "kv_rate --threads 4 --keys 10000 -D 4ms",
         "kv_rate --threads 4 --batching -q 3 --keys 10000 --put_percent 50 -D 4ms",
         "kv_rate --threads 2 --keys 10000 --put_percent 50 -s 300 -D 4ms",

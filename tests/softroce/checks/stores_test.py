@@ -49,6 +49,15 @@ class Stores(BenchmarkTest):
     def test_herd_by_sends(self):
         self.good_result("--store", "herd", "--requests", "send")
 
+    def test_pilaf(self):
+        self.good_result("--store", "pilaf", "--threads", "2")
+
+    def test_farm(self):
+        self.good_result("--store", "farm", "--threads", "2", "-s", "1000")
+
+    def test_farm_var(self):
+        self.good_result("--store", "farm_var", "--threads", "2", "-s", "200")
+
     def kill_client(self, store):
         server, (victim, survivor) = self.start_clients("--store", store, "-n", "5000")
         self.started(server, victim, survivor)
@@ -59,6 +68,12 @@ class Stores(BenchmarkTest):
 
     def test_client_killed_herd(self):
         self.kill_client("herd")
+
+    def test_client_killed_pilaf(self):
+        self.kill_client("pilaf")
+
+    def test_client_killed_farm(self):
+        self.kill_client("farm")
 
     def kill_server(self, store):
         server, clients = self.start_clients("--store", store, "-D", "60")
@@ -72,3 +87,9 @@ class Stores(BenchmarkTest):
 
     def test_server_killed_herd(self):
         self.kill_server("herd")
+
+    def test_server_killed_pilaf(self):
+        self.kill_server("pilaf")
+
+    def test_server_killed_farm_var(self):
+        self.kill_server("farm_var")

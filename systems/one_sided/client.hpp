@@ -1,0 +1,215 @@
+// The data path of a client of a store whose GETs are one-sided: its GETs are READs over RC, its PUTs messages over UC
+// (put_message.hpp), `window` requests of either kind together.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "microbench/loop/lane_queue.hpp"
+#include "systems/one_sided/access.hpp"
+#include "systems/one_sided/put_message.hpp"
+#include "systems/store/store.hpp"
+
+namespace verbscope {
+
+// The queues of a client's thread.
+inline constexpr std::uint32_t kReadQueue = 0;
+inline constexpr std::uint32_t kPutQueue = 1;
+
+// A GET under way, or none; its READ is prebuilt but for place and size.
+template <class Access>
+struct OneSidedGet {
+  StoreRequest request;
+  typename Access::Get get;
+  RegionPiece piece;
+  std::byte* got = nullptr;  // the READ lands there
+  ibv_send_wr read{};
+  ibv_sge segment{};
+  std::uint32_t index = 0;
+};
+
+// A PUT under way: the one whose number leads to its slot.
+struct OneSidedPut {
+  StoreRequest request;
+  std::byte* end = nullptr;  // of the message
+  ibv_send_wr message{};
+  ibv_sge segment{};
+};
+
+template <class Access>
+struct OneSidedClientState {
+  ibv_cq* cq = nullptr;
+  std::array<LaneQueue, 2> queues;
+  std::span<OneSidedGet<Access>> gets;
+  std::span<OneSidedGet<Access>*> free_gets;  // a stack
+  std::uint32_t free = 0;                     // of these
+  std::span<OneSidedPut> puts;
+  const Access* access = nullptr;
+  StoreBook* book = nullptr;
+  PutLayout layout;
+  std::uint64_t base = 0;       // the server's address of the store
+  std::byte* answer = nullptr;  // answers by WRITE: the number of the last PUT that was executed
+  // Answers by SEND: RECVs, used in turn; RECV j fills bodies + j * kPutTagBytes.
+  std::span<ibv_recv_wr> recvs;
+  const std::byte* bodies = nullptr;
+  Picos retry_after{0};
+  std::uint64_t goal = MeasuredWindow::kNoGoal;
+  std::array<GetCounts, 2> counts;  // outside of the measured window, and within it
+
+  bool has_next = false;  // a request was drawn and could not go yet
+  StoreRequest next;
+  std::uint64_t put = 0;       // number of the last PUT sent
+  std::uint64_t answered = 0;  // number of the last PUT answered
+  Picos waiting_since{0};      // of the oldest that is not answered: when it was sent last, or became the oldest
+  std::uint64_t attempts = 0;
+
+  std::uint64_t under_way() const { return gets.size() - free + (put - answered); }
+};
+
+template <class Access>
+inline bool read_piece(OneSidedClientState<Access>& s, OneSidedGet<Access>& get, RunEnd& end) {
+  get.segment.length = get.piece.bytes;
+  get.read.wr.rdma.remote_addr = s.base + get.piece.offset;
+  return post_one(s.queues[kReadQueue], get.read, kReadQueue, end);
+}
+
+// Sends PUT `number` as another try.
+template <class Access>
+inline bool send_put(OneSidedClientState<Access>& s, std::uint64_t number, RunEnd& end) {
+  OneSidedPut& put = s.puts[(number - 1) % s.puts.size()];
+  store_word(put.end - kPutTagBytes, put_tag(number, s.attempts));
+  return post_one(s.queues[kPutQueue], put.message, kPutQueue, end);
+}
+
+// Asks until as much is under way as may be.
+template <class Access>
+inline bool ask(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
+  while (s.under_way() < s.gets.size()) {
+    if (!s.has_next) s.next = s.book->draw();
+    s.has_next = s.queues[s.next.put ? kPutQueue : kReadQueue].room == 0;
+    if (s.has_next) return true;
+    s.book->ask(s.next, now);
+    const KeyHash hash = s.book->workload().hash(s.next.key);
+    if (s.next.put) {
+      if (s.put == s.answered) s.waiting_since = now;
+      OneSidedPut& put = s.puts[s.put % s.puts.size()];
+      put.request = s.next;
+      s.book->fill(s.next, put.end - s.layout.message_bytes());
+      set_put_key(s.layout, put.end, hash);
+      if (!send_put(s, ++s.put, end)) return false;
+    } else {
+      OneSidedGet<Access>& get = *s.free_gets[--s.free];
+      get.request = s.next;
+      get.piece = get.get.begin(*s.access, hash);
+      if (!read_piece(s, get, end)) return false;
+    }
+  }
+  return true;
+}
+
+// PUTs up to `number` are executed. Returns how many of them the client has waited for.
+template <class Access>
+inline std::uint64_t take_answer(OneSidedClientState<Access>& s, std::uint64_t number, Picos now, bool measured) {
+  std::uint64_t count = 0;
+  for (; s.answered < number && s.answered < s.put; ++count) {
+    s.book->put_done(s.puts[s.answered++ % s.puts.size()].request, now, measured);
+  }
+  if (count > 0) s.waiting_since = now;
+  return count;
+}
+
+// A READ has completed: the GET goes on, or is done.
+template <class Access>
+inline bool take_read(OneSidedClientState<Access>& s, std::uint32_t index, Picos now, bool measured, RunEnd& end) {
+  OneSidedGet<Access>& get = s.gets[index];
+  const GetStep step = get.get.take(*s.access, get.got, get.piece, s.counts[measured ? 1 : 0]);
+  switch (step.kind) {
+    case GetStep::Kind::read_on:
+      return read_piece(s, get, end);
+    case GetStep::Kind::found:
+      s.book->hit(get.request, step.value, s.layout.value_bytes, now, measured);
+      break;
+    case GetStep::Kind::unchecked:
+      s.book->got_unchecked(get.request, now, measured);
+      break;
+    case GetStep::Kind::missing:
+      s.book->missed(get.request, now, measured);
+      break;
+  }
+  s.free_gets[s.free++] = &get;
+  return true;
+}
+
+// Takes the completions that are there, those of `most` at most. Returns how many, or -1 with `end` set.
+template <class Access>
+inline int take_completed(OneSidedClientState<Access>& s, std::uint64_t most, Picos now, bool measured, RunEnd& end) {
+  return take_completions<kCompletionBatch>(s.cq, most, end, [&](const ibv_wc& wc) {
+    if (!is_send_id(wc.wr_id)) {
+      const std::uint32_t place = recv_place(wc.wr_id);
+      std::uint64_t number;
+      std::memcpy(&number, s.bodies + place * kPutTagBytes, sizeof number);
+      if (take_answer(s, number, now, measured) == 0) ++s.book->counts.surplus;
+      return post_succeeded(post_recv_list(s.queues[kPutQueue].qp, &s.recvs[place]), kPutQueue, end);
+    }
+    const std::uint32_t queue = sent_queue(wc.wr_id);
+    retire_signaled(s.queues[queue]);
+    return queue == kPutQueue || take_read(s, sent_request(wc.wr_id), now, measured, end);
+  });
+}
+
+// Sends all PUTs again that have waited too long, in their order, as far as there is room.
+template <class Access>
+inline bool ask_again(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
+  if (s.put == s.answered || now - s.waiting_since < s.retry_after) return true;
+  s.waiting_since = now;
+  ++s.attempts;
+  for (std::uint64_t number = s.answered + 1; number <= s.put && s.queues[kPutQueue].room > 0; ++number) {
+    ++s.book->counts.retries;
+    if (!send_put(s, number, end)) return false;
+  }
+  return true;
+}
+
+// Asks until the stop or the goal, then waits for what is under way.
+template <Node N, class Access>
+void one_sided_client_loop(N& node, OneSidedClientState<Access>& s, const RunControl& control, ThreadTally& tally) {
+  MeasuredWindow window(tally, s.goal);
+  if (s.answer != nullptr) node.watch(s.answer, kPutTagBytes);
+  bool running = true, measuring = false;
+  while (running || s.under_way() > 0) {
+    if (running && !ask(s, node.now(), tally.end)) return;
+    const std::uint64_t before = s.book->done();
+    bool moved = false;
+    if (s.answer != nullptr && s.put != s.answered) {
+      node.look();
+      moved = take_answer(s, load_word<std::uint64_t>(s.answer), node.now(), measuring) > 0;
+    }
+    const int count = take_completed(s, kCompletionBatch, node.now(), measuring, tally.end);
+    if (count < 0) return;
+    const std::uint64_t done = s.book->done();
+    if (done != before) {
+      tally.done_ops.store(done, std::memory_order_relaxed);
+      if (window.see(node, control.phase.load(std::memory_order_relaxed), done)) running = false;
+      if (window.measuring() && !measuring) {
+        s.book->begin_window();
+        s.counts[0].add(s.counts[1]);
+        s.counts[1] = {};
+      }
+      measuring = window.measuring();
+    }
+    if (moved || count > 0) continue;
+    if (!ask_again(s, node.now(), tally.end) || must_give_up(control, tally.end)) return;
+    if (s.put != s.answered) {
+      node.relax_until(s.waiting_since + s.retry_after);
+    } else {
+      node.relax();
+    }
+  }
+}
+
+}  // namespace verbscope

@@ -1,0 +1,257 @@
+// The two ends of a store whose GETs are one-sided, as workloads.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "machine/memory.hpp"
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/idle.hpp"
+#include "systems/answers/ports.hpp"
+#include "systems/one_sided/client.hpp"
+#include "systems/one_sided/server.hpp"
+#include "systems/store/store.hpp"
+
+namespace verbscope {
+
+inline constexpr std::uint32_t kSparePutRecvs = 32;  // beside a RECV for each PUT: an adapter fetches whole groups
+
+// How the PUTs of a store go, and where things lie. The server's region has the store, then by WRITE the slots of its
+// clients, those of one thread together; a client's region has by WRITE a line for each of its threads, for the answer.
+struct PutPaths {
+  static constexpr std::uint64_t kAnswerLine = 64;
+
+  PutLayout layout;
+  bool by_memory = true;
+  std::uint64_t store_bytes = 0;
+
+  std::uint32_t recvs() const { return by_memory ? 0 : layout.window + kSparePutRecvs; }
+  std::uint64_t slots_at() const { return round_up(store_bytes, PutLayout::kLine); }
+  // Lanes of the busiest of the server's threads, of so many clients.
+  static std::uint64_t lanes_each(std::uint64_t clients, std::uint64_t threads) {
+    return (clients + threads - 1) / threads;
+  }
+  std::uint64_t slots_of(std::uint64_t client, std::uint64_t clients, std::uint64_t threads) const {
+    const std::uint64_t place = client % threads * lanes_each(clients, threads) + client / threads;
+    return slots_at() + place * layout.client_bytes();
+  }
+  std::uint64_t server_bytes(std::uint64_t clients, std::uint64_t threads) const {
+    return by_memory ? slots_at() + threads * lanes_each(clients, threads) * layout.client_bytes()
+                     : std::max(store_bytes, PutLayout::kLine);
+  }
+};
+
+constexpr std::uint32_t put_signal_every(std::uint32_t depth) {
+  return std::clamp(depth / 4, 1u, 64u);
+}
+
+// What a client's thread tells of its GETs beside its book, and a server's of its PUTs.
+struct OneSidedAccount {
+  virtual ~OneSidedAccount() = default;
+  virtual const PutCounts* puts() const { return nullptr; }
+  // Outside of the measured window, and within it.
+  virtual const std::array<GetCounts, 2>* gets() const { return nullptr; }
+};
+
+// RECVs of messages of `bytes` bytes, `stride` apart, of one QP.
+void build_put_recvs(std::span<ibv_recv_wr> recvs, std::span<ibv_sge> segments, std::uint32_t queue, std::byte* bodies,
+                     std::uint64_t stride, std::uint32_t bytes, std::uint32_t lkey);
+// Posts them one by one. Throws Error.
+void post_put_recvs(ibv_qp* qp, std::span<ibv_recv_wr> recvs);
+
+// A message or an answer: by WRITE to `address`, or by SEND.
+ibv_send_wr put_request(ibv_sge& segment, std::uint32_t queue, bool by_memory, bool inlined, std::uint64_t address,
+                        std::uint32_t rkey);
+
+template <class Access>
+class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
+                             public StoreClientAccount,
+                             public OneSidedAccount {
+ public:
+  OneSidedClient(const ThreadSetup& setup, const StoreOptions& options, const Access& access, const PutPaths& paths)
+      : access_(access),
+        paths_(paths),
+        parts_(setup, options),
+        stride_(round_up(access.largest_read(), PutLayout::kLine)),
+        buffer_(Bytes(options.window * (stride_ + paths.layout.stride()) + paths.recvs() * kPutTagBytes),
+                setup.huge_pages),
+        mr_(setup.pd, buffer_.data(), buffer_.size()),
+        gets_(options.window),
+        free_(options.window),
+        puts_(options.window),
+        recvs_(paths.recvs()),
+        segments_(paths.recvs()) {
+    const Lane& lane = setup.lanes.front();
+    const RemoteRegion& region = lane.peers.front().region;
+    const std::uint32_t depth = setup.operation.tx_depth;
+    const std::uint64_t clients = setup.topology.all_client_threads();
+    if (paths.server_bytes(clients, setup.topology.threads) > region.bytes) {
+      fail("the server has {} bytes for the store, not {}", region.bytes,
+           paths.server_bytes(clients, setup.topology.threads));
+    }
+    state_.cq = setup.cq;
+    state_.queues = {LaneQueue{.qp = lane.qp, .builder = lane.builder, .depth = depth, .room = depth},
+                     LaneQueue{.qp = lane.companion,
+                               .builder = lane.companion_builder,
+                               .depth = depth,
+                               .room = depth,
+                               .signal_every = put_signal_every(depth)}};
+    state_.access = &access_;
+    state_.book = &parts_.book;
+    state_.layout = paths.layout;
+    state_.base = region.address;
+    state_.retry_after = options.retry_after;
+    state_.goal = setup.goal;
+    prepare_gets(region.rkey);
+    prepare_puts(setup, region, paths.slots_of(number_of_client(setup), clients, setup.topology.threads));
+    if (paths.by_memory) {
+      state_.answer = setup.region.bytes.data() + setup.thread * PutPaths::kAnswerLine;
+      return;
+    }
+    std::byte* const bodies = buffer_.data() + options.window * (stride_ + paths.layout.stride());
+    build_put_recvs(recvs_, segments_, kPutQueue, bodies, kPutTagBytes, kPutTagBytes, mr_.lkey());
+    post_put_recvs(lane.companion, recvs_);
+    state_.recvs = recvs_;
+    state_.bodies = bodies;
+  }
+
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    one_sided_client_loop(node, state_, control, tally);
+    window_ = tally.window.end - tally.window.begin;
+  }
+
+  bool active() const override { return true; }
+  std::uint64_t checked() const override { return parts_.book.counts.gets; }
+  std::uint64_t wrong() const override { return parts_.book.counts.wrong; }
+  std::string memory() const override { return buffer_.describe(); }
+  const StoreBook& book() const override { return parts_.book; }
+  Picos window() const override { return window_; }
+  const std::array<GetCounts, 2>* gets() const override { return &state_.counts; }
+
+ private:
+  void prepare_gets(std::uint32_t rkey) {
+    for (std::uint32_t i = 0; i < gets_.size(); ++i) {
+      OneSidedGet<Access>& get = gets_[i];
+      get.got = buffer_.data() + i * stride_;
+      get.segment = {reinterpret_cast<std::uint64_t>(get.got), 0, mr_.lkey()};
+      get.read.wr_id = send_id(kReadQueue, i);
+      get.read.sg_list = &get.segment;
+      get.read.num_sge = 1;
+      get.read.opcode = IBV_WR_RDMA_READ;
+      get.read.wr.rdma.rkey = rkey;
+      free_[i] = &get;
+    }
+    state_.gets = gets_;
+    state_.free_gets = free_;
+    state_.free = static_cast<std::uint32_t>(gets_.size());
+  }
+
+  void prepare_puts(const ThreadSetup& setup, const RemoteRegion& region, std::uint64_t slots) {
+    const PutLayout& layout = paths_.layout;
+    std::byte* const messages = buffer_.data() + puts_.size() * stride_;
+    const bool inlined = layout.message_bytes() <= setup.operation.inline_limit;
+    for (std::uint64_t i = 0; i < puts_.size(); ++i) {
+      OneSidedPut& put = puts_[i];
+      put.end = messages + layout.end_of(i + 1);
+      put.segment = {reinterpret_cast<std::uint64_t>(put.end) - layout.message_bytes(), layout.message_bytes(),
+                     mr_.lkey()};
+      const std::uint64_t to = region.address + slots + layout.end_of(i + 1) - layout.message_bytes();
+      put.message = put_request(put.segment, kPutQueue, paths_.by_memory, inlined, to, region.rkey);
+    }
+    state_.puts = puts_;
+  }
+
+  Access access_;
+  PutPaths paths_;
+  StoreBookParts parts_;
+  std::uint64_t stride_;  // bytes from where a READ lands to the next
+  Buffer buffer_;         // READs, then messages, then answers by SEND
+  Mr mr_;
+  std::vector<OneSidedGet<Access>> gets_;
+  std::vector<OneSidedGet<Access>*> free_;
+  std::vector<OneSidedPut> puts_;
+  std::vector<ibv_recv_wr> recvs_;
+  std::vector<ibv_sge> segments_;
+  OneSidedClientState<Access> state_;
+  Picos window_{0};
+};
+
+template <class Access>
+class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public OneSidedAccount {
+ public:
+  // `puts`: what executes the PUTs of the thread, of which this is the setup.
+  OneSidedServer(const ThreadSetup& setup, const PutPaths& paths, typename Access::Puts puts)
+      : puts_(std::move(puts)),
+        queues_(setup.lanes.size()),
+        lanes_(setup.lanes.size()),
+        recvs_(lanes_.size() * paths.recvs()),
+        segments_(recvs_.size()) {
+    const std::uint32_t depth = setup.operation.tx_depth;
+    if (!recvs_.empty()) {
+      buffer_.emplace(Bytes(recvs_.size() * paths.layout.stride()), setup.huge_pages);
+      mr_.emplace(setup.pd, buffer_->data(), buffer_->size());
+    }
+    const std::uint64_t clients = setup.topology.all_client_threads(), threads = setup.topology.threads;
+    for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
+      const Lane& lane = setup.lanes[i];
+      const LanePeer& peer = lane.peers.front();
+      PutLane& mine = lanes_[i];
+      queues_[i] = {.qp = lane.companion,
+                    .builder = lane.companion_builder,
+                    .depth = depth,
+                    .room = depth,
+                    .signal_every = put_signal_every(depth)};
+      mine.segment = {reinterpret_cast<std::uint64_t>(&mine.last), kPutTagBytes, 0};
+      mine.answer = put_request(mine.segment, i, paths.by_memory, true,
+                                peer.region.address + peer.index * PutPaths::kAnswerLine, peer.region.rkey);
+      if (paths.by_memory) {
+        mine.slots = setup.region.bytes.data() + paths.slots_of(lane.index, clients, threads);
+      } else {
+        add_recvs(i, lane.companion, paths);
+      }
+    }
+    state_.cq = setup.cq;
+    state_.queues = queues_;
+    state_.lanes = lanes_;
+    state_.puts = &puts_;
+    state_.layout = paths.layout;
+    state_.by_memory = paths.by_memory;
+    if (paths.by_memory && !lanes_.empty()) {
+      state_.slots = {lanes_.front().slots, lanes_.size() * paths.layout.client_bytes()};
+    }
+  }
+
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    if (lanes_.empty()) return wait_for_quit(node, control);
+    one_sided_server_loop(node, state_, control, tally);
+  }
+
+  bool active() const override { return false; }
+  bool counts() const override { return false; }
+  const PutCounts* puts() const override { return &state_.counts; }
+
+ private:
+  void add_recvs(std::uint32_t index, ibv_qp* qp, const PutPaths& paths) {
+    const std::size_t first = std::size_t{index} * paths.recvs();
+    std::byte* const bodies = buffer_->data() + first * paths.layout.stride();
+    lanes_[index].recvs = std::span(recvs_).subspan(first, paths.recvs());
+    lanes_[index].bodies = bodies;
+    build_put_recvs(lanes_[index].recvs, std::span(segments_).subspan(first, paths.recvs()), index, bodies,
+                    paths.layout.stride(), paths.layout.message_bytes(), mr_->lkey());
+    post_put_recvs(qp, lanes_[index].recvs);
+  }
+
+  typename Access::Puts puts_;
+  std::vector<LaneQueue> queues_;
+  std::vector<PutLane> lanes_;
+  std::vector<ibv_recv_wr> recvs_;
+  std::vector<ibv_sge> segments_;
+  std::optional<Buffer> buffer_;
+  std::optional<Mr> mr_;
+  OneSidedServerState<Access> state_;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,61 @@
+#include "systems/one_sided/model.hpp"
+
+#include <numeric>
+
+namespace verbscope {
+
+namespace {
+
+constexpr std::uint64_t kPeriod = 128;  // bytes: where a place lies within them decides what it costs (RCB, lines)
+
+// A part for each offset that places so far apart have.
+template <class Predict>
+void add_places(std::vector<PredictedPart>& parts, std::uint64_t begin, std::uint64_t stride, double per_op,
+                Predict&& predict) {
+  if (per_op <= 0) return;
+  const std::uint64_t offsets = kPeriod / std::gcd(stride, kPeriod);
+  for (std::uint64_t i = 0; i < offsets; ++i) {
+    parts.push_back({predict(Bytes((begin + i * stride) % kPeriod)), per_op / static_cast<double>(offsets)});
+  }
+}
+
+VerbShape shape_of(const Operation& op, int ports, Verb verb, Transport transport, std::uint32_t bytes, Bytes offset) {
+  VerbShape shape = verb_shape(op, ports);
+  shape.verb = verb;
+  shape.transport = transport;
+  shape.payload = Bytes(bytes);
+  shape.payload_offset = offset;
+  shape.inlined = false;
+  shape.inline_recv = false;
+  shape.signal_every = 1;
+  return shape;
+}
+
+}  // namespace
+
+Prediction predict_one_sided(const ClusterWire& cluster, const Operation& op, int ports, const OneSidedLoad& load) {
+  std::vector<PredictedPart> parts;
+  for (const ReadsOfPlaces& reads : load.reads) {
+    add_places(parts, reads.begin, reads.stride, reads.per_op, [&](Bytes offset) {
+      return predict_responder(cluster, shape_of(op, ports, Verb::read, Transport::rc, reads.bytes, offset));
+    });
+  }
+  const PutPaths& paths = load.paths;
+  const PutLayout& layout = paths.layout;
+  const Verb verb = paths.by_memory ? Verb::write : Verb::send;
+  // Messages by WRITE end where their slots end, those by SEND begin where the places of RECVs do.
+  const std::uint64_t first = paths.by_memory ? paths.slots_at() + layout.stride() - layout.message_bytes() : 0;
+  add_places(parts, first, layout.stride(), load.puts, [&](Bytes offset) {
+    const VerbShape message = shape_of(op, ports, verb, Transport::uc, layout.message_bytes(), offset);
+    return paths.by_memory ? predict_responder(cluster, message) : predict_receiver(cluster, message);
+  });
+  if (load.puts > 0) {
+    VerbShape answer = shape_of(op, ports, verb, Transport::uc, kPutTagBytes, Bytes(0));
+    answer.inlined = true;
+    answer.signal_every = static_cast<int>(put_signal_every(op.tx_depth));
+    parts.push_back({predict_requester(cluster, answer), load.puts});
+  }
+  return predict_together("store", parts);
+}
+
+}  // namespace verbscope

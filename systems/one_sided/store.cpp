@@ -1,0 +1,283 @@
+#include "systems/one_sided/store.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "common/digits.hpp"
+#include "common/environment.hpp"
+#include "common/error.hpp"
+#include "microbench/run/outcome.hpp"
+#include "systems/one_sided/emulated.hpp"
+#include "systems/one_sided/ends.hpp"
+#include "systems/one_sided/farm_table.hpp"
+#include "systems/one_sided/model.hpp"
+#include "systems/one_sided/pilaf_table.hpp"
+
+namespace verbscope {
+
+namespace {
+
+// The machines and threads of clients that Kalia et al., SIGCOMM 2014, section 5.1, measure with: 51 threads.
+constexpr std::uint32_t kPaperMachines = 17;
+constexpr std::uint32_t kPaperThreads = 3;
+constexpr std::uint32_t kMostInlined = 256;  // bytes, of the messages of PUTs: what Kalia et al. inline at most
+
+struct Key {
+  const char* name;
+  std::uint64_t GetCounts::*count;
+};
+constexpr std::array<Key, 4> kReads = {{{"index_reads", &GetCounts::probes},
+                                        {"value_reads", &GetCounts::values},
+                                        {"torn_reads", &GetCounts::torn},
+                                        {"moved_reads", &GetCounts::moved}}};
+
+std::string window_key(const Key& key) {
+  return std::string("window_") + key.name;
+}
+
+// What clients READ.
+struct Accesses {
+  StoreKind kind;
+  std::uint64_t keys = 0;
+  std::uint32_t value_bytes = 0;
+  std::uint32_t threads = 1;
+  bool emulate = false;
+
+  EmulatedAccess emulated() const {
+    switch (kind) {
+      case StoreKind::farm:
+        return EmulatedAccess::farm(keys, value_bytes);
+      case StoreKind::farm_var:
+        return EmulatedAccess::farm_var(keys, value_bytes);
+      default:
+        return EmulatedAccess::pilaf(keys, value_bytes);
+    }
+  }
+  PilafTable pilaf() const { return {keys, value_bytes, threads}; }
+  FarmTable farm() const { return {keys, value_bytes, kind == StoreKind::farm_var}; }
+
+  // Calls `use` with the one that the options say.
+  template <class Use>
+  auto with(Use&& use) const {
+    if (emulate) return use(emulated());
+    return kind == StoreKind::pilaf ? use(pilaf()) : use(farm());
+  }
+};
+
+class OneSidedStore final : public Store {
+ public:
+  explicit OneSidedStore(StoreKind kind) : kind_(kind) {}
+
+  void adjust(Options& o, StoreOptions& options, const OptionTable& table) override {
+    for (const char* key : {"--batching", "--max_batch", "--prefetch", "--requests", "--buckets", "--log"}) {
+      if (table.given(key)) fail_usage("{}: of --store herd alone", key);
+    }
+    if (o.fabric == "null") fail_usage("--fabric null: it has no memory for the store");
+    if (table.given("--connection") && o.connection != Transport::rc) {
+      fail_usage("--connection {}: READs need RC", to_string(o.connection));
+    }
+    if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each READ is looked at", *o.cq_mod);
+    if (is_simulated(o.fabric)) {
+      o.clients = o.clients.value_or(kPaperMachines);
+      o.client_threads = o.client_threads.value_or(kPaperThreads);
+    }
+    o.connection = Transport::rc;
+    o.cq_mod = 1;
+    options_ = &options;
+    value_bytes_ = o.size.value_or(0);
+    threads_ = o.threads;
+    const std::uint32_t message = layout().message_bytes();
+    if (!table.given("--inline_size")) o.inline_size = message <= kMostInlined ? message : 0;
+    o.inline_size = std::max(o.inline_size, kPutTagBytes);
+  }
+
+  Traffic traffic() const override {
+    return {.verb = Verb::write,
+            .driver = Side::client,
+            .counted = Side::client,
+            .most_outstanding = options_->window,
+            .label = "GETs and PUTs",
+            .client_qps = ClientQps{.connected = true},
+            .clients_may_leave = true};
+  }
+
+  std::optional<Transport> companion(const Operation&) const override { return Transport::uc; }
+
+  QueueNeeds needs(const Operation& op, Side) const override {
+    const std::uint32_t recvs = std::max(1u, by_memory() ? 1u : options_->window + kSparePutRecvs);
+    return {.send_depth = op.tx_depth,
+            .recv_depth = recvs,
+            .inline_bytes = op.inline_limit,
+            .completions = op.tx_depth + recvs};
+  }
+
+  RegionNeeds region(const Operation&, Side side, std::uint32_t qps) const override {
+    if (side == Side::client) return {.bytes = by_memory() ? qps * PutPaths::kAnswerLine : 0};
+    return {.bytes = paths().server_bytes(qps, threads_)};
+  }
+
+  void fill(const Operation& op, Side side, std::span<std::byte> region) const override {
+    if (side == Side::client) return;
+    const StoreWorkload workload(*options_, op.seed);
+    const StoreValues values(op.seed, op.payload);
+    const TableContents contents{
+        .keys = options_->keys,
+        .hash_of = [&workload](std::uint64_t key) { return workload.hash(key); },
+        .fill_value = [&values](std::uint64_t key, std::byte* value) { values.fill(value, key, StoreVersion()); }};
+    accesses().with([&](const auto& access) { access.fill(region, contents); });
+  }
+
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    return accesses().with([&]<class Access>(const Access& access) -> std::unique_ptr<Workload> {
+      if (setup.side == Side::client) {
+        return std::make_unique<OneSidedClient<Access>>(setup, *options_, access, paths());
+      }
+      return std::make_unique<OneSidedServer<Access>>(setup, paths(), puts_of(access, setup));
+    });
+  }
+
+  Json server_results(const std::vector<const Workload*>& threads) const override {
+    PutCounts sums;
+    for (const Workload* thread : threads) {
+      const auto* account = dynamic_cast<const OneSidedAccount*>(thread);
+      if (account == nullptr || account->puts() == nullptr) continue;
+      sums.executed += account->puts()->executed;
+      sums.refused += account->puts()->refused;
+      sums.repeated += account->puts()->repeated;
+    }
+    return {{"puts_executed", sums.executed}, {"puts_refused", sums.refused}, {"answers_repeated", sums.repeated}};
+  }
+
+  Json client_results(const std::vector<const Workload*>& threads) const override {
+    GetCounts outside, window;
+    for (const Workload* thread : threads) {
+      const auto* account = dynamic_cast<const OneSidedAccount*>(thread);
+      if (account == nullptr || account->gets() == nullptr) continue;
+      outside.add(account->gets()->at(0));
+      window.add(account->gets()->at(1));
+    }
+    Json json = Json::object();
+    for (const Key& key : kReads) {
+      json[key.name] = outside.*key.count + window.*key.count;
+      json[window_key(key)] = window.*key.count;
+    }
+    return json;
+  }
+
+  void add_results(Json& result) const override {
+    for (const Key& key : kReads) result[key.name] = static_cast<std::uint64_t>(sum_over_clients(result, key.name));
+    const double gets = sum_over_clients(result, "window_gets");
+    for (const char* key : {"index_reads", "value_reads"}) {
+      const double reads = sum_over_clients(result, std::string("window_") + key);
+      result[std::string(key) + "_per_get"] = gets > 0 ? Json(reads / gets) : Json();
+    }
+  }
+
+  std::string judge(const Json& result) const override {
+    const auto count = [&result](const char* key) { return result.value(key, std::uint64_t{0}); };
+    if (count("misses") > 0) {
+      return fmt::format("{} GETs found no key, although all keys are there", count("misses"));
+    }
+    if (count("puts_refused") > 0) {
+      return fmt::format("{} PUTs found no key, although all keys are there", count("puts_refused"));
+    }
+    return "";
+  }
+
+  std::string report(const Json& result) const override {
+    if (!result.contains("index_reads_per_get")) return "";
+    const auto per_get = [&result](const char* key) {
+      const Json& value = result.at(key);
+      return value.is_null() ? std::string("-") : with_digits(value.get<double>(), 3);
+    };
+    return fmt::format(
+        "  READs a GET: {} of the index, {} of values; {} torn and {} of places given to others, READ again\n",
+        per_get("index_reads_per_get"), per_get("value_reads_per_get"), result.value("torn_reads", std::uint64_t{0}),
+        result.value("moved_reads", std::uint64_t{0}));
+  }
+
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const override {
+    const StoreMix mix = store_mix(*options_, result);
+    OneSidedLoad load{.reads = reads(result), .puts = mix.puts, .paths = paths()};
+    for (ReadsOfPlaces& each : load.reads) each.per_op *= mix.gets + mix.misses;
+    return predict_one_sided(cluster, op, ports, load);
+  }
+
+ private:
+  Accesses accesses() const {
+    return {.kind = kind_,
+            .keys = options_->keys,
+            .value_bytes = value_bytes_,
+            .threads = threads_,
+            .emulate = options_->emulate};
+  }
+  bool by_memory() const { return kind_ != StoreKind::pilaf; }
+  PutLayout layout() const {
+    return {.value_bytes = value_bytes_, .emulated = options_->emulate, .window = options_->window};
+  }
+  PutPaths paths() const {
+    const std::uint64_t bytes = accesses().with([](const auto& access) { return access.region_bytes(); });
+    return {.layout = layout(), .by_memory = by_memory(), .store_bytes = bytes};
+  }
+
+  static EmulatedPuts puts_of(const EmulatedAccess&, const ThreadSetup&) { return {}; }
+  static PilafPuts puts_of(const PilafTable& table, const ThreadSetup& setup) {
+    return {table, setup.region.bytes.data(), setup.thread};
+  }
+  static FarmPuts puts_of(const FarmTable& table, const ThreadSetup& setup) {
+    return {table, setup.region.bytes.data()};
+  }
+
+  // The READs of a GET: as many as the run needed, or as are expected before it.
+  std::vector<ReadsOfPlaces> reads(const Json& result) const {
+    std::vector<ReadsOfPlaces> index_and_values = expected_reads();
+    const double gets = result.contains("clients") ? sum_over_clients(result, "window_gets") : 0;
+    if (gets <= 0) return index_and_values;
+    index_and_values[0].per_op = sum_over_clients(result, "window_index_reads") / gets;
+    index_and_values[1].per_op = sum_over_clients(result, "window_value_reads") / gets;
+    return index_and_values;
+  }
+
+  std::vector<ReadsOfPlaces> expected_reads() const {
+    if (options_->emulate) {
+      const EmulatedAccess access = accesses().emulated();
+      const double values = access.values_apart() ? 1 : 0;
+      return {{0, access.slot_bytes(), access.probe_bytes(), access.mean_probes()},
+              {access.values_at(), value_bytes_, value_bytes_, values}};
+    }
+    if (kind_ == StoreKind::pilaf) {
+      const PilafTable table = accesses().pilaf();
+      return {{0, sizeof(PilafBucket), sizeof(PilafBucket), kUsualPilafProbes},
+              {table.item_at(0), table.item_at(1) - table.item_at(0), value_bytes_, 1}};
+    }
+    const FarmTable table = accesses().farm();
+    return {{0, table.slot_bytes(), static_cast<std::uint32_t>(FarmTable::kNeighbourhood * table.slot_bytes()), 1},
+            {table.object_at(0), table.object_bytes(), static_cast<std::uint32_t>(table.object_bytes()),
+             table.apart() ? 1.0 : 0.0}};
+  }
+
+  static double sum_over_clients(const Json& result, const std::string& key) {
+    double sum = 0;
+    for (const Json& client : result.at("clients")) {
+      sum += static_cast<double>(
+          JsonFields(client.at("result"), "result of " + client.value("node", "")).require<std::uint64_t>(key));
+    }
+    return sum;
+  }
+
+  static constexpr double kUsualPilafProbes = 1.6;  // Kalia et al., SIGCOMM 2014, section 5.1.1
+
+  StoreKind kind_;
+  const StoreOptions* options_ = nullptr;
+  std::uint32_t value_bytes_ = 0;
+  std::uint32_t threads_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> make_one_sided_store(StoreKind kind) {
+  return std::make_unique<OneSidedStore>(kind);
+}
+
+}  // namespace verbscope
