@@ -1,8 +1,10 @@
 #include "drivers_patch/builder.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <tuple>
 
 #include "drivers_patch/process.hpp"
 #include "drivers_patch/sampling.hpp"
@@ -126,6 +128,13 @@ std::uint64_t signaled_of(const BuilderBatch& batch) {
   return signaled;
 }
 
+bool reads(const BuilderBatch& batch) {
+  return std::ranges::any_of(std::span(batch.shapes, batch.used), [](const ShapeSlot& slot) {
+    const ibv_wr_opcode opcode = request_of({slot.head, 0}).opcode;
+    return opcode == IBV_WR_RDMA_READ || is_atomic(opcode);
+  });
+}
+
 void clear(BuilderBatch& batch) {
   batch.requests = 0;
   batch.used = 0;
@@ -173,6 +182,7 @@ int counted_complete(ibv_qp_ex* qp) {
   bool sampled = false;
   if (counts.until_sample <= 0 || counts.sample_due) {
     const std::uint64_t signaled = signaled_of(*batch);
+    if (reads(*batch)) sample_reads(counts, batch->requests, signaled);
     sampled = sample_post(counts, signaled > 0, signaled);
   }
   const int result = batch->calls->calls.wr_complete(qp);
@@ -239,6 +249,9 @@ struct Begins<member, opcode> {
     if (batch == nullptr) return uncounted(qp, arguments...);
     if (batch->open) finish_request(*batch);
     begin_request(*batch, *qp, opcode);
+    if constexpr (is_atomic(opcode)) {
+      note_atomic(*batch->counts, std::get<1>(std::tie(arguments...)));  // behind the key
+    }
     (batch->calls->calls.*member)(qp, arguments...);
   }
   [[gnu::noinline]] static void uncounted(ibv_qp_ex* qp, Arguments... arguments) {

@@ -10,6 +10,7 @@
 
 #include "drivers_patch/arena.hpp"
 #include "drivers_patch/lookup.hpp"
+#include "wire/doorbell_registers.hpp"
 
 namespace verbscope::driver {
 
@@ -22,6 +23,8 @@ struct WrappedContext {
   decltype(verbs_context::create_cq_ex) create_cq_ex = nullptr;
   decltype(verbs_context::create_srq_ex) create_srq_ex = nullptr;
   bool sample_times = true;
+  DoorbellRegisters registers;
+  std::atomic<bool> in_use{false};  // something was posted or polled
   QpCounts* other_qps = nullptr;
   PollCounts* other_cqs = nullptr;
   RecvCounts* other_srqs = nullptr;
@@ -48,6 +51,14 @@ struct RecentQp {
   QpCounts* counts;
 };
 extern constinit thread_local RecentQp recent_qp __attribute__((tls_model("initial-exec")));
+
+// The poll that this thread found empty last, with what it had posted by then; no queue: its last poll was another.
+struct RecentEmpty {
+  const ibv_cq* cq;
+  std::uint64_t posted;
+  bool again;  // the one before it was the same
+};
+extern constinit thread_local RecentEmpty recent_empty __attribute__((tls_model("initial-exec")));
 
 // The bits that stand in the place of a thread's in the keys of records and contexts.
 inline constexpr std::uint64_t kRecordBits = std::uint64_t{0xffff} << 48;
@@ -114,6 +125,11 @@ inline QpCounts& numbered_counts(std::uint64_t number_key, QpCounts& other) {
 
 // Gives this thread its bits; false when there are too many threads.
 bool know_thread();
+
+// For programs whose threads are no threads of the system (fibers of a simulated machine): the number of a new thread,
+// 0 when there are too many; and what is counted from now on is of the thread with this number.
+std::uint32_t add_thread();
+void be_thread(std::uint32_t number);
 
 // Keeps errno as it was.
 class ErrnoKept {

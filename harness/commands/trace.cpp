@@ -43,6 +43,10 @@ Action add_trace(CLI::App& command) {
                   "auto, mlx5 or mlx4: the adapters that costs are reckoned for (auto: the device's own)")
       ->type_name("WORD")
       ->check(CLI::IsMember({"auto", "mlx5", "mlx4"}));
+  command
+      .add_option("--cluster", options->request.cluster,
+                  "the cluster whose costs findings are reckoned with (by the adapter: cib or cx3)")
+      ->type_name("NAME");
   command.add_option("program", options->request.arguments, "the program and its arguments, after --")->required();
   return [options] { return run_trace(*options); };
 }
