@@ -14,10 +14,12 @@ struct Explained {
   std::string cluster;
   double operations = 0;     // requests, or messages that came where there are none
   std::vector<Taken> taken;  // the longest first
-  std::vector<Finding> findings;
+  std::vector<TraceFinding> findings;
 
   double mops(const Taken& limit) const { return operations / limit.seconds * 1e-6; }
-  double lifted_mops(const Finding& finding) const { return mops(taken.front()) * (1 + finding.gain_percent / 100); }
+  double lifted_mops(const TraceFinding& finding) const {
+    return mops(taken.front()) * (1 + finding.gain_percent / 100);
+  }
 };
 
 double operations_of(const Summary& program) {
@@ -63,7 +65,7 @@ Json explain_trace_json(const Record& record, const std::string& cluster) {
   const Explained it = explained(record, cluster);
   Json limits = Json::array(), findings = Json::array();
   for (const Taken& each : it.taken) limits.push_back({{"words", words_for(each.limit)}, {"mops", it.mops(each)}});
-  for (const Finding& each : it.findings) {
+  for (const TraceFinding& each : it.findings) {
     findings.push_back({{"name", each.name},
                         {"text", each.text},
                         {"requests", each.requests},
@@ -82,7 +84,7 @@ std::string explain_trace_text(const Record& record, const std::string& cluster,
   std::string text = fmt::format("trace of {}\n", record.config.value("program", "?"));
   if (it.taken.empty()) return text + "It posted nothing.\n";
   text += wrap_lines(limits_text(it) + "\n", width);
-  for (const Finding& each : it.findings) {
+  for (const TraceFinding& each : it.findings) {
     text += wrap_lines(fmt::format("  {}: {:+.3g} %, {:.4g} Mops at most, then {}\n", each.text, each.gain_percent,
                                    it.lifted_mops(each), words_for(each.bound)),
                        width);

@@ -294,8 +294,8 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::vector<Finding> find_costs(const Summary& program, const Profile& profile, double least_percent) {
-  std::vector<Finding> findings;
+std::vector<TraceFinding> find_costs(const Summary& program, const Profile& profile, double least_percent) {
+  std::vector<TraceFinding> findings;
   const std::vector<Taken> now = limits_of(program, profile);
   if (now.empty()) return findings;
   for (const Rule& rule : kRules) {
@@ -310,7 +310,7 @@ std::vector<Finding> find_costs(const Summary& program, const Profile& profile, 
                         .gain_percent = gain,
                         .bound = then.front().limit});
   }
-  std::ranges::stable_sort(findings, std::greater{}, &Finding::gain_percent);
+  std::ranges::stable_sort(findings, std::greater{}, &TraceFinding::gain_percent);
   return findings;
 }
 

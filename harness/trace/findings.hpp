@@ -10,15 +10,15 @@
 
 namespace verbscope {
 
-struct Finding {
+struct TraceFinding {
   std::string name;            // "not inline", the key that docs/trace.md explains
   std::string text;            // which requests, and what to change
   std::uint64_t requests = 0;  // posts, polls or registrations that it comes from
   double gain_percent = 0;     // by how much the rate can rise, at most
-  Limit bound;                 // what the program meets then
+  TraceLimit bound;            // what the program meets then
 };
 
 // The largest gain first; those below `least_percent` are left out.
-std::vector<Finding> find_costs(const driver::Summary& program, const Profile& profile, double least_percent = 1);
+std::vector<TraceFinding> find_costs(const driver::Summary& program, const Profile& profile, double least_percent = 1);
 
 }  // namespace verbscope

@@ -58,24 +58,24 @@ class Reckoning {
   }
 
   std::vector<Taken> taken() {
-    note(Limit::cpu, longest(cpu_) + registrations_ns() / std::max(1.0, number(cpu_.size())));
+    note(TraceLimit::cpu, longest(cpu_) + registrations_ns() / std::max(1.0, number(cpu_.size())));
     const double rate = profile_.wire.pcie.bandwidth().value * 1e-9;  // bytes a nanosecond
     const auto bytes_to_nic = number(pcie_.exact.bytes_to_nic + pcie_.least.bytes_to_nic);
     const auto bytes_to_host = number(pcie_.exact.bytes_to_host + pcie_.least.bytes_to_host);
     const auto mmio = number(pcie_.exact.mmio_doorbells + pcie_.exact.mmio_wc_lines);
-    note(Limit::pcie_to_nic, bytes_to_nic / (rate * profile_.link.tlp_share) + mmio * ns(profile_.link.mmio_gap));
-    note(Limit::pcie_to_host, bytes_to_host / (rate * profile_.link.host_share));
-    note(Limit::dma_reads, dma_reads_ * read_ns(kCacheLine) / number(profile_.link.read_tags));
-    note(Limit::requester_unit, longest(requester_));
-    note(Limit::receiving_unit, std::max(longest(receiving_), sum(receiving_) / profile_.nic.responder_units));
-    note(Limit::peer_unit, longest(peer_));
-    note(Limit::qp_contexts, context_reads_ns());
+    note(TraceLimit::pcie_to_nic, bytes_to_nic / (rate * profile_.link.tlp_share) + mmio * ns(profile_.link.mmio_gap));
+    note(TraceLimit::pcie_to_host, bytes_to_host / (rate * profile_.link.host_share));
+    note(TraceLimit::dma_reads, dma_reads_ * read_ns(kCacheLine) / number(profile_.link.read_tags));
+    note(TraceLimit::requester_unit, longest(requester_));
+    note(TraceLimit::receiving_unit, std::max(longest(receiving_), sum(receiving_) / profile_.nic.responder_units));
+    note(TraceLimit::peer_unit, longest(peer_));
+    note(TraceLimit::qp_contexts, context_reads_ns());
     const double port = profile_.wire.port_rate.value * 1e-9 * profile_.fabric.port_share;
-    note(Limit::wire_out, bytes_out_ / port);
-    note(Limit::wire_in, bytes_in_ / port);
-    note(Limit::atomic_slot, atomic_slot_ns());
-    note(Limit::doorbell_register, register_ns());
-    note(Limit::reads_at_once, reads_at_once_ns_);
+    note(TraceLimit::wire_out, bytes_out_ / port);
+    note(TraceLimit::wire_in, bytes_in_ / port);
+    note(TraceLimit::atomic_slot, atomic_slot_ns());
+    note(TraceLimit::doorbell_register, register_ns());
+    note(TraceLimit::reads_at_once, reads_at_once_ns_);
     std::ranges::stable_sort(taken_, std::greater{}, &Taken::seconds);
     return std::move(taken_);
   }
@@ -94,7 +94,7 @@ class Reckoning {
     return all;
   }
 
-  void note(Limit limit, double time_ns) {
+  void note(TraceLimit limit, double time_ns) {
     if (time_ns > 0) taken_.push_back({limit, time_ns * 1e-9});
   }
 
@@ -309,33 +309,33 @@ class Reckoning {
 
 }  // namespace
 
-std::string_view words_for(Limit limit) {
+std::string_view words_for(TraceLimit limit) {
   switch (limit) {
-    case Limit::cpu:
+    case TraceLimit::cpu:
       return "the CPU of its busiest thread";
-    case Limit::pcie_to_nic:
+    case TraceLimit::pcie_to_nic:
       return "the PCIe link to the adapter";
-    case Limit::pcie_to_host:
+    case TraceLimit::pcie_to_host:
       return "the PCIe link to the host";
-    case Limit::dma_reads:
+    case TraceLimit::dma_reads:
       return "DMA reads in flight";
-    case Limit::requester_unit:
+    case TraceLimit::requester_unit:
       return "the adapter's busiest processing unit";
-    case Limit::receiving_unit:
+    case TraceLimit::receiving_unit:
       return "the adapter's units that take in what arrives";
-    case Limit::peer_unit:
+    case TraceLimit::peer_unit:
       return "the peer's unit that takes what one connection sends";
-    case Limit::qp_contexts:
+    case TraceLimit::qp_contexts:
       return "reads of QP contexts";
-    case Limit::wire_out:
+    case TraceLimit::wire_out:
       return "the wire, sending";
-    case Limit::wire_in:
+    case TraceLimit::wire_in:
       return "the wire, receiving";
-    case Limit::atomic_slot:
+    case TraceLimit::atomic_slot:
       return "one lock of the peer's atomic unit";
-    case Limit::doorbell_register:
+    case TraceLimit::doorbell_register:
       return "a doorbell register that threads share";
-    case Limit::reads_at_once:
+    case TraceLimit::reads_at_once:
       return "the READs that a connection may have under way";
   }
   return "";

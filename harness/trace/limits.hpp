@@ -11,7 +11,7 @@
 
 namespace verbscope {
 
-enum class Limit {
+enum class TraceLimit {
   cpu,                // of the busiest thread: posts, polls, registrations
   pcie_to_nic,        // bytes on the link
   pcie_to_host,       // likewise
@@ -31,10 +31,10 @@ enum class Limit {
 inline constexpr std::uint32_t kMostReads = 16;
 
 // "the CPU of the busiest thread", as a person says it.
-std::string_view words_for(Limit limit);
+std::string_view words_for(TraceLimit limit);
 
 struct Taken {
-  Limit limit;
+  TraceLimit limit;
   double seconds = 0;
 };
 

@@ -86,7 +86,7 @@ CounterReport report_of(const Summary& process, double active_s) {
 
 Json findings_json(const Summary& process, const Profile& profile) {
   Json out = Json::array();
-  for (const Finding& each : find_costs(process, profile)) {
+  for (const TraceFinding& each : find_costs(process, profile)) {
     out.push_back({{"name", each.name},
                    {"text", each.text},
                    {"requests", each.requests},

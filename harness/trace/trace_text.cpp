@@ -128,7 +128,7 @@ std::string qps_text(const Summary& process) {
 
 std::string findings_text(const Summary& process, const Profile& profile) {
   std::string text;
-  for (const Finding& each : find_costs(process, profile)) {
+  for (const TraceFinding& each : find_costs(process, profile)) {
     text += fmt::format("  finding      {} ({}): on {} up to {:+.3g} %, then {} is the limit\n", each.text, each.name,
                         profile.name, each.gain_percent, words_for(each.bound));
   }

@@ -66,12 +66,17 @@ CounterReport SimWindow::driver_counters(std::size_t node, const CountedProvider
   const driver::Sums whole = provider.sums(last);
   const NicCounts nic = cluster_.nic_counts(static_cast<int>(node));
   const std::uint64_t state_lines = nic.qp_context_read_lines + nic.translation_misses;  // which no driver sees
+  driver::PcieCost not_polled;  // at the rest every request is done
+  driver::add_cqes(last.wire,
+                   whole.sends.signaled - whole.send_completions + nic.messages_received - whole.received.completions,
+                   not_polled);
   report.extra["whole_run"] = {{"by_opcode", driver::by_opcode_json(whole.sends.by_opcode)},
                                {"exact", driver::events_json(whole.pcie.exact)},
                                {"adapter_decides_least", driver::events_json(whole.pcie.least)},
                                {"adapter_decides_most", driver::events_json(whole.pcie.most)},
                                {"payload_bytes_by_opcode", driver::by_opcode_json(whole.sends.bytes_by_opcode)},
                                {"contexts_and_translations_read_lines", state_lines},
+                               {"cqes_not_polled", driver::events_json(not_polled.exact)},
                                {"link", driver::events_json(cluster_.pcie_counts(static_cast<int>(node)))}};
   return report;
 }

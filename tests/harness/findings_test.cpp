@@ -87,7 +87,7 @@ TEST(Findings, NothingOfACleanProgram) {
   EXPECT_THAT(find_costs(program(kClean), round_figures()), IsEmpty());
   const auto limits = limits_of(program(kClean), round_figures());
   ASSERT_FALSE(limits.empty());
-  EXPECT_EQ(limits[0].limit, Limit::cpu);
+  EXPECT_EQ(limits[0].limit, TraceLimit::cpu);
   EXPECT_NEAR(limits[0].seconds * 1e9, kCleanNs, 0.01);
   EXPECT_THAT(find_costs(Summary{}, round_figures()), IsEmpty());
 }

@@ -63,9 +63,9 @@ std::vector<Flawed> programs() {
   return all;
 }
 
-std::string told(const std::vector<Finding>& findings) {
+std::string told(const std::vector<TraceFinding>& findings) {
   std::string text;
-  for (const Finding& each : findings) {
+  for (const TraceFinding& each : findings) {
     text += fmt::format("{} {:+.1f} % then {}; ", each.name, each.gain_percent, words_for(each.bound));
   }
   return text;

@@ -44,10 +44,11 @@ struct Seen {
 };
 
 Seen seen(const Json& whole, const std::string& event) {
-  const std::uint64_t exact = whole.at("exact").at(event);
+  // Nor does a driver see completions that nobody has polled.
+  const std::uint64_t exact =
+      whole.at("exact").at(event).get<std::uint64_t>() + whole.at("cqes_not_polled").at(event).get<std::uint64_t>();
   // Reads of QP contexts and translations, which no driver sees, are not the requests'.
-  const std::uint64_t lines = number(whole, "contexts_and_translations_read_lines");
-  const std::uint64_t state = event == "dma_read_lines" ? lines : event == "payload_bytes_to_nic" ? 64 * lines : 0;
+  const std::uint64_t state = event == "dma_read_lines" ? number(whole, "contexts_and_translations_read_lines") : 0;
   return {.least = exact + whole.at("adapter_decides_least").at(event).get<std::uint64_t>(),
           .most = exact + whole.at("adapter_decides_most").at(event).get<std::uint64_t>(),
           .carried = whole.at("link").at(event).get<std::uint64_t>() - state};
