@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "drivers_patch/process.hpp"
 #include "drivers_patch/sampling.hpp"
@@ -19,6 +20,8 @@ struct Building {
   BuilderBatch* batch;
 };
 constinit thread_local Building building __attribute__((tls_model("initial-exec"))) = {nullptr, nullptr};
+// The QP that this thread built for last.
+constinit thread_local const ibv_qp_ex* recently_built __attribute__((tls_model("initial-exec"))) = nullptr;
 
 std::uint64_t builder_key(const ibv_qp_ex* qp) {
   return key_of(qp) | kBuilderBit;
@@ -168,6 +171,7 @@ void counted_start(ibv_qp_ex* qp) {
   BuilderBatch* const batch = find_batch(qp);
   building = {qp, batch};
   if (batch == nullptr) return calls_of(qp).calls.wr_start(qp);
+  if (std::exchange(recently_built, qp) != qp) add(batch->counts->turns);
   clear(*batch);
   batch->calls->calls.wr_start(qp);
 }
@@ -177,6 +181,7 @@ int counted_complete(ibv_qp_ex* qp) {
   building = {nullptr, nullptr};
   if (batch == nullptr) return calls_of(qp).calls.wr_complete(qp);
   if (batch->open) finish_request(*batch);
+  recent_empty.cq = nullptr;
   QpCounts& counts = *batch->counts;
   counts.until_sample -= static_cast<std::int64_t>(batch->requests);
   bool sampled = false;

@@ -31,21 +31,12 @@ std::uint64_t posted_of_late() {
   return (alone == nullptr ? 0 : *alone) + (in_list == nullptr ? 0 : *in_list);
 }
 
-// A thread that finds a queue empty twice, and has posted nothing and polled no other in between, waits.
 [[gnu::noinline]] int finish_without(PollCounts& counts, const ibv_cq* cq, int result) {
-  if (result < 0) {
+  if (result == 0) {
+    count_empty(counts, cq);
+  } else {
     add(counts.failed);
-    return result;
   }
-  add(counts.empty);
-  const std::uint64_t posted = posted_of_late();
-  const bool waits = recent_empty.cq == cq && recent_empty.posted == posted;
-  if (!waits) {
-    add(counts.in_passing);
-  } else if (!recent_empty.again) {
-    add(counts.in_passing, ~std::uint64_t{0});  // nor was the one before in passing
-  }
-  recent_empty = {cq, posted, waits};
   return result;
 }
 
@@ -65,6 +56,19 @@ inline const ibv_wc* count_run(QpCounts& counts, const ibv_wc* wc, const ibv_wc*
 }
 
 }  // namespace
+
+// A thread that finds a queue empty twice, and has posted nothing and polled no other in between, waits.
+void count_empty(PollCounts& counts, const void* cq) {
+  add(counts.empty);
+  const std::uint64_t posted = posted_of_late();
+  const bool waits = recent_empty.cq == cq && recent_empty.posted == posted;
+  if (!waits) {
+    add(counts.in_passing);
+  } else if (!recent_empty.again) {
+    add(counts.in_passing, ~std::uint64_t{0});  // nor was the one before in passing
+  }
+  recent_empty = {cq, posted, waits};
+}
 
 void count_failed(QpCounts& counts, ibv_wc_status status) {
   counts.qp->no_samples = true;

@@ -54,7 +54,7 @@ extern constinit thread_local RecentQp recent_qp __attribute__((tls_model("initi
 
 // The poll that this thread found empty last, with what it had posted by then; no queue: its last poll was another.
 struct RecentEmpty {
-  const ibv_cq* cq;
+  const void* cq;  // ibv_cq or ibv_cq_ex
   std::uint64_t posted;
   bool again;  // the one before it was the same
 };

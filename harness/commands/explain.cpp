@@ -35,15 +35,6 @@ std::vector<const Record*> with_id(std::vector<const Record*> records, const std
   return records;
 }
 
-void check_cluster(const std::string& cluster) {
-  if (cluster.empty()) return;
-  try {
-    find_config("clusters", cluster);
-  } catch (const Error& error) {
-    throw UsageError(std::string("--cluster: ") + error.what());
-  }
-}
-
 // Whether points run again: asked for, or few. Of many that stay in closed form it is said how to ask.
 bool wants_runs(const ExplainOptions& options, std::size_t points) {
   if (options.closed_form) return false;

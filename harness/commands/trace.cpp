@@ -6,6 +6,7 @@
 #include "common/cli.hpp"
 #include "common/error.hpp"
 #include "harness/commands/command.hpp"
+#include "harness/commands/shared_options.hpp"
 
 namespace verbscope {
 namespace {
@@ -22,6 +23,7 @@ int run_trace(TraceOptions& options) {
     if (every < kLeast) fail_usage("--every {}: at least 100ms", options.every);
     options.request.every = std::chrono::duration_cast<std::chrono::milliseconds>(every);
   }
+  check_cluster(options.request.cluster);
   options.request.command_line = {"verbscope", "trace"};
   for (const std::string& word : options.request.arguments) options.request.command_line.push_back(word);
   return trace(options.request);

@@ -142,16 +142,21 @@ Changed shorten_messages(Summary program, const Profile&) {
 }
 
 Changed signal_fewer(Summary program, const Profile&) {
+  std::map<std::uint32_t, std::uint64_t> requests, completions;  // of QPs
+  for (const QueueUse& use : program.uses) {
+    for (const CountedRequests& each : use.requests) requests[use.qp] += each.count;
+    completions[use.qp] += use.send_completions;
+  }
   Changed out{.program = std::move(program), .detail = {}};
   std::map<std::uint32_t, std::uint64_t> fewer;  // completions of threads
   for (QueueUse& use : out.program.uses) {
-    std::uint64_t requests = 0;
-    for (const CountedRequests& each : use.requests) requests += each.count;
-    const std::uint64_t wanted = divide_up(requests, kList);
-    if (use.send_completions <= wanted) continue;
-    fewer[use.thread] += use.send_completions - wanted;
-    out.requests += use.send_completions - wanted;
-    use.send_completions = wanted;
+    const std::uint64_t all = completions[use.qp], wanted = divide_up(requests[use.qp], kList);
+    if (all <= wanted) continue;
+    const auto less = static_cast<std::uint64_t>(static_cast<double>(use.send_completions) *
+                                                 (1 - static_cast<double>(wanted) / static_cast<double>(all)));
+    fewer[use.thread] += less;
+    out.requests += less;
+    use.send_completions -= less;
   }
   // A poll that finds something finds one completion at least.
   for (PollUse& use : out.program.poll_uses) {

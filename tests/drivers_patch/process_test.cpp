@@ -78,6 +78,12 @@ TEST(DriverProcess, AChildCountsForItself) {
   EXPECT_EQ(requests(traced), (Counts{15, 7}));
 }
 
+TEST(DriverProcess, ChildrenCountForThemselvesWhileAThreadOfTheParentPosts) {
+  const Traced traced = run("driver_victim", "forks_beside_a_thread");
+  EXPECT_EQ(traced.status, 0);
+  EXPECT_EQ(requests(traced), (Counts{20000, 7, 7, 7}));
+}
+
 TEST(DriverProcess, ThreadsCountForThemselves) {
   const Traced traced = run("driver_victim", "threads");
   EXPECT_EQ(traced.status, 0);

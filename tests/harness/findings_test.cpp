@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/error.hpp"
+#include "harness/trace/explain_trace.hpp"
 #include "harness/trace/program_json.hpp"
+#include "harness/trace/trace_record.hpp"
 
 namespace verbscope {
 namespace {
@@ -14,6 +17,7 @@ using driver::QpFacts;
 using driver::QueueUse;
 using driver::Request;
 using driver::Summary;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr Picos operator""_ns(unsigned long long ns) {
@@ -120,6 +124,15 @@ TEST(Findings, CompletionsThatNobodyNeedsSoOften) {
   expect_first(summary, round_figures(), "completions", kCount - 100, kCleanNs + 1500 * 10, kCleanNs);
 }
 
+// Those of a QP's requests, whoever polls them.
+TEST(Findings, CompletionsThatAnotherThreadPolls) {
+  Summary summary = program(kClean);
+  summary.uses[0].send_completions = 0;
+  summary.uses.push_back({.qp = 0, .thread = 2, .requests = {}, .send_completions = kCount, .atomics = {}});
+  summary.poll_uses = {{.thread = 2, .polls = kCount, .polled = kCount}};
+  expect_first(summary, round_figures(), "completions", kCount - 100, 1600 * (15 + 10), 100 * 50 + 1600 * 20);
+}
+
 TEST(Findings, RecvsOneByOne) {
   Summary summary = program(kClean);
   QueueUse& use = summary.uses[0];
@@ -213,6 +226,32 @@ TEST(Findings, MessagesWithAShortLastPacket) {
   profile.nic.receive_dma = 40_ns;
   expect_first(program(write(264, 0, false)), profile, "cut badly", kCount, 2 * (60 + 40), 60 + 40);
   EXPECT_THAT(find_costs(program(write(256 + 65, 0, false)), profile), IsEmpty());
+}
+
+TEST(Findings, ExplainTellsLimitsAndFindingsOfARecord) {
+  const Request send{.opcode = IBV_WR_SEND, .flags = IBV_SEND_INLINE, .elements = 1, .length = 60, .alone = true};
+  Summary summary = program(send, IBV_QPT_UD, 4);
+  summary.program = "p";
+  const Record record = trace_record(summary, {{"p"}, {"verbscope"}, "auto", nullptr}, "whole", 1);
+  EXPECT_TRUE(is_trace(record));
+  EXPECT_THROW(explain_trace_text(record, "", 0), UsageError);  // it names no cluster
+  const Json json = explain_trace_json(record, "cib");
+  const Profile cib = load_profile("cib");
+  const auto limits = limits_of(summary, cib);
+  const auto findings = find_costs(summary, cib);
+  ASSERT_EQ(json.at("limits").size(), limits.size());
+  EXPECT_EQ(json.at("limits")[0].at("words").get<std::string>(), words_for(limits[0].limit));
+  const double mops = 4 * kCount / limits[0].seconds * 1e-6;
+  EXPECT_NEAR(json.at("limits")[0].at("mops").get<double>(), mops, 1e-9);
+  ASSERT_FALSE(findings.empty());
+  ASSERT_EQ(json.at("findings").size(), findings.size());
+  EXPECT_EQ(json.at("findings")[0].at("name").get<std::string>(), "one by one");
+  EXPECT_NEAR(json.at("findings")[0].at("mops").get<double>(), mops * (1 + findings[0].gain_percent / 100), 1e-9);
+  EXPECT_THAT(explain_trace_text(record, "cib", 0),
+              HasSubstr("On cib it would meet the CPU of its busiest thread first"));
+  Record older = record;
+  older.result.erase("program");
+  EXPECT_THROW(explain_trace_text(older, "cib", 0), Error);
 }
 
 }  // namespace
