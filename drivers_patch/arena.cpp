@@ -9,6 +9,8 @@
 
 #include <cstring>
 
+#include "drivers_patch/checks.hpp"
+
 namespace verbscope::driver {
 namespace {
 
@@ -71,6 +73,11 @@ void clear(ContextRecord& context) {
   context.late_registrations = context.late_pages = 0;
 }
 
+void clear(ContextChecks& checks) {
+  checks.wqes = checks.left_out = checks.without_memory = checks.first_error = 0;
+  for (DifferenceSlot& slot : checks.differences) slot = {};
+}
+
 // Takes the counts out of a record, and leaves what tells of its object.
 void forget_counts(RecordHead& head) {
   switch (head.kind.load()) {
@@ -88,6 +95,12 @@ void forget_counts(RecordHead& head) {
       break;
     case RecordKind::queue_pair:
       reinterpret_cast<QpRecord&>(head).no_samples = true;
+      break;
+    case RecordKind::context_checks:
+      clear(reinterpret_cast<ContextChecks&>(head));
+      break;
+    case RecordKind::checked_queue:
+      reinterpret_cast<CheckedQueue&>(head).ended = reinterpret_cast<CheckedQueue&>(head).begun.load();
       break;
     default:
       break;

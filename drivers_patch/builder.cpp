@@ -1,12 +1,11 @@
 #include "drivers_patch/builder.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstring>
 #include <span>
 #include <tuple>
 #include <utility>
 
+#include "drivers_patch/builder_calls.hpp"
 #include "drivers_patch/process.hpp"
 #include "drivers_patch/sampling.hpp"
 #include "drivers_patch/shapes.hpp"
@@ -264,41 +263,18 @@ struct Begins<member, opcode> {
   }
 };
 
-template <auto member, ibv_wr_opcode opcode>
-void wrap(ibv_qp_ex& qp) {
-  if (qp.*member != nullptr) qp.*member = &Begins<member, opcode>::call;
-}
-
-template <class Function>
-void wrap(Function*& call, Function* counted) {
-  if (call != nullptr) call = counted;
-}
-
-// Providers of older releases end here: what follows may be of another kind in their memory.
-constexpr std::size_t kKnown = offsetof(ibv_qp_ex, wr_atomic_write);
-
 }  // namespace
 
 void wrap_builder(ibv_qp_ex& qp, BuilderCalls& calls) {
-  std::memcpy(&calls.calls, &qp, kKnown);
-  wrap<&ibv_qp_ex::wr_atomic_cmp_swp, IBV_WR_ATOMIC_CMP_AND_SWP>(qp);
-  wrap<&ibv_qp_ex::wr_atomic_fetch_add, IBV_WR_ATOMIC_FETCH_AND_ADD>(qp);
-  wrap<&ibv_qp_ex::wr_bind_mw, IBV_WR_BIND_MW>(qp);
-  wrap<&ibv_qp_ex::wr_local_inv, IBV_WR_LOCAL_INV>(qp);
-  wrap<&ibv_qp_ex::wr_rdma_read, IBV_WR_RDMA_READ>(qp);
-  wrap<&ibv_qp_ex::wr_rdma_write, IBV_WR_RDMA_WRITE>(qp);
-  wrap<&ibv_qp_ex::wr_rdma_write_imm, IBV_WR_RDMA_WRITE_WITH_IMM>(qp);
-  wrap<&ibv_qp_ex::wr_send, IBV_WR_SEND>(qp);
-  wrap<&ibv_qp_ex::wr_send_imm, IBV_WR_SEND_WITH_IMM>(qp);
-  wrap<&ibv_qp_ex::wr_send_inv, IBV_WR_SEND_WITH_INV>(qp);
-  wrap<&ibv_qp_ex::wr_send_tso, IBV_WR_TSO>(qp);
-  wrap(qp.wr_set_inline_data, &counted_set_inline_data);
-  wrap(qp.wr_set_inline_data_list, &counted_set_inline_data_list);
-  wrap(qp.wr_set_sge, &counted_set_sge);
-  wrap(qp.wr_set_sge_list, &counted_set_sge_list);
-  wrap(qp.wr_start, &counted_start);
-  wrap(qp.wr_complete, &counted_complete);
-  wrap(qp.wr_abort, &counted_abort);
+  std::memcpy(&calls.calls, &qp, kBuilderBytes);
+  wrap_beginnings<Begins>(qp);
+  wrap_call(qp.wr_set_inline_data, &counted_set_inline_data);
+  wrap_call(qp.wr_set_inline_data_list, &counted_set_inline_data_list);
+  wrap_call(qp.wr_set_sge, &counted_set_sge);
+  wrap_call(qp.wr_set_sge_list, &counted_set_sge_list);
+  wrap_call(qp.wr_start, &counted_start);
+  wrap_call(qp.wr_complete, &counted_complete);
+  wrap_call(qp.wr_abort, &counted_abort);
 }
 
 }  // namespace verbscope::driver

@@ -6,6 +6,7 @@
 #include "drivers_patch/data_path.hpp"
 #include "drivers_patch/object_keys.hpp"
 #include "drivers_patch/objects.hpp"
+#include "drivers_patch/verified_posts.hpp"
 
 namespace verbscope::driver {
 namespace {
@@ -80,6 +81,7 @@ int start_counting(const char* path, std::uint64_t capacity, const WireFacts& wi
 void attach_context(ibv_context& context, const ContextFacts& facts) {
   if (!counting()) return;
   const ErrnoKept kept;
+  const DirectVerbs direct = process.find_direct == nullptr ? DirectVerbs{} : process.find_direct();
   const std::lock_guard guard(process.control);
   if (wrapped(&context) != nullptr) return;
   ContextRecord* const record = process.arena.make<ContextRecord>();
@@ -94,13 +96,16 @@ void attach_context(ibv_context& context, const ContextFacts& facts) {
   }
   made->record = record;
   made->ops = context.ops;
+  made->post_send = context.ops.post_send;
   made->sample_times = facts.sample_times;
   made->registers = facts.registers.value_or(registers_of_process());
+  made->direct = direct;
   if (!make_shared_counts(*made) || !process.lookup.insert(record_key(&context), made)) {
     delete made;
     return;
   }
   Arena::publish(*record);
+  if (process.find_direct != nullptr) verify_context(*made);
   replace(context.ops.post_send, &counted_post_send);
   replace(context.ops.post_recv, &counted_post_recv);
   replace(context.ops.post_srq_recv, &counted_post_srq_recv);

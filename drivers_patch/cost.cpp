@@ -116,6 +116,13 @@ std::uint64_t wqe_bytes(NicFamily family, std::uint64_t fixed, std::uint64_t inl
   return round_up(size, kWqeUnit.value);
 }
 
+std::uint64_t data_segments(NicFamily family, const Request& request) {
+  if (facts(family).writes_empty_elements) return request.elements;
+  if (request.gather.empty()) return request.length > 0 ? request.elements : 0;
+  const auto has_bytes = [](const ibv_sge& element) { return element.length > 0; };
+  return static_cast<std::uint64_t>(std::ranges::count_if(request.gather, has_bytes));
+}
+
 // What the result of a READ or an atomic writes. One that would fit into the CQE of a signaled request may come there,
 // as the QP was made.
 void add_response(const WireFacts& wire, const QpFacts& qp, Transport transport, Verb verb, const Request& request,
@@ -138,7 +145,7 @@ void add_wqe(const WireFacts& wire, const QpFacts& qp, const Request& request, T
              std::uint64_t weight, SendTotals& totals) {
   const bool inlined = (request.flags & IBV_SEND_INLINE) != 0;
   const std::uint64_t size = wqe_bytes(wire.family, fixed_bytes(transport, verb), inlined ? request.length : 0,
-                                       inlined ? 0 : request.elements);
+                                       inlined ? 0 : data_segments(wire.family, request));
   const std::uint64_t blocks = divide_up(size, kWqeBlock.value);
   totals.wqe_bytes += weight * size;
   totals.wqe_blocks += weight * blocks;

@@ -10,6 +10,8 @@
 #include <cstdint>
 
 #include "drivers_patch/cost.hpp"
+#include "drivers_patch/queue_memory/send_queue.hpp"
+#include "drivers_patch/queue_memory/wqe.hpp"
 #include "drivers_patch/totals.hpp"
 
 namespace verbscope::driver {
@@ -42,6 +44,9 @@ enum class RecordKind : std::uint32_t {
   poll_counts,
   builder_calls,
   builder_batch,
+  context_checks,
+  checked_queue,
+  checked_builder,
 };
 
 // What a record begins with. Its length is there before it is filled, so that a reader finds the next one.
@@ -87,7 +92,8 @@ struct QpRecord {
   const void* object = nullptr;    // ibv_qp
   const void* extended = nullptr;  // ibv_qp_ex of the builder; often the same address
   struct BuilderCalls* builder_calls = nullptr;
-  std::atomic<QpCounts*> counts{nullptr};  // the latest; each names the next
+  std::atomic<struct CheckedQueue*> checked{nullptr};  // with --verify, from the first post on
+  std::atomic<QpCounts*> counts{nullptr};              // the latest; each names the next
   // The request whose time is taken: its completion is the `sample_target`-th of sends that is polled.
   std::atomic<std::uint64_t> sample_target{0};  // 0: none
   std::uint64_t sample_ticks = 0;
@@ -179,6 +185,7 @@ struct BuilderCalls {
   static constexpr RecordKind kKind = RecordKind::builder_calls;
   RecordHead head;
   QpRecord* qp = nullptr;
+  struct CheckedBuilder* checked = nullptr;  // with --verify
   ibv_qp_ex calls{};
 };
 
@@ -254,8 +261,48 @@ struct PollCounts {
   std::uint32_t thread = 0;
 };
 
+// In what a WQE, as the driver wrote it, differs from what was reckoned of its request: of these, or it is refused.
+enum class Difference : std::uint8_t { opcode, size, signaled, fence, solicited, inline_bytes, position };
+// A kind of difference is one of Difference, or behind those one of Refusal.
+inline constexpr std::size_t kPlainDifferences = enum_count<Difference>();
+inline constexpr std::size_t kDifferences = kPlainDifferences + enum_count<Refusal>();
+
+// The first WQE of a kind of difference, and its request.
+struct DifferenceExample {
+  std::uint64_t qp_num = 0;
+  std::uint64_t position = 0;  // as the driver counts
+  std::uint64_t opcode = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t length = 0;  // of the payload, in bytes
+  std::uint64_t reckoned = 0;
+  std::uint64_t found = 0;
+};
+
+struct DifferenceSlot {
+  std::uint64_t count = 0;
+  std::uint64_t claimed = 0;  // by the thread that fills the example
+  std::uint64_t filled = 0;   // set last
+  DifferenceExample example;
+};
+
+enum class QueueMemory : std::uint32_t { there, other_adapter, no_direct_verbs };
+
+// With --verify: what its WQEs were found to be, of one context. All of its threads add to it.
+struct ContextChecks {
+  static constexpr RecordKind kKind = RecordKind::context_checks;
+  RecordHead head;
+  std::uint32_t context = 0;
+  QueueMemory memory = QueueMemory::there;
+  std::uint64_t wqes = 0;            // that were compared
+  std::uint64_t left_out = 0;        // that were not, as their QPs or requests are of another kind, or threads met
+  std::uint64_t without_memory = 0;  // QPs whose memory the provider did not tell of
+  std::uint64_t first_error = 0;     // errno of the first of them
+  DifferenceSlot differences[kDifferences];
+};
+
 inline constexpr std::uint64_t kLayout = sizeof(TraceHeader) + sizeof(ThreadRecord) * 3 + sizeof(ContextRecord) * 5 +
                                          sizeof(QpRecord) * 7 + sizeof(QpCounts) * 11 + sizeof(SrqRecord) * 13 +
-                                         sizeof(RecvCounts) * 17 + sizeof(CqRecord) * 19 + sizeof(PollCounts) * 23;
+                                         sizeof(RecvCounts) * 17 + sizeof(CqRecord) * 19 + sizeof(PollCounts) * 23 +
+                                         sizeof(ContextChecks) * 29;
 
 }  // namespace verbscope::driver

@@ -3,6 +3,7 @@
 #include "drivers_patch/builder.hpp"
 #include "drivers_patch/extended_cq.hpp"
 #include "drivers_patch/object_keys.hpp"
+#include "drivers_patch/verified_builder.hpp"
 
 namespace verbscope::driver {
 namespace {
@@ -82,6 +83,7 @@ void attach_qp(ibv_qp& qp, ibv_qp_ex* extended, const ibv_qp_cap& cap, bool sign
   if (!insert_keys(*record)) return erase_keys(*record);
   if (record->builder_calls == nullptr) return;
   record->builder_calls->qp = record;
+  if (context->checks != nullptr) verify_builder(*extended, *record->builder_calls);
   wrap_builder(*extended, *record->builder_calls);
 }
 

@@ -80,7 +80,7 @@ QpCounts* make_counts(QpRecord& qp, WrappedContext& context) {
   QpCounts* const counts = process.arena.make<QpCounts>();
   if (counts == nullptr) return nullptr;
   context.in_use.store(true, std::memory_order_relaxed);
-  counts->post_send = context.ops.post_send;
+  counts->post_send = context.post_send;
   counts->post_recv = context.ops.post_recv;
   counts->offset_mask = std::max(process.arena.header().wire.pcie.rcb.value, kCacheLine.value) - 1;
   counts->qp = &qp;

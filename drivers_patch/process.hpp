@@ -10,6 +10,7 @@
 
 #include "drivers_patch/arena.hpp"
 #include "drivers_patch/lookup.hpp"
+#include "drivers_patch/queue_memory/direct_verbs.hpp"
 #include "wire/doorbell_registers.hpp"
 
 namespace verbscope::driver {
@@ -25,6 +26,10 @@ struct WrappedContext {
   bool sample_times = true;
   DoorbellRegisters registers;
   std::atomic<bool> in_use{false};  // something was posted or polled
+  // What the counted post goes on to: the provider's, or what looks at the WQEs that the provider's wrote.
+  decltype(ibv_context_ops::post_send) post_send = nullptr;
+  ContextChecks* checks = nullptr;  // with --verify
+  DirectVerbs direct;
   QpCounts* other_qps = nullptr;
   PollCounts* other_cqs = nullptr;
   RecvCounts* other_srqs = nullptr;
@@ -38,6 +43,8 @@ struct Process {
   std::uint32_t contexts = 0, qps = 0, srqs = 0, cqs = 0;
   // Asks the provider about a QP that was not made through this library; null: nobody can.
   int (*query_qp)(ibv_qp*, ibv_qp_attr*, int, ibv_qp_init_attr*) = nullptr;
+  // With --verify, which is asked for before any context is attached: finds the functions that tell of queue memory.
+  DirectVerbs (*find_direct)() = nullptr;
 };
 extern Process process;
 

@@ -16,6 +16,15 @@ std::uint64_t total_length(std::span<const ibv_sge> elements) {
 
 }  // namespace
 
+Request posted_request(const ibv_send_wr& wr) {
+  if (wr.num_sge == 1) return request_of({shape_head(wr), shape_data(*wr.sg_list, ~std::uint32_t{0})});
+  Request request = request_of({shape_head(wr), 0});
+  const std::span gather(wr.sg_list, static_cast<std::uint32_t>(wr.num_sge));
+  request.length = total_length(gather);
+  if ((wr.send_flags & IBV_SEND_INLINE) == 0) request.gather = gather;
+  return request;
+}
+
 // A shape has four places, so that a lookup ends soon. It keeps the one that it took.
 std::uint64_t* count_of(QpCounts& counts, const Shape& shape) {
   const std::uint64_t first = (shape.head + shape.data) * 0x9e3779b97f4a7c15 >> 60;
@@ -44,13 +53,11 @@ void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight
 }
 
 void count_several(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight) {
-  const std::span gather(wr.sg_list, static_cast<std::uint32_t>(wr.num_sge));
-  const bool inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
-  const std::uint64_t head = shape_head(wr) | (alone ? kAlone : 0), length = total_length(gather);
-  if (inlined && length <= kLongest) return count_shape(counts, {head, length << 32}, weight);
-  Request request = request_of({head, 0});
-  request.length = length;
-  request.gather = gather;
+  Request request = posted_request(wr);
+  request.alone = alone;
+  if (request.gather.empty() && request.length <= kLongest) {
+    return count_shape(counts, {shape_head(wr) | (alone ? kAlone : 0), request.length << 32}, weight);
+  }
   count_gather(counts, request, weight);
 }
 

@@ -50,6 +50,9 @@ constexpr Request request_of(const Shape& shape) {
           .alone = (shape.head & kAlone) != 0};
 }
 
+// A request as it is counted, but for whether it is alone.
+Request posted_request(const ibv_send_wr& wr);
+
 // The count of a shape; null when all places that it may have are taken by others.
 std::uint64_t* count_of(QpCounts& counts, const Shape& shape);
 

@@ -106,6 +106,8 @@ class Reader {
         return read(reinterpret_cast<const PollCounts&>(head));
       case RecordKind::recv_counts:
         return read(reinterpret_cast<const RecvCounts&>(head));
+      case RecordKind::context_checks:
+        return read(reinterpret_cast<const ContextChecks&>(head));
       default:
         return;
     }
@@ -196,6 +198,24 @@ class Reader {
     }
   }
 
+  void read(const ContextChecks& from) {
+    CheckSummary checks{.context = from.context,
+                        .memory = from.memory,
+                        .wqes = seen(from.wqes),
+                        .left_out = seen(from.left_out),
+                        .without_memory = seen(from.without_memory),
+                        .first_error = seen(from.first_error),
+                        .differences = {}};
+    for (std::size_t kind = 0; kind < kDifferences; ++kind) {
+      const DifferenceSlot& slot = from.differences[kind];
+      CheckSummary::Found& found = checks.differences[kind];
+      found.count = seen(slot.count);
+      found.filled = __atomic_load_n(&slot.filled, __ATOMIC_ACQUIRE) != 0;
+      if (found.filled) found.example = slot.example;
+    }
+    summary_.checks.push_back(checks);
+  }
+
   void add_to_thread(std::uint32_t number, const Sums& sums) {
     add(summary_.whole, sums);
     if (const auto found = threads_.find(number); found != threads_.end()) {
@@ -253,6 +273,7 @@ Summary summarize(const TraceHeader& header) {
                   .contexts = {},
                   .qps = {},
                   .threads = {},
+                  .checks = {},
                   .whole = {}};
   Reader reader(summary);
   each_record(header, [&reader](const RecordHead& head) { reader.read(head); });

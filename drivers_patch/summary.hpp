@@ -99,6 +99,19 @@ struct ContextSummary {
   Sums sums{};                                           // of all that belongs to it
 };
 
+// With --verify: what was found of the WQEs of a context.
+struct CheckSummary {
+  struct Found {
+    std::uint64_t count = 0;
+    bool filled = false;  // a process may be killed before it has left the example
+    DifferenceExample example;
+  };
+  std::uint32_t context = 0;
+  QueueMemory memory = QueueMemory::there;
+  std::uint64_t wqes = 0, left_out = 0, without_memory = 0, first_error = 0;
+  Found differences[kDifferences];
+};
+
 struct Summary {
   int process = 0;
   std::string program;
@@ -111,6 +124,7 @@ struct Summary {
   std::vector<QueueUse> uses{};
   std::vector<PollUse> poll_uses{};
   std::vector<SharedRecvUse> shared_recv_uses{};
+  std::vector<CheckSummary> checks;
   Sums whole;
 };
 

@@ -20,6 +20,7 @@ std::vector<Summary> read_trace_folder(const std::filesystem::path& folder);
 // programs.
 inline constexpr const char* kFolderVariable = "VERBSCOPE_TRACE_DIR";
 inline constexpr const char* kNicVariable = "VERBSCOPE_TRACE_NIC";
+inline constexpr const char* kVerifyVariable = "VERBSCOPE_TRACE_VERIFY";  // set: --verify
 inline constexpr const char* kLibrary = "libverbscope_trace.so";
 
 }  // namespace verbscope::driver

@@ -32,6 +32,8 @@ struct FamilyFacts {
   Bytes send_doorbell_record;  // stored in host memory per post of sends; mlx4 has none
   Bytes recv_doorbell_record;  // stored in host memory per post of RECVs, which is all that such a post does
   Bytes inline_boundary;       // inline data is cut here into chunks with a header each; 0: one chunk
+  // An element without bytes has a data segment too (mlx4: set_data_seg). mlx5_post_send leaves it out.
+  bool writes_empty_elements;
   // mlx4: a send slot has one size per QP, the power of two that holds the largest WQE its capabilities allow: a SEND
   // on UD, a WRITE on RC and UC (mlx4_calc_sq_wqe_size counts its remote address segment whatever is posted), with
   // max_inline_data inline or with max_send_sge data segments. mlx5: WQEs are packed in blocks.
@@ -52,6 +54,7 @@ inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
      .send_doorbell_record = Bytes(0),
      .recv_doorbell_record = Bytes(4),
      .inline_boundary = kInlineBoundary,
+     .writes_empty_elements = true,
      .fixed_slots = true,
      .blueflame_needs_inline = true,
      .inline_receive = InlineReceive::in_recv},
@@ -65,6 +68,7 @@ inline constexpr EnumTable<NicFamily, FamilyFacts> kFamilies{{
      .send_doorbell_record = Bytes(4),
      .recv_doorbell_record = Bytes(4),
      .inline_boundary = Bytes(0),
+     .writes_empty_elements = false,
      .fixed_slots = false,
      .blueflame_needs_inline = false,
      .inline_receive = InlineReceive::in_cqe},

@@ -77,6 +77,7 @@ void start(const ibv_context& first) {
   name_file(path);
   if (start_counting(path, kCapacity, wire) != 0) return;
   note_program();
+  if (std::getenv("VERBSCOPE_TRACE_VERIFY") != nullptr) process.find_direct = &find_direct_verbs;
   process.query_qp = VERBSCOPE_PROVIDER(ibv_query_qp, "IBVERBS_1.1");
   pthread_atfork(before_fork, after_fork, in_child);
 }

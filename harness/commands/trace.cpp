@@ -49,6 +49,8 @@ Action add_trace(CLI::App& command) {
       .add_option("--cluster", options->request.cluster,
                   "the cluster whose costs findings are reckoned with (by the adapter: cib or cx3)")
       ->type_name("NAME");
+  command.add_flag("--verify", options->request.verify,
+                   "compare each WQE in the memory of its queue with what is reckoned of its request (mlx5, mlx4)");
   command.add_option("program", options->request.arguments, "the program and its arguments, after --")->required();
   return [options] { return run_trace(*options); };
 }

@@ -49,7 +49,7 @@ class Tracer {
 
   // Yields the program's status, as of waitpid().
   int run() {
-    TracedProgram program(request_.arguments, folder_.path(), request_.nic);
+    TracedProgram program(request_.arguments, folder_.path(), request_.nic, request_.verify);
     auto next = Clock::now() + request_.every.value_or(std::chrono::milliseconds{0});
     for (;;) {
       const TraceTurn turn = program.wait(kLook);

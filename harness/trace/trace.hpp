@@ -15,6 +15,7 @@ struct TraceRequest {
   std::vector<std::string> command_line;  // of this one
   std::string nic = "auto";
   std::string cluster;                             // that findings are reckoned for; empty: the family's usual one
+  bool verify = false;                             // its WQEs, in the memory of its queues
   std::string json;                                // records are appended here; empty: nowhere
   std::optional<std::chrono::milliseconds> every;  // also so often while it runs
 };

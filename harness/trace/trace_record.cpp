@@ -4,6 +4,7 @@
 #include "drivers_patch/counter_report.hpp"
 #include "harness/trace/findings.hpp"
 #include "harness/trace/program_json.hpp"
+#include "harness/trace/verified.hpp"
 
 namespace verbscope {
 namespace {
@@ -81,6 +82,7 @@ CounterReport report_of(const Summary& process, double active_s) {
   report.extra["objects_without_room"] = process.without_room;
   report.extra["qps"] = qps_json(process);
   report.extra["threads"] = threads_json(process);
+  if (!process.checks.empty()) report.extra["verified"] = verified_json(process);
   return report;
 }
 

@@ -9,6 +9,7 @@
 
 #include "drivers_patch/counter_report.hpp"
 #include "harness/trace/findings.hpp"
+#include "harness/trace/verified.hpp"
 
 namespace verbscope {
 namespace {
@@ -181,7 +182,7 @@ std::string trace_text(const Summary& process, const TickRate& ticks, double act
   if (active_s > 0) text += fmt::format(", {:.3g} s of traffic", active_s);
   text += "\n" + requests_text(process.whole, active_s) + posts_text(process.whole) + recvs_text(process.whole) +
           polls_text(process.whole) + time_text(process.whole, ticks) + pcie_text(process) + contexts_text(process) +
-          qps_text(process);
+          qps_text(process) + verified_text(process);
   if (profile != nullptr) text += findings_text(process, *profile);
   if (process.without_room > 0)
     text += fmt::format("  {} objects had no room for counts of their own\n", process.without_room);

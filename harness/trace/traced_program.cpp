@@ -19,7 +19,7 @@ namespace verbscope {
 namespace {
 
 // This process's environment, with the library before others that are to be preloaded.
-std::vector<std::string> environment_of(const std::filesystem::path& folder, const std::string& nic) {
+std::vector<std::string> environment_of(const std::filesystem::path& folder, const std::string& nic, bool verify) {
   constexpr std::string_view kPreload = "LD_PRELOAD=";
   const std::filesystem::path library = program_folder() / driver::kLibrary;
   if (!std::filesystem::exists(library)) fail("{} is not there", library.string());
@@ -36,6 +36,7 @@ std::vector<std::string> environment_of(const std::filesystem::path& folder, con
   variables.push_back(preload);
   variables.push_back(fmt::format("{}={}", driver::kFolderVariable, folder.string()));
   variables.push_back(fmt::format("{}={}", driver::kNicVariable, nic));
+  if (verify) variables.push_back(fmt::format("{}=1", driver::kVerifyVariable));
   return variables;
 }
 
@@ -56,8 +57,8 @@ sigset_t signals_of_turns() {
 }  // namespace
 
 TracedProgram::TracedProgram(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
-                             const std::string& nic) {
-  const std::vector<std::string> variables = environment_of(folder, nic);
+                             const std::string& nic, bool verify) {
+  const std::vector<std::string> variables = environment_of(folder, nic, verify);
   const sigset_t turns = signals_of_turns();
   check_errno("pthread_sigmask", pthread_sigmask(SIG_BLOCK, &turns, &before_));
   posix_spawnattr_t attributes;

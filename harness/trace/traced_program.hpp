@@ -22,9 +22,10 @@ enum class TraceTurn {
 class TracedProgram {
  public:
   // Starts arguments[0], a path or a name in PATH. `folder` takes the files of its processes; `nic`: a family of
-  // adapters, or "auto". Throws Error: it cannot be started, or the library is not beside this program. While it
-  // lives, SIGINT, SIGTERM and SIGHUP are the program's, who ends by them or not.
-  TracedProgram(const std::vector<std::string>& arguments, const std::filesystem::path& folder, const std::string& nic);
+  // adapters, or "auto"; `verify`: WQEs too. Throws Error: it cannot be started, or the library is not beside this
+  // program. While it lives, SIGINT, SIGTERM and SIGHUP are the program's, who ends by them or not.
+  TracedProgram(const std::vector<std::string>& arguments, const std::filesystem::path& folder, const std::string& nic,
+                bool verify);
   TracedProgram(const TracedProgram&) = delete;
   TracedProgram& operator=(const TracedProgram&) = delete;
   ~TracedProgram();  // kills it if it still runs

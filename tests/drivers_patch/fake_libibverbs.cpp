@@ -1,6 +1,11 @@
 // Stands in the place of libibverbs.so.1 in the tests of whole processes: one device, "fake0", whose queues accept
 // everything and complete it at once. It has the names and versions that programs are linked to, and as in rdma-core 44
 // the older version of a name calls the newer one through the dynamic linker, where a preloaded library may stand.
+//
+// Where FAKE_MLX5 names a folder that stands for the device's in /sys, the device is of mlx5: it writes the control
+// segment of a signaled SEND with one element for each request, which mlx5dv_init_obj tells of. FAKE_MLX5_BYTES: its
+// size, if another.
+#include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -20,6 +25,37 @@ struct FakeCq : ibv_cq {
   std::deque<ibv_wc> waiting;
 };
 
+struct FakeQp : ibv_qp {
+  static constexpr unsigned kBlocks = 64;
+  alignas(64) unsigned char queue[kBlocks * 64];
+  std::uint32_t record[2];
+  unsigned posted;
+};
+
+void write_wqe(FakeQp& qp) {
+  const char* const bytes = std::getenv("FAKE_MLX5_BYTES");
+  const unsigned units = (bytes == nullptr ? 32u : static_cast<unsigned>(std::atoi(bytes))) / 16;
+  unsigned char* const wqe = &qp.queue[qp.posted % FakeQp::kBlocks * 64];
+  const auto byte_of = [](unsigned number, unsigned at) { return static_cast<unsigned char>(number >> 8 * at); };
+  const unsigned char control[16] = {0,
+                                     byte_of(qp.posted, 1),
+                                     byte_of(qp.posted, 0),
+                                     0x0a,
+                                     byte_of(qp.qp_num, 2),
+                                     byte_of(qp.qp_num, 1),
+                                     byte_of(qp.qp_num, 0),
+                                     byte_of(units, 0),
+                                     0,
+                                     0,
+                                     0,
+                                     0x08};
+  std::memcpy(wqe, control, sizeof control);
+  ++qp.posted;
+  auto* const record = reinterpret_cast<unsigned char*>(&qp.record[1]);
+  record[2] = byte_of(qp.posted, 1);
+  record[3] = byte_of(qp.posted, 0);
+}
+
 std::uint32_t next_number = 1;
 ibv_device device{};
 ibv_device* devices[] = {&device, nullptr};
@@ -32,6 +68,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr**) {
   for (; wr != nullptr; wr = wr->next) {
     if (wr->wr_id == kExit) std::exit(7);
     const std::lock_guard guard(cq.mutex);
+    write_wqe(*static_cast<FakeQp*>(qp));
     ibv_wc wc{};
     wc.wr_id = wr->wr_id;
     wc.qp_num = qp->qp_num;
@@ -58,6 +95,8 @@ int poll_cq(ibv_cq* base, int entries, ibv_wc* wc) {
 
 EXPORTED ibv_device** ibv_get_device_list(int* count) {
   std::strcpy(device.name, "fake0");
+  const char* const folder = std::getenv("FAKE_MLX5");
+  if (folder != nullptr) std::strncpy(device.ibdev_path, folder, sizeof device.ibdev_path - 1);
   if (count != nullptr) *count = 1;
   return devices;
 }
@@ -107,7 +146,7 @@ EXPORTED int ibv_destroy_cq(ibv_cq* cq) {
   return 0;
 }
 EXPORTED ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
-  auto* const qp = new ibv_qp{};
+  auto* const qp = new FakeQp{};
   qp->context = pd->context;
   qp->pd = pd;
   qp->send_cq = attr->send_cq;
@@ -123,7 +162,14 @@ EXPORTED int ibv_modify_qp(ibv_qp*, ibv_qp_attr*, int) {
   return 0;
 }
 EXPORTED int ibv_destroy_qp(ibv_qp* qp) {
-  delete qp;
+  delete static_cast<FakeQp*>(qp);
+  return 0;
+}
+EXPORTED int mlx5dv_init_obj(mlx5dv_obj* object, std::uint64_t type) {
+  if (type != MLX5DV_OBJ_QP) return EINVAL;
+  auto& qp = *static_cast<FakeQp*>(object->qp.in);
+  object->qp.out->sq = {qp.queue, FakeQp::kBlocks, 64};
+  object->qp.out->dbrec = qp.record;
   return 0;
 }
 

@@ -1,10 +1,15 @@
 // Whole processes under the preloaded library, however they come to libibverbs and however they end: the same exit
 // status, and right totals in their files.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
+#include "common/json.hpp"
 #include "drivers_patch/trace_file.hpp"
 #include "tests/common/temp_dir.hpp"
 
@@ -16,11 +21,13 @@ struct Traced {
   std::vector<Summary> processes;
 };
 
-// Runs `program SCENE` with the fake libibverbs, and with the library unless `traced` is false.
-Traced run(const std::string& program, const std::string& scene, bool traced = true) {
+// Runs `program SCENE` with the fake libibverbs, and with the library unless `traced` is false. `variables` are further
+// ones of its environment, each with a blank behind it.
+Traced run(const std::string& program, const std::string& scene, bool traced = true,
+           const std::string& variables = "") {
   const TempDir folder;
   const std::string tests = VERBSCOPE_BINARY_DIR "/tests";
-  std::string command = "LD_LIBRARY_PATH=" + tests + "/fake_libibverbs ";
+  std::string command = variables + "LD_LIBRARY_PATH=" + tests + "/fake_libibverbs ";
   if (traced) {
     command += std::string(kFolderVariable) + "=" + folder.path().string() + " " + kNicVariable +
                "=mlx5 LD_PRELOAD=" + VERBSCOPE_BINARY_DIR "/bin/" + kLibrary + " ";
@@ -78,12 +85,6 @@ TEST(DriverProcess, AChildCountsForItself) {
   EXPECT_EQ(requests(traced), (Counts{15, 7}));
 }
 
-TEST(DriverProcess, ChildrenCountForThemselvesWhileAThreadOfTheParentPosts) {
-  const Traced traced = run("driver_victim", "forks_beside_a_thread");
-  EXPECT_EQ(traced.status, 0);
-  EXPECT_EQ(requests(traced), (Counts{20000, 7, 7, 7}));
-}
-
 TEST(DriverProcess, ThreadsCountForThemselves) {
   const Traced traced = run("driver_victim", "threads");
   EXPECT_EQ(traced.status, 0);
@@ -91,6 +92,116 @@ TEST(DriverProcess, ThreadsCountForThemselves) {
   std::size_t with_a_thousand = 0;
   for (const ThreadSummary& thread : traced.processes[0].threads) with_a_thousand += thread.sums.requests() == 1000;
   EXPECT_EQ(with_a_thousand, 4u);
+}
+
+// A folder that says of a device that its driver is mlx5's, as /sys does.
+struct Mlx5Folder {
+  Mlx5Folder() {
+    std::filesystem::create_directory(folder.path() / "device");
+    std::filesystem::create_symlink("/sys/bus/pci/drivers/mlx5_core", folder.path() / "device/driver");
+    std::ofstream(folder.path() / "hca_type") << "MT4115\n";  // an emulated device on such an adapter has none
+  }
+  std::string variables() const {
+    return std::string(kVerifyVariable) + "=1 FAKE_MLX5=" + folder.path().string() + " ";
+  }
+
+  TempDir folder;
+};
+
+// What was found of the only context of each process.
+std::vector<CheckSummary> checks(const Traced& traced) {
+  std::vector<CheckSummary> all;
+  for (const Summary& each : traced.processes) {
+    EXPECT_EQ(each.checks.size(), 1u);
+    for (const CheckSummary& of_context : each.checks) all.push_back(of_context);
+  }
+  return all;
+}
+
+constexpr auto kSize = static_cast<std::size_t>(Difference::size);
+
+std::uint64_t differences(const CheckSummary& found) {
+  std::uint64_t all = 0;
+  for (const CheckSummary::Found& each : found.differences) all += each.count;
+  return all;
+}
+
+TEST(DriverProcess, WqesAreVerifiedWhereThereIsQueueMemory) {
+  const Mlx5Folder mlx5;
+  for (const auto& [scene, expected] :
+       {std::pair<const char*, Counts>{"plain", {10}}, {"threads", {4000}}, {"forks", {15, 7}}}) {
+    SCOPED_TRACE(scene);
+    const Traced traced = run("driver_victim", scene, true, mlx5.variables());
+    EXPECT_EQ(traced.status, run("driver_victim", scene, false).status);
+    EXPECT_EQ(requests(traced), expected);
+    Counts wqes;
+    for (const CheckSummary& found : checks(traced)) {
+      wqes.push_back(found.wqes);
+      EXPECT_EQ(differences(found), 0u);
+    }
+    EXPECT_EQ(wqes, expected);
+  }
+}
+
+TEST(DriverProcess, APlantedDifferenceIsInTheFile) {
+  const Mlx5Folder mlx5;
+  const auto found = checks(run("driver_victim", "is_killed", true, "FAKE_MLX5_BYTES=48 " + mlx5.variables()));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(differences(found[0]), 4u);
+  EXPECT_EQ(found[0].differences[kSize].count, 4u);
+  EXPECT_EQ(found[0].differences[kSize].example.reckoned, 32u);
+  EXPECT_EQ(found[0].differences[kSize].example.found, 48u);
+}
+
+TEST(DriverProcess, WithoutQueueMemoryItSaysWhy) {
+  const Mlx5Folder mlx5;
+  // A libibverbs that the program opened for itself alone, and with it the function.
+  const auto by_dlopen = checks(run("driver_victim_dlopen", "plain", true, mlx5.variables()));
+  ASSERT_EQ(by_dlopen.size(), 1u);
+  EXPECT_EQ(by_dlopen[0].memory, QueueMemory::no_direct_verbs);
+  const auto of_other = checks(run("driver_victim", "plain", true, std::string(kVerifyVariable) + "=1 "));
+  ASSERT_EQ(of_other.size(), 1u);
+  EXPECT_EQ(of_other[0].memory, QueueMemory::other_adapter);
+  EXPECT_TRUE(run("driver_victim", "plain").processes[0].checks.empty());
+}
+
+// Runs `verbscope trace --verify` on the plain scene. Yields what it says, and leaves a record at `json`.
+std::string said_by_trace(const std::string& variables, const std::filesystem::path& json) {
+  const TempDir folder;
+  const std::string binaries = VERBSCOPE_BINARY_DIR, said = (folder.path() / "said").string();
+  const std::string command = binaries + "/bin/verbscope trace --verify --json " + json.string() + " -- env " +
+                              variables + "LD_LIBRARY_PATH=" + binaries + "/tests/fake_libibverbs " + binaries +
+                              "/tests/driver_victim plain 2> " + said;
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3);
+  std::stringstream text;
+  text << std::ifstream(said).rdbuf();
+  return text.str();
+}
+
+Json verified_of(const std::filesystem::path& json) {
+  return read_json_file(json).at("counters").at(0).at("extra").at("verified");
+}
+
+TEST(DriverProcess, TraceReportsWhatItVerified) {
+  const TempDir folder;
+  const Mlx5Folder mlx5;
+  const auto right = folder.path() / "right.jsonl", wrong = folder.path() / "wrong.jsonl",
+             other = folder.path() / "other.jsonl";
+  EXPECT_THAT(said_by_trace(mlx5.variables(), right),
+              testing::HasSubstr("  verified     fake0: 10 WQEs, all as reckoned\n"));
+  EXPECT_EQ(verified_of(right), Json::parse(R"([{"device": "fake0", "wqes": 10, "left_out": 0, "qps_without_memory": 0,
+                                                 "differences": {}}])"));
+  EXPECT_THAT(said_by_trace("FAKE_MLX5_BYTES=48 " + mlx5.variables(), wrong),
+              testing::HasSubstr(
+                  "  verified     fake0: 10 WQEs\n    10 WQEs: another size; the first of QP 0x000001 at 0, SEND "
+                  "of 64 B in 1 element: 32 B reckoned, 48 B written\n"));
+  EXPECT_EQ(verified_of(wrong)[0].at("differences"),
+            Json::parse(R"({"size": {"count": 10, "example": {"qp_num": 1, "position": 0, "opcode": "SEND", "sges": 1,
+                                                              "payload_bytes": 64, "reckoned": 32, "written": 48}}})"));
+  EXPECT_THAT(
+      said_by_trace("", other),
+      testing::HasSubstr("  verified     fake0: no queue memory to look at: the adapter is none of mlx4 and mlx5\n"));
+  EXPECT_EQ(verified_of(other)[0].at("no_memory"), "the adapter is none of mlx4 and mlx5");
 }
 
 TEST(DriverProcess, AFileOfAnotherKindIsRefused) {

@@ -110,25 +110,6 @@ int forks() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-int forks_beside_a_thread() {
-  Verbs verbs;
-  ibv_qp* const second = verbs.make_qp();
-  std::thread poster([second] { Verbs::post(second, 20000); });
-  int failed = 0;
-  for (int i = 0; i < 3; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      verbs.post(7);
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    failed += status != 0 ? 1 : 0;
-  }
-  poster.join();
-  return failed;
-}
-
 int with_threads() {
   Verbs verbs;
   std::vector<std::thread> threads;
@@ -142,7 +123,6 @@ int with_threads() {
 int run(const char* scene, char* self) {
   if (std::strcmp(scene, "plain") == 0) return plain();
   if (std::strcmp(scene, "forks") == 0) return forks();
-  if (std::strcmp(scene, "forks_beside_a_thread") == 0) return forks_beside_a_thread();
   if (std::strcmp(scene, "threads") == 0) return with_threads();
   if (std::strcmp(scene, "without_verbs") == 0) return 5;
   Verbs verbs;

@@ -1,6 +1,7 @@
 """`verbscope trace` around programs that nobody changed: perftest, the examples of rdma-core, and a program of pyverbs. Each
 ends as without it, and the counts are those that its options imply, to the request."""
 
+from support import BIN
 from traced import COUNT, LOOP, PINGS, TracedTest
 
 
@@ -36,6 +37,16 @@ class Trace(TracedTest):
         self.assertEqual((result["recvs"], result["recv_completions"], result["send_completions"]), (200, 200, 270))
         self.assertEqual((result["posts"], result["posts_alone"]), (250, 230))
         self.assertEqual((result["inlined"], result["inline_bytes"]), (10, 640))
+
+    def test_verify_finds_no_queue_memory(self):
+        program = self.start_program("verified", BIN / "verbscope", "trace", "--verify", "--json", self.folder / "verified.json", "--",
+                                     "/usr/bin/python3", LOOP, 20, 3, 4)
+        self.assertEqual(program.finish(), 0, program.describe())
+        self.assertIn("verified     rxe0: no queue memory to look at: the adapter is none of mlx4 and mlx5\n", program.err.read_text())
+        (record,) = self.records("verified")
+        self.assertEqual(record["counters"][0]["extra"]["verified"],
+                         [{"device": "rxe0", "no_memory": "the adapter is none of mlx4 and mlx5"}])
+        self.assertEqual(record["result"]["by_opcode"], {"SEND": 20, "RDMA_WRITE": 7})
 
     def test_a_failure_stays_a_failure(self):
         program = self.start_traced("failing", "ib_write_bw", "-d", "no_such_device")

@@ -1,0 +1,77 @@
+#include "drivers_patch/queue_memory/send_queue.hpp"
+
+#include <endian.h>
+#include <infiniband/mlx5dv.h>
+
+#include <bit>
+#include <cstring>
+
+#include "wire/wqe_segments.hpp"
+
+namespace verbscope::driver {
+namespace {
+
+constexpr std::uint32_t kMostSlots = 65536;
+constexpr std::uint32_t kMostSlotBytes = 65536;
+
+// The driver of another thread may write there meanwhile, under a lock that nobody else can take. Whoever reads finds
+// out afterwards whether one did. A plain read of a word, which ThreadSanitizer would see in spite of the attribute if
+// it were an atomic one.
+template <class Word>
+[[gnu::noinline, gnu::no_sanitize_thread]] Word read_shared(const void* address) {
+  return *static_cast<const volatile Word*>(address);
+}
+
+bool owner_of(const SendQueue& queue, std::uint32_t slot) {
+  const auto* const first = queue.memory + std::uint64_t{slot} * queue.slot_bytes;
+  return be32toh(read_shared<std::uint32_t>(first)) >> 31 != 0;
+}
+
+// Whether an mlx4 driver that has written all before `position` has not written it.
+bool is_next(const SendQueue& queue, std::uint32_t position) {
+  const std::uint32_t before = position - 1;  // of position 0 the last one of an odd round
+  return owner_of(queue, position % queue.slots) != owner_at(queue, position) &&
+         owner_of(queue, before % queue.slots) == owner_at(queue, before);
+}
+
+// The owner bits of a round are alike from its beginning on, up to where the driver writes next.
+std::uint32_t find_next(const SendQueue& queue) {
+  const bool owner = owner_of(queue, 0);
+  std::uint32_t slot = 1;
+  while (slot < queue.slots && owner_of(queue, slot) == owner) ++slot;
+  return (slot + (owner ? queue.slots : 0)) % (2 * queue.slots);
+}
+
+}  // namespace
+
+bool is_queue(const SendQueue& queue) {
+  const auto multiple = [](std::uint64_t value) { return value % kWqeBlock.value == 0; };
+  const bool blocks = facts(queue.family).fixed_slots || queue.slot_bytes == kWqeBlock.value;
+  const bool counted = facts(queue.family).send_doorbell_record.value == 0 || queue.doorbell_record != nullptr;
+  return queue.memory != nullptr && std::has_single_bit(queue.slots) && queue.slots <= kMostSlots &&
+         queue.slot_bytes > 0 && queue.slot_bytes <= kMostSlotBytes && multiple(queue.slot_bytes) &&
+         multiple(reinterpret_cast<std::uintptr_t>(queue.memory)) && blocks && counted;
+}
+
+std::uint32_t next_position(const SendQueue& queue, std::uint32_t guess) {
+  if (queue.family == NicFamily::mlx5) {
+    return be32toh(read_shared<std::uint32_t>(&queue.doorbell_record[MLX5_SND_DBR])) & 0xffff;
+  }
+  guess %= 2 * queue.slots;
+  return is_next(queue, guess) ? guess : find_next(queue);
+}
+
+std::uint32_t position_behind(const SendQueue& queue, std::uint32_t position, std::uint32_t blocks) {
+  if (queue.family == NicFamily::mlx5) return (position + blocks) & 0xffff;
+  return (position + 1) % (2 * queue.slots);
+}
+
+void copy_from(const SendQueue& queue, std::uint32_t position, std::size_t skip, std::span<std::byte> copy) {
+  std::uint64_t from = std::uint64_t{position % queue.slots} * queue.slot_bytes + skip;
+  for (std::size_t to = 0; to < copy.size(); to += sizeof(std::uint64_t), from += sizeof(std::uint64_t)) {
+    const auto word = read_shared<std::uint64_t>(queue.memory + from % queue.bytes());
+    std::memcpy(&copy[to], &word, sizeof word);
+  }
+}
+
+}  // namespace verbscope::driver
