@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/error.hpp"
+#include "counters/driver_source.hpp"
 #include "counters/ethtool.hpp"
 #include "counters/nic_source.hpp"
 #include "counters/papi_source.hpp"
@@ -31,6 +32,7 @@ struct Maker {
 struct Kind {
   const char* name;
   Made (*make)(Maker& maker);
+  bool on_request = false;  // it costs the benchmark instructions: only where it is named
 };
 
 // The one list of sources, in the order of records. The tools stand before PAPI, which asks whether one of them runs.
@@ -54,7 +56,16 @@ constexpr Kind kKinds[] = {
      [](Maker& maker) -> Made {
        return std::make_unique<NicSource>(NicPlace{maker.place.device, maker.place.ports}, read_ethtool);
      }},
+    {"driver", [](Maker&) -> Made { return std::make_unique<DriverSource>(); }, true},
 };
+
+std::vector<std::string> usual_sources() {
+  std::vector<std::string> usual;
+  for (const Kind& kind : kKinds) {
+    if (!kind.on_request) usual.emplace_back(kind.name);
+  }
+  return usual;
+}
 
 }  // namespace
 
@@ -69,7 +80,7 @@ const std::vector<std::string>& counter_sources() {
 
 std::vector<std::string> parse_counters(const std::string& text, const std::string& option, bool device) {
   if (text == "none") return {};
-  if (text == "auto") return device ? counter_sources() : std::vector<std::string>{};
+  if (text == "auto") return device ? usual_sources() : std::vector<std::string>{};
   std::vector<std::string> asked;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());

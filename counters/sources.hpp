@@ -12,7 +12,7 @@ namespace verbscope {
 // The names that --counter_sources knows, in the order of records.
 const std::vector<std::string>& counter_sources();
 
-// "auto" is all of them when `device` (there is a NIC to count), else none; "none"; or a list, "papi,nic". Throws
+// "auto" is all but "driver" when `device` (there is a NIC to count), else none; "none"; or a list, "papi,nic". Throws
 // UsageError that names `option`.
 std::vector<std::string> parse_counters(const std::string& text, const std::string& option, bool device);
 

@@ -53,21 +53,24 @@ void clear(QpCounts& counts) {
   for (ReceiveSlot& slot : counts.received) slot.count = 0;
   counts.spilled = {};
   counts.received_spilled = {};
-  counts.lists = counts.failed_posts = counts.samples = 0;
+  counts.lists = counts.turns = counts.failed_posts = counts.samples = 0;
   counts.recvs = {};
   std::memset(counts.by_list, 0, sizeof counts.by_list);
   std::memset(counts.by_status, 0, sizeof counts.by_status);
   std::memset(counts.by_time, 0, sizeof counts.by_time);
+  counts.atomics = {};
+  counts.reads_outstanding = 0;
 }
 
 void clear(PollCounts& counts) {
-  counts.empty = counts.polls = counts.completions = counts.failed = counts.arms = counts.batch = 0;
+  counts.empty = counts.in_passing = counts.polls = counts.completions = counts.failed = counts.arms = counts.batch = 0;
   std::memset(counts.by_batch, 0, sizeof counts.by_batch);
 }
 
 void clear(ContextRecord& context) {
   context.registrations = context.deregistrations = context.registered_bytes = context.registered_pages = 0;
   context.qps_made = context.qps_gone = context.cqs_made = context.modifications = context.address_handles = 0;
+  context.late_registrations = context.late_pages = 0;
 }
 
 void clear(ContextChecks& checks) {

@@ -1,6 +1,9 @@
 #include "drivers_patch/builder.hpp"
 
+#include <algorithm>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "drivers_patch/builder_calls.hpp"
 #include "drivers_patch/process.hpp"
@@ -16,6 +19,8 @@ struct Building {
   BuilderBatch* batch;
 };
 constinit thread_local Building building __attribute__((tls_model("initial-exec"))) = {nullptr, nullptr};
+// The QP that this thread built for last.
+constinit thread_local const ibv_qp_ex* recently_built __attribute__((tls_model("initial-exec"))) = nullptr;
 
 std::uint64_t builder_key(const ibv_qp_ex* qp) {
   return key_of(qp) | kBuilderBit;
@@ -125,6 +130,13 @@ std::uint64_t signaled_of(const BuilderBatch& batch) {
   return signaled;
 }
 
+bool reads(const BuilderBatch& batch) {
+  return std::ranges::any_of(std::span(batch.shapes, batch.used), [](const ShapeSlot& slot) {
+    const ibv_wr_opcode opcode = request_of({slot.head, 0}).opcode;
+    return opcode == IBV_WR_RDMA_READ || is_atomic(opcode);
+  });
+}
+
 void clear(BuilderBatch& batch) {
   batch.requests = 0;
   batch.used = 0;
@@ -158,6 +170,7 @@ void counted_start(ibv_qp_ex* qp) {
   BuilderBatch* const batch = find_batch(qp);
   building = {qp, batch};
   if (batch == nullptr) return calls_of(qp).calls.wr_start(qp);
+  if (std::exchange(recently_built, qp) != qp) add(batch->counts->turns);
   clear(*batch);
   batch->calls->calls.wr_start(qp);
 }
@@ -167,11 +180,13 @@ int counted_complete(ibv_qp_ex* qp) {
   building = {nullptr, nullptr};
   if (batch == nullptr) return calls_of(qp).calls.wr_complete(qp);
   if (batch->open) finish_request(*batch);
+  recent_empty.cq = nullptr;
   QpCounts& counts = *batch->counts;
   counts.until_sample -= static_cast<std::int64_t>(batch->requests);
   bool sampled = false;
   if (counts.until_sample <= 0 || counts.sample_due) {
     const std::uint64_t signaled = signaled_of(*batch);
+    if (reads(*batch)) sample_reads(counts, batch->requests, signaled);
     sampled = sample_post(counts, signaled > 0, signaled);
   }
   const int result = batch->calls->calls.wr_complete(qp);
@@ -238,6 +253,9 @@ struct Begins<member, opcode> {
     if (batch == nullptr) return uncounted(qp, arguments...);
     if (batch->open) finish_request(*batch);
     begin_request(*batch, *qp, opcode);
+    if constexpr (is_atomic(opcode)) {
+      note_atomic(*batch->counts, std::get<1>(std::tie(arguments...)));  // behind the key
+    }
     (batch->calls->calls.*member)(qp, arguments...);
   }
   [[gnu::noinline]] static void uncounted(ibv_qp_ex* qp, Arguments... arguments) {

@@ -22,6 +22,24 @@ constexpr std::uint64_t kNoGoodSend = std::uint64_t{IBV_WC_RECV} << 32 | 0xfffff
   count_recv(counts, wc.opcode, wc.byte_len);
 }
 
+// Requests of this thread's recent QP that are like those of late: another number says that it has posted.
+std::uint64_t posted_of_late() {
+  const QpCounts* const counts = recent_qp.counts;
+  if (counts == nullptr) return 0;
+  const std::uint64_t* const alone = counts->recent[0].count;
+  const std::uint64_t* const in_list = counts->in_lists[0].count;
+  return (alone == nullptr ? 0 : *alone) + (in_list == nullptr ? 0 : *in_list);
+}
+
+[[gnu::noinline]] int finish_without(PollCounts& counts, const ibv_cq* cq, int result) {
+  if (result == 0) {
+    count_empty(counts, cq);
+  } else {
+    add(counts.failed);
+  }
+  return result;
+}
+
 // Counts the completions of one QP that follow one another, from `wc` on. Yields what is behind them.
 inline const ibv_wc* count_run(QpCounts& counts, const ibv_wc* wc, const ibv_wc* end) {
   const std::uint32_t number = wc->qp_num;
@@ -39,6 +57,19 @@ inline const ibv_wc* count_run(QpCounts& counts, const ibv_wc* wc, const ibv_wc*
 
 }  // namespace
 
+// A thread that finds a queue empty twice, and has posted nothing and polled no other in between, waits.
+void count_empty(PollCounts& counts, const void* cq) {
+  add(counts.empty);
+  const std::uint64_t posted = posted_of_late();
+  const bool waits = recent_empty.cq == cq && recent_empty.posted == posted;
+  if (!waits) {
+    add(counts.in_passing);
+  } else if (!recent_empty.again) {
+    add(counts.in_passing, ~std::uint64_t{0});  // nor was the one before in passing
+  }
+  recent_empty = {cq, posted, waits};
+}
+
 void count_failed(QpCounts& counts, ibv_wc_status status) {
   counts.qp->no_samples = true;
   add(counts.by_status[std::min<std::size_t>(status, kStatuses - 1)]);
@@ -47,10 +78,8 @@ void count_failed(QpCounts& counts, ibv_wc_status status) {
 int counted_poll_cq(ibv_cq* cq, int entries, ibv_wc* wc) {
   PollCounts& counts = poll_counts(cq);
   const int polled = counts.poll(cq, entries, wc);
-  if (polled <= 0) {
-    add(polled == 0 ? counts.empty : counts.failed);
-    return polled;
-  }
+  if (polled <= 0) return finish_without(counts, cq, polled);
+  recent_empty.cq = nullptr;
   add(counts.polls);
   add(counts.completions, static_cast<std::uint64_t>(polled));
   add_class(counts.by_batch, static_cast<std::uint64_t>(polled));

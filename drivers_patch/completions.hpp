@@ -11,6 +11,9 @@
 
 namespace verbscope::driver {
 
+// This thread has polled the queue and found nothing.
+void count_empty(PollCounts& counts, const void* cq);
+
 // A completion that is no success: its opcode means nothing.
 void count_failed(QpCounts& counts, ibv_wc_status status);
 

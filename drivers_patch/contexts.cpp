@@ -1,4 +1,5 @@
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -9,6 +10,16 @@
 
 namespace verbscope::driver {
 namespace {
+
+// mlx5 reads the number of its registers from the environment (rdma-core 44, providers/mlx5/mlx5.c: get_total_uuars).
+DoorbellRegisters registers_of_process() {
+  DoorbellRegisters registers;
+  const char* const total = std::getenv("MLX5_TOTAL_UUARS");
+  const int asked = total == nullptr ? 0 : std::atoi(total);
+  if (asked > static_cast<int>(DoorbellRegisters::kFewestExclusive))
+    registers.total = static_cast<std::uint32_t>(asked);
+  return registers;
+}
 
 // Counts that objects without room share; false when there is no room even for those.
 bool make_shared_counts(WrappedContext& wrapped) {
@@ -87,6 +98,7 @@ void attach_context(ibv_context& context, const ContextFacts& facts) {
   made->ops = context.ops;
   made->post_send = context.ops.post_send;
   made->sample_times = facts.sample_times;
+  made->registers = facts.registers.value_or(registers_of_process());
   made->direct = direct;
   if (!make_shared_counts(*made) || !process.lookup.insert(record_key(&context), made)) {
     delete made;
@@ -130,9 +142,13 @@ void count_registration(const ibv_context& context, const void* address, std::si
   const WrappedContext* const known = wrapped(&context);
   if (known == nullptr) return;
   const std::uint64_t begin = key_of(address);
+  const std::uint64_t pages = length == 0 ? 0 : (begin + length - 1) / kPage - begin / kPage + 1;
   ++known->record->registrations;
   known->record->registered_bytes += length;
-  if (length > 0) known->record->registered_pages += (begin + length - 1) / kPage - begin / kPage + 1;
+  known->record->registered_pages += pages;
+  if (!known->in_use.load(std::memory_order_relaxed)) return;
+  ++known->record->late_registrations;
+  known->record->late_pages += pages;
 }
 
 void count_deregistration(const ibv_context& context) {

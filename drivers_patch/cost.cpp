@@ -52,6 +52,22 @@ void write(const PcieLink& link, std::uint64_t address, std::uint64_t length, st
   to_host(weight * divide_up(length, link.mps.value), link.request_header.value, weight * length, counts);
 }
 
+// The same where nobody knows where in a line the bytes begin: as few lines of either kind as there may be, whole ones
+// when they begin behind a line's first byte, others when they begin with it; and as many.
+void write_fewest(const PcieLink& link, std::uint64_t, std::uint64_t length, std::uint64_t weight, PcieCounts& counts) {
+  if (length == 0) return;
+  const std::uint64_t line = kCacheLine.value;
+  counts.dma_write_full_lines += weight * (std::max((length + 1) / line, std::uint64_t{1}) - 1);
+  counts.dma_write_partial_lines += weight * (length % line == 0 ? 0 : 1);
+  to_host(weight * divide_up(length, link.mps.value), link.request_header.value, weight * length, counts);
+}
+void write_most(const PcieLink& link, std::uint64_t, std::uint64_t length, std::uint64_t weight, PcieCounts& counts) {
+  if (length == 0) return;
+  counts.dma_write_full_lines += weight * (length / kCacheLine.value);
+  counts.dma_write_partial_lines += weight * std::min<std::uint64_t>(length, 2);
+  to_host(weight * divide_up(length, link.mps.value), link.request_header.value, weight * length, counts);
+}
+
 void mmio_doorbell(const WireFacts& wire, Bytes size, std::uint64_t weight, PcieCounts& counts) {
   counts.mmio_doorbells += weight;
   to_nic(weight, wire.pcie.request_header.value, weight * size.value, counts);
@@ -208,7 +224,9 @@ WireFacts usual_facts(NicFamily family, bool computed) {
 void add_request(const WireFacts& wire, const QpFacts& qp, const Request& request, std::uint64_t weight,
                  SendTotals& totals) {
   const bool inlined = (request.flags & IBV_SEND_INLINE) != 0;
-  totals.by_opcode[std::min<std::size_t>(request.opcode, kOpcodes - 1)] += weight;
+  const std::size_t opcode = std::min<std::size_t>(request.opcode, kOpcodes - 1);
+  totals.by_opcode[opcode] += weight;
+  totals.bytes_by_opcode[opcode] += weight * request.length;
   totals.by_size[std::min<std::size_t>(std::bit_width(request.length), kSizeClasses - 1)] += weight;
   if (inlined) totals.inlined += weight;
   if (qp.signal_all || (request.flags & IBV_SEND_SIGNALED) != 0) totals.signaled += weight;
@@ -264,13 +282,9 @@ void add_received(const WireFacts& wire, const QpFacts& qp, std::uint64_t length
   const std::uint64_t grh = transport ? facts(*transport).grh_room : 0;
   // The GRH's place may stay as it was.
   const std::uint64_t least = length > grh ? length - grh : 0;
-  if (length > room.most.value) {
-    by_packets(write, wire, qp, {.length = least}, weight, totals.pcie.least);
-  }
-  // Most lines, and packets, where a buffer begins at the end of a line.
-  by_packets(write, wire, qp, {.length = length - std::min(length, grh), .offset = kCacheLine.value - 1}, weight,
-             totals.pcie.most);
-  write(wire.pcie, kCacheLine.value - 1, std::min(length, grh), weight, totals.pcie.most);
+  if (length > room.most.value) by_packets(write_fewest, wire, qp, {.length = least}, weight, totals.pcie.least);
+  by_packets(write_most, wire, qp, {.length = length - std::min(length, grh)}, weight, totals.pcie.most);
+  write_most(wire.pcie, 0, std::min(length, grh), weight, totals.pcie.most);
 }
 
 Bytes recv_stride_of(const QpFacts& qp) {

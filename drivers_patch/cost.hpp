@@ -39,6 +39,7 @@ struct QpFacts {
   std::uint32_t max_inline = 0;  // capabilities that the program asked for
   std::uint32_t max_send_sge = 1;
   std::uint32_t max_recv_sge = 1;
+  std::uint32_t reads_at_once = 0;      // READs and atomics that the connection allows; 0: not told
   std::uint32_t doorbell_register = 0;  // by wire/doorbell_registers.hpp
   bool shared_register = false;
   bool signal_all = false;  // sq_sig_all

@@ -78,6 +78,12 @@ bool any_signaled(const QpCounts& counts, const ibv_send_wr* wr) {
   return wr != nullptr;
 }
 
+// Whether the time of a request of the list, which has been counted, is taken.
+[[gnu::noinline]] bool sample(QpCounts& counts, const ibv_send_wr* wr) {
+  if (wr != nullptr) sample_requests(counts, *wr);
+  return sample_post(counts, any_signaled(counts, wr), 0);
+}
+
 // The next request like `wr`, which is posted alone, need not look for its count.
 void remember(QpCounts& counts, const ibv_send_wr& wr) {
   if (wr.num_sge != 1) return;
@@ -110,6 +116,7 @@ void recount(QpCounts& counts, const ibv_send_wr* wr, const ibv_send_wr* bad, bo
 inline QpCounts& take_counts(ibv_qp* qp) {
   if (recent_qp.qp == qp && recent_qp.counts->object == qp) return *recent_qp.counts;
   QpCounts& counts = qp_counts(qp);
+  add(counts.turns);
   recent_qp = {qp, &counts};
   return counts;
 }
@@ -126,7 +133,7 @@ inline QpCounts& take_counts(ibv_qp* qp) {
   QpCounts& counts = take_counts(qp);
   const std::uint64_t length = count_list(counts, wr, nullptr, false, 1);
   counts.until_sample -= static_cast<std::int64_t>(length);
-  const bool sampled = is_to_sample(counts) && sample_post(counts, any_signaled(counts, wr), 0);
+  const bool sampled = is_to_sample(counts) && sample(counts, wr);
   const int result = counts.post_send(qp, wr, bad_wr);
   if (result != 0) return finish_failed(counts, wr, *bad_wr, sampled, result);
   note_list(counts, length);
@@ -135,12 +142,15 @@ inline QpCounts& take_counts(ibv_qp* qp) {
 
 // A post of one request that is like none of late, or of none.
 [[gnu::noinline]] int post_unlike(QpCounts& counts, ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  const bool due = is_to_sample(counts);
   if (wr != nullptr) {
     count_list(counts, wr, nullptr, true, 1);
-    remember(counts, *wr);
+    const bool noted = is_atomic(wr->opcode) && counts.atomics.noted < kAtomicsNoted;
+    if (noted && !due) note_atomic(counts, wr->wr.atomic.remote_addr);
+    if (!noted) remember(counts, *wr);
     --counts.until_sample;
   }
-  const bool sampled = is_to_sample(counts) && sample_post(counts, any_signaled(counts, wr), 0);
+  const bool sampled = due && sample(counts, wr);
   const int result = counts.post_send(qp, wr, bad_wr);
   return result == 0 ? result : finish_failed(counts, wr, *bad_wr, sampled, result);
 }
@@ -168,7 +178,7 @@ inline bool is_recent(const QpCounts& counts, const RecentShape& recent, const i
 // It is counted, and its time may be taken.
 [[gnu::noinline]] int post_sampled(QpCounts& counts, std::uint64_t& count, ibv_qp* qp, ibv_send_wr* wr,
                                    ibv_send_wr** bad_wr) {
-  const bool sampled = sample_post(counts, any_signaled(counts, wr), 0);
+  const bool sampled = sample(counts, wr);
   const int result = counts.post_send(qp, wr, bad_wr);
   if (result == 0) return result;
   if (sampled) forget_sample(counts);

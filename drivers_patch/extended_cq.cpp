@@ -36,9 +36,12 @@ int counted_start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
   PollCounts& counts = poll_counts(plain(cq));
   counts.batch = 0;
   if (result == 0) {
+    recent_empty.cq = nullptr;
     count_current(counts, cq);
+  } else if (result == ENOENT) {
+    count_empty(counts, cq);
   } else {
-    add(result == ENOENT ? counts.empty : counts.failed);
+    add(counts.failed);
   }
   return result;
 }

@@ -74,6 +74,8 @@ struct ContextRecord {
   // The control path, under its mutex.
   std::uint64_t registrations = 0, deregistrations = 0, registered_bytes = 0, registered_pages = 0;
   std::uint64_t qps_made = 0, qps_gone = 0, cqs_made = 0, modifications = 0, address_handles = 0;
+  // Of the registrations those that came when queues of the context were in use already.
+  std::uint64_t late_registrations = 0, late_pages = 0;
 };
 
 struct QpCounts;
@@ -120,6 +122,17 @@ struct ReceiveSlot {
   std::uint64_t count = 0;
 };
 
+// Where atomics worked: the low bits of their remote addresses, of some of them.
+struct AtomicAddresses {
+  static constexpr std::uint64_t kLowBits = 0xfff;  // by which an adapter tells them apart (ATC 2016, section 5.4)
+  struct Frequent {
+    std::uint64_t low = 0;
+    std::uint64_t count = 0;  // too low by at most a fifth of `noted`
+  };
+  std::uint64_t noted = 0;
+  Frequent frequent[4];
+};
+
 struct Recvs {
   std::uint64_t recvs = 0, posts = 0, failed_posts = 0, elements = 0;
   std::uint64_t by_list[kListClasses] = {};
@@ -156,12 +169,15 @@ struct QpCounts {
   ReceiveSlot received[kReceived];
   ReceiveTotals received_spilled;
   std::uint64_t lists = 0;  // posts of two and more
+  std::uint64_t turns = 0;  // times that the thread came to this QP from another
   std::uint64_t failed_posts = 0;
   std::uint64_t by_list[kListClasses] = {};
   Recvs recvs;
   std::uint64_t by_status[kStatuses] = {};  // completions that are no success
   std::uint64_t samples = 0;
   std::uint64_t by_time[kTimeClasses] = {};
+  AtomicAddresses atomics;
+  std::uint64_t reads_outstanding = 0;  // most READs and atomics under way that samples saw
 };
 
 // The calls of a QP's builder that its provider put there; those that it left out stay out.
@@ -231,7 +247,8 @@ struct PollCounts {
   RecordHead head;
   int (*poll)(ibv_cq*, int, ibv_wc*) = nullptr;
   std::uint64_t empty = 0;
-  std::uint64_t polls = 0;  // that yielded some
+  std::uint64_t in_passing = 0;  // of these the ones between which the thread did something else: it did not wait
+  std::uint64_t polls = 0;       // that yielded some
   std::uint64_t completions = 0;
   std::uint64_t failed = 0;  // polls that yielded an error
   std::uint64_t arms = 0;

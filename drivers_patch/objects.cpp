@@ -1,38 +1,24 @@
 #include "drivers_patch/objects.hpp"
 
-#include <cstdlib>
-
 #include "drivers_patch/builder.hpp"
 #include "drivers_patch/extended_cq.hpp"
 #include "drivers_patch/object_keys.hpp"
 #include "drivers_patch/verified_builder.hpp"
-#include "wire/doorbell_registers.hpp"
 
 namespace verbscope::driver {
 namespace {
-
-// mlx5 reads the number of its registers from the environment (rdma-core 44, providers/mlx5/mlx5.c: get_total_uuars).
-DoorbellRegisters registers_of_process() {
-  DoorbellRegisters registers;
-  const char* const total = std::getenv("MLX5_TOTAL_UUARS");
-  const int asked = total == nullptr ? 0 : std::atoi(total);
-  if (asked > static_cast<int>(DoorbellRegisters::kFewestExclusive))
-    registers.total = static_cast<std::uint32_t>(asked);
-  return registers;
-}
 
 // Held: process.control.
 QpRecord* make_qp_record(ibv_qp& qp, const WrappedContext& context, const QpFacts& facts) {
   QpRecord* const record = process.arena.make<QpRecord>();
   if (record == nullptr) return nullptr;
-  const DoorbellRegisters registers = registers_of_process();
   record->number = process.qps++;
   record->context = context.record->number;
   record->qp_num = qp.qp_num;
   record->facts = facts;
   const auto nth = static_cast<std::uint32_t>(context.record->qps_made);
-  record->facts.doorbell_register = doorbell_register_of(registers, nth);
-  record->facts.shared_register = is_shared(registers, record->facts.doorbell_register);
+  record->facts.doorbell_register = doorbell_register_of(context.registers, nth);
+  record->facts.shared_register = is_shared(context.registers, record->facts.doorbell_register);
   record->object = &qp;
   ++context.record->qps_made;
   return record;
@@ -107,6 +93,7 @@ void modify_qp(const ibv_qp& qp, const ibv_qp_attr& attr, int mask) {
   QpRecord* const record = find_record<QpRecord>(&qp);
   if (record == nullptr) return;
   if ((mask & IBV_QP_PATH_MTU) != 0) record->facts.mtu = mtu_bytes_of(attr.path_mtu);
+  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) record->facts.reads_at_once = attr.max_rd_atomic;
   if ((mask & IBV_QP_STATE) != 0 && (attr.qp_state == IBV_QPS_RESET || attr.qp_state == IBV_QPS_ERR)) {
     const bool unused = record->counts.load() == nullptr;
     if (!unused) record->no_samples = true;
@@ -187,11 +174,13 @@ QpRecord* adopt_qp(ibv_qp* qp, const WrappedContext& context) {
   ibv_qp_attr attr{};
   ibv_qp_init_attr init{};
   QpFacts facts{.type = qp->qp_type, .adopted = true};
-  if (process.query_qp != nullptr && process.query_qp(qp, &attr, IBV_QP_CAP | IBV_QP_PATH_MTU, &init) == 0) {
+  if (process.query_qp != nullptr &&
+      process.query_qp(qp, &attr, IBV_QP_CAP | IBV_QP_PATH_MTU | IBV_QP_MAX_QP_RD_ATOMIC, &init) == 0) {
     facts.max_inline = init.cap.max_inline_data;
     facts.max_send_sge = init.cap.max_send_sge;
     facts.max_recv_sge = init.cap.max_recv_sge;
     facts.signal_all = init.sq_sig_all != 0;
+    facts.reads_at_once = attr.max_rd_atomic;
     if (attr.path_mtu >= IBV_MTU_256 && attr.path_mtu <= IBV_MTU_4096) facts.mtu = mtu_bytes_of(attr.path_mtu);
   }
   QpRecord* const record = make_qp_record(*qp, context, facts);

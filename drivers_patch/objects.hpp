@@ -23,6 +23,8 @@ inline bool counting() {
 struct ContextFacts {
   std::optional<NicFamily> family;  // of its adapter, as far as it is known
   bool sample_times = true;         // by the time stamp counter: not where the device has a time of its own
+  // That its driver gives to QPs; none: as the environment asks mlx5 for.
+  std::optional<DoorbellRegisters> registers{};
 };
 
 // From now on the data path of `context` is counted, and the extended calls that make objects. A context is attached

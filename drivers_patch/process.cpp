@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "drivers_patch/objects.hpp"
 
@@ -12,6 +13,7 @@ namespace verbscope::driver {
 constinit Process process;
 constinit thread_local std::uint64_t thread_bits = 0;
 constinit thread_local RecentQp recent_qp = {nullptr, nullptr};
+constinit thread_local RecentEmpty recent_empty = {nullptr, 0, false};
 
 ErrnoKept::ErrnoKept() : value_(errno) {}
 ErrnoKept::~ErrnoKept() {
@@ -32,6 +34,20 @@ bool know_thread() {
   Arena::publish(*thread);
   thread_bits = std::uint64_t{number} << 48;
   return true;
+}
+
+std::uint32_t add_thread() {
+  const std::uint64_t own = std::exchange(thread_bits, 0);
+  know_thread();
+  return static_cast<std::uint32_t>(std::exchange(thread_bits, own) >> 48);
+}
+
+void be_thread(std::uint32_t number) {
+  const std::uint64_t bits = std::uint64_t{number} << 48;
+  if (thread_bits == bits) return;
+  thread_bits = bits;
+  recent_qp = {nullptr, nullptr};
+  recent_empty = {nullptr, 0, false};
 }
 
 namespace {
@@ -60,9 +76,10 @@ void link(QpRecord& qp, QpCounts& counts) {
   }
 }
 
-QpCounts* make_counts(QpRecord& qp, const WrappedContext& context) {
+QpCounts* make_counts(QpRecord& qp, WrappedContext& context) {
   QpCounts* const counts = process.arena.make<QpCounts>();
   if (counts == nullptr) return nullptr;
+  context.in_use.store(true, std::memory_order_relaxed);
   counts->post_send = context.post_send;
   counts->post_recv = context.ops.post_recv;
   counts->offset_mask = std::max(process.arena.header().wire.pcie.rcb.value, kCacheLine.value) - 1;
@@ -76,7 +93,7 @@ QpCounts* make_counts(QpRecord& qp, const WrappedContext& context) {
 }
 
 // The counts of this thread for a QP, which a completion or a post may have made already; null: there is no room.
-QpCounts* counts_of_thread(QpRecord& qp, const WrappedContext& context) {
+QpCounts* counts_of_thread(QpRecord& qp, WrappedContext& context) {
   for (QpCounts* counts = qp.counts.load(std::memory_order_acquire); counts != nullptr; counts = counts->next) {
     if (counts->thread == thread_number()) return counts;
   }

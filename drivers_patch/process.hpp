@@ -11,6 +11,7 @@
 #include "drivers_patch/arena.hpp"
 #include "drivers_patch/lookup.hpp"
 #include "drivers_patch/queue_memory/direct_verbs.hpp"
+#include "wire/doorbell_registers.hpp"
 
 namespace verbscope::driver {
 
@@ -23,6 +24,8 @@ struct WrappedContext {
   decltype(verbs_context::create_cq_ex) create_cq_ex = nullptr;
   decltype(verbs_context::create_srq_ex) create_srq_ex = nullptr;
   bool sample_times = true;
+  DoorbellRegisters registers;
+  std::atomic<bool> in_use{false};  // something was posted or polled
   // What the counted post goes on to: the provider's, or what looks at the WQEs that the provider's wrote.
   decltype(ibv_context_ops::post_send) post_send = nullptr;
   ContextChecks* checks = nullptr;  // with --verify
@@ -55,6 +58,14 @@ struct RecentQp {
   QpCounts* counts;
 };
 extern constinit thread_local RecentQp recent_qp __attribute__((tls_model("initial-exec")));
+
+// The poll that this thread found empty last, with what it had posted by then; no queue: its last poll was another.
+struct RecentEmpty {
+  const void* cq;  // ibv_cq or ibv_cq_ex
+  std::uint64_t posted;
+  bool again;  // the one before it was the same
+};
+extern constinit thread_local RecentEmpty recent_empty __attribute__((tls_model("initial-exec")));
 
 // The bits that stand in the place of a thread's in the keys of records and contexts.
 inline constexpr std::uint64_t kRecordBits = std::uint64_t{0xffff} << 48;
@@ -121,6 +132,11 @@ inline QpCounts& numbered_counts(std::uint64_t number_key, QpCounts& other) {
 
 // Gives this thread its bits; false when there are too many threads.
 bool know_thread();
+
+// For programs whose threads are no threads of the system (fibers of a simulated machine): the number of a new thread,
+// 0 when there are too many; and what is counted from now on is of the thread with this number.
+std::uint32_t add_thread();
+void be_thread(std::uint32_t number);
 
 // Keeps errno as it was.
 class ErrnoKept {

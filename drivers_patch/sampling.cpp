@@ -36,6 +36,38 @@ bool sample_post(QpCounts& counts, bool signaled, std::uint64_t uncounted) {
   return true;
 }
 
+void note_atomic(QpCounts& counts, std::uint64_t remote_address) {
+  AtomicAddresses& atomics = counts.atomics;
+  const std::uint64_t low = remote_address & AtomicAddresses::kLowBits;
+  add(atomics.noted);
+  AtomicAddresses::Frequent* place = nullptr;
+  for (AtomicAddresses::Frequent& each : atomics.frequent) {
+    if (each.count > 0 && each.low == low) return add(each.count);
+    if (each.count == 0) place = &each;
+  }
+  if (place != nullptr) {
+    put(place->low, low);
+    return add(place->count);
+  }
+  // Misra and Gries, "Finding repeated elements", Science of Computer Programming 2(2), 1982.
+  for (AtomicAddresses::Frequent& each : atomics.frequent) add(each.count, ~std::uint64_t{0});
+}
+
+void sample_reads(QpCounts& counts, std::uint64_t uncounted, std::uint64_t uncounted_signaled) {
+  const std::uint64_t signaled = signaled_requests(counts) + uncounted_signaled, done = polled(*counts.qp);
+  if (signaled <= done) return;
+  const std::uint64_t under_way = (signaled - done) * (all_requests(counts) + uncounted) / signaled;
+  if (under_way > counts.reads_outstanding) put(counts.reads_outstanding, under_way);
+}
+
+void sample_requests(QpCounts& counts, const ibv_send_wr& first) {
+  const ibv_send_wr* wr = &first;
+  for (int left = kAtomicsOfList; left > 0 && wr != nullptr; --left, wr = wr->next) {
+    if (is_atomic(wr->opcode)) note_atomic(counts, wr->wr.atomic.remote_addr);
+  }
+  if (is_atomic(first.opcode) || first.opcode == IBV_WR_RDMA_READ) sample_reads(counts, 0, 0);
+}
+
 void forget_sample(QpCounts& counts) {
   counts.qp->sample_target.store(0, std::memory_order_relaxed);
 }

@@ -75,6 +75,13 @@ void count_received(QpCounts& counts, std::uint64_t shape, std::uint64_t weight)
   put_all(counts.received_spilled, totals);
 }
 
+std::uint64_t all_requests(const QpCounts& counts) {
+  std::uint64_t all = 0;
+  for (const std::uint64_t count : counts.spilled.by_opcode) all += count;
+  for (const ShapeSlot& slot : counts.shapes) all += slot.count;
+  return all;
+}
+
 std::uint64_t signaled_requests(const QpCounts& counts) {
   std::uint64_t signaled = counts.spilled.signaled;
   for (const ShapeSlot& slot : counts.shapes) {

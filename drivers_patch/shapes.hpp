@@ -73,7 +73,8 @@ void add_class(std::uint64_t (&counts)[classes], std::uint64_t number) {
   add(counts[std::min<std::size_t>(std::bit_width(number), classes - 1)]);
 }
 
-// Signaled requests that this thread has posted to the QP.
+// Requests that this thread has posted to the QP, and those that are signaled.
+std::uint64_t all_requests(const QpCounts& counts);
 std::uint64_t signaled_requests(const QpCounts& counts);
 
 }  // namespace verbscope::driver

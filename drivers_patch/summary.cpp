@@ -98,6 +98,8 @@ class Reader {
         return read(reinterpret_cast<const QpRecord&>(head));
       case RecordKind::shared_queue:
         return read(reinterpret_cast<const SrqRecord&>(head));
+      case RecordKind::completion_queue:
+        return read(reinterpret_cast<const CqRecord&>(head));
       case RecordKind::qp_counts:
         return read(reinterpret_cast<const QpCounts&>(head));
       case RecordKind::poll_counts:
@@ -118,10 +120,12 @@ class Reader {
   }
 
   void read(const ContextRecord& from) {
+    contexts_[from.number] = summary_.contexts.size();
     summary_.contexts.push_back({from.number, from.device, from.family_known, from.family, seen(from.registrations),
                                  seen(from.deregistrations), seen(from.registered_bytes), seen(from.registered_pages),
                                  seen(from.qps_made), seen(from.qps_gone), seen(from.cqs_made),
-                                 seen(from.modifications), seen(from.address_handles)});
+                                 seen(from.modifications), seen(from.address_handles), seen(from.late_registrations),
+                                 seen(from.late_pages)});
   }
 
   void read(const QpRecord& qp) {
@@ -136,7 +140,12 @@ class Reader {
                             .sums = {}});
   }
 
-  void read(const SrqRecord& srq) { shared_sges_[srq.number] = srq.max_sge; }
+  void read(const SrqRecord& srq) {
+    shared_sges_[srq.number] = srq.max_sge;
+    srq_contexts_[srq.number] = srq.context;
+  }
+
+  void read(const CqRecord& cq) { cq_contexts_[cq.number] = cq.context; }
 
   void read(const QpCounts& counts) {
     const auto found = qps_.find(counts.qp_record);
@@ -144,16 +153,49 @@ class Reader {
     QpSummary& qp = summary_.qps[found->second];
     const Sums sums = sums_of(summary_.wire, qp.facts, counts);
     add(qp.sums, sums);
+    note_use(counts, static_cast<std::uint32_t>(found->second), sums);
     if (counts.thread != 0) qp.threads.push_back(counts.thread);
     add_to_thread(counts.thread, sums);
+    add_to_context(qp.context, sums);
   }
 
-  void read(const PollCounts& counts) { add_to_thread(counts.thread, sums_of(summary_.wire, counts)); }
+  void note_use(const QpCounts& counts, std::uint32_t qp, const Sums& sums) {
+    QueueUse use{.qp = qp,
+                 .thread = counts.thread,
+                 .requests = {},
+                 .lists = sums.lists,
+                 .turns = seen(counts.turns),
+                 .send_completions = sums.send_completions,
+                 .recvs = sums.recvs.recvs,
+                 .recv_posts = sums.recvs.posts,
+                 .received = sums.received.completions,
+                 .received_bytes = sums.received.payload_bytes,
+                 .reads_outstanding = seen(counts.reads_outstanding),
+                 .atomics = seen(counts.atomics)};
+    for (const ShapeSlot& slot : counts.shapes) {
+      const ShapeSlot one = seen(slot);
+      if (one.count > 0) use.requests.push_back({request_of({one.head, one.data}), one.count});
+    }
+    summary_.uses.push_back(std::move(use));
+  }
+
+  void read(const PollCounts& counts) {
+    const Sums sums = sums_of(summary_.wire, counts);
+    add_to_thread(counts.thread, sums);
+    summary_.poll_uses.push_back({counts.thread, sums.polls, sums.empty_polls, seen(counts.in_passing), sums.polled});
+    if (const auto found = cq_contexts_.find(counts.cq_record); found != cq_contexts_.end()) {
+      add_to_context(found->second, sums);
+    }
+  }
 
   void read(const RecvCounts& counts) {
-    const auto found = shared_sges_.find(counts.srq_record);
-    const std::uint32_t max_sge = found == shared_sges_.end() ? 1 : found->second;
-    add_to_thread(counts.thread, sums_of(summary_.wire, counts, max_sge));
+    const auto sges = shared_sges_.find(counts.srq_record);
+    const Sums sums = sums_of(summary_.wire, counts, sges == shared_sges_.end() ? 1 : sges->second);
+    add_to_thread(counts.thread, sums);
+    summary_.shared_recv_uses.push_back({counts.thread, sums.recvs.recvs, sums.recvs.posts});
+    if (const auto found = srq_contexts_.find(counts.srq_record); found != srq_contexts_.end()) {
+      add_to_context(found->second, sums);
+    }
   }
 
   void read(const ContextChecks& from) {
@@ -181,10 +223,31 @@ class Reader {
     }
   }
 
+  void add_to_context(std::uint32_t number, const Sums& sums) {
+    if (const auto found = contexts_.find(number); found != contexts_.end()) {
+      add(summary_.contexts[found->second].sums, sums);
+    }
+  }
+
   Summary& summary_;
-  std::map<std::uint32_t, std::size_t> qps_, threads_;
-  std::map<std::uint32_t, std::uint32_t> shared_sges_;
+  std::map<std::uint32_t, std::size_t> qps_, threads_, contexts_;
+  std::map<std::uint32_t, std::uint32_t> shared_sges_, srq_contexts_, cq_contexts_;
 };
+
+// Counts for objects without room that had nothing to count, and what threads did with QPs that they only saw.
+void leave_out_unused(Summary& summary) {
+  std::vector<std::uint32_t> places;
+  std::vector<QpSummary> kept;
+  for (QpSummary& qp : summary.qps) {
+    places.push_back(static_cast<std::uint32_t>(kept.size()));
+    if (!qp.unknown || !qp.threads.empty() || qp.sums.posts() > 0) kept.push_back(std::move(qp));
+  }
+  summary.qps = std::move(kept);
+  std::erase_if(summary.uses, [](const QueueUse& use) {
+    return use.requests.empty() && use.recvs + use.received + use.send_completions == 0;
+  });
+  for (QueueUse& use : summary.uses) use.qp = places[use.qp];
+}
 
 }  // namespace
 
@@ -214,8 +277,7 @@ Summary summarize(const TraceHeader& header) {
                   .whole = {}};
   Reader reader(summary);
   each_record(header, [&reader](const RecordHead& head) { reader.read(head); });
-  std::erase_if(summary.qps,
-                [](const QpSummary& qp) { return qp.unknown && qp.threads.empty() && qp.sums.posts() == 0; });
+  leave_out_unused(summary);
   return summary;
 }
 

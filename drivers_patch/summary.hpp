@@ -36,6 +36,41 @@ struct Sums {
   std::uint64_t errors() const;
 };
 
+// Requests that are alike.
+struct CountedRequests {
+  Request request;
+  std::uint64_t count = 0;
+};
+
+// What one thread did with one QP: what findings and limits are reckoned from.
+struct QueueUse {
+  std::uint32_t qp = 0;  // its place in Summary::qps
+  std::uint32_t thread = 0;
+  std::vector<CountedRequests> requests;  // but for those of kinds beyond the sixteenth
+  std::uint64_t lists = 0;
+  std::uint64_t turns = 0;  // times that the thread came to this QP from another
+  std::uint64_t send_completions = 0;
+  std::uint64_t recvs = 0, recv_posts = 0;
+  std::uint64_t received = 0, received_bytes = 0;
+  std::uint64_t reads_outstanding = 0;  // most that samples saw
+  AtomicAddresses atomics;
+};
+
+// What one thread did with one completion queue.
+struct PollUse {
+  std::uint32_t thread = 0;
+  std::uint64_t polls = 0;  // that yielded some
+  std::uint64_t empty = 0;
+  std::uint64_t in_passing = 0;  // of these the ones in which it did not wait
+  std::uint64_t polled = 0;
+};
+
+// RECVs that one thread posted to one shared receive queue.
+struct SharedRecvUse {
+  std::uint32_t thread = 0;
+  std::uint64_t recvs = 0, recv_posts = 0;
+};
+
 struct QpSummary {
   std::uint32_t context = 0;
   std::uint32_t qp_num = 0;
@@ -60,6 +95,8 @@ struct ContextSummary {
   NicFamily family = NicFamily::mlx5;
   std::uint64_t registrations = 0, deregistrations = 0, registered_bytes = 0, registered_pages = 0;
   std::uint64_t qps_made = 0, qps_gone = 0, cqs_made = 0, modifications = 0, address_handles = 0;
+  std::uint64_t late_registrations = 0, late_pages = 0;  // when queues were in use already
+  Sums sums{};                                           // of all that belongs to it
 };
 
 // With --verify: what was found of the WQEs of a context.
@@ -84,6 +121,9 @@ struct Summary {
   std::vector<ContextSummary> contexts;
   std::vector<QpSummary> qps;
   std::vector<ThreadSummary> threads;
+  std::vector<QueueUse> uses{};
+  std::vector<PollUse> poll_uses{};
+  std::vector<SharedRecvUse> shared_recv_uses{};
   std::vector<CheckSummary> checks;
   Sums whole;
 };

@@ -25,6 +25,7 @@ struct PcieCost {
 
 struct SendTotals {
   std::uint64_t by_opcode[kOpcodes] = {};
+  std::uint64_t bytes_by_opcode[kOpcodes] = {};
   std::uint64_t by_size[kSizeClasses] = {};
   std::uint64_t inlined = 0;
   std::uint64_t signaled = 0;

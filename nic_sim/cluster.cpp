@@ -130,6 +130,10 @@ void SimCluster::run() {
   impl_->quanta.run();
 }
 
+void SimCluster::settle(Picos most) {
+  impl_->quanta.settle(most);
+}
+
 Picos SimCluster::now() const {
   return impl_->quanta.now();
 }

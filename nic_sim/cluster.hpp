@@ -53,6 +53,9 @@ class SimCluster {
   // threw. Throws Error when all threads wait and nothing can happen any more.
   void run();
 
+  // After run(): what is still on its way arrives, in the time `most` at most.
+  void settle(Picos most);
+
   Picos now() const;
   std::uint64_t events_run() const;
   // Memory of the simulation that grows with what is outstanding: events and packets that there is room for.

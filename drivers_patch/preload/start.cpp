@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include "drivers_patch/device_family.hpp"
 #include "drivers_patch/objects.hpp"
 #include "drivers_patch/preload/extended_calls.hpp"
 #include "drivers_patch/preload/provider_calls.hpp"
@@ -29,22 +30,6 @@ Settings settings;
 std::optional<NicFamily> family_called(std::string_view name) {
   for (const FamilyFacts& family : kFamilies) {
     if (family.name == name) return family.value;
-  }
-  return std::nullopt;
-}
-
-// By the kernel's driver of the device.
-std::optional<NicFamily> family_of(const ibv_device* device) {
-  if (device == nullptr) return std::nullopt;
-  char path[sizeof device->ibdev_path + 32];
-  char target[PATH_MAX];
-  snprintf(path, sizeof path, "%s/device/driver", device->ibdev_path);
-  const ssize_t length = readlink(path, target, sizeof target - 1);
-  if (length <= 0) return std::nullopt;
-  const std::string_view whole(target, static_cast<std::size_t>(length));
-  const std::string_view driver = whole.substr(whole.find_last_of('/') + 1);
-  for (const FamilyFacts& family : kFamilies) {
-    if (family.driver == driver) return family.value;
   }
   return std::nullopt;
 }
@@ -83,7 +68,7 @@ void start(const ibv_context& first) {
   if (folder == nullptr || std::strlen(folder) >= sizeof settings.folder) return;
   std::strcpy(settings.folder, folder);
   const char* const nic = std::getenv("VERBSCOPE_TRACE_NIC");
-  const std::optional<NicFamily> own = family_of(first.device);
+  const std::optional<NicFamily> own = family_of_device(first.device);
   settings.asked = family_called(nic == nullptr ? "" : nic);
   const std::optional<NicFamily> family = settings.asked ? settings.asked : own;
   WireFacts wire = usual_facts(family.value_or(NicFamily::mlx5), family != own);
@@ -108,7 +93,7 @@ void see_context(ibv_context& context) {
   tried = true;
   pthread_mutex_unlock(&once);
   if (!counting() || wrapped(&context) != nullptr) return;
-  attach_context(context, {.family = family_of(context.device)});
+  attach_context(context, {.family = family_of_device(context.device)});
   wrap_extended_calls(context);
 }
 

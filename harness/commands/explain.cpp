@@ -11,6 +11,7 @@
 #include "harness/commands/command.hpp"
 #include "harness/commands/shared_options.hpp"
 #include "harness/sweep/parallel.hpp"
+#include "harness/trace/explain_trace.hpp"
 #include "harness/what_if/what_if.hpp"
 
 namespace verbscope {
@@ -34,15 +35,6 @@ std::vector<const Record*> with_id(std::vector<const Record*> records, const std
   return records;
 }
 
-void check_cluster(const std::string& cluster) {
-  if (cluster.empty()) return;
-  try {
-    find_config("clusters", cluster);
-  } catch (const Error& error) {
-    throw UsageError(std::string("--cluster: ") + error.what());
-  }
-}
-
 // Whether points run again: asked for, or few. Of many that stay in closed form it is said how to ask.
 bool wants_runs(const ExplainOptions& options, std::size_t points) {
   if (options.closed_form) return false;
@@ -62,6 +54,14 @@ int explain_points(const ExplainOptions& options) {
   if (wants_runs(options, chosen.size())) interrupt.emplace();
   Json json = Json::array();
   for (const Record* record : chosen) {
+    if (is_trace(*record)) {
+      if (options.format == "json") {
+        json.push_back(explain_trace_json(*record, options.cluster));
+      } else {
+        print_format(stdout, "{}\n", explain_trace_text(*record, options.cluster, terminal_width(stdout)));
+      }
+      continue;
+    }
     std::optional<WhatIf> runs;
     if (interrupt && record->status == RecordStatus::ok) {
       runs = what_if(*record, {.folder = program_folder(),
@@ -95,7 +95,8 @@ Action add_explain(CLI::App& command) {
                   kMostRunUnasked));
   command.add_flag("--closed_form", options->closed_form, "run nothing: limits and gains by loads and model alone")
       ->excludes(what_if);
-  command.add_option("--cluster", options->cluster, "the simulated cluster that is like the one of hardware records");
+  command.add_option("--cluster", options->cluster,
+                     "the simulated cluster that is like the one of hardware records; of traces any");
   command.add_option("--jobs", options->jobs, "runs at a time")
       ->default_str("one for each CPU")
       ->transform(whole_number(1, 1024));

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "common/error.hpp"
 #include "common/option_values.hpp"
+#include "common/paths.hpp"
 #include "harness/cluster/launcher.hpp"
 
 namespace verbscope {
@@ -24,6 +26,16 @@ inline std::vector<std::filesystem::path> paths_of(const std::vector<std::string
 // With `all`, every record of the results files counts; without, the last of each point (chosen_records).
 inline void add_all(CLI::App& command, bool& all) {
   command.add_flag("--all", all, "every record, not the last of each point only");
+}
+
+// Throws UsageError where no cluster has the name; an empty one is none.
+inline void check_cluster(const std::string& cluster) {
+  if (cluster.empty()) return;
+  try {
+    find_config("clusters", cluster);
+  } catch (const Error& error) {
+    throw UsageError(std::string("--cluster: ") + error.what());
+  }
 }
 
 // The conditions of keep_where (analysis/where.hpp).

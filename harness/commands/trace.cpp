@@ -6,6 +6,7 @@
 #include "common/cli.hpp"
 #include "common/error.hpp"
 #include "harness/commands/command.hpp"
+#include "harness/commands/shared_options.hpp"
 
 namespace verbscope {
 namespace {
@@ -22,6 +23,7 @@ int run_trace(TraceOptions& options) {
     if (every < kLeast) fail_usage("--every {}: at least 100ms", options.every);
     options.request.every = std::chrono::duration_cast<std::chrono::milliseconds>(every);
   }
+  check_cluster(options.request.cluster);
   options.request.command_line = {"verbscope", "trace"};
   for (const std::string& word : options.request.arguments) options.request.command_line.push_back(word);
   return trace(options.request);
@@ -43,6 +45,10 @@ Action add_trace(CLI::App& command) {
                   "auto, mlx5 or mlx4: the adapters that costs are reckoned for (auto: the device's own)")
       ->type_name("WORD")
       ->check(CLI::IsMember({"auto", "mlx5", "mlx4"}));
+  command
+      .add_option("--cluster", options->request.cluster,
+                  "the cluster whose costs findings are reckoned with (by the adapter: cib or cx3)")
+      ->type_name("NAME");
   command.add_flag("--verify", options->request.verify,
                    "compare each WQE in the memory of its queue with what is reckoned of its request (mlx5, mlx4)");
   command.add_option("program", options->request.arguments, "the program and its arguments, after --")->required();

@@ -42,8 +42,8 @@ struct Activity {
 
 class Tracer {
  public:
-  explicit Tracer(const TraceRequest& request)
-      : request_(request), setting_{request.arguments, request.command_line, request.nic} {
+  explicit Tracer(const TraceRequest& request) : request_(request) {
+    if (!request.cluster.empty()) profile_of(request.cluster);
     if (!request.json.empty()) writer_.emplace(request.json, "--json");
   }
 
@@ -96,13 +96,26 @@ class Tracer {
     for (const Summary& process : processes_) {
       if (!did_something(process)) continue;
       const double active_s = activities_[{process.process, process.began_ns}].seconds();
-      print_text(stderr, trace_text(process, tick_rate_since(process), active_s));
-      if (writer_) writer_->append(trace_record(process, setting_, part, active_s));
+      const Profile* const profile = profile_for(process);
+      print_text(stderr, trace_text(process, tick_rate_since(process), active_s, profile));
+      const TraceSetting setting{request_.arguments, request_.command_line, request_.nic, profile};
+      if (writer_) writer_->append(trace_record(process, setting, part, active_s));
     }
   }
 
+  const Profile& profile_of(const std::string& cluster) {
+    const auto found = profiles_.find(cluster);
+    return found != profiles_.end() ? found->second : profiles_.emplace(cluster, load_profile(cluster)).first->second;
+  }
+
+  // Null where nobody named a cluster and the adapter is of no family that has one.
+  const Profile* profile_for(const Summary& process) {
+    if (!request_.cluster.empty()) return &profile_of(request_.cluster);
+    return process.wire.known ? &profile_of(usual_cluster(process.wire.family)) : nullptr;
+  }
+
   const TraceRequest& request_;
-  TraceSetting setting_;
+  std::map<std::string, Profile> profiles_;
   std::optional<ResultsWriter> writer_;
   TempFolder folder_{parent_of_counts()};
   const Clock::time_point began_ = Clock::now();
@@ -112,6 +125,10 @@ class Tracer {
 };
 
 }  // namespace
+
+const char* usual_cluster(NicFamily family) {
+  return family == NicFamily::mlx4 ? "cx3" : "cib";
+}
 
 int trace(const TraceRequest& request) {
   // Its folder is gone before this process ends by the program's signal.

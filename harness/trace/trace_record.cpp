@@ -1,6 +1,9 @@
 #include "harness/trace/trace_record.hpp"
 
 #include "common/environment.hpp"
+#include "drivers_patch/counter_report.hpp"
+#include "harness/trace/findings.hpp"
+#include "harness/trace/program_json.hpp"
 #include "harness/trace/verified.hpp"
 
 namespace verbscope {
@@ -17,17 +20,9 @@ Json classes(const std::uint64_t (&counts)[size]) {
   return out;
 }
 
-Json opcodes(const Sums& sums) {
-  Json out = Json::object();
-  for (std::size_t i = 0; i < driver::kOpcodes; ++i) {
-    if (sums.sends.by_opcode[i] > 0) out[opcode_text(i)] = sums.sends.by_opcode[i];
-  }
-  return out;
-}
-
 Json sums_json(const Sums& sums) {
   return {{"requests", sums.requests()},
-          {"by_opcode", opcodes(sums)},
+          {"by_opcode", driver::by_opcode_json(sums.sends.by_opcode)},
           {"by_size_class", classes(sums.sends.by_size)},
           {"signaled", sums.sends.signaled},
           {"inlined", sums.sends.inlined},
@@ -49,12 +44,6 @@ Json sums_json(const Sums& sums) {
           {"received_bytes", sums.received.payload_bytes},
           {"errors", sums.errors()},
           {"by_status", classes(sums.by_status)}};
-}
-
-Json events_json(const PcieCounts& counts) {
-  Json out = Json::object();
-  PcieCounts::each(counts, [&out](const char* name, std::uint64_t value) { out[name] = value; });
-  return out;
 }
 
 Json qps_json(const Summary& process) {
@@ -86,37 +75,27 @@ Json threads_json(const Summary& process) {
   return out;
 }
 
-std::string blind_of(const Summary& process) {
-  std::string blind =
-      "what the adapter reads and writes for requests of peers, and its reads of QP contexts and translations";
-  if (!process.wire.known) blind += "; PCIe: the adapter is none of mlx4 and mlx5";
-  if (process.wire.computed) {
-    blind += fmt::format("; the device is no {}: PCIe is computed", to_string(process.wire.family));
-  }
-  return blind;
+CounterReport report_of(const Summary& process, double active_s) {
+  CounterReport report = driver::counter_report(process.wire, process.whole, active_s);
+  report.node = "server";
+  report.extra["process"] = process.process;
+  report.extra["objects_without_room"] = process.without_room;
+  report.extra["qps"] = qps_json(process);
+  report.extra["threads"] = threads_json(process);
+  if (!process.checks.empty()) report.extra["verified"] = verified_json(process);
+  return report;
 }
 
-CounterReport report_of(const Summary& process, double active_s) {
-  const driver::PcieCost& cost = process.whole.pcie;
-  CounterReport report{
-      .source = "driver", .node = "server", .blind = blind_of(process), .window_s = active_s, .events = cost.exact};
-  const Json most = events_json(cost.most);
-  for (const auto& [name, value] : most.items()) {
-    if (!process.wire.known || value != 0) report.unseen.push_back(name);
+Json findings_json(const Summary& process, const Profile& profile) {
+  Json out = Json::array();
+  for (const TraceFinding& each : find_costs(process, profile)) {
+    out.push_back({{"name", each.name},
+                   {"text", each.text},
+                   {"requests", each.requests},
+                   {"gain_percent", each.gain_percent},
+                   {"then_limit", words_for(each.bound)}});
   }
-  report.extra = {{"process", process.process},
-                  {"computed", process.wire.computed},
-                  {"exact", events_json(cost.exact)},
-                  {"adapter_decides_least", events_json(cost.least)},
-                  {"adapter_decides_most", most},
-                  {"blueflames", process.whole.sends.blueflames},
-                  {"doorbells", process.wire.known ? process.whole.doorbells() : 0},
-                  {"objects_without_room", process.without_room},
-                  {"qps", qps_json(process)},
-                  {"threads", threads_json(process)}};
-  if (!process.checks.empty()) report.extra["verified"] = verified_json(process);
-  if (process.wire.known) report.extra["nic_family"] = to_string(process.wire.family);
-  return report;
+  return out;
 }
 
 Json contexts_json(const Summary& process) {
@@ -141,6 +120,7 @@ Record trace_record(const Summary& process, const TraceSetting& setting, const s
   record.benchmark = "trace";
   record.config = {
       {"program", setting.arguments.front()}, {"arguments", setting.arguments}, {"nic", setting.nic}, {"part", part}};
+  if (setting.profile != nullptr) record.config["cluster"] = setting.profile->name;
   record.result = sums_json(process.whole);
   const TickRate ticks = tick_rate_since(process);
   if (active_s > 0) {
@@ -157,6 +137,8 @@ Record trace_record(const Summary& process, const TraceSetting& setting, const s
     record.result["lat_p99_below_ns"] = time_below_ns(process.whole, 0.99, ticks);
   }
   record.result["contexts"] = contexts_json(process);
+  record.result["program"] = program_json(process);
+  if (setting.profile != nullptr) record.result["findings"] = findings_json(process, *setting.profile);
   record.counters.push_back(report_of(process, active_s));
   record.environment = make_environment("verbs", setting.command_line);
   return record;

@@ -13,6 +13,7 @@ struct TraceSetting {
   std::vector<std::string> arguments;     // of the program
   std::vector<std::string> command_line;  // of this one
   std::string nic;                        // as asked for
+  const Profile* profile = nullptr;       // of the cluster that findings are reckoned for; null: of none
 };
 
 // A record of benchmark "trace". `part`: "whole", or "so_far" of a process that still runs. The counts of `source`

@@ -3,11 +3,12 @@
 #include <fmt/ranges.h>
 #include <x86intrin.h>
 
-#include <array>
 #include <cmath>
 #include <ctime>
 #include <vector>
 
+#include "drivers_patch/counter_report.hpp"
+#include "harness/trace/findings.hpp"
 #include "harness/trace/verified.hpp"
 
 namespace verbscope {
@@ -26,7 +27,8 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 std::string opcodes_text(const Sums& sums) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < driver::kOpcodes; ++i) {
-    if (sums.sends.by_opcode[i] > 0) parts.push_back(fmt::format("{} {}", sums.sends.by_opcode[i], opcode_text(i)));
+    if (sums.sends.by_opcode[i] > 0)
+      parts.push_back(fmt::format("{} {}", sums.sends.by_opcode[i], driver::opcode_text(i)));
   }
   return parts.empty() ? "none" : fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -125,14 +127,16 @@ std::string qps_text(const Summary& process) {
   return text;
 }
 
-}  // namespace
-
-std::string opcode_text(std::size_t opcode) {
-  constexpr std::array<const char*, 12> kNames{
-      "RDMA_WRITE",           "RDMA_WRITE_WITH_IMM", "SEND",    "SEND_WITH_IMM", "RDMA_READ", "ATOMIC_CMP_AND_SWP",
-      "ATOMIC_FETCH_AND_ADD", "LOCAL_INV",           "BIND_MW", "SEND_WITH_INV", "TSO",       "DRIVER1"};
-  return opcode < kNames.size() ? kNames[opcode] : fmt::format("opcode {}", opcode);
+std::string findings_text(const Summary& process, const Profile& profile) {
+  std::string text;
+  for (const TraceFinding& each : find_costs(process, profile)) {
+    text += fmt::format("  finding      {} ({}): on {} up to {:+.3g} %, then {} is the limit\n", each.text, each.name,
+                        profile.name, each.gain_percent, words_for(each.bound));
+  }
+  return text;
 }
+
+}  // namespace
 
 std::string qp_type_text(ibv_qp_type type) {
   switch (type) {
@@ -173,12 +177,13 @@ double time_below_ns(const Sums& sums, double share, const TickRate& ticks) {
   return 0;
 }
 
-std::string trace_text(const Summary& process, const TickRate& ticks, double active_s) {
+std::string trace_text(const Summary& process, const TickRate& ticks, double active_s, const Profile* profile) {
   std::string text = fmt::format("{} (process {})", process.program, process.process);
   if (active_s > 0) text += fmt::format(", {:.3g} s of traffic", active_s);
   text += "\n" + requests_text(process.whole, active_s) + posts_text(process.whole) + recvs_text(process.whole) +
           polls_text(process.whole) + time_text(process.whole, ticks) + pcie_text(process) + contexts_text(process) +
           qps_text(process) + verified_text(process);
+  if (profile != nullptr) text += findings_text(process, *profile);
   if (process.without_room > 0)
     text += fmt::format("  {} objects had no room for counts of their own\n", process.without_room);
   return text;

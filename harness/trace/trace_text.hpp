@@ -4,6 +4,7 @@
 #include <string>
 
 #include "drivers_patch/summary.hpp"
+#include "nic_sim/profile/profile.hpp"
 
 namespace verbscope {
 
@@ -14,11 +15,11 @@ struct TickRate {
 // Of the processes of this machine.
 TickRate tick_rate_since(const driver::Summary& process);
 
-// Lines without figures of 0; `active_s`: the time in which its counts rose.
-std::string trace_text(const driver::Summary& process, const TickRate& ticks, double active_s);
+// Lines without figures of 0; `active_s`: the time in which its counts rose. `profile`: the cluster that findings are
+// reckoned for; null: there are none.
+std::string trace_text(const driver::Summary& process, const TickRate& ticks, double active_s, const Profile* profile);
 
-// "RDMA_WRITE", "RC", as libibverbs calls them without IBV_WR_ and IBV_QPT_; a number where it has no name.
-std::string opcode_text(std::size_t opcode);
+// "RC", as libibverbs calls it without IBV_QPT_; a number where it has no name.
 std::string qp_type_text(ibv_qp_type type);
 
 // The class of which `share` (0 to 1) of the samples are not above, as the nanoseconds that it ends below; 0 without

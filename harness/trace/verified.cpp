@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/error.hpp"
+#include "drivers_patch/counter_report.hpp"
 #include "harness/trace/trace_text.hpp"
 
 namespace verbscope {
@@ -56,7 +57,8 @@ std::string reason_of(const Summary& process, const CheckSummary& checks) {
 std::string figures_text(std::size_t kind, const DifferenceExample& example) {
   if (kind >= driver::kPlainDifferences) return "";
   if (static_cast<Difference>(kind) == Difference::opcode) {
-    return fmt::format(": {} reckoned, {} written", opcode_text(example.reckoned), opcode_text(example.found));
+    return fmt::format(": {} reckoned, {} written", driver::opcode_text(example.reckoned),
+                       driver::opcode_text(example.found));
   }
   const std::string_view unit = kDifferenceFacts[kind].unit;
   return fmt::format(": {}{} reckoned, {}{} written", example.reckoned, unit, example.found, unit);
@@ -68,7 +70,7 @@ std::string difference_text(std::size_t kind, const CheckSummary::Found& found) 
   if (!found.filled) return text + "\n";
   const DifferenceExample& first = found.example;
   return text + fmt::format("; the first of QP {:#08x} at {}, {} of {} B in {} element{}{}\n", first.qp_num,
-                            first.position, opcode_text(first.opcode), first.length, first.elements,
+                            first.position, driver::opcode_text(first.opcode), first.length, first.elements,
                             first.elements == 1 ? "" : "s", figures_text(kind, first));
 }
 
@@ -95,13 +97,13 @@ std::string checks_text(const Summary& process, const CheckSummary& checks) {
 Json example_json(std::size_t kind, const DifferenceExample& example) {
   Json out = {{"qp_num", example.qp_num},
               {"position", example.position},
-              {"opcode", opcode_text(example.opcode)},
+              {"opcode", driver::opcode_text(example.opcode)},
               {"sges", example.elements},
               {"payload_bytes", example.length}};
   if (kind >= driver::kPlainDifferences) return out;
   const bool opcodes = static_cast<Difference>(kind) == Difference::opcode;
-  out["reckoned"] = opcodes ? Json(opcode_text(example.reckoned)) : Json(example.reckoned);
-  out["written"] = opcodes ? Json(opcode_text(example.found)) : Json(example.found);
+  out["reckoned"] = opcodes ? Json(driver::opcode_text(example.reckoned)) : Json(example.reckoned);
+  out["written"] = opcodes ? Json(driver::opcode_text(example.found)) : Json(example.found);
   return out;
 }
 

@@ -31,7 +31,7 @@ const std::vector<Twice>& table() {
       {.resource = Resource::cpu,
        .halved = {"host.post_call_ns", "host.post_wqe_ns", "host.wc_line_ns", "host.doorbell_ns", "host.poll_call_ns",
                   "host.poll_cqe_ns", "host.poll_memory_ns", "host.atomic_add_ns", "host.post_recv_call_ns",
-                  "host.post_recv_wqe_ns", "host.dram_ns"}},
+                  "host.post_recv_wqe_ns", "host.dram_ns", "host.register_call_ns", "host.register_page_ns"}},
       // What a lock takes: it comes over, and a thread posts while it holds it.
       {.resource = Resource::driver_lock,
        .halved = {"host.line_transfer_ns", "host.post_call_ns", "host.post_wqe_ns", "host.wc_line_ns",

@@ -9,6 +9,7 @@
 #include "common/terminal.hpp"
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
+#include "microbench/run/counted_provider.hpp"
 #include "microbench/run/host_counters.hpp"
 #include "microbench/run/ports.hpp"
 #include "microbench/run/prediction.hpp"
@@ -158,11 +159,15 @@ Outcome run_on_host(const Benchmark& benchmark, const Options& options, const Op
   if (options.fabric == "null") {
     if (options.validate) fail_usage("--validate: the null device moves no bytes");
     NullProvider provider;
-    return run_server(benchmark, options, table, provider);
+    CountedProvider counted(provider, driver::usual_facts(NicFamily::mlx5, true), true);
+    Provider& given = asks_for_driver(options.counter_sources) ? static_cast<Provider&>(counted) : provider;
+    return run_server(benchmark, options, table, given);
   }
   HostProvider provider;
-  return options.host.empty() ? run_server(benchmark, options, table, provider)
-                              : run_client(benchmark, options, table, provider);
+  CountedProvider counted(provider, std::nullopt, true);
+  Provider& given = asks_for_driver(options.counter_sources) ? static_cast<Provider&>(counted) : provider;
+  return options.host.empty() ? run_server(benchmark, options, table, given)
+                              : run_client(benchmark, options, table, given);
 }
 
 }  // namespace verbscope

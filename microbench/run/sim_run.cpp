@@ -8,6 +8,8 @@
 #include "common/json.hpp"
 #include "common/memory_share.hpp"
 #include "common/paths.hpp"
+#include "drivers_patch/counter_report.hpp"
+#include "microbench/run/counted_provider.hpp"
 #include "microbench/run/memory_link.hpp"
 #include "microbench/run/ports.hpp"
 #include "microbench/run/prediction.hpp"
@@ -31,6 +33,9 @@ FabricFacts sim_facts(const Options& options, const Profile& profile) {
   facts.default_clients = static_cast<std::uint32_t>(receivers_needed(profile));
   return facts;
 }
+
+// Virtual time in which all that threads have left under way arrives, but for what waits for a retransmission.
+constexpr Picos kSettled = std::chrono::microseconds(500);
 
 // Tells one content of a profile from another; how its text is laid out does not count.
 std::string profile_checksum(const std::string& name) {
@@ -73,9 +78,12 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   outcome.config = plan_json(plan);
   const std::size_t count = 1 + plan.topology.clients;
   SimCluster cluster(profile, static_cast<int>(count), options.seed, shared_out(count, options.sim_threads));
+  std::deque<CountedProvider> counted;  // one a node where --counter_sources asks for it
   std::deque<NodeRun> nodes;
   for (std::size_t n = 0; n < count; ++n) {
-    Provider& provider = cluster.provider(static_cast<int>(n));
+    Provider& own = cluster.provider(static_cast<int>(n));
+    if (asks_for_driver(options.counter_sources)) counted.emplace_back(own, driver::facts_of(profile.wire), false);
+    Provider& provider = counted.empty() ? own : counted.back();
     const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
     const NodePlace place{&provider,   ports.device, ports.ports, options.gid_index,
                           options.mtu, false,        false,       parse_uars(options.uars),
@@ -90,6 +98,10 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   const PointReports result = make_result(link.collect(outcome.failure), plan, traffic.counted, outcome.failure);
   outcome.result = result_json(result);
   for (std::size_t n = 0; n < count; ++n) outcome.counters.push_back(link.window().counters(n, profile));
+  if (!counted.empty()) cluster.settle(kSettled);
+  for (std::size_t n = 0; n < counted.size(); ++n) {
+    outcome.counters.push_back(link.window().driver_counters(n, counted[n]));
+  }
   outcome.config.update(nodes.front().settled());
   ClusterWire wire = profile.wire;
   wire.mtu = Bytes(nodes.front().mtu());  // the MTU of the paths in use, as on a device

@@ -1,11 +1,14 @@
 #include "microbench/run/sim_window.hpp"
 
+#include "drivers_patch/counter_report.hpp"
+#include "drivers_patch/objects.hpp"
 #include "microbench/run/sim_usage.hpp"
 
 namespace verbscope {
 
 SimWindow::Moment SimWindow::counts() const {
   Moment now{cluster_.now(), {}};
+  if (driver::counting()) now.driver = driver::summarize_process();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const int node = static_cast<int>(i);
     now.nodes.push_back({cluster_.pcie_counts(node), cluster_.nic_counts(node), cluster_.usage_times(node),
@@ -49,6 +52,32 @@ CounterReport SimWindow::counters(std::size_t node, const Profile& profile) cons
   i = 0;
   NicCounts::each(end.nic, [&](const char* name, std::uint64_t value) { report.extra[name] = value - before[i++]; });
   report.extra.update(usage_json(begin.usage, end.usage, profile));
+  return report;
+}
+
+CounterReport SimWindow::driver_counters(std::size_t node, const CountedProvider& provider) const {
+  const driver::Summary last = driver::summarize_process();
+  CounterReport report =
+      driver::counter_report(last.wire, driver::difference(provider.sums(end_.driver), provider.sums(begin_.driver)),
+                             to_seconds(end_.time - begin_.time));
+  report.node = nodes_[node].name();
+  // In the window the link carries what was posted before it, and leaves what is under way at its end: of the run from
+  // its beginning to its rest both have seen the same.
+  const driver::Sums whole = provider.sums(last);
+  const NicCounts nic = cluster_.nic_counts(static_cast<int>(node));
+  const std::uint64_t state_lines = nic.qp_context_read_lines + nic.translation_misses;  // which no driver sees
+  driver::PcieCost not_polled;  // at the rest every request is done
+  driver::add_cqes(last.wire,
+                   whole.sends.signaled - whole.send_completions + nic.messages_received - whole.received.completions,
+                   not_polled);
+  report.extra["whole_run"] = {{"by_opcode", driver::by_opcode_json(whole.sends.by_opcode)},
+                               {"exact", driver::events_json(whole.pcie.exact)},
+                               {"adapter_decides_least", driver::events_json(whole.pcie.least)},
+                               {"adapter_decides_most", driver::events_json(whole.pcie.most)},
+                               {"payload_bytes_by_opcode", driver::by_opcode_json(whole.sends.bytes_by_opcode)},
+                               {"contexts_and_translations_read_lines", state_lines},
+                               {"cqes_not_polled", driver::events_json(not_polled.exact)},
+                               {"link", driver::events_json(cluster_.pcie_counts(static_cast<int>(node)))}};
   return report;
 }
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "common/record.hpp"
+#include "drivers_patch/summary.hpp"
+#include "microbench/run/counted_provider.hpp"
 #include "microbench/run/node_run.hpp"
 #include "nic_sim/cluster.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -24,6 +26,8 @@ class SimWindow {
   double counted_mops(const OperationCount& counter) const;
   WindowUse use(std::size_t node) const;
   CounterReport counters(std::size_t node, const Profile& profile) const;
+  // The same of what the node's program posted and polled; the cluster has come to rest.
+  CounterReport driver_counters(std::size_t node, const CountedProvider& provider) const;
 
  private:
   struct NodeCounts {
@@ -36,6 +40,7 @@ class SimWindow {
   struct Moment {
     Picos time{0};
     std::vector<NodeCounts> nodes;
+    driver::Summary driver{};  // where it counts
   };
 
   Moment counts() const;

@@ -167,6 +167,9 @@ ibv_pd* SimProvider::alloc_parent_domain(ibv_pd* pd, ibv_td*) {
   return domain;
 }
 
+// The kernel pins memory by pages of this size, also that of larger ones.
+constexpr std::uint64_t kRegisteredPage = 4096;
+
 ibv_mr* SimProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
   constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
   if ((access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return fail_with<ibv_mr>(EINVAL);
@@ -180,6 +183,11 @@ ibv_mr* SimProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int a
   const auto begin = reinterpret_cast<std::uint64_t>(address);
   mr->pages.resize(length == 0 ? 0 : ((begin + length - 1) >> mr->page_bits) - (begin >> mr->page_bits) + 1);
   mr->lkey = mr->rkey = nic_.regions().add(*mr);
+  if (SimThread* const thread = nic_.running_thread()) {
+    const std::uint64_t pages = length == 0 ? 0 : (begin + length - 1) / kRegisteredPage - begin / kRegisteredPage + 1;
+    const HostProfile& host = nic_.profile().host;
+    thread->spend(host.register_call + host.register_page * static_cast<std::int64_t>(pages));
+  }
   ++as_sim(pd).users;
   return mr;
 }

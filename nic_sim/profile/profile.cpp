@@ -68,6 +68,8 @@ HostProfile read_host(JsonFields& file) {
                    .event_wakeup = s.time("event_wakeup_ns"),
                    .post_recv_call = s.time("post_recv_call_ns"),
                    .post_recv_wqe = s.time("post_recv_wqe_ns"),
+                   .register_call = s.time("register_call_ns"),
+                   .register_page = s.time("register_page_ns"),
                    .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", HostProfile::kMostWcBuffers)),
                    .memory_read = s.time("memory_read_ns"),
                    .memory_read_jitter = s.time("memory_read_jitter_ns"),

@@ -70,8 +70,9 @@ bool Quanta::begin_next() {
   for (const LogicalProcess* process : processes_) {
     if (process->error) std::rethrow_exception(process->error);
   }
-  if (all_ended()) return false;
+  if (all_ended() && !settling_until_) return false;
   std::int64_t next = next_time();
+  if (settling_until_ && next >= settling_until_->count()) return false;
   for (; !appointments_.empty() && appointments_.begin()->first.count() <= next; next = next_time()) keep_appointment();
   if (next == Engine::kNever) {
     fail("simulation at {:.3f} us: all threads wait and nothing can happen any more", to_seconds(now()) * 1e6);
@@ -100,6 +101,12 @@ void Quanta::run_share(std::size_t thread, Barrier& barrier) {
     for (std::size_t i = thread; i < processes_.size(); i += threads_) run_quantum(i);
     barrier.arrive_and_wait([] {});
   }
+}
+
+void Quanta::settle(Picos most) {
+  settling_until_ = now() + most;
+  run();
+  settling_until_.reset();
 }
 
 void Quanta::run() {

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,9 @@ class Quanta {
   // Rethrows what one threw. Throws Error when all wait and nothing can happen any more.
   void run();
 
+  // Goes on without threads, until nothing can happen any more, or for as long as `most`: timers may be set for later.
+  void settle(Picos most);
+
   Picos now() const;
 
  private:
@@ -58,6 +62,7 @@ class Quanta {
   Collect collect_;
   std::multimap<Picos, std::function<void()>> appointments_;
   bool in_quantum_ = false;
+  std::optional<Picos> settling_until_;
   std::exception_ptr error_;  // what kept a quantum from beginning
 };
 

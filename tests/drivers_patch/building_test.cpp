@@ -105,5 +105,34 @@ TEST(DriverBuilding, CallsThatTheDeviceLeftOutStayOut) {
   EXPECT_NE(rig.qp.builder()->wr_send, nullptr);
 }
 
+// How often a thread came to a QP from another, by either interface.
+TEST(DriverBuilding, TurnsOfAThreadAreCounted) {
+  Rig first, second;
+  const auto turns = [](const Rig& rig) {
+    const Summary summary = summarize_process();
+    for (const QueueUse& use : summary.uses) {
+      if (summary.qps[use.qp].context == rig.number) return use.turns;
+    }
+    return std::uint64_t{0};
+  };
+  const auto build = [](Rig& rig) {
+    ibv_wr_start(rig.wr);
+    ibv_wr_send(rig.wr);
+    EXPECT_EQ(ibv_wr_complete(rig.wr), 0);
+  };
+  for (Rig* each : {&first, &second}) build(*each);
+  const std::uint64_t of_first = turns(first), of_second = turns(second);
+  for (Rig* each : {&second, &first, &first, &second, &first}) build(*each);
+  EXPECT_EQ(turns(first) - of_first, 2u);
+  EXPECT_EQ(turns(second) - of_second, 1u);
+  Send send;
+  ibv_send_wr* bad = nullptr;
+  for (Rig* each : {&first, &first, &second, &first}) {
+    EXPECT_EQ(ibv_post_send(each->qp.get(), &send.wr, &bad), 0);
+  }
+  EXPECT_EQ(turns(first) - of_first, 4u);
+  EXPECT_EQ(turns(second) - of_second, 2u);
+}
+
 }  // namespace
 }  // namespace verbscope::driver

@@ -1,29 +1,17 @@
 // What a request costs, as this library reckons it and as the model's closed forms do: they share facts, not formulas.
-#include "drivers_patch/cost.hpp"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "drivers_patch/counter_report.hpp"
 #include "pcie_model/dma.hpp"
 #include "tests/pcie_model/clusters.hpp"
 #include "wire/inline_receive.hpp"
 
 namespace verbscope::driver {
 namespace {
-
-WireFacts facts_of(const ClusterWire& cluster) {
-  return {.known = true,
-          .family = cluster.family,
-          .computed = false,
-          .recv_prefetch = static_cast<std::uint32_t>(cluster.recv_prefetch),
-          .pcie = cluster.pcie,
-          .blueflame_max = cluster.blueflame_max,
-          .doorbell = cluster.doorbell_bytes,
-          .cqe = cluster.cqe_bytes};
-}
 
 struct Kind {
   Verb verb;

@@ -58,5 +58,32 @@ TEST(DriverPolling, AnArmedQueueIsOneDoorbell) {
   EXPECT_EQ(summarize_process().whole.pcie.exact.mmio_doorbells - before.pcie.exact.mmio_doorbells, 2u);
 }
 
+// Two queues of one thread, which polls and posts.
+TEST(DriverPolling, APollInPassingIsNoWaiting) {
+  TracedRig rig, other;
+  ibv_wc wc{};
+  const auto polls = [&wc](ibv_cq* cq, int times) {
+    for (int i = 0; i < times; ++i) EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
+  };
+  const auto in_passing = [] {
+    std::uint64_t count = 0;
+    for (const PollUse& use : summarize_process().poll_uses) count += use.in_passing;
+    return count;
+  };
+  Send send(IBV_WR_RDMA_WRITE, 64, 0);
+  ibv_send_wr* bad = nullptr;
+  const std::uint64_t before = in_passing();
+  polls(rig.cq.get(), 1);
+  polls(other.cq.get(), 1);
+  EXPECT_EQ(in_passing() - before, 2u);
+  polls(rig.cq.get(), 5);  // it waits
+  EXPECT_EQ(in_passing() - before, 2u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ibv_post_send(rig.qp.get(), &send.wr, &bad), 0);
+    polls(rig.cq.get(), 1);
+  }
+  EXPECT_EQ(in_passing() - before, 5u);
+}
+
 }  // namespace
 }  // namespace verbscope::driver

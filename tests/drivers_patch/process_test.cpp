@@ -99,6 +99,7 @@ struct Mlx5Folder {
   Mlx5Folder() {
     std::filesystem::create_directory(folder.path() / "device");
     std::filesystem::create_symlink("/sys/bus/pci/drivers/mlx5_core", folder.path() / "device/driver");
+    std::ofstream(folder.path() / "hca_type") << "MT4115\n";  // an emulated device on such an adapter has none
   }
   std::string variables() const {
     return std::string(kVerifyVariable) + "=1 FAKE_MLX5=" + folder.path().string() + " ";

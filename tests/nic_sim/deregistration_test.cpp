@@ -124,5 +124,22 @@ TEST(Deregistered, APayloadThatIsBeingReadIsALocalError) {
   EXPECT_GT(failed, 0);
 }
 
+TEST(Registration, TakesTheCallAndEachPageOfAThreadsTime) {
+  Profile profile = test::steady_profile();
+  profile.host.register_call = std::chrono::nanoseconds(3000);
+  profile.host.register_page = std::chrono::nanoseconds(200);
+  test::TwoNodes nodes(profile);
+  Picos took{0};
+  nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
+    const Picos before = node.now();
+    // From the last byte of a page to the first one of the third: three pages.
+    ibv_mr* const mr = nodes.a.provider().reg_mr(nodes.a.pd(), nodes.a.memory(4095), 4098, IBV_ACCESS_LOCAL_WRITE);
+    took = node.now() - before;
+    EXPECT_EQ(nodes.a.provider().dereg_mr(mr), 0);
+  });
+  nodes.cluster.run();
+  EXPECT_EQ(took, Picos(std::chrono::nanoseconds(3000 + 3 * 200)));
+}
+
 }  // namespace
 }  // namespace verbscope::test

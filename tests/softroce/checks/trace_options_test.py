@@ -58,3 +58,12 @@ class TraceOptions(TracedTest):
                                  ("ibv_rc_pingpong", ["-g", "1"]), ("ibv_ud_pingpong", ["-g", "1"])):
             with self.subTest(program):
                 self.expect_same_text(program, *options)
+
+    def test_findings_of_write_bw(self):
+        # By itself perftest posts one request after the other to each QP; told to post lists, it has that finding no more.
+        client, _ = self.bandwidth("RDMA_WRITE", "ib_write_bw", "-q", "8", qps=8, size=16)
+        self.assertEqual(client["config"]["cluster"], "cib")
+        self.assertEqual(client["result"]["findings"][0]["name"], "one by one")
+        self.assertIn("posted one by one", (self.folder / "client.err").read_text())
+        listed, _ = self.bandwidth("RDMA_WRITE", "ib_write_bw", "-q", "8", "-l", "10", qps=8, post_list=10, size=16)
+        self.assertNotIn("one by one", [finding["name"] for finding in listed["result"]["findings"]])
