@@ -56,8 +56,10 @@ fs::path find_config(const std::string& kind, const std::string& name) {
   }
   if (!may_be_known || name.find('/') != std::string::npos) return name;
   const std::vector<std::string> known = list_configs(kind);
-  fail_usage("unknown {} \"{}\": known are {}; the path of a .json file will do as well{}", singular(kind), name,
-             fmt::join(known, ", "), did_you_mean(name, known));
+  // What was meant stands before the list, which may be longer than the line that is printed.
+  const std::string meant = did_you_mean(name, known);
+  fail_usage("unknown {} \"{}\"{} known are {}; the path of a .json file will do as well", singular(kind), name,
+             meant.empty() ? ":" : meant, fmt::join(known, ", "));
 }
 
 std::vector<std::string> list_configs(const std::string& kind) {
