@@ -23,7 +23,7 @@ struct Feed {
 [[gnu::noinline]] inline void feed_slots(Server& s, Feed& feed) {
   for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
     std::byte* const slot = s.clients[c].slot;
-    if (load_word<std::uint64_t>(slot - kWord) != 0) continue;
+    if (is_request(slot)) continue;
     const std::uint32_t bytes = feed.bytes[feed.next];
     std::memcpy(slot - bytes, feed.last + feed.next * feed.stride - bytes, bytes);
     feed.next = feed.next + 1 == feed.bytes.size() ? 0 : feed.next + 1;

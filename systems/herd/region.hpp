@@ -2,9 +2,10 @@
 // SIGCOMM 2014, section 4.2): where a client writes its requests in the server's memory, and what they look like.
 //
 // A request ends where its slot ends, with the 16-byte hash of its key. A GET is the hash alone; a PUT is value, length
-// (2 bytes, not 0) and hash. No half of a hash is 0, and a server's thread zeroes hash and length when it takes a
-// request: a last word that is not 0 is a new request, whose bytes before it are there as well, where the adapter
-// writes from left to right. The thread that owns the key answers by datagram.
+// (2 bytes, not 0) and hash. The last byte of a hash is not 0, and a server's thread zeroes hash and length when it
+// takes a request: a last byte that is not 0 is a new request, whose bytes before it are there as well, where the
+// adapter writes from left to right. Adapters write whole lines; soft-RoCE copies in words and single bytes, so that a
+// part of the last word can be seen without the rest.
 //
 // A client numbers its requests to each of the server's threads from 0 on; number r lies in slot r mod W, and a thread
 // looks at the slot of the next alone. What is lost, or whose response is, is written again into the client's retry
@@ -19,6 +20,7 @@
 
 #include "common/units.hpp"
 #include "lookups/mica_store.hpp"
+#include "microbench/loop/lane_queue.hpp"
 
 namespace verbscope::herd {
 
@@ -95,9 +97,21 @@ inline std::uint16_t length_before(const std::byte* end) {
   return length;
 }
 
-// The word of a retry slot: the request's number, but not 0, which is no retry.
+// Whether a new request ends at `end`.
+inline bool is_request(std::byte* end) {
+  return load_word<std::uint8_t>(end - 1) != 0;
+}
+
+// The word of a retry slot: the request's number, and a mark in the byte that is written last.
+inline constexpr std::uint64_t kRetryMark = std::uint64_t{1} << 63;
 constexpr std::uint64_t retry_word(std::uint64_t number) {
-  return number + 1;
+  return number | kRetryMark;
+}
+constexpr bool is_retry(std::uint64_t word) {
+  return (word & kRetryMark) != 0;
+}
+constexpr std::uint64_t retried(std::uint64_t word) {
+  return word & ~kRetryMark;
 }
 
 // An immediate: the thread of the server in a response, the client in a request by SEND; and the low bits of the

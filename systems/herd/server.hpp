@@ -289,7 +289,7 @@ inline bool serve_slots(N& node, Server& s, RunEnd& end) {
   for (std::uint32_t i = 0; i < count; ++i) {
     Client& client = s.clients[c];
     std::byte* const slot = client.slot;
-    if (load_word<std::uint64_t>(slot - kWord) != 0) {
+    if (is_request(slot)) {
       if (s.room == 0) [[unlikely]] {
         ++s.blocked;
         break;
@@ -312,7 +312,7 @@ inline bool serve_slots(N& node, Server& s, RunEnd& end) {
 // Takes what client `c` wrote again into the retry slot whose word is at `at`.
 template <bool kPipelined, Node N>
 inline bool take_retry(N& node, Server& s, std::uint32_t c, std::byte* at, RunEnd& end) {
-  const std::uint64_t number = load_word<std::uint64_t>(at) - 1;
+  const std::uint64_t number = retried(load_word<std::uint64_t>(at));
   store_word<std::uint64_t>(at, 0);
   Client& client = s.clients[c];
   if (number > client.next) {  // all before the oldest that waits were answered
@@ -338,7 +338,7 @@ inline bool serve_retries(N& node, Server& s, RunEnd& end) {
   for (std::uint32_t c = 0; c < s.clients.size(); ++c) {
     for (std::uint32_t r = 0; r < s.places.window; ++r) {
       std::byte* const at = s.region + s.places.retry_word(s.thread, c, r);
-      if (load_word<std::uint64_t>(at) == 0) continue;
+      if (!is_retry(load_word<std::uint64_t>(at))) continue;
       if (s.room == 0) return end_pass(node, s, end);  // the bell rings still
       if (!take_retry<kPipelined>(node, s, c, at, end)) return false;
     }

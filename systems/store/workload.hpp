@@ -38,11 +38,11 @@ class StoreWorkload {
     return op;
   }
 
-  // The hash of a key: neither half is 0, so that servers can tell a request by either.
+  // The hash of a key. Neither half is 0, nor is the last byte in memory, by which servers tell a request.
   KeyHash hash(std::uint64_t key) const {
     const std::uint64_t low = mix(seed_ ^ key);
     const std::uint64_t high = mix(low ^ key);
-    return {low != 0 ? low : 1, high != 0 ? high : 1};
+    return {low != 0 ? low : 1, high >> 56 != 0 ? high : high | std::uint64_t{1} << 56};
   }
 
   std::uint64_t keys() const { return keys_; }

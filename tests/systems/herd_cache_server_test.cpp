@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "systems/herd/alone.hpp"
 #include "systems/herd/server.hpp"
@@ -34,7 +35,7 @@ std::ostream& operator<<(std::ostream& out, const Sent& sent) {
 }
 
 KeyHash key_of(std::uint64_t name) {
-  return {.low = name * 0x9e3779b97f4a7c15u, .high = name};
+  return {.low = name * 0x9e3779b97f4a7c15u, .high = name | std::uint64_t{1} << 56};
 }
 
 // Thread 1 of two, with two UD QPs.
@@ -152,6 +153,24 @@ TEST(HerdServer, AGetBehindAPutInTheSameSlotIsAGet) {
   std::memcpy(end.region + end.places.slot_end(1, 0, 2) - 16, &key, 16);
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 2, kTwo}));
   EXPECT_EQ(end.server.puts, 2u);
+}
+
+// soft-RoCE copies in words and bytes, from left to right: what the last byte of a hash has not reached is no request.
+TEST(HerdServer, TakesARequestWhenItsLastByteIsThere) {
+  ServerEnd end(Prefetching::off);
+  end.put(0, 0, 7, kOne);
+  std::byte& last = end.region[end.places.slot_end(1, 0, 0) - 1];
+  const std::byte there = std::exchange(last, std::byte{0});
+  EXPECT_THAT(end.pass(), IsEmpty());
+  last = there;
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
+  end.get_again(0, 1, 7);
+  std::byte& mark = end.region[end.places.retry_word(1, 0, 1) + 7];
+  const std::byte marked = std::exchange(mark, std::byte{0});
+  EXPECT_THAT(end.pass(), IsEmpty());
+  mark = marked;
+  end.get_again(0, 1, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 1, kOne}));
 }
 
 TEST(HerdServer, ThePipelineAnswersWhenTwoMoreHaveCome) {
