@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -64,7 +65,11 @@ struct Source {
   const std::byte* end = nullptr;
   std::uint16_t length = 0;
 
-  const KeyHash& key() const { return *reinterpret_cast<const KeyHash*>(end - kKeyBytes); }
+  KeyHash key() const {  // a message by SEND ends anywhere
+    KeyHash key;
+    std::memcpy(&key, end - kKeyBytes, sizeof key);
+    return key;
+  }
 };
 
 // A thread's counts of the measured window.
