@@ -185,7 +185,7 @@ TEST(HerdClient, AsksAgainForTheOldestAndRings) {
   ASSERT_TRUE(client.asker.ask_again(Picos(50'000), client.end));
   EXPECT_GE(client.book.counts.retries, 1u);
   std::byte* const word = client.region.data() + client.places.retry_word(t, 1, number);
-  EXPECT_EQ(load_word<std::uint64_t>(word), number + 1);
+  EXPECT_EQ(load_word<std::uint64_t>(word), retry_word(number));
   EXPECT_EQ(hash_before(word), client.open[i].key);
   EXPECT_EQ(client.book.values().read(word - 18 - 32, client.open[i].request.key).first,
             StoreVersion(1, client.open[i].request.number));
