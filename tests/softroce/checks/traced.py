@@ -24,7 +24,9 @@ class TracedTest(BenchmarkTest):
         return self.programs[-1]
 
     def start_traced(self, name, *command):
-        return self.start_program(name, BIN / "verbscope", "trace", "--nic", "mlx5", "--json", self.folder / f"{name}.json", "--", *command)
+        records = self.folder / f"{name}.json"
+        records.unlink(missing_ok=True)  # those of a run before
+        return self.start_program(name, BIN / "verbscope", "trace", "--nic", "mlx5", "--json", records, "--", *command)
 
     def run_pair(self, start, program, *options):
         """Both sides of a program, each started by `start`; they must end well."""
