@@ -88,6 +88,7 @@ struct ServerEnd {
     server.max_batch = 4;
     server.place_slots(region, places);
     server.measured = true;
+    server.batches = &server.counts.passes.batches;
     device.after = [this](const ibv_send_wr& wr) {
       const std::uint32_t tag = be32toh(wr.imm_data);
       EXPECT_EQ(tagged(tag), 1u);
@@ -171,6 +172,20 @@ TEST(HerdServer, TakesARequestWhenItsLastByteIsThere) {
   mark = marked;
   end.get_again(0, 1, 7);
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 1, kOne}));
+}
+
+TEST(HerdServer, ASlotMayBeWrittenAgainAsSoonAsItsRequestIsAnswered) {
+  ServerEnd end(Prefetching::off);
+  const auto note = end.device.after;
+  end.device.after = [&](const ibv_send_wr& wr) {
+    note(wr);
+    if (end.sent.back() == Sent{0, 0, ""}) end.get(0, kWindow, 7);  // the slot of number 0 again
+  };
+  end.put(0, 0, 7, kOne);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
+  end.get(0, 1, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 1, kOne}));
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, kWindow, kOne}));
 }
 
 TEST(HerdServer, ThePipelineAnswersWhenTwoMoreHaveCome) {
