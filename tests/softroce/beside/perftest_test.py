@@ -27,13 +27,13 @@ class Case:
     qp: int = 1
     post_list: int = 1
     latency: bool = False
-    operations: int = 4096  # of each QP
+    operations: int = 16384  # of each QP
 
 
 RATES = [Case("send", "RC"), Case("send", "UC"), Case("send", "UD"), Case("write", "RC"), Case("write", "UC", 1024),
-         Case("read", "RC"), Case("write", "RC", qp=4, operations=1024), Case("send", "RC", post_list=16),
-         Case("write", "RC", 4096), Case("read", "RC", 1024, qp=2, operations=2048)]
-LATENCIES = [Case(verb, connection, latency=True, operations=500)
+         Case("read", "RC"), Case("write", "RC", qp=4, operations=4096), Case("send", "RC", post_list=16),
+         Case("write", "RC", 4096), Case("read", "RC", 1024, qp=2, operations=8192)]
+LATENCIES = [Case(verb, connection, latency=True, operations=2000)
              for verb, connection in [("write", "RC"), ("write", "UC"), ("send", "RC"), ("read", "RC")]]
 
 
@@ -51,18 +51,19 @@ class Perftests(unittest.TestCase):
     entries = {}
 
     def measure(self, case):
-        figures, counted = ({tool.name: [] for tool in TOOLS} for _ in range(2))
+        figures = {tool.name: [] for tool in TOOLS}
         for _ in range(REPETITIONS):
             for tool in TOOLS:
-                before = counts.read()
                 figures[tool.name].append(tool.run(case))
-                after = counts.read()
-                counted[tool.name].append({what: (after[what] - before[what]) / (case.operations * case.qp) for what in after})
+        counted = {}
+        for tool in TOOLS:
+            with counts.counting():
+                tool.run(case)
+                counted[tool.name] = {what: calls / (case.operations * case.qp) for what, calls in counts.read().items()}
         middle = {name: statistics.median(values) for name, values in figures.items()}
-        each = {name: {what: statistics.median(run[what] for run in runs) for what in runs[0]} for name, runs in counted.items()}
         return {"case": asdict(case), "figures": figures, "medians": middle,
                 "difference": middle["verbscope"] / middle["perftest"] - 1, "apart": apart(*figures.values()),
-                "each_operation": each}
+                "each_operation": counted}
 
     def compare(self, case):
         entry = self.measure(case)

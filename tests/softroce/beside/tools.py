@@ -7,7 +7,12 @@ from support import ADDRESS, BIN, DEVICE, SHARED, Program, listens, wait_for
 
 GID_INDEX = "1"  # the IPv4 address of dummy0
 FIRST_PORT = 21000
-CQ_MOD, TX_DEPTH = "32", "128"  # of rates
+TX_DEPTH = "128"  # of rates
+
+
+def completions(case):
+    """-Q of a rate: perftest takes no other than the length of its lists, where it posts lists."""
+    return str(case.post_list if case.post_list > 1 else 32)
 
 
 class Tool:
@@ -45,7 +50,7 @@ class Perftest(Tool):
         command = [f"ib_{case.verb}_{kind}", "-d", DEVICE, "-x", GID_INDEX, "-c", case.connection, "-s", str(case.size),
                    "-n", str(case.operations), "-F"]
         if not case.latency:
-            command += ["-N", "-q", str(case.qp), "-Q", CQ_MOD, "-t", TX_DEPTH]
+            command += ["-N", "-q", str(case.qp), "-Q", completions(case), "-t", TX_DEPTH]
             command += ["-l", str(case.post_list)] if case.post_list > 1 else []
         end, _ = self.run_pair(self.name, command, command, client_posts=True)
         for line in end.out.read_text().splitlines():
@@ -66,7 +71,7 @@ class Verbscope(Tool):
         if case.latency:
             command += ["--verb", case.verb, "-Q", "1"]
         else:
-            command += ["-q", str(case.qp), "-Q", CQ_MOD, "-t", TX_DEPTH, "-l", str(case.post_list)]
+            command += ["-q", str(case.qp), "-Q", completions(case), "-t", TX_DEPTH, "-l", str(case.post_list)]
         record = SHARED / f"record-{time.monotonic_ns()}.json"
         # Here the server posts, and has the record.
         self.run_pair(self.name, [*command, "--out_json_file", record], command, client_posts=False)
