@@ -29,7 +29,7 @@ struct HostProfile {
   Picos event_wakeup;         // latency from an interrupt until the thread that slept runs
   Picos post_recv_call;       // one ibv_post_recv
   Picos post_recv_wqe;        // each WQE in it
-  Picos register_call;        // one ibv_reg_mr, with the ibv_dereg_mr that undoes it
+  Picos register_call;        // one ibv_reg_mr; the ibv_dereg_mr that undoes it is not charged
   Picos register_page;        // each page of 4 KB in it
   static constexpr std::size_t kMostWcBuffers = 64;
   std::uint64_t wc_buffers;          // lines that a core may have on their way to the link before it stalls
