@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 
 namespace verbscope::driver {
 namespace {
+
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;  // that the machine is asked for at once
 
 std::uint64_t monotonic_ns() {
   timespec now{};
@@ -37,6 +40,48 @@ void* map_room(const char* path, std::uint64_t capacity) {
   ::close(fd);
   errno = error;
   return room == MAP_FAILED ? nullptr : room;
+}
+
+// Has the machine give `bytes` from `begin` on: a file system that is full says so here, and not by a signal when they
+// are first written. 0 or errno. Kernels before 5.14 cannot be asked, and give it as it is written.
+int populate(std::byte* begin, std::uint64_t bytes) {
+  if (madvise(begin, bytes, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) return 0;
+  return errno;
+}
+
+// As map_room(), and the machine has given the first `backed` bytes.
+std::byte* backed_room(const char* path, std::uint64_t capacity, std::uint64_t backed) {
+  auto* const room = static_cast<std::byte*>(map_room(path, capacity));
+  if (room == nullptr || populate(room, backed) == 0) return room;
+  munmap(room, capacity);
+  errno = ENOSPC;
+  return nullptr;
+}
+
+// Copies records that another process goes on writing, word by word from the first to the last: what names a later
+// record is copied before that one, which is whole then. memcpy() may go any way.
+[[gnu::no_sanitize_thread]] void copy_in_order(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+  for (std::uint64_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+    const std::uint64_t word = *reinterpret_cast<const volatile std::uint64_t*>(from + at);
+    std::memcpy(to + at, &word, sizeof word);
+  }
+}
+
+// A thread of the parent that had taken a record, and not yet said how long it is, does so in a moment, unless it is
+// stopped. Who looks for the next record would else find one in the middle of it.
+[[gnu::no_sanitize_thread]] void wait_for_lengths(std::byte* copy, const std::byte* original, std::uint64_t used) {
+  int patience = 1000;
+  for (std::uint64_t at = Arena::kFirst; at + sizeof(RecordHead) <= used;) {
+    auto& head = *reinterpret_cast<RecordHead*>(copy + at);
+    const auto& known = *reinterpret_cast<const RecordHead*>(original + at);
+    while (head.bytes == 0 && patience > 0) {
+      head.bytes = *const_cast<const volatile std::uint32_t*>(&known.bytes);
+      if (head.bytes != 0) break;
+      sched_yield();
+      --patience;
+    }
+    at += std::max<std::uint64_t>(head.bytes, Arena::kStep);
+  }
 }
 
 void begin(TraceHeader& header) {
@@ -78,8 +123,42 @@ void clear(ContextChecks& checks) {
   for (DifferenceSlot& slot : checks.differences) slot = {};
 }
 
+// The records of a parent that its child has copied, and has not yet moved to the place of the parent's.
+struct Copy {
+  std::byte* copy;
+  const std::byte* original;
+  std::uint64_t used;
+
+  template <class Record>
+  bool has(const Record* record) const {
+    return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(record) - original) < used;
+  }
+  template <class Record>
+  Record& of(const Record* record) const {
+    return *reinterpret_cast<Record*>(copy + (reinterpret_cast<const std::byte*>(record) - original));
+  }
+  // The first counts of a QP's from these on that have been copied. The others are of threads of the parent, which made
+  // them since.
+  QpCounts* first_of(QpCounts* counts) const {
+    while (counts != nullptr && !has(counts)) counts = counts->next;
+    return counts;
+  }
+};
+
+// Takes what a QP names out of it that has not been copied with it.
+void cut_off(QpRecord& qp, const Copy& records) {
+  QpCounts* counts = records.first_of(qp.counts.load());
+  qp.counts = counts;
+  while (counts != nullptr) {
+    QpCounts& kept = records.of(counts);
+    counts = kept.next = records.first_of(kept.next);
+  }
+  if (qp.checked.load() != nullptr && !records.has(qp.checked.load())) qp.checked = nullptr;
+  qp.no_samples = true;
+}
+
 // Takes the counts out of a record, and leaves what tells of its object.
-void forget_counts(RecordHead& head) {
+void forget_counts(RecordHead& head, const Copy& records) {
   switch (head.kind.load()) {
     case RecordKind::qp_counts:
       clear(reinterpret_cast<QpCounts&>(head));
@@ -94,7 +173,7 @@ void forget_counts(RecordHead& head) {
       clear(reinterpret_cast<ContextRecord&>(head));
       break;
     case RecordKind::queue_pair:
-      reinterpret_cast<QpRecord&>(head).no_samples = true;
+      cut_off(reinterpret_cast<QpRecord&>(head), records);
       break;
     case RecordKind::context_checks:
       clear(reinterpret_cast<ContextChecks&>(head));
@@ -110,10 +189,12 @@ void forget_counts(RecordHead& head) {
 }  // namespace
 
 int Arena::open(const char* path, std::uint64_t capacity, const WireFacts& wire) {
-  void* const room = map_room(path, capacity);
+  const std::uint64_t backed = std::min(kPiece, capacity);
+  std::byte* const room = backed_room(path, capacity, backed);
   if (room == nullptr) return errno;
-  base_ = static_cast<std::byte*>(room);
-  capacity_ = capacity;
+  base_ = room;
+  mapped_ = capacity;
+  backed_ = backed;
   auto* const made = new (base_) TraceHeader;
   made->capacity = capacity;
   made->used = kFirst;
@@ -126,7 +207,7 @@ int Arena::open(const char* path, std::uint64_t capacity, const WireFacts& wire)
 void* Arena::take(std::uint64_t bytes) {
   TraceHeader& known = header();
   const std::uint64_t at = known.used.fetch_add(bytes, std::memory_order_relaxed);
-  if (at + bytes > capacity_) return nullptr;
+  if (at + bytes > known.capacity.load(std::memory_order_relaxed) || !back(at + bytes)) return nullptr;
   auto* const head = reinterpret_cast<RecordHead*>(base_ + at);
   head->bytes = static_cast<std::uint32_t>(bytes);
   // It is to be there while the record is filled, which begins as memory without a value for the compiler.
@@ -134,26 +215,46 @@ void* Arena::take(std::uint64_t bytes) {
   return head;
 }
 
-int Arena::divide(const char* path) {
+// False where the machine has no more: there is no more room then for anybody. Threads may ask for the same at once.
+bool Arena::back(std::uint64_t end) {
+  std::uint64_t backed = backed_.load();
+  if (end <= backed) return true;
+  const std::uint64_t next = std::min(round_up(end, kPiece), mapped_);
+  if (populate(base_ + backed, next - backed) != 0) {
+    header().capacity = backed;
+    return false;
+  }
+  while (backed < next && !backed_.compare_exchange_weak(backed, next)) {
+  }
+  return true;
+}
+
+int Arena::divide(const char* path, std::uint64_t used) {
   int error = 0;
-  void* room = map_room(path, capacity_);
+  const std::uint64_t backed = std::min(round_up(used, kPiece), mapped_);
+  std::byte* room = backed_room(path, mapped_, backed);
   if (room == nullptr) {
     error = errno;
-    room = map_room("", capacity_);
+    room = backed_room("", mapped_, backed);
     if (room == nullptr) return error;
   }
-  const std::uint64_t used = std::min(header().used.load(), capacity_);
-  std::memcpy(room, base_, used);
-  auto& copy = *static_cast<TraceHeader*>(room);
+  constexpr std::uint64_t kBehindMagic = sizeof(TraceHeader::magic);
+  copy_in_order(room + kBehindMagic, base_ + kBehindMagic, used - kBehindMagic);
+  wait_for_lengths(room, base_, used);
+  auto& copy = *reinterpret_cast<TraceHeader*>(room);
   copy.used = used;
+  copy.capacity = mapped_;
   begin(copy);
-  each_record(copy, [](const RecordHead& head) { forget_counts(const_cast<RecordHead&>(head)); });
-  if (mremap(room, capacity_, capacity_, MREMAP_MAYMOVE | MREMAP_FIXED, base_) == MAP_FAILED) return errno;
+  const Copy records{room, base_, used};
+  each_record(copy, [&records](const RecordHead& head) { forget_counts(const_cast<RecordHead&>(head), records); });
+  copy.magic = kMagic;
+  if (mremap(room, mapped_, mapped_, MREMAP_MAYMOVE | MREMAP_FIXED, base_) == MAP_FAILED) return errno;
+  backed_ = backed;
   return error;
 }
 
 void Arena::close() {
-  munmap(base_, capacity_);
+  munmap(base_, mapped_);
   base_ = nullptr;
 }
 

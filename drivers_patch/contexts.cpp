@@ -120,11 +120,12 @@ void detach_context(ibv_context& context) {
   WrappedContext* const known = wrapped(&context);
   if (known == nullptr) return;
   const std::uint32_t number = known->record->number;
-  each_record(process.arena.header(), [number](const RecordHead& head) {
+  const auto forget_any = [number](const RecordHead& head) {
     if (head.kind == RecordKind::queue_pair) forget<QpRecord>(head, number);
     if (head.kind == RecordKind::completion_queue) forget<CqRecord>(head, number);
     if (head.kind == RecordKind::shared_queue) forget<SrqRecord>(head, number);
-  });
+  };
+  each_record(process.arena.header(), forget_any, &known->record->head);  // those of its objects are behind it
   process.lookup.erase(record_key(&context));
   known->other_qps->recent[0] = known->other_qps->recent[1] = {};
   restore(context.ops.post_send, &counted_post_send, known->ops.post_send);

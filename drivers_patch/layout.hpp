@@ -19,10 +19,10 @@ namespace verbscope::driver {
 inline constexpr std::uint64_t kMagic = 0x3145434152545356;  // "VSTRACE1"
 
 struct TraceHeader {
-  std::uint64_t magic = 0;  // set last
-  std::uint64_t capacity = 0;
-  std::atomic<std::uint64_t> used{0};  // bytes, the header's too
-  std::uint64_t layout = 0;            // the size of all records: of another build when it differs
+  std::uint64_t magic = 0;                 // set last
+  std::atomic<std::uint64_t> capacity{0};  // bytes; fewer when the file system turns out to be full
+  std::atomic<std::uint64_t> used{0};      // bytes, the header's too
+  std::uint64_t layout = 0;                // the size of all records: of another build when it differs
   WireFacts wire;
   int process = 0;
   int parent = 0;

@@ -27,7 +27,7 @@ class Lookup {
   void close() {
     munmap(places_, sizeof(Place) * kPlaces);
     places_ = nullptr;
-    taken_ = 0;
+    taken_ = longest_ = 0;
   }
 
   // Null when the key is not there.
@@ -44,18 +44,23 @@ class Lookup {
       taken_.fetch_sub(1, std::memory_order_relaxed);
       return false;
     }
-    for (std::size_t i = first_of(key);; i = (i + 1) % kPlaces) {
-      std::uint64_t seen = places_[i].key.load(std::memory_order_relaxed);
+    const std::size_t first = first_of(key);
+    for (std::size_t way = 0;; ++way) {
+      Place& place = places_[(first + way) % kPlaces];
+      std::uint64_t seen = place.key.load(std::memory_order_relaxed);
       if (seen != kFree && seen != kErased) continue;
-      if (!places_[i].key.compare_exchange_strong(seen, kBeingMade, std::memory_order_acquire)) continue;
-      places_[i].value = value;
-      places_[i].key.store(key, std::memory_order_release);
+      if (!place.key.compare_exchange_strong(seen, kBeingMade, std::memory_order_acquire)) continue;
+      note_way(way);
+      place.value = value;
+      place.key.store(key, std::memory_order_release);
       return true;
     }
   }
 
   void erase(std::uint64_t key) {
-    for (std::size_t i = first_of(key), left = kPlaces; left > 0; i = (i + 1) % kPlaces, --left) {
+    const std::size_t last = first_of(key) + longest_.load();
+    for (std::size_t at = first_of(key); at <= last; ++at) {
+      const std::size_t i = at % kPlaces;
       const std::uint64_t seen = places_[i].key.load(std::memory_order_relaxed);
       if (seen == kFree) return;
       if (seen != key) continue;
@@ -72,10 +77,18 @@ class Lookup {
     void* value;
   };
 
+  // Erased places are taken again, and do not become free: after many keys there may be none, and who looks for a key
+  // that is not there must end elsewhere.
+  void note_way(std::size_t way) {
+    std::size_t longest = longest_.load();
+    while (way > longest && !longest_.compare_exchange_weak(longest, way)) {
+    }
+  }
+
   static std::size_t first_of(std::uint64_t key) { return (key * 0x9e3779b97f4a7c15) >> (64 - kBits); }
 
   [[gnu::noinline]] void* find_behind(const Place* place, std::uint64_t key) const {
-    for (std::size_t left = kPlaces; left > 0; --left) {
+    for (std::size_t left = longest_.load(std::memory_order_acquire); left > 0; --left) {
       if (++place == places_ + kPlaces) place = places_;
       const std::uint64_t seen = place->key.load(std::memory_order_acquire);
       if (seen == key) return place->value;
@@ -86,6 +99,7 @@ class Lookup {
 
   Place* places_ = nullptr;
   std::atomic<std::size_t> taken_{0};
+  std::atomic<std::size_t> longest_{0};  // way of a key from its first place, of all that ever were there
 };
 
 }  // namespace verbscope::driver

@@ -52,7 +52,7 @@ Summary read_trace_file(const std::filesystem::path& path) {
   if (header.magic != kMagic) fail("{}: no file of a traced process", path.string());
   if (header.layout != kLayout) fail("{}: written by another build of {}", path.string(), kLibrary);
   if (header.capacity > bytes) {
-    fail("{}: cut off: {} of {} bytes", path.string(), bytes, header.capacity);
+    fail("{}: cut off: {} of {} bytes", path.string(), bytes, header.capacity.load());
   }
   return summarize(header);
 }

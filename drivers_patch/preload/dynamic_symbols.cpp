@@ -1,6 +1,7 @@
 // Programs that open libibverbs themselves ask dlsym() for its functions: they get those of the preloaded library.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "drivers_patch/preload/provider_calls.hpp"
@@ -10,14 +11,15 @@ namespace {
 
 using Dlsym = void* (*)(void* handle, const char* name);
 
-// The C library's own. 2.34 moved it from libdl, under a name of its own.
+// The C library's own. 2.34 moved it from libdl, under a name of its own. Found by each thread that comes meanwhile: a
+// child whose parent forked then would wait for ever for another to have found it.
 Dlsym next_dlsym() {
-  static const Dlsym known = [] {
-    void* found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
-    if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-    return reinterpret_cast<Dlsym>(found);
-  }();
-  return known;
+  static std::atomic<void*> known{nullptr};
+  void* found = known.load();
+  if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+  if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  known = found;
+  return reinterpret_cast<Dlsym>(found);
 }
 
 void* ours_for(const char* name, const void* provider) {

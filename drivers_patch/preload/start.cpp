@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "drivers_patch/device_family.hpp"
+#include "drivers_patch/forks.hpp"
 #include "drivers_patch/objects.hpp"
 #include "drivers_patch/preload/extended_calls.hpp"
 #include "drivers_patch/preload/provider_calls.hpp"
@@ -42,17 +43,25 @@ void name_file(char (&path)[PATH_MAX + 64]) {
            static_cast<long long>(now.tv_sec), now.tv_nsec);
 }
 
+// Held while the process begins to count, and over a fork, so that no child finds it held.
+pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+
 void before_fork() {
-  process.control.lock();
+  pthread_mutex_lock(&starting);
+  hold_for_fork();
 }
 void after_fork() {
-  process.control.unlock();
+  go_on_in_parent();
+  pthread_mutex_unlock(&starting);
 }
 void in_child() {
   char path[PATH_MAX + 64];
   name_file(path);
-  process.arena.divide(path);
-  process.control.unlock();
+  go_on_in_child(path);
+  pthread_mutex_unlock(&starting);
+}
+[[gnu::constructor]] void watch_forks() {
+  pthread_atfork(before_fork, after_fork, in_child);
 }
 
 void note_program() {
@@ -79,19 +88,17 @@ void start(const ibv_context& first) {
   note_program();
   if (std::getenv("VERBSCOPE_TRACE_VERIFY") != nullptr) process.find_direct = &find_direct_verbs;
   process.query_qp = VERBSCOPE_PROVIDER(ibv_query_qp, "IBVERBS_1.1");
-  pthread_atfork(before_fork, after_fork, in_child);
 }
 
 }  // namespace
 
 void see_context(ibv_context& context) {
-  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
   static bool tried = false;
   const ErrnoKept kept;
-  pthread_mutex_lock(&once);
+  pthread_mutex_lock(&starting);
   if (!tried) start(context);
   tried = true;
-  pthread_mutex_unlock(&once);
+  pthread_mutex_unlock(&starting);
   if (!counting() || wrapped(&context) != nullptr) return;
   attach_context(context, {.family = family_of_device(context.device)});
   wrap_extended_calls(context);

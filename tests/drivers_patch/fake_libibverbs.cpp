@@ -8,6 +8,7 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +21,7 @@
 
 namespace {
 
+// As with a provider's, a child finds its lock held if a thread of the parent held it at the fork.
 struct FakeCq : ibv_cq {
   std::mutex mutex;
   std::deque<ibv_wc> waiting;
@@ -56,7 +58,7 @@ void write_wqe(FakeQp& qp) {
   record[3] = byte_of(qp.posted, 0);
 }
 
-std::uint32_t next_number = 1;
+std::atomic<std::uint32_t> next_number = 1;
 ibv_device device{};
 ibv_device* devices[] = {&device, nullptr};
 

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "common/json.hpp"
+#include "drivers_patch/arena.hpp"
 #include "drivers_patch/trace_file.hpp"
 #include "tests/common/temp_dir.hpp"
 
@@ -18,13 +20,33 @@ namespace {
 
 struct Traced {
   int status = 0;  // as of wait()
+  std::string said;
   std::vector<Summary> processes;
+  std::uint64_t used = 0;  // bytes of all their files
 };
 
+std::string text_of(const std::filesystem::path& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// Bytes of records in the files of traced processes.
+std::uint64_t used_of(const std::filesystem::path& folder) {
+  std::uint64_t used = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    alignas(TraceHeader) char header[sizeof(TraceHeader)] = {};
+    if (file.path().extension() != ".trace") continue;
+    std::ifstream(file.path(), std::ios::binary).read(header, sizeof header);
+    used += reinterpret_cast<const TraceHeader*>(header)->used;
+  }
+  return used;
+}
+
 // Runs `program SCENE` with the fake libibverbs, and with the library unless `traced` is false. `variables` are further
-// ones of its environment, each with a blank behind it.
-Traced run(const std::string& program, const std::string& scene, bool traced = true,
-           const std::string& variables = "") {
+// ones of its environment, `under` a command that runs it, each with a blank behind it.
+Traced run(const std::string& program, const std::string& scene, bool traced = true, const std::string& variables = "",
+           const std::string& under = "") {
   const TempDir folder;
   const std::string tests = VERBSCOPE_BINARY_DIR "/tests";
   std::string command = variables + "LD_LIBRARY_PATH=" + tests + "/fake_libibverbs ";
@@ -33,8 +55,11 @@ Traced run(const std::string& program, const std::string& scene, bool traced = t
                "=mlx5 LD_PRELOAD=" + VERBSCOPE_BINARY_DIR "/bin/" + kLibrary + " ";
   }
   Traced result;
-  result.status = std::system((command + "exec " + tests + "/" + program + " " + scene).c_str());
+  const std::string said = folder.path() / "said";
+  result.status = std::system((command + "exec " + under + tests + "/" + program + " " + scene + " > " + said).c_str());
+  result.said = text_of(said);
   result.processes = read_trace_folder(folder.path());
+  result.used = used_of(folder.path());
   return result;
 }
 
@@ -173,9 +198,7 @@ std::string said_by_trace(const std::string& variables, const std::filesystem::p
                               variables + "LD_LIBRARY_PATH=" + binaries + "/tests/fake_libibverbs " + binaries +
                               "/tests/driver_victim plain 2> " + said;
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3);
-  std::stringstream text;
-  text << std::ifstream(said).rdbuf();
-  return text.str();
+  return text_of(said);
 }
 
 Json verified_of(const std::filesystem::path& json) {
@@ -202,6 +225,100 @@ TEST(DriverProcess, TraceReportsWhatItVerified) {
       said_by_trace("", other),
       testing::HasSubstr("  verified     fake0: no queue memory to look at: the adapter is none of mlx4 and mlx5\n"));
   EXPECT_EQ(verified_of(other)[0].at("no_memory"), "the adapter is none of mlx4 and mlx5");
+}
+
+// Whatever the other thread does when the process forks: it makes and destroys QPs, posts and polls.
+TEST(DriverProcess, ChildrenCountForThemselvesBesideAThreadThatPosts) {
+  const Mlx5Folder mlx5;
+  for (const std::string& variables : {std::string(), mlx5.variables()}) {
+    const Traced traced = run("driver_victim", "forks_beside_a_thread", true, variables);
+    EXPECT_EQ(traced.status, 0);
+    Counts expected(31, 3 + 7);
+    expected[0] = std::stoull(traced.said);
+    EXPECT_EQ(requests(traced), expected);
+  }
+}
+
+TEST(DriverProcess, AForkBesideTheOpeningOfADevice) {
+  const Traced traced = run("driver_victim", "forks_beside_an_opening");
+  EXPECT_EQ(traced.status, 0);
+  Counts counts = requests(traced);
+  std::ranges::sort(counts);
+  Counts expected(60, 5);
+  std::fill(expected.begin() + 30, expected.end(), 7);
+  EXPECT_EQ(counts, expected);
+}
+
+template <class... Records>
+constexpr std::uint64_t bytes_of_records() {
+  return (round_up(sizeof(Records), Arena::kStep) + ...);
+}
+
+// Each of ten thousand times a context with a completion queue, a QP and a region. The library keeps of it what it
+// tells of it in the end, and nothing else.
+TEST(DriverProcess, ObjectsThatComeAndGoLeaveTheirCountsAlone) {
+  constexpr std::uint64_t kCycles = 10000;
+  const Traced plain = run("driver_victim", "comes_and_goes", false), traced = run("driver_victim", "comes_and_goes");
+  EXPECT_EQ(plain.status, 0);
+  EXPECT_EQ(traced.status, 0);
+  EXPECT_EQ(plain.said.substr(0, 4), "0 0 ");  // no more heap, no more mappings
+  EXPECT_EQ(traced.said, plain.said);          // nor more open files, in a child either
+  EXPECT_EQ(requests(traced), (Counts{kCycles, 0}));
+  // Of a context: what it counts itself, and for objects without room; its QP and queue, and what a thread did with
+  // each.
+  constexpr std::uint64_t kEach = bytes_of_records<ContextRecord, QpRecord, QpCounts, PollCounts, RecvCounts, QpRecord,
+                                                   QpCounts, CqRecord, PollCounts>();
+  EXPECT_EQ(traced.used, 2 * (Arena::kFirst + bytes_of_records<ThreadRecord>() + kCycles * kEach));
+}
+
+// By a tool that sees each byte of the heap.
+TEST(DriverProcess, ValgrindSeesNoLeakAndNoWrongAccess) {
+  if (std::system("valgrind --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no valgrind";
+  const std::string valgrind =
+      "valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite "
+      "--error-exitcode=99 ";
+  EXPECT_EQ(run("driver_victim", "comes_and_goes_a_little", true, "", valgrind).status, 0);
+}
+
+// However the program ends, nothing of what was counted stays on the machine but the record.
+TEST(DriverProcess, TraceLeavesNoFiles) {
+  const std::string tests = VERBSCOPE_BINARY_DIR "/tests";
+  const std::pair<const char*, std::size_t> scenes[] = {{"plain", 1},     {"never_closes", 1}, {"ends_at_once", 1},
+                                                        {"is_killed", 1}, {"forks", 2},        {"executes", 2}};
+  for (const auto& [scene, records] : scenes) {
+    SCOPED_TRACE(scene);
+    const TempDir folder;
+    const std::string told = folder.path() / "told", json = folder.path() / "trace.jsonl";
+    const std::string command = "exec " VERBSCOPE_BINARY_DIR "/bin/verbscope trace --json " + json +
+                                " -- sh -c 'ls -d $" + kFolderVariable + " > " + told + "; LD_LIBRARY_PATH=" + tests +
+                                "/fake_libibverbs exec " + tests + "/driver_victim " + scene + "' 2> /dev/null";
+    EXPECT_EQ(std::system(command.c_str()), run("driver_victim", scene, false).status);
+    std::string counts = text_of(told);  // with a line's end
+    ASSERT_GT(counts.size(), 1u);
+    counts.pop_back();
+    EXPECT_FALSE(std::filesystem::exists(counts));
+    EXPECT_EQ(std::ranges::count(text_of(json), '\n'), static_cast<std::ptrdiff_t>(records));
+  }
+}
+
+// A machine of its own that has a megabyte for the counts: so many QPs do not fit.
+TEST(DriverProcess, AFullFileSystemStopsNoProgram) {
+  const std::string alone = "unshare --mount --map-root-user ", tests = VERBSCOPE_BINARY_DIR "/tests";
+  if (std::system((alone + "mount -t tmpfs none /dev/shm 2> /dev/null").c_str()) != 0) {
+    GTEST_SKIP() << "nobody may mount here";
+  }
+  const TempDir folder;
+  const std::string json = folder.path() / "trace.jsonl";
+  const int status = std::system((alone +
+                                  "sh -c 'mount -t tmpfs -o size=1m none /dev/shm && exec " VERBSCOPE_BINARY_DIR
+                                  "/bin/verbscope trace --json " +
+                                  json + " -- env LD_LIBRARY_PATH=" + tests + "/fake_libibverbs " + tests +
+                                  "/driver_victim many_qps' 2> /dev/null")
+                                     .c_str());
+  EXPECT_EQ(status, 0);
+  const Json record = read_json_file(json);
+  EXPECT_EQ(record.at("result").at("requests"), 2000);
+  EXPECT_GT(record.at("counters").at(0).at("extra").at("objects_without_room"), 1000);
 }
 
 TEST(DriverProcess, AFileOfAnotherKindIsRefused) {

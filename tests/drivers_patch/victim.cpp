@@ -1,11 +1,15 @@
 // A program of verbs for the tests of whole processes: `victim SCENE`. Each scene posts known numbers of requests, and
 // ends as programs end, well or not.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -110,6 +114,148 @@ int forks() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+// A child that hangs fails.
+bool ends_well(pid_t child) {
+  int status = 0;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
+template <class Body>
+pid_t fork_into(Body&& body) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  alarm(20);
+  _exit(body() ? 0 : 1);
+}
+
+// Says what it posted. The other thread has a completion queue of its own: its lock may be held when the process forks,
+// and no child asks for it.
+int forks_beside_a_thread() {
+  constexpr int kForks = 30;
+  Verbs verbs;
+  std::atomic<bool> done{false};
+  std::atomic<unsigned> posted{0};
+  std::thread poster([&] {
+    Verbs own;
+    while (!done) {
+      ibv_qp* const qp = own.make_qp();
+      for (int i = 0; i < 100; ++i) {
+        Verbs::post(qp, 20);
+        own.post(1);
+        own.poll();
+        posted += 21;
+      }
+      CALL(ibv_destroy_qp)(qp);
+    }
+  });
+  int failed = 0;
+  for (unsigned i = 1; i <= kForks; ++i) {
+    while (posted < i * 1000) std::this_thread::yield();
+    verbs.post(1);
+    const pid_t child = fork_into([&verbs] {
+      verbs.post(3);
+      Verbs fresh;
+      fresh.post(7);
+      const bool all = verbs.poll() >= 3 && fresh.poll() == 7;
+      fresh.close();
+      return all;
+    });
+    failed += ends_well(child) ? 0 : 1;
+  }
+  done = true;
+  poster.join();
+  std::printf("%u", posted.load() + kForks);
+  return failed;
+}
+
+// Processes that fork at any moment of their first opening a device, in another thread.
+int forks_beside_an_opening() {
+  constexpr int kTimes = 30;
+  int failed = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    const pid_t parent = fork_into([i] {
+      std::atomic<bool> begins{false};
+      std::thread opener([&begins] {
+        begins = true;
+        Verbs().post(5);
+      });
+      while (!begins) {
+      }
+      const auto moment = std::chrono::steady_clock::now() + std::chrono::microseconds(5 * i);
+      while (std::chrono::steady_clock::now() < moment) {
+      }
+      const bool well = ends_well(fork_into([] {
+        Verbs().post(7);
+        return true;
+      }));
+      opener.join();
+      return well;
+    });
+    failed += ends_well(parent) ? 0 : 1;
+  }
+  return failed;
+}
+
+long open_files() {
+  DIR* const folder = opendir("/proc/self/fd");
+  long count = 0;
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return count;
+}
+
+long mappings() {
+  std::FILE* const file = std::fopen("/proc/self/maps", "r");
+  long lines = 0;
+  for (int c; (c = std::fgetc(file)) != EOF;) lines += c == '\n';
+  std::fclose(file);
+  return lines;
+}
+
+long heap_bytes() {
+  return static_cast<long>(mallinfo2().uordblks + mallinfo2().hblkhd);
+}
+
+void come_and_go(int times) {
+  static char memory[64];
+  for (int i = 0; i < times; ++i) {
+    Verbs verbs;
+    ibv_mr* const mr = CALL(ibv_reg_mr)(verbs.pd, memory, sizeof memory, 0);
+    verbs.post(1);
+    if (verbs.poll() != 1) std::abort();
+    CALL(ibv_dereg_mr)(mr);
+    verbs.close();
+  }
+}
+
+// Says how much heap and how many mappings the process has more after 10000 times than after 1000, and how many open
+// files, here and in a child.
+int comes_and_goes() {
+  come_and_go(1000);
+  const long maps = mappings(), heap = heap_bytes();
+  come_and_go(9000);
+  const long maps_more = mappings() - maps, heap_more = heap_bytes() - heap;
+  std::printf("%ld %ld %ld ", heap_more, maps_more, open_files());
+  std::fflush(stdout);
+  const pid_t child = fork_into([] {
+    std::printf("%ld", open_files());
+    std::fflush(stdout);
+    return true;
+  });
+  return ends_well(child) ? 0 : 1;
+}
+
+int comes_and_goes_a_little() {
+  come_and_go(50);
+  return 0;
+}
+
+int many_qps() {
+  Verbs verbs;
+  for (int i = 0; i < 2000; ++i) Verbs::post(verbs.make_qp(), 1);
+  return verbs.poll() == 2000 ? 0 : 1;
+}
+
 int with_threads() {
   Verbs verbs;
   std::vector<std::thread> threads;
@@ -123,7 +269,12 @@ int with_threads() {
 int run(const char* scene, char* self) {
   if (std::strcmp(scene, "plain") == 0) return plain();
   if (std::strcmp(scene, "forks") == 0) return forks();
+  if (std::strcmp(scene, "forks_beside_a_thread") == 0) return forks_beside_a_thread();
+  if (std::strcmp(scene, "forks_beside_an_opening") == 0) return forks_beside_an_opening();
   if (std::strcmp(scene, "threads") == 0) return with_threads();
+  if (std::strcmp(scene, "comes_and_goes") == 0) return comes_and_goes();
+  if (std::strcmp(scene, "comes_and_goes_a_little") == 0) return comes_and_goes_a_little();
+  if (std::strcmp(scene, "many_qps") == 0) return many_qps();
   if (std::strcmp(scene, "without_verbs") == 0) return 5;
   Verbs verbs;
   verbs.post(4);

@@ -1,0 +1,52 @@
+// The keys of objects that come and go for as long as a program runs.
+#include "drivers_patch/lookup.hpp"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+namespace verbscope::driver {
+namespace {
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// Each place of the table has had a key that was erased: who looks for one that is not there is done soon all the same.
+// Through all places it would take a thousand times as long.
+TEST(DriverLookup, AKeyThatIsNotThereIsMissedSoonAfterAnyNumberOfOthers) {
+  Lookup lookup;
+  ASSERT_TRUE(lookup.open());
+  int value = 0;
+  for (std::uint64_t key = 16; key < 16 + 16 * Lookup::kPlaces; ++key) {
+    ASSERT_TRUE(lookup.insert(key, &value));
+    ASSERT_EQ(lookup.find(key), &value);
+    lookup.erase(key);
+  }
+  const double begin = cpu_seconds();
+  for (std::uint64_t key = 3; key < 16; ++key) {
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(lookup.find(key), nullptr);
+  }
+  EXPECT_LT(cpu_seconds() - begin, 0.1);
+  lookup.close();
+}
+
+// Keys that share their first places, of which some go: the others are found, whatever stands before them.
+TEST(DriverLookup, KeysBehindErasedOnesAreFound) {
+  Lookup lookup;
+  ASSERT_TRUE(lookup.open());
+  constexpr std::uint64_t kFirst = 16, kKeys = Lookup::kMost;
+  for (std::uint64_t key = kFirst; key < kFirst + kKeys; ++key) {
+    ASSERT_TRUE(lookup.insert(key, reinterpret_cast<void*>(key * 8)));
+  }
+  EXPECT_FALSE(lookup.insert(3, nullptr));  // full
+  for (std::uint64_t key = kFirst; key < kFirst + kKeys; key += 2) lookup.erase(key);
+  for (std::uint64_t key = kFirst; key < kFirst + kKeys; ++key) {
+    ASSERT_EQ(lookup.find(key), key % 2 == 0 ? nullptr : reinterpret_cast<void*>(key * 8)) << key;
+  }
+  lookup.close();
+}
+
+}  // namespace
+}  // namespace verbscope::driver
