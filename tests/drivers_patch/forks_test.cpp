@@ -5,12 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <deque>
-#include <memory>
 #include <thread>
-#include <vector>
 
 #include "drivers_patch/arena.hpp"
 #include "tests/common/temp_dir.hpp"
@@ -20,14 +16,18 @@
 namespace verbscope::driver {
 namespace {
 
-// Runs `body` in a child, which is killed when it hangs. Whether it yielded true.
+constexpr int kForks = 10;
+
+// Runs `body` in a child, which is killed when it hangs, and `meanwhile` here. Whether the body yielded true.
 template <class Body>
-bool child_finds(Body&& body) {
+bool child_finds(
+    Body&& body, void (*meanwhile)() = [] {}) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
     _exit(body() ? 0 : 1);
   }
+  meanwhile();
   int status = 0;
   return waitpid(child, &status, 0) == child && status == 0;
 }
@@ -40,6 +40,28 @@ void post_to(ibv_qp& qp, int times) {
   }
 }
 
+// Lets a thread go on by so many steps at a fork, of which some come before it and some meanwhile.
+class Pace {
+ public:
+  static constexpr std::uint64_t kSteps = 100;
+
+  // Of the thread: false when it is to end.
+  bool step() {
+    while (taken_ >= allowed_ && !done_) std::this_thread::yield();
+    ++taken_;
+    return !done_;
+  }
+  void before_fork() {
+    allowed_ += kSteps;
+    while (taken_ + kSteps / 2 < allowed_) std::this_thread::yield();
+  }
+  void end() { done_ = true; }
+
+ private:
+  std::atomic<std::uint64_t> allowed_{0}, taken_{0};
+  std::atomic<bool> done_{false};
+};
+
 std::uint64_t requests_of(std::uint32_t context) {
   std::uint64_t requests = 0;
   for (const QpSummary& qp : summarize_process().qps) requests += qp.context == context ? qp.sums.requests() : 0;
@@ -47,16 +69,15 @@ std::uint64_t requests_of(std::uint32_t context) {
 }
 
 TEST(DriverForks, AChildCountsFromZeroAndFindsNoLockHeld) {
-  constexpr int kForks = 20;
   FakeDevice device;
   counted_context(device.context);
   const std::uint32_t context = summarize_process().contexts.back().number;
   ibv_qp shared = device.qp(1);
   attach_qp(shared, nullptr, {}, false, 1024);
-  std::atomic<bool> done{false};
-  std::atomic<std::uint64_t> posted{0};
+  Pace pace;
+  std::uint64_t posted = 0;
   std::thread poster([&] {
-    for (std::uint32_t number = 2; !done; ++number) {
+    for (std::uint32_t number = 2; pace.step(); ++number) {
       ibv_qp own = device.qp(number);
       attach_qp(own, nullptr, {}, false, 1024);
       post_to(own, 3);
@@ -65,10 +86,10 @@ TEST(DriverForks, AChildCountsFromZeroAndFindsNoLockHeld) {
       detach_qp(own);
     }
   });
-  for (std::uint64_t i = 1; i <= kForks; ++i) {
-    while (posted < 100 * i) std::this_thread::yield();
+  for (int i = 0; i < kForks; ++i) {
+    pace.before_fork();
     hold_for_fork();
-    EXPECT_TRUE(child_finds([&] {
+    const auto counts_for_itself = [&] {
       go_on_in_child("");
       FakeDevice fresh;
       counted_context(fresh.context);
@@ -81,10 +102,10 @@ TEST(DriverForks, AChildCountsFromZeroAndFindsNoLockHeld) {
       detach_qp(shared);
       detach_context(fresh.context);
       return right;
-    }));
-    go_on_in_parent();
+    };
+    EXPECT_TRUE(child_finds(counts_for_itself, go_on_in_parent));
   }
-  done = true;
+  pace.end();
   poster.join();
   EXPECT_EQ(requests_of(context), posted);
   detach_context(device.context);
@@ -93,7 +114,7 @@ TEST(DriverForks, AChildCountsFromZeroAndFindsNoLockHeld) {
 // A record of a thread's counts that says who it is everywhere: what a copy of half of it would not.
 QpCounts* made_counts(Arena& arena, std::uint32_t number) {
   QpCounts* const counts = arena.make<QpCounts>();
-  if (counts == nullptr) return nullptr;
+  if (counts == nullptr) std::abort();
   counts->thread = counts->qp_record = number;
   counts->reads_outstanding = number;
   Arena::publish(*counts);
@@ -118,31 +139,29 @@ TEST(DriverForks, RecordsThatAreMadeMeanwhileAreTheParents) {
   ASSERT_EQ(arena.open((folder / "parent").c_str(), std::uint64_t{1} << 30, usual_facts(NicFamily::mlx5, false)), 0);
   QpRecord* const qp = arena.make<QpRecord>();
   Arena::publish(*qp);
-  std::atomic<bool> done{false};
-  std::atomic<std::uint32_t> made{0};
+  Pace pace;
   std::thread maker([&] {
-    while (!done) {
-      QpCounts* const counts = made_counts(arena, made + 1);
-      if (counts == nullptr) break;
+    for (std::uint32_t number = 1; pace.step(); ++number) {
+      QpCounts* const counts = made_counts(arena, number);
       counts->next = qp->counts.load();
       qp->counts = counts;
-      ++made;
     }
   });
-  for (std::uint32_t i = 1; i <= 50; ++i) {
-    while (made < i * 100) std::this_thread::yield();
+  for (int i = 0; i < kForks; ++i) {
+    pace.before_fork();
     const std::uint64_t used = arena.used();
-    EXPECT_TRUE(child_finds([&] {
+    const auto has_whole_records = [&] {
       if (arena.divide((folder / "child").c_str(), used) != 0 || arena.header().used != used) return false;
       if (!is_chain(arena, *qp, used)) return false;
       QpCounts* const own = made_counts(arena, 1);
       own->next = qp->counts;
       qp->counts = own;
       return is_chain(arena, *qp, arena.used());
-    }));
+    };
+    EXPECT_TRUE(child_finds(has_whole_records));
     std::filesystem::remove(folder / "child");
   }
-  done = true;
+  pace.end();
   maker.join();
   arena.close();
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -298,6 +299,73 @@ TEST(DriverProcess, TraceLeavesNoFiles) {
     counts.pop_back();
     EXPECT_FALSE(std::filesystem::exists(counts));
     EXPECT_EQ(std::ranges::count(text_of(json), '\n'), static_cast<std::ptrdiff_t>(records));
+  }
+}
+
+// The requests in each record of `verbscope trace OPTIONS` around a program that stays until `ask`, a command, has made
+// it write one that says `so_far`, or a hundred tries have not.
+std::vector<std::pair<std::string, int>> told_of_a_program_that_stays(const std::string& options,
+                                                                      const std::string& ask) {
+  const TempDir folder;
+  const std::string tests = VERBSCOPE_BINARY_DIR "/tests";
+  std::ofstream(folder.path() / "script")
+      << "cd " << folder.path().string() << "\nmkfifo go\n" VERBSCOPE_BINARY_DIR "/bin/verbscope trace " << options
+      << " --json json -- env LD_LIBRARY_PATH=" << tests << "/fake_libibverbs " << tests
+      << "/driver_victim stays < go > ready 2> told & trace=$!\n"
+      << "exec 3> go; tries=0\n"
+      << "until [ -s ready ] || [ $tries = 100 ]; do sleep 0.1; tries=$((tries + 1)); done\n"
+      << "until grep -qs so_far json || [ $tries = 100 ]; do " << ask
+      << "; sleep 0.1; tries=$((tries + 1)); done\nexec 3>&-; wait $trace\n";
+  EXPECT_EQ(std::system(("sh " + (folder.path() / "script").string()).c_str()), 0);
+  std::vector<std::pair<std::string, int>> told;
+  std::ifstream records(folder.path() / "json");
+  for (std::string line; std::getline(records, line);) {
+    const Json record = Json::parse(line);
+    told.emplace_back(record.at("config").at("part"), record.at("result").at("requests"));
+  }
+  return told;
+}
+
+TEST(DriverProcess, TraceTellsOfARunningProgram) {
+  for (const auto& [options, ask] : {std::pair{"--every 100ms", "true"}, std::pair{"", "kill -USR1 $trace"}}) {
+    SCOPED_TRACE(ask);
+    const auto told = told_of_a_program_that_stays(options, ask);
+    ASSERT_GE(told.size(), 2u);
+    EXPECT_EQ(told.front(), (std::pair<std::string, int>("so_far", 4)));
+    EXPECT_EQ(told.back(), (std::pair<std::string, int>("whole", 5)));
+  }
+}
+
+// Not even root's: without any capability, and with no way to one.
+TEST(DriverProcess, TraceNeedsNoPrivilege) {
+  const TempDir folder;
+  const std::string json = folder.path() / "trace.jsonl", tests = VERBSCOPE_BINARY_DIR "/tests";
+  const std::string without = getuid() == 0 ? "setpriv --bounding-set=-all --inh-caps=-all " : "";
+  const std::string command =
+      "exec " + without + "setpriv --no-new-privs " VERBSCOPE_BINARY_DIR "/bin/verbscope trace --json " + json +
+      " -- env LD_LIBRARY_PATH=" + tests + "/fake_libibverbs " + tests + "/driver_victim plain 2> /dev/null";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3);
+  EXPECT_EQ(read_json_file(json).at("result").at("requests"), 10);
+}
+
+// Its records are as those of benchmarks.
+TEST(DriverProcess, OtherCommandsTakeTheRecord) {
+  const TempDir folder;
+  const std::string json = folder.path() / "trace.jsonl", tests = VERBSCOPE_BINARY_DIR "/tests",
+                    said = folder.path() / "said",
+                    verbscope = "cd " + folder.path().string() + " && exec " VERBSCOPE_BINARY_DIR "/bin/verbscope ";
+  const std::string traced = "trace --nic mlx5 --json " + json + " -- env LD_LIBRARY_PATH=" + tests +
+                             "/fake_libibverbs " + tests + "/driver_victim threads 2> /dev/null";
+  EXPECT_EQ(std::system((verbscope + traced).c_str()), 0);
+  const std::pair<std::string, std::string> commands[] = {
+      {"compare " + json, "driver_victim"},
+      {"diff " + json + " " + json, "equivalent"},
+      {"explain " + json + " --cluster cx6", "On cx6 it would meet"},
+      {"report " + json + " -o page.html", "page.html"}};
+  for (const auto& [command, says] : commands) {
+    SCOPED_TRACE(command);
+    EXPECT_EQ(std::system((verbscope + command + " > " + said + " 2>&1").c_str()), 0);
+    EXPECT_THAT(text_of(said), testing::HasSubstr(says));
   }
 }
 

@@ -65,6 +65,23 @@ TEST(DriverThreads, NothingIsLostOnSharedQueuePairs) {
   detach_context(device.context);
 }
 
+// Whatever the control path does meanwhile: its lock is held here all the time.
+TEST(DriverThreads, PostsAndPollsWaitForNoLock) {
+  FakeDevice device;
+  counted_context(device.context);
+  const std::uint32_t context = summarize_process().contexts.back().number;
+  ibv_qp qp = device.qp(31);
+  ibv_cq cq = device.cq();
+  attach_qp(qp, nullptr, {}, false, 1024);
+  attach_cq(cq);
+  {
+    const std::lock_guard held(process.control);
+    std::thread([&] { post_and_poll(qp, cq, 64); }).join();
+  }
+  EXPECT_EQ(only_qp(summarize_process(), context).sums.requests(), std::uint64_t{kPosts});
+  detach_context(device.context);
+}
+
 TEST(DriverThreads, QueuePairsComeAndGoWhileOthersPost) {
   FakeDevice device;
   counted_context(device.context);

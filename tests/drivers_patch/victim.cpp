@@ -256,6 +256,18 @@ int many_qps() {
   return verbs.poll() == 2000 ? 0 : 1;
 }
 
+// Posts, says so, and posts once more when its input ends.
+int stays() {
+  Verbs verbs;
+  verbs.post(4);
+  std::printf("ready");
+  std::fflush(stdout);
+  for (char c; read(0, &c, 1) > 0;) {
+  }
+  verbs.post(1);
+  return 0;
+}
+
 int with_threads() {
   Verbs verbs;
   std::vector<std::thread> threads;
@@ -271,6 +283,7 @@ int run(const char* scene, char* self) {
   if (std::strcmp(scene, "forks") == 0) return forks();
   if (std::strcmp(scene, "forks_beside_a_thread") == 0) return forks_beside_a_thread();
   if (std::strcmp(scene, "forks_beside_an_opening") == 0) return forks_beside_an_opening();
+  if (std::strcmp(scene, "stays") == 0) return stays();
   if (std::strcmp(scene, "threads") == 0) return with_threads();
   if (std::strcmp(scene, "comes_and_goes") == 0) return comes_and_goes();
   if (std::strcmp(scene, "comes_and_goes_a_little") == 0) return comes_and_goes_a_little();

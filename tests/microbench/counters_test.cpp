@@ -105,5 +105,24 @@ TEST(CountersRun, TheDriverSourceCountsTheBenchmarksOwnRequests) {
   EXPECT_NEAR(extra.at("doorbells").get<double>(), sends / 16, 2);
 }
 
+// What the host's counters saw of all, and what the driver had it do: of one window of one node.
+TEST(CountersRun, TheDriverSourceStandsBesideThatOfTheHost) {
+  const FakeTools tools("FAKE_PCM_QUIET_THREADS=2");
+  const Ran ran = run_program(
+      "send_rate --fabric null -c UD -s 32 -I 32 -l 16 --counter_sources pcm-pcie,driver --require_counters -D 500ms "
+      "--warmup 200ms --out_json_file -");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const Record record = record_of(ran);
+  ASSERT_EQ(record.counters.size(), 2u);
+  const CounterReport &host = record.counters[0], &driver = record.counters[1];
+  EXPECT_EQ(host.source, "pcm-pcie");
+  EXPECT_EQ(driver.source, "driver");
+  EXPECT_EQ(host.node, driver.node);
+  EXPECT_NEAR(host.window_s, driver.window_s, 0.02);
+  EXPECT_GT(host.events.mmio_doorbells, 0u);
+  EXPECT_GT(driver.events.mmio_doorbells, 0u);
+  EXPECT_TRUE(host.sees("mmio_doorbells") && driver.sees("mmio_doorbells"));
+}
+
 }  // namespace
 }  // namespace verbscope
