@@ -37,7 +37,7 @@ endif()
 # LLVM's linker takes a third of the time of the other for these programs.
 find_program(VERBSCOPE_LLD ld.lld)
 if(VERBSCOPE_LLD)
-  add_link_options(-fuse-ld=lld)
+  string(APPEND CMAKE_EXE_LINKER_FLAGS " -fuse-ld=lld")
 endif()
 
 # The large headers of other projects, compiled once: most of the time of building a small source. CLI11 is not among them:
