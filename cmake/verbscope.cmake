@@ -136,11 +136,15 @@ endfunction()
 # verbscope_callgrind_test(NAME BUDGET 15 LOOP regex NOT_COUNTED regex OPERATIONS few many COMMAND program ... -n @N@): a
 # ctest test with the label `callgrind` that fails when the functions that match LOOP cost more than BUDGET instructions an
 # operation (tests/perf/callgrind_budget.py). @N@ stands for the number of operations. With VARY few many the budget is for
-# the ratio of what an operation costs with `many` and with `few` in the place of @V@.
+# the ratio of what an operation costs with `many` and with `few` in the place of @V@. With NOT_COUNTED_FILE regex the lines of
+# such sources do not count.
 function(verbscope_callgrind_test name)
-  cmake_parse_arguments(ARG "" "BUDGET;LOOP;NOT_COUNTED" "OPERATIONS;VARY;COMMAND" ${ARGN})
+  cmake_parse_arguments(ARG "" "BUDGET;LOOP;NOT_COUNTED;NOT_COUNTED_FILE" "OPERATIONS;VARY;COMMAND" ${ARGN})
   if(ARG_VARY)
     list(PREPEND ARG_VARY --vary)
+  endif()
+  if(ARG_NOT_COUNTED_FILE)
+    list(APPEND ARG_VARY --not-counted-file ${ARG_NOT_COUNTED_FILE})
   endif()
   add_test(NAME ${name}
            COMMAND ${PROJECT_SOURCE_DIR}/tests/perf/callgrind_budget.py --budget ${ARG_BUDGET} --loop ${ARG_LOOP}

@@ -19,7 +19,8 @@ MicaStore::MicaStore(std::uint64_t buckets, Bytes log, PageSize pages)
       index_(reinterpret_cast<Bucket*>(index_memory_.data())),
       log_(log_memory_.data()),
       mask_(buckets - 1),
-      capacity_(log.value) {
+      capacity_(log.value),
+      log_mask_(log.value - 1) {
   if (!std::has_single_bit(buckets) || buckets > std::uint64_t{1} << 32) {
     fail("a store of {} buckets: a power of two up to 2^32", buckets);
   }
@@ -28,15 +29,30 @@ MicaStore::MicaStore(std::uint64_t buckets, Bytes log, PageSize pages)
   }
 }
 
-MicaEnd MicaStore::get(const KeyHash& key, std::byte* value, std::size_t& length) {
+MicaEnd MicaStore::look_up(const KeyHash& key, const std::byte*& item) {
+  item = nullptr;
   if (key.none()) return MicaEnd::refused;
-  ++counts_.gets;
   const Slot* const slot = slot_with_tag(key);
   if (slot == nullptr) return ++counts_.no_slot, MicaEnd::no_slot;
   if (!kept(*slot)) return ++counts_.log_lost, MicaEnd::log_lost;
-  const std::byte* const item = at(*slot & kOffsetMask);
-  if (!holds(item, key)) return ++counts_.other_key, MicaEnd::other_key;
-  return read(item, value, length);
+  if (!holds(at(*slot), key)) return ++counts_.other_key, MicaEnd::other_key;
+  item = at(*slot);
+  return ++counts_.hits, MicaEnd::hit;
+}
+
+const std::byte* MicaStore::hit(const KeyHash& key) {
+  const std::byte* item = nullptr;
+  look_up(key, item);
+  return item;
+}
+
+MicaEnd MicaStore::get(const KeyHash& key, std::byte* value, std::size_t& length) {
+  const std::byte* item = nullptr;
+  const MicaEnd end = look_up(key, item);
+  if (item == nullptr) return end;
+  length = length_of(item);
+  std::memcpy(value, item + kHead, length);
+  return end;
 }
 
 MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
@@ -44,7 +60,7 @@ MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
   ++counts_.puts;
   const Slot* const there = slot_with_tag(key);
   if (there != nullptr && kept(*there)) {
-    std::byte* const item = at(*there & kOffsetMask);
+    std::byte* const item = at(*there);
     if (holds(item, key) && length_of(item) == value.size()) {
       std::memcpy(item + kHead, value.data(), value.size());
       ++counts_.overwritten;
@@ -60,7 +76,7 @@ MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
 // items of slots are lost where the log has overwritten them: such a slot is as good as free.
 MicaStore::Slot& MicaStore::slot_for(const KeyHash& key) {
   if (Slot* const same = slot_with_tag(key)) {
-    if (kept(*same) && !holds(at(*same & kOffsetMask), key)) ++counts_.tag_evictions;
+    if (kept(*same) && !holds(at(*same), key)) ++counts_.tag_evictions;
     return *same;
   }
   auto& slots = bucket_of(key)->slots;

@@ -40,8 +40,7 @@ enum class MicaEnd : std::uint8_t {
 
 // What a store has done so far.
 struct MicaCounts {
-  std::uint64_t gets = 0;
-  std::uint64_t hits = 0;
+  std::uint64_t hits = 0;     // GETs
   std::uint64_t no_slot = 0;  // GETs that failed, by MicaEnd
   std::uint64_t other_key = 0;
   std::uint64_t log_lost = 0;
@@ -69,39 +68,34 @@ class MicaStore {
   // the item that it names, or null. Whoever works on many asks for the bucket of each, then reads the buckets and asks
   // for the items (their second lines too, where they are longer than one), then calls get or put.
   const void* bucket_place(const KeyHash& key) const { return bucket_of(key); }
-  const std::byte* item_place(const KeyHash& key) const {
-    const Slot* const slot = slot_with_tag(key);
-    return slot != nullptr && kept(*slot) ? at(*slot & kOffsetMask) : nullptr;
-  }
+  const std::byte* item_place(const KeyHash& key) const { return find(key).item; }
 
-  // The slot of the index that names a key's item, as it was when the bucket was read; none where there is no such
-  // item.
-  class Found {
-   public:
-    bool any() const { return slot_ != nullptr; }
-
-   private:
-    friend class MicaStore;
-    const std::uint64_t* slot_ = nullptr;
-    std::uint64_t word_ = 0;
+  // The item that the index names for a key, as it was when the bucket was read; null where there is none.
+  struct Found {
+    const std::byte* item = nullptr;
+    std::uint64_t head = kNothing;  // of the log then: until something is appended no slot changes and no item is lost
   };
   Found find(const KeyHash& key) const {
-    Found found;
-    const Slot* const slot = slot_with_tag(key);
-    if (slot == nullptr || !kept(*slot)) return found;
-    found.slot_ = slot;
-    found.word_ = *slot;
-    return found;
+#pragma GCC unroll 8
+    for (const Slot slot : bucket_of(key)->slots) {
+      const std::uint64_t offset = slot ^ mark_of(key);
+      if (offset <= kOffsetMask) [[likely]]
+        return kept(offset) ? Found{at(offset), head_} : Found{};
+    }
+    return {};
   }
-  // Where the item is; `found` has one.
-  const std::byte* place_of(const Found& found) const { return at(found.word_ & kOffsetMask); }
-  // get() for a key that was found so before: it looks for the key anew only where its slot is not what it was.
-  MicaEnd get(const KeyHash& key, const Found& found, std::byte* value, std::size_t& length) {
-    if (found.slot_ == nullptr || *found.slot_ != found.word_ || !kept(found.word_)) return get(key, value, length);
-    ++counts_.gets;
-    const std::byte* const item = place_of(found);
-    if (!holds(item, key)) return ++counts_.other_key, MicaEnd::other_key;
-    return read(item, value, length);
+  // A GET of a key that was found so before: its item, where it lies until the next put; null where there is none. It
+  // looks for the key anew only where something was appended since.
+  [[gnu::always_inline]] const std::byte* hit(const KeyHash& key, const Found& found) {
+    if (found.head != head_) [[unlikely]]
+      return hit(key);
+    if (!holds(found.item, key)) [[unlikely]]
+      return ++counts_.other_key, nullptr;
+    ++counts_.hits;
+    return found.item;
+  }
+  static std::span<const std::byte> value_in(const std::byte* item) {
+    return {item + kHead, length_of(item)};
   }
 
   // The operations themselves; they look at the index anew, as an operation between may have changed it. `value` has
@@ -109,10 +103,18 @@ class MicaStore {
   MicaEnd get(const KeyHash& key, std::byte* value, std::size_t& length);
   MicaEnd put(const KeyHash& key, std::span<const std::byte> value);
 
-  const MicaCounts& counts() const { return counts_; }
-  std::uint64_t buckets() const { return mask_ + 1; }
-  const Buffer& index_memory() const { return index_memory_; }
-  const Buffer& log_memory() const { return log_memory_; }
+  const MicaCounts& counts() const {
+    return counts_;
+  }
+  std::uint64_t buckets() const {
+    return mask_ + 1;
+  }
+  const Buffer& index_memory() const {
+    return index_memory_;
+  }
+  const Buffer& log_memory() const {
+    return log_memory_;
+  }
 
  private:
   // A slot: bit 63 in use, 16 bits of tag from bit 40, the item's offset below. Offsets only grow; the place in the log
@@ -125,32 +127,40 @@ class MicaStore {
   static constexpr Slot kInUse = Slot{1} << 63;
   static constexpr int kTagShift = 40;
   static constexpr Slot kOffsetMask = (Slot{1} << kTagShift) - 1;
-  static constexpr Slot mark_of(const KeyHash& key) { return kInUse | Slot{key.tag()} << kTagShift; }
+  static constexpr std::uint64_t kNothing = ~std::uint64_t{0};  // no head of a log
+  static constexpr Slot mark_of(const KeyHash& key) {
+    return kInUse | Slot{key.tag()} << kTagShift;
+  }
 
-  Bucket* bucket_of(const KeyHash& key) const { return index_ + (key.bucket() & mask_); }
+  Bucket* bucket_of(const KeyHash& key) const {
+    return index_ + (key.bucket() & mask_);
+  }
   Slot* slot_with_tag(const KeyHash& key) const {
     for (Slot& slot : bucket_of(key)->slots) {
-      if ((slot & ~kOffsetMask) == mark_of(key)) return &slot;
+      if ((slot ^ mark_of(key)) >> kTagShift == 0) return &slot;
     }
     return nullptr;
   }
-  std::byte* at(std::uint64_t offset) const { return log_ + (offset & (capacity_ - 1)); }
+  // The place of an item, by its offset or its slot.
+  std::byte* at(std::uint64_t offset) const {
+    return log_ + (offset & log_mask_);
+  }
   // Whether the log still has the item at the slot's offset, of which the slot has the low 40 bits.
-  bool kept(Slot slot) const { return ((head_ - slot) & kOffsetMask) <= capacity_; }
-  static bool holds(const std::byte* item, const KeyHash& key) { return std::memcmp(item, &key, sizeof key) == 0; }
+  bool kept(Slot slot) const {
+    return ((head_ - slot) & kOffsetMask) <= capacity_;
+  }
+  static bool holds(const std::byte* item, const KeyHash& key) {
+    return std::memcmp(item, &key, sizeof key) == 0;
+  }
   static std::uint16_t length_of(const std::byte* item) {
     std::uint16_t length = 0;
     std::memcpy(&length, item + sizeof(KeyHash), sizeof length);
     return length;
   }
 
-  // A hit.
-  MicaEnd read(const std::byte* item, std::byte* value, std::size_t& length) {
-    length = length_of(item);
-    std::memcpy(value, item + kHead, length);
-    ++counts_.hits;
-    return MicaEnd::hit;
-  }
+  // A GET as far as the item, which is null where it is not a hit; counts it.
+  MicaEnd look_up(const KeyHash& key, const std::byte*& item);
+  const std::byte* hit(const KeyHash& key);
   Slot& slot_for(const KeyHash& key);
   std::uint64_t append(const KeyHash& key, std::span<const std::byte> value);
   void overwrite_until(std::uint64_t end);
@@ -161,6 +171,7 @@ class MicaStore {
   std::byte* log_;
   std::uint64_t mask_;
   std::uint64_t capacity_;
+  std::uint64_t log_mask_;
   std::uint64_t head_ = 0;  // offset of the next item
   std::uint64_t tail_ = 0;  // offset of the oldest item that is whole
   MicaCounts counts_;

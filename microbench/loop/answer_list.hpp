@@ -59,9 +59,12 @@ inline bool post_answers(LaneQueue& q, AnswerList& list, std::uint32_t most, std
                          RunEnd& end) {
   while (list.count > 0) {
     ibv_send_wr* const first = list.first;
-    ibv_send_wr* last = first;
+    ibv_send_wr* last = list.last;
     const std::uint32_t length = std::min(list.count, most);
-    for (std::uint32_t j = 1; j < length; ++j) last = last->next;
+    if (length < list.count) {
+      last = first;
+      for (std::uint32_t j = 1; j < length; ++j) last = last->next;
+    }
     list.first = last->next;
     list.count -= length;
     last->next = nullptr;

@@ -39,7 +39,7 @@ AnswerPorts::AnswerPorts(const ThreadSetup& setup, const AnswerBodies& bodies)
   }
   std::size_t begin = 0;
   for (const std::size_t count : counts) {
-    ports_.push_back({.queues = std::span(queues_).subspan(begin, count)});
+    ports_.emplace_back(std::span(queues_).subspan(begin, count));
     begin += count;
   }
 }

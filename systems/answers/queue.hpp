@@ -12,28 +12,46 @@
 
 namespace verbscope {
 
-// The send queue of one UD QP with as many prebuilt requests as it holds. Each has bytes of its own to carry.
+// The send queue of one UD QP with as many prebuilt requests as it holds, a multiple of signal_every. Each has bytes of
+// its own to carry. They are used in turn, so that always the same are signaled, the last among them.
 struct AnswerQueue {
   LaneQueue lane;
   std::span<ibv_send_wr> requests;
-  std::uint32_t index = 0;  // among the queues of the thread
-  std::uint32_t next = 0;   // request to use next
-  AnswerList list{};
-  std::uint32_t reserved = 0;  // places that the pass will use
+  std::uint32_t index = 0;                        // among the queues of the thread
+  ibv_send_wr* next = requests.data();            // request to use next
+  std::uint32_t to_signaled = lane.signal_every;  // requests until one that is signaled, which is the last of them
+  AnswerList list{.first = requests.data()};      // begins with `next` when it is empty
+  std::uint32_t reserved = 0;                     // places that the pass will use
+  AnswerQueue* following = nullptr;               // that of its port which has the turn after it
 };
 
-// The next free request of the queue, which must have room.
-inline ibv_send_wr& next_request(AnswerQueue& q) {
-  ibv_send_wr& wr = q.requests[q.next];
-  q.next = q.next + 1 == q.requests.size() ? 0 : q.next + 1;
+// The next request of the queue, which must have room, takes its place there.
+inline ibv_send_wr& take_next(AnswerQueue& q) {
+  ibv_send_wr& wr = *q.next++;
+  --q.lane.room;
+  if (--q.to_signaled == 0) [[unlikely]] {
+    wr.send_flags |= IBV_SEND_SIGNALED;
+    ++q.lane.due;
+    q.to_signaled = q.lane.signal_every;
+    if (&wr == &q.requests.back()) q.next = q.requests.data();
+  }
   return wr;
 }
 
 // The same, as the last of the queue's list.
 inline ibv_send_wr& append(AnswerQueue& q) {
-  ibv_send_wr& wr = next_request(q);
-  add_answer(q.lane, q.list, wr);
+  ibv_send_wr& wr = take_next(q);
+  wr.next = q.next;
+  q.list.last = &wr;
+  ++q.list.count;
   return wr;
+}
+
+// Takes the next request and posts it by itself; none of the queue has been in a list.
+inline bool post_next(AnswerQueue& q, RunEnd& end) {
+  ibv_send_wr* const wr = &take_next(q);
+  const int error = q.lane.builder == nullptr ? post_list(q.lane.qp, wr) : post_list(q.lane.builder, wr);
+  return error == 0 || post_succeeded(error, q.index, end);
 }
 
 // Posts the queue's list, if there is one, as post_answers of answer_list.hpp does.
@@ -42,12 +60,22 @@ inline bool post_answers(AnswerQueue& q, std::uint32_t most, BatchCounts* batche
 }
 
 // The queues of one port, which take turns.
-struct AnswerPort {
-  std::span<AnswerQueue> queues;
-  std::uint32_t turn = 0;
+class AnswerPort {
+ public:
+  explicit AnswerPort(std::span<AnswerQueue> queues) : turn_(queues.data()) {
+    for (AnswerQueue& queue : queues) queue.following = &queue == &queues.back() ? queues.data() : &queue + 1;
+  }
+  AnswerQueue& current() { return *turn_; }
+  void advance() { turn_ = turn_->following; }
+  // The queue whose turn it is; then it is that of the next.
+  AnswerQueue& take_turn() {
+    AnswerQueue& queue = *turn_;
+    turn_ = queue.following;
+    return queue;
+  }
 
-  AnswerQueue& current() { return queues[turn]; }
-  void advance() { turn = turn + 1 == queues.size() ? 0 : turn + 1; }
+ private:
+  AnswerQueue* turn_;
 };
 
 // A worker's counts of the measured window.

@@ -30,15 +30,12 @@ struct Feed {
   }
 }
 
-template <Node N>
+template <Way kWay, Node N>
 void alone_loop(N& node, Server& s, Feed& feed, std::uint64_t goal, const RunControl& control, ThreadTally& tally) {
   MeasuredWindow window(tally, goal);
   for (;;) {
     feed_slots(s, feed);
-    begin_pass(s, control);
-    const std::uint64_t before = s.served, blocked = s.blocked;
-    if (serve(node, s, tally.end) < 0) return;
-    note_pass(s, s.served - before, s.blocked - blocked);
+    if (serve_and_count<kWay>(node, s, control, tally.end) < 0) return;
     tally.done_ops.store(s.served, std::memory_order_relaxed);
     if (window.see(node, control.phase.load(std::memory_order_relaxed), s.served)) return;
   }

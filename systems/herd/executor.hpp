@@ -29,37 +29,34 @@ namespace verbscope::herd {
 
 using lookups::MicaStore;
 
+// What a thread's loop is compiled for: the options that would be asked for at each request.
+struct Way {
+  Prefetching prefetch = Prefetching::off;
+  bool batching = false;  // responses of a pass go behind one doorbell a port
+
+  constexpr bool pipelined() const { return prefetch == Prefetching::pipeline; }
+};
+
 // A thread's view of one client.
 struct alignas(kLine) Client {
-  std::uint64_t next = 0;          // number of the request that comes next
-  std::byte* slot = nullptr;       // the end of the slot that it comes to
-  std::byte* last_slot = nullptr;  // the end of the last of the client's slots
-  ibv_ah* ah = nullptr;            // where its responses go
-  std::uint32_t qpn = 0;
-  std::uint32_t qkey = 0;
-  std::uint32_t port = 0;
+  std::uint64_t next = 0;              // number of the request that comes next
+  std::byte* slot = nullptr;           // the end of the slot that it comes to
+  std::byte* last_slot = nullptr;      // the end of the last of the client's slots
+  decltype(ibv_send_wr{}.wr.ud) to{};  // where its responses go
+  AnswerPort* port = nullptr;          // the port that goes there
+  std::uint64_t answered = 0;          // responses
   std::uint32_t node = 0;
 };
+static_assert(sizeof(Client) == kLine);
 
-// A request that was taken and is not answered yet.
-struct Item {
-  static constexpr std::uint32_t kNoOp = 0xffffffff;
-  std::uint32_t client = kNoOp;
-  std::uint16_t length = 0;  // of a PUT's value; 0: a GET
-  bool executed = false;     // a PUT that was executed before: it is answered again
-  std::uint64_t number = 0;
-  KeyHash key;
-  const std::byte* value = nullptr;
-  MicaStore::Found found;  // what the index had for the key, once the bucket was read
-};
-
-// Where a request is that is taken: the end of its bytes, and the length of its value.
+// A request that is there: the end of its bytes, and the length of its value.
 struct Source {
-  std::uint32_t client = 0;
+  static constexpr std::uint16_t kExecuted = 0xffff;
+
+  Client* client = nullptr;
   std::uint64_t number = 0;
-  bool executed = false;
   const std::byte* end = nullptr;
-  std::uint16_t length = 0;
+  std::uint16_t length = 0;  // 0: a GET; kExecuted: a PUT that was executed before, it is answered again
 
   KeyHash key() const {  // a message by SEND ends anywhere
     KeyHash key;
@@ -68,174 +65,185 @@ struct Source {
   }
 };
 
+// A request that was taken and is not answered yet.
+struct Item {
+  Client* client = nullptr;  // null: a no-op
+  KeyHash key;
+  const std::byte* end = nullptr;  // of a PUT's bytes
+  std::uint32_t tag = 0;           // of the response
+  std::uint16_t length = 0;        // of Source
+  MicaStore::Found found;          // what the index had for the key, once the bucket was read
+  Item* before = nullptr;          // pipeline: the request that was taken before it
+};
+static_assert(sizeof(Item) == kLine);
+
 // The requests under way, and where they are executed and answered.
 struct Executor {
+  Executor() {
+    for (std::size_t i = 0; i < steps.size(); ++i) steps[i].before = &steps[(i + 1) % steps.size()];
+  }
+  Executor(const Executor&) = delete;  // items are named by their places
+
   std::span<AnswerQueue> queues;
   std::span<AnswerPort> ports;
   std::span<Client> clients;
-  std::span<std::uint64_t> answered;  // responses to each client machine
   MicaStore* store = nullptr;
-  std::size_t item_bytes = 0;      // of an item in the store's log
+  std::size_t second_line = 0;     // offset of a byte of an item's second line, where it has one: within the first two
   std::uint32_t inline_bytes = 0;  // of a response that is inlined
-  std::uint32_t thread = 0;
-  Prefetching prefetch = Prefetching::off;
-  bool batching = false;           // responses of a pass go behind one doorbell a port
+  std::uint32_t tags = 0;          // those of the thread's responses: tag_of(thread, 0)
+  Way way;
   std::uint32_t max_batch = 1;     // requests that are worked on at a time, and responses behind one doorbell
   BatchCounts* batches = nullptr;  // counts posts, where they are measured
 
-  std::array<Item, BatchCounts::kLongest> items{};  // of the pass; pipeline: the first two
-  std::size_t count = 0;
-  std::size_t older = 0;     // pipeline: the place of the older of the two
-  std::size_t most = 1;      // requests that are collected before they are executed
-  std::size_t room = 0;      // requests that the pass may take yet, for which there is room in the send queues
+  std::array<Item, BatchCounts::kLongest> items{};  // collected, not by the pipeline
+  Item* free = items.data();                        // behind those that were collected
+  std::array<Item, 3> steps{};                      // of the pipeline: the youngest is made while the oldest is there
+  Item* youngest = &steps[0];
   std::uint64_t served = 0;  // responses, in the whole run
   std::uint64_t puts = 0;    // executed
 
-  bool pipelined() const { return prefetch == Prefetching::pipeline; }
+  std::size_t collected() const { return static_cast<std::size_t>(free - items.data()); }
+  // Requests that were taken and are not answered.
+  std::size_t under_way() const {
+    const auto taken = [](const Item& item) { return item.client != nullptr; };
+    return collected() + static_cast<std::size_t>(std::ranges::count_if(steps, taken));
+  }
 };
 
-// The lines of an item: asked for, or read. Of long ones the adapter of the core's caches asks for the rest by itself.
-template <class Visit>
-inline void each_line(const std::byte* item, std::size_t bytes, Visit&& visit) {
-  visit(item);
-  const std::byte* const second = item + kLine - reinterpret_cast<std::uintptr_t>(item) % kLine;
-  if (second < item + bytes) visit(second);
+// The offset that Executor::second_line is, for items of so many bytes. Of long ones the prefetcher of the core asks
+// for the rest by itself.
+constexpr std::size_t second_line_of(std::size_t bytes) {
+  return std::min<std::size_t>(bytes - 1, kLine);
+}
+
+inline bool on_one_line(const std::byte* a, const std::byte* b) {
+  return reinterpret_cast<std::uintptr_t>(a) / kLine == reinterpret_cast<std::uintptr_t>(b) / kLine;
 }
 
 // Step 2: the bucket is read, and the item that it names asked for.
 template <Node N>
-inline void ask_for_item(N& node, const Executor& s, Item& item) {
+[[gnu::always_inline]] inline void ask_for_item(N& node, const Executor& s, Item& item) {
   node.load(s.store->bucket_place(item.key));
   item.found = s.store->find(item.key);
-  if (!item.found.any()) return;
-  each_line(s.store->place_of(item.found), s.item_bytes, [&node](const std::byte* line) { node.prefetch(line); });
+  const std::byte* const there = item.found.item;
+  if (there == nullptr) return;
+  node.prefetch(there);
+  node.prefetch(there + s.second_line);
+}
+
+// Makes `response` that of so many bytes to the item's request.
+[[gnu::always_inline]] inline void address(const Executor& s, const Item& item, Client& client, ibv_send_wr& response,
+                                           std::uint32_t bytes) {
+  response.sg_list->length = bytes;
+  response.send_flags = bytes <= s.inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
+  response.wr.ud = client.to;
+  response.imm_data = htobe32(item.tag);
+  ++client.answered;
 }
 
 // Step 3: the request is executed, and `response` is what its client gets.
 template <Node N>
-inline void execute(N& node, Executor& s, const Item& item, const Client& client, ibv_send_wr& response) {
-  if (item.found.any()) {
-    each_line(s.store->place_of(item.found), s.item_bytes, [&node](const std::byte* line) { node.load(line); });
+[[gnu::always_inline]] inline void execute(N& node, Executor& s, const Item& item, Client& client,
+                                           ibv_send_wr& response) {
+  if (const std::byte* const there = item.found.item; there != nullptr) {
+    node.load(there);
+    if (!on_one_line(there, there + s.second_line)) node.load(there + s.second_line);
   }
-  ibv_sge& body = *response.sg_list;
-  std::size_t bytes = kStatusBytes;
-  if (item.length == 0) {
-    s.store->get(item.key, item.found, reinterpret_cast<std::byte*>(body.addr), bytes);
-  } else if (!item.executed) {
-    s.store->put(item.key, {item.value, item.length});
+  if (item.length == 0) [[likely]] {
+    if (const std::byte* const hit = s.store->hit(item.key, item.found); hit != nullptr) [[likely]] {
+      const std::span<const std::byte> value = MicaStore::value_in(hit);
+      address(s, item, client, response, static_cast<std::uint32_t>(value.size()));
+      std::memcpy(reinterpret_cast<void*>(response.sg_list->addr), value.data(), value.size());
+      return;
+    }
+  } else if (item.length != Source::kExecuted) {
+    s.store->put(item.key, {item.end - kKeyBytes - kLengthBytes - item.length, item.length});
     ++s.puts;
   }
-  body.length = static_cast<std::uint32_t>(bytes);
-  response.send_flags = bytes <= s.inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
-  response.wr.ud.ah = client.ah;
-  response.wr.ud.remote_qpn = client.qpn;
-  response.wr.ud.remote_qkey = client.qkey;
-  response.imm_data = htobe32(tag_of(s.thread, item.number));
-  ++s.answered[client.node];
+  address(s, item, client, response, kStatusBytes);
+}
+
+// A step of the pipeline: the youngest request, whose bucket was asked for, or a no-op pushes those before it on. Last
+// comes the post, during which what was asked for arrives.
+template <Node N>
+[[gnu::always_inline]] inline bool push(N& node, Executor& s, Item& youngest, RunEnd& end) {
+  Item& younger = *youngest.before;
+  Item& older = *younger.before;
+  s.youngest = &older;
+  const auto push_younger = [&] {
+    if (younger.client != nullptr) [[likely]]
+      ask_for_item(node, s, younger);
+  };
+  Client* const client = std::exchange(older.client, nullptr);
+  if (client == nullptr) [[unlikely]] {
+    push_younger();
+    return true;
+  }
+  AnswerQueue& queue = client->port->take_turn();
   ++s.served;
-}
-
-// A response that goes by itself, on the next of its port's queues in turn.
-struct LoneResponse {
-  AnswerQueue* queue = nullptr;
-  ibv_send_wr* request = nullptr;
-};
-template <Node N>
-inline LoneResponse execute_alone(N& node, Executor& s, const Item& item) {
-  const Client& client = s.clients[item.client];
-  AnswerPort& port = s.ports[client.port];
-  AnswerQueue& queue = port.current();
-  port.advance();
-  ibv_send_wr& response = next_request(queue);
-  execute(node, s, item, client, response);
-  return {&queue, &response};
-}
-inline bool post_alone(Executor& s, const LoneResponse& response, RunEnd& end) {
-  if (s.batches != nullptr) s.batches->count(1);
-  return post_one(response.queue->lane, *response.request, response.queue->index, end);
-}
-
-inline void read_source(Item& item, const Source& source) {
-  item.client = source.client;
-  item.length = source.length;
-  item.executed = source.executed;
-  item.number = source.number;
-  item.key = source.key();
-  item.value = source.end - kKeyBytes - kLengthBytes - source.length;
-}
-
-// A step of the pipeline: the request at `source`, or with null a no-op, pushes those before it on. Last comes the
-// post, during which what was asked for arrives.
-template <Node N>
-inline bool push(N& node, Executor& s, const Source* source, RunEnd& end) {
-  if (source != nullptr) {
-    node.prefetch(s.store->bucket_place(source->key()));
-    ++s.count;
-  }
-  Item& older = s.items[s.older];
-  LoneResponse response;
-  if (older.client != Item::kNoOp) {
-    --s.count;
-    response = execute_alone(node, s, older);
-  }
-  s.older ^= 1;
-  Item& younger = s.items[s.older];
-  if (younger.client != Item::kNoOp) ask_for_item(node, s, younger);
-  if (source != nullptr) {
-    read_source(older, *source);
-  } else {
-    older.client = Item::kNoOp;
-  }
-  return response.request == nullptr || post_alone(s, response, end);
+  execute(node, s, older, *client, *queue.next);
+  push_younger();
+  return post_next(queue, end);
 }
 
 // Executes and answers the requests that were collected.
-template <Node N>
+template <Way kWay, Node N>
 inline bool flush(N& node, Executor& s, RunEnd& end) {
-  const std::span<Item> items = std::span(s.items).first(std::exchange(s.count, 0));
-  if (s.prefetch == Prefetching::batch) {
+  const std::span<Item> items(s.items.data(), std::exchange(s.free, s.items.data()));
+  if constexpr (kWay.prefetch == Prefetching::batch) {
     for (const Item& item : items) node.prefetch(s.store->bucket_place(item.key));
     for (Item& item : items) ask_for_item(node, s, item);
   }
   for (Item& item : items) {
-    if (s.prefetch == Prefetching::off) ask_for_item(node, s, item);
-    if (s.batching) {
-      const Client& client = s.clients[item.client];
-      AnswerQueue& queue = s.ports[client.port].current();
-      ibv_send_wr& response = next_request(queue);
-      execute(node, s, item, client, response);
-      add_answer(queue.lane, queue.list, response);
-    } else if (!post_alone(s, execute_alone(node, s, item), end)) {
-      return false;
+    if constexpr (kWay.prefetch == Prefetching::off) ask_for_item(node, s, item);
+    AnswerPort& port = *item.client->port;
+    AnswerQueue& queue = kWay.batching ? port.current() : port.take_turn();
+    execute(node, s, item, *item.client, *queue.next);
+    if constexpr (kWay.batching) {
+      append(queue);
+    } else {
+      if (!post_next(queue, end)) return false;
     }
   }
-  return !s.batching || post_all(s.ports, s.max_batch, s.batches, end);
+  s.served += items.size();
+  return !kWay.batching || post_all(s.ports, s.max_batch, s.batches, end);
 }
 
-// Settles how many requests may be taken: each has a place for its response, whichever queue of its port that goes to.
-inline void count_room(Executor& s) {
-  std::uint32_t room = s.queues.front().lane.room;
-  for (const AnswerQueue& queue : s.queues) room = std::min(room, queue.lane.room);
-  s.room = room <= s.count ? 0 : room - s.count;
-  s.most = s.batching || s.prefetch == Prefetching::batch ? s.max_batch : 1;
+// How many requests may be taken: each has a place for its response, whichever queue of its port that goes to.
+inline std::size_t room_of(const Executor& s) {
+  std::size_t room = s.queues.front().lane.room;
+  for (const AnswerQueue& queue : s.queues) room = std::min<std::size_t>(room, queue.lane.room);
+  return room - std::min(room, s.under_way());
 }
 
-// Keeps the request at `source`, for which there is room, until flush().
-inline void collect(Executor& s, const Source& source) {
-  --s.room;
-  read_source(s.items[s.count++], source);
+// Takes the request at `source`, for which there is room; work() follows.
+template <Way kWay>
+[[gnu::always_inline]] inline Item& collect(Executor& s, const Source& source) {
+  Item& item = kWay.pipelined() ? *s.youngest : *s.free++;
+  item.client = source.client;
+  item.end = source.end;
+  item.key = source.key();
+  item.tag = s.tags + source.number % kTagNumbers;
+  item.length = source.length;
+  return item;
 }
 
-// Executes what was collected when it is as many as are wanted.
-template <Node N>
-inline bool flush_when_full(N& node, Executor& s, RunEnd& end) {
-  return s.count < s.most || flush(node, s, end);
+// What `item`, which was taken last, calls for: a step of the pipeline, or when as many as are wanted were collected,
+// their execution.
+template <Way kWay, Node N>
+[[gnu::always_inline]] inline bool work(N& node, Executor& s, Item& item, RunEnd& end) {
+  if constexpr (kWay.pipelined()) {
+    node.prefetch(s.store->bucket_place(item.key));
+    return push(node, s, item, end);
+  }
+  constexpr bool kCollects = kWay.batching || kWay.prefetch == Prefetching::batch;
+  return (kCollects && s.collected() < s.max_batch) || flush<kWay>(node, s, end);
 }
 
 // What was collected, and is not executed yet, waits for nothing more.
-template <Node N>
+template <Way kWay, Node N>
 inline bool end_pass(N& node, Executor& s, RunEnd& end) {
-  return s.pipelined() || s.count == 0 || flush(node, s, end);
+  return kWay.pipelined() || s.collected() == 0 || flush<kWay>(node, s, end);
 }
 
 }  // namespace verbscope::herd

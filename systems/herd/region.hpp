@@ -2,10 +2,10 @@
 // SIGCOMM 2014, section 4.2): where a client writes its requests in the server's memory, and what they look like.
 //
 // A request ends where its slot ends, with the 16-byte hash of its key. A GET is the hash alone; a PUT is value, length
-// (2 bytes, not 0) and hash. The last byte of a hash is not 0, and a server's thread zeroes hash and length when it
-// takes a request: a last byte that is not 0 is a new request, whose bytes before it are there as well, where the
-// adapter writes from left to right. Adapters write whole lines; soft-RoCE copies in words and single bytes, so that a
-// part of the last word can be seen without the rest.
+// (2 bytes, not 0) and hash. The last byte of a hash is not 0, and a server's thread zeroes length and end of the hash
+// when it takes a request: a last byte that is not 0 is a new request, whose bytes before it are there as well, where
+// the adapter writes from left to right. Adapters write whole lines; soft-RoCE copies in words and single bytes, so
+// that a part of the last word can be seen without the rest.
 //
 // A client numbers its requests to each of the server's threads from 0 on; number r lies in slot r mod W, and a thread
 // looks at the slot of the next alone. What is lost, or whose response is, is written again into the client's retry

@@ -86,8 +86,7 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
       : alone_(options.alone),
         goal_(setup.goal),
         store_(filled_store(setup, options.store)),
-        ports_(setup, {.bytes = setup.operation.payload, .inlined = setup.operation.inlined}),
-        answered_(setup.topology.clients) {
+        ports_(setup, {.bytes = setup.operation.payload, .inlined = setup.operation.inlined}) {
     const RequestRegion places =
         request_region(options, setup.topology.threads, setup.topology.all_client_threads(), setup.operation.payload);
     add_clients(setup, places);
@@ -95,13 +94,12 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
     server_.queues = ports_.queues();
     server_.ports = ports_.ports();
     server_.clients = clients_;
-    server_.answered = answered_;
     server_.store = &store_;
-    server_.item_bytes = MicaStore::item_bytes(setup.operation.payload);
+    server_.second_line = second_line_of(MicaStore::item_bytes(setup.operation.payload));
     server_.inline_bytes = setup.operation.inline_limit;
     server_.thread = setup.thread;
-    server_.prefetch = options.store.prefetch.value();
-    server_.batching = options.store.batching;
+    server_.tags = tag_of(setup.thread, 0);
+    server_.way = {.prefetch = options.store.prefetch.value(), .batching = options.store.batching};
     server_.max_batch = options.store.max_batch;
     server_.places = places;
     if (options.store.requests_by_send) {
@@ -114,16 +112,22 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    if (alone_) {
-      alone_loop(node, server_, feed_, goal_, control, tally);
-    } else {
-      server_loop(node, server_, control, tally);
-    }
+    in_way(server_.way, [&]<Way kWay>() {
+      if (alone_) {
+        alone_loop<kWay>(node, server_, feed_, goal_, control, tally);
+      } else {
+        server_loop<kWay>(node, server_, control, tally);
+      }
+    });
   }
 
   bool active() const override { return alone_; }
   bool counts() const override { return alone_; }
-  std::uint64_t sent_to(std::uint32_t node) const override { return answered_.at(node); }
+  std::uint64_t sent_to(std::uint32_t node) const override {
+    std::uint64_t sum = 0;
+    for (const Client& client : clients_) sum += client.node == node ? client.answered : 0;
+    return sum;
+  }
   std::uint64_t received() const override { return alone_ ? 0 : server_.served; }
   std::uint64_t wrong() const override { return server_.strange; }
   const Server& server() const override { return server_; }
@@ -132,14 +136,12 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
   void add_clients(const ThreadSetup& setup, const RequestRegion& places) {
     if (alone_) {  // one address for all
       const LanePeer& peer = setup.lanes.front().peers.front();
-      clients_.assign(places.clients, {.ah = peer.qp.ah, .qpn = peer.qp.qpn, .qkey = peer.qp.qkey});
+      clients_.assign(places.clients, {.to = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey}, .port = &ports_.ports().front()});
       return;
     }
     for (const ClientAddress& address : client_addresses(setup)) {
-      clients_.push_back({.ah = address.qp.ah,
-                          .qpn = address.qp.qpn,
-                          .qkey = address.qp.qkey,
-                          .port = address.port,
+      clients_.push_back({.to = {address.qp.ah, address.qp.qpn, address.qp.qkey},
+                          .port = &ports_.ports()[address.port],
                           .node = address.node});
     }
   }
@@ -173,7 +175,6 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
   std::uint64_t goal_;
   MicaStore store_;
   AnswerPorts ports_;
-  std::vector<std::uint64_t> answered_;
   std::vector<Client> clients_;
   std::optional<RequestRecvs> requests_;
   std::vector<RecvLane> recvs_;

@@ -6,7 +6,8 @@
 
 The program runs once for each number of operations, which replaces @N@ in its arguments. What a run costs is what the
 functions named by --loop cost, with all that they call, without what the functions named by --not-counted cost (both
-are regular expressions on the demangled name). The cost of an operation is the difference between the two runs over the
+are regular expressions on the demangled name), nor the lines of files named by --not-counted-file, with all that they
+call, wherever the compiler has put them. The cost of an operation is the difference between the two runs over the
 difference in operations, so that whatever happens once does not count. Exit 77: there is no valgrind (1 when CI=true).
 
 With --vary FEW MANY all that is done with FEW and with MANY in the place of @V@, and the budget is for the ratio of the
@@ -24,32 +25,37 @@ import tempfile
 
 
 class Profile:
-    """Instructions by function, from a callgrind output file."""
+    """Instructions by function, from a callgrind output file, but for those of lines of `not_counted_file`."""
 
-    def __init__(self, text):
+    def __init__(self, text, not_counted_file=None):
         self.own = {}    # function -> instructions executed in it
         self.calls = {}  # (caller, callee) -> instructions executed below the call
         self.names = {}
-        self._read(text)
+        self._read(text, not_counted_file)
 
-    def _name(self, text):
+    def _name(self, kind, text):
         number, name = re.match(r"(\(\d+\))?\s*(.*)", text).groups()
         if number and name:
-            self.names[number] = name
-        return name or self.names[number]
+            self.names[kind, number] = name
+        return name or self.names[kind, number]
 
-    def _read(self, text):
+    def _read(self, text, not_counted_file):
         caller = callee = None
-        call_line = False
+        call_line = counted = False
         for line in text.splitlines():
             if line.startswith("fn="):
-                caller = self._name(line[3:])
+                caller = self._name("fn", line[3:])
             elif line.startswith("cfn="):
-                callee = self._name(line[4:])
+                callee = self._name("fn", line[4:])
+            elif line.startswith(("fl=", "fi=", "fe=")):
+                file = self._name("file", line[3:])
+                counted = not_counted_file is None or not re.search(not_counted_file, file)
+            elif line.startswith(("cfi=", "cfl=")):
+                self._name("file", line[4:])
             elif line.startswith("calls="):
                 call_line = True
             elif caller and re.match(r"[+*\d-]", line):
-                cost = int(line.split()[1]) if len(line.split()) > 1 else 0
+                cost = int(line.split()[1]) if counted and len(line.split()) > 1 else 0
                 key, costs = ((caller, callee), self.calls) if call_line else (caller, self.own)
                 costs[key] = costs.get(key, 0) + cost
                 call_line = False
@@ -67,7 +73,7 @@ class Profile:
         return [f"{cost:12d} {name}" for name, cost in sorted(self.own.items(), key=lambda item: -item[1])[:12]]
 
 
-def profile(command, operations):
+def profile(command, operations, not_counted_file):
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder, "callgrind.out")
         words = [word.replace("@N@", str(operations)) for word in command]
@@ -75,12 +81,12 @@ def profile(command, operations):
         done = subprocess.run(valgrind + words, check=False, capture_output=True, text=True, cwd=folder)
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
-        return Profile(output.read_text())
+        return Profile(output.read_text(), not_counted_file)
 
 
 def cost_of_operation(options, command):
     few, many = options.operations
-    runs = [profile(command, n) for n in (few, many)]
+    runs = [profile(command, n, options.not_counted_file) for n in (few, many)]
     costs = [run.loop_cost(options.loop, options.not_counted) for run in runs]
     each = (costs[1] - costs[0]) / (many - few)
     print("\n".join([f"{each:.2f} instructions per operation"] + runs[1].expensive()))
@@ -92,6 +98,7 @@ def main():
     parser.add_argument("--budget", type=float, required=True, help="instructions per operation, or with --vary a ratio")
     parser.add_argument("--loop", required=True, help="regular expression: the functions that count")
     parser.add_argument("--not-counted", required=True, help="regular expression: the functions that do not")
+    parser.add_argument("--not-counted-file", help="regular expression: source files whose lines do not count")
     parser.add_argument("--operations", type=int, nargs=2, required=True)
     parser.add_argument("--vary", nargs=2, help="two values of @V@ to compare")
     parser.add_argument("command", nargs="+")

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "systems/herd/server.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
+#include "tests/verbs/count_allocations.hpp"
 
 namespace verbscope::herd {
 namespace {
@@ -54,7 +56,6 @@ struct ServerEnd {
   std::vector<AnswerQueue> queues;
   std::vector<AnswerPort> ports;
   std::vector<Client> clients = std::vector<Client>(kClients);
-  std::vector<std::uint64_t> answered = std::vector<std::uint64_t>(1);
   Server server;
   std::vector<Sent> sent;
   std::uint64_t rings = 0;
@@ -73,22 +74,23 @@ struct ServerEnd {
                         .requests = std::span(requests).subspan(std::size_t{q} * kDepth, kDepth),
                         .index = q});
     }
-    ports = {{.queues = queues}};
-    for (std::uint32_t c = 0; c < kClients; ++c) clients[c].qpn = c;
+    ports = {AnswerPort(queues)};
+    for (std::uint32_t c = 0; c < kClients; ++c) {
+      clients[c].to.remote_qpn = c;
+      clients[c].port = ports.data();
+    }
     server.cq = device.cq();
     server.queues = queues;
     server.ports = ports;
     server.clients = clients;
-    server.answered = answered;
     server.store = &store;
-    server.item_bytes = MicaStore::item_bytes(kValue);
+    server.second_line = second_line_of(MicaStore::item_bytes(kValue));
     server.thread = 1;
-    server.prefetch = prefetch;
-    server.batching = batching;
+    server.tags = tag_of(1, 0);
+    server.way = {.prefetch = prefetch, .batching = batching};
     server.max_batch = 4;
     server.place_slots(region, places);
-    server.measured = true;
-    server.batches = &server.counts.passes.batches;
+    control.phase = Phase::measure;
     device.after = [this](const ibv_send_wr& wr) {
       const std::uint32_t tag = be32toh(wr.imm_data);
       EXPECT_EQ(tagged(tag), 1u);
@@ -115,8 +117,12 @@ struct ServerEnd {
   // One pass; the looks that find nothing count on.
   std::vector<Sent> pass() {
     sent.clear();
-    EXPECT_GE(serve(node, server, end), 0);
+    pass_of(node);
     return sent;
+  }
+  template <Node N>
+  void pass_of(N& by) {
+    in_way(server.way, [&]<Way kWay>() { EXPECT_GE(serve_and_count<kWay>(by, server, control, end), 0); });
   }
 
  private:
@@ -227,7 +233,10 @@ struct AskingNode : ScriptedNode {
   std::vector<std::string> asked;
   const void* bucket = nullptr;
   std::string name(const void* place) const { return place == bucket ? "bucket" : "item"; }
-  void prefetch(const void* place) { asked.push_back("prefetch " + name(place)); }
+  // A line that was just asked for is not asked for again.
+  void prefetch(const void* place) {
+    if (asked.empty() || asked.back() != "prefetch item") asked.push_back("prefetch " + name(place));
+  }
   void load(const void* place) { asked.push_back("load " + name(place)); }
 };
 
@@ -239,7 +248,7 @@ TEST(HerdServer, NothingIsReadBeforeItWasAskedForAStepEarlier) {
   end.device.after = [&node](const ibv_send_wr&) { node.asked.emplace_back("post"); };
   const auto pass = [&] {
     node.asked.clear();
-    serve(node, end.server, end.end);
+    end.pass_of(node);
     return node.asked;
   };
   end.get(0, 0, 7);
@@ -268,7 +277,7 @@ TEST(HerdServer, ABatchGoesThroughThreeLoopsAndBehindOneDoorbell) {
   node.bucket = end.store.bucket_place(key_of(7));
   end.get(0, 0, 7);
   end.get(3, 0, 7);
-  serve(node, end.server, end.end);
+  end.pass_of(node);
   EXPECT_THAT(node.asked, ElementsAre("prefetch bucket", "prefetch bucket", "load bucket", "prefetch item",
                                       "load bucket", "prefetch item", "load item", "load item"));
   EXPECT_THAT(end.sent, ElementsAre(Sent{0, 0, kOne}, Sent{3, 0, kOne}));
@@ -338,19 +347,57 @@ TEST(HerdServer, FeedsItselfWhereThereAreNoClients) {
   const std::vector<std::uint32_t> lengths{16};
   Feed feed{.last = bytes.data() + 64, .stride = 64, .bytes = lengths};
   ThreadTally tally;
-  end.control.phase = Phase::measure;
-  alone_loop(end.node, end.server, feed, 40, end.control, tally);
+  alone_loop<Way{Prefetching::pipeline}>(end.node, end.server, feed, 40, end.control, tally);
   EXPECT_EQ(tally.end.kind, EndKind::finished);
   EXPECT_GE(end.server.served, 40u);
   EXPECT_TRUE(tally.closed());
 }
+
+#ifdef VERBSCOPE_COUNT_ALLOCATIONS
+// What is posted and signaled, for the next poll.
+std::array<std::uint64_t, kDepth> signaled;
+int signaled_count = 0;
+int post_and_keep_nothing(ibv_qp*, ibv_send_wr* list, ibv_send_wr**) {
+  for (; list != nullptr; list = list->next) {
+    if ((list->send_flags & IBV_SEND_SIGNALED) != 0) signaled.at(signaled_count++) = list->wr_id;
+  }
+  return 0;
+}
+int complete_signaled(ibv_cq*, int, ibv_wc* wcs) {
+  for (int i = 0; i < signaled_count; ++i) {
+    wcs[i].wr_id = signaled.at(i);
+    wcs[i].status = IBV_WC_SUCCESS;
+  }
+  return std::exchange(signaled_count, 0);
+}
+
+TEST(HerdServer, AllocatesNothing) {
+  std::vector<std::byte> bytes(128);
+  write_get(bytes.data() + 64, key_of(7));
+  const std::byte* const put = write_put(bytes.data() + 128, key_of(7), kValue, [](std::byte*) {});
+  const std::vector<std::uint32_t> lengths{16, static_cast<std::uint32_t>(bytes.data() + 128 - put)};
+  for (const Way way : {Way{Prefetching::off}, Way{Prefetching::pipeline}, Way{Prefetching::batch},
+                        Way{Prefetching::off, true}, Way{Prefetching::batch, true}}) {
+    ServerEnd end(way.prefetch, way.batching);
+    for (AnswerQueue& queue : end.queues) queue.lane.qp->context->ops.post_send = post_and_keep_nothing;
+    end.device.cq()->context->ops.poll_cq = complete_signaled;
+    Feed feed{.last = bytes.data() + 64, .stride = 64, .bytes = lengths};
+    signaled_count = 0;
+    ThreadTally tally;
+    const std::size_t before = allocations_of_this_thread();
+    in_way(way, [&]<Way kWay>() { alone_loop<kWay>(end.node, end.server, feed, 1000, end.control, tally); });
+    EXPECT_EQ(allocations_of_this_thread() - before, 0u);
+    EXPECT_GE(end.server.served, 1000u);
+  }
+}
+#endif
 
 TEST(HerdServer, EndsWhenToldTo) {
   ServerEnd end(Prefetching::pipeline);
   ThreadTally tally;
   end.get(0, 0, 7);
   end.node.on_idle = [&] { end.control.quit = true; };
-  server_loop(end.node, end.server, end.control, tally);
+  server_loop<Way{Prefetching::pipeline}>(end.node, end.server, end.control, tally);
   EXPECT_EQ(tally.end.kind, EndKind::gave_up);
   EXPECT_EQ(end.server.served, 1u);  // not before the pipeline is empty
 }

@@ -61,7 +61,7 @@ struct HerdServerEnd {
                         .requests = std::span(requests).subspan(std::size_t{q} * kDepth, kDepth),
                         .index = q});
     }
-    ports = {{.queues = std::span(queues).first(2)}, {.queues = std::span(queues).last(2)}};
+    ports = {AnswerPort(std::span(queues).first(2)), AnswerPort(std::span(queues).last(2))};
     for (std::uint32_t c = 0; c < kClients; ++c) {
       clients[c].to.wr.ud.remote_qpn = c;
       clients[c].port = c % 2;
