@@ -2,11 +2,17 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "tests/perf/known_nops.hpp"
+
 extern "C" {
 // Three instructions.
 void callee();
 // Per operation: call, dec, jnz: 3 of its own.
 void known_loop(std::uint64_t operations);
+// Per operation: the four of known_nops.hpp, and two or three of its own.
+[[gnu::noinline]] void inlined_loop(std::uint64_t operations) {
+  for (; operations != 0; --operations) four_nops();
+}
 }
 
 asm(R"(
@@ -33,6 +39,8 @@ known_loop:
 )");
 
 int main(int argc, char** argv) {
-  if (argc == 2) known_loop(std::strtoull(argv[1], nullptr, 10));
+  if (argc != 2) return 0;
+  known_loop(std::strtoull(argv[1], nullptr, 10));
+  inlined_loop(std::strtoull(argv[1], nullptr, 10));
   return 0;
 }
