@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "common/json.hpp"
 #include "common/pcie_events.hpp"
 #include "tests/microbench/run_program.hpp"
@@ -32,8 +35,8 @@ double extra_per_op(const Json& record, const std::string& count) {
   return record.at("counters").at(0).at("extra").at(count).get<double>() / window_ops(record);
 }
 
-// The clusters on which a command runs: both. Under a sanitizer, which takes six times as long, one of them, which the length of the
-// command decides.
+// The clusters on which a command runs: both. Under a sanitizer, which takes six times as long, one of them, which the
+// length of the command decides.
 std::vector<std::string> clusters_of([[maybe_unused]] const std::string& command) {
 #if defined(VERBSCOPE_ADDRESS_SANITIZER)
   return {command.size() % 2 == 0 ? "cib" : "cx3"};
