@@ -75,15 +75,7 @@ class MicaStore {
     const std::byte* item = nullptr;
     std::uint64_t head = kNothing;  // of the log then: until something is appended no slot changes and no item is lost
   };
-  Found find(const KeyHash& key) const {
-#pragma GCC unroll 8
-    for (const Slot slot : bucket_of(key)->slots) {
-      const std::uint64_t offset = slot ^ mark_of(key);
-      if (offset <= kOffsetMask) [[likely]]
-        return kept(offset) ? Found{at(offset), head_} : Found{};
-    }
-    return {};
-  }
+  Found find(const KeyHash& key) const;
   // A GET of a key that was found so before: its item, where it lies until the next put; null where there is none. It
   // looks for the key anew only where something was appended since.
   [[gnu::always_inline]] const std::byte* hit(const KeyHash& key, const Found& found) {
@@ -94,27 +86,17 @@ class MicaStore {
     ++counts_.hits;
     return found.item;
   }
-  static std::span<const std::byte> value_in(const std::byte* item) {
-    return {item + kHead, length_of(item)};
-  }
+  static std::span<const std::byte> value_in(const std::byte* item) { return {item + kHead, length_of(item)}; }
 
   // The operations themselves; they look at the index anew, as an operation between may have changed it. `value` has
   // kMostValue bytes; `length` is that of the value after a hit.
   MicaEnd get(const KeyHash& key, std::byte* value, std::size_t& length);
   MicaEnd put(const KeyHash& key, std::span<const std::byte> value);
 
-  const MicaCounts& counts() const {
-    return counts_;
-  }
-  std::uint64_t buckets() const {
-    return mask_ + 1;
-  }
-  const Buffer& index_memory() const {
-    return index_memory_;
-  }
-  const Buffer& log_memory() const {
-    return log_memory_;
-  }
+  const MicaCounts& counts() const { return counts_; }
+  std::uint64_t buckets() const { return mask_ + 1; }
+  const Buffer& index_memory() const { return index_memory_; }
+  const Buffer& log_memory() const { return log_memory_; }
 
  private:
   // A slot: bit 63 in use, 16 bits of tag from bit 40, the item's offset below. Offsets only grow; the place in the log
@@ -128,13 +110,9 @@ class MicaStore {
   static constexpr int kTagShift = 40;
   static constexpr Slot kOffsetMask = (Slot{1} << kTagShift) - 1;
   static constexpr std::uint64_t kNothing = ~std::uint64_t{0};  // no head of a log
-  static constexpr Slot mark_of(const KeyHash& key) {
-    return kInUse | Slot{key.tag()} << kTagShift;
-  }
+  static constexpr Slot mark_of(const KeyHash& key) { return kInUse | Slot{key.tag()} << kTagShift; }
 
-  Bucket* bucket_of(const KeyHash& key) const {
-    return index_ + (key.bucket() & mask_);
-  }
+  Bucket* bucket_of(const KeyHash& key) const { return index_ + (key.bucket() & mask_); }
   Slot* slot_with_tag(const KeyHash& key) const {
     for (Slot& slot : bucket_of(key)->slots) {
       if ((slot ^ mark_of(key)) >> kTagShift == 0) return &slot;
@@ -142,16 +120,10 @@ class MicaStore {
     return nullptr;
   }
   // The place of an item, by its offset or its slot.
-  std::byte* at(std::uint64_t offset) const {
-    return log_ + (offset & log_mask_);
-  }
+  std::byte* at(std::uint64_t offset) const { return log_ + (offset & log_mask_); }
   // Whether the log still has the item at the slot's offset, of which the slot has the low 40 bits.
-  bool kept(Slot slot) const {
-    return ((head_ - slot) & kOffsetMask) <= capacity_;
-  }
-  static bool holds(const std::byte* item, const KeyHash& key) {
-    return std::memcmp(item, &key, sizeof key) == 0;
-  }
+  bool kept(Slot slot) const { return ((head_ - slot) & kOffsetMask) <= capacity_; }
+  static bool holds(const std::byte* item, const KeyHash& key) { return std::memcmp(item, &key, sizeof key) == 0; }
   static std::uint16_t length_of(const std::byte* item) {
     std::uint16_t length = 0;
     std::memcpy(&length, item + sizeof(KeyHash), sizeof length);
@@ -176,5 +148,15 @@ class MicaStore {
   std::uint64_t tail_ = 0;  // offset of the oldest item that is whole
   MicaCounts counts_;
 };
+
+inline MicaStore::Found MicaStore::find(const KeyHash& key) const {
+#pragma GCC unroll 8
+  for (const Slot slot : bucket_of(key)->slots) {
+    const std::uint64_t offset = slot ^ mark_of(key);
+    if (offset <= kOffsetMask) [[likely]]
+      return kept(offset) ? Found{at(offset), head_} : Found{};
+  }
+  return {};
+}
 
 }  // namespace verbscope::lookups

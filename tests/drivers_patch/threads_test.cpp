@@ -16,6 +16,21 @@ namespace {
 constexpr int kThreads = 4;
 constexpr int kPosts = 3000;
 
+// A QP and a completion queue of a device whose context is counted.
+struct Counted {
+  Counted(FakeDevice& device, std::uint32_t number) : qp(device.qp(number)), cq(device.cq()) {
+    counted_context(device.context);
+    context = summarize_process().contexts.back().number;
+    attach_qp(qp, nullptr, {}, false, 1024);
+    attach_cq(cq);
+  }
+  QpSummary seen() const { return only_qp(summarize_process(), context); }
+
+  std::uint32_t context = 0;
+  ibv_qp qp;
+  ibv_cq cq;
+};
+
 void post_and_poll(ibv_qp& qp, ibv_cq& cq, std::uint32_t length) {
   Send send(IBV_WR_RDMA_WRITE, length, IBV_SEND_SIGNALED);
   ibv_send_wr* bad = nullptr;
@@ -34,12 +49,7 @@ TEST(DriverThreads, NothingIsLostOnSharedQueuePairs) {
     wc[0].opcode = IBV_WC_RDMA_WRITE;
     return 1;
   };
-  counted_context(device.context);
-  const std::uint32_t context = summarize_process().contexts.back().number;
-  ibv_qp shared = device.qp(21);
-  ibv_cq cq = device.cq();
-  attach_qp(shared, nullptr, {}, false, 1024);
-  attach_cq(cq);
+  Counted shared(device, 21);
   std::atomic<bool> done{false};
   std::thread reader([&done] {
     std::uint64_t last = 0;
@@ -51,12 +61,12 @@ TEST(DriverThreads, NothingIsLostOnSharedQueuePairs) {
   });
   std::vector<std::thread> posters;
   for (int i = 0; i < kThreads; ++i) {
-    posters.emplace_back([&, i] { post_and_poll(shared, cq, 64u << i); });
+    posters.emplace_back([&, i] { post_and_poll(shared.qp, shared.cq, 64u << i); });
   }
   for (std::thread& each : posters) each.join();
   done = true;
   reader.join();
-  const QpSummary seen = only_qp(summarize_process(), context);
+  const QpSummary seen = shared.seen();
   EXPECT_EQ(seen.sums.requests(), std::uint64_t{kThreads * kPosts});
   EXPECT_EQ(seen.sums.send_completions, std::uint64_t{kThreads * kPosts});
   EXPECT_EQ(seen.threads.size(), std::size_t{kThreads});
@@ -68,17 +78,12 @@ TEST(DriverThreads, NothingIsLostOnSharedQueuePairs) {
 // Whatever the control path does meanwhile: its lock is held here all the time.
 TEST(DriverThreads, PostsAndPollsWaitForNoLock) {
   FakeDevice device;
-  counted_context(device.context);
-  const std::uint32_t context = summarize_process().contexts.back().number;
-  ibv_qp qp = device.qp(31);
-  ibv_cq cq = device.cq();
-  attach_qp(qp, nullptr, {}, false, 1024);
-  attach_cq(cq);
+  Counted counted(device, 31);
   {
     const std::lock_guard held(process.control);
-    std::thread([&] { post_and_poll(qp, cq, 64); }).join();
+    std::thread([&] { post_and_poll(counted.qp, counted.cq, 64); }).join();
   }
-  EXPECT_EQ(only_qp(summarize_process(), context).sums.requests(), std::uint64_t{kPosts});
+  EXPECT_EQ(counted.seen().sums.requests(), std::uint64_t{kPosts});
   detach_context(device.context);
 }
 

@@ -10,11 +10,13 @@
 #include "systems/herd/server.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
+#include "tests/systems/answering_queues.hpp"
 #include "tests/verbs/count_allocations.hpp"
 
 namespace verbscope::herd {
 namespace {
 
+using test::AnsweringQueues;
 using test::ExecutingDevice;
 using test::ScriptedNode;
 using testing::ElementsAre;
@@ -23,7 +25,7 @@ using testing::IsEmpty;
 constexpr std::uint32_t kClients = 4;
 constexpr std::uint32_t kWindow = 2;
 constexpr std::uint32_t kDepth = 8;
-constexpr std::uint32_t kValue = 8;  // bytes
+constexpr std::uint32_t kValue = 8;  // bytes, as many as a response has
 
 // A response as it was posted.
 struct Sent {
@@ -50,10 +52,8 @@ struct ServerEnd {
   RunControl control;
   RunEnd end;
   MicaStore store{64, Bytes(4096), PageSize::kb4};
-  std::vector<ibv_send_wr> requests = std::vector<ibv_send_wr>(2 * kDepth);
-  std::vector<ibv_sge> segments = std::vector<ibv_sge>(2 * kDepth);
-  std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(2 * kDepth);
-  std::vector<AnswerQueue> queues;
+  AnsweringQueues answering{device, 2, kDepth, 2};
+  std::vector<AnswerQueue>& queues = answering.queues;
   std::vector<AnswerPort> ports;
   std::vector<Client> clients = std::vector<Client>(kClients);
   Server server;
@@ -61,19 +61,6 @@ struct ServerEnd {
   std::uint64_t rings = 0;
 
   explicit ServerEnd(Prefetching prefetch, bool batching = false) {
-    for (std::uint32_t q = 0; q < 2; ++q) {
-      for (std::uint32_t j = 0; j < kDepth; ++j) {
-        const std::uint32_t i = q * kDepth + j;
-        segments[i] = {reinterpret_cast<std::uint64_t>(&bodies[i]), kValue, 0};
-        requests[i].wr_id = send_id(q);
-        requests[i].sg_list = &segments[i];
-        requests[i].num_sge = 1;
-        requests[i].opcode = IBV_WR_SEND_WITH_IMM;
-      }
-      queues.push_back({.lane = {.qp = device.add_qp(), .depth = kDepth, .room = kDepth, .signal_every = 2},
-                        .requests = std::span(requests).subspan(std::size_t{q} * kDepth, kDepth),
-                        .index = q});
-    }
     ports = {AnswerPort(queues)};
     for (std::uint32_t c = 0; c < kClients; ++c) {
       clients[c].to.remote_qpn = c;

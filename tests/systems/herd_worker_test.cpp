@@ -7,10 +7,12 @@
 
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
+#include "tests/systems/answering_queues.hpp"
 
 namespace verbscope {
 namespace {
 
+using test::AnsweringQueues;
 using test::ExecutingDevice;
 using test::ScriptedNode;
 using testing::ElementsAre;
@@ -36,10 +38,8 @@ struct HerdServerEnd {
   ScriptedNode node;
   RunControl control;
   RunEnd end;
-  std::vector<ibv_send_wr> requests = std::vector<ibv_send_wr>(4 * kDepth);
-  std::vector<ibv_sge> segments = std::vector<ibv_sge>(4 * kDepth);
-  std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(4 * kDepth);
-  std::vector<AnswerQueue> queues;
+  AnsweringQueues answering{device, 4, kDepth, 4};
+  std::vector<AnswerQueue>& queues = answering.queues;
   std::vector<AnswerPort> ports;
   std::vector<HerdClient> clients = std::vector<HerdClient>(kClients);
   std::vector<ibv_send_wr*> collected = std::vector<ibv_send_wr*>(kClients);
@@ -48,19 +48,6 @@ struct HerdServerEnd {
   std::vector<Sent> sent;
 
   explicit HerdServerEnd(bool batching) {
-    for (std::uint32_t q = 0; q < 4; ++q) {
-      for (std::uint32_t j = 0; j < kDepth; ++j) {
-        const std::uint32_t i = q * kDepth + j;
-        segments[i] = {reinterpret_cast<std::uint64_t>(&bodies[i]), 8, 0};
-        requests[i].wr_id = send_id(q);
-        requests[i].sg_list = &segments[i];
-        requests[i].num_sge = 1;
-        requests[i].opcode = IBV_WR_SEND_WITH_IMM;
-      }
-      queues.push_back({.lane = {.qp = device.add_qp(), .depth = kDepth, .room = kDepth, .signal_every = 4},
-                        .requests = std::span(requests).subspan(std::size_t{q} * kDepth, kDepth),
-                        .index = q});
-    }
     ports = {AnswerPort(std::span(queues).first(2)), AnswerPort(std::span(queues).last(2))};
     for (std::uint32_t c = 0; c < kClients; ++c) {
       clients[c].to.wr.ud.remote_qpn = c;
