@@ -18,6 +18,11 @@ Action add_recalibrate(CLI::App& command) {
       ->default_str("60")
       ->transform(whole_number(2, 60));
   command.add_option("--seed", options->seed, "of the rows and the folds")->default_str("1");
+  command
+      .add_option("--known_within", options->known_within,
+                  "how far off the profile's values may be, in percent of them; 0: nothing is known of them")
+      ->default_str("5")
+      ->transform(number_between(0, 1000));
   command.add_option("--hours", options->hours, "the longest time")
       ->default_str("2")
       ->transform(number_between(0.001, 1000));

@@ -12,7 +12,7 @@ namespace verbscope {
 namespace {
 
 constexpr double kReach = 4;        // a parameter may become so many times as large, or as small
-constexpr double kFirstStep = 0.2;  // in the logarithm
+constexpr double kFirstStep = 0.2;  // in the logarithm, where nothing is known of the starting values
 constexpr int kEnough = 12;         // evaluations for each parameter and one
 
 using Clock = std::chrono::steady_clock;
@@ -22,7 +22,7 @@ double sum_of_squares(const std::vector<double>& errors) {
 }
 
 Fitted fit_to(const std::vector<CalibratedParameter>& parameters, const std::vector<std::size_t>& rows,
-              const SearchLimit& limit, const LogErrors& errors) {
+              double known_within, const SearchLimit& limit, const LogErrors& errors) {
   std::vector<double> start;
   Box box;
   for (const CalibratedParameter& parameter : parameters) {
@@ -36,9 +36,17 @@ Fitted fit_to(const std::vector<CalibratedParameter>& parameters, const std::vec
     for (std::size_t i = 0; i < x.size(); ++i) values.push_back(rounded_value(parameters[i], std::exp(x[i])));
     return values;
   };
-  const Objective objective = [&](const std::vector<double>& x) { return sum_of_squares(errors(values_at(x), rows)); };
-  const double before = objective(start);
-  const Minimum found = minimise(objective, start, box, kFirstStep, limit);
+  const double before = sum_of_squares(errors(values_at(start), rows));
+  const double width = std::log1p(known_within);
+  const double moved_by_width = known_within > 0 ? before / static_cast<double>(rows.size()) : 0;  // its cost
+  const Objective objective = [&](const std::vector<double>& x) {
+    double cost = sum_of_squares(errors(values_at(x), rows));
+    for (std::size_t i = 0; moved_by_width > 0 && i < x.size(); ++i) {
+      cost += moved_by_width * std::pow((x[i] - start[i]) / width, 2);
+    }
+    return cost;
+  };
+  const Minimum found = minimise(objective, start, box, known_within > 0 ? width : kFirstStep, limit);
   return {.values = values_at(found.value < before ? found.at : start),
           .evaluations = found.evaluations,
           .judged = {},
@@ -60,11 +68,13 @@ JointFit fit_jointly(const std::vector<CalibratedParameter>& parameters, const F
   const Clock::time_point begin = Clock::now();
   out.start_errors = errors(start, all);
   // Every fit begins with these evaluations, which `errors` then remembers: of the time left each has the same share.
-  fit_to(parameters, all, {.evaluations = first_evaluations(parameters.size()), .seconds = plan.seconds}, errors);
+  fit_to(parameters, all, plan.known_within,
+         {.evaluations = first_evaluations(parameters.size()), .seconds = plan.seconds}, errors);
   const auto share = [&](std::size_t fits_to_come) {
     return std::max(1e-3, plan.seconds - seconds_since(begin)) / static_cast<double>(fits_to_come);
   };
-  out.all = fit_to(parameters, all, {.evaluations = plan.evaluations, .seconds = share(plan.folds + 1)}, errors);
+  out.all = fit_to(parameters, all, plan.known_within,
+                   {.evaluations = plan.evaluations, .seconds = share(plan.folds + 1)}, errors);
   out.all.judged = all;
   out.all.errors = errors(out.all.values, all);
   plan.ended(out.all);
@@ -72,7 +82,7 @@ JointFit fit_jointly(const std::vector<CalibratedParameter>& parameters, const F
     std::vector<std::size_t> others;
     std::ranges::set_difference(all, fold, std::back_inserter(others));
     const SearchLimit limit{.evaluations = plan.evaluations, .seconds = share(plan.folds - out.left_out.size())};
-    Fitted fitted = fit_to(parameters, others, limit, errors);
+    Fitted fitted = fit_to(parameters, others, plan.known_within, limit, errors);
     fitted.judged = fold;
     const std::vector<double> of_all = errors(fitted.values, all);  // so that shapes have all their rows
     for (const std::size_t row : fold) fitted.errors.push_back(of_all[row]);

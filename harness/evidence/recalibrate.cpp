@@ -131,16 +131,19 @@ int recalibrate(const RecalibrateOptions& options, const std::filesystem::path& 
   const std::chrono::duration<double> least(seconds * first_evaluations(parameters.size()));
   print_format(
       out,
-      "{}: {} parameters, {} rows, seed {}; a fit to all of them and {} that leave a fold out: at most {} by the "
+      "{}: {} parameters, {}, {} rows, seed {}; a fit to all of them and {} that leave a fold out: at most {} by the "
       "clock, at least about {}\n",
-      cluster, parameters.size(), rows.size(), options.seed, std::min(kFolds, rows.size()),
-      duration_text(std::chrono::duration<double>(budget)), duration_text(least));
+      cluster, parameters.size(),
+      options.known_within > 0 ? fmt::format("known within {:g} %", options.known_within) : "nothing known of them",
+      rows.size(), options.seed, std::min(kFolds, rows.size()), duration_text(std::chrono::duration<double>(budget)),
+      duration_text(least));
   if (least.count() > budget) fail_usage("{}: --hours {:g} is not enough: take fewer --rows", cluster, options.hours);
   const JointFit fit =
       fit_jointly(parameters,
                   {.rows = rows.size(),
                    .folds = std::min(kFolds, rows.size()),
                    .seed = options.seed,
+                   .known_within = options.known_within / 100,
                    .evaluations = enough_evaluations(parameters.size()),
                    .seconds = budget - seconds,
                    .ended = [out, &rows](const Fitted& fitted) { tell_fit(fitted, rows.size(), out); }},

@@ -139,6 +139,19 @@ TEST(JointFit, AFoldKnowsNothingOfTheRowsLeftOutNorOfTheFitToAll) {
   EXPECT_GT(std::abs(fit.all.values[0] - 50) + std::abs(fit.all.values[1] - 95), 5);
 }
 
+// Three rows say 10 % more, each as far off at the start as a tenth is: the fourth of four votes is the starting
+// value's.
+TEST(JointFit, AStartingValueThatIsKnownCountsAsARow) {
+  const auto three_rows = [](const std::vector<double>& values, const std::vector<std::size_t>& rows) {
+    return std::vector<double>(rows.size(), std::log(values[1] / (50.5 * 1.1)));
+  };
+  const FitPlan plan{.rows = 3, .folds = 3, .known_within = 0.1, .evaluations = 200, .seconds = 60};
+  const JointFit fit = fit_jointly(toy_parameters(), plan, three_rows);
+  EXPECT_NEAR(std::log(fit.all.values[1] / 50.5), 0.75 * std::log(1.1), 0.002);
+  EXPECT_EQ(fit.all.values[0], 100);
+  EXPECT_NEAR(std::log(fit.left_out[0].values[1] / 50.5), 2. / 3 * std::log(1.1), 0.002);
+}
+
 TEST(JointFit, EndsByTheClockEvenWhereEvaluationsGetSlower) {
   int calls = 0;
   const auto slow = [&calls](const std::vector<double>& values, const std::vector<std::size_t>& rows) {

@@ -2,7 +2,9 @@
 
 The work that they ask of the stack must be the same: doorbells and packets an operation. Figures are times of an emulated
 machine, on a host that may have other things to do: medians must be within 3 % of each other, or their repetitions overlap
-(then these times decide nothing), or the counts differ and say why. beside.json has all of it.
+(then these times decide nothing), or counts explain the difference. CQEs do, which verbscope has fewer of where a side
+answers. So do the operations that the kernel executes in the time of a rate, since verbscope has its queue full beyond the last
+that it measures. beside.json has all of it.
 """
 
 import json
@@ -16,7 +18,7 @@ from tools import TX_DEPTH, Perftest, Verbscope
 
 REPETITIONS = 5
 CLOSE = 0.03
-TOOLS = [Perftest(), Verbscope()]
+THEIRS, OURS = TOOLS = [Perftest(), Verbscope()]
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ def apart(a, b):
     return max(a) < min(b) or max(b) < min(a)
 
 
+def compared(theirs, ours):
+    return {"difference": statistics.median(ours) / statistics.median(theirs) - 1, "apart": apart(theirs, ours)}
+
+
+def close(comparison):
+    """Within 3 %, or nothing is decided."""
+    return abs(comparison["difference"]) <= CLOSE or not comparison["apart"]
+
+
 class Perftests(unittest.TestCase):
     entries = {}
 
@@ -60,24 +71,24 @@ class Perftests(unittest.TestCase):
             with counts.counting():
                 tool.run(case)
                 counted[tool.name] = {what: calls / (case.operations * case.qp) for what, calls in counts.read().items()}
-        middle = {name: statistics.median(values) for name, values in figures.items()}
-        return {"case": asdict(case), "figures": figures, "medians": middle,
-                "difference": middle["verbscope"] / middle["perftest"] - 1, "apart": apart(*figures.values()),
-                "each_operation": counted}
+        # Of latencies each trip is one operation; of rates the kernel executes what is posted, beyond the last that is measured.
+        executed = 1 if case.latency else counted[OURS.name]["packets"] / counted[THEIRS.name]["packets"]
+        return {"case": asdict(case), "figures": figures, "medians": {name: statistics.median(of) for name, of in figures.items()},
+                "each_operation": counted, "as_they_are": compared(figures[THEIRS.name], figures[OURS.name]),
+                "with_counts": compared(figures[THEIRS.name], [executed * figure for figure in figures[OURS.name]])}
 
     def compare(self, case):
         entry = self.measure(case)
         Perftests.entries[name_of(case)] = entry
         (SHARED / "beside.json").write_text(json.dumps(Perftests.entries, indent=1))
         print(json.dumps(entry))
-        theirs, ours = (entry["each_operation"][tool.name] for tool in TOOLS)
+        theirs, ours = (entry["each_operation"][tool.name] for tool in (THEIRS, OURS))
         # verbscope has its queue full beyond the last operation that it measures, and drains it.
         beyond = 0 if case.latency else int(TX_DEPTH) / case.operations
         for what in ("doorbells", "packets"):
             self.assertAlmostEqual(ours[what] / theirs[what], 1, delta=CLOSE + beyond, msg=f"{what} an operation: {entry}")
-        if abs(entry["difference"]) > CLOSE and entry["apart"]:
-            reasons = [what for what in counts.PROBES if abs(ours[what] - theirs[what]) > CLOSE * theirs[what]]
-            self.assertTrue(reasons, f"{entry['difference']:+.1%}, and the same work was counted: {entry}")
+        differ = any(abs(ours[what] - theirs[what]) > (CLOSE + beyond) * theirs[what] for what in counts.PROBES)
+        self.assertTrue(differ or close(entry["as_they_are"]) or close(entry["with_counts"]), entry)
 
 
 def add_tests():
