@@ -6,11 +6,11 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <span>
 
+#include "common/ring.hpp"
 #include "systems/answers/message_recvs.hpp"
 #include "systems/answers/qp_book.hpp"
 #include "systems/answers/queue.hpp"
@@ -34,13 +34,14 @@ struct Client {
 
 enum class Kind : std::uint8_t { get, known_get, put, put_again };
 
-// A request that was taken and is not answered yet.
+// A message that was taken, and whose RECV is in use until it is answered.
 struct Item {
-  Client* client = nullptr;
-  KeyHash key;
+  Client* client = nullptr;  // null: it gets no response
+  KeyHash key{};
   const std::byte* end = nullptr;  // of its bytes
   std::uint32_t immediate = 0;     // of the response
   Kind kind = Kind::get;
+  std::uint32_t queue = 0;   // of its RECV
   MicaStore::Found found{};  // what the index had for the key, once the bucket was read
 };
 
@@ -62,17 +63,17 @@ struct Server {
   const QpBook* book = nullptr;
   const StoreWorkload* workload = nullptr;
 
-  std::array<Item, BatchCounts::kLongest> items{};  // of the pass
-  std::size_t taken = 0;
-  std::uint64_t served = 0;   // responses, in the whole run
-  std::uint64_t puts = 0;     // executed
-  std::uint64_t strange = 0;  // requests that no client of the run sends
+  Ring<Item> waiting;                // has room for all RECVs
+  std::uint64_t head = 0, tail = 0;  // positions in `waiting`
+  std::uint64_t served = 0;          // responses, in the whole run
+  std::uint64_t puts = 0;            // executed
+  std::uint64_t strange = 0;         // requests that no client of the run sends
   bool measured = false;
   CacheServerCounts counts;
 };
 
-// Takes a request that names its client and its number, whose bytes end at `end`.
-inline void take_numbered(Server& s, std::uint32_t tag, const std::byte* end, std::uint32_t bytes) {
+// Reads a request that names its client and its number into `item`; its bytes end at `end`.
+inline void read_numbered(Server& s, Item& item, std::uint32_t tag, const std::byte* end, std::uint32_t bytes) {
   if (tagged(tag) >= s.clients.size()) {
     ++s.strange;
     return;
@@ -88,35 +89,32 @@ inline void take_numbered(Server& s, std::uint32_t tag, const std::byte* end, st
     return;
   }
   if (first) ++client.next;
-  const Kind kind = get ? (bytes == kKnownGetBytes ? Kind::known_get : Kind::get) : first ? Kind::put : Kind::put_again;
-  s.items[s.taken++] = {.client = &client,
-                        .key = key_of(end),
-                        .end = end,
-                        .immediate = s.tags + static_cast<std::uint32_t>(number % kTagNumbers),
-                        .kind = kind};
+  item.client = &client;
+  item.key = key_of(end);
+  item.end = end;
+  item.immediate = s.tags + static_cast<std::uint32_t>(number % kTagNumbers);
+  item.kind = put ? (first ? Kind::put : Kind::put_again) : (bytes == kKnownGetBytes ? Kind::known_get : Kind::get);
 }
 
-// Takes a request that is an immediate alone.
-inline void take_row(Server& s, const ibv_wc& wc, std::uint32_t row) {
+// Reads a request that is an immediate alone.
+inline void read_row(Server& s, Item& item, const ibv_wc& wc, std::uint32_t row) {
   const std::uint32_t from = s.book->find(wc);
   if (from == QpBook::kNobody || table_in(row) != kTable) {
     ++s.strange;
     return;
   }
-  s.items[s.taken++] = {.client = &s.clients[from], .key = s.workload->hash(key_in(row)), .immediate = row};
+  item.client = &s.clients[from];
+  item.key = s.workload->hash(key_in(row));
+  item.immediate = row;
 }
 
-inline void take_message(Server& s, const ibv_wc& wc, std::size_t room) {
-  RecvLane& lane = s.recvs[recv_queue(wc.wr_id)];
-  ++lane.consumed;
-  if (s.taken == room) return;  // no place for its response: the client will ask again
+inline void take_message(Server& s, const ibv_wc& wc) {
+  Item& item = s.waiting[s.tail++] = {.queue = recv_queue(wc.wr_id)};
   const std::uint32_t immediate = be32toh(wc.imm_data);
-  if (s.book != nullptr) {
-    take_row(s, wc, immediate);
-  } else {
-    const std::byte* const end = lane.payloads + recv_place(wc.wr_id) * lane.stride + wc.byte_len;
-    take_numbered(s, immediate, end, wc.byte_len - static_cast<std::uint32_t>(kGrh.value));
-  }
+  if (s.book != nullptr) return read_row(s, item, wc, immediate);
+  const RecvLane& lane = s.recvs[item.queue];
+  const std::byte* const end = lane.payloads + recv_place(wc.wr_id) * lane.stride + wc.byte_len;
+  read_numbered(s, item, immediate, end, wc.byte_len - static_cast<std::uint32_t>(kGrh.value));
 }
 
 // Makes `response` one of the first so many bytes at its place; 0: of headers alone.
@@ -154,54 +152,64 @@ inline void execute(N& node, Server& s, const Item& item, ibv_send_wr& response)
   std::memcpy(reinterpret_cast<void*>(response.sg_list->addr), value.data(), value.size());
 }
 
-// Executes and answers what was taken.
+// Executes and answers the requests that wait, up to position `until`. Returns how many, or -1 with `end` set.
 template <Node N>
-inline bool answer_taken(N& node, Server& s, RunEnd& end) {
-  const std::span<Item> items(s.items.data(), s.taken);
+inline int answer_waiting(N& node, Server& s, std::uint64_t until, RunEnd& end) {
+  const auto each = [&s, until](auto&& use) {
+    for (std::uint64_t n = s.head; n != until; ++n) {
+      if (s.waiting[n].client != nullptr) use(s.waiting[n]);
+    }
+  };
   const auto find = [&](Item& item) { item.found = find_and_prefetch(node, *s.store, item.key, s.second_line); };
   if (s.prefetch) {
-    for (const Item& item : items) node.prefetch(s.store->bucket_place(item.key));
-    for (Item& item : items) find(item);
+    each([&](const Item& item) { node.prefetch(s.store->bucket_place(item.key)); });
+    each(find);
   }
-  for (Item& item : items) {
+  int answers = 0;
+  bool posted = true;
+  each([&](Item& item) {
     if (!s.prefetch) find(item);
     AnswerPort& port = *item.client->port;
+    AnswerQueue& queue = s.batching ? port.current() : port.take_turn();
+    execute(node, s, item, *queue.next);
     if (s.batching) {
-      execute(node, s, item, *port.current().next);
-      append(port.current());
+      append(queue);
     } else {
-      AnswerQueue& queue = port.take_turn();
-      execute(node, s, item, *queue.next);
-      if (!post_next(queue, end)) return false;
+      posted = posted && post_next(queue, end);
     }
+    ++answers;
+  });
+  for (; s.head != until; ++s.head) ++s.recvs[s.waiting[s.head].queue].consumed;
+  BatchCounts* const batches = s.measured ? &s.counts.passes.batches : nullptr;
+  if (s.batching) {
+    posted = post_all(s.ports, s.max_batch, batches, end);
+  } else if (s.measured) {
+    batches->lists[1] += static_cast<std::uint64_t>(answers);
   }
-  s.served += items.size();
-  BatchCounts& batches = s.counts.passes.batches;
-  if (s.batching) return post_all(s.ports, s.max_batch, s.measured ? &batches : nullptr, end);
-  if (s.measured) batches.lists[1] += items.size();
-  return true;
+  return posted ? answers : -1;
 }
 
-// One pass. Returns how many completions there were, or -1 with `end` set.
+// One pass. Returns how many completions and responses there were, or -1 with `end` set.
 template <Node N>
 inline int serve(N& node, Server& s, RunEnd& end) {
-  const std::size_t room = least_room(s.queues);
-  s.taken = 0;
-  const std::size_t most = std::clamp<std::size_t>(room, 1, s.max_batch);
-  const int count = take_completions<kRateBatch>(s.cq, most, end, [&](const ibv_wc& wc) {
+  const int completed = take_completions<kRateBatch>(s.cq, s.max_batch, end, [&s](const ibv_wc& wc) {
     if (is_send_id(wc.wr_id)) {
       retire_signaled(s.queues[sent_queue(wc.wr_id)].lane);
     } else {
-      take_message(s, wc, room);
+      take_message(s, wc);
     }
   });
-  if (count < 0 || !answer_taken(node, s, end) || !give_back_recvs(s.recvs, end)) return -1;
+  if (completed < 0) return -1;
+  const std::uint64_t most = std::min<std::uint64_t>(least_room(s.queues), s.max_batch);
+  const int answers = answer_waiting(node, s, s.head + std::min(s.tail - s.head, most), end);
+  if (answers < 0 || !give_back_recvs(s.recvs, end)) return -1;
+  s.served += static_cast<std::uint64_t>(answers);
   if (s.measured) {
     ++s.counts.looks;
-    s.counts.served += s.taken;
-    count_pass(s.counts.passes, s.taken, s.max_batch, room == 0 ? 1 : 0);
+    s.counts.served += static_cast<std::uint64_t>(answers);
+    count_pass(s.counts.passes, static_cast<std::uint64_t>(answers), s.max_batch, s.tail - s.head);
   }
-  return count;
+  return completed + answers;
 }
 
 // Serves until told to quit; never waits for more requests than there are.
@@ -211,11 +219,11 @@ void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tal
     const bool measured = in_window(control.phase.load(std::memory_order_relaxed));
     if (measured && !s.measured) s.counts = {};
     s.measured = measured;
-    const int completed = serve(node, s, tally.end);
-    if (completed < 0) return;
-    if (s.taken > 0) {
+    const int moved = serve(node, s, tally.end);
+    if (moved < 0) return;
+    if (moved > 0) {
       tally.done_ops.store(s.served, std::memory_order_relaxed);
-    } else if (completed == 0) {
+    } else {
       if (must_give_up(control, tally.end)) return;
       node.relax();
     }

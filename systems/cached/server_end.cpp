@@ -41,6 +41,7 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
     server_.max_batch = options.store.max_batch;
     server_.book = book_ ? &*book_ : nullptr;
     server_.workload = &workload_;
+    server_.waiting.resize(recvs_.size() * setup.operation.rx_depth);
   }
 
   template <Node N>
