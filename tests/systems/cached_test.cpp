@@ -251,12 +251,13 @@ struct ClientEnd {
     EXPECT_TRUE(asker.ask(Picos(0), end));
     return segment.length;
   }
-  // The server answers the last request: by headers alone, or with the value of a version.
+  // The server answers the last request: by headers alone, or with the value of a version, and what it calls that.
   void confirm() { answer({}); }
-  void send(StoreVersion version) {
+  void send(StoreVersion version) { send(version, version); }
+  void send(StoreVersion version, StoreVersion called) {
     std::vector<std::byte> item(item_bytes(kValue));
     book.values().fill(item.data(), 0, version);
-    const std::uint64_t word = version.word();
+    const std::uint64_t word = called.word();
     std::memcpy(item.data() + kValue, &word, sizeof word);
     answer(item);
   }
@@ -329,8 +330,8 @@ TEST(CachedClient, AConfirmationOfNothingIsWrong) {
 TEST(CachedClient, AValueOfAnotherVersionIsWrong) {
   ClientEnd client(0);
   client.ask();
-  client.send(StoreVersion(0, 5));  // nobody PUT it
-  EXPECT_GE(client.book.counts.wrong, 1u);
+  client.send(StoreVersion(), StoreVersion(0, 5));
+  EXPECT_EQ(client.book.counts.wrong, 1u);
 }
 
 // Two clients, half PUTs: of the operations since, each is the client's own GET or PUT, the other's GET or its PUT.
