@@ -47,6 +47,8 @@ TEST(KvCached, ServesEveryValueInEachWay) {
     expect_right_cached(result, options);
     EXPECT_EQ(cached_count(result, "retries"), 0u) << options;
   }
+  const char* one_key = "--keys 1 --put_percent 50 --clients 2 --client_threads 3 --warmup 20us -D 60us";
+  expect_right_cached(cached_result(one_key), one_key);
 }
 
 // More requests wait than the server's thread has places for responses: 204 and 128.
@@ -114,7 +116,7 @@ TEST(KvCached, RefusesWhatDoesNotGoTogether) {
   EXPECT_THAT(refused("--store cached --requests write"), HasSubstr("--requests write"));
   EXPECT_THAT(refused("--store cached --prefetch pipeline"), HasSubstr("--prefetch pipeline"));
   EXPECT_THAT(refused("--store cached -c UC"), HasSubstr("--connection UC: requests of --store cached go by UD"));
-  EXPECT_THAT(refused("--store cached --clients 5000"), HasSubstr("client threads"));
+  EXPECT_THAT(refused("--store cached --clients 2000"), HasSubstr("6000 client threads"));
   EXPECT_THAT(test::refusal_of("kv_rate --fabric null --store cached"), HasSubstr("--fabric null"));
 }
 
