@@ -160,7 +160,7 @@ inline int answer_waiting(N& node, Server& s, std::uint64_t until, RunEnd& end) 
       if (s.waiting[n].client != nullptr) use(s.waiting[n]);
     }
   };
-  const auto find = [&](Item& item) { item.found = find_and_prefetch(node, *s.store, item.key, s.second_line); };
+  const auto find = [&](Item& item) { find_and_prefetch(node, *s.store, item.key, s.second_line, item.found); };
   if (s.prefetch) {
     each([&](const Item& item) { node.prefetch(s.store->bucket_place(item.key)); });
     each(find);

@@ -114,7 +114,7 @@ struct Executor {
 // Step 2: the bucket is read, and the item that it names asked for.
 template <Node N>
 [[gnu::always_inline]] inline void ask_for_item(N& node, const Executor& s, Item& item) {
-  item.found = find_and_prefetch(node, *s.store, item.key, s.second_line);
+  find_and_prefetch(node, *s.store, item.key, s.second_line, item.found);
 }
 
 // Makes `response` that of so many bytes to the item's request.

@@ -19,17 +19,17 @@ constexpr std::size_t second_line_of(std::size_t bytes) {
   return std::min<std::size_t>(bytes - 1, kItemLine);
 }
 
-// Reads the bucket, which was asked for, and asks for the item that it names.
+// Reads the bucket, which was asked for, into `found`, and asks for the item that it names.
 template <Node N>
-[[gnu::always_inline]] inline lookups::MicaStore::Found find_and_prefetch(N& node, const lookups::MicaStore& store,
-                                                                          const lookups::KeyHash& key,
-                                                                          std::size_t second_line) {
+[[gnu::always_inline]] inline void find_and_prefetch(N& node, const lookups::MicaStore& store,
+                                                     const lookups::KeyHash& key, std::size_t second_line,
+                                                     lookups::MicaStore::Found& found) {
   node.load(store.bucket_place(key));
-  const lookups::MicaStore::Found found = store.find(key);
-  if (found.item == nullptr) return found;
-  node.prefetch(found.item);
-  node.prefetch(found.item + second_line);
-  return found;
+  found = store.find(key);
+  const std::byte* const there = found.item;
+  if (there == nullptr) return;
+  node.prefetch(there);
+  node.prefetch(there + second_line);
 }
 
 // Waits for the lines of an item; null: there is none.
