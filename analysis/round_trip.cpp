@@ -32,8 +32,8 @@ enum class Kind { sent_only, write, read, atomic, echo };
 
 // A store whose GETs are READs, where they are most of what its clients do.
 bool gets_by_read(const Record& record) {
-  return record.benchmark == "kv_rate" && text_at(record.config, "store") != "herd" &&
-         option(record, "put_percent") < 50;
+  const std::string store = text_at(record.config, "store");
+  return record.benchmark == "kv_rate" && store != "herd" && store != "cached" && option(record, "put_percent") < 50;
 }
 
 Kind kind_of(const Record& record) {

@@ -149,7 +149,7 @@ class MicaStore {
   MicaCounts counts_;
 };
 
-inline MicaStore::Found MicaStore::find(const KeyHash& key) const {
+[[gnu::always_inline]] inline MicaStore::Found MicaStore::find(const KeyHash& key) const {
 #pragma GCC unroll 8
   for (const Slot slot : bucket_of(key)->slots) {
     const std::uint64_t offset = slot ^ mark_of(key);

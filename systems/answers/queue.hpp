@@ -87,6 +87,13 @@ struct WorkerCounts {
   std::uint64_t blocked = 0;      // requests left for later because the send queue was full
 };
 
+// Places for answers that each of the queues has, whichever has the turn.
+inline std::size_t least_room(std::span<const AnswerQueue> queues) {
+  std::size_t room = queues.front().lane.room;
+  for (const AnswerQueue& queue : queues) room = std::min<std::size_t>(room, queue.lane.room);
+  return room;
+}
+
 // Takes completions of answers when a queue is half used. Returns how many, or -1 with `end` set.
 inline int reap_answers(ibv_cq* cq, std::span<AnswerQueue> queues, RunEnd& end) {
   const auto half_used = [](const AnswerQueue& q) { return q.lane.room < (q.lane.depth + 1) / 2; };

@@ -19,17 +19,9 @@ struct HerdOptions {
   std::uint32_t request_inline = 0;  // bytes of a request that are inlined
 };
 
-inline constexpr std::uint32_t kRecvList = 16;  // RECVs for requests by SEND that are posted at a time
-
 // The region of the server, for requests by WRITE.
 RequestRegion request_region(const HerdOptions& options, std::uint32_t servers, std::uint32_t clients,
                              std::uint32_t value);
-
-// The account of a server's thread after the run.
-struct ServerAccount {
-  virtual ~ServerAccount() = default;
-  virtual const Server& server() const = 0;
-};
 
 std::unique_ptr<Workload> make_client(const ThreadSetup& setup, const HerdOptions& options);
 std::unique_ptr<Workload> make_server(const ThreadSetup& setup, const HerdOptions& options);

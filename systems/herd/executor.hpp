@@ -23,6 +23,7 @@
 #include "lookups/mica_store.hpp"
 #include "systems/answers/queue.hpp"
 #include "systems/herd/region.hpp"
+#include "systems/store/cache_steps.hpp"
 #include "systems/store/options.hpp"
 
 namespace verbscope::herd {
@@ -110,25 +111,10 @@ struct Executor {
   }
 };
 
-// The offset that Executor::second_line is, for items of so many bytes. Of long ones the prefetcher of the core asks
-// for the rest by itself.
-constexpr std::size_t second_line_of(std::size_t bytes) {
-  return std::min<std::size_t>(bytes - 1, kLine);
-}
-
-inline bool on_one_line(const std::byte* a, const std::byte* b) {
-  return reinterpret_cast<std::uintptr_t>(a) / kLine == reinterpret_cast<std::uintptr_t>(b) / kLine;
-}
-
 // Step 2: the bucket is read, and the item that it names asked for.
 template <Node N>
 [[gnu::always_inline]] inline void ask_for_item(N& node, const Executor& s, Item& item) {
-  node.load(s.store->bucket_place(item.key));
-  item.found = s.store->find(item.key);
-  const std::byte* const there = item.found.item;
-  if (there == nullptr) return;
-  node.prefetch(there);
-  node.prefetch(there + s.second_line);
+  find_and_prefetch(node, *s.store, item.key, s.second_line, item.found);
 }
 
 // Makes `response` that of so many bytes to the item's request.
@@ -145,10 +131,7 @@ template <Node N>
 template <Node N>
 [[gnu::always_inline]] inline void execute(N& node, Executor& s, const Item& item, Client& client,
                                            ibv_send_wr& response) {
-  if (const std::byte* const there = item.found.item; there != nullptr) {
-    node.load(there);
-    if (!on_one_line(there, there + s.second_line)) node.load(there + s.second_line);
-  }
+  load_item(node, item.found.item, s.second_line);
   if (item.length == 0) [[likely]] {
     if (const std::byte* const hit = s.store->hit(item.key, item.found); hit != nullptr) [[likely]] {
       const std::span<const std::byte> value = MicaStore::value_in(hit);
@@ -211,8 +194,7 @@ inline bool flush(N& node, Executor& s, RunEnd& end) {
 
 // How many requests may be taken: each has a place for its response, whichever queue of its port that goes to.
 inline std::size_t room_of(const Executor& s) {
-  std::size_t room = s.queues.front().lane.room;
-  for (const AnswerQueue& queue : s.queues) room = std::min<std::size_t>(room, queue.lane.room);
+  const std::size_t room = least_room(s.queues);
   return room - std::min(room, s.under_way());
 }
 

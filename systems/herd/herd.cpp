@@ -1,35 +1,16 @@
 #include "systems/herd/herd.hpp"
 
-#include <algorithm>
-#include <bit>
-
-#include "common/environment.hpp"
 #include "common/error.hpp"
-#include "microbench/loop/answer_list.hpp"
-#include "microbench/run/console.hpp"
 #include "systems/answers/ports.hpp"
 #include "systems/herd/ends.hpp"
 #include "systems/herd/model.hpp"
+#include "systems/store/cache.hpp"
 
 namespace verbscope {
 
 namespace {
 
-// The machines and threads of clients that SIGCOMM 2014, section 5.1, measures with: 51 threads.
-constexpr std::uint32_t kPaperMachines = 17;
-constexpr std::uint32_t kPaperThreads = 3;
-constexpr std::uint32_t kClientsAlone = 16;     // whose slots a server without clients looks at
-constexpr std::uint32_t kRequestInline = 256;   // bytes, as section 5.3 inlines requests
-constexpr std::uint32_t kResponseInline = 143;  // bytes: longer responses are read by DMA there, on Apt
-constexpr std::uint64_t kMostBuckets = std::uint64_t{1} << 32;
-
-void add(lookups::MicaCounts& sum, const lookups::MicaCounts& one) {
-  for (const auto count : {&lookups::MicaCounts::no_slot, &lookups::MicaCounts::other_key,
-                           &lookups::MicaCounts::log_lost, &lookups::MicaCounts::index_evictions,
-                           &lookups::MicaCounts::tag_evictions, &lookups::MicaCounts::log_overwrites}) {
-    sum.*count += one.*count;
-  }
-}
+constexpr std::uint32_t kClientsAlone = 16;  // whose slots a server without clients looks at
 
 class HerdStore final : public Store {
  public:
@@ -47,16 +28,12 @@ class HerdStore final : public Store {
     if (alone && table.given("--clients")) {
       fail_usage("--clients: on the null device there are none; --client_threads says how many slots are looked at");
     }
-    if (!table.given("--inline_size")) common.inline_size = kResponseInline;
-    herd_.request_inline = common.inline_size == 0 ? 0 : std::max(common.inline_size, kRequestInline);
+    herd_.request_inline = settle_inlining(common, table);
     common.connection = transport;
     if (alone) common.client_threads = common.client_threads.value_or(kClientsAlone);
-    if (is_simulated(common.fabric)) {
-      common.clients = common.clients.value_or(kPaperMachines);
-      common.client_threads = common.client_threads.value_or(kPaperThreads);
-    }
-    if (common.threads >= herd::kMostTagged) {
-      fail_usage("--threads {}: a response names one of at most {}", common.threads, herd::kMostTagged - 1);
+    settle_clients(common);
+    if (common.threads >= kMostTagged) {
+      fail_usage("--threads {}: a response names one of at most {}", common.threads, kMostTagged - 1);
     }
     herd_.store = options;
     herd_.alone = alone;
@@ -109,9 +86,9 @@ class HerdStore final : public Store {
     return setup.side == Side::client ? herd::make_client(setup, herd_) : herd::make_server(setup, herd_);
   }
 
-  Json server_results(const std::vector<const Workload*>& threads) const override;
-  std::string judge(const Json& result) const override;
-  std::string report(const Json& result) const override;
+  Json server_results(const std::vector<const Workload*>& threads) const override { return cache_results(threads); }
+  std::string judge(const Json& result) const override { return judge_cache(result); }
+  std::string report(const Json& result) const override { return cache_text(result); }
 
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const override {
     return herd::predict_server(cluster, op, ports, herd_, result);
@@ -138,80 +115,7 @@ void HerdStore::check_own(StoreOptions& options, const OptionTable& table) {
   if (options.prefetch == Prefetching::pipeline && options.requests_by_send) {
     fail_usage("--prefetch pipeline: it holds requests beyond a pass; --requests send goes with off or batch");
   }
-  if (!options.batching && options.prefetch != Prefetching::batch && table.given("--max_batch")) {
-    fail_usage("--max_batch {}: requests are ended one by one without --batching or --prefetch batch",
-               options.max_batch);
-  }
-  if (options.buckets && (!std::has_single_bit(*options.buckets) || *options.buckets > kMostBuckets)) {
-    fail_usage("--buckets {}: a power of two up to 2^32", *options.buckets);
-  }
-  if (options.log && !std::has_single_bit(*options.log)) fail_usage("--log {}: a power of two", *options.log);
-}
-
-Json HerdStore::server_results(const std::vector<const Workload*>& threads) const {
-  lookups::MicaCounts cache;
-  BatchCounts batches;
-  herd::ServerCounts sum;
-  std::uint64_t puts = 0;
-  Json served = Json::array();
-  for (const Workload* thread : threads) {
-    const auto* account = dynamic_cast<const herd::ServerAccount*>(thread);
-    if (account == nullptr) continue;
-    const herd::Server& server = account->server();
-    add(cache, server.store->counts());
-    const WorkerCounts& passes = server.counts.passes;
-    batches.merge(passes.batches);
-    sum.passes.passes += passes.passes;
-    sum.passes.empty_passes += passes.empty_passes;
-    sum.passes.full_passes += passes.full_passes;
-    sum.passes.blocked += passes.blocked;
-    sum.served += server.counts.served;
-    sum.looks += server.counts.looks;
-    sum.no_ops += server.counts.no_ops;
-    puts += server.puts;
-    served.push_back(server.counts.served);
-  }
-  if (served.empty()) return Json::object();
-  const auto share = [](std::uint64_t part, std::uint64_t of) {
-    return of == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(of));
-  };
-  return {{"puts_executed", puts},
-          {"failed_gets", {{"no_slot", cache.no_slot}, {"other_key", cache.other_key}, {"log_lost", cache.log_lost}}},
-          {"evictions",
-           {{"index", cache.index_evictions}, {"same_tag", cache.tag_evictions}, {"log", cache.log_overwrites}}},
-          {"answers_per_post", batches.to_json()},
-          {"workers",
-           {{"served", served},
-            {"idle_share", share(sum.passes.empty_passes, sum.passes.passes)},
-            {"full_share", share(sum.passes.full_passes, sum.passes.passes)},
-            {"blocked", sum.passes.blocked},
-            {"looks_per_request", share(sum.looks, sum.served)},
-            {"no_ops", sum.no_ops}}}};
-}
-
-// A GET of a key, each of which is there when the run begins, finds nothing only where the cache has lost it.
-std::string HerdStore::judge(const Json& result) const {
-  const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
-  const std::uint64_t lost_by_log = count("evictions", "log");
-  const std::uint64_t lost = count("evictions", "index") + count("evictions", "same_tag") + lost_by_log;
-  const std::uint64_t misses = result.at("misses").get<std::uint64_t>();
-  if (misses > 0 && lost == 0) return fmt::format("{} GETs found nothing, and nothing was evicted", misses);
-  if (count("failed_gets", "log_lost") > 0 && lost_by_log == 0) {
-    return fmt::format("{} GETs found an item lost by the log, which has lost none", count("failed_gets", "log_lost"));
-  }
-  return "";
-}
-
-std::string HerdStore::report(const Json& result) const {
-  if (!result.contains("evictions")) return "";
-  const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
-  std::string text = batches_line(result);
-  text += fmt::format(
-      "  failed GETs: {} no slot, {} another key, {} lost by the log; evictions: {} by a full bucket, {} by an equal "
-      "tag, {} by the log\n",
-      count("failed_gets", "no_slot"), count("failed_gets", "other_key"), count("failed_gets", "log_lost"),
-      count("evictions", "index"), count("evictions", "same_tag"), count("evictions", "log"));
-  return text;
+  check_cache_options(options, table);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "common/units.hpp"
 #include "lookups/mica_store.hpp"
 #include "microbench/loop/lane_queue.hpp"
+#include "systems/answers/tags.hpp"
 
 namespace verbscope::herd {
 
@@ -30,10 +31,6 @@ inline constexpr std::uint64_t kLine = 64;  // bytes: no two peers write to one
 inline constexpr std::uint64_t kKeyBytes = 16;
 inline constexpr std::uint64_t kLengthBytes = 2;
 inline constexpr std::uint64_t kWord = 8;  // bytes of the number in a retry slot
-
-// Bytes of a response that has no value, to a PUT or to a GET that found nothing: as in HERD's code, for mlx4 posts by
-// BlueFlame what has inline bytes alone. A value has more.
-inline constexpr std::uint32_t kStatusBytes = 1;
 
 // Bytes of a request.
 inline constexpr std::uint64_t kGetBytes = kKeyBytes;
@@ -112,23 +109,6 @@ constexpr bool is_retry(std::uint64_t word) {
 }
 constexpr std::uint64_t retried(std::uint64_t word) {
   return word & ~kRetryMark;
-}
-
-// An immediate: the thread of the server in a response, the client in a request by SEND; and the low bits of the
-// request's number.
-inline constexpr std::uint32_t kTagNumbers = 1u << 20;
-inline constexpr std::uint32_t kMostTagged = 1u << 12;  // threads, clients
-constexpr std::uint32_t tag_of(std::uint32_t who, std::uint64_t number) {
-  return who * kTagNumbers + static_cast<std::uint32_t>(number % kTagNumbers);
-}
-constexpr std::uint32_t tagged(std::uint32_t tag) {
-  return tag / kTagNumbers;
-}
-// The number whose low bits a tag has, nearest to `near`.
-constexpr std::uint64_t tagged_number(std::uint32_t tag, std::uint64_t near) {
-  constexpr std::int64_t kHalf = kTagNumbers / 2;
-  const auto ahead = static_cast<std::int64_t>((tag - near) % kTagNumbers);
-  return near + static_cast<std::uint64_t>(ahead < kHalf ? ahead : ahead - 2 * kHalf);
 }
 
 }  // namespace verbscope::herd

@@ -10,21 +10,14 @@
 #include <cstring>
 #include <span>
 
-#include "microbench/loop/recv_loop.hpp"
+#include "systems/answers/message_recvs.hpp"
 #include "systems/herd/executor.hpp"
+#include "systems/store/cache.hpp"
 
 namespace verbscope::herd {
 
 // After so many looks in a row that found nothing a no-op is pushed (SIGCOMM 2014, section 4.1.1).
 inline constexpr std::uint32_t kPollsToNoOp = 100;
-
-// A thread's counts of the measured window.
-struct ServerCounts {
-  WorkerCounts passes;
-  std::uint64_t served = 0;  // requests answered
-  std::uint64_t looks = 0;   // at slots, or for completions
-  std::uint64_t no_ops = 0;
-};
 
 struct Server : Executor {
   ibv_cq* cq = nullptr;
@@ -45,7 +38,7 @@ struct Server : Executor {
   std::uint64_t strange = 0;  // requests that no client of the run sends
   std::uint64_t blocked = 0;  // times that a pass ended because a send queue was full
   bool measured = false;
-  ServerCounts counts;
+  CacheServerCounts counts;
 
   // Where requests by WRITE come to.
   void place_slots(std::byte* memory, const RequestRegion& layout) {
@@ -195,12 +188,7 @@ inline int serve_messages(N& node, Server& s, RunEnd& end) {
     return true;
   });
   if (count < 0 || !end_pass<kWay>(node, s, end)) return -1;
-  for (std::size_t i = 0; i < s.recvs.size(); ++i) {
-    RecvLane& lane = s.recvs[i];
-    for (; lane.consumed >= lane.list; lane.consumed -= lane.list) {
-      if (!post_succeeded(post_next_recvs(lane), static_cast<std::uint32_t>(i), end)) return -1;
-    }
-  }
+  if (!give_back_recvs(s.recvs, end)) return -1;
   return count;
 }
 

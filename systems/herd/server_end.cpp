@@ -1,9 +1,8 @@
-#include <algorithm>
-#include <bit>
-
+#include "systems/answers/message_recvs.hpp"
 #include "systems/answers/ports.hpp"
 #include "systems/herd/alone.hpp"
 #include "systems/herd/ends.hpp"
+#include "systems/store/cache.hpp"
 #include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
 
@@ -12,80 +11,13 @@ namespace verbscope::herd {
 namespace {
 
 constexpr std::size_t kFeedRequests = 4096;  // of a thread without clients, over and over
-constexpr std::uint64_t kKeysOfABucket = 2;  // on average, at most, where nothing else is said
-constexpr std::uint64_t kFewestLogBytes = 1 << 16;
 
-// The keys of one thread, about: as many as if the hash dealt them out evenly, and a tenth more.
-std::uint64_t keys_of_a_thread(const StoreOptions& options, std::uint32_t threads) {
-  return options.keys / threads + options.keys / threads / 10 + 1;
-}
-
-// The store of the thread, with the first version of each of its keys.
-MicaStore filled_store(const ThreadSetup& setup, const StoreOptions& options) {
-  const std::uint32_t threads = setup.topology.threads, value = setup.operation.payload;
-  const std::uint64_t keys = keys_of_a_thread(options, threads);
-  const std::uint64_t log = std::max(kFewestLogBytes, keys * MicaStore::item_bytes(value) * 5 / 4);
-  MicaStore store(options.buckets.value_or(std::bit_ceil((keys + kKeysOfABucket - 1) / kKeysOfABucket)),
-                  Bytes(options.log.value_or(std::bit_ceil(log))), PageSize::transparent);
-  const StoreWorkload workload(options, setup.operation.seed);
-  const StoreValues values(setup.operation.seed, value);
-  std::vector<std::byte> bytes(value);
-  for (std::uint64_t key = 0; key < options.keys; ++key) {
-    const KeyHash hash = workload.hash(key);
-    if (owner_of(hash, threads) != setup.thread) continue;
-    values.fill(bytes.data(), key, StoreVersion());
-    store.put(hash, bytes);
-  }
-  return store;
-}
-
-// RECVs for requests by SEND, a ring on each QP, in lists. A request begins on a line, behind the GRH.
-class RequestRecvs {
- public:
-  RequestRecvs(const ThreadSetup& setup, const RequestRegion& places)
-      : length_(setup.operation.rx_depth / kRecvList * kRecvList),
-        stride_(kLine + round_up(put_bytes(places.value), kLine)),
-        buffer_(Bytes(setup.lanes.size() * length_ * stride_), setup.huge_pages),
-        mr_(setup.pd, buffer_.data(), buffer_.size()),
-        segments_(setup.lanes.size() * length_),
-        requests_(segments_.size()) {}
-
-  RecvLane post(ibv_qp* qp, std::uint32_t index) {
-    const std::size_t begin = std::size_t{index} * length_;
-    for (std::uint32_t j = 0; j < length_; ++j) {
-      segments_[begin + j] = {reinterpret_cast<std::uint64_t>(buffer_.data() + (begin + j) * stride_ + kBeforeGrh),
-                              static_cast<std::uint32_t>(stride_ - kBeforeGrh), mr_.lkey()};
-      requests_[begin + j] = {
-          .wr_id = recv_id(index, j), .next = nullptr, .sg_list = &segments_[begin + j], .num_sge = 1};
-      if ((j + 1) % kRecvList != 0) requests_[begin + j].next = &requests_[begin + j + 1];
-    }
-    RecvLane lane{.qp = qp,
-                  .ring = &requests_[begin],
-                  .length = length_,
-                  .list = kRecvList,
-                  .payloads = buffer_.data() + begin * stride_ + kBeforeGrh,
-                  .stride = stride_};
-    for (std::uint32_t j = 0; j < length_; j += kRecvList) check_errno("post RECVs", post_next_recvs(lane));
-    return lane;
-  }
-
- private:
-  static constexpr std::uint64_t kBeforeGrh = kLine - kGrh.value;
-
-  std::uint32_t length_;
-  std::uint64_t stride_;
-  Buffer buffer_;
-  Mr mr_;
-  std::vector<ibv_sge> segments_;
-  std::vector<ibv_recv_wr> requests_;
-};
-
-class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
+class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
  public:
   ServerEnd(const ThreadSetup& setup, const HerdOptions& options)
       : alone_(options.alone),
         goal_(setup.goal),
-        store_(filled_store(setup, options.store)),
+        store_(filled_cache(setup, options.store)),
         ports_(setup, {.bytes = setup.operation.payload, .inlined = setup.operation.inlined}) {
     const RequestRegion places =
         request_region(options, setup.topology.threads, setup.topology.all_client_threads(), setup.operation.payload);
@@ -130,7 +62,9 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
   }
   std::uint64_t received() const override { return alone_ ? 0 : server_.served; }
   std::uint64_t wrong() const override { return server_.strange; }
-  const Server& server() const override { return server_; }
+  const MicaStore& cache() const override { return store_; }
+  const CacheServerCounts& window_counts() const override { return server_.counts; }
+  std::uint64_t puts_executed() const override { return server_.puts; }
 
  private:
   void add_clients(const ThreadSetup& setup, const RequestRegion& places) {
@@ -147,7 +81,7 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
   }
 
   void post_recvs(const ThreadSetup& setup, const RequestRegion& places) {
-    requests_.emplace(setup, places);
+    requests_.emplace(setup, put_bytes(places.value));
     for (const AnswerQueue& queue : ports_.queues()) {
       recvs_.push_back(requests_->post(queue.lane.qp, static_cast<std::uint32_t>(recvs_.size())));
     }
@@ -176,7 +110,7 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
   MicaStore store_;
   AnswerPorts ports_;
   std::vector<Client> clients_;
-  std::optional<RequestRecvs> requests_;
+  std::optional<MessageRecvs> requests_;
   std::vector<RecvLane> recvs_;
   std::vector<std::byte> feed_bytes_;
   std::vector<std::uint32_t> feed_lengths_;

@@ -6,6 +6,7 @@
 #include "common/error.hpp"
 #include "microbench/loop/answer_list.hpp"
 #include "microbench/run/runner.hpp"
+#include "systems/cached/cached.hpp"
 #include "systems/herd/herd.hpp"
 #include "systems/one_sided/store.hpp"
 #include "systems/store/result.hpp"
@@ -21,6 +22,17 @@ constexpr std::uint32_t kDefaultValue = 32;  // bytes
 constexpr Picos kSimRetry = 10ms;            // 1,600 clients of one adapter wait for 2 ms and more
 constexpr Picos kRetry = 100ms;
 
+std::unique_ptr<Store> make_store(StoreKind kind) {
+  switch (kind) {
+    case StoreKind::herd:
+      return make_herd_store();
+    case StoreKind::cached:
+      return make_cached_store();
+    default:
+      return make_one_sided_store(kind);
+  }
+}
+
 class KvRate final : public Benchmark {
  public:
   Description describe() const override {
@@ -32,10 +44,12 @@ class KvRate final : public Benchmark {
     table_ = &table;
     table.choice<StoreKind>("--store", kv_.store,
                             {{"herd", StoreKind::herd},
+                             {"cached", StoreKind::cached},
                              {"pilaf", StoreKind::pilaf},
                              {"farm", StoreKind::farm},
                              {"farm_var", StoreKind::farm_var}},
-                            "herd: a cache, requests by UC WRITE and responses by UD SEND; the others: GETs by READs "
+                            "herd: a cache, requests by UC WRITE and responses by UD SEND; cached: clients keep values "
+                            "and have them confirmed by headers alone; the others: GETs by READs "
                             "of a cuckoo table, of a hopscotch table, of one with values apart");
     table.flag("--emulate", kv_.emulate, "the READs and messages of the store alone: the server answers at once");
     table.integer("--put_percent", kv_.put_percent, 0u, 100u, "share of PUTs; the others are GETs");
@@ -47,6 +61,9 @@ class KvRate final : public Benchmark {
                    "when a client asks again for what has not come (default 100 ms; sim 10 ms, simulated)");
     table.choice<bool>("--requests", kv_.requests_by_send, {{"write", false}, {"send", true}},
                        "clients WRITE requests over UC, or SEND them over UD");
+    table.integer("--cached_share", kv_.cached_share, 0u, 100u, "percent of the keys whose values a client keeps");
+    table.flag("--small_keys", kv_.small_keys,
+               "a request is table and key in an immediate alone, as of TPC-C's tables: at most 2^24 keys, GETs only");
     table.flag("--batching", kv_.batching,
                "a server's thread answers what it finds in a pass behind one doorbell for each port, or a few");
     table.integer("--max_batch", kv_.max_batch, 1u, std::uint32_t{BatchCounts::kLongest},
@@ -77,7 +94,10 @@ class KvRate final : public Benchmark {
     const bool simulated = is_simulated(o.fabric);
     kv_.retry_after = retry_after_.value_or(simulated ? kSimRetry : kRetry);
     kv_.one_process = simulated;
-    store_ = kv_.store == StoreKind::herd ? make_herd_store() : make_one_sided_store(kv_.store);
+    for (const char* key : {"--cached_share", "--small_keys"}) {
+      if (kv_.store != StoreKind::cached && table_->given(key)) fail_usage("{}: of --store cached alone", key);
+    }
+    store_ = make_store(kv_.store);
     store_->adjust(o, kv_, *table_);
   }
 

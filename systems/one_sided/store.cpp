@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "common/digits.hpp"
-#include "common/environment.hpp"
 #include "common/error.hpp"
 #include "microbench/run/outcome.hpp"
 #include "systems/one_sided/emulated.hpp"
@@ -18,9 +17,6 @@ namespace verbscope {
 
 namespace {
 
-// The machines and threads of clients that Kalia et al., SIGCOMM 2014, section 5.1, measure with: 51 threads.
-constexpr std::uint32_t kPaperMachines = 17;
-constexpr std::uint32_t kPaperThreads = 3;
 constexpr std::uint32_t kMostInlined = 256;  // bytes, of the messages of PUTs: what Kalia et al. inline at most
 
 struct Key {
@@ -71,17 +67,14 @@ class OneSidedStore final : public Store {
 
   void adjust(Options& o, StoreOptions& options, const OptionTable& table) override {
     for (const char* key : {"--batching", "--max_batch", "--prefetch", "--requests", "--buckets", "--log"}) {
-      if (table.given(key)) fail_usage("{}: of --store herd alone", key);
+      if (table.given(key)) fail_usage("{}: of --store herd and cached alone", key);
     }
     if (o.fabric == "null") fail_usage("--fabric null: it has no memory for the store");
     if (table.given("--connection") && o.connection != Transport::rc) {
       fail_usage("--connection {}: READs need RC", to_string(o.connection));
     }
     if (o.cq_mod.value_or(1) != 1) fail_usage("--cq_mod {}: each READ is looked at", *o.cq_mod);
-    if (is_simulated(o.fabric)) {
-      o.clients = o.clients.value_or(kPaperMachines);
-      o.client_threads = o.client_threads.value_or(kPaperThreads);
-    }
+    settle_clients(o);
     o.connection = Transport::rc;
     o.cq_mod = 1;
     options_ = &options;
@@ -255,15 +248,6 @@ class OneSidedStore final : public Store {
     return {{0, table.slot_bytes(), static_cast<std::uint32_t>(FarmTable::kNeighbourhood * table.slot_bytes()), 1},
             {table.object_at(0), table.object_bytes(), static_cast<std::uint32_t>(table.object_bytes()),
              table.apart() ? 1.0 : 0.0}};
-  }
-
-  static double sum_over_clients(const Json& result, const std::string& key) {
-    double sum = 0;
-    for (const Json& client : result.at("clients")) {
-      sum += static_cast<double>(
-          JsonFields(client.at("result"), "result of " + client.value("node", "")).require<std::uint64_t>(key));
-    }
-    return sum;
   }
 
   static constexpr double kUsualPilafProbes = 1.6;  // Kalia et al., SIGCOMM 2014, section 5.1.1

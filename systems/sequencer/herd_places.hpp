@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "systems/answers/tags.hpp"
+
 namespace verbscope {
 
 // The layout of the server's region: the counter on the first line, then a block for each worker, which begins
@@ -38,12 +40,6 @@ struct HerdPlaces {
 inline constexpr std::uint64_t kRetryNumbers = std::uint64_t{1} << 48;
 constexpr std::uint64_t request_word(std::uint64_t number, std::uint64_t attempt = 0) {
   return attempt * kRetryNumbers + (number + 1) % kRetryNumbers;
-}
-
-// The immediate of an answer: the worker, and the low bits of the request's number.
-inline constexpr std::uint32_t kTagNumbers = 1u << 20;
-constexpr std::uint32_t answer_tag(std::uint32_t worker, std::uint64_t number) {
-  return worker * kTagNumbers + static_cast<std::uint32_t>(number % kTagNumbers);
 }
 
 }  // namespace verbscope

@@ -55,7 +55,7 @@ inline bool collect(HerdWorker& s, std::uint32_t c, std::uint64_t number) {
   }
   ibv_send_wr& answer = append(queue);
   answer.wr.ud = client.to.wr.ud;
-  answer.imm_data = htobe32(answer_tag(s.worker, number));
+  answer.imm_data = htobe32(tag_of(s.worker, number));
   s.collected[s.count++] = &answer;
   client.next = std::max(client.next, number + 1);
   ++s.answered[client.node];

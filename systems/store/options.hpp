@@ -8,7 +8,7 @@
 
 namespace verbscope {
 
-enum class StoreKind : std::uint8_t { herd, pilaf, farm, farm_var };
+enum class StoreKind : std::uint8_t { herd, cached, pilaf, farm, farm_var };
 
 inline constexpr std::uint32_t kLeastStoreValue = 4;    // bytes
 inline constexpr std::uint32_t kMostStoreValue = 1000;  // bytes, that of HERD
@@ -24,6 +24,9 @@ struct StoreOptions {
   std::uint32_t window = 4;      // requests of a client thread that are under way
   Picos retry_after{0};          // after which a request without a response is sent again; 0: never
   bool emulate = false;          // the server answers at once, without a store
+  // Of a store whose clients keep values.
+  std::uint32_t cached_share = 100;  // percent of the keys whose values a client keeps
+  bool small_keys = false;           // a request is an immediate alone
   // Of a server's thread.
   bool batching = false;
   std::uint32_t max_batch = 32;

@@ -1,8 +1,42 @@
 #include "systems/store/store.hpp"
 
+#include <algorithm>
+
+#include "common/environment.hpp"
+#include "microbench/bench/options.hpp"
 #include "systems/answers/ports.hpp"
 
 namespace verbscope {
+
+namespace {
+
+// Those that Kalia et al., SIGCOMM 2014, section 5.1, measure with: 51 threads.
+constexpr std::uint32_t kPaperMachines = 17;
+constexpr std::uint32_t kPaperThreads = 3;
+constexpr std::uint32_t kRequestInline = 256;   // bytes, as section 5.3 inlines requests
+constexpr std::uint32_t kResponseInline = 143;  // bytes: longer responses are read by DMA there, on Apt
+
+}  // namespace
+
+void settle_clients(Options& common) {
+  if (!is_simulated(common.fabric)) return;
+  common.clients = common.clients.value_or(kPaperMachines);
+  common.client_threads = common.client_threads.value_or(kPaperThreads);
+}
+
+std::uint32_t settle_inlining(Options& common, const OptionTable& table) {
+  if (!table.given("--inline_size")) common.inline_size = kResponseInline;
+  return common.inline_size == 0 ? 0 : std::max(common.inline_size, kRequestInline);
+}
+
+double sum_over_clients(const Json& result, const std::string& key) {
+  double sum = 0;
+  for (const Json& client : result.at("clients")) {
+    sum += static_cast<double>(
+        JsonFields(client.at("result"), "result of " + client.value("node", "")).require<std::uint64_t>(key));
+  }
+  return sum;
+}
 
 StoreMix store_mix(const StoreOptions& options, const Json& result) {
   const double puts = options.put_percent / 100.0;

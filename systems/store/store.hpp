@@ -58,6 +58,14 @@ class Store {
   virtual Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const = 0;
 };
 
+// The machines and threads of clients that a simulated run has where nothing else is said.
+void settle_clients(Options& common);
+// Settles up to which size responses are inlined (--inline_size). Returns the bytes of a request that are inlined.
+std::uint32_t settle_inlining(Options& common, const OptionTable& table);
+
+// The sum of a count of all clients' results.
+double sum_over_clients(const Json& result, const std::string& key);
+
 // Shares of the operations of a run, for the model: as drawn before it, as counted after it (of the clients' windows).
 struct StoreMix {
   double gets = 1;    // that found their key

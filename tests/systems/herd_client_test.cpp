@@ -87,7 +87,7 @@ struct HerdClientEnd {
   }
 
   void answer(std::uint32_t worker, std::uint64_t number) {
-    tags.push_back(answer_tag(worker, number));
+    tags.push_back(tag_of(worker, number));
     device.deliver(&value, 8);
     ++value;
   }

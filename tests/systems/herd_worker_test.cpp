@@ -105,12 +105,12 @@ TEST(HerdWorker, AnswersEachRequestOnceWithTheNextValue) {
   HerdServerEnd worker(false);
   worker.ask(0, 0);
   worker.ask(2, 0);
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 1, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, tag_of(1, 0)}, Sent{2, 1, tag_of(1, 0)}));
   EXPECT_THAT(worker.pass(), IsEmpty());
   worker.ask(0, 1);
-  worker.ask(0, 2);                                                       // in the slot of number 0
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 2, answer_tag(1, 1)}));  // one of each client in a pass
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 3, answer_tag(1, 2)}));
+  worker.ask(0, 2);                                                   // in the slot of number 0
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 2, tag_of(1, 1)}));  // one of each client in a pass
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 3, tag_of(1, 2)}));
   EXPECT_EQ(worker.region[0], 4u);
 }
 
@@ -118,8 +118,7 @@ TEST(HerdWorker, ABatchIsOneListForEachPort) {
   HerdServerEnd worker(true);
   for (std::uint32_t c = 0; c < 3; ++c) worker.ask(c, 0);
   // Clients 0 and 2 are on the first port; values in the order in which the requests were found.
-  EXPECT_THAT(worker.pass(),
-              ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 2, answer_tag(1, 0)}, Sent{1, 1, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, tag_of(1, 0)}, Sent{2, 2, tag_of(1, 0)}, Sent{1, 1, tag_of(1, 0)}));
   EXPECT_EQ(worker.state.counts.batches.lists[2], 1u);
   EXPECT_EQ(worker.state.counts.batches.lists[1], 1u);
 }
@@ -128,8 +127,8 @@ TEST(HerdWorker, PutsNoMoreThanItsLimitBehindADoorbell) {
   HerdServerEnd worker(true);
   worker.state.max_batch = 1;
   for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{2, 2, answer_tag(1, 0)},
-                                         Sent{1, 1, answer_tag(1, 0)}, Sent{3, 3, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, tag_of(1, 0)}, Sent{2, 2, tag_of(1, 0)}, Sent{1, 1, tag_of(1, 0)},
+                                         Sent{3, 3, tag_of(1, 0)}));
   EXPECT_EQ(worker.state.counts.batches.lists[1], 4u);
 }
 
@@ -154,16 +153,16 @@ TEST(HerdWorker, LeavesARequestWhenItsQueueIsFull) {
   EXPECT_EQ(worker.pass().size(), 1u);
   EXPECT_EQ(worker.state.blocked, 1u);
   worker.queues[1].lane.room = 1;  // the turn of the next
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, tag_of(1, 0)}));
 }
 
 TEST(HerdWorker, BeginsAPassWithTheClientThatItLeftFirst) {
   HerdServerEnd worker(true);
   for (AnswerQueue& queue : worker.queues) queue.lane.room = 1;
   for (std::uint32_t c = 0; c < kClients; ++c) worker.ask(c, 0);
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}, Sent{1, 1, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, tag_of(1, 0)}, Sent{1, 1, tag_of(1, 0)}));
   for (const std::uint32_t c : {0, 1}) worker.ask(c, 1);  // they are quick, and yet 2 and 3 are next
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 2, answer_tag(1, 0)}, Sent{3, 3, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 2, tag_of(1, 0)}, Sent{3, 3, tag_of(1, 0)}));
 }
 
 TEST(HerdWorker, BeginsWithTheRetryThatItLeftFirst) {
@@ -171,9 +170,9 @@ TEST(HerdWorker, BeginsWithTheRetryThatItLeftFirst) {
   worker.queues[0].lane.room = 1;
   worker.queues[1].lane.room = 1;
   for (const std::uint32_t c : {0, 2}) worker.ask_again(c, 0, 1);
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{0, 0, tag_of(1, 0)}));
   worker.ask_again(0, 0, 2);
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 1, tag_of(1, 0)}));
 }
 
 TEST(HerdWorker, ServesALostRequestFromTheRetrySlot) {
@@ -181,7 +180,7 @@ TEST(HerdWorker, ServesALostRequestFromTheRetrySlot) {
   worker.ask(3, 1);  // number 0 was lost
   EXPECT_THAT(worker.pass(), IsEmpty());
   worker.ask_again(3, 0, 1);
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 0, answer_tag(1, 0)}, Sent{3, 1, answer_tag(1, 1)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 0, tag_of(1, 0)}, Sent{3, 1, tag_of(1, 1)}));
   EXPECT_THAT(worker.pass(), IsEmpty());
 }
 
@@ -191,7 +190,7 @@ TEST(HerdWorker, ServesWhoAsksAgainBeforeTheOthers) {
   worker.queues[1].lane.room = 0;
   worker.ask(0, 0);
   worker.ask_again(2, 0, 1);
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 0, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{2, 0, tag_of(1, 0)}));
 }
 
 TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
@@ -199,9 +198,9 @@ TEST(HerdWorker, ServesARequestAgainWhoseAnswerWasLost) {
   worker.ask(3, 0);
   worker.pass();
   worker.ask_again(3, 0, 1);
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 1, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 1, tag_of(1, 0)}));
   worker.ask_again(3, 0, 2);  // and that one as well
-  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 2, answer_tag(1, 0)}));
+  EXPECT_THAT(worker.pass(), ElementsAre(Sent{3, 2, tag_of(1, 0)}));
   EXPECT_THAT(worker.pass(), IsEmpty());
 }
 

@@ -133,8 +133,8 @@ TEST(OneSidedStores, OptionsThatMeanNothingAreRefused) {
   const auto refused = [](const std::string& options) {
     return test::refusal_of("kv_rate --fabric sim:cx3 " + options);
   };
-  EXPECT_THAT(refused("--store pilaf --batching"), HasSubstr("--batching: of --store herd alone"));
-  EXPECT_THAT(refused("--store farm --log 4096"), HasSubstr("--log: of --store herd alone"));
+  EXPECT_THAT(refused("--store pilaf --batching"), HasSubstr("--batching: of --store herd and cached alone"));
+  EXPECT_THAT(refused("--store farm --log 4096"), HasSubstr("--log: of --store herd and cached alone"));
   EXPECT_THAT(refused("--store farm -c UC"), HasSubstr("--connection UC: READs need RC"));
   EXPECT_THAT(refused("--store farm -Q 4"), HasSubstr("--cq_mod 4: each READ is looked at"));
   EXPECT_THAT(test::refusal_of("kv_rate --fabric null --store farm"), HasSubstr("--fabric null"));

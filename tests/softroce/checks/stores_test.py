@@ -49,6 +49,12 @@ class Stores(BenchmarkTest):
     def test_herd_by_sends(self):
         self.good_result("--store", "herd", "--requests", "send")
 
+    def test_cached(self):
+        result = self.good_result("--store", "cached", "--threads", "2")
+        self.assertEqual(result["confirmed"] + result["values_sent"], result["checks"]["values"])
+        self.assertGreater(result["confirmed"], 0)
+        self.assertGreater(result["values_sent"], 0)
+
     def test_pilaf(self):
         self.good_result("--store", "pilaf", "--threads", "2")
 

@@ -1,0 +1,44 @@
+// RECVs of a server for requests that come as datagrams.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "machine/memory.hpp"
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/loop/recv_loop.hpp"
+
+namespace verbscope {
+
+inline constexpr std::uint32_t kMessageRecvList = 16;  // RECVs that are posted at a time
+
+// A ring of RECVs on each QP of a thread, in lists, for messages of up to so many bytes. A message begins on a line,
+// behind the GRH.
+class MessageRecvs {
+ public:
+  MessageRecvs(const ThreadSetup& setup, std::uint64_t message_bytes);
+
+  // Posts the RECVs of `qp`, the thread's queue `index`. Throws Error.
+  RecvLane post(ibv_qp* qp, std::uint32_t index);
+
+ private:
+  std::uint32_t length_;
+  std::uint64_t stride_;
+  Buffer buffer_;
+  Mr mr_;
+  std::vector<ibv_sge> segments_;
+  std::vector<ibv_recv_wr> requests_;
+};
+
+// After a pass: posts the lists of RECVs that are free again. False, with `end` set: a post failed.
+inline bool give_back_recvs(std::span<RecvLane> lanes, RunEnd& end) {
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    RecvLane& lane = lanes[i];
+    for (; lane.consumed >= lane.list; lane.consumed -= lane.list) {
+      if (!post_succeeded(post_next_recvs(lane), static_cast<std::uint32_t>(i), end)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,141 @@
+#include "systems/cached/cached.hpp"
+
+#include <algorithm>
+
+#include "common/digits.hpp"
+#include "common/error.hpp"
+#include "lookups/mica_store.hpp"
+#include "systems/answers/ports.hpp"
+#include "systems/cached/ends.hpp"
+#include "systems/cached/model.hpp"
+#include "systems/store/cache.hpp"
+
+namespace verbscope {
+
+namespace {
+
+constexpr std::uint32_t kMostValue = lookups::MicaStore::kMostValue - cached::kVersionBytes;  // bytes
+
+class CachedStore final : public Store {
+ public:
+  void adjust(Options& common, StoreOptions& options, const OptionTable& table) override {
+    if (common.fabric == "null") fail_usage("--fabric null: nobody asks");
+    if (options.emulate) fail_usage("--emulate: --store cached has its cache");
+    if (table.given("--requests") && !options.requests_by_send) {
+      fail_usage("--requests write: requests of --store cached go by send");
+    }
+    if (table.given("--connection") && common.connection != Transport::ud) {
+      fail_usage("--connection {}: requests of --store cached go by UD", to_string(common.connection));
+    }
+    if (common.size.value_or(0) > kMostValue) {
+      fail_usage("--size {}: a value of --store cached has at most {} bytes, for its version lies beside it",
+                 *common.size, kMostValue);
+    }
+    options.prefetch = options.prefetch.value_or(Prefetching::batch);
+    if (options.prefetch == Prefetching::pipeline) {
+      fail_usage("--prefetch pipeline: it holds requests beyond a pass; --store cached goes with off or batch");
+    }
+    check_cache_options(options, table);
+    if (options.small_keys) settle_small_keys(options, table);
+    cached_.request_inline = settle_inlining(common, table);
+    common.connection = Transport::ud;
+    settle_clients(common);
+    cached_.client_threads = common.clients.value_or(1) * common.client_threads.value_or(1);
+    if (!options.small_keys && std::max(common.threads, cached_.client_threads) > kMostTagged) {
+      fail_usage("--threads {}, {} client threads: a message names one of at most {}", common.threads,
+                 cached_.client_threads, kMostTagged);
+    }
+    cached_.store = options;
+    retry_given_ = table.given("--retry_after");
+  }
+
+  Traffic traffic() const override {
+    return {.verb = Verb::send,
+            .driver = Side::client,
+            .counted = Side::client,
+            .label = "GETs and PUTs",
+            .client_qps = ClientQps{.connected = false, .datagram = true},
+            .clients_may_leave = true};
+  }
+
+  std::optional<OperationCount> operation_count() const override {
+    if (retry_given_) return std::nullopt;  // who asks again early is answered twice
+    return OperationCount{Side::client, "messages_received"};
+  }
+
+  QueueNeeds needs(const Operation& op, Side side) const override {
+    const bool server = side == Side::server;
+    const std::uint32_t recvs = server ? op.rx_depth : answer_recvs(cached_.store.window);
+    return {.send_depth = op.tx_depth,
+            .recv_depth = recvs,
+            .inline_bytes = server ? op.inline_limit : cached_.request_inline,
+            .completions = op.tx_depth + recvs};
+  }
+
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    return setup.side == Side::client ? cached::make_client(setup, cached_) : cached::make_server(setup, cached_);
+  }
+
+  Json server_results(const std::vector<const Workload*>& threads) const override { return cache_results(threads); }
+  std::string judge(const Json& result) const override { return judge_cache(result); }
+
+  Json client_results(const std::vector<const Workload*>& threads) const override {
+    cached::GetKinds run, window;
+    for (const Workload* thread : threads) {
+      const auto* account = dynamic_cast<const cached::CachedAccount*>(thread);
+      if (account == nullptr) continue;
+      run.confirmed += account->state().run.confirmed;
+      window.known += account->state().window.known;
+      window.confirmed += account->state().window.confirmed;
+    }
+    return {{"confirmed", run.confirmed}, {"window_known", window.known}, {"window_confirmed", window.confirmed}};
+  }
+
+  void add_results(Json& result) const override {
+    const double gets = sum_over_clients(result, "window_gets"), confirmed = sum_over_clients(result, "confirmed");
+    result["confirmed_share"] = gets > 0 ? Json(sum_over_clients(result, "window_confirmed") / gets) : Json();
+    result["confirmed"] = static_cast<std::uint64_t>(confirmed);
+    result["values_sent"] = static_cast<std::uint64_t>(sum_over_clients(result, "values_checked") - confirmed);
+  }
+
+  std::string report(const Json& result) const override {
+    if (!result.contains("confirmed_share")) return "";
+    const Json& share = result.at("confirmed_share");
+    return fmt::format("  GETs: {} of those in the window confirmed; {} confirmed, {} values sent in all\n",
+                       share.is_null() ? std::string("-") : with_digits(share.get<double>(), 3),
+                       result.at("confirmed").get<std::uint64_t>(), result.at("values_sent").get<std::uint64_t>()) +
+           cache_text(result);
+  }
+
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const override {
+    return cached::predict_server(cluster, op, ports, cached_, result);
+  }
+
+ private:
+  // What goes into an immediate is a key alone.
+  static void settle_small_keys(StoreOptions& options, const OptionTable& table) {
+    if (options.keys > cached::kMostSmallKeys) {
+      fail_usage("--keys {}: --small_keys has three bytes for a key, for at most {}", options.keys,
+                 cached::kMostSmallKeys);
+    }
+    if (table.given("--put_percent") && options.put_percent > 0) {
+      fail_usage("--put_percent {}: a request of --small_keys has no value; all are GETs", options.put_percent);
+    }
+    if (table.given("--cached_share") && options.cached_share > 0) {
+      fail_usage("--cached_share {}: a request of --small_keys has no version", options.cached_share);
+    }
+    options.put_percent = 0;
+    options.cached_share = 0;
+  }
+
+  cached::CachedOptions cached_;
+  bool retry_given_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> make_cached_store() {
+  return std::make_unique<CachedStore>();
+}
+
+}  // namespace verbscope

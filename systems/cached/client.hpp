@@ -1,0 +1,209 @@
+// The data path of a client of the cached store (message.hpp says how it meets the server).
+#pragma once
+
+#include <endian.h>
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "microbench/loop/lane_queue.hpp"
+#include "systems/answers/inbox.hpp"
+#include "systems/cached/kept.hpp"
+#include "systems/store/store.hpp"
+
+namespace verbscope::cached {
+
+// A request that waits for its response. Its bytes stay until that has come; those before a GET's are the value that
+// its client expects, with its version.
+struct Open {
+  StoreRequest request;
+  Picos last{0};             // when it was sent last
+  std::uint64_t number = 0;  // among those to its thread of the server
+  std::byte* end = nullptr;  // of its bytes
+  std::uint32_t bytes = 0;   // that are sent
+  bool kept = false;         // the client keeps values of this key
+  bool open = false;
+};
+
+// A client's requests to one thread of the server.
+struct ServerLane {
+  std::span<Open> window;  // number r in place r % size
+  std::uint64_t sent = 0;
+  decltype(ibv_send_wr{}.wr.ud) to{};
+};
+
+// GETs that are done.
+struct GetKinds {
+  std::uint64_t known = 0;      // asked with a version
+  std::uint64_t confirmed = 0;  // whose version was current
+};
+
+struct ClientState : StoreClientState {
+  GetKinds run, window;  // of the whole run, of the measured window
+
+  void begin_window() {
+    StoreClientState::begin_window();
+    window = {};
+  }
+};
+
+class Asker {
+ public:
+  ClientState* state = nullptr;
+  std::span<ServerLane> lanes;  // one a thread of the server
+  KeptValues* kept = nullptr;
+  ibv_send_wr* request = nullptr;  // with one segment; small keys: none
+  AnswerInbox inbox;
+  std::uint32_t value = 0;         // bytes
+  std::uint32_t inline_bytes = 0;  // of a request that is inlined
+  bool small_keys = false;
+  std::uint32_t window = 1;  // requests at most
+
+  std::uint32_t open() const { return open_; }
+
+  bool ask(Picos now, RunEnd& end) {
+    while (open_ < window && state->queues[0].room > 0) {
+      if (!drawn_) next_ = state->book->draw();
+      const KeyHash key = state->book->workload().hash(next_.key);
+      ServerLane& lane = lanes[owner_of(key, static_cast<std::uint32_t>(lanes.size()))];
+      Open& place = lane.window[lane.sent % lane.window.size()];
+      drawn_ = place.open;
+      if (drawn_) return true;  // the response of the one before it was lost
+      if (!inbox.cover(++open_, end)) return false;
+      state->book->ask(next_, now);
+      place.request = next_;
+      place.last = now;
+      place.number = lane.sent++;
+      place.open = true;
+      if (!small_keys) write(place, key);
+      if (!send(lane, place, end)) return false;
+    }
+    return true;
+  }
+
+  bool take(const ibv_wc& wc, Picos now, bool measured, RunEnd& end) {
+    if (is_send_id(wc.wr_id)) return true;
+    const std::byte* const item = inbox.take_body(wc);
+    if (Open* const place = place_of(be32toh(wc.imm_data)); place != nullptr) {
+      place->open = false;
+      --open_;
+      finish(*place, item, wc.byte_len - static_cast<std::uint32_t>(kGrh.value), now, measured);
+    } else {
+      ++state->book->counts.surplus;
+    }
+    return inbox.cover(open_, end);
+  }
+
+  // Asks again, in their order, for the requests of each lane that wait for too long: when one was lost the server has
+  // dropped those behind it.
+  bool ask_again(Picos now, RunEnd& end) {
+    std::uint32_t answers = open_;
+    for (ServerLane& lane : lanes) {
+      for (std::uint64_t i = 0; i < lane.window.size() && state->queues[0].room > 0; ++i) {
+        Open& place = lane.window[(lane.sent + i) % lane.window.size()];
+        if (!place.open || now - place.last < state->retry_after) continue;
+        place.last = now;
+        ++state->book->counts.retries;
+        if (!inbox.cover(++answers, end) || !send(lane, place, end)) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  void write(Open& place, const KeyHash& key) {
+    place.kept = kept->keeps(key);
+    write_request(place.end, key, place.request.put ? value : 0);
+    if (place.request.put) {
+      state->book->fill(place.request, item_of(place));
+      const std::uint64_t version = StoreVersion(state->book->client(), place.request.number).word();
+      std::memcpy(item_of(place) + value, &version, sizeof version);
+      place.bytes = put_bytes(value);
+    } else {
+      if (place.kept) kept->copy(place.request.key, item_of(place));
+      place.bytes = place.kept ? kKnownGetBytes : kGetBytes;
+    }
+  }
+
+  // The value and the version in a request's bytes.
+  std::byte* item_of(const Open& place) const { return place.end - put_bytes(value); }
+
+  bool send(const ServerLane& lane, const Open& place, RunEnd& end) {
+    request->wr.ud = lane.to;
+    if (small_keys) {
+      request->imm_data = htobe32(row_of(place.request.key));
+    } else {
+      request->imm_data = htobe32(tag_of(state->book->client(), place.number));
+      request->sg_list->addr = reinterpret_cast<std::uint64_t>(place.end - place.bytes);
+      request->sg_list->length = place.bytes;
+      request->send_flags = place.bytes <= inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
+    }
+    return post_one(state->queues[0], *request, 0, end);
+  }
+
+  // The request that a response is to; null: it has had one.
+  Open* place_of(std::uint32_t immediate) {
+    if (small_keys) return oldest_of(key_in(immediate));
+    const std::uint32_t server = tagged(immediate);
+    if (server >= lanes.size()) return nullptr;
+    ServerLane& lane = lanes[server];
+    const std::uint64_t number = tagged_number(immediate, lane.sent);
+    Open& place = lane.window[number % lane.window.size()];
+    return place.open && place.number == number ? &place : nullptr;
+  }
+  Open* oldest_of(std::uint64_t key) {
+    const KeyHash hash = state->book->workload().hash(key);
+    Open* oldest = nullptr;
+    for (Open& place : lanes[owner_of(hash, static_cast<std::uint32_t>(lanes.size()))].window) {
+      if (!place.open || place.request.key != key) continue;
+      if (oldest == nullptr || place.number < oldest->number) oldest = &place;
+    }
+    return oldest;
+  }
+
+  // The response to a request is there, with so many bytes at `item`.
+  void finish(const Open& place, const std::byte* item, std::uint32_t bytes, Picos now, bool measured) {
+    StoreBook& book = *state->book;
+    if (place.request.put) {
+      book.put_done(place.request, now, measured);
+      if (bytes != 0) ++book.counts.wrong;
+      if (place.kept) kept->keep(place.request.key, item_of(place));
+      return;
+    }
+    const bool known = place.kept, confirmed = known && bytes == 0;
+    count(known, confirmed, measured);
+    if (bytes == kStatusBytes) return book.missed(place.request, now, measured);
+    const std::byte* const got = confirmed ? item_of(place) : item;
+    const bool whole = confirmed || bytes == item_bytes(value);
+    book.hit(place.request, got, whole ? value : 0, now, measured);
+    if (!whole) return;
+    if (!of_its_version(place.request.key, got)) ++book.counts.wrong;
+    if (known && !confirmed) kept->keep(place.request.key, got);
+  }
+
+  void count(bool known, bool confirmed, bool measured) {
+    for (GetKinds* kinds : {&state->run, &state->window}) {
+      if (kinds == &state->window && !measured) continue;
+      kinds->known += known ? 1 : 0;
+      kinds->confirmed += confirmed ? 1 : 0;
+    }
+  }
+
+  // Whether a value is the one that the version behind it stands for.
+  bool of_its_version(std::uint64_t key, const std::byte* item) {
+    std::uint64_t version = 0;
+    std::memcpy(&version, item + value, sizeof version);
+    state->book->values().fill(expected_.data(), key, StoreVersion::of_word(version));
+    return std::memcmp(expected_.data(), item, value) == 0;
+  }
+
+  StoreRequest next_;
+  bool drawn_ = false;  // `next_` waits for its place
+  std::uint32_t open_ = 0;
+  std::array<std::byte, kMostStoreValue> expected_{};
+};
+
+}  // namespace verbscope::cached

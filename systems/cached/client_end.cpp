@@ -1,0 +1,93 @@
+#include "systems/answers/client_loop.hpp"
+#include "systems/answers/ports.hpp"
+#include "systems/cached/ends.hpp"
+
+namespace verbscope::cached {
+
+namespace {
+
+constexpr std::uint64_t kPlaceUnit = 64;  // bytes: requests do not share lines
+
+class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount, public CachedAccount {
+ public:
+  ClientEnd(const ThreadSetup& setup, const CachedOptions& options)
+      : parts_(setup, options.store),
+        kept_(parts_.book.values(), options.store.keys, options.store.cached_share),
+        recvs_(setup, 0, answer_recvs(options.store.window), item_bytes(setup.operation.payload)),
+        open_(std::size_t{setup.topology.threads} * options.store.window),
+        stride_(round_up(put_bytes(setup.operation.payload), kPlaceUnit)),
+        buffer_(Bytes(open_.size() * stride_), setup.huge_pages),
+        mr_(setup.pd, buffer_.data(), buffer_.size()),
+        queues_{client_queue(setup.lanes[0], setup.operation.tx_depth, setup.operation.signal_every)} {
+    state_.cq = setup.cq;
+    state_.queues = queues_;
+    state_.retry_after = options.store.retry_after;
+    state_.goal = setup.goal;
+    state_.book = &parts_.book;
+    for (std::size_t i = 0; i < open_.size(); ++i) open_[i].end = buffer_.data() + (i + 1) * stride_;
+    add_lanes(setup, options.store.window);
+    segment_.lkey = mr_.lkey();
+    request_.wr_id = send_id(0);
+    request_.sg_list = &segment_;
+    request_.num_sge = options.store.small_keys ? 0 : 1;
+    request_.opcode = IBV_WR_SEND_WITH_IMM;
+    asker_.state = &state_;
+    asker_.lanes = lanes_;
+    asker_.kept = &kept_;
+    asker_.request = &request_;
+    asker_.inbox = recvs_.inbox(setup.lanes[0].qp);
+    asker_.value = setup.operation.payload;
+    asker_.inline_bytes = options.request_inline;
+    asker_.small_keys = options.store.small_keys;
+    asker_.window = options.store.window;
+  }
+
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    client_loop(node, asker_, state_, control, tally);
+    window_ = tally.window.end - tally.window.begin;
+  }
+
+  bool active() const override { return true; }
+  std::uint64_t sent_to(std::uint32_t) const override { return parts_.book.counts.asked + parts_.book.counts.retries; }
+  std::uint64_t received() const override { return parts_.book.done() + parts_.book.counts.surplus; }
+  const StoreBook& book() const override { return parts_.book; }
+  Picos window() const override { return window_; }
+  const ClientState& state() const override { return state_; }
+
+ private:
+  // A client asks each thread of the server on one of its QPs alone, so that its requests stay in order.
+  void add_lanes(const ThreadSetup& setup, std::uint32_t window) {
+    const std::vector<LanePeer>& peers = setup.lanes[0].peers;  // by thread, then QP
+    const std::size_t each = peers.size() / setup.topology.threads;
+    for (std::uint32_t t = 0; t < setup.topology.threads; ++t) {
+      const PeerQp& qp = peers[t * each + number_of_client(setup) % each].qp;
+      ServerLane lane{.window = std::span(open_).subspan(std::size_t{t} * window, window)};
+      lane.to = {qp.ah, qp.qpn, qp.qkey};
+      lanes_.push_back(lane);
+    }
+  }
+
+  StoreBookParts parts_;
+  KeptValues kept_;
+  AnswerRecvs recvs_;
+  std::vector<Open> open_;
+  std::uint64_t stride_;
+  Buffer buffer_;
+  Mr mr_;
+  ibv_sge segment_{};
+  ibv_send_wr request_{};
+  std::vector<ServerLane> lanes_;
+  std::array<LaneQueue, 1> queues_;
+  ClientState state_;
+  Asker asker_;
+  Picos window_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_client(const ThreadSetup& setup, const CachedOptions& options) {
+  return std::make_unique<ClientEnd>(setup, options);
+}
+
+}  // namespace verbscope::cached

@@ -1,0 +1,233 @@
+// The data path of a thread of the cached store's server (message.hpp says how it meets the clients): what a pass finds
+// is executed, with the memory of all of it asked for before, and answered.
+#pragma once
+
+#include <endian.h>
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "common/ring.hpp"
+#include "systems/answers/message_recvs.hpp"
+#include "systems/answers/qp_book.hpp"
+#include "systems/answers/queue.hpp"
+#include "systems/cached/message.hpp"
+#include "systems/store/cache.hpp"
+#include "systems/store/cache_steps.hpp"
+#include "systems/store/workload.hpp"
+
+namespace verbscope::cached {
+
+using lookups::MicaStore;
+
+// A thread's view of one client.
+struct Client {
+  std::uint64_t next = 0;              // number of the request that comes next
+  decltype(ibv_send_wr{}.wr.ud) to{};  // where its responses go
+  AnswerPort* port = nullptr;          // the port that goes there
+  std::uint64_t answered = 0;          // responses
+  std::uint32_t node = 0;
+};
+
+enum class Kind : std::uint8_t { get, known_get, put, put_again };
+
+// A message that was taken, and whose RECV is in use until it is answered.
+struct Item {
+  Client* client = nullptr;  // null: it gets no response
+  KeyHash key{};
+  const std::byte* end = nullptr;  // of its bytes
+  std::uint32_t immediate = 0;     // of the response
+  Kind kind = Kind::get;
+  std::uint32_t queue = 0;   // of its RECV
+  MicaStore::Found found{};  // what the index had for the key, once the bucket was read
+};
+
+struct Server {
+  ibv_cq* cq = nullptr;
+  std::span<AnswerQueue> queues;
+  std::span<AnswerPort> ports;
+  std::span<RecvLane> recvs;  // the receive queues of the same QPs
+  std::span<Client> clients;
+  MicaStore* store = nullptr;
+  std::size_t second_line = 0;     // second_line_of its items
+  std::uint32_t value = 0;         // bytes
+  std::uint32_t inline_bytes = 0;  // of a response that is inlined
+  std::uint32_t tags = 0;          // those of the thread's responses: tag_of(thread, 0)
+  bool prefetch = true;
+  bool batching = false;        // responses of a pass go behind one doorbell a port
+  std::uint32_t max_batch = 1;  // requests that are worked on at a time, and responses behind one doorbell
+  // Small keys: who asks, and the hashes of keys. Null where requests name both.
+  const QpBook* book = nullptr;
+  const StoreWorkload* workload = nullptr;
+
+  Ring<Item> waiting;                // has room for all RECVs
+  std::uint64_t head = 0, tail = 0;  // positions in `waiting`
+  std::uint64_t served = 0;          // responses, in the whole run
+  std::uint64_t puts = 0;            // executed
+  std::uint64_t strange = 0;         // requests that no client of the run sends
+  bool measured = false;
+  CacheServerCounts counts;
+};
+
+// Reads a request that names its client and its number into `item`; its bytes end at `end`.
+inline void read_numbered(Server& s, Item& item, std::uint32_t tag, const std::byte* end, std::uint32_t bytes) {
+  if (tagged(tag) >= s.clients.size()) {
+    ++s.strange;
+    return;
+  }
+  Client& client = s.clients[tagged(tag)];
+  const std::uint64_t number = tagged_number(tag, client.next);
+  if (number > client.next) return;  // one before it was lost: the client will ask again for both
+  const bool first = number == client.next;
+  const bool put = bytes == put_bytes(s.value) && length_of(end) == s.value;
+  const bool get = (bytes == kGetBytes || bytes == kKnownGetBytes) && length_of(end) == 0;
+  if (!put && !get) {  // what is sent again may be overwritten, once it has had its response
+    s.strange += first ? 1 : 0;
+    return;
+  }
+  if (first) ++client.next;
+  item.client = &client;
+  item.key = key_of(end);
+  item.end = end;
+  item.immediate = s.tags + static_cast<std::uint32_t>(number % kTagNumbers);
+  item.kind = put ? (first ? Kind::put : Kind::put_again) : (bytes == kKnownGetBytes ? Kind::known_get : Kind::get);
+}
+
+// Reads a request that is an immediate alone.
+inline void read_row(Server& s, Item& item, const ibv_wc& wc, std::uint32_t row) {
+  const std::uint32_t from = s.book->find(wc);
+  if (from == QpBook::kNobody || table_in(row) != kTable) {
+    ++s.strange;
+    return;
+  }
+  item.client = &s.clients[from];
+  item.key = s.workload->hash(key_in(row));
+  item.immediate = row;
+}
+
+inline void take_message(Server& s, const ibv_wc& wc) {
+  Item& item = s.waiting[s.tail++] = {.queue = recv_queue(wc.wr_id)};
+  const std::uint32_t immediate = be32toh(wc.imm_data);
+  if (s.book != nullptr) return read_row(s, item, wc, immediate);
+  const RecvLane& lane = s.recvs[item.queue];
+  const std::byte* const end = lane.payloads + recv_place(wc.wr_id) * lane.stride + wc.byte_len;
+  read_numbered(s, item, immediate, end, wc.byte_len - static_cast<std::uint32_t>(kGrh.value));
+}
+
+// Makes `response` one of the first so many bytes at its place; 0: of headers alone.
+inline void address(const Server& s, const Item& item, ibv_send_wr& response, std::uint32_t bytes) {
+  response.num_sge = bytes > 0 ? 1 : 0;
+  response.sg_list->length = bytes;
+  response.send_flags = bytes > 0 && bytes <= s.inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
+  response.wr.ud = item.client->to;
+  response.imm_data = htobe32(item.immediate);
+  ++item.client->answered;
+}
+
+// Whether the version that a GET was asked with is that of the value.
+inline bool is_current(const Item& item, std::span<const std::byte> value) {
+  return item.kind == Kind::known_get &&
+         std::memcmp(item.end - kKnownGetBytes, value.data() + value.size() - kVersionBytes, kVersionBytes) == 0;
+}
+
+// The request is executed, and `response` is what its client gets.
+template <Node N>
+inline void execute(N& node, Server& s, const Item& item, ibv_send_wr& response) {
+  load_item(node, item.found.item, s.second_line);
+  if (item.kind == Kind::put || item.kind == Kind::put_again) {
+    if (item.kind == Kind::put) {
+      s.store->put(item.key, {item.end - put_bytes(s.value), item_bytes(s.value)});
+      ++s.puts;
+    }
+    return address(s, item, response, 0);
+  }
+  const std::byte* const hit = s.store->hit(item.key, item.found);
+  if (hit == nullptr) return address(s, item, response, kStatusBytes);
+  const std::span<const std::byte> value = MicaStore::value_in(hit);
+  if (is_current(item, value)) return address(s, item, response, 0);
+  address(s, item, response, static_cast<std::uint32_t>(value.size()));
+  std::memcpy(reinterpret_cast<void*>(response.sg_list->addr), value.data(), value.size());
+}
+
+// Executes and answers the requests that wait, up to position `until`. Returns how many, or -1 with `end` set.
+template <Node N>
+inline int answer_waiting(N& node, Server& s, std::uint64_t until, RunEnd& end) {
+  const auto each = [&s, until](auto&& use) {
+    for (std::uint64_t n = s.head; n != until; ++n) {
+      if (s.waiting[n].client != nullptr) use(s.waiting[n]);
+    }
+  };
+  const auto find = [&](Item& item) { find_and_prefetch(node, *s.store, item.key, s.second_line, item.found); };
+  if (s.prefetch) {
+    each([&](const Item& item) { node.prefetch(s.store->bucket_place(item.key)); });
+    each(find);
+  }
+  int answers = 0;
+  bool posted = true;
+  each([&](Item& item) {
+    if (!s.prefetch) find(item);
+    AnswerPort& port = *item.client->port;
+    AnswerQueue& queue = s.batching ? port.current() : port.take_turn();
+    execute(node, s, item, *queue.next);
+    if (s.batching) {
+      append(queue);
+    } else {
+      posted = posted && post_next(queue, end);
+    }
+    ++answers;
+  });
+  for (; s.head != until; ++s.head) ++s.recvs[s.waiting[s.head].queue].consumed;
+  BatchCounts* const batches = s.measured ? &s.counts.passes.batches : nullptr;
+  if (s.batching) {
+    posted = post_all(s.ports, s.max_batch, batches, end);
+  } else if (s.measured) {
+    batches->lists[1] += static_cast<std::uint64_t>(answers);
+  }
+  return posted ? answers : -1;
+}
+
+// One pass. Returns how many completions and responses there were, or -1 with `end` set.
+template <Node N>
+inline int serve(N& node, Server& s, RunEnd& end) {
+  const int completed = take_completions<kRateBatch>(s.cq, s.max_batch, end, [&s](const ibv_wc& wc) {
+    if (is_send_id(wc.wr_id)) {
+      retire_signaled(s.queues[sent_queue(wc.wr_id)].lane);
+    } else {
+      take_message(s, wc);
+    }
+  });
+  if (completed < 0) return -1;
+  const std::uint64_t most = std::min<std::uint64_t>(least_room(s.queues), s.max_batch);
+  const int answers = answer_waiting(node, s, s.head + std::min(s.tail - s.head, most), end);
+  if (answers < 0 || !give_back_recvs(s.recvs, end)) return -1;
+  s.served += static_cast<std::uint64_t>(answers);
+  if (s.measured) {
+    ++s.counts.looks;
+    s.counts.served += static_cast<std::uint64_t>(answers);
+    count_pass(s.counts.passes, static_cast<std::uint64_t>(answers), s.max_batch, s.tail - s.head);
+  }
+  return completed + answers;
+}
+
+// Serves until told to quit; never waits for more requests than there are.
+template <Node N>
+void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tally) {
+  for (;;) {
+    const bool measured = in_window(control.phase.load(std::memory_order_relaxed));
+    if (measured && !s.measured) s.counts = {};
+    s.measured = measured;
+    const int moved = serve(node, s, tally.end);
+    if (moved < 0) return;
+    if (moved > 0) {
+      tally.done_ops.store(s.served, std::memory_order_relaxed);
+    } else {
+      if (must_give_up(control, tally.end)) return;
+      node.relax();
+    }
+  }
+}
+
+}  // namespace verbscope::cached

@@ -1,0 +1,132 @@
+#include "systems/store/cache.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "common/error.hpp"
+#include "microbench/loop/answer_list.hpp"
+#include "microbench/run/console.hpp"
+#include "systems/store/values.hpp"
+#include "systems/store/workload.hpp"
+
+namespace verbscope {
+
+namespace {
+
+using lookups::MicaStore;
+
+constexpr std::uint64_t kMostBuckets = std::uint64_t{1} << 32;
+constexpr std::uint64_t kKeysOfABucket = 2;  // on average, at most, where nothing else is said
+constexpr std::uint64_t kFewestLogBytes = 1 << 16;
+
+// The keys of one thread, about: as many as if the hash dealt them out evenly, and a tenth more.
+std::uint64_t keys_of_a_thread(const StoreOptions& options, std::uint32_t threads) {
+  return options.keys / threads + options.keys / threads / 10 + 1;
+}
+
+void add(lookups::MicaCounts& sum, const lookups::MicaCounts& one) {
+  for (const auto count : {&lookups::MicaCounts::no_slot, &lookups::MicaCounts::other_key,
+                           &lookups::MicaCounts::log_lost, &lookups::MicaCounts::index_evictions,
+                           &lookups::MicaCounts::tag_evictions, &lookups::MicaCounts::log_overwrites}) {
+    sum.*count += one.*count;
+  }
+}
+
+}  // namespace
+
+void check_cache_options(const StoreOptions& options, const OptionTable& table) {
+  if (!options.batching && options.prefetch != Prefetching::batch && table.given("--max_batch")) {
+    fail_usage("--max_batch {}: requests are ended one by one without --batching or --prefetch batch",
+               options.max_batch);
+  }
+  if (options.buckets && (!std::has_single_bit(*options.buckets) || *options.buckets > kMostBuckets)) {
+    fail_usage("--buckets {}: a power of two up to 2^32", *options.buckets);
+  }
+  if (options.log && !std::has_single_bit(*options.log)) fail_usage("--log {}: a power of two", *options.log);
+}
+
+lookups::MicaStore filled_cache(const ThreadSetup& setup, const StoreOptions& options, std::uint32_t tail) {
+  const std::uint32_t threads = setup.topology.threads, value = setup.operation.payload;
+  const std::uint64_t keys = keys_of_a_thread(options, threads);
+  const std::uint64_t log = std::max(kFewestLogBytes, keys * MicaStore::item_bytes(value + tail) * 5 / 4);
+  MicaStore store(options.buckets.value_or(std::bit_ceil((keys + kKeysOfABucket - 1) / kKeysOfABucket)),
+                  Bytes(options.log.value_or(std::bit_ceil(log))), PageSize::transparent);
+  const StoreWorkload workload(options, setup.operation.seed);
+  const StoreValues values(setup.operation.seed, value);
+  std::vector<std::byte> bytes(value + tail);
+  for (std::uint64_t key = 0; key < options.keys; ++key) {
+    const KeyHash hash = workload.hash(key);
+    if (owner_of(hash, threads) != setup.thread) continue;
+    values.fill(bytes.data(), key, StoreVersion());
+    store.put(hash, bytes);
+  }
+  return store;
+}
+
+Json cache_results(const std::vector<const Workload*>& threads) {
+  lookups::MicaCounts cache;
+  BatchCounts batches;
+  CacheServerCounts sum;
+  std::uint64_t puts = 0;
+  Json served = Json::array();
+  for (const Workload* thread : threads) {
+    const auto* account = dynamic_cast<const CacheAccount*>(thread);
+    if (account == nullptr) continue;
+    add(cache, account->cache().counts());
+    const CacheServerCounts& counts = account->window_counts();
+    const WorkerCounts& passes = counts.passes;
+    batches.merge(passes.batches);
+    sum.passes.passes += passes.passes;
+    sum.passes.empty_passes += passes.empty_passes;
+    sum.passes.full_passes += passes.full_passes;
+    sum.passes.blocked += passes.blocked;
+    sum.served += counts.served;
+    sum.looks += counts.looks;
+    sum.no_ops += counts.no_ops;
+    puts += account->puts_executed();
+    served.push_back(counts.served);
+  }
+  if (served.empty()) return Json::object();
+  const auto share = [](std::uint64_t part, std::uint64_t of) {
+    return of == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(of));
+  };
+  return {{"puts_executed", puts},
+          {"failed_gets", {{"no_slot", cache.no_slot}, {"other_key", cache.other_key}, {"log_lost", cache.log_lost}}},
+          {"evictions",
+           {{"index", cache.index_evictions}, {"same_tag", cache.tag_evictions}, {"log", cache.log_overwrites}}},
+          {"answers_per_post", batches.to_json()},
+          {"workers",
+           {{"served", served},
+            {"idle_share", share(sum.passes.empty_passes, sum.passes.passes)},
+            {"full_share", share(sum.passes.full_passes, sum.passes.passes)},
+            {"blocked", sum.passes.blocked},
+            {"looks_per_request", share(sum.looks, sum.served)},
+            {"no_ops", sum.no_ops}}}};
+}
+
+// A GET of a key, each of which is there when the run begins, finds nothing only where the cache has lost it.
+std::string judge_cache(const Json& result) {
+  const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
+  const std::uint64_t lost_by_log = count("evictions", "log");
+  const std::uint64_t lost = count("evictions", "index") + count("evictions", "same_tag") + lost_by_log;
+  const std::uint64_t misses = result.at("misses").get<std::uint64_t>();
+  if (misses > 0 && lost == 0) return fmt::format("{} GETs found nothing, and nothing was evicted", misses);
+  if (count("failed_gets", "log_lost") > 0 && lost_by_log == 0) {
+    return fmt::format("{} GETs found an item lost by the log, which has lost none", count("failed_gets", "log_lost"));
+  }
+  return "";
+}
+
+std::string cache_text(const Json& result) {
+  if (!result.contains("evictions")) return "";
+  const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
+  std::string text = batches_line(result);
+  text += fmt::format(
+      "  failed GETs: {} no slot, {} another key, {} lost by the log; evictions: {} by a full bucket, {} by an equal "
+      "tag, {} by the log\n",
+      count("failed_gets", "no_slot"), count("failed_gets", "other_key"), count("failed_gets", "log_lost"),
+      count("evictions", "index"), count("evictions", "same_tag"), count("evictions", "log"));
+  return text;
+}
+
+}  // namespace verbscope
