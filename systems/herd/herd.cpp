@@ -21,6 +21,11 @@ constexpr std::uint32_t kPaperThreads = 3;
 constexpr std::uint32_t kClientsAlone = 16;     // whose slots a server without clients looks at
 constexpr std::uint32_t kRequestInline = 256;   // bytes, as section 5.3 inlines requests
 constexpr std::uint32_t kResponseInline = 143;  // bytes: longer responses are read by DMA there, on Apt
+// The memory that a thread of an echo reads in: far more than a core's share of its cache. A simulated access takes as
+// long in any memory.
+constexpr std::uint64_t kEchoBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kSimulatedEchoBytes = std::uint64_t{1} << 20;
+constexpr std::uint32_t kHerdSteps = 2;  // of the pipeline: bucket, item
 constexpr std::uint64_t kMostBuckets = std::uint64_t{1} << 32;
 
 void add(lookups::MicaCounts& sum, const lookups::MicaCounts& one) {
@@ -36,6 +41,7 @@ class HerdStore final : public Store {
   void adjust(Options& common, StoreOptions& options, const OptionTable& table) override {
     const bool alone = common.fabric == "null";
     check_own(options, table);
+    check_depth(common, options);
     const Transport transport = alone || options.requests_by_send ? Transport::ud : Transport::uc;
     if (table.given("--connection") && common.connection != transport) {
       fail_usage("--connection {}: requests of --store herd go by {}", to_string(common.connection),
@@ -59,6 +65,7 @@ class HerdStore final : public Store {
       fail_usage("--threads {}: a response names one of at most {}", common.threads, herd::kMostTagged - 1);
     }
     herd_.store = options;
+    herd_.echo_bytes = is_simulated(common.fabric) ? kSimulatedEchoBytes : kEchoBytes;
     herd_.alone = alone;
     threads_ = common.threads;
     if (alone) alone_clients_ = *common.client_threads;
@@ -71,7 +78,7 @@ class HerdStore final : public Store {
     return {.verb = send ? Verb::send : Verb::write,
             .driver = Side::client,
             .counted = Side::client,
-            .label = "GETs and PUTs",
+            .label = herd_.store.accesses ? "echoes" : "GETs and PUTs",
             .client_qps = ClientQps{.connected = !send, .datagram = true},
             .clients_may_leave = true};
   }
@@ -119,6 +126,8 @@ class HerdStore final : public Store {
 
  private:
   void check_own(StoreOptions& options, const OptionTable& table);
+  void check_depth(const Options& common, const StoreOptions& options);
+  void check_echo(StoreOptions& options, const OptionTable& table);
 
   herd::HerdOptions herd_;
   bool retry_given_ = false;
@@ -129,6 +138,7 @@ class HerdStore final : public Store {
 // Refuses what does not go together, and settles how memory is hidden.
 void HerdStore::check_own(StoreOptions& options, const OptionTable& table) {
   if (options.emulate) fail_usage("--emulate: --store herd has its cache");
+  if (options.accesses) check_echo(options, table);
   if (!options.prefetch) {
     options.prefetch = options.batching || options.requests_by_send ? Prefetching::batch : Prefetching::pipeline;
   }
@@ -148,6 +158,32 @@ void HerdStore::check_own(StoreOptions& options, const OptionTable& table) {
   if (options.log && !std::has_single_bit(*options.log)) fail_usage("--log {}: a power of two", *options.log);
 }
 
+// Completions are looked at when a send queue is half used: the other half must have room for a request beside those in
+// the pipeline, or nothing would push them.
+void HerdStore::check_depth(const Options& common, const StoreOptions& options) {
+  if (options.prefetch != Prefetching::pipeline) return;
+  const std::uint32_t steps = options.accesses.value_or(kHerdSteps);
+  const std::uint32_t round = common.cq_mod.value_or(2);  // what is signaled by default divides what is even
+  if (common.tx_depth / round * round <= 2 * steps) {
+    fail_usage("--tx_depth {}: with {} requests in the pipeline more than {}, in whole rounds of --cq_mod",
+               common.tx_depth, steps, 2 * steps);
+  }
+}
+
+// An echo has no store, and its requests are all alike.
+void HerdStore::check_echo(StoreOptions& options, const OptionTable& table) {
+  for (const char* key : {"--put_percent", "--buckets", "--log"}) {
+    if (table.given(key)) fail_usage("{}: with --accesses there is no store, each request is echoed", key);
+  }
+  if (*options.accesses == 0) {
+    if (options.prefetch.value_or(Prefetching::off) != Prefetching::off) {
+      fail_usage("--prefetch: --accesses 0 reads nothing that could be prefetched");
+    }
+    options.prefetch = Prefetching::off;
+  }
+  options.put_percent = 0;
+}
+
 Json HerdStore::server_results(const std::vector<const Workload*>& threads) const {
   lookups::MicaCounts cache;
   BatchCounts batches;
@@ -158,7 +194,7 @@ Json HerdStore::server_results(const std::vector<const Workload*>& threads) cons
     const auto* account = dynamic_cast<const herd::ServerAccount*>(thread);
     if (account == nullptr) continue;
     const herd::Server& server = account->server();
-    add(cache, server.store->counts());
+    if (server.store != nullptr) add(cache, server.store->counts());
     const WorkerCounts& passes = server.counts.passes;
     batches.merge(passes.batches);
     sum.passes.passes += passes.passes;
@@ -175,22 +211,25 @@ Json HerdStore::server_results(const std::vector<const Workload*>& threads) cons
   const auto share = [](std::uint64_t part, std::uint64_t of) {
     return of == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(of));
   };
-  return {{"puts_executed", puts},
-          {"failed_gets", {{"no_slot", cache.no_slot}, {"other_key", cache.other_key}, {"log_lost", cache.log_lost}}},
-          {"evictions",
-           {{"index", cache.index_evictions}, {"same_tag", cache.tag_evictions}, {"log", cache.log_overwrites}}},
-          {"answers_per_post", batches.to_json()},
-          {"workers",
-           {{"served", served},
-            {"idle_share", share(sum.passes.empty_passes, sum.passes.passes)},
-            {"full_share", share(sum.passes.full_passes, sum.passes.passes)},
-            {"blocked", sum.passes.blocked},
-            {"looks_per_request", share(sum.looks, sum.served)},
-            {"no_ops", sum.no_ops}}}};
+  Json json{{"answers_per_post", batches.to_json()},
+            {"workers",
+             {{"served", served},
+              {"idle_share", share(sum.passes.empty_passes, sum.passes.passes)},
+              {"full_share", share(sum.passes.full_passes, sum.passes.passes)},
+              {"blocked", sum.passes.blocked},
+              {"looks_per_request", share(sum.looks, sum.served)},
+              {"no_ops", sum.no_ops}}}};
+  if (herd_.store.accesses) return json;
+  json["puts_executed"] = puts;
+  json["failed_gets"] = {{"no_slot", cache.no_slot}, {"other_key", cache.other_key}, {"log_lost", cache.log_lost}};
+  json["evictions"] = {
+      {"index", cache.index_evictions}, {"same_tag", cache.tag_evictions}, {"log", cache.log_overwrites}};
+  return json;
 }
 
 // A GET of a key, each of which is there when the run begins, finds nothing only where the cache has lost it.
 std::string HerdStore::judge(const Json& result) const {
+  if (herd_.store.accesses) return "";
   const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
   const std::uint64_t lost_by_log = count("evictions", "log");
   const std::uint64_t lost = count("evictions", "index") + count("evictions", "same_tag") + lost_by_log;
@@ -203,6 +242,7 @@ std::string HerdStore::judge(const Json& result) const {
 }
 
 std::string HerdStore::report(const Json& result) const {
+  if (herd_.store.accesses) return batches_line(result);
   if (!result.contains("evictions")) return "";
   const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
   std::string text = batches_line(result);

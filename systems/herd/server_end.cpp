@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "systems/answers/ports.hpp"
 #include "systems/herd/alone.hpp"
@@ -85,7 +86,6 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
   ServerEnd(const ThreadSetup& setup, const HerdOptions& options)
       : alone_(options.alone),
         goal_(setup.goal),
-        store_(filled_store(setup, options.store)),
         ports_(setup, {.bytes = setup.operation.payload, .inlined = setup.operation.inlined}) {
     const RequestRegion places =
         request_region(options, setup.topology.threads, setup.topology.all_client_threads(), setup.operation.payload);
@@ -94,13 +94,15 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
     server_.queues = ports_.queues();
     server_.ports = ports_.ports();
     server_.clients = clients_;
-    server_.store = &store_;
     server_.second_line = second_line_of(MicaStore::item_bytes(setup.operation.payload));
     server_.inline_bytes = setup.operation.inline_limit;
     server_.thread = setup.thread;
     server_.tags = tag_of(setup.thread, 0);
-    server_.way = {.prefetch = options.store.prefetch.value(), .batching = options.store.batching};
+    server_.way = {.prefetch = options.store.prefetch.value(),
+                   .batching = options.store.batching,
+                   .echo = options.store.accesses.has_value()};
     server_.max_batch = options.store.max_batch;
+    server_.way.echo ? prepare_echo(setup, options) : fill_store(setup, options);
     server_.places = places;
     if (options.store.requests_by_send) {
       post_recvs(setup, places);
@@ -133,6 +135,17 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
   const Server& server() const override { return server_; }
 
  private:
+  void fill_store(const ThreadSetup& setup, const HerdOptions& options) {
+    store_.emplace(filled_store(setup, options.store));
+    server_.store = &*store_;
+  }
+
+  void prepare_echo(const ThreadSetup& setup, const HerdOptions& options) {
+    const EchoRule rule = echo_rule(options, setup.operation.seed);
+    if (rule.accesses > 0) chain_.emplace(Bytes(options.echo_bytes), rule.accesses, rule.seed, PageSize::transparent);
+    server_.prepare_echo(rule, chain_ ? &*chain_ : nullptr, setup.operation.payload);
+  }
+
   void add_clients(const ThreadSetup& setup, const RequestRegion& places) {
     if (alone_) {  // one address for all
       const LanePeer& peer = setup.lanes.front().peers.front();
@@ -165,7 +178,8 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
       if (owner_of(key, places.servers) != setup.thread) continue;
       std::byte* const end = feed_bytes_.data() + (feed_lengths_.size() + 1) * places.slot_bytes();
       const auto fill = [&](std::byte* value) { values.fill(value, op.key, StoreVersion(0, number)); };
-      std::byte* const begin = op.put ? write_put(end, key, places.value, fill) : write_get(end, key);
+      std::byte* const begin =
+          op.put || server_.way.echo ? write_put(end, key, places.value, fill) : write_get(end, key);
       feed_lengths_.push_back(static_cast<std::uint32_t>(end - begin));
     }
     feed_ = {.last = feed_bytes_.data() + places.slot_bytes(), .stride = places.slot_bytes(), .bytes = feed_lengths_};
@@ -173,7 +187,8 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public ServerAccount {
 
   bool alone_;
   std::uint64_t goal_;
-  MicaStore store_;
+  std::optional<MicaStore> store_;
+  std::optional<lookups::Chain> chain_;  // that an echo reads in
   AnswerPorts ports_;
   std::vector<Client> clients_;
   std::optional<RequestRecvs> requests_;

@@ -60,6 +60,9 @@ class KvRate final : public Benchmark {
                   "of the index of a server's thread, eight slots each (default: one for two keys)");
     table.bytes("--log", kv_.log, std::uint64_t{2048}, std::uint64_t{1} << 39,
                 "of the log of a server's thread (default: its keys, and a quarter more)");
+    table.integer("--accesses", kv_.accesses, 0u, kMostAccesses,
+                  "an echo in place of HERD's store: so many random places of memory are read for a request, one after "
+                  "the other, and its value sent back");
   }
 
   void adjust(Options& o) override {

@@ -70,7 +70,8 @@ class OneSidedStore final : public Store {
   explicit OneSidedStore(StoreKind kind) : kind_(kind) {}
 
   void adjust(Options& o, StoreOptions& options, const OptionTable& table) override {
-    for (const char* key : {"--batching", "--max_batch", "--prefetch", "--requests", "--buckets", "--log"}) {
+    for (const char* key :
+         {"--batching", "--max_batch", "--prefetch", "--requests", "--buckets", "--log", "--accesses"}) {
       if (table.given(key)) fail_usage("{}: of --store herd alone", key);
     }
     if (o.fabric == "null") fail_usage("--fabric null: it has no memory for the store");
