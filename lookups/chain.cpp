@@ -3,7 +3,6 @@
 #include <bit>
 
 #include "common/error.hpp"
-#include "common/mix.hpp"
 
 namespace verbscope::lookups {
 
@@ -15,7 +14,7 @@ Chain::Chain(Bytes bytes, std::uint32_t depth, std::uint64_t seed, PageSize page
   }
   const std::uint64_t count = bytes.value / sizeof(std::uint32_t);
   mask_ = static_cast<std::uint32_t>(count - 1);
-  for (std::uint64_t i = 0; i < count; ++i) next_[i] = static_cast<std::uint32_t>(mix(seed + i * kMixStep)) & mask_;
+  for (std::uint64_t i = 0; i < count; ++i) next_[i] = held(seed, i) & mask_;
 }
 
 }  // namespace verbscope::lookups

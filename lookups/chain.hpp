@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/mix.hpp"
 #include "lookups/interleave.hpp"
 #include "machine/memory.hpp"
 
@@ -26,6 +27,12 @@ class Chain {
   const Buffer& memory() const { return memory_; }
   // What the place holds: the next is that plus the number of the step.
   const std::uint32_t* place(std::uint32_t number) const { return next_ + number; }
+  // The same, of a chain of any size, without its memory: the low bits are what a place holds.
+  static constexpr std::uint32_t held(std::uint64_t seed, std::uint64_t number) {
+    return static_cast<std::uint32_t>(mix(seed + number * kMixStep));
+  }
+  // The place that follows `at`, which is in the cache, when so many steps were made before.
+  std::uint32_t follow(std::uint32_t at, std::uint32_t step) const { return (next_[at] + step) & mask_; }
 
   template <Node N>
   Result find(N& node, Key at) const {
@@ -63,8 +70,6 @@ class Chain {
   }
 
  private:
-  std::uint32_t follow(std::uint32_t at, std::uint32_t step) const { return (next_[at] + step) & mask_; }
-
   Buffer memory_;
   std::uint32_t* next_;
   std::uint32_t mask_;

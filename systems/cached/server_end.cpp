@@ -58,7 +58,7 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
   }
   std::uint64_t received() const override { return server_.served; }
   std::uint64_t wrong() const override { return server_.strange; }
-  const MicaStore& cache() const override { return store_; }
+  const MicaStore* cache() const override { return &store_; }
   const CacheServerCounts& window_counts() const override { return server_.counts; }
   std::uint64_t puts_executed() const override { return server_.puts; }
 

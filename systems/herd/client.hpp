@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "microbench/loop/lane_queue.hpp"
 #include "systems/answers/inbox.hpp"
+#include "systems/herd/echo.hpp"
 #include "systems/herd/region.hpp"
 #include "systems/store/store.hpp"
 
@@ -57,7 +59,8 @@ class Asker {
   AnswerInbox inbox;
   RequestRegion places;
   bool by_send = false;
-  std::uint32_t window = 1;  // requests at most
+  std::optional<EchoRule> echo;  // the server has no store: each request has a value, which comes back
+  std::uint32_t window = 1;      // requests at most
 
   std::uint32_t open() const { return open_; }
 
@@ -105,7 +108,11 @@ class Asker {
     place.open = false;
     --open_;
     const std::uint64_t bytes = wc.byte_len - kGrh.value;
-    if (place.request.put) {
+    if (echo) {
+      const std::byte* const sent = place.end - put_bytes(places.value);
+      const bool right = bytes == places.value && is_echo(*echo, place.key, sent, value, bytes);
+      book.echoed(place.request, right, now, measured);
+    } else if (place.request.put) {
       book.put_done(place.request, now, measured);
     } else if (bytes == kStatusBytes) {
       book.missed(place.request, now, measured);
@@ -128,7 +135,7 @@ class Asker {
  private:
   bool send(const ServerLane& lane, const Open& place, RunEnd& end) {
     const std::byte* begin = nullptr;
-    if (place.request.put) {
+    if (has_value(place)) {
       const auto fill = [&](std::byte* value) { state->book->fill(place.request, value); };
       begin = write_put(place.end, place.key, places.value, fill);
     } else {
@@ -137,6 +144,8 @@ class Asker {
     const std::uint64_t slot = lane.first_slot + place.number % places.window * places.slot_bytes();
     return post(lane, place, begin, place.end, slot, end);
   }
+
+  bool has_value(const Open& place) const { return place.request.put || echo; }
 
   // Posts the bytes from `begin` to `until`, which by WRITE end at the address `slot`.
   bool post(const ServerLane& lane, const Open& place, const std::byte* begin, const std::byte* until,
@@ -169,7 +178,7 @@ class Asker {
     // The bytes are there still, a GET's behind a length of 0; the word follows them.
     const std::uint64_t word = retry_word(oldest->number);
     std::memcpy(oldest->end, &word, sizeof word);
-    const std::byte* const begin = oldest->end - (oldest->request.put ? put_bytes(places.value) : put_bytes(0));
+    const std::byte* const begin = oldest->end - put_bytes(has_value(*oldest) ? places.value : 0);
     const std::uint64_t slot = lane.first_retry + oldest->number % places.window * places.retry_bytes();
     return post(lane, *oldest, begin, oldest->end + kWord, slot, end);
   }

@@ -39,6 +39,7 @@ class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount 
     asker_.inbox = recvs_.inbox(setup.lanes[by_send_ ? 0 : 1].qp);
     asker_.places = places_;
     asker_.by_send = by_send_;
+    if (options.store.accesses) asker_.echo = echo_rule(options, setup.operation.seed);
     asker_.window = options.store.window;
   }
 
@@ -115,6 +116,12 @@ class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount 
 RequestRegion request_region(const HerdOptions& options, std::uint32_t servers, std::uint32_t clients,
                              std::uint32_t value) {
   return {.servers = servers, .clients = clients, .window = options.store.window, .value = value};
+}
+
+EchoRule echo_rule(const HerdOptions& options, std::uint64_t seed) {
+  return {.seed = seed,
+          .places = options.echo_bytes / sizeof(lookups::Chain::Result),
+          .accesses = options.store.accesses.value()};
 }
 
 std::unique_ptr<Workload> make_client(const ThreadSetup& setup, const HerdOptions& options) {

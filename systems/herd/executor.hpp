@@ -7,6 +7,10 @@
 // that found nothing, a no-op takes the place of the next, so that nobody waits for ever. batch (Kalia et al., ATC
 // 2016, section 4.3.1): what a pass has found, at most max_batch, goes through three loops: buckets asked for, items
 // asked for, executed.
+//
+// An echo (Way::echo, echo.hpp) reads a number of places of memory, one after the other, where a request is executed:
+// at once; in a pipeline of as many steps, each of which reads a place and asks for the next; or all requests of a
+// batch in turns, a place each.
 #pragma once
 
 #include <endian.h>
@@ -22,6 +26,7 @@
 
 #include "lookups/mica_store.hpp"
 #include "systems/answers/queue.hpp"
+#include "systems/herd/echo.hpp"
 #include "systems/herd/region.hpp"
 #include "systems/store/cache_steps.hpp"
 #include "systems/store/options.hpp"
@@ -30,10 +35,13 @@ namespace verbscope::herd {
 
 using lookups::MicaStore;
 
+inline constexpr std::size_t kMostItems = BatchCounts::kLongest;  // requests that are worked on at a time
+
 // What a thread's loop is compiled for: the options that would be asked for at each request.
 struct Way {
   Prefetching prefetch = Prefetching::off;
   bool batching = false;  // responses of a pass go behind one doorbell a port
+  bool echo = false;      // requests are echoed, there is no store
 
   constexpr bool pipelined() const { return prefetch == Prefetching::pipeline; }
 };
@@ -78,6 +86,15 @@ struct Item {
 };
 static_assert(sizeof(Item) == kLine);
 
+// How far the requests of an echo that are under way have come on their walks.
+struct Walks {
+  EchoRule rule;
+  const lookups::Chain* chain = nullptr;           // null: they read nothing
+  std::uint32_t bytes = 0;                         // of a request's value
+  std::array<std::uint32_t, kMostItems> places{};  // where each of Executor::items is
+  std::size_t in_pipeline = 0;                     // requests
+};
+
 // The requests under way, and where they are executed and answered.
 struct Executor {
   Executor() {
@@ -96,18 +113,29 @@ struct Executor {
   std::uint32_t max_batch = 1;     // requests that are worked on at a time, and responses behind one doorbell
   BatchCounts* batches = nullptr;  // counts posts, where they are measured
 
-  std::array<Item, BatchCounts::kLongest> items{};  // collected, not by the pipeline
-  Item* free = items.data();                        // behind those that were collected
-  std::array<Item, 3> steps{};                      // of the pipeline: the youngest is made while the oldest is there
+  std::array<Item, kMostItems> items{};  // collected; those in the pipeline of an echo
+  Item* free = items.data();             // behind those that were collected
+  std::array<Item, 3> steps{};           // of the pipeline: the youngest is made while the oldest is there
   Item* youngest = &steps[0];
   std::uint64_t served = 0;  // responses, in the whole run
   std::uint64_t puts = 0;    // executed
+  Walks walks;
 
+  // There is no store: requests walk along `chain`, which is null where they read nothing, and have values of so many
+  // bytes. In the pipeline there are as many as the chain has steps, and the youngest.
+  void prepare_echo(const EchoRule& rule, const lookups::Chain* chain, std::uint32_t bytes) {
+    walks.rule = rule;
+    walks.chain = chain;
+    walks.bytes = bytes;
+    const std::size_t ring = rule.accesses + std::size_t{1};
+    for (std::size_t i = 0; i < ring; ++i) items[i].before = &items[(i + 1) % ring];
+    if (way.pipelined()) youngest = items.data();
+  }
   std::size_t collected() const { return static_cast<std::size_t>(free - items.data()); }
   // Requests that were taken and are not answered.
   std::size_t under_way() const {
     const auto taken = [](const Item& item) { return item.client != nullptr; };
-    return collected() + static_cast<std::size_t>(std::ranges::count_if(steps, taken));
+    return collected() + walks.in_pipeline + static_cast<std::size_t>(std::ranges::count_if(steps, taken));
   }
 };
 
@@ -146,6 +174,15 @@ template <Node N>
   address(s, item, client, response, kStatusBytes);
 }
 
+// `response` is the value of the item's request, whose walk has ended at `place`.
+[[gnu::always_inline]] inline void send_back(const Executor& s, const Item& item, Client& client, ibv_send_wr& response,
+                                             std::uint32_t place) {
+  address(s, item, client, response, s.walks.bytes);
+  auto* const bytes = reinterpret_cast<std::byte*>(response.sg_list->addr);
+  std::memcpy(bytes, item.end - put_bytes(s.walks.bytes), s.walks.bytes);
+  mask_echo(bytes, place);
+}
+
 // A step of the pipeline: the youngest request, whose bucket was asked for, or a no-op pushes those before it on. Last
 // comes the post, during which what was asked for arrives.
 template <Node N>
@@ -169,19 +206,72 @@ template <Node N>
   return post_next(queue, end);
 }
 
+// A step of an echo's pipeline: each request reads its place, which was asked for, and asks for the next; the oldest
+// has read its last, and is answered. `youngest` has asked for its first, or is a no-op.
+template <Node N>
+inline bool push_walks(N& node, Executor& s, Item& youngest, RunEnd& end) {
+  Walks& walks = s.walks;
+  const auto read_place = [&](const Item& item, std::uint32_t step) -> std::uint32_t {
+    std::uint32_t& place = walks.places[static_cast<std::size_t>(&item - s.items.data())];
+    node.load(walks.chain->place(place));
+    return place = walks.chain->follow(place, step);
+  };
+  const std::uint32_t last = walks.chain->depth() - 1;
+  Item* item = youngest.before;
+  for (std::uint32_t step = 0; step < last; ++step, item = item->before) {
+    if (item->client != nullptr) node.prefetch(walks.chain->place(read_place(*item, step)));
+  }
+  s.youngest = item;
+  Client* const client = std::exchange(item->client, nullptr);
+  if (client == nullptr) return true;
+  --walks.in_pipeline;
+  ++s.served;
+  AnswerQueue& queue = client->port->take_turn();
+  send_back(s, *item, *client, *queue.next, read_place(*item, last));
+  return post_next(queue, end);
+}
+
+// A step of the pipeline that the way has.
+template <Way kWay, Node N>
+[[gnu::always_inline]] inline bool push_on(N& node, Executor& s, Item& youngest, RunEnd& end) {
+  if constexpr (kWay.echo) {
+    return push_walks(node, s, youngest, end);
+  } else {
+    return push(node, s, youngest, end);
+  }
+}
+
+// The collected requests of an echo read all their places.
+template <Way kWay, Node N>
+inline void walk(N& node, Walks& walks, std::size_t items) {
+  if (walks.chain == nullptr) return;
+  const std::span<std::uint32_t> places(walks.places.data(), items);
+  if constexpr (kWay.prefetch == Prefetching::batch) {
+    walks.chain->find_group(node, places, places.data());
+  } else {
+    for (std::uint32_t& place : places) place = walks.chain->find(node, place);
+  }
+}
+
 // Executes and answers the requests that were collected.
 template <Way kWay, Node N>
 inline bool flush(N& node, Executor& s, RunEnd& end) {
   const std::span<Item> items(s.items.data(), std::exchange(s.free, s.items.data()));
-  if constexpr (kWay.prefetch == Prefetching::batch) {
+  if constexpr (kWay.echo) {
+    walk<kWay>(node, s.walks, items.size());
+  } else if constexpr (kWay.prefetch == Prefetching::batch) {
     for (const Item& item : items) node.prefetch(s.store->bucket_place(item.key));
     for (Item& item : items) ask_for_item(node, s, item);
   }
   for (Item& item : items) {
-    if constexpr (kWay.prefetch == Prefetching::off) ask_for_item(node, s, item);
+    if constexpr (kWay.prefetch == Prefetching::off && !kWay.echo) ask_for_item(node, s, item);
     AnswerPort& port = *item.client->port;
     AnswerQueue& queue = kWay.batching ? port.current() : port.take_turn();
-    execute(node, s, item, *item.client, *queue.next);
+    if constexpr (kWay.echo) {
+      send_back(s, item, *item.client, *queue.next, s.walks.places[static_cast<std::size_t>(&item - items.data())]);
+    } else {
+      execute(node, s, item, *item.client, *queue.next);
+    }
     if constexpr (kWay.batching) {
       append(queue);
     } else {
@@ -214,10 +304,17 @@ template <Way kWay>
 // their execution.
 template <Way kWay, Node N>
 [[gnu::always_inline]] inline bool work(N& node, Executor& s, Item& item, RunEnd& end) {
-  if constexpr (kWay.pipelined()) {
+  if constexpr (kWay.echo) {
+    std::uint32_t& place = s.walks.places[static_cast<std::size_t>(&item - s.items.data())];
+    place = s.walks.rule.start(item.key);
+    if constexpr (kWay.pipelined()) {
+      ++s.walks.in_pipeline;
+      node.prefetch(s.walks.chain->place(place));
+    }
+  } else if constexpr (kWay.pipelined()) {
     node.prefetch(s.store->bucket_place(item.key));
-    return push(node, s, item, end);
   }
+  if constexpr (kWay.pipelined()) return push_on<kWay>(node, s, item, end);
   constexpr bool kCollects = kWay.batching || kWay.prefetch == Prefetching::batch;
   return (kCollects && s.collected() < s.max_batch) || flush<kWay>(node, s, end);
 }

@@ -1,5 +1,6 @@
 #include "systems/herd/herd.hpp"
 
+#include "common/environment.hpp"
 #include "common/error.hpp"
 #include "systems/answers/ports.hpp"
 #include "systems/herd/ends.hpp"
@@ -11,12 +12,18 @@ namespace verbscope {
 namespace {
 
 constexpr std::uint32_t kClientsAlone = 16;  // whose slots a server without clients looks at
+// The memory that a thread of an echo reads in: far more than a core's share of its cache. A simulated access takes as
+// long in any memory.
+constexpr std::uint64_t kEchoBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kSimulatedEchoBytes = std::uint64_t{1} << 20;
+constexpr std::uint32_t kHerdSteps = 2;  // of the pipeline: bucket, item
 
 class HerdStore final : public Store {
  public:
   void adjust(Options& common, StoreOptions& options, const OptionTable& table) override {
     const bool alone = common.fabric == "null";
     check_own(options, table);
+    check_depth(common, options);
     const Transport transport = alone || options.requests_by_send ? Transport::ud : Transport::uc;
     if (table.given("--connection") && common.connection != transport) {
       fail_usage("--connection {}: requests of --store herd go by {}", to_string(common.connection),
@@ -36,6 +43,7 @@ class HerdStore final : public Store {
       fail_usage("--threads {}: a response names one of at most {}", common.threads, kMostTagged - 1);
     }
     herd_.store = options;
+    herd_.echo_bytes = is_simulated(common.fabric) ? kSimulatedEchoBytes : kEchoBytes;
     herd_.alone = alone;
     threads_ = common.threads;
     if (alone) alone_clients_ = *common.client_threads;
@@ -48,7 +56,7 @@ class HerdStore final : public Store {
     return {.verb = send ? Verb::send : Verb::write,
             .driver = Side::client,
             .counted = Side::client,
-            .label = "GETs and PUTs",
+            .label = herd_.store.accesses ? "echoes" : "GETs and PUTs",
             .client_qps = ClientQps{.connected = !send, .datagram = true},
             .clients_may_leave = true};
   }
@@ -96,6 +104,8 @@ class HerdStore final : public Store {
 
  private:
   void check_own(StoreOptions& options, const OptionTable& table);
+  void check_depth(const Options& common, const StoreOptions& options);
+  void check_echo(StoreOptions& options, const OptionTable& table);
 
   herd::HerdOptions herd_;
   bool retry_given_ = false;
@@ -106,6 +116,7 @@ class HerdStore final : public Store {
 // Refuses what does not go together, and settles how memory is hidden.
 void HerdStore::check_own(StoreOptions& options, const OptionTable& table) {
   if (options.emulate) fail_usage("--emulate: --store herd has its cache");
+  if (options.accesses) check_echo(options, table);
   if (!options.prefetch) {
     options.prefetch = options.batching || options.requests_by_send ? Prefetching::batch : Prefetching::pipeline;
   }
@@ -116,6 +127,32 @@ void HerdStore::check_own(StoreOptions& options, const OptionTable& table) {
     fail_usage("--prefetch pipeline: it holds requests beyond a pass; --requests send goes with off or batch");
   }
   check_cache_options(options, table);
+}
+
+// Completions are looked at when a send queue is half used: the other half must have room for a request beside those in
+// the pipeline, or nothing would push them.
+void HerdStore::check_depth(const Options& common, const StoreOptions& options) {
+  if (options.prefetch != Prefetching::pipeline) return;
+  const std::uint32_t steps = options.accesses.value_or(kHerdSteps);
+  const std::uint32_t round = common.cq_mod.value_or(2);  // what is signaled by default divides what is even
+  if (common.tx_depth / round * round <= 2 * steps) {
+    fail_usage("--tx_depth {}: with {} requests in the pipeline more than {}, in whole rounds of --cq_mod",
+               common.tx_depth, steps, 2 * steps);
+  }
+}
+
+// An echo has no store, and its requests are all alike.
+void HerdStore::check_echo(StoreOptions& options, const OptionTable& table) {
+  for (const char* key : {"--put_percent", "--buckets", "--log"}) {
+    if (table.given(key)) fail_usage("{}: with --accesses there is no store, each request is echoed", key);
+  }
+  if (*options.accesses == 0) {
+    if (options.prefetch.value_or(Prefetching::off) != Prefetching::off) {
+      fail_usage("--prefetch: --accesses 0 reads nothing that could be prefetched");
+    }
+    options.prefetch = Prefetching::off;
+  }
+  options.put_percent = 0;
 }
 
 }  // namespace

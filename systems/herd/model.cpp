@@ -37,11 +37,12 @@ Prediction predict_server(const ClusterWire& cluster, const Operation& op, int p
     add(predict_response_datagram(cluster, op, ports, op.payload, lists), lists.answers * mix.gets);
     add(predict_response_datagram(cluster, op, ports, kStatusBytes, lists), lists.answers * (mix.misses + mix.puts));
   }
+  const bool echo = options.store.accesses.has_value();  // each request has a value, as that of a PUT
   if (!options.alone) {
-    add(predict_request(cluster, op, ports, options, kGetBytes), mix.gets + mix.misses);
+    add(predict_request(cluster, op, ports, options, echo ? put_bytes(op.payload) : kGetBytes), mix.gets + mix.misses);
     add(predict_request(cluster, op, ports, options, put_bytes(op.payload)), mix.puts);
   }
-  return predict_together("HERD server", parts);
+  return predict_together(echo ? "HERD echo" : "HERD server", parts);
 }
 
 }  // namespace verbscope::herd

@@ -80,12 +80,12 @@ template <Way kWay, Node N>
 }
 
 // A look that found nothing. A no-op comes after so many.
-template <Node N>
+template <Way kWay, Node N>
 inline bool look_in_vain(N& node, Server& s, RunEnd& end) {
   if (++s.empty_looks < kPollsToNoOp || s.under_way() == 0) return true;
   s.empty_looks = 0;
   if (s.measured) ++s.counts.no_ops;
-  return push(node, s, *s.youngest, end);
+  return push_on<kWay>(node, s, *s.youngest, end);
 }
 
 // One pass over the slots: one of each client. False: a post failed.
@@ -97,7 +97,7 @@ inline bool serve_slots(N& node, Server& s, RunEnd& end) {
     for (Client* client = from; client != to; ++client) {
       std::byte* const slot = client->slot;
       if (!is_request(slot)) {
-        if (kWay.pipelined() && !look_in_vain(node, s, end)) return false;
+        if (kWay.pipelined() && !look_in_vain<kWay>(node, s, end)) return false;
         continue;
       }
       if (room-- == 0) [[unlikely]] {
@@ -207,16 +207,21 @@ inline int serve(N& node, Server& s, RunEnd& end) {
   return reap_answers(s.cq, s.queues, end);
 }
 
-// Calls use.operator()<kWay>() for the way of the thread.
-template <class Use>
-inline auto in_way(Way way, Use&& use) {
-  constexpr Way kPipeline{Prefetching::pipeline}, kBatch{Prefetching::batch}, kOff{Prefetching::off};
-  constexpr Way kBatchInLists{Prefetching::batch, true}, kOffInLists{Prefetching::off, true};
+// Calls use.operator()<kWay>() for the way of the thread, which is an echo or not.
+template <bool kEcho, class Use>
+inline auto in_way_of(Way way, Use&& use) {
+  constexpr Way kPipeline{Prefetching::pipeline, false, kEcho};
+  constexpr Way kBatch{Prefetching::batch, false, kEcho}, kBatchInLists{Prefetching::batch, true, kEcho};
+  constexpr Way kOff{Prefetching::off, false, kEcho}, kOffInLists{Prefetching::off, true, kEcho};
   if (way.pipelined()) return use.template operator()<kPipeline>();
   if (way.prefetch == Prefetching::batch) {
     return way.batching ? use.template operator()<kBatchInLists>() : use.template operator()<kBatch>();
   }
   return way.batching ? use.template operator()<kOffInLists>() : use.template operator()<kOff>();
+}
+template <class Use>
+inline auto in_way(Way way, Use&& use) {
+  return way.echo ? in_way_of<true>(way, use) : in_way_of<false>(way, use);
 }
 
 // One pass, which is counted when it is measured in the window. Where the rate was not steady, a window came before.

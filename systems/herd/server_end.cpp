@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "systems/answers/message_recvs.hpp"
 #include "systems/answers/ports.hpp"
 #include "systems/herd/alone.hpp"
@@ -17,7 +19,6 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
   ServerEnd(const ThreadSetup& setup, const HerdOptions& options)
       : alone_(options.alone),
         goal_(setup.goal),
-        store_(filled_cache(setup, options.store)),
         ports_(setup, {.bytes = setup.operation.payload, .inlined = setup.operation.inlined}) {
     const RequestRegion places =
         request_region(options, setup.topology.threads, setup.topology.all_client_threads(), setup.operation.payload);
@@ -26,13 +27,15 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
     server_.queues = ports_.queues();
     server_.ports = ports_.ports();
     server_.clients = clients_;
-    server_.store = &store_;
     server_.second_line = second_line_of(MicaStore::item_bytes(setup.operation.payload));
     server_.inline_bytes = setup.operation.inline_limit;
     server_.thread = setup.thread;
     server_.tags = tag_of(setup.thread, 0);
-    server_.way = {.prefetch = options.store.prefetch.value(), .batching = options.store.batching};
+    server_.way = {.prefetch = options.store.prefetch.value(),
+                   .batching = options.store.batching,
+                   .echo = options.store.accesses.has_value()};
     server_.max_batch = options.store.max_batch;
+    server_.way.echo ? prepare_echo(setup, options) : fill_store(setup, options);
     server_.places = places;
     if (options.store.requests_by_send) {
       post_recvs(setup, places);
@@ -62,11 +65,22 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
   }
   std::uint64_t received() const override { return alone_ ? 0 : server_.served; }
   std::uint64_t wrong() const override { return server_.strange; }
-  const MicaStore& cache() const override { return store_; }
+  const MicaStore* cache() const override { return server_.store; }
   const CacheServerCounts& window_counts() const override { return server_.counts; }
   std::uint64_t puts_executed() const override { return server_.puts; }
 
  private:
+  void fill_store(const ThreadSetup& setup, const HerdOptions& options) {
+    store_.emplace(filled_cache(setup, options.store));
+    server_.store = &*store_;
+  }
+
+  void prepare_echo(const ThreadSetup& setup, const HerdOptions& options) {
+    const EchoRule rule = echo_rule(options, setup.operation.seed);
+    if (rule.accesses > 0) chain_.emplace(Bytes(options.echo_bytes), rule.accesses, rule.seed, PageSize::transparent);
+    server_.prepare_echo(rule, chain_ ? &*chain_ : nullptr, setup.operation.payload);
+  }
+
   void add_clients(const ThreadSetup& setup, const RequestRegion& places) {
     if (alone_) {  // one address for all
       const LanePeer& peer = setup.lanes.front().peers.front();
@@ -99,7 +113,8 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
       if (owner_of(key, places.servers) != setup.thread) continue;
       std::byte* const end = feed_bytes_.data() + (feed_lengths_.size() + 1) * places.slot_bytes();
       const auto fill = [&](std::byte* value) { values.fill(value, op.key, StoreVersion(0, number)); };
-      std::byte* const begin = op.put ? write_put(end, key, places.value, fill) : write_get(end, key);
+      std::byte* const begin =
+          op.put || server_.way.echo ? write_put(end, key, places.value, fill) : write_get(end, key);
       feed_lengths_.push_back(static_cast<std::uint32_t>(end - begin));
     }
     feed_ = {.last = feed_bytes_.data() + places.slot_bytes(), .stride = places.slot_bytes(), .bytes = feed_lengths_};
@@ -107,7 +122,8 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
 
   bool alone_;
   std::uint64_t goal_;
-  MicaStore store_;
+  std::optional<MicaStore> store_;
+  std::optional<lookups::Chain> chain_;  // that an echo reads in
   AnswerPorts ports_;
   std::vector<Client> clients_;
   std::optional<MessageRecvs> requests_;

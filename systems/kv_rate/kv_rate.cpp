@@ -77,6 +77,9 @@ class KvRate final : public Benchmark {
                   "of the index of a server's thread, eight slots each (default: one for two keys)");
     table.bytes("--log", kv_.log, std::uint64_t{2048}, std::uint64_t{1} << 39,
                 "of the log of a server's thread (default: its keys, and a quarter more)");
+    table.integer("--accesses", kv_.accesses, 0u, kMostAccesses,
+                  "an echo in place of HERD's store: so many random places of memory are read for a request, one after "
+                  "the other, and its value sent back");
   }
 
   void adjust(Options& o) override {
@@ -94,6 +97,9 @@ class KvRate final : public Benchmark {
     const bool simulated = is_simulated(o.fabric);
     kv_.retry_after = retry_after_.value_or(simulated ? kSimRetry : kRetry);
     kv_.one_process = simulated;
+    if (kv_.store != StoreKind::herd && table_->given("--accesses")) {
+      fail_usage("--accesses: of --store herd alone");
+    }
     for (const char* key : {"--cached_share", "--small_keys"}) {
       if (kv_.store != StoreKind::cached && table_->given(key)) fail_usage("{}: of --store cached alone", key);
     }

@@ -69,6 +69,12 @@ class StoreBook {
   void hit(const StoreRequest& request, const std::byte* value, std::size_t length, Picos now, bool measured);
   // A GET whose bytes are nobody's: of a server that has no store.
   void got_unchecked(const StoreRequest& request, Picos now, bool measured) { end_get(request, now, measured); }
+  // A request that comes back as it was, or not: it counts as a GET.
+  void echoed(const StoreRequest& request, bool right, Picos now, bool measured) {
+    end_get(request, now, measured);
+    ++counts.checked;
+    if (!right) ++counts.wrong;
+  }
   void missed(const StoreRequest& request, Picos now, bool measured);
   void put_done(const StoreRequest& request, Picos now, bool measured);
   // A window begins: what was counted of one before does not stand.

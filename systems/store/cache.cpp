@@ -68,11 +68,13 @@ Json cache_results(const std::vector<const Workload*>& threads) {
   BatchCounts batches;
   CacheServerCounts sum;
   std::uint64_t puts = 0;
+  bool has_cache = false;
   Json served = Json::array();
   for (const Workload* thread : threads) {
     const auto* account = dynamic_cast<const CacheAccount*>(thread);
     if (account == nullptr) continue;
-    add(cache, account->cache().counts());
+    has_cache = account->cache() != nullptr;
+    if (has_cache) add(cache, account->cache()->counts());
     const CacheServerCounts& counts = account->window_counts();
     const WorkerCounts& passes = counts.passes;
     batches.merge(passes.batches);
@@ -90,22 +92,25 @@ Json cache_results(const std::vector<const Workload*>& threads) {
   const auto share = [](std::uint64_t part, std::uint64_t of) {
     return of == 0 ? Json() : Json(static_cast<double>(part) / static_cast<double>(of));
   };
-  return {{"puts_executed", puts},
-          {"failed_gets", {{"no_slot", cache.no_slot}, {"other_key", cache.other_key}, {"log_lost", cache.log_lost}}},
-          {"evictions",
-           {{"index", cache.index_evictions}, {"same_tag", cache.tag_evictions}, {"log", cache.log_overwrites}}},
-          {"answers_per_post", batches.to_json()},
-          {"workers",
-           {{"served", served},
-            {"idle_share", share(sum.passes.empty_passes, sum.passes.passes)},
-            {"full_share", share(sum.passes.full_passes, sum.passes.passes)},
-            {"blocked", sum.passes.blocked},
-            {"looks_per_request", share(sum.looks, sum.served)},
-            {"no_ops", sum.no_ops}}}};
+  Json json{{"answers_per_post", batches.to_json()},
+            {"workers",
+             {{"served", served},
+              {"idle_share", share(sum.passes.empty_passes, sum.passes.passes)},
+              {"full_share", share(sum.passes.full_passes, sum.passes.passes)},
+              {"blocked", sum.passes.blocked},
+              {"looks_per_request", share(sum.looks, sum.served)},
+              {"no_ops", sum.no_ops}}}};
+  if (!has_cache) return json;
+  json["puts_executed"] = puts;
+  json["failed_gets"] = {{"no_slot", cache.no_slot}, {"other_key", cache.other_key}, {"log_lost", cache.log_lost}};
+  json["evictions"] = {
+      {"index", cache.index_evictions}, {"same_tag", cache.tag_evictions}, {"log", cache.log_overwrites}};
+  return json;
 }
 
 // A GET of a key, each of which is there when the run begins, finds nothing only where the cache has lost it.
 std::string judge_cache(const Json& result) {
+  if (!result.contains("evictions")) return "";
   const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
   const std::uint64_t lost_by_log = count("evictions", "log");
   const std::uint64_t lost = count("evictions", "index") + count("evictions", "same_tag") + lost_by_log;
@@ -118,9 +123,10 @@ std::string judge_cache(const Json& result) {
 }
 
 std::string cache_text(const Json& result) {
-  if (!result.contains("evictions")) return "";
-  const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
+  if (!result.contains("answers_per_post")) return "";
   std::string text = batches_line(result);
+  if (!result.contains("evictions")) return text;
+  const auto count = [&result](const char* of, const char* key) { return result.at(of).at(key).get<std::uint64_t>(); };
   text += fmt::format(
       "  failed GETs: {} no slot, {} another key, {} lost by the log; evictions: {} by a full bucket, {} by an equal "
       "tag, {} by the log\n",

@@ -31,12 +31,12 @@ struct CacheServerCounts {
 // The account of a server's thread after the run; its Workload derives from it.
 struct CacheAccount {
   virtual ~CacheAccount() = default;
-  virtual const lookups::MicaStore& cache() const = 0;
+  virtual const lookups::MicaStore* cache() const = 0;  // null: requests are echoed
   virtual const CacheServerCounts& window_counts() const = 0;
   virtual std::uint64_t puts_executed() const = 0;
 };
 
-// As Store::server_results, judge and report.
+// As Store::server_results, judge and report. Without a cache there are no keys of one.
 Json cache_results(const std::vector<const Workload*>& threads);
 std::string judge_cache(const Json& result);
 std::string cache_text(const Json& result);

@@ -12,6 +12,7 @@ enum class StoreKind : std::uint8_t { herd, cached, pilaf, farm, farm_var };
 
 inline constexpr std::uint32_t kLeastStoreValue = 4;    // bytes
 inline constexpr std::uint32_t kMostStoreValue = 1000;  // bytes, that of HERD
+inline constexpr std::uint32_t kMostAccesses = 16;      // of a request that is echoed
 
 // How a server hides the latency of memory (docs/kv.md).
 enum class Prefetching : std::uint8_t { off, pipeline, batch };
@@ -34,6 +35,8 @@ struct StoreOptions {
   bool requests_by_send = false;
   std::optional<std::uint64_t> buckets{};  // of the index
   std::optional<std::uint64_t> log{};      // bytes
+  // An echo in place of HERD's store: places of memory that are read for a request.
+  std::optional<std::uint32_t> accesses{};
   // This process plays every role: simulated.
   bool one_process = false;
 };

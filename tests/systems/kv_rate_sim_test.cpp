@@ -84,6 +84,12 @@ TEST(KvHerd, OneClientIsServedExactly) {
   EXPECT_EQ(store_count(result, "misses"), 0u);
 }
 
+// Half of the queue is as much as the pipeline and one more request need.
+TEST(KvHerd, ServesWithTheShortestQueuesToo) {
+  EXPECT_GT(store_count(herd_result("-t 6" + std::string(kSmallStore)), "gets"), 0u);
+  EXPECT_GT(store_count(herd_result("-t 18 --accesses 8" + std::string(kFewClients)), "gets"), 0u);
+}
+
 TEST(KvHerd, MeasuresExactlyWhatIsAsked) {
   for (const char* way : {"", "--batching", "--requests send"}) {
     const Json result = herd_result(std::string("--clients 2 --client_threads 2 -n 300 --warmup 5us ") + way);
@@ -196,16 +202,93 @@ TEST(KvHerd, RefusesWhatDoesNotGoTogether) {
   EXPECT_THAT(refused("--buckets 3"), HasSubstr("--buckets 3: a power of two"));
   EXPECT_THAT(refused("--log 5000"), HasSubstr("--log 5000: a power of two"));
   EXPECT_THAT(refused("--window 129"), HasSubstr("--window 129"));
+  EXPECT_THAT(refused("-t 5"), HasSubstr("--tx_depth 5: with 2 requests in the pipeline more than 4, in whole rounds"));
+  EXPECT_THAT(refused("--accesses 8 -t 17"), HasSubstr("--tx_depth 17: with 8 requests in the pipeline more than 16"));
+  EXPECT_THAT(refused("--accesses 17"), HasSubstr("--accesses: expected a whole number, 0 to 16, got \"17\""));
+  EXPECT_THAT(refused("--accesses 2 --put_percent 50"), HasSubstr("--put_percent: with --accesses there is no store"));
+  EXPECT_THAT(refused("--accesses 2 --buckets 64"), HasSubstr("--buckets: with --accesses"));
+  EXPECT_THAT(refused("--accesses 2 --log 4096"), HasSubstr("--log: with --accesses"));
+  EXPECT_THAT(refused("--accesses 2 --emulate"), HasSubstr("--emulate"));
+  EXPECT_THAT(refused("--accesses 2 --store pilaf"), HasSubstr("--accesses: of --store herd alone"));
+  EXPECT_THAT(refused("--accesses 0 --prefetch batch"), HasSubstr("--accesses 0 reads nothing"));
   EXPECT_THAT(refused("--validate"), HasSubstr("--validate"));
   EXPECT_THAT(refused("--events"), HasSubstr("--events"));
   EXPECT_THAT(refused("-l 2"), HasSubstr("--post_list 2"));
   EXPECT_THAT(test::refusal_of("kv_rate --fabric null --requests send"), HasSubstr("--requests send"));
 }
 
+TEST(KvEcho, EveryEchoIsRightInEachWay) {
+  for (const char* options : {"--accesses 0", "--accesses 0 --batching", "--accesses 1", "--accesses 16 -s 4",
+                              "--accesses 8 --prefetch off -s 1000", "--accesses 3 --prefetch batch -I 0",
+                              "--accesses 5 --batching -q 2 --threads 3", "--accesses 2 --batching --prefetch off",
+                              "--accesses 4 --requests send --threads 2", "--accesses 4 --window 1 --zipf 0.99"}) {
+    const Json result = herd_result(options + std::string(kFewClients));
+    const Json& checks = result.at("checks");
+    EXPECT_GT(store_count(result, "gets"), 0u) << options;
+    EXPECT_EQ(store_count(result, "puts"), 0u) << options;
+    EXPECT_EQ(store_count(checks, "values"), store_count(result, "gets")) << options;
+    EXPECT_EQ(store_count(checks, "wrong"), 0u) << options;
+    EXPECT_EQ(store_count(result, "retries"), 0u) << options;
+    EXPECT_FALSE(result.contains("evictions")) << options;
+  }
+}
+
+TEST(KvEcho, WithLossAnEchoIsAskedForAgain) {
+  const TempDir folder;
+  const std::string cluster = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.05}});
+  for (const char* way : {"", "--prefetch off", "--requests send --window 2"}) {
+    const Json record = herd_record("--fabric " + cluster + " --accesses 3 --clients 2 --client_threads 5 " +
+                                    "--warmup 50us -D 2ms --retry_after 30us " + way);
+    EXPECT_EQ(record.at("status"), "ok") << way;
+    EXPECT_EQ(store_count(record.at("result").at("checks"), "wrong"), 0u) << way;
+    EXPECT_GT(store_count(record.at("result"), "retries"), 50u) << way;
+  }
+}
+
+// The nanoseconds that one thread of the server takes for a request, more clients than it can serve.
+double thread_ns(const std::string& options) {
+  return 1e3 / store_mops(herd_record(options + " --threads 1 --warmup 50us -D 200us").at("result"));
+}
+
+// A dependent access takes the latency of memory, whatever else a request takes.
+TEST(KvEcho, WithoutPrefetchingEachAccessTakesTheLatencyOfMemory) {
+  const TempDir folder;
+  const std::string slow = test::changed_cluster(folder, {{"/host/dram_ns", 130}});
+  for (const auto& [fabric, dram_ns] : {std::pair<std::string, double>("sim:cx3", 90), {slow, 130}}) {
+    const std::string off = "--fabric " + fabric + " --prefetch off --accesses ";
+    const double none = thread_ns(off + "0");
+    for (const int accesses : {1, 2, 4, 8}) {
+      EXPECT_NEAR(thread_ns(off + std::to_string(accesses)) - none, accesses * dram_ns, 0.02 * accesses * dram_ns)
+          << fabric << " " << accesses;
+    }
+  }
+}
+
+// What a thread asked for arrives while it posts (90 ns), as long as a core's ten outstanding misses are enough. A
+// batch waits for ten lines at a time: 9 ns each.
+TEST(KvEcho, PrefetchingHidesTheAccesses) {
+  const double none = thread_ns("--fabric sim:cx3 --accesses 0");
+  EXPECT_NEAR(thread_ns("--fabric sim:cx3 --accesses 8"), none, 0.05 * none);
+  EXPECT_NEAR(thread_ns("--fabric sim:cx3 --accesses 8 --prefetch batch") - none, 8 * 9, 10);
+  EXPECT_GT(thread_ns("--fabric sim:cx3 --accesses 16"), 1.5 * none);
+}
+
+// SIGCOMM 2014, section 4.1.1: with 8 accesses five cores do as much as without any, and without prefetching far less.
+TEST(KvEcho, FiveCoresThatPrefetchReachThePeakWithEightAccesses) {
+  const std::string five = std::string("--threads 5 ") + kLoadedStore;
+  const double peak = store_mops(herd_result(five + "--accesses 0"));
+  EXPECT_GT(store_mops(herd_result(five + "--accesses 8")), 0.95 * peak);
+  EXPECT_LT(store_mops(herd_result(five + "--accesses 8 --prefetch off")), 0.3 * peak);
+}
+
 TEST(KvHerd, ServesItselfOnTheNullDevice) {
   const Json result = test::result_of("kv_rate --fabric null --keys 1000 --warmup 0 -n 20000");
   EXPECT_GE(store_count(result, "ops"), 20000u);
   EXPECT_EQ(store_count(result.at("failed_gets"), "other_key"), 0u);
+  for (const char* way : {"off", "pipeline", "batch"}) {
+    const std::string echo = std::string("kv_rate --fabric null --accesses 8 --warmup 0 -n 20000 --prefetch ") + way;
+    EXPECT_GE(store_count(test::result_of(echo), "ops"), 20000u) << way;
+  }
 }
 
 }  // namespace
