@@ -1,4 +1,5 @@
-#include "systems/answers/client_loop.hpp"
+#include "systems/store/client_end.hpp"
+
 #include "systems/answers/ports.hpp"
 #include "systems/cached/ends.hpp"
 
@@ -8,10 +9,10 @@ namespace {
 
 constexpr std::uint64_t kPlaceUnit = 64;  // bytes: requests do not share lines
 
-class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount, public CachedAccount {
+class ClientEnd final : public StoreClientEnd<ClientEnd>, public CachedAccount {
  public:
   ClientEnd(const ThreadSetup& setup, const CachedOptions& options)
-      : parts_(setup, options.store),
+      : StoreClientEnd(setup, options.store),
         kept_(parts_.book.values(), options.store.keys, options.store.cached_share),
         recvs_(setup, 0, answer_recvs(options.store.window), item_bytes(setup.operation.payload)),
         open_(std::size_t{setup.topology.threads} * options.store.window),
@@ -44,15 +45,9 @@ class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount,
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    client_loop(node, asker_, state_, control, tally);
-    window_ = tally.window.end - tally.window.begin;
+    ask(node, asker_, state_, control, tally);
   }
 
-  bool active() const override { return true; }
-  std::uint64_t sent_to(std::uint32_t) const override { return parts_.book.counts.asked + parts_.book.counts.retries; }
-  std::uint64_t received() const override { return parts_.book.done() + parts_.book.counts.surplus; }
-  const StoreBook& book() const override { return parts_.book; }
-  Picos window() const override { return window_; }
   const ClientState& state() const override { return state_; }
 
  private:
@@ -68,7 +63,6 @@ class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount,
     }
   }
 
-  StoreBookParts parts_;
   KeptValues kept_;
   AnswerRecvs recvs_;
   std::vector<Open> open_;
@@ -81,7 +75,6 @@ class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount,
   std::array<LaneQueue, 1> queues_;
   ClientState state_;
   Asker asker_;
-  Picos window_{0};
 };
 
 }  // namespace

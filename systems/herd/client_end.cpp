@@ -1,5 +1,6 @@
+#include "systems/store/client_end.hpp"
+
 #include "common/error.hpp"
-#include "systems/answers/client_loop.hpp"
 #include "systems/answers/ports.hpp"
 #include "systems/herd/client.hpp"
 #include "systems/herd/ends.hpp"
@@ -8,10 +9,10 @@ namespace verbscope::herd {
 
 namespace {
 
-class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount {
+class ClientEnd final : public StoreClientEnd<ClientEnd> {
  public:
   ClientEnd(const ThreadSetup& setup, const HerdOptions& options)
-      : parts_(setup, options.store),
+      : StoreClientEnd(setup, options.store),
         by_send_(options.store.requests_by_send),
         places_(request_region(options, setup.topology.threads, setup.topology.all_client_threads(),
                                setup.operation.payload)),
@@ -45,15 +46,8 @@ class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount 
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    client_loop(node, asker_, state_, control, tally);
-    window_ = tally.window.end - tally.window.begin;
+    ask(node, asker_, state_, control, tally);
   }
-
-  bool active() const override { return true; }
-  std::uint64_t sent_to(std::uint32_t) const override { return parts_.book.counts.asked + parts_.book.counts.retries; }
-  std::uint64_t received() const override { return parts_.book.done() + parts_.book.counts.surplus; }
-  const StoreBook& book() const override { return parts_.book; }
-  Picos window() const override { return window_; }
 
  private:
   void prebuild_posts(const HerdOptions& options) {
@@ -96,7 +90,6 @@ class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount 
     }
   }
 
-  StoreBookParts parts_;
   bool by_send_;
   RequestRegion places_;
   AnswerRecvs recvs_;
@@ -108,7 +101,6 @@ class ClientEnd final : public WorkloadOn<ClientEnd>, public StoreClientAccount 
   std::array<LaneQueue, 1> queues_;
   StoreClientState state_;
   Asker asker_;
-  Picos window_{0};
 };
 
 }  // namespace
