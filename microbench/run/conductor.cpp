@@ -53,7 +53,7 @@ Conductor::~Conductor() {
 void Conductor::start() {
   for (std::size_t t = 0; t < node_.threads().size(); ++t) {
     threads_.emplace_back(cores_.threads().at(t), [this, t](std::stop_token) {
-      ids_[t].store(gettid(), std::memory_order_release);
+      ids_[t].store(gettid());  // sequentially consistent, as what notify_one() reads next: who sleeps is woken
       ids_[t].notify_one();
       HostNode node;
       ThreadTally& tally = node_.threads().tally(t);
@@ -75,7 +75,7 @@ std::vector<int> Conductor::thread_ids() const {
 
 void Conductor::end_threads() {
   turn(Phase::stop);
-  control_.quit.store(true, std::memory_order_relaxed);
+  control_.quit.store(true);  // sequentially consistent, as what notify_all() reads next: who sleeps is woken
   control_.quit.notify_all();
   threads_.clear();
   kept_.reset();

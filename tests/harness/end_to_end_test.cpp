@@ -275,16 +275,14 @@ TEST(EndToEnd, RecalibrateFitsTogetherAndWritesWhenAsked) {
   const double right = std::stod(before.substr(at));
   before.replace(at, before.find(',', at) - at, fmt::format("{:.1f}", right * 1.5));
   write_text(profile, before);
-  const Ran ran = run({"recalibrate", profile});
+  const Ran ran = run({"recalibrate", profile, "--known_within", "0"});
   EXPECT_EQ(ran.end, "exit status 0") << ran.err;
-  EXPECT_THAT(
-      ran.out,
-      testing::ContainsRegex(
-          "^cx: 2 parameters, 2 rows, seed 1; .* at most 2 h 00 min by the clock, at least about [0-9.]+ (s|min)"));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("^cx: 2 parameters, nothing known of them, 2 rows, seed 1; .* at most 2 "
+                                              "h 00 min by the clock, at least about [0-9.]+ (s|min)"));
   EXPECT_THAT(ran.out, testing::ContainsRegex("atc16-t5-recv-cx .* -[0-9.]+ +[-+]?[0-9.]+ "));
   EXPECT_THAT(ran.out, testing::HasSubstr("rows left out are off by"));
   EXPECT_EQ(read_text(profile), before);
-  EXPECT_EQ(run({"recalibrate", profile, "--write"}).end, "exit status 0");
+  EXPECT_EQ(run({"recalibrate", profile, "--known_within", "0", "--write"}).end, "exit status 0");
   const std::string after = read_text(profile);
   EXPECT_NEAR(std::stod(after.substr(after.find(key) + key.size())), right, right * 0.05);
   EXPECT_THAT(after, testing::HasSubstr("\"row\": \"60 rows, seed 1\""));
