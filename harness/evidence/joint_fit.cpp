@@ -37,13 +37,12 @@ Fitted fit_to(const std::vector<CalibratedParameter>& parameters, const std::vec
     return values;
   };
   const double before = sum_of_squares(errors(values_at(start), rows));
+  // What a move of a parameter's logarithm costs, by its square; and the first step.
   const double width = std::log1p(known_within);
-  const double moved_by_width = known_within > 0 ? before / static_cast<double>(rows.size()) : 0;  // its cost
+  const double holding = known_within > 0 ? before / static_cast<double>(rows.size()) / (width * width) : 0;
   const Objective objective = [&](const std::vector<double>& x) {
     double cost = sum_of_squares(errors(values_at(x), rows));
-    for (std::size_t i = 0; moved_by_width > 0 && i < x.size(); ++i) {
-      cost += moved_by_width * std::pow((x[i] - start[i]) / width, 2);
-    }
+    for (std::size_t i = 0; i < x.size(); ++i) cost += holding * (x[i] - start[i]) * (x[i] - start[i]);
     return cost;
   };
   const Minimum found = minimise(objective, start, box, known_within > 0 ? width : kFirstStep, limit);

@@ -8,6 +8,7 @@
 
 #include "common/clock.hpp"
 #include "common/error.hpp"
+#include "common/wake.hpp"
 
 namespace verbscope {
 
@@ -53,8 +54,7 @@ Conductor::~Conductor() {
 void Conductor::start() {
   for (std::size_t t = 0; t < node_.threads().size(); ++t) {
     threads_.emplace_back(cores_.threads().at(t), [this, t](std::stop_token) {
-      ids_[t].store(gettid());  // sequentially consistent, as what notify_one() reads next: who sleeps is woken
-      ids_[t].notify_one();
+      store_and_wake(ids_[t], gettid());
       HostNode node;
       ThreadTally& tally = node_.threads().tally(t);
       node_.threads().workload(t).run(node, control_, tally);
@@ -75,8 +75,7 @@ std::vector<int> Conductor::thread_ids() const {
 
 void Conductor::end_threads() {
   turn(Phase::stop);
-  control_.quit.store(true);  // sequentially consistent, as what notify_all() reads next: who sleeps is woken
-  control_.quit.notify_all();
+  store_and_wake(control_.quit, true);
   threads_.clear();
   kept_.reset();
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "common/clock.hpp"
+#include "common/wake.hpp"
 
 namespace verbscope::sim {
 
@@ -22,10 +23,7 @@ class Barrier {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
       alone();
-      // Sequentially consistent, as the count of those who sleep, which notify_all() reads next: were the store still
-      // on its way then, one that is about to sleep would see the old round, and nobody would wake it.
-      round_.store(round + 1, std::memory_order_seq_cst);
-      round_.notify_all();
+      store_and_wake(round_, round + 1);
       return;
     }
     for (int look = 0; look < looks_; ++look) {

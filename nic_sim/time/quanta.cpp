@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/error.hpp"
+#include "common/wake.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -112,10 +113,6 @@ void Quanta::settle(Picos most) {
 void Quanta::run() {
   Barrier barrier(static_cast<std::uint32_t>(threads_));
   std::atomic<Start> start = Start::not_yet;
-  const auto begin = [&start](Start how) {
-    start = how;
-    start.notify_all();
-  };
   {
     std::vector<std::jthread> others;
     try {
@@ -126,10 +123,10 @@ void Quanta::run() {
         });
       }
     } catch (const std::system_error& error) {
-      begin(Start::never);
+      store_and_wake(start, Start::never);
       fail("thread {} of {} that simulate cannot be started: {}", others.size() + 2, threads_, error.what());
     }
-    begin(Start::now);
+    store_and_wake(start, Start::now);
     run_share(0, barrier);
   }
   for (LogicalProcess* process : processes_) process->error = nullptr;

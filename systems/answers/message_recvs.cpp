@@ -1,23 +1,31 @@
 #include "systems/answers/message_recvs.hpp"
 
 #include "common/error.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kMessageLine = 64;  // bytes
-constexpr std::uint64_t kBeforeGrh = kMessageLine - kGrh.value;
+constexpr std::uint64_t kBeforeGrh = kCacheLine.value - kGrh.value;
 
 }  // namespace
 
 MessageRecvs::MessageRecvs(const ThreadSetup& setup, std::uint64_t message_bytes)
     : length_(setup.operation.rx_depth / kMessageRecvList * kMessageRecvList),
-      stride_(kMessageLine + round_up(message_bytes, kMessageLine)),
+      stride_(kCacheLine.value + round_up(message_bytes, kCacheLine.value)),
       buffer_(Bytes(setup.lanes.size() * length_ * stride_), setup.huge_pages),
       mr_(setup.pd, buffer_.data(), buffer_.size()),
       segments_(setup.lanes.size() * length_),
       requests_(segments_.size()) {}
+
+std::vector<RecvLane> MessageRecvs::post(std::span<const AnswerQueue> queues) {
+  std::vector<RecvLane> lanes;
+  for (const AnswerQueue& queue : queues) {
+    lanes.push_back(post(queue.lane.qp, static_cast<std::uint32_t>(lanes.size())));
+  }
+  return lanes;
+}
 
 RecvLane MessageRecvs::post(ibv_qp* qp, std::uint32_t index) {
   const std::size_t begin = std::size_t{index} * length_;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/loop/recv_loop.hpp"
+#include "systems/answers/queue.hpp"
 
 namespace verbscope {
 
@@ -18,10 +20,12 @@ class MessageRecvs {
  public:
   MessageRecvs(const ThreadSetup& setup, std::uint64_t message_bytes);
 
-  // Posts the RECVs of `qp`, the thread's queue `index`. Throws Error.
-  RecvLane post(ibv_qp* qp, std::uint32_t index);
+  // Posts the RECVs of the QPs of the thread's queues. Throws Error.
+  std::vector<RecvLane> post(std::span<const AnswerQueue> queues);
 
  private:
+  RecvLane post(ibv_qp* qp, std::uint32_t index);
+
   std::uint32_t length_;
   std::uint64_t stride_;
   Buffer buffer_;

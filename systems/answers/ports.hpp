@@ -84,6 +84,13 @@ inline std::uint32_t number_of_client(const ThreadSetup& setup) {
   return setup.node * setup.topology.client_threads + setup.thread;
 }
 
+// The QP of a thread of the server that this client asks: always the same one, so that its requests stay in order.
+// `peers`: those of the client's lane, by thread, then QP.
+inline const PeerQp& asked_qp(const ThreadSetup& setup, const std::vector<LanePeer>& peers, std::uint32_t thread) {
+  const std::size_t each = peers.size() / setup.topology.threads;
+  return peers[thread * each + number_of_client(setup) % each].qp;
+}
+
 // Chooses one of `lanes` at random for each request of a client thread.
 inline Choice choice_of(const ThreadSetup& setup, std::size_t lanes) {
   return {lanes, true, setup.operation.seed * 1'000'003 + number_of_client(setup), 0};

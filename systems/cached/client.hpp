@@ -4,7 +4,6 @@
 #include <endian.h>
 #include <infiniband/verbs.h>
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -39,6 +38,11 @@ struct ServerLane {
 struct GetKinds {
   std::uint64_t known = 0;      // asked with a version
   std::uint64_t confirmed = 0;  // whose version was current
+
+  void add(bool was_known, bool was_confirmed) {
+    known += was_known ? 1 : 0;
+    confirmed += was_confirmed ? 1 : 0;
+  }
 };
 
 struct ClientState : StoreClientState {
@@ -185,25 +189,20 @@ class Asker {
   }
 
   void count(bool known, bool confirmed, bool measured) {
-    for (GetKinds* kinds : {&state->run, &state->window}) {
-      if (kinds == &state->window && !measured) continue;
-      kinds->known += known ? 1 : 0;
-      kinds->confirmed += confirmed ? 1 : 0;
-    }
+    state->run.add(known, confirmed);
+    if (measured) state->window.add(known, confirmed);
   }
 
-  // Whether a value is the one that the version behind it stands for.
-  bool of_its_version(std::uint64_t key, const std::byte* item) {
+  // Whether a value, all of one version, is of the version that stands behind it.
+  bool of_its_version(std::uint64_t key, const std::byte* item) const {
     std::uint64_t version = 0;
     std::memcpy(&version, item + value, sizeof version);
-    state->book->values().fill(expected_.data(), key, StoreVersion::of_word(version));
-    return std::memcmp(expected_.data(), item, value) == 0;
+    return state->book->values().begins(item, key, StoreVersion::of_word(version));
   }
 
   StoreRequest next_;
   bool drawn_ = false;  // `next_` waits for its place
   std::uint32_t open_ = 0;
-  std::array<std::byte, kMostStoreValue> expected_{};
 };
 
 }  // namespace verbscope::cached

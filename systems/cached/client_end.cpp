@@ -2,12 +2,11 @@
 
 #include "systems/answers/ports.hpp"
 #include "systems/cached/ends.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope::cached {
 
 namespace {
-
-constexpr std::uint64_t kPlaceUnit = 64;  // bytes: requests do not share lines
 
 class ClientEnd final : public StoreClientEnd<ClientEnd>, public CachedAccount {
  public:
@@ -16,7 +15,7 @@ class ClientEnd final : public StoreClientEnd<ClientEnd>, public CachedAccount {
         kept_(parts_.book.values(), options.store.keys, options.store.cached_share),
         recvs_(setup, 0, answer_recvs(options.store.window), item_bytes(setup.operation.payload)),
         open_(std::size_t{setup.topology.threads} * options.store.window),
-        stride_(round_up(put_bytes(setup.operation.payload), kPlaceUnit)),
+        stride_(round_up(put_bytes(setup.operation.payload), kCacheLine.value)),
         buffer_(Bytes(open_.size() * stride_), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         queues_{client_queue(setup.lanes[0], setup.operation.tx_depth, setup.operation.signal_every)} {
@@ -51,15 +50,11 @@ class ClientEnd final : public StoreClientEnd<ClientEnd>, public CachedAccount {
   const ClientState& state() const override { return state_; }
 
  private:
-  // A client asks each thread of the server on one of its QPs alone, so that its requests stay in order.
   void add_lanes(const ThreadSetup& setup, std::uint32_t window) {
-    const std::vector<LanePeer>& peers = setup.lanes[0].peers;  // by thread, then QP
-    const std::size_t each = peers.size() / setup.topology.threads;
     for (std::uint32_t t = 0; t < setup.topology.threads; ++t) {
-      const PeerQp& qp = peers[t * each + number_of_client(setup) % each].qp;
-      ServerLane lane{.window = std::span(open_).subspan(std::size_t{t} * window, window)};
-      lane.to = {qp.ah, qp.qpn, qp.qkey};
-      lanes_.push_back(lane);
+      const PeerQp& qp = asked_qp(setup, setup.lanes[0].peers, t);
+      lanes_.push_back(
+          {.window = std::span(open_).subspan(std::size_t{t} * window, window), .to = {qp.ah, qp.qpn, qp.qkey}});
     }
   }
 

@@ -14,7 +14,8 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
       : workload_(options.store, setup.operation.seed),
         store_(filled_cache(setup, options.store, kVersionBytes)),
         ports_(setup, bodies(setup)),
-        requests_(setup, put_bytes(setup.operation.payload)) {
+        requests_(setup, put_bytes(setup.operation.payload)),
+        recvs_(requests_.post(ports_.queues())) {
     std::vector<PeerQp> qps;
     for (const ClientAddress& address : client_addresses(setup)) {
       Client client{.port = &ports_.ports()[address.port], .node = address.node};
@@ -23,9 +24,6 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
       qps.push_back(address.qp);
     }
     if (options.store.small_keys) book_.emplace(qps);
-    for (const AnswerQueue& queue : ports_.queues()) {
-      recvs_.push_back(requests_.post(queue.lane.qp, static_cast<std::uint32_t>(recvs_.size())));
-    }
     server_.cq = setup.cq;
     server_.queues = ports_.queues();
     server_.ports = ports_.ports();
@@ -72,9 +70,9 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
   MicaStore store_;
   AnswerPorts ports_;
   MessageRecvs requests_;
+  std::vector<RecvLane> recvs_;
   std::optional<QpBook> book_;
   std::vector<Client> clients_;
-  std::vector<RecvLane> recvs_;
   Server server_;
 };
 

@@ -80,12 +80,9 @@ class ClientEnd final : public StoreClientEnd<ClientEnd> {
     }
   }
 
-  // A client asks each thread of the server on one of its QPs alone, so that its requests stay in order.
   void address_servers(const ThreadSetup& setup) {
-    const std::vector<LanePeer>& peers = setup.lanes[0].peers;  // by thread, then QP
-    const std::size_t each = peers.size() / places_.servers;
     for (std::uint32_t t = 0; t < places_.servers; ++t) {
-      const PeerQp& qp = peers[t * each + number_of_client(setup) % each].qp;
+      const PeerQp& qp = asked_qp(setup, setup.lanes[0].peers, t);
       lanes_[t].to.wr.ud = {qp.ah, qp.qpn, qp.qkey};
     }
   }

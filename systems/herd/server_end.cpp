@@ -96,9 +96,7 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
 
   void post_recvs(const ThreadSetup& setup, const RequestRegion& places) {
     requests_.emplace(setup, put_bytes(places.value));
-    for (const AnswerQueue& queue : ports_.queues()) {
-      recvs_.push_back(requests_->post(queue.lane.qp, static_cast<std::uint32_t>(recvs_.size())));
-    }
+    recvs_ = requests_->post(ports_.queues());
     server_.recvs = recvs_;
   }
 

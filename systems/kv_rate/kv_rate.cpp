@@ -28,9 +28,12 @@ std::unique_ptr<Store> make_store(StoreKind kind) {
       return make_herd_store();
     case StoreKind::cached:
       return make_cached_store();
-    default:
+    case StoreKind::pilaf:
+    case StoreKind::farm:
+    case StoreKind::farm_var:
       return make_one_sided_store(kind);
   }
+  return nullptr;  // no other kind
 }
 
 class KvRate final : public Benchmark {

@@ -8,15 +8,14 @@
 
 #include "lookups/mica_store.hpp"
 #include "machine/node.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
-
-inline constexpr std::size_t kItemLine = 64;  // bytes of a line of memory
 
 // The offset of a byte of an item's second line, for items of so many bytes: within the first two lines. Of long ones
 // the prefetcher of the core asks for the rest by itself.
 constexpr std::size_t second_line_of(std::size_t bytes) {
-  return std::min<std::size_t>(bytes - 1, kItemLine);
+  return std::min<std::size_t>(bytes - 1, kCacheLine.value);
 }
 
 // Reads the bucket, which was asked for, into `found`, and asks for the item that it names.
@@ -36,7 +35,7 @@ template <Node N>
 template <Node N>
 [[gnu::always_inline]] inline void load_item(N& node, const std::byte* item, std::size_t second_line) {
   if (item == nullptr) return;
-  const auto line_of = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) / kItemLine; };
+  const auto line_of = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) / kCacheLine.value; };
   node.load(item);
   if (line_of(item) != line_of(item + second_line)) node.load(item + second_line);
 }

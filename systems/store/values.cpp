@@ -22,10 +22,19 @@ StoreVersion lengthen(std::uint64_t word) {
 
 }  // namespace
 
+std::uint64_t StoreValues::plain(StoreVersion version) const {
+  return short_versions() ? shorten(version) : version.word();
+}
+
+bool StoreValues::begins(const std::byte* value, std::uint64_t key, StoreVersion version) const {
+  const std::uint64_t word = plain(version) ^ mask(key, 0);
+  return std::memcmp(value, &word, std::min(kWord, bytes_)) == 0;
+}
+
 void StoreValues::fill(std::byte* value, std::uint64_t key, StoreVersion version) const {
-  const std::uint64_t plain = short_versions() ? shorten(version) : version.word();
+  const std::uint64_t word_of_all = plain(version);
   for (std::size_t at = 0, place = 0; at < bytes_; at += kWord, ++place) {
-    const std::uint64_t word = plain ^ mask(key, place);
+    const std::uint64_t word = word_of_all ^ mask(key, place);
     std::memcpy(value + at, &word, std::min(kWord, bytes_ - at));
   }
 }

@@ -54,11 +54,14 @@ class StoreValues {
   std::size_t bytes() const { return bytes_; }
   bool short_versions() const { return bytes_ < sizeof(std::uint64_t); }
 
-  // Data path, both of them.
+  // Data path, all of them.
   void fill(std::byte* value, std::uint64_t key, StoreVersion version) const;
   StoreReading read(const std::byte* value, std::uint64_t key) const;
+  // Whether the first word, or all of a value under 8 bytes, is that of `version`.
+  bool begins(const std::byte* value, std::uint64_t key, StoreVersion version) const;
 
  private:
+  std::uint64_t plain(StoreVersion version) const;
   std::uint64_t mask(std::uint64_t key, std::uint64_t place) const { return mix(mix(seed_ ^ key) + place * kMixStep); }
 
   std::uint64_t seed_;

@@ -6,6 +6,7 @@
 #include "common/json.hpp"
 #include "tests/microbench/changed_cluster.hpp"
 #include "tests/microbench/run_program.hpp"
+#include "tests/systems/store_results.hpp"
 
 namespace verbscope {
 namespace {
@@ -24,18 +25,6 @@ Json herd_result(const std::string& options) {
 }
 double store_mops(const Json& result) {
   return result.at("rate_mops").get<double>();
-}
-std::uint64_t store_count(const Json& of, const char* key) {
-  return of.at(key).get<std::uint64_t>();
-}
-
-// Every value was looked at and right, and every PUT executed once.
-void expect_right_values(const Json& result, const std::string& what) {
-  const Json& checks = result.at("checks");
-  EXPECT_GT(store_count(result, "gets") + store_count(result, "puts"), 0u) << what;
-  EXPECT_EQ(store_count(checks, "values"), store_count(result, "gets") - store_count(result, "misses")) << what;
-  EXPECT_EQ(store_count(checks, "wrong") + store_count(checks, "torn") + store_count(checks, "stale"), 0u) << what;
-  EXPECT_EQ(store_count(result, "puts_executed"), store_count(result, "puts")) << what;
 }
 
 TEST(KvHerd, ServesEveryValueInEachWay) {
@@ -60,40 +49,40 @@ TEST(KvHerd, ServesEveryValueInEachWay) {
                               "--zipf 1",
                               "--wr_api --batching"}) {
     const Json result = herd_result(options + std::string(kSmallStore));
-    expect_right_values(result, options);
-    EXPECT_EQ(store_count(result, "retries"), 0u) << options;
-    EXPECT_GT(store_count(result, "get_lat_samples") + store_count(result, "put_lat_samples"), 0u) << options;
+    test::expect_right_values(result, options);
+    EXPECT_EQ(test::count_of(result, "retries"), 0u) << options;
+    EXPECT_GT(test::count_of(result, "get_lat_samples") + test::count_of(result, "put_lat_samples"), 0u) << options;
   }
-  expect_right_values(herd_result("--keys 1 --put_percent 50" + std::string(kFewClients)), "one key");
+  test::expect_right_values(herd_result("--keys 1 --put_percent 50" + std::string(kFewClients)), "one key");
 }
 
 TEST(KvHerd, RunsOnTheOtherClustersToo) {
   for (const char* cluster : {"cib", "cx"}) {
     const std::string options = std::string("--fabric sim:") + cluster + " --batching --put_percent 50" + kSmallStore;
-    expect_right_values(herd_record(options).at("result"), options);
+    test::expect_right_values(herd_record(options).at("result"), options);
   }
 }
 
 TEST(KvHerd, OneClientIsServedExactly) {
   const Json result =
       herd_result("--clients 1 --client_threads 1 --window 1 --keys 50 --put_percent 50 -n 500 --warmup 5us");
-  expect_right_values(result, "one client");
-  EXPECT_EQ(store_count(result, "ops"), 500u);
+  test::expect_right_values(result, "one client");
+  EXPECT_EQ(test::count_of(result, "ops"), 500u);
   // Half of the GETs come after a PUT of this client that it remembers: of 50 keys each is PUT five times.
-  EXPECT_GT(store_count(result.at("checks"), "own_puts"), 100u);
-  EXPECT_EQ(store_count(result, "misses"), 0u);
+  EXPECT_GT(test::count_of(result.at("checks"), "own_puts"), 100u);
+  EXPECT_EQ(test::count_of(result, "misses"), 0u);
 }
 
 // Half of the queue is as much as the pipeline and one more request need.
 TEST(KvHerd, ServesWithTheShortestQueuesToo) {
-  EXPECT_GT(store_count(herd_result("-t 6" + std::string(kSmallStore)), "gets"), 0u);
-  EXPECT_GT(store_count(herd_result("-t 18 --accesses 8" + std::string(kFewClients)), "gets"), 0u);
+  EXPECT_GT(test::count_of(herd_result("-t 6" + std::string(kSmallStore)), "gets"), 0u);
+  EXPECT_GT(test::count_of(herd_result("-t 18 --accesses 8" + std::string(kFewClients)), "gets"), 0u);
 }
 
 TEST(KvHerd, MeasuresExactlyWhatIsAsked) {
   for (const char* way : {"", "--batching", "--requests send"}) {
     const Json result = herd_result(std::string("--clients 2 --client_threads 2 -n 300 --warmup 5us ") + way);
-    EXPECT_EQ(store_count(result, "ops"), 4u * 300) << way;
+    EXPECT_EQ(test::count_of(result, "ops"), 4u * 300) << way;
   }
 }
 
@@ -113,11 +102,11 @@ TEST(KvHerd, WithLossEveryPutIsExecutedOnceAndNobodyWaitsForEver) {
                     "--warmup 50us -D 2ms --retry_after 30us " + way);
     EXPECT_EQ(record.at("status"), "ok") << way;
     const Json& result = record.at("result");
-    expect_right_values(result, way);
+    test::expect_right_values(result, way);
     // Of 1000 requests about 95 are lost, or their responses.
-    EXPECT_GT(store_count(result, "gets") + store_count(result, "puts"), 1000u) << way;
-    EXPECT_GT(store_count(result, "retries"), 50u) << way;
-    EXPECT_GT(store_count(result.at("checks"), "own_puts"), 100u) << way;
+    EXPECT_GT(test::count_of(result, "gets") + test::count_of(result, "puts"), 1000u) << way;
+    EXPECT_GT(test::count_of(result, "retries"), 50u) << way;
+    EXPECT_GT(test::count_of(result.at("checks"), "own_puts"), 100u) << way;
     // A request is asked for again after 30 us; six in a row are lost with a chance of 10^-6.
     EXPECT_LT(result.at("get_lat_max_ns").get<double>(), way == std::string("--requests send --window 2") ? 1e6 : 500e3)
         << way;
@@ -127,16 +116,17 @@ TEST(KvHerd, WithLossEveryPutIsExecutedOnceAndNobodyWaitsForEver) {
 // A log for a tenth of the keys, and a bucket for a hundred: the cache loses by both, and what it loses is not found.
 TEST(KvHerd, AGetFindsNothingOnlyWhereTheCacheHasLostIt) {
   const Json by_log = herd_result("--log 65536 --put_percent 20" + std::string(kSmallStore));
-  expect_right_values(by_log, "log");
-  EXPECT_GT(store_count(by_log.at("evictions"), "log"), 0u);
-  EXPECT_GT(store_count(by_log.at("failed_gets"), "log_lost") + store_count(by_log.at("failed_gets"), "no_slot"), 0u);
+  test::expect_right_values(by_log, "log");
+  EXPECT_GT(test::count_of(by_log.at("evictions"), "log"), 0u);
+  EXPECT_GT(test::count_of(by_log.at("failed_gets"), "log_lost") + test::count_of(by_log.at("failed_gets"), "no_slot"),
+            0u);
   EXPECT_GT(by_log.at("get_miss_share").get<double>(), 0.5);  // 65536 / 56 of 5000 are left
   const Json by_index = herd_result("--buckets 64" + std::string(kSmallStore));
-  expect_right_values(by_index, "index");
-  EXPECT_GT(store_count(by_index.at("evictions"), "index"), 4000u);  // 512 slots for 5000 keys
+  test::expect_right_values(by_index, "index");
+  EXPECT_GT(test::count_of(by_index.at("evictions"), "index"), 4000u);  // 512 slots for 5000 keys
   EXPECT_GT(by_index.at("get_miss_share").get<double>(), 0.8);
   const Json enough = herd_result(kSmallStore);
-  EXPECT_EQ(store_count(enough.at("evictions"), "log"), 0u);
+  EXPECT_EQ(test::count_of(enough.at("evictions"), "log"), 0u);
   EXPECT_LT(enough.at("get_miss_share").get<double>(), 0.01);
 }
 
@@ -183,7 +173,7 @@ TEST(KvHerd, ASkewedLoadGoesToTheThreadsThatOwnItsKeys) {
 // A server that nobody loads: pushes itself through the pipeline by no-ops.
 TEST(KvHerd, NoOpsEndWhatNobodyElsePushes) {
   const Json result = herd_result("--clients 1 --client_threads 1 --window 1 --warmup 20us -D 60us --keys 100");
-  expect_right_values(result, "alone");
+  test::expect_right_values(result, "alone");
   // Two for each request.
   EXPECT_NEAR(result.at("workers").at("no_ops").get<double>(), 2 * result.at("workers").at("served")[0].get<double>(),
               3);
@@ -224,11 +214,11 @@ TEST(KvEcho, EveryEchoIsRightInEachWay) {
                               "--accesses 4 --requests send --threads 2", "--accesses 4 --window 1 --zipf 0.99"}) {
     const Json result = herd_result(options + std::string(kFewClients));
     const Json& checks = result.at("checks");
-    EXPECT_GT(store_count(result, "gets"), 0u) << options;
-    EXPECT_EQ(store_count(result, "puts"), 0u) << options;
-    EXPECT_EQ(store_count(checks, "values"), store_count(result, "gets")) << options;
-    EXPECT_EQ(store_count(checks, "wrong"), 0u) << options;
-    EXPECT_EQ(store_count(result, "retries"), 0u) << options;
+    EXPECT_GT(test::count_of(result, "gets"), 0u) << options;
+    EXPECT_EQ(test::count_of(result, "puts"), 0u) << options;
+    EXPECT_EQ(test::count_of(checks, "values"), test::count_of(result, "gets")) << options;
+    EXPECT_EQ(test::count_of(checks, "wrong"), 0u) << options;
+    EXPECT_EQ(test::count_of(result, "retries"), 0u) << options;
     EXPECT_FALSE(result.contains("evictions")) << options;
   }
 }
@@ -240,8 +230,8 @@ TEST(KvEcho, WithLossAnEchoIsAskedForAgain) {
     const Json record = herd_record("--fabric " + cluster + " --accesses 3 --clients 2 --client_threads 5 " +
                                     "--warmup 50us -D 2ms --retry_after 30us " + way);
     EXPECT_EQ(record.at("status"), "ok") << way;
-    EXPECT_EQ(store_count(record.at("result").at("checks"), "wrong"), 0u) << way;
-    EXPECT_GT(store_count(record.at("result"), "retries"), 50u) << way;
+    EXPECT_EQ(test::count_of(record.at("result").at("checks"), "wrong"), 0u) << way;
+    EXPECT_GT(test::count_of(record.at("result"), "retries"), 50u) << way;
   }
 }
 
@@ -283,11 +273,11 @@ TEST(KvEcho, FiveCoresThatPrefetchReachThePeakWithEightAccesses) {
 
 TEST(KvHerd, ServesItselfOnTheNullDevice) {
   const Json result = test::result_of("kv_rate --fabric null --keys 1000 --warmup 0 -n 20000");
-  EXPECT_GE(store_count(result, "ops"), 20000u);
-  EXPECT_EQ(store_count(result.at("failed_gets"), "other_key"), 0u);
+  EXPECT_GE(test::count_of(result, "ops"), 20000u);
+  EXPECT_EQ(test::count_of(result.at("failed_gets"), "other_key"), 0u);
   for (const char* way : {"off", "pipeline", "batch"}) {
     const std::string echo = std::string("kv_rate --fabric null --accesses 8 --warmup 0 -n 20000 --prefetch ") + way;
-    EXPECT_GE(store_count(test::result_of(echo), "ops"), 20000u) << way;
+    EXPECT_GE(test::count_of(test::result_of(echo), "ops"), 20000u) << way;
   }
 }
 
