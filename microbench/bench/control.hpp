@@ -9,6 +9,7 @@
 #include <limits>
 #include <span>
 
+#include "common/awaited.hpp"
 #include "common/units.hpp"
 #include "machine/node.hpp"
 #include "machine/phase.hpp"
@@ -18,9 +19,8 @@ namespace verbscope {
 // The conductor writes it, and every thread reads it.
 struct RunControl {
   alignas(64) PhaseWord phase{Phase::warmup};
-  // Set when nothing more will come: a thread that finds no completion then returns. Threads may wait on it: notify
-  // them.
-  std::atomic<bool> quit{false};
+  // Set when nothing more will come: a thread that finds no completion then returns.
+  Awaited<bool> quit;
 };
 
 // How a thread's loop ended.

@@ -8,7 +8,6 @@
 
 #include "common/clock.hpp"
 #include "common/error.hpp"
-#include "common/wake.hpp"
 
 namespace verbscope {
 
@@ -54,7 +53,7 @@ Conductor::~Conductor() {
 void Conductor::start() {
   for (std::size_t t = 0; t < node_.threads().size(); ++t) {
     threads_.emplace_back(cores_.threads().at(t), [this, t](std::stop_token) {
-      store_and_wake(ids_[t], gettid());
+      ids_[t] = gettid();
       HostNode node;
       ThreadTally& tally = node_.threads().tally(t);
       node_.threads().workload(t).run(node, control_, tally);
@@ -66,16 +65,16 @@ void Conductor::start() {
 
 std::vector<int> Conductor::thread_ids() const {
   std::vector<int> ids;
-  for (const std::atomic<int>& id : ids_) {
-    id.wait(0, std::memory_order_acquire);
-    ids.push_back(id.load(std::memory_order_relaxed));
+  for (const Awaited<int>& id : ids_) {
+    id.wait(0);
+    ids.push_back(id.load());
   }
   return ids;
 }
 
 void Conductor::end_threads() {
   turn(Phase::stop);
-  store_and_wake(control_.quit, true);
+  control_.quit = true;
   threads_.clear();
   kept_.reset();
 }

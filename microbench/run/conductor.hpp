@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <list>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/awaited.hpp"
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/node_run.hpp"
@@ -70,7 +70,7 @@ class Conductor {
   std::vector<bool> gone_;
   RunControl control_;
   std::function<void()> each_second_;
-  std::vector<std::atomic<int>> ids_;  // 0 until the thread has told its own
+  std::vector<Awaited<int>> ids_;  // 0 until the thread has told its own
   std::list<PinnedThread> threads_;
   std::optional<ThreadKeptTo> kept_;
 };

@@ -36,7 +36,10 @@ class MemoryLink final : public Link {
   void turn_peers(Phase phase) override { clients_.phase = phase; }
   bool goes_on() override;
   bool gave_up() const override { return steadiness_.gave_up(); }
-  void end_threads() override { server_.quit = clients_.quit = true; }
+  void end_threads() override {
+    server_.quit = true;
+    clients_.quit = true;
+  }
   // After SimCluster::run.
   PointReports collect(std::string& failure) override;
 

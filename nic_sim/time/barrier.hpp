@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <thread>
 
+#include "common/awaited.hpp"
 #include "common/clock.hpp"
-#include "common/wake.hpp"
 
 namespace verbscope::sim {
 
@@ -23,14 +23,14 @@ class Barrier {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
       alone();
-      store_and_wake(round_, round + 1);
+      round_ = round + 1;
       return;
     }
     for (int look = 0; look < looks_; ++look) {
       if (round_.load(std::memory_order_acquire) != round) return;
       cpu_relax();
     }
-    round_.wait(round, std::memory_order_acquire);
+    round_.wait(round);
   }
 
  private:
@@ -39,7 +39,7 @@ class Barrier {
   std::uint32_t threads_;
   int looks_;
   alignas(64) std::atomic<std::uint32_t> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> round_{0};
+  alignas(64) Awaited<std::uint32_t> round_;
 };
 
 }  // namespace verbscope::sim

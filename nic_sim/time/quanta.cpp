@@ -1,15 +1,14 @@
 #include "nic_sim/time/quanta.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <ranges>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/awaited.hpp"
 #include "common/error.hpp"
-#include "common/wake.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -112,21 +111,21 @@ void Quanta::settle(Picos most) {
 
 void Quanta::run() {
   Barrier barrier(static_cast<std::uint32_t>(threads_));
-  std::atomic<Start> start = Start::not_yet;
+  Awaited<Start> start(Start::not_yet);
   {
     std::vector<std::jthread> others;
     try {
       for (std::size_t i = 1; i < threads_; ++i) {
         others.emplace_back([&, i] {
           start.wait(Start::not_yet);
-          if (start == Start::now) run_share(i, barrier);
+          if (start.load() == Start::now) run_share(i, barrier);
         });
       }
     } catch (const std::system_error& error) {
-      store_and_wake(start, Start::never);
+      start = Start::never;
       fail("thread {} of {} that simulate cannot be started: {}", others.size() + 2, threads_, error.what());
     }
-    store_and_wake(start, Start::now);
+    start = Start::now;
     run_share(0, barrier);
   }
   for (LogicalProcess* process : processes_) process->error = nullptr;
