@@ -27,6 +27,7 @@ class Cache {
   }
 
   void insert(Entry& entry) {
+    was_full_ = was_full_ || used_ + entry.bytes > capacity_;
     if (entry.bytes > capacity_) return;
     while (used_ + entry.bytes > capacity_) drop(victim());
     if (replacement_ == Replacement::oldest && places_.size() > 2 * held_ + kSpare) close_gaps();
@@ -35,6 +36,9 @@ class Cache {
     used_ += entry.bytes;
     ++held_;
   }
+
+  // Whether there was ever no room for all.
+  bool was_full() const { return was_full_; }
 
   void drop(Entry& entry) {
     if (!entry.place.cached()) return;
@@ -73,6 +77,7 @@ class Cache {
   std::uint64_t capacity_;
   std::uint64_t used_ = 0;
   Replacement replacement_;
+  bool was_full_ = false;
   std::size_t held_ = 0;
   std::size_t first_ = 0;       // before it are gaps only
   std::vector<Entry*> places_;  // in the order of their coming, with gaps; for random victims in any, without

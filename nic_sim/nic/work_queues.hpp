@@ -36,7 +36,7 @@ struct alignas(64) SendWqe {
   SimQp* qp;
   CachePlace place;  // where a WQE cache has it
   bool sent;         // it is kept for its response, if at all
-  bool led_reread;   // the first of those that one read brought again
+  bool led_reread;   // the first of those that were read again together
   std::uint64_t remote_address;
   std::uint64_t operand;  // what an atomic adds or swaps in
   std::uint64_t compare;
@@ -62,6 +62,7 @@ struct alignas(64) SendWqe {
   bool inlined;
   bool by_blueflame;
   bool staged;  // read again after a miss, held for its use
+  bool coming;  // being read again
   bool ahead;   // counts as fetched ahead in its unit
   Batch batch;  // the batch that it is the first of
 

@@ -7,7 +7,7 @@
 namespace verbscope::sim {
 namespace {
 
-// After a miss the WQEs behind it that are missing too are read with it, up to so many. Assumed.
+// A unit looks so many WQEs ahead for those that were evicted, and reads as many again behind them. Assumed.
 constexpr std::uint64_t kReadAgainRun = 8;
 
 // A run of work requests in one event argument.
@@ -138,36 +138,61 @@ void WqeFetcher::batch_is_here(SimQp& qp, std::uint64_t first) {
 }
 
 bool WqeFetcher::at_hand(SimQp& qp) {
+  const SendWqe& wanted = qp.send.at(qp.send.next);
+  if (qp.requester.packet_of_next > 0) return true;
+  const bool here = wanted.staged || wanted.place.cached();
+  if (!here || waiting_.was_full()) read_again_ahead(qp);
+  if (wanted.place.cached()) ++counts_.wqe_cache_hits;
+  qp.requester.waiting = !here;
+  return here;
+}
+
+// When one of the next few WQEs is missing, that and all that are missing behind it are asked for together, with a DMA
+// read for those that lie one after another.
+void WqeFetcher::read_again_ahead(SimQp& qp) {
   SendQueue& queue = qp.send;
-  const SendWqe& wanted = queue.at(queue.next);
-  if (qp.requester.packet_of_next > 0 || wanted.staged) return true;
-  if (wanted.place.cached()) {
-    ++counts_.wqe_cache_hits;
-    return true;
+  const auto missing = [&queue](std::uint64_t index) {
+    const SendWqe& wqe = queue.at(index);
+    return !wqe.place.cached() && !wqe.staged && !wqe.coming;
+  };
+  std::uint64_t first = queue.next;
+  const std::uint64_t near = std::min(queue.next + kReadAgainRun, queue.arrived);
+  while (first < near && !missing(first)) ++first;
+  if (first == near) return;
+  queue.at(first).led_reread = true;
+  for (const std::uint64_t end = std::min(queue.next + 2 * kReadAgainRun, queue.arrived); first < end; ++first) {
+    if (missing(first)) first = read_again(qp, first, end);
   }
-  std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
-  for (std::uint64_t i = queue.next; i < queue.arrived && count < kReadAgainRun; ++i) {
-    const SendWqe& wqe = queue.at(i);
-    if (wqe.place.cached() || wqe.staged || wqe.ring_offset != wanted.ring_offset + bytes) break;
+}
+
+// Reads WQEs again from `first` on, before `end`, as far as they are missing and lie one after another; yields the
+// last.
+std::uint64_t WqeFetcher::read_again(SimQp& qp, std::uint64_t first, std::uint64_t end) {
+  const std::uint64_t begin = qp.send.at(first).ring_offset;
+  std::uint64_t bytes = 0, next = first;
+  for (; next < end; ++next) {
+    SendWqe& wqe = qp.send.at(next);
+    if (wqe.place.cached() || wqe.staged || wqe.coming || wqe.ring_offset != begin + bytes) break;
+    wqe.coming = true;
     bytes += wqe.bytes;
-    ++count;
   }
-  counts_.wqe_cache_misses += count;
+  counts_.wqe_cache_misses += next - first;
   counts_.wqe_cache_reread_lines += bytes / kCacheLine.value;
-  qp.requester.waiting = true;
-  bus_.dma_read(wanted.ring_offset, bytes, &wqes_read_again, &qp,
-                with_generation(qp.generation, pack_run(queue.next, count)));
-  return false;
+  bus_.dma_read(begin, bytes, &wqes_read_again, &qp, with_generation(qp.generation, pack_run(first, next - first)));
+  return next - 1;
 }
 
 void WqeFetcher::wqes_read_again(void* object, std::uint64_t argument) {
   SimQp& qp = as_qp(object);
   if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
   const std::uint64_t run = without_generation(argument);
+  for (std::uint64_t i = 0; i < (run & 0xff); ++i) {
+    SendWqe& wqe = qp.send.at((run >> 8) + i);
+    if (wqe.index != (run >> 8) + i) continue;  // it was confirmed meanwhile, and another has its place
+    wqe.coming = false;
+    wqe.staged = true;
+  }
   qp.requester.waiting = false;
-  for (std::uint64_t i = 0; i < (run & 0xff); ++i) qp.send.at((run >> 8) + i).staged = true;
-  qp.send.at(run >> 8).led_reread = true;
   fetcher_of(qp).scheduler_.activate(qp);
 }
 

@@ -29,8 +29,8 @@ class WqeFetcher {
   // WQE.
   void batch_arrives(SimQp& qp, std::uint64_t batch, Picos when);
 
-  // Whether the WQE at `next` is in the NIC. If not it is read again, with the missing ones behind it, and the QP
-  // waits.
+  // Whether the WQE at `next` is in the NIC; else the QP waits for it. What is missing of those that come next is read
+  // again meanwhile.
   bool at_hand(SimQp& qp);
   // Whether a WQE is in the NIC for the response to it. If not it is read again: then `read` runs, with with_generation
   // of its index.
@@ -70,6 +70,8 @@ class WqeFetcher {
   void fetch_more(Share& share);
   void fetch(SimQp& qp, std::uint64_t first);
   void batch_is_here(SimQp& qp, std::uint64_t first);
+  void read_again_ahead(SimQp& qp);
+  std::uint64_t read_again(SimQp& qp, std::uint64_t first, std::uint64_t end);
 
   Engine& engine_;
   PcieBus& bus_;

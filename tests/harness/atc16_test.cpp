@@ -120,6 +120,25 @@ TEST(Atc16, ExtraReadsAreTheMissesOfTheWqeCache) {
   EXPECT_GT(missing, 0);
 }
 
+// Section 5.3.2, Figure 13: on Connect-IB both the rate of READs and their PCIe reads grow with the window, and WRITEs
+// never miss.
+TEST(Atc16, LongerWindowsOfReadsBringMoreOperationsAndMorePcieReads) {
+  const auto records = sweep("wqe_cache", "sim:cib");
+  const auto rates = curve(records, "verb", "read", "window");
+  std::map<std::string, std::map<int, double>> extra;
+  for (const Record& record : records) {
+    const Json& config = record.config;
+    extra[config.at("verb")][config.at("window").get<int>()] = number(record, "extra_reads_per_op");
+  }
+  ASSERT_EQ(rates.rbegin()->first, 512);
+  for (auto next = std::next(rates.begin()); next != rates.end(); ++next) {
+    EXPECT_GT(next->second, std::prev(next)->second) << next->first;
+    EXPECT_GT(extra["read"].at(next->first), extra["read"].at(std::prev(next)->first) - 0.01) << next->first;
+  }
+  EXPECT_GT(extra["read"].at(512), extra["read"].at(256) + 0.1);
+  for (const auto& [window, reads] : extra["write"]) EXPECT_NEAR(reads, 0, 0.01) << window;
+}
+
 // Outbound connected QPs collapse with hundreds of them, inbound ones hardly (Kalia et al., OSDI 2016). By how much was
 // measured of machines that ask and serve at once (configs/measured): on ConnectX-3 READs fall five- to sixfold between
 // 48 QPs and 240, on Connect-IB by a seventh between 84 and 1,260 where a window of 8 keeps few outstanding, as here.

@@ -50,6 +50,44 @@ TEST(WqeCache, ReadsAgainWhatItCouldNotHold) {
   EXPECT_EQ(seen.nic.wqe_cache_reread_lines, 14u);
 }
 
+// From posting 64 header-only SENDs by one doorbell until the last has arrived, with a cache of so many bytes and reads
+// again that take no time of their unit.
+Picos time_of_sixty_four_sends(std::uint64_t cache_bytes) {
+  Profile profile = steady_profile();
+  profile.nic.wqe_cache = Bytes(cache_bytes);
+  profile.nic.reread_wqe = Picos(0);
+  Pair pair(IBV_QPT_UD, {}, profile);
+  pair.b.post_recvs(pair.qb, kIn, 256, 64);
+  pair.pass(kLong);
+  EXPECT_EQ(pair.send_list({.length = 0, .flags = 0}, 64), 0);
+  const Picos begin = pair.cluster.now();
+  Picos end = begin;
+  pair.cluster.add_thread(1, 0, [&pair, &end](SimNode& node) {
+    ibv_wc wc{};
+    for (int arrived = 0; arrived < 64;) {
+      if (ibv_poll_cq(pair.b.recv_cq(), 1, &wc) == 1) {
+        ++arrived;
+      } else {
+        node.relax();
+      }
+    }
+    end = node.now();
+  });
+  pair.pass(kLong);
+  return end - begin;
+}
+
+TEST(WqeCache, WqesAreReadAgainWhileTheUnitWorksOnThoseBeforeThem) {
+  // A unit works longer on eight WQEs than a PCIe read takes: it waits for the first read alone. Eight at a time
+  // without looking ahead it would wait eight times.
+  const Profile profile = steady_profile();
+  const Picos read = 2 * profile.link.propagation + profile.host.memory_read;
+  ASSERT_GT(8 * (profile.nic.doorbell_wqe + profile.nic.wqe_block), read + Nanos(100));
+  const Picos waited = time_of_sixty_four_sends(2 * 64) - time_of_sixty_four_sends(1 << 20);
+  EXPECT_GT(waited, read / 2);
+  EXPECT_LT(waited, 2 * read);
+}
+
 TEST(WqeCache, AnAcknowledgementNeedsNoWqe) {
   // To send: 14 misses as above. What is acknowledged completes without a look at its WQE: WRITEs never miss (ATC 2016,
   // Section 5.3.2).
