@@ -37,20 +37,13 @@ Prediction predict_server(const ClusterWire& cluster, const Operation& op, int p
   const StoreMix mix = store_mix(options.store, result);
   const double gets = mix.gets + mix.misses;
   const GetShares shares = get_shares(options, result);
-  std::vector<PredictedPart> parts;
-  const auto add = [&parts](const Prediction& prediction, double per_op) {
-    if (per_op > 0) parts.push_back({prediction, per_op});
-  };
-  const auto add_response = [&](std::uint32_t bytes, double per_op) {
-    for (const ListShare& lists : list_shares(result.value("answers_per_post", Json()), 1)) {
-      add(predict_response_datagram(cluster, op, ports, bytes, lists), lists.answers * per_op);
-    }
-  };
-  add_response(item_bytes(op.payload), mix.gets - gets * shares.confirmed);
-  add_response(kStatusBytes, mix.misses);
-  add_response(0, gets * shares.confirmed + mix.puts);
+  std::vector<PredictedPart> parts = predict_responses(cluster, op, ports,
+                                                       {{item_bytes(op.payload), mix.gets - gets * shares.confirmed},
+                                                        {kStatusBytes, mix.misses},
+                                                        {0, gets * shares.confirmed + mix.puts}},
+                                                       result.value("answers_per_post", Json()));
   const auto add_request = [&](std::uint32_t bytes, double per_op) {
-    add(predict_request_datagram(cluster, op, ports, bytes), per_op);
+    if (per_op > 0) parts.push_back({predict_request_datagram(cluster, op, ports, bytes), per_op});
   };
   if (options.store.small_keys) {
     add_request(0, gets);

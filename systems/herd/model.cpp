@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "microbench/loop/answer_list.hpp"
 #include "pcie_model/together.hpp"
 #include "systems/herd/region.hpp"
 #include "systems/store/datagrams.hpp"
@@ -29,14 +28,12 @@ Prediction predict_request(const ClusterWire& cluster, const Operation& op, int 
 Prediction predict_server(const ClusterWire& cluster, const Operation& op, int ports, const HerdOptions& options,
                           const Json& result) {
   const StoreMix mix = store_mix(options.store, result);
-  std::vector<PredictedPart> parts;
+  std::vector<PredictedPart> parts =
+      predict_responses(cluster, op, ports, {{op.payload, mix.gets}, {kStatusBytes, mix.misses + mix.puts}},
+                        result.value("answers_per_post", Json()));
   const auto add = [&parts](const Prediction& prediction, double per_op) {
     if (per_op > 0) parts.push_back({prediction, per_op});
   };
-  for (const ListShare& lists : list_shares(result.value("answers_per_post", Json()), 1)) {
-    add(predict_response_datagram(cluster, op, ports, op.payload, lists), lists.answers * mix.gets);
-    add(predict_response_datagram(cluster, op, ports, kStatusBytes, lists), lists.answers * (mix.misses + mix.puts));
-  }
   const bool echo = options.store.accesses.has_value();  // each request has a value, as that of a PUT
   if (!options.alone) {
     add(predict_request(cluster, op, ports, options, echo ? put_bytes(op.payload) : kGetBytes), mix.gets + mix.misses);

@@ -1,5 +1,9 @@
 #include "systems/store/datagrams.hpp"
 
+#include <set>
+
+#include "microbench/loop/answer_list.hpp"
+#include "pcie_model/wqe_size.hpp"
 #include "systems/answers/message_recvs.hpp"
 
 namespace verbscope {
@@ -16,6 +20,10 @@ VerbShape datagram_shape(const Operation& op, int ports, std::uint64_t bytes) {
   return shape;
 }
 
+int lines_of(const ClusterWire& cluster, const VerbShape& shape) {
+  return wqe_size(cluster.family, shape.verb, shape.transport, shape.payload, shape.inlined).lines();
+}
+
 }  // namespace
 
 Prediction predict_request_datagram(const ClusterWire& cluster, const Operation& op, int ports, std::uint64_t bytes) {
@@ -24,12 +32,24 @@ Prediction predict_request_datagram(const ClusterWire& cluster, const Operation&
   return predict_receiver(cluster, shape);
 }
 
-Prediction predict_response_datagram(const ClusterWire& cluster, const Operation& op, int ports, std::uint64_t bytes,
-                                     const ListShare& lists) {
-  VerbShape shape = datagram_shape(op, ports, bytes);
-  shape.post_list = lists.length;
-  shape.post_step = lists.step;
-  return predict_requester(cluster, shape);
+std::vector<PredictedPart> predict_responses(const ClusterWire& cluster, const Operation& op, int ports,
+                                             const std::vector<Responses>& kinds, const Json& answers_per_post) {
+  std::set<int> sizes;
+  for (const Responses& kind : kinds) {
+    if (kind.per_op > 0) sizes.insert(lines_of(cluster, datagram_shape(op, ports, kind.bytes)));
+  }
+  std::vector<PredictedPart> parts;
+  for (const Responses& kind : kinds) {
+    if (kind.per_op <= 0) continue;
+    VerbShape shape = datagram_shape(op, ports, kind.bytes);
+    shape.among_others = sizes.size() > 1;
+    for (const ListShare& lists : list_shares(answers_per_post, 1)) {
+      shape.post_list = lists.length;
+      shape.post_step = lists.step;
+      parts.push_back({predict_requester(cluster, shape), lists.answers * kind.per_op});
+    }
+  }
+  return parts;
 }
 
 }  // namespace verbscope

@@ -2,18 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "common/json.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "microbench/loop/answer_list.hpp"
-#include "pcie_model/predict.hpp"
+#include "pcie_model/together.hpp"
 
 namespace verbscope {
 
 // A request of so many bytes, 0 for one of headers alone, that comes by SEND to MessageRecvs.
 Prediction predict_request_datagram(const ClusterWire& cluster, const Operation& op, int ports, std::uint64_t bytes);
 
-// A response of so many bytes, 0 for one of headers alone, in one of `lists`.
-Prediction predict_response_datagram(const ClusterWire& cluster, const Operation& op, int ports, std::uint64_t bytes,
-                                     const ListShare& lists);
+// Responses of so many bytes, 0 for those of headers alone.
+struct Responses {
+  std::uint64_t bytes;
+  double per_op;  // an operation has so many of them
+};
+
+// The responses of each kind to one operation, in lists as `answers_per_post` tells (of one, where it is null), which
+// all kinds share.
+std::vector<PredictedPart> predict_responses(const ClusterWire& cluster, const Operation& op, int ports,
+                                             const std::vector<Responses>& kinds, const Json& answers_per_post);
 
 }  // namespace verbscope

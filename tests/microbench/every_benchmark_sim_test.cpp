@@ -112,6 +112,9 @@ INSTANTIATE_TEST_SUITE_P(
         "kv_rate --store farm_var --threads 4 --put_percent 50 --keys 10000 -s 61 -D 4ms",
         "kv_rate --store cached --threads 4 --keys 10000 --put_percent 50 --cached_share 50 -D 4ms",
         "kv_rate --store cached --small_keys --threads 4 --batching -q 3 --keys 10000 -D 4ms",
+        // responses of several sizes in one list
+        "kv_rate --store cached --threads 4 --batching -q 3 --keys 20000 --put_percent 0 --cached_share 50 -D 4ms",
+        "kv_rate --store herd --threads 4 --batching -q 3 --keys 10000 --put_percent 50 -s 100 -D 4ms",
         "kv_rate --threads 4 --keys 10000 -D 4ms",
         "kv_rate --threads 4 --batching -q 3 --keys 10000 --put_percent 50 -D 4ms",
         "kv_rate --threads 2 --keys 10000 --put_percent 50 -s 300 -D 4ms",
