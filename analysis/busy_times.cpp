@@ -95,7 +95,6 @@ void BusyTimes::add_units(std::vector<Load>& out, const std::string& name, Resou
                  .waited = share(name + "_busiest_waited_ps"),
                  .held_up = share(name + "_busiest_held_up_ps"),
                  .rereading = share(name + "_busiest_rereading_ps")});
-  if (one == Resource::requester_unit && used(name) > 0) out.back().even = (busy + waited + held_up) / used(name);
   divide_waits(out.back());
   divide_waits(out[out.size() - 2]);
 }

@@ -44,10 +44,9 @@ double load_of(const std::vector<Load>& loads, Resource resource) {
   return load == nullptr ? 0 : load->utilisation;
 }
 
-// Resources that stand for themselves: MMIO is a part of the link, and the mean of the requester's units is below the
-// busiest. Any free unit of the responder serves a QP, one at a time.
+// Resources that stand for themselves: MMIO is a part of the link.
 bool stands_alone(Resource resource) {
-  return resource != Resource::mmio && resource != Resource::requester_units;
+  return resource != Resource::mmio;
 }
 
 bool is_link(Resource resource) {
@@ -228,18 +227,9 @@ bool can_bind(const Load& load, const std::vector<Load>& side) {
   return !held_only(load.resource) || load.held_idle > 0 || fuller_direction(side) < kFull;
 }
 
-// QPs that go on by themselves use the units that have less to do the more when the busiest has no more time.
-Load evened(Load load) {
-  const double share = std::min(1.0, load.even / load.utilisation);
-  for (double* part :
-       {&load.utilisation, &load.waited, &load.held_up, &load.waited_contexts, &load.waited_addresses, &load.rereading})
-    *part *= share;
-  return load;
-}
-
 // The load without what would not be there if nothing else were full: a CPU that has little to do asks more often than
 // it must; a unit that waits for what a full link brings is not busy, nor is one that waits for a full lock.
-Load bearing(Load load, const std::vector<Load>& side, bool apart) {
+Load bearing(Load load, const std::vector<Load>& side) {
   if (!is_link(load.resource) || load.utilisation < kAlwaysFull) {
     load.utilisation -= load.elastic;
     if (is_link(load.resource) && load.elastic > 0) load.rereading = 0;
@@ -247,7 +237,6 @@ Load bearing(Load load, const std::vector<Load>& side, bool apart) {
   const bool link_full = fuller_direction(side) >= kLinkFull;
   if (link_full && load.held_idle > 0) load.utilisation = std::min(load.utilisation, load.held_idle);
   if (!is_unit(load.resource)) return load;
-  if (apart && load.even > 0 && load.utilisation < kFull) load = evened(load);
   const bool lock_full = load_of(side, Resource::atomic_slot) >= kLinkFull;
   if (link_full || lock_full) {
     load.utilisation -= load.held_up;
@@ -292,7 +281,7 @@ void Diagnosis::each_bearing(Visit&& visit) const {
   for (const bool of_peer : {false, true}) {
     const std::vector<Load>& side = of_peer ? loads.peers : loads.server;
     for (const Load& load : side) {
-      if (can_bind(load, side)) visit(bearing(load, side, loads.trip.apart), of_peer);
+      if (can_bind(load, side)) visit(bearing(load, side), of_peer);
     }
   }
 }

@@ -50,7 +50,6 @@ struct Load {
   double waited_contexts = 0, waited_addresses = 0;
   // The shares of such reads that caches of twice the size would leave.
   double contexts_left = 0, addresses_left = 0;
-  double even = 0;  // the busiest requester's unit: if the units that did anything had had as much to do
   // What WQEs that were read again cost: units a part of their own work, the link to the NIC a part of its load.
   double rereading = 0;
   // What is held while the link is crossed: how much of it would be if nothing waited for the link, and the part of

@@ -170,7 +170,6 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
   const std::string& name = record.benchmark;
   RoundTrip out;
   out.ring = is_ring(record);
-  out.apart = !out.ring && name != "wqe_cache" && text_at(record.config, "wait") != "all";
   if (name == "verb_latency" || name == "write_visibility") return out;
   const Kind kind = kind_of(record);
   out.returns = kind == Kind::read || kind == Kind::atomic;

@@ -29,9 +29,6 @@ struct RoundTrip {
   double locked = 0;
   // What is outstanding is a thread's, over all its QPs, as a ring: more QPs bring no more of it.
   bool ring = false;
-  // QPs go on by themselves: one that is slower holds up no other. Not so where a thread waits for its oldest
-  // operation, or for all of a window.
-  bool apart = true;
 };
 
 // `prediction` is the record's, null when it has none. From the steps that a simulator's record has (`steps_ps`), else

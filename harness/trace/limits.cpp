@@ -49,7 +49,7 @@ struct Register {
 class Reckoning {
  public:
   Reckoning(const Summary& program, const Profile& profile)
-      : program_(program), profile_(profile), wire_(driver::facts_of(profile.wire)), units_(number_qps()) {
+      : program_(program), profile_(profile), wire_(driver::facts_of(profile.wire)) {
     for (const QueueUse& use : program.uses) add(use);
     for (const driver::PollUse& use : program.poll_uses) add(use);
     for (const driver::SharedRecvUse& use : program.shared_recv_uses) {
@@ -66,7 +66,7 @@ class Reckoning {
     note(TraceLimit::pcie_to_nic, bytes_to_nic / (rate * profile_.link.tlp_share) + mmio * ns(profile_.link.mmio_gap));
     note(TraceLimit::pcie_to_host, bytes_to_host / (rate * profile_.link.host_share));
     note(TraceLimit::dma_reads, dma_reads_ * read_ns(kCacheLine) / number(profile_.link.read_tags));
-    note(TraceLimit::requester_unit, longest(requester_));
+    note(TraceLimit::requester_unit, std::max(longest(requester_), sum(requester_) / profile_.nic.requester_units));
     note(TraceLimit::receiving_unit, std::max(longest(receiving_), sum(receiving_) / profile_.nic.responder_units));
     note(TraceLimit::peer_unit, longest(peer_));
     note(TraceLimit::qp_contexts, context_reads_ns());
@@ -96,16 +96,6 @@ class Reckoning {
 
   void note(TraceLimit limit, double time_ns) {
     if (time_ns > 0) taken_.push_back({limit, time_ns * 1e-9});
-  }
-
-  // The unit of each QP: adapters give them out in turn.
-  std::vector<std::uint32_t> number_qps() const {
-    std::map<std::uint32_t, std::uint32_t> qps_of_context;
-    std::vector<std::uint32_t> units;
-    for (const QpSummary& qp : program_.qps) {
-      units.push_back(qps_of_context[qp.context]++ % static_cast<std::uint32_t>(profile_.nic.requester_units));
-    }
-    return units;
   }
 
   double read_ns(Bytes bytes) const {
@@ -174,7 +164,7 @@ class Reckoning {
     const double unit = (kind.blueflame ? ns(nic.blueflame_wqe) : ns(nic.doorbell_wqe)) +
                         kind.blocks * ns(nic.wqe_block) + (kind.packets - 1) * ns(nic.next_packet) +
                         (kind.fetches_payload ? kind.packets * ns(nic.gather) : 0);
-    requester_[units_[use.qp]] += kind.count * unit;
+    requester_[use.qp] += kind.count * unit;
     if (kind.fetches_payload) dma_reads_ += kind.count * kind.packets;
     const Bytes length(kind.request.length), mtu(qp.facts.mtu);
     bytes_out_ += kind.count * number(request_bytes(kind.verb, kind.transport, length, false, mtu).value);
@@ -297,9 +287,8 @@ class Reckoning {
   const Summary& program_;
   const Profile& profile_;
   driver::WireFacts wire_;
-  std::vector<std::uint32_t> units_;    // of the QPs
   ByNumber cpu_;                        // of threads
-  ByNumber requester_;                  // of units
+  ByNumber requester_;                  // of QPs
   ByNumber receiving_, peer_, visits_;  // of QPs
   std::map<std::pair<std::uint32_t, std::uint32_t>, Register> registers_;
   PcieCost pcie_;
@@ -320,7 +309,7 @@ std::string_view words_for(TraceLimit limit) {
     case TraceLimit::dma_reads:
       return "DMA reads in flight";
     case TraceLimit::requester_unit:
-      return "the adapter's busiest processing unit";
+      return "the adapter's processing units that send";
     case TraceLimit::receiving_unit:
       return "the adapter's units that take in what arrives";
     case TraceLimit::peer_unit:

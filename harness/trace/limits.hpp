@@ -16,7 +16,7 @@ enum class TraceLimit {
   pcie_to_nic,        // bytes on the link
   pcie_to_host,       // likewise
   dma_reads,          // reads in flight: tags
-  requester_unit,     // the busiest processing unit of the requester
+  requester_unit,     // what processes requests that are sent: of one QP, or of all
   receiving_unit,     // what takes in acknowledgements, responses and messages: of one QP, or of all
   peer_unit,          // the unit of the peer that takes what one connection sends
   qp_contexts,        // reads of QP contexts that are not in the cache

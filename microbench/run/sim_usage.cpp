@@ -97,7 +97,7 @@ Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& p
       {"qp_context_reads_held_ps", (end.qp_context_reads_held - begin.qp_context_reads_held).count()},
       {"qp_context_reads_held_idle_ps", (end.qp_context_reads_held_idle - begin.qp_context_reads_held_idle).count()}};
   add_units(json, "requester", begin.requester_units, end.requester_units);
-  add_busiest(json, "requester", begin.requester_units, end.requester_units);
+  add_busiest(json, "requester", begin.requester_qps, end.requester_qps);
   add_units(json, "responder", begin.responder_units, end.responder_units);
   add_busiest(json, "responder", begin.responder_qps, end.responder_qps);
   json["wqe_cache_bytes"] = profile.nic.wqe_cache.value;

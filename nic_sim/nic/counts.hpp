@@ -92,7 +92,7 @@ struct UsageTimes {
   // Both as they would have been if no read had waited for the link.
   Picos read_tags_held_idle{0}, qp_context_reads_held_idle{0};
   std::vector<UnitTime> requester_units{}, responder_units{};
-  std::vector<UnitTime> responder_qps{};  // the same by QP: one unit at a time serves it
+  std::vector<UnitTime> requester_qps{}, responder_qps{};  // the same by QP: one unit at a time serves it
   std::vector<Picos> ports_out{}, ports_in{};
   std::vector<Picos> atomic_slots{};  // held, by slot
   std::vector<Picos> threads{};       // CPU time of work: verbs calls, without passes of polling that found nothing

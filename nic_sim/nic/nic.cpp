@@ -1,5 +1,7 @@
 #include "nic_sim/nic/nic.hpp"
 
+#include <utility>
+
 namespace verbscope::sim {
 
 Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t node, std::uint64_t seed)
@@ -28,6 +30,9 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
 }
 
 UsageTimes Nic::usage() const {
+  std::vector<UnitTime> requester_qps;
+  qps_.each(
+      [&requester_qps](const SimQp* qp) { requester_qps.push_back(qp == nullptr ? UnitTime{} : qp->requester.time); });
   UsageTimes times{.pcie_to_nic = bus_.busy_to_nic(),
                    .pcie_to_host = bus_.busy_to_host(),
                    .mmio = bus_.busy_by_mmio(),
@@ -37,6 +42,7 @@ UsageTimes Nic::usage() const {
                    .qp_context_reads_held_idle = contexts_.reads_held_idle(),
                    .requester_units = requester_.scheduler.times(),
                    .responder_units = responder_.units.times(),
+                   .requester_qps = std::move(requester_qps),
                    .responder_qps = responder_.units.times_of_qps(),
                    .ports_out = {},
                    .ports_in = {},

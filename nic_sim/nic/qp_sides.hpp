@@ -37,8 +37,11 @@ struct ReadsUnderWay {
 
 // The requester's side of a QP remembers this.
 struct RequesterState {
-  int unit = 0;
-  bool queued = false;                 // it stands in its unit's line
+  std::uint32_t unit = 0;              // has it, or had it last
+  std::uint32_t fetch_share = 0;       // of fetching WQEs ahead
+  UnitTime time;                       // that units had for it
+  bool queued = false;                 // it stands in line for a unit
+  bool served = false;                 // a unit has it
   bool waiting = false;                // a WQE is being read again for it
   bool waits_for_rnr = false;          // it waits for an RNR timer
   std::uint8_t rnr_waits = 0;          // so many timers were set: all but the last are void

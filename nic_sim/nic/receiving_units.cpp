@@ -25,9 +25,8 @@ ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, Nic
       qps_(qps),
       contexts_(contexts),
       processor_(processor),
-      units_(static_cast<std::size_t>(units)) {
-  for (std::size_t i = 0; i < units_.size(); ++i) idle_.push_back(static_cast<std::uint32_t>(i));
-}
+      units_(static_cast<std::size_t>(units)),
+      idle_(units) {}
 
 // Packets of a QP come in the order of their arrival, however far its state is for each.
 void ReceivingUnits::receive(Packet& packet) {
@@ -59,34 +58,18 @@ void ReceivingUnits::take_in(SimQp* qp, Packet& packet) {
 }
 
 void ReceivingUnits::get_in_line(SimQp& qp) {
-  Arrivals& arrivals = qp.arrivals;
-  if (arrivals.queued || arrivals.served || arrivals.line.empty()) return;
-  arrivals.queued = true;
-  arrivals.next_in_line = nullptr;
-  (first_ == nullptr ? first_ : last_->arrivals.next_in_line) = &qp;
-  last_ = &qp;
-}
-
-// A QP goes back to the unit that it had last, if that is idle, so that one QP keeps one unit; else the one that has
-// been idle longest takes it, so that many share the work evenly.
-std::uint32_t ReceivingUnits::take_idle(std::uint32_t wanted) {
-  auto found = std::ranges::find(idle_, wanted);
-  if (found == idle_.end()) found = idle_.begin();
-  const std::uint32_t unit = *found;
-  idle_.erase(found);
-  return unit;
+  const Arrivals& arrivals = qp.arrivals;
+  if (!arrivals.queued && !arrivals.served && !arrivals.line.empty()) line_.push(qp);
 }
 
 void ReceivingUnits::serve() {
-  while (first_ != nullptr && !idle_.empty()) {
-    SimQp& qp = *first_;
-    first_ = qp.arrivals.next_in_line;
-    qp.arrivals.queued = false;
+  while (!line_.empty() && !idle_.empty()) {
+    SimQp& qp = line_.pop();
     while (refuse_front(qp)) {
     }
     if (qp.arrivals.line.empty()) continue;
     qp.arrivals.served = true;
-    qp.arrivals.unit = take_idle(qp.arrivals.unit);
+    qp.arrivals.unit = idle_.take(qp.arrivals.unit);
     ReceivingUnit& unit = of(qp);
     unit.qp = &qp;
     unit.waiting_since = engine_.now();
@@ -149,7 +132,7 @@ void ReceivingUnits::free_later(ReceivingUnit& unit, Picos when) {
 
 void ReceivingUnits::unit_free(void* object, std::uint64_t number) {
   ReceivingUnits& self = *static_cast<ReceivingUnits*>(object);
-  self.idle_.push_back(static_cast<std::uint32_t>(number));
+  self.idle_.give_back(static_cast<std::uint32_t>(number));
   self.serve();
 }
 

@@ -13,8 +13,10 @@
 #include "nic_sim/link/packet.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/idle_units.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
+#include "nic_sim/nic/qp_line.hpp"
 #include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/time/engine.hpp"
 
@@ -103,7 +105,6 @@ class ReceivingUnits {
   void take_in(SimQp* qp, Packet& packet);
   std::uint32_t number_of(const ReceivingUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
   void get_in_line(SimQp& qp);
-  std::uint32_t take_idle(std::uint32_t wanted);
   void let_go(ReceivingUnit& unit);
   void serve();
   bool refuse_front(SimQp& qp);
@@ -118,9 +119,8 @@ class ReceivingUnits {
   QpContexts& contexts_;
   RequestProcessor& processor_;
   std::vector<ReceivingUnit> units_;
-  std::vector<std::uint32_t> idle_;  // units, the one that has been idle longest in front
-  SimQp* first_ = nullptr;           // the line of QPs, linked through Arrivals::next_in_line
-  SimQp* last_ = nullptr;
+  IdleUnits idle_;
+  QpLine<&SimQp::arrivals> line_;
 };
 
 }  // namespace verbscope::sim

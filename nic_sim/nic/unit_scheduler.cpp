@@ -19,59 +19,55 @@ bool waits_for_reads(SimQp& qp) {
 }  // namespace
 
 void UnitScheduler::bind(SimQp& qp) {
-  qp.requester.unit = next_unit_;
-  next_unit_ = (next_unit_ + 1) % static_cast<int>(units_.size());
+  qp.requester.unit = qp.requester.fetch_share = next_unit_;
+  next_unit_ = (next_unit_ + 1) % static_cast<std::uint32_t>(units_.size());
 }
 
 void UnitScheduler::activate(SimQp& qp) {
-  RequesterState& state = qp.requester;
-  Unit& unit = unit_of(qp);
-  if (state.queued || state.must_wait() || unit.serving == &qp || qp.state != IBV_QPS_RTS) return;
+  const RequesterState& state = qp.requester;
+  if (state.queued || state.served || state.must_wait() || qp.state != IBV_QPS_RTS) return;
   if (!qp.send.has_work() || waits_for_reads(qp)) return;
-  state.queued = true;
-  state.next_in_line = nullptr;
-  (unit.first == nullptr ? unit.first : unit.last->requester.next_in_line) = &qp;
-  unit.last = &qp;
-  if (unit.serving == nullptr) take_next(unit);
+  line_.push(qp);
+  serve();
 }
 
-void UnitScheduler::take_next(Unit& unit) {
-  while (unit.serving == nullptr && unit.first != nullptr) {
-    SimQp& qp = *unit.first;
-    unit.first = qp.requester.next_in_line;
-    qp.requester.queued = false;
+void UnitScheduler::serve() {
+  while (!line_.empty() && !idle_.empty()) {
+    SimQp& qp = line_.pop();
     if (qp.state != IBV_QPS_RTS || qp.requester.waits_for_rnr || !qp.send.has_work()) continue;
     if (!processor_.at_hand(qp)) continue;
-    unit.serving = &qp;
-    unit.serving_since = engine_.now();
+    qp.requester.served = true;
+    qp.requester.unit = idle_.take(qp.requester.unit);
+    unit_of(qp).serving_since = engine_.now();
     processor_.take_up(qp);
   }
 }
 
-Picos UnitScheduler::occupy(Unit& unit, Picos time) {
-  unit.free_at = std::max(unit.free_at, engine_.now()) + time;
-  unit.time.busy += time;
+Picos UnitScheduler::begin_work(SimQp& qp, Picos time) {
+  Unit& unit = unit_of(qp);
+  const Picos waited = engine_.now() - unit.serving_since;
+  for (UnitTime* each : {&unit.time, &qp.requester.time}) {
+    each->waited += waited;
+    each->busy += time;
+  }
+  unit.free_at = engine_.now() + time;
   return unit.free_at;
 }
 
-Picos UnitScheduler::begin_work(const SimQp& qp, Picos time) {
-  Unit& unit = unit_of(qp);
-  unit.time.waited += engine_.now() - unit.serving_since;
-  return occupy(unit, time);
-}
-
 void UnitScheduler::work_done(SimQp& qp) {
-  Unit& unit = unit_of(qp);
-  unit.serving = nullptr;
+  idle_.give_back(qp.requester.unit);
+  qp.requester.served = false;
   activate(qp);
-  take_next(unit);
+  serve();
 }
 
-void UnitScheduler::note_held_up(const SimQp& qp, Picos since) {
+void UnitScheduler::note_held_up(SimQp& qp, Picos since) {
+  if (qp.requester.served || !line_.empty()) return;
   Unit& unit = unit_of(qp);
-  if (unit.serving != nullptr || unit.first != nullptr) return;
   const Picos now = engine_.now();
-  unit.time.held_up += now - std::min(now, std::max({since, unit.free_at, unit.held_up_until}));
+  const Picos time = now - std::min(now, std::max({since, unit.free_at, unit.held_up_until}));
+  unit.time.held_up += time;
+  qp.requester.time.held_up += time;
   unit.held_up_until = now;
 }
 

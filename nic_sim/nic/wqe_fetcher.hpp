@@ -65,7 +65,7 @@ class WqeFetcher {
   static void part_fetched(void* qp, std::uint64_t batch);
   static void wqes_read_again(void* qp, std::uint64_t run);
 
-  Share& share_of(const SimQp& qp) { return shares_[static_cast<std::size_t>(qp.requester.unit)]; }
+  Share& share_of(const SimQp& qp) { return shares_[qp.requester.fetch_share]; }
   void begin_batch(SimQp& qp, std::uint64_t first);
   void fetch_more(Share& share);
   void fetch(SimQp& qp, std::uint64_t first);

@@ -251,17 +251,6 @@ TEST(Explain, ReadsInFlightLimitAFasterLinkAsMuchAsTheyAreHeldOnAnIdleOne) {
   EXPECT_NEAR(it.diagnosis.gain_of_both, 2, 0.03);
 }
 
-// A thread whose busiest QPs share one unit posts the more to the others when that is full.
-TEST(Explain, QpsThatGoOnByThemselvesShareTheUnitsEvenly) {
-  Record record = with_loads(
-      inline_send(), 20, {{"cpu_worked_most_ps", 1.0}, {"requester_busiest_unit_ps", 0.8}, {"requester_busy_ps", 8.0}});
-  record.counters[0].extra["requester_units_used"] = 16;
-  EXPECT_EQ(limit_of(record), Resource::cpu);
-  EXPECT_NEAR(explain(record).diagnosis.binding->gain, 2, 1e-6);
-  record.config["wait"] = "oldest";
-  EXPECT_NEAR(explain(record).diagnosis.binding->gain, 1 / 0.8, 1e-6);
-}
-
 // What a unit waits for comes over a full link: the link is the limit, and the unit is as busy as it works.
 TEST(Explain, AUnitThatWaitsForAFullLinkIsNotBusy) {
   const Explanation it = explain(with_loads(inline_send(), 80,

@@ -90,10 +90,10 @@ INSTANTIATE_TEST_SUITE_P(
         "echo_rate --mode send_send --optimise inline -q 4 -D 4ms", "echo_rate -q 4 -s 1000 -D 4ms",
         "echo_rate -q 4 -s 5000 -D 4ms", "echo_rate --mode send_send -c UD -s 200 -q 4 -D 4ms",
         "echo_rate --mode send_send -q 4 --threads 2 --window 64 -D 4ms",
-        // answers in lists, by each pair of a request and an answer; lists of 16 that begin on multiples of the RCB, as
-        // the model has them (a first list of an odd number would shift all later ones)
+        // answers in lists, by each pair of a request and an answer; of WQEs of two lines where the answer is a WRITE:
+        // lists of one line may begin in the middle of an RCB, which the model does not know
         "echo_rate --mode write_write -c UC -I 60 -l 16 -D 4ms",
-        "echo_rate --mode write_write -c RC -l 16 -q 8 --clients 3 -D 4ms",
+        "echo_rate --mode write_write -c RC -s 60 -I 60 -l 16 -q 8 -D 4ms",
         "echo_rate --mode write_send -c UC -I 60 -l 16 --threads 4 -q 4 -D 4ms",
         "echo_rate --mode write_send -c RC -l 16 --threads 4 -q 4 -D 4ms",
         "echo_rate --mode send_send -c UD -I 60 -l 16 --threads 4 -q 4 -D 4ms",
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
         "kv_rate --store cached --threads 4 --keys 10000 --put_percent 50 --cached_share 50 -D 4ms",
         "kv_rate --store cached --small_keys --threads 4 --batching -q 3 --keys 10000 -D 4ms",
         // responses of several sizes in one list
-        "kv_rate --store cached --threads 4 --batching -q 3 --keys 20000 --put_percent 0 --cached_share 50 -D 4ms",
+        "kv_rate --store cached --threads 8 --batching --keys 20000 --put_percent 0 --cached_share 50 -D 4ms",
         "kv_rate --store herd --threads 4 --batching -q 3 --keys 10000 --put_percent 50 -s 100 -D 4ms",
         "kv_rate --threads 4 --keys 10000 -D 4ms",
         "kv_rate --threads 4 --batching -q 3 --keys 10000 --put_percent 50 -D 4ms",
