@@ -34,10 +34,28 @@ struct Machine {
     pd = provider.alloc_pd(context);
     mr = provider.reg_mr(pd, base(), kMemory, kAccess);
   }
+  ~Machine() {
+    for (ibv_qp* qp : qps) provider.destroy_qp(qp);
+    for (ibv_ah* ah : ahs) provider.destroy_ah(ah);
+    for (ibv_cq* cq : cqs) provider.destroy_cq(cq);
+    provider.dereg_mr(mr);
+    provider.dealloc_pd(pd);
+    provider.close(context);
+  }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
   std::byte* base() const {
     return reinterpret_cast<std::byte*>((reinterpret_cast<std::uint64_t>(memory.get()) + 4095) & ~std::uint64_t{4095});
   }
-  ibv_cq* make_cq() { return provider.create_cq(context, 4096, nullptr); }
+  ibv_cq* make_cq() { return cqs.emplace_back(provider.create_cq(context, 4096, nullptr)); }
+  // A way to the node with this number.
+  ibv_ah* make_ah(int node) {
+    ibv_ah_attr attr{};
+    attr.port_num = 1;
+    attr.dlid = static_cast<std::uint16_t>(node + 1);
+    return ahs.emplace_back(provider.create_ah(pd, &attr));
+  }
   ibv_qp* make_qp(ibv_qp_type type, ibv_cq* cq, int depth) {
     ibv_qp_init_attr init{};
     init.send_cq = init.recv_cq = cq;
@@ -47,7 +65,7 @@ struct Machine {
                 .max_recv_sge = 1,
                 .max_inline_data = 128};
     init.qp_type = type;
-    return provider.create_qp(pd, &init);
+    return qps.emplace_back(provider.create_qp(pd, &init));
   }
 
   Provider& provider;
@@ -55,6 +73,9 @@ struct Machine {
   ibv_context* context;
   ibv_pd* pd;
   ibv_mr* mr;
+  std::vector<ibv_qp*> qps;
+  std::vector<ibv_ah*> ahs;
+  std::vector<ibv_cq*> cqs;
 };
 
 // To RTS, towards the QP `peer` of the node with this number (on UD of no account).
@@ -162,12 +183,8 @@ class Program {
         own_(prepared()),
         peer_(cluster_.provider(1)) {
     for (int i = 0; i < knobs.spare_qps; ++i) own_.make_qp(knobs.type, own_.make_cq(), 16);
-    ibv_ah_attr attr{};
-    attr.port_num = 1;
-    attr.dlid = 2;
-    ah_ = counted_.create_ah(own_.pd, &attr);
-    attr.dlid = 1;
-    ah_back_ = peer_.provider.create_ah(peer_.pd, &attr);
+    ah_ = own_.make_ah(1);
+    ah_back_ = peer_.make_ah(0);
     for (int t = 0; t < knobs.threads; ++t) make_thread();
   }
 

@@ -48,7 +48,7 @@ TEST(CountersRun, AMissingSourceIsALineInTheRecord) {
   const Ran ran =
       run_program("send_rate --fabric null --counter_sources pcm-pcie,papi,nic -D 20ms --warmup 5ms --out_json_file -");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(ran.own_errors(), "");
   const Record record = record_of(ran);
   ASSERT_EQ(record.counters.size(), 3u);
   EXPECT_EQ(record.counters[0].blind,
