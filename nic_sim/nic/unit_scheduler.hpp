@@ -36,7 +36,7 @@ class UnitScheduler {
   // The unit has done its work on the QP that it had taken, and takes the next.
   void work_done(SimQp& qp);
 
-  // WQEs of `qp` have come that were asked for at `since`, and doorbells wait because its unit may fetch no more ahead:
+  // WQEs of `qp` have come that were asked for at `since`, while doorbells wait, for its share may fetch no more ahead:
   // a unit that had nothing to do was held up meanwhile.
   void note_held_up(SimQp& qp, Picos since);
   // So much of the unit's work on `qp` is because a WQE had to be read again.

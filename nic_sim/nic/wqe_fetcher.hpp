@@ -53,7 +53,7 @@ class WqeFetcher {
     std::uint16_t generation;
     std::uint64_t first;  // WQE of the batch
   };
-  // A unit's share of fetching ahead.
+  // A share of fetching ahead. There are as many as units, dealt to QPs in turn.
   struct alignas(64) Share {
     std::uint64_t bytes = 0;    // WQEs of so many bytes were fetched and are not taken up
     Picos asked_at{0};          // for the latest of them
@@ -79,9 +79,9 @@ class WqeFetcher {
   NicCounts& counts_;
   QpContexts& contexts_;
   UnitScheduler& scheduler_;
-  std::vector<Share> shares_;  // one for each unit
-  Cache<SendWqe> waiting_;     // from their arrival until they are sent
-  Cache<SendWqe> sent_;        // those to which a response must come
+  std::vector<Share> shares_;
+  Cache<SendWqe> waiting_;  // from their arrival until they are sent
+  Cache<SendWqe> sent_;     // those to which a response must come
 };
 
 }  // namespace verbscope::sim
