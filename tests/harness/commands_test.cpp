@@ -1,4 +1,5 @@
 // The command lines of the subcommands: what is no value of an option is refused before anything runs.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
