@@ -70,7 +70,7 @@ struct alignas(64) SendWqe {
   bool answered() const { return !wants_response() || responses == sequences; }
 };
 
-static_assert(sizeof(SendWqe) == 2 * 64, "two cache lines");
+static_assert(sizeof(SendWqe) == 128, "two cache lines");
 
 struct SendQueue {
   Ring<SendWqe> ring;
