@@ -168,7 +168,7 @@ std::string advice_line(const Advice& advice, const Explanation& it, std::size_t
   const std::string what = fmt::format(
       "{:>7}: {} Mops, then {}{}", gain(advice.factor),
       number_text(rate_of(*it.record) * advice.factor) + (advice.at_least ? " or more" : ""), advice.then, how);
-  const std::string line = fmt::format("  {:<66} {}\n", advice.change, what);
+  std::string line = fmt::format("  {:<66} {}\n", advice.change, what);
   if (width == 0 || line.size() <= width + 1) return line;
   return wrap_lines(fmt::format("  {} {}\n", advice.change, what), width);
 }

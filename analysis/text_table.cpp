@@ -31,12 +31,12 @@ void TextTable::add_row(std::vector<std::string> cells) {
   add_note(std::move(cells), "");
 }
 
-void TextTable::add_note(std::vector<std::string> cells, std::string text) {
+void TextTable::add_note(std::vector<std::string> cells, const std::string& text) {
   for (std::string& cell : cells) cell = on_one_line(cell);
   lines_.push_back({std::move(cells), on_one_line(text)});
 }
 
-void TextTable::add_heading(std::string text) {
+void TextTable::add_heading(const std::string& text) {
   lines_.push_back({{}, on_one_line(text)});
 }
 

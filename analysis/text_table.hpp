@@ -26,9 +26,9 @@ class TextTable {
   // Adds a row; it has a cell for each column, in order. Control characters are escaped, here as in the others.
   void add_row(std::vector<std::string> cells);
   // A row whose first `cells` are given and the rest of which is free text.
-  void add_note(std::vector<std::string> cells, std::string text);
+  void add_note(std::vector<std::string> cells, const std::string& text);
   // Adds a line across the table.
-  void add_heading(std::string text);
+  void add_heading(const std::string& text);
 
   // The whole table; groups are separated by " | ". Ends with a newline. Where it would be wider than `width` (0: no
   // limit), long texts go over several lines; columns that still have no room follow in further tables, each of which
