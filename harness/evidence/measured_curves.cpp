@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "analysis/gnuplot.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 namespace {
@@ -38,13 +39,27 @@ std::string words(const std::vector<const MeasuredCurve*>& curves, const Measure
   return text;
 }
 
+// A title of several lines, none wider than a figure.
+std::string title_of(const std::vector<const MeasuredCurve*>& curves) {
+  constexpr std::size_t kWidth = 68;
+  const MeasuredCurve& first = *curves.front();
+  std::string title;
+  for (const std::string& text :
+       {fmt::format("{} on {}: points measured, lines SIMULATED", first.source, first.cluster),
+        words(curves, first, true)}) {
+    for (const std::string& line : wrap_words(text, kWidth)) {
+      title += (title.empty() ? "" : ".\"\\n\".") + gnuplot_text(line);
+    }
+  }
+  return title;
+}
+
 // A figure of no more curves than there are colours.
 std::string curves_script(const std::vector<const MeasuredCurve*>& curves) {
   const MeasuredCurve& first = *curves.front();
-  std::string script = fmt::format(
-      "set title {}.\"\\n\".{}\nset xlabel {}\nset ylabel 'Mops'\nset yrange [0:*]\nset grid\nset key outside below\n",
-      gnuplot_text(fmt::format("{} on {}: points measured, lines SIMULATED", first.source, first.cluster)),
-      gnuplot_text(words(curves, first, true)), gnuplot_text(first.along));
+  std::string script =
+      fmt::format("set title {}\nset xlabel {}\nset ylabel 'Mops'\nset yrange [0:*]\nset grid\nset key outside below\n",
+                  title_of(curves), gnuplot_text(first.along));
   std::string plots;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     std::map<double, double> theirs, ours;
