@@ -43,7 +43,7 @@ void add_units(Json& json, const std::string& name, const std::vector<UnitTime>&
   json[name + "_rereading_ps"] = sum(differences(begin, end, &UnitTime::rereading));
 }
 
-// The busiest of units that serve one QP at a time, or the QP that has most of them.
+// The QP that units had longest, one of them at a time.
 void add_busiest(Json& json, const std::string& name, const std::vector<UnitTime>& begin,
                  const std::vector<UnitTime>& end) {
   const auto busy = differences(begin, end, &UnitTime::busy);

@@ -1,7 +1,5 @@
 #include "nic_sim/nic/nic.hpp"
 
-#include <utility>
-
 namespace verbscope::sim {
 
 Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t node, std::uint64_t seed)
@@ -30,9 +28,11 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
 }
 
 UsageTimes Nic::usage() const {
-  std::vector<UnitTime> requester_qps;
-  qps_.each(
-      [&requester_qps](const SimQp* qp) { requester_qps.push_back(qp == nullptr ? UnitTime{} : qp->requester.time); });
+  const auto times_of_qps = [this](auto side) {
+    std::vector<UnitTime> all;
+    qps_.each([&](const SimQp* qp) { all.push_back(qp == nullptr ? UnitTime{} : (qp->*side).time); });
+    return all;
+  };
   UsageTimes times{.pcie_to_nic = bus_.busy_to_nic(),
                    .pcie_to_host = bus_.busy_to_host(),
                    .mmio = bus_.busy_by_mmio(),
@@ -42,8 +42,8 @@ UsageTimes Nic::usage() const {
                    .qp_context_reads_held_idle = contexts_.reads_held_idle(),
                    .requester_units = requester_.scheduler.times(),
                    .responder_units = responder_.units.times(),
-                   .requester_qps = std::move(requester_qps),
-                   .responder_qps = responder_.units.times_of_qps(),
+                   .requester_qps = times_of_qps(&SimQp::requester),
+                   .responder_qps = times_of_qps(&SimQp::arrivals),
                    .ports_out = {},
                    .ports_in = {},
                    .atomic_slots = responder_.atomics.times_held(),

@@ -175,10 +175,4 @@ std::vector<UnitTime> ReceivingUnits::times() const {
   return times;
 }
 
-std::vector<UnitTime> ReceivingUnits::times_of_qps() const {
-  std::vector<UnitTime> times;
-  qps_.each([&times](const SimQp* qp) { times.push_back(qp == nullptr ? UnitTime{} : qp->arrivals.time); });
-  return times;
-}
-
 }  // namespace verbscope::sim

@@ -95,8 +95,6 @@ class ReceivingUnits {
 
   // The times of each unit so far.
   std::vector<UnitTime> times() const;
-  // The times that units had for each QP so far.
-  std::vector<UnitTime> times_of_qps() const;
 
  private:
   static void unit_free(void* units, std::uint64_t unit);

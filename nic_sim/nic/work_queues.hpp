@@ -68,6 +68,8 @@ struct alignas(64) SendWqe {
 
   bool wants_response() const { return facts(verb).wants_response; }
   bool answered() const { return !wants_response() || responses == sequences; }
+  // It is neither in the NIC nor on its way there.
+  bool missing() const { return !place.cached() && !staged && !coming; }
 };
 
 static_assert(sizeof(SendWqe) == 128, "two cache lines");

@@ -151,17 +151,13 @@ bool WqeFetcher::at_hand(SimQp& qp) {
 // read for those that lie one after another.
 void WqeFetcher::read_again_ahead(SimQp& qp) {
   SendQueue& queue = qp.send;
-  const auto missing = [&queue](std::uint64_t index) {
-    const SendWqe& wqe = queue.at(index);
-    return !wqe.place.cached() && !wqe.staged && !wqe.coming;
-  };
   std::uint64_t first = queue.next;
   const std::uint64_t near = std::min(queue.next + kReadAgainRun, queue.arrived);
-  while (first < near && !missing(first)) ++first;
+  while (first < near && !queue.at(first).missing()) ++first;
   if (first == near) return;
   queue.at(first).led_reread = true;
   for (const std::uint64_t end = std::min(queue.next + 2 * kReadAgainRun, queue.arrived); first < end; ++first) {
-    if (missing(first)) first = read_again(qp, first, end);
+    if (queue.at(first).missing()) first = read_again(qp, first, end);
   }
 }
 
@@ -172,7 +168,7 @@ std::uint64_t WqeFetcher::read_again(SimQp& qp, std::uint64_t first, std::uint64
   std::uint64_t bytes = 0, next = first;
   for (; next < end; ++next) {
     SendWqe& wqe = qp.send.at(next);
-    if (wqe.place.cached() || wqe.staged || wqe.coming || wqe.ring_offset != begin + bytes) break;
+    if (!wqe.missing() || wqe.ring_offset != begin + bytes) break;
     wqe.coming = true;
     bytes += wqe.bytes;
   }
