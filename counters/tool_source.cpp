@@ -1,7 +1,5 @@
 #include "counters/tool_source.hpp"
 
-#include <sys/eventfd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -43,13 +41,12 @@ ToolSource::ToolSource(Tool tool, std::unique_ptr<ToolFormat> format)
 ToolSource::~ToolSource() {
   if (!thread_.joinable()) return;
   thread_.request_stop();
-  eventfd_write(wake_.get(), 1);
+  to_end_.ring();
 }
 
 void ToolSource::start() {
   std::vector<std::string> arguments{tool_.name};
   arguments.insert(arguments.end(), tool_.arguments.begin(), tool_.arguments.end());
-  wake_ = Fd(check("eventfd", eventfd(0, EFD_CLOEXEC)));
   process_.emplace(arguments);
   started_ = TscClock::now();
   thread_ = std::jthread([this](const std::stop_token& stop) { follow(stop); });
@@ -60,7 +57,7 @@ void ToolSource::follow(const std::stop_token& stop) {
   std::string failure;
   try {
     while (!stop.stop_requested() && process_->running()) {
-      const std::string_view piece = process_->read(wake_.get(), 1000ms);
+      const std::string_view piece = process_->read(to_end_.fd(), 1000ms);
       const Picos now = TscClock::now();
       const std::lock_guard lock(mutex_);
       log_.feed(piece, now);
@@ -124,7 +121,7 @@ ToolSource::Part ToolSource::part(Moment begin, Moment end) const {
 
 CounterReport ToolSource::report(double) {
   thread_.request_stop();
-  eventfd_write(wake_.get(), 1);
+  to_end_.ring();
   thread_.join();
   check_alive();
   const double window_s = to_seconds(at(Moment::window_end) - at(Moment::window_begin));

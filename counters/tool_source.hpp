@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/bell.hpp"
 #include "counters/source.hpp"
 #include "counters/tool_format.hpp"
 #include "counters/tool_process.hpp"
@@ -63,7 +64,7 @@ class ToolSource final : public CounterSource {
   std::string failure_;
 
   std::optional<ToolProcess> process_;  // the thread's alone while it runs
-  Fd wake_;                             // readable: the thread is to end
+  Bell to_end_;                         // rung: the thread is to end
   std::jthread thread_;
 };
 

@@ -1,5 +1,6 @@
 // The conductor and the benchmark threads of one process share this while a point runs: the phase, the order to give
-// up, and one tally a thread. Data path: no allocation, no call that is not inline.
+// up, and one tally a thread. Data path: no allocation, no call that is not inline but for a bell at a turn of the
+// phase.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -10,6 +11,7 @@
 #include <span>
 
 #include "common/awaited.hpp"
+#include "common/bell.hpp"
 #include "common/units.hpp"
 #include "machine/node.hpp"
 #include "machine/phase.hpp"
@@ -62,14 +64,26 @@ struct alignas(64) ThreadTally {
   // Of a thread that sends and receives: what it has sent is complete, and it receives on; messages that have come.
   std::atomic<bool> drained{false};
   std::atomic<std::uint64_t> arrived{0};
+  const Bell* conductor = nullptr;  // who sleeps until one of noted, drained and ended has changed; null: nobody
   WindowBounds window;
   // Of each queue, where completions stand for many operations of one of several queues (queue_window.hpp); empty: the
   // thread's window tells.
   std::span<const WindowBounds> queue_windows;
   RunEnd end;
 
+  void tell_noted(Phase phase) { tell(noted, phase); }
+  void tell_drained() { tell(drained, true); }
+  void tell_ended() { tell(ended, true); }
+
   bool opened() const { return noted.load(std::memory_order_acquire) != Phase::warmup; }
   bool closed() const { return noted.load(std::memory_order_acquire) == Phase::closed; }
+
+ private:
+  template <class T>
+  void tell(std::atomic<T>& what, T value) {
+    what.store(value, std::memory_order_release);
+    if (conductor != nullptr) conductor->ring();
+  }
 };
 
 // The measured window of one thread: follows the phase and notes where the window begins, is half over and ends. `goal`
@@ -87,7 +101,7 @@ class MeasuredWindow {
     if (phase == seen_ && ops < close_at_) [[likely]]
       return false;
     if (!note_turn(node.now(), phase, ops)) return over_;
-    tally_.noted.store(noted_, std::memory_order_release);
+    tally_.tell_noted(noted_);
     return over_;
   }
 

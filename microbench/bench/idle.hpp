@@ -22,7 +22,7 @@ void wait_for_quit(N& node, const RunControl& control) {
 template <Node N>
 void stay_drained(N& node, const RunControl& control, ThreadTally& tally) {
   if (tally.end.kind != EndKind::finished) return;
-  tally.drained.store(true, std::memory_order_release);
+  tally.tell_drained();
   wait_for_quit(node, control);
 }
 

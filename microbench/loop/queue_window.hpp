@@ -50,7 +50,7 @@ class QueueWindow {
     WindowBounds& window = queues_[queue];
     if (window.noted == window_.noted()) return;
     window.note(window_.noted(), now, ops);
-    if (--pending_ == 0) tally_.noted.store(window_.noted(), std::memory_order_release);
+    if (--pending_ == 0) tally_.tell_noted(window_.noted());
   }
 
   std::uint64_t left(std::uint64_t ops) const { return window_.left(ops); }
@@ -70,7 +70,7 @@ class QueueWindow {
   void end_without_queues() {
     if (noting()) tally_.queue_windows = {};
     pending_ = 0;
-    tally_.noted.store(window_.noted(), std::memory_order_release);
+    tally_.tell_noted(window_.noted());
   }
 
   ThreadTally& tally_;

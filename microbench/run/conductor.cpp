@@ -15,31 +15,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often threads and peers are looked at: at once where the wait may be short, seldom in a long one, since each look
-// takes its time from a core, and the lines that it reads from the threads that write them.
-constexpr Picos kShortestTick = 1ms;
-constexpr Picos kLongestTick = 32ms;
-constexpr int kTicksOfAWait = 16;  // a wait ends late by no more than this part of it, or by kShortestTick
+// How long the conductor sleeps when no thread rings and no peer sends or leaves. It takes the time of its looks from a
+// core, which may be one that measures: looks each 1 to 32 ms cost an emulated machine 3 to 10 % of its rates
+// (docs/perftest.md).
+constexpr Picos kLongestSleep = 250ms;
+// That nothing moves for the timeout is noticed late by no more than this part of it.
+constexpr int kLooksInTimeout = 16;
 constexpr Picos kSignOfLife = 1s;
-constexpr Picos kQuiet = 500ms;  // when nothing has arrived for so long, what is missing is lost
-
-// A wait that looks up now and then.
-class Ticks {
- public:
-  // Waits a tick, at most until `end` of the clock, or until `fd` (-1: none) can be read; true when it can.
-  bool next(int fd, Picos end = Picos::max()) {
-    const Picos now = TscClock::now();
-    const Picos tick = std::min(std::clamp((now - start_) / kTicksOfAWait, kShortestTick, kLongestTick), end - now);
-    pollfd entry{fd, POLLIN, 0};
-    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(std::max(tick, Picos(0))).count();
-    const int ready = ::poll(&entry, 1, static_cast<int>(ms));
-    if (ready < 0 && errno != EINTR) throw_errno("poll", errno);
-    return ready > 0;
-  }
-
- private:
-  Picos start_ = TscClock::now();
-};
+constexpr Picos kLookForMessages = 1ms;  // receivers tell of none
+constexpr Picos kQuiet = 500ms;          // when nothing has arrived for so long, what is missing is lost
 
 }  // namespace
 
@@ -52,12 +36,13 @@ Conductor::~Conductor() {
 
 void Conductor::start() {
   for (std::size_t t = 0; t < node_.threads().size(); ++t) {
+    node_.threads().tally(t).conductor = &bell_;
     threads_.emplace_back(cores_.threads().at(t), [this, t](std::stop_token) {
       ids_[t] = gettid();
       HostNode node;
       ThreadTally& tally = node_.threads().tally(t);
       node_.threads().workload(t).run(node, control_, tally);
-      tally.ended.store(true, std::memory_order_release);
+      tally.tell_ended();
     });
   }
   kept_.emplace(cores_.conductor());
@@ -77,6 +62,20 @@ void Conductor::end_threads() {
   control_.quit = true;
   threads_.clear();
   kept_.reset();
+}
+
+bool Conductor::sleep(Picos end, const Channel* awaited, bool silent) {
+  polled_.assign({{bell_.fd(), POLLIN, 0}, {awaited == nullptr ? -1 : awaited->fd(), POLLIN, 0}});
+  const auto events = static_cast<short>(silent ? POLLIN | POLLRDHUP : POLLRDHUP);
+  for (const Channel& peer : peers_) {
+    if (&peer != awaited && !gone(peer)) polled_.push_back({peer.fd(), events, 0});
+  }
+  const Picos longest = std::min(kLongestSleep, timeout_ / kLooksInTimeout);
+  const Picos time = std::clamp(end - TscClock::now(), Picos(0), longest);
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
+  if (::poll(polled_.data(), polled_.size(), static_cast<int>(ms)) < 0 && errno != EINTR) throw_errno("poll", errno);
+  bell_.silence();
+  return polled_[1].revents != 0;
 }
 
 void Conductor::check_all(const Channel* awaited, bool silent) {
@@ -127,13 +126,12 @@ void Conductor::tell(Channel& peer, const char* type, const Json& body) {
 }
 
 void Conductor::wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end) {
-  Ticks ticks;
   Picos moved_at = TscClock::now();
   Picos told_at = moved_at;
   std::uint64_t seen = node_.threads().completed();
   while (!done()) {
     check_all(nullptr, silent);
-    ticks.next(-1, end);
+    sleep(std::min(end, each_second_ ? told_at + kSignOfLife : Picos::max()), nullptr, silent);
     if (each_second_ && TscClock::now() - told_at >= kSignOfLife) {
       told_at = TscClock::now();
       each_second_();
@@ -155,10 +153,9 @@ void Conductor::wait_for(Picos time, const std::string& what) {
 }
 
 Json Conductor::await(Channel& peer, const char* type) {
-  Ticks ticks;
   Picos moved_at = TscClock::now();
   std::uint64_t seen = node_.threads().completed();
-  while (!ticks.next(peer.fd())) {
+  while (!sleep(Picos::max(), &peer, false)) {
     check_all(&peer, false);
     const std::uint64_t completed = node_.threads().completed();
     if (completed != seen) {
@@ -172,12 +169,11 @@ Json Conductor::await(Channel& peer, const char* type) {
 }
 
 void Conductor::await_messages(std::uint64_t expected) {
-  Ticks ticks;
   Picos moved_at = TscClock::now();
   std::uint64_t seen = node_.threads().received();
   while (seen < expected && TscClock::now() - moved_at < kQuiet) {
     check_all(nullptr, false);
-    ticks.next(-1);
+    sleep(TscClock::now() + kLookForMessages, nullptr, false);
     if (node_.threads().received() == seen) continue;
     seen = node_.threads().received();
     moved_at = TscClock::now();

@@ -2,6 +2,8 @@
 // failure.
 #pragma once
 
+#include <poll.h>
+
 #include <algorithm>
 #include <functional>
 #include <list>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "common/awaited.hpp"
+#include "common/bell.hpp"
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/node_run.hpp"
@@ -32,12 +35,10 @@ class Conductor {
   std::vector<int> thread_ids() const;
   void turn(Phase phase) { control_.phase.store(phase, std::memory_order_relaxed); }
 
-  // Waits until `done`. `silent`: peers have nothing to say meanwhile, so that a message is a failure. Throws Error
-  // when a thread fails, a peer closes, or no operation completes for the timeout; threads that count nothing are not
-  // expected to.
-  void wait_until(const std::string& what, bool silent, const std::function<bool()>& done) {
-    wait_until(what, silent, done, Picos::max());
-  }
+  // Waits until `done`, which a thread tells (ThreadTally) or the clock at `end` makes true. `silent`: peers have
+  // nothing to say meanwhile, so that a message is a failure. Throws Error when a thread fails, a peer closes, or no
+  // operation completes for the timeout; threads that count nothing are not expected to.
+  void wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end = Picos::max());
   // Sets an action for each second of these waits, a sign of life for a peer that sees nothing move; null: none.
   void each_second(std::function<void()> action) { each_second_ = std::move(action); }
   void wait_for(Picos time, const std::string& what);
@@ -55,8 +56,10 @@ class Conductor {
   void end_threads();
 
  private:
-  // Looks at `end` of the clock for the last time.
-  void wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end);
+  // Until `end` of the clock, or sooner: a thread tells something, `awaited` (null: nobody) has sent or left, another
+  // peer leaves or, if all are to be `silent`, sends, or it is time to look whether anything moves. Whether `awaited`
+  // did.
+  bool sleep(Picos end, const Channel* awaited, bool silent);
   void check_all(const Channel* awaited, bool silent);
   void check_peer(Channel& peer, bool silent);
   bool gone(const Channel& peer) const { return gone_[static_cast<std::size_t>(&peer - peers_.data())]; }
@@ -69,6 +72,8 @@ class Conductor {
   bool may_leave_ = false;
   std::vector<bool> gone_;
   RunControl control_;
+  Bell bell_;                   // rung by the threads
+  std::vector<pollfd> polled_;  // by sleep(), kept for its memory
   std::function<void()> each_second_;
   std::vector<Awaited<int>> ids_;  // 0 until the thread has told its own
   std::list<PinnedThread> threads_;

@@ -41,9 +41,11 @@ class HostLink : public Link {
   // Until the threads here, whose windows make the rate, have noted the turn to `phase`, or there is no time left.
   void await_noted(Phase phase, const std::string& what, bool silent) {
     const NodeThreads& threads = side_.node.threads();
-    const bool limited = !side_.plan.schedule.threads_end_it;
-    conductor_.wait_until(what, silent,
-                          [&] { return threads.windows_noted(phase) || (limited && steadiness_.late(time())); });
+    const Schedule& schedule = side_.plan.schedule;
+    const bool unlimited = schedule.threads_end_it || schedule.longest > Picos::max() - start_;
+    const Picos latest = unlimited ? Picos::max() : start_ + schedule.longest;
+    conductor_.wait_until(
+        what, silent, [&] { return threads.windows_noted(phase) || TscClock::now() >= latest; }, latest);
     if (!threads.windows_noted(phase)) steadiness_.give_up();
   }
 

@@ -64,7 +64,7 @@ void MemoryLink::start() {
     for (std::size_t t = 0; t < threads.size(); ++t) {
       cluster_.add_thread(static_cast<int>(n), static_cast<int>(t), [&threads, &control, t](SimNode& sim_node) {
         threads.workload(t).run(sim_node, control, threads.tally(t));
-        threads.tally(t).ended.store(true, std::memory_order_release);
+        threads.tally(t).tell_ended();
       });
     }
   }
