@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kChunk = 1024;     // look-ups that a variant is given at once, where they are short
 constexpr std::size_t kSteps = 1 << 15;  // accesses of a chunk, about, where they are long
-constexpr std::size_t kHotKeys = 2048;   // their lines stay in the caches
+constexpr double kHotLines = 3072;       // 192 KB: they stay in the second-level cache
+constexpr std::size_t kFewestHot = 32;   // look-ups: two batches of the usual length
 constexpr int kHotTimes = 20;
 constexpr std::size_t kChecked = 1 << 14;  // keys whose results are compared
 
@@ -61,9 +62,10 @@ double nanos(Picos time, std::uint64_t count) {
   return to_seconds(time) * 1e9 / static_cast<double>(count);
 }
 
-// Nanoseconds of a look-up whose lines are in the caches: what is left of it when memory costs nothing.
+// Nanoseconds of a look-up whose lines are in the second-level cache: what is left of it when memory costs nothing.
 double hot_ns(const Subject& subject, Variant variant, std::size_t batch) {
-  const std::size_t count = std::min(kHotKeys, subject.keys());
+  const auto wanted = static_cast<std::size_t>(kHotLines / subject.accesses());
+  const std::size_t count = std::min(std::max(wanted, kFewestHot), subject.keys());
   const auto walker = subject.walker(count);
   double best = std::numeric_limits<double>::max();
   for (int i = 0; i < kHotTimes; ++i) {
