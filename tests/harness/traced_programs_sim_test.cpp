@@ -43,7 +43,7 @@ std::vector<Flawed> programs() {
            [](Knobs& k) {
              k.cluster = "cx3", k.size = 28, k.qps = 4, k.list = k.turn = 1, k.run = std::chrono::milliseconds(4);
            }),
-      [](Knobs& k) { k.qps = 256, k.window = k.signal_every = 1; });
+      [](Knobs& k) { k.qps = 256, k.window = k.signal_every = 4; });
   add("empty polls", with(datagrams, [](Knobs& k) { k.qps = 16; }), [](Knobs& k) { k.cqs = 16; });
   const Knobs atomics = with(
       {}, [](Knobs& k) { k.type = IBV_QPT_RC, k.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, k.size = 8, k.inlined = false; });
