@@ -1,6 +1,8 @@
 // The half of a link by TCP that server and client share: the threads, the windows and the report of the node here.
 #pragma once
 
+#include <algorithm>
+
 #include "microbench/run/conductor.hpp"
 #include "microbench/run/host_window.hpp"
 #include "microbench/run/steadiness.hpp"
@@ -42,10 +44,11 @@ class HostLink : public Link {
   void await_noted(Phase phase, const std::string& what, bool silent) {
     const NodeThreads& threads = side_.node.threads();
     const Schedule& schedule = side_.plan.schedule;
-    const bool unlimited = schedule.threads_end_it || schedule.longest > Picos::max() - start_;
-    const Picos latest = unlimited ? Picos::max() : start_ + schedule.longest;
+    const bool limited = !schedule.threads_end_it;
+    const auto late = [&] { return limited && steadiness_.late(time()); };
     conductor_.wait_until(
-        what, silent, [&] { return threads.windows_noted(phase) || TscClock::now() >= latest; }, latest);
+        what, silent, [&] { return threads.windows_noted(phase) || late(); },
+        limited ? start_ + std::min(schedule.longest, Picos::max() - start_) : Picos::max());
     if (!threads.windows_noted(phase)) steadiness_.give_up();
   }
 
