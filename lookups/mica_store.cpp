@@ -16,6 +16,7 @@ constexpr std::uint64_t kMostLog = std::uint64_t{1} << 39;
 MicaStore::MicaStore(std::uint64_t buckets, Bytes log, PageSize pages)
     : index_memory_(Bytes(buckets * sizeof(Bucket)), pages),
       log_memory_(log, pages),
+      lost_memory_(Bytes(buckets * sizeof(std::uint64_t)), pages),
       index_(reinterpret_cast<Bucket*>(index_memory_.data())),
       log_(log_memory_.data()),
       mask_(buckets - 1),
@@ -29,13 +30,19 @@ MicaStore::MicaStore(std::uint64_t buckets, Bytes log, PageSize pages)
   }
 }
 
+MicaEnd MicaStore::miss(const KeyHash& key, MicaEnd end) {
+  ++(end == MicaEnd::no_slot ? counts_.no_slot : end == MicaEnd::other_key ? counts_.other_key : counts_.log_lost);
+  if (!may_have_lost(key)) ++counts_.never_lost;
+  return end;
+}
+
 MicaEnd MicaStore::look_up(const KeyHash& key, const std::byte*& item) {
   item = nullptr;
   if (key.none()) return MicaEnd::refused;
   const Slot* const slot = slot_with_tag(key);
-  if (slot == nullptr) return ++counts_.no_slot, MicaEnd::no_slot;
-  if (!kept(*slot)) return ++counts_.log_lost, MicaEnd::log_lost;
-  if (!holds(at(*slot), key)) return ++counts_.other_key, MicaEnd::other_key;
+  if (slot == nullptr) return miss(key, MicaEnd::no_slot);
+  if (!kept(*slot)) return miss(key, MicaEnd::log_lost);
+  if (!holds(at(*slot), key)) return miss(key, MicaEnd::other_key);
   item = at(*slot);
   return ++counts_.hits, MicaEnd::hit;
 }
@@ -76,14 +83,19 @@ MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
 // items of slots are lost where the log has overwritten them: such a slot is as good as free.
 MicaStore::Slot& MicaStore::slot_for(const KeyHash& key) {
   if (Slot* const same = slot_with_tag(key)) {
-    if (kept(*same) && !holds(at(*same), key)) ++counts_.tag_evictions;
+    if (kept(*same) && !holds(at(*same), key)) {
+      note_loss(at(*same));
+      ++counts_.tag_evictions;
+    }
     return *same;
   }
   auto& slots = bucket_of(key)->slots;
   const auto free = std::ranges::find_if(slots, [this](Slot slot) { return (slot & kInUse) == 0 || !kept(slot); });
   if (free != slots.end()) return *free;
+  Slot& evicted = slots[key.tag() % kSlots];
+  note_loss(at(evicted));
   ++counts_.index_evictions;
-  return slots[key.tag() % kSlots];
+  return evicted;
 }
 
 // Appends an item and yields its offset. Where the rest of the log may be too short for an item it begins anew.
@@ -103,6 +115,7 @@ std::uint64_t MicaStore::append(const KeyHash& key, std::span<const std::byte> v
 // Counts the items that are gone when the log has been written up to `end`.
 void MicaStore::overwrite_until(std::uint64_t end) {
   while (end - tail_ > capacity_) {
+    note_loss(at(tail_));
     ++counts_.log_overwrites;
     tail_ += item_bytes(length_of(at(tail_)));
     if (capacity_ - (tail_ & (capacity_ - 1)) < kMostItem) tail_ = round_up(tail_ + 1, capacity_);

@@ -49,6 +49,7 @@ struct MicaCounts {
   std::uint64_t index_evictions = 0;  // PUTs into a full bucket: a slot went whose item was still in the log
   std::uint64_t tag_evictions = 0;    // PUTs that took over the slot of another key of the same tag
   std::uint64_t log_overwrites = 0;  // items that the log has overwritten, those among them that no slot named any more
+  std::uint64_t never_lost = 0;      // GETs that failed although the store has lost nothing of their key
 };
 
 class MicaStore {
@@ -82,7 +83,7 @@ class MicaStore {
     if (found.head != head_) [[unlikely]]
       return hit(key);
     if (!holds(found.item, key)) [[unlikely]]
-      return ++counts_.other_key, nullptr;
+      return miss(key, MicaEnd::other_key), nullptr;
     ++counts_.hits;
     return found.item;
   }
@@ -92,6 +93,10 @@ class MicaStore {
   // kMostValue bytes; `length` is that of the value after a hit.
   MicaEnd get(const KeyHash& key, std::byte* value, std::size_t& length);
   MicaEnd put(const KeyHash& key, std::span<const std::byte> value);
+
+  // Whether an item of the key may have been evicted or overwritten so far. False is certain; of keys of one bucket,
+  // one in 64 shares its answer with another.
+  bool may_have_lost(const KeyHash& key) const { return (lost_of(key) & lost_bit(key)) != 0; }
 
   const MicaCounts& counts() const { return counts_; }
   std::uint64_t buckets() const { return mask_ + 1; }
@@ -130,6 +135,23 @@ class MicaStore {
     return length;
   }
 
+  // Which keys were lost: a word of bits for each bucket, of which a part of the hash that chooses no slot takes one.
+  std::uint64_t& lost_of(const KeyHash& key) const {
+    return reinterpret_cast<std::uint64_t*>(lost_memory_.data())[key.bucket() & mask_];
+  }
+  static constexpr std::uint64_t lost_bit(const KeyHash& key) { return std::uint64_t{1} << (key.high & 63); }
+  static KeyHash key_of(const std::byte* item) {
+    KeyHash key;
+    std::memcpy(&key, item, sizeof key);
+    return key;
+  }
+  void note_loss(const std::byte* item) {
+    const KeyHash key = key_of(item);
+    lost_of(key) |= lost_bit(key);
+  }
+
+  // Counts a GET that fails so.
+  MicaEnd miss(const KeyHash& key, MicaEnd end);
   // A GET as far as the item, which is null where it is not a hit; counts it.
   MicaEnd look_up(const KeyHash& key, const std::byte*& item);
   const std::byte* hit(const KeyHash& key);
@@ -139,6 +161,7 @@ class MicaStore {
 
   Buffer index_memory_;
   Buffer log_memory_;
+  Buffer lost_memory_;
   Bucket* index_;
   std::byte* log_;
   std::uint64_t mask_;

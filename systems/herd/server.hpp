@@ -2,6 +2,7 @@
 // it does with them is the executor's.
 #pragma once
 
+#include <endian.h>
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <span>
 
+#include "common/ring.hpp"
 #include "systems/answers/message_recvs.hpp"
 #include "systems/herd/executor.hpp"
 #include "systems/store/cache.hpp"
@@ -18,6 +20,13 @@ namespace verbscope::herd {
 
 // After so many looks in a row that found nothing a no-op is pushed (SIGCOMM 2014, section 4.1.1).
 inline constexpr std::uint32_t kPollsToNoOp = 100;
+
+// A request by SEND that has come.
+struct Message {
+  std::uint64_t recv = 0;  // wr_id of the RECV that it took
+  std::uint32_t immediate = 0;
+  std::uint32_t bytes = 0;
+};
 
 struct Server : Executor {
   ibv_cq* cq = nullptr;
@@ -34,6 +43,8 @@ struct Server : Executor {
   std::uint32_t empty_looks = 0;  // in a row
   // Requests by SEND.
   std::span<RecvLane> recvs;
+  Ring<Message> waiting;             // for room in the send queues; has room for all RECVs
+  std::uint64_t head = 0, tail = 0;  // positions in `waiting`
 
   std::uint64_t strange = 0;  // requests that no client of the run sends
   std::uint64_t blocked = 0;  // times that a pass ended because a send queue was full
@@ -151,44 +162,51 @@ inline bool serve_retries(N& node, Server& s, RunEnd& end) {
   return end_pass<kWay>(node, s, end);
 }
 
-// Takes the request that a RECV has brought, from a client that asks by SEND.
-template <Way kWay, Node N>
-inline bool take_message(N& node, Server& s, const ibv_wc& wc, std::size_t& room, RunEnd& end) {
-  RecvLane& lane = s.recvs[recv_queue(wc.wr_id)];
+// Takes a request that came by SEND, for which there is room in the send queues; work() follows. Null: it gets no
+// response.
+template <Way kWay>
+inline Item* take_message(Server& s, const Message& message) {
+  RecvLane& lane = s.recvs[recv_queue(message.recv)];
   ++lane.consumed;
-  const std::uint32_t tag = be32toh(wc.imm_data);
-  const std::uint32_t c = tagged(tag);
-  const std::uint64_t bytes = wc.byte_len - kGrh.value;
+  const std::uint32_t c = tagged(message.immediate);
+  const std::uint64_t bytes = message.bytes - kGrh.value;
   const bool put = bytes == put_bytes(s.places.value);
   if (c >= s.clients.size() || (bytes != kGetBytes && !put)) {
     ++s.strange;
-    return true;
+    return nullptr;
   }
   Client& client = s.clients[c];
-  const std::uint64_t number = tagged_number(tag, client.next);
-  if (number > client.next || room == 0) return true;  // the client will ask again, for the one before it first
-  --room;
+  const std::uint64_t number = tagged_number(message.immediate, client.next);
+  if (number > client.next) return nullptr;  // one before it was lost: the client will ask again for that first
   const bool before = number < client.next;
   if (!before) ++client.next;
   const Source source{.client = &client,
                       .number = number,
-                      .end = lane.payloads + recv_place(wc.wr_id) * lane.stride + wc.byte_len,
+                      .end = lane.payloads + recv_place(message.recv) * lane.stride + message.bytes,
                       .length = static_cast<std::uint16_t>(put ? s.places.value : 0)};
-  return work<kWay>(node, s, collect<kWay>(s, before ? executed(source) : source), end);
+  return &collect<kWay>(s, before ? executed(source) : source);
 }
 
-// Takes what has completed: requests by SEND, and responses. Returns how many, or -1 with `end` set.
+// Takes what has completed, responses and requests by SEND, and answers as many requests as the send queues have room
+// for. Returns how many completions there were, or -1 with `end` set.
 template <Way kWay, Node N>
 inline int serve_messages(N& node, Server& s, RunEnd& end) {
-  std::size_t room = room_of(s);
-  if (room == 0) ++s.blocked;
-  const int count = take_completions<kRateBatch>(s.cq, std::max<std::size_t>(room, 1), end, [&](const ibv_wc& wc) {
-    if (!is_send_id(wc.wr_id)) return take_message<kWay>(node, s, wc, room, end);
-    retire_signaled(s.queues[sent_queue(wc.wr_id)].lane);
-    return true;
+  const int count = take_completions<kRateBatch>(s.cq, kRateBatch, end, [&s](const ibv_wc& wc) {
+    if (is_send_id(wc.wr_id)) {
+      retire_signaled(s.queues[sent_queue(wc.wr_id)].lane);
+    } else {
+      s.waiting[s.tail++] = {wc.wr_id, be32toh(wc.imm_data), wc.byte_len};
+    }
   });
-  if (count < 0 || !end_pass<kWay>(node, s, end)) return -1;
-  if (!give_back_recvs(s.recvs, end)) return -1;
+  if (count < 0) return -1;
+  for (std::size_t room = room_of(s); s.head != s.tail && room > 0; ++s.head) {
+    Item* const item = take_message<kWay>(s, s.waiting[s.head]);
+    if (item == nullptr) continue;
+    --room;
+    if (!work<kWay>(node, s, *item, end)) return -1;
+  }
+  if (s.head != s.tail) ++s.blocked;
+  if (!end_pass<kWay>(node, s, end) || !give_back_recvs(s.recvs, end)) return -1;
   return count;
 }
 

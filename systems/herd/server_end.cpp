@@ -98,6 +98,7 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
     requests_.emplace(setup, put_bytes(places.value));
     recvs_ = requests_->post(ports_.queues());
     server_.recvs = recvs_;
+    server_.waiting.resize(recvs_.size() * setup.operation.rx_depth);
   }
 
   // Requests as one client makes them, those of this thread's keys.

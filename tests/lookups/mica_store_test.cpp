@@ -102,6 +102,9 @@ TEST(MicaStore, KeysWithTheSameTagEvictEachOther) {
   put(store, key_at(0, 7, 2), "again");  // of the same length: not written over the other's
   EXPECT_EQ(get(store, key_at(0, 7, 1)), "-other_key");
   EXPECT_EQ(get(store, key_at(0, 7, 2)), "again");
+  EXPECT_TRUE(store.may_have_lost(key_at(0, 7, 1)));
+  EXPECT_FALSE(store.may_have_lost(key_at(0, 7, 2)));
+  EXPECT_EQ(store.counts().never_lost, 1u);  // the GET of what had not been put
   EXPECT_EQ(store.counts().tag_evictions, 1u);
   EXPECT_EQ(store.counts().other_key, 2u);
 }
@@ -109,10 +112,12 @@ TEST(MicaStore, KeysWithTheSameTagEvictEachOther) {
 // Eight slots: the ninth tag, 9, evicts slot 9 mod 8 = 1, where the second tag, 2, is.
 TEST(MicaStore, AFullBucketEvictsTheSlotThatTheTagChooses) {
   MicaStore store(1, Bytes(4096), PageSize::kb4);
-  for (std::uint16_t tag = 1; tag <= 9; ++tag) put(store, key_at(0, tag), "v" + std::to_string(tag));
+  const auto key = [](std::uint16_t tag) { return key_at(0, tag, tag); };
+  for (std::uint16_t tag = 1; tag <= 9; ++tag) put(store, key(tag), "v" + std::to_string(tag));
   EXPECT_EQ(store.counts().index_evictions, 1u);
   for (std::uint16_t tag = 1; tag <= 9; ++tag) {
-    EXPECT_EQ(get(store, key_at(0, tag)), tag == 2 ? "-no_slot" : "v" + std::to_string(tag));
+    EXPECT_EQ(get(store, key(tag)), tag == 2 ? "-no_slot" : "v" + std::to_string(tag));
+    EXPECT_EQ(store.may_have_lost(key(tag)), tag == 2);
   }
   EXPECT_EQ(store.counts().hits, 8u);
   EXPECT_EQ(store.counts().no_slot, 1u);
@@ -133,6 +138,9 @@ TEST(MicaStore, TheLogOverwritesItsOldestItems) {
   EXPECT_EQ(get(store, key(43)), "value1");
   EXPECT_EQ(store.counts().log_overwrites, 1u);
   EXPECT_EQ(store.counts().log_lost, 1u);
+  EXPECT_TRUE(store.may_have_lost(key(0)));
+  EXPECT_FALSE(store.may_have_lost(key(1)));
+  EXPECT_EQ(store.counts().never_lost, 0u);
   EXPECT_EQ(put(store, key(0), "value2"), MicaEnd::inserted);  // the same length, but nothing to overwrite
   EXPECT_EQ(get(store, key(0)), "value2");
   EXPECT_EQ(get(store, key(1)), "-log_lost");
@@ -149,14 +157,15 @@ TEST(MicaStore, TakesSlotsOfLostItemsFirst) {
   EXPECT_EQ(get(store, key_at(0, 1)), "-no_slot");
 }
 
-// Random PUTs and GETs for many rounds of the log: a hit yields the last value that was put, byte for byte, and the
-// counts add up.
+// Random PUTs and GETs for many rounds of the log: a hit yields the last value that was put, byte for byte, a miss is
+// of a key that the store knows to have lost, and the counts add up.
 TEST(MicaStore, NeverYieldsAnotherValue) {
   MicaStore store(16, Bytes(8192), PageSize::kb4);
   std::map<std::uint64_t, std::string> last;
+  std::uint64_t never_there = 0;
   for (std::uint64_t i = 0; i < 20'000; ++i) {
     const std::uint64_t which = mix(i) % 200;
-    const KeyHash key{mix(which), which};
+    const KeyHash key{mix(which), mix(~which)};
     if (mix(i) >> 63 != 0) {
       last[which] = std::string(mix(~i) % 300, static_cast<char>('a' + i % 26));
       put(store, key, last[which]);
@@ -165,6 +174,10 @@ TEST(MicaStore, NeverYieldsAnotherValue) {
       const std::string found = get(store, key);
       if (found.empty() || found[0] != '-') {
         ASSERT_EQ(found, last[which]);
+      } else if (last.contains(which)) {
+        ASSERT_TRUE(store.may_have_lost(key)) << which;
+      } else {
+        ++never_there;
       }
     }
   }
@@ -172,6 +185,8 @@ TEST(MicaStore, NeverYieldsAnotherValue) {
   EXPECT_EQ(counts.hits + counts.no_slot + counts.other_key + counts.log_lost, 20'000u);  // a GET in each turn
   EXPECT_GT(counts.log_lost, 0u);
   EXPECT_GT(counts.index_evictions, 0u);
+  EXPECT_GT(never_there, 0u);
+  EXPECT_LE(counts.never_lost, never_there);  // a key shares its bit with others
 }
 
 TEST(MicaStore, AllWaysToGetYieldTheSame) {

@@ -1,12 +1,17 @@
-// The send queues by which a server's thread answers in a test: UD QPs of a device that executes at once, and the
-// prebuilt requests of each.
+// The queues of a server's thread in a test, on a device that executes at once: UD QPs by which it answers, with the
+// prebuilt requests of each, and RECVs for the messages of its clients.
 #pragma once
+
+#include <endian.h>
+#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
+#include "microbench/loop/recv_loop.hpp"
 #include "systems/answers/queue.hpp"
 #include "tests/microbench/executing_device.hpp"
 
@@ -34,6 +39,44 @@ struct AnsweringQueues {
   std::vector<ibv_sge> segments;
   std::vector<std::uint64_t> bodies;
   std::vector<AnswerQueue> queues;
+};
+
+// RECVs of one QP, each of which is posted again by itself. A message has a GRH before it and an immediate.
+struct MessageQueue {
+  static constexpr std::uint64_t kStride = 128;  // bytes of a RECV
+
+  MessageQueue(ExecutingDevice& on, std::uint32_t count)
+      : device(on), memory(count * kStride), segments(count), ring(count) {
+    for (std::uint32_t j = 0; j < count; ++j) {
+      segments[j] = {reinterpret_cast<std::uint64_t>(memory.data() + j * kStride), kStride, 0};
+      ring[j].wr_id = recv_id(0, j);
+      ring[j].sg_list = &segments[j];
+      ring[j].num_sge = 1;
+    }
+    lanes.push_back({.qp = device.add_qp(), .ring = ring.data(), .length = count});
+    lanes.front().payloads = memory.data();
+    lanes.front().stride = kStride;
+    for (std::uint32_t j = 0; j < count; ++j) EXPECT_EQ(post_next_recvs(lanes.front()), 0);
+    device.edit = [this](ibv_wc& wc) {
+      if (is_send_id(wc.wr_id)) return;
+      wc.imm_data = htobe32(immediates.front());
+      immediates.pop_front();
+    };
+  }
+
+  void deliver(std::span<const std::byte> message, std::uint32_t immediate) {
+    std::vector<std::byte> bytes(kGrh.value);
+    bytes.insert(bytes.end(), message.begin(), message.end());
+    device.deliver(bytes.data(), static_cast<std::uint32_t>(bytes.size()));
+    immediates.push_back(immediate);
+  }
+
+  ExecutingDevice& device;
+  std::vector<std::byte> memory;
+  std::vector<ibv_sge> segments;
+  std::vector<ibv_recv_wr> ring;
+  std::vector<RecvLane> lanes;
+  std::deque<std::uint32_t> immediates;  // of the messages that no poll has brought yet
 };
 
 }  // namespace verbscope::test

@@ -50,7 +50,7 @@ std::vector<std::byte> bytes_of(std::uint64_t version) {
 // A thread of the server with one QP for eight responses and sixteen requests, and two clients.
 struct ServerEnd {
   static constexpr std::uint32_t kRecvs = 16;
-  static constexpr std::uint64_t kStride = 128;  // bytes of a RECV, and of a response
+  static constexpr std::uint64_t kStride = 128;  // bytes of a response
 
   ExecutingDevice device;
   ScriptedNode node;
@@ -60,14 +60,9 @@ struct ServerEnd {
   std::vector<AnswerPort> ports{AnswerPort(answering.queues)};
   std::vector<Client> clients = std::vector<Client>(2);
   std::vector<std::byte> responses = std::vector<std::byte>(8 * kStride);
-  std::vector<std::byte> memory = std::vector<std::byte>(kRecvs * kStride);
-  std::vector<ibv_sge> segments = std::vector<ibv_sge>(kRecvs);
-  std::vector<ibv_recv_wr> ring = std::vector<ibv_recv_wr>(kRecvs);
-  std::vector<RecvLane> recvs;
+  test::MessageQueue messages{device, kRecvs};
   Server server;
   std::vector<Sent> sent;
-  std::vector<std::uint32_t> tags;  // of the messages
-  std::size_t seen = 0;             // of them
 
   ServerEnd() {
     for (std::uint32_t c = 0; c < clients.size(); ++c) {
@@ -77,28 +72,15 @@ struct ServerEnd {
     for (std::uint32_t j = 0; j < 8; ++j) {
       answering.segments[j].addr = reinterpret_cast<std::uint64_t>(responses.data() + j * kStride);
     }
-    for (std::uint32_t j = 0; j < kRecvs; ++j) {
-      segments[j] = {reinterpret_cast<std::uint64_t>(memory.data() + j * kStride), kStride, 0};
-      ring[j].wr_id = recv_id(0, j);
-      ring[j].sg_list = &segments[j];
-      ring[j].num_sge = 1;
-    }
-    recvs.push_back({.qp = device.add_qp(), .ring = ring.data(), .length = kRecvs});
-    recvs.front().payloads = memory.data();
-    recvs.front().stride = kStride;
-    for (std::uint32_t j = 0; j < kRecvs; ++j) EXPECT_EQ(post_next_recvs(recvs.front()), 0);
     server.cq = device.cq();
     server.queues = answering.queues;
     server.ports = ports;
-    server.recvs = recvs;
+    server.recvs = messages.lanes;
     server.clients = clients;
     server.store = &store;
     server.value = kShortValue;
     server.max_batch = kRecvs;
     server.waiting.resize(kRecvs);
-    device.edit = [this](ibv_wc& wc) {
-      if (!is_send_id(wc.wr_id)) wc.imm_data = htobe32(tags.at(seen++));
-    };
     device.after = [this](const ibv_send_wr& wr) {
       Sent response{.to = wr.wr.ud.remote_qpn, .number = be32toh(wr.imm_data) % kTagNumbers};
       if (wr.num_sge > 0) {
@@ -128,12 +110,10 @@ struct ServerEnd {
  private:
   void message(std::uint32_t client, std::uint64_t number, std::uint64_t key, const std::vector<std::byte>& first,
                std::uint32_t length) {
-    std::vector<std::byte> bytes(kGrhBytes);
-    bytes.insert(bytes.end(), first.begin(), first.end());
+    std::vector<std::byte> bytes = first;
     bytes.resize(bytes.size() + kGetBytes);
     write_request(bytes.data() + bytes.size(), key_named(key), length);
-    device.deliver(bytes.data(), static_cast<std::uint32_t>(bytes.size()));
-    tags.push_back(tag_of(client, number));
+    messages.deliver(bytes, tag_of(client, number));
   }
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -217,6 +218,59 @@ TEST(HerdServer, ReadsAgainForAGetWhoseResponseWasLost) {
   EXPECT_EQ(end.pass().size(), 2u);
   end.get_again(2, 0, 7);
   EXPECT_THAT(end.pass(), ElementsAre(Sent{2, 0, kOne}));
+}
+
+// A thread whose clients ask by SEND, and their messages.
+struct SendServerEnd : ServerEnd {
+  static constexpr std::uint32_t kRecvs = 16;
+
+  test::MessageQueue messages{device, kRecvs};
+
+  explicit SendServerEnd(Prefetching prefetch) : ServerEnd(prefetch) { receive(messages); }
+  void send_get(std::uint32_t client, std::uint64_t number, std::uint64_t key) {
+    const std::span<const std::byte> bytes(write_get(end_of_message(), key_of(key)), kGetBytes);
+    messages.deliver(bytes, tag_of(client, number));
+  }
+  void send_put(std::uint32_t client, std::uint64_t number, std::uint64_t key, const char* value) {
+    const auto fill = [value](std::byte* to) { std::memcpy(to, value, kValue); };
+    const std::byte* const begin = write_put(end_of_message(), key_of(key), kValue, fill);
+    messages.deliver({begin, put_bytes(kValue)}, tag_of(client, number));
+  }
+
+ private:
+  std::byte* end_of_message() { return message_.data() + message_.size(); }
+  std::array<std::byte, put_bytes(kValue)> message_{};
+};
+
+TEST(HerdServer, ExecutesWhatComesBySendInTheOrderOfEachClient) {
+  SendServerEnd end(Prefetching::batch);
+  end.send_put(0, 0, 7, kOne);
+  end.send_get(1, 1, 7);  // number 0 was lost
+  end.send_get(1, 0, 7);
+  end.send_get(1, 1, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}, Sent{1, 0, kOne}, Sent{1, 1, kOne}));
+  end.send_put(1, 2, 7, kTwo);
+  end.send_put(0, 0, 7, kOne);  // its response was lost
+  end.send_get(0, 1, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 2, ""}, Sent{0, 0, ""}, Sent{0, 1, kTwo}));
+  EXPECT_EQ(end.server.puts, 2u);
+  EXPECT_EQ(end.device.recvs.size(), SendServerEnd::kRecvs);
+}
+
+// Two queues with a place each: two responses at most whatever the turn, so one, by the rule of the least room.
+TEST(HerdServer, RequestsBySendWaitForAPlaceForTheirResponse) {
+  SendServerEnd end(Prefetching::off);
+  for (AnswerQueue& queue : end.queues) queue.lane.room = 1;
+  for (std::uint32_t c = 0; c < kClients; ++c) end.send_get(c, 0, 7);
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
+  EXPECT_EQ(end.device.recvs.size(), SendServerEnd::kRecvs - 3);
+  EXPECT_EQ(end.server.blocked, 1u);
+  EXPECT_THAT(end.pass(), IsEmpty());
+  EXPECT_EQ(end.server.blocked, 2u);
+  for (AnswerQueue& queue : end.queues) queue.lane.room = 4;
+  EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, ""}, Sent{2, 0, ""}, Sent{3, 0, ""}));
+  EXPECT_EQ(end.device.recvs.size(), SendServerEnd::kRecvs);
+  EXPECT_EQ(end.server.blocked, 2u);
 }
 
 TEST(HerdServer, FeedsItselfWhereThereAreNoClients) {

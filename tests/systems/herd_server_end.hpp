@@ -94,6 +94,11 @@ struct ServerEnd {
     write_get(region + places.retry_word(1, client, number), key_of(key));
     ring(client, number);
   }
+  // Requests come by SEND from now on.
+  void receive(test::MessageQueue& messages) {
+    server.recvs = messages.lanes;
+    server.waiting.resize(messages.ring.size());
+  }
   // One pass; the looks that find nothing count on.
   std::vector<Sent> pass() {
     sent.clear();

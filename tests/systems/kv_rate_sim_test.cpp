@@ -113,6 +113,15 @@ TEST(KvHerd, WithLossEveryPutIsExecutedOnceAndNobodyWaitsForEver) {
   }
 }
 
+// 51 clients have 204 requests under way, for which two threads have four places each: requests wait at the server, and
+// none is dropped.
+TEST(KvHerd, BySendARequestWaitsForAPlaceForItsResponse) {
+  const Json result = herd_result("--requests send --threads 2 --tx_depth 4 --keys 20000 --warmup 50us -D 200us");
+  test::expect_right_values(result, "send");
+  EXPECT_EQ(test::count_of(result, "retries"), 0u);
+  EXPECT_GT(test::count_of(result.at("workers"), "blocked"), 0u);
+}
+
 // A log for a tenth of the keys, and a bucket for a hundred: the cache loses by both, and what it loses is not found.
 TEST(KvHerd, AGetFindsNothingOnlyWhereTheCacheHasLostIt) {
   const Json by_log = herd_result("--log 65536 --put_percent 20" + std::string(kSmallStore));
@@ -120,6 +129,7 @@ TEST(KvHerd, AGetFindsNothingOnlyWhereTheCacheHasLostIt) {
   EXPECT_GT(test::count_of(by_log.at("evictions"), "log"), 0u);
   EXPECT_GT(test::count_of(by_log.at("failed_gets"), "log_lost") + test::count_of(by_log.at("failed_gets"), "no_slot"),
             0u);
+  EXPECT_EQ(test::count_of(by_log.at("failed_gets"), "never_lost"), 0u);
   EXPECT_GT(by_log.at("get_miss_share").get<double>(), 0.5);  // 65536 / 56 of 5000 are left
   const Json by_index = herd_result("--buckets 64" + std::string(kSmallStore));
   test::expect_right_values(by_index, "index");

@@ -1,4 +1,5 @@
 // What key-value stores share: the popularity of keys, values that name their PUT, and what a client takes for right.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -6,12 +7,15 @@
 #include <vector>
 
 #include "systems/store/book.hpp"
+#include "systems/store/cache.hpp"
 #include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
 #include "systems/store/zipf.hpp"
 
 namespace verbscope {
 namespace {
+
+using testing::HasSubstr;
 
 // The shares that the law says: r^-s over the sum of all.
 TEST(Zipf, TheFirstRanksHaveTheirShares) {
@@ -203,6 +207,19 @@ TEST(StoreBook, CountsTheWindowAnew) {
   EXPECT_EQ(end.book.counts.window_gets + end.book.counts.window_puts + end.book.counts.window_misses, 0u);
   EXPECT_EQ(end.book.put_latency.count(), 0u);
   EXPECT_EQ(end.book.done(), 2u);
+}
+
+Json found_nothing(std::uint64_t clients, std::uint64_t no_slot, std::uint64_t never_lost) {
+  return {{"misses", clients},
+          {"failed_gets", {{"no_slot", no_slot}, {"other_key", 1}, {"log_lost", 1}, {"never_lost", never_lost}}}};
+}
+
+TEST(CacheJudge, ClientsFindNothingOnlyWhereTheCacheHasLostTheKey) {
+  EXPECT_EQ(judge_cache(found_nothing(12, 10, 0)), "");
+  EXPECT_EQ(judge_cache(found_nothing(9, 10, 0)), "");  // three were asked again
+  EXPECT_THAT(judge_cache(found_nothing(13, 10, 0)), HasSubstr("13 GETs found nothing, the server says that of 12"));
+  EXPECT_THAT(judge_cache(found_nothing(12, 10, 2)), HasSubstr("2 GETs of keys that its cache has never lost"));
+  EXPECT_EQ(judge_cache(Json::object()), "");  // an echo
 }
 
 }  // namespace
