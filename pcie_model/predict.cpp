@@ -133,7 +133,8 @@ PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, co
     const std::uint64_t step = shape.post_step > 0 ? static_cast<std::uint64_t>(shape.post_step) : list;
     const Bytes each = kWqeBlock * static_cast<std::uint64_t>(wqe.lines());
     if (each == queue.stride) {
-      const Bytes begin = shape.among_others ? kWqeBlock : each * step;
+      const Bytes begin =
+          shape.begin_blocks > 0 ? kWqeBlock * static_cast<std::uint64_t>(shape.begin_blocks) : each * step;
       add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, begin, each * list), 1.0 / shape.post_list);
     } else {  // gaps between the WQEs are not read, so that each is a read of its own
       add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride, each), 1);

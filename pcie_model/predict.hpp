@@ -25,9 +25,10 @@ struct VerbShape {
   bool inlined = false;  // the payload travels in the WQE; without effect on an empty payload
   Bytes max_inline_cap{};  // max_inline_data of the QP; the payload's size is taken when that is larger
   int post_list = 1;       // WQEs per ibv_post_send (predict_receiver: RECVs per ibv_post_recv)
-  int post_step = 0;  // with lists of other lengths between them, lists begin at multiples of so many WQEs; 0: alone
-  bool among_others = false;  // WQEs of other sizes stand between these: lists begin at any block; post_step is unused
-  int signal_every = 1;       // one CQE per this many operations
+  int post_step = 0;     // with lists of other lengths between them, lists begin at multiples of so many WQEs; 0: alone
+  int begin_blocks = 0;  // not 0: WQEs of other sizes stand between these, and lists begin at multiples of so many
+                         // blocks; post_step is unused
+  int signal_every = 1;  // one CQE per this many operations
   int send_queue_depth = 128;
   int recv_queue_depth = 512;
   // The QP was made with inline receive: what arrives and fits (inline_receive_room) comes in the CQE instead of a

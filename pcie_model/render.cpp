@@ -79,7 +79,7 @@ Json to_json(const VerbShape& shape) {
                {"srq", shape.shared_recv_queue},     {"payload_offset", shape.payload_offset.value}};
   if (shape.max_inline_recv.value > 0) json["inline_recv"] = shape.max_inline_recv.value;
   if (shape.post_step > 0) json["post_step"] = shape.post_step;
-  if (shape.among_others) json["among_others"] = true;
+  if (shape.begin_blocks > 0) json["begin_blocks"] = shape.begin_blocks;
   if (shape.events > 0) json["events_per_op"] = shape.events;
   if (shape.ports_used) json["ports_used"] = *shape.ports_used;
   return json;
@@ -104,7 +104,7 @@ VerbShape shape_from_json(const Json& config, const std::string& where) {
   shape.post_list = fields.optional<int>("post_list", shape.post_list);
   shape.events = fields.optional<double>("events_per_op", 0);
   shape.post_step = fields.optional<int>("post_step", 0);
-  shape.among_others = fields.optional<bool>("among_others", false);
+  shape.begin_blocks = fields.optional<int>("begin_blocks", 0);
   shape.signal_every = fields.optional<int>("signal_every", shape.signal_every);
   shape.send_queue_depth = fields.optional<int>("tx_depth", shape.send_queue_depth);
   shape.recv_queue_depth = fields.optional<int>("rx_depth", shape.recv_queue_depth);

@@ -30,7 +30,8 @@ void add_operation_options(OptionTable& table, Options& o) {
                 "signal every this many work requests (default: about 64, at most half of --tx_depth)");
   table.integer("-q,--qp", o.qp, 1u, kMaxDepth, "QPs of each thread of the server");
   table.integer("-t,--tx_depth", o.tx_depth, 1u, kMaxDepth, "depth of a send queue");
-  table.integer("-r,--rx_depth", o.rx_depth, 1u, kMaxDepth, "depth of a receive queue");
+  table.integer("-r,--rx_depth", o.rx_depth, 1u, kMaxDepth,
+                "depth of a receive queue (default 512; where clients' requests are messages, enough for all of them)");
   table.integer("--threads", o.threads, 1u, kMaxThreads, "threads of the server, each pinned to a core");
   table.bytes("--inline_recv", o.inline_recv, 0u, 1u << 12,
               "let received payloads of up to so many bytes come in the completion, where the device can");

@@ -13,6 +13,7 @@
 namespace verbscope {
 
 inline constexpr std::uint32_t kDefaultSize = 64;  // bytes: one cache line
+inline constexpr std::uint32_t kUsualRxDepth = 512;
 
 // What QPs and the paths of their packets are given beside what the operation needs.
 struct QpSettings {
@@ -36,9 +37,9 @@ struct Options {
   std::optional<std::uint32_t> cq_mod;  // signal every this many
   std::uint32_t qp = 1;                 // per thread
   std::uint32_t tx_depth = 128;
-  std::uint32_t rx_depth = 512;
-  std::uint32_t threads = 1;      // on the machine under test
-  std::uint32_t inline_recv = 0;  // bytes
+  std::optional<std::uint32_t> rx_depth;  // none: as the plan reckons
+  std::uint32_t threads = 1;              // on the machine under test
+  std::uint32_t inline_recv = 0;          // bytes
   bool wr_api = false;
   std::string uars;  // see parse_uars
   bool events = false;

@@ -78,7 +78,6 @@ Operation plan_operation(const Options& o, const Traffic& traffic, std::optional
   op.tx_depth = o.tx_depth;
   op.most_outstanding = traffic.most_outstanding;
   op.signal_every = o.cq_mod ? *o.cq_mod : default_signal_every(o.post_list, op.outstanding(), goal);
-  op.rx_depth = o.rx_depth;
   op.recv_list = traffic.recv_list;
   op.shared_recv_queue = traffic.shared_recv_queue;
   op.cq_per_qp = traffic.cq_per_qp;
@@ -140,6 +139,20 @@ std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth,
   return post_list <= cap ? cap / post_list * post_list : largest_divisor(post_list, cap);
 }
 
+namespace {
+
+// RECVs with which no request of a client finds none, as far as a queue may hold them: beside those under way, those of
+// a pass that has not given its RECVs back.
+std::uint32_t default_rx_depth(const Traffic& traffic, const Topology& topology) {
+  constexpr std::uint64_t kOfAPass = 128;
+  constexpr std::uint64_t kMost = 8192;  // ConnectX-3 offers 16,351 work requests a queue
+  if (traffic.messages_at_once == 0) return kUsualRxDepth;
+  const std::uint64_t wanted = std::uint64_t{topology.all_client_threads()} * traffic.messages_at_once + kOfAPass;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(round_up(wanted, 64), kUsualRxDepth, kMost));
+}
+
+}  // namespace
+
 Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffic) {
   if (facts.alone && traffic.counted == Side::client) {
     fail_usage("--fabric null: it has no clients, and they would be the ones to post");
@@ -151,6 +164,7 @@ Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffi
   plan.operation = plan_operation(o, traffic, goal);
   plan.operation.relaxed_ordering = !o.disable_pcie_relaxed && !facts.simulated && !facts.alone;
   plan.topology = plan_topology(o, facts, traffic);
+  plan.operation.rx_depth = o.rx_depth.value_or(default_rx_depth(traffic, plan.topology));
   plan.schedule.iters = o.iters;
   plan.schedule.warmup = o.warmup.value_or(facts.simulated ? kSimWarmup : kWarmup);
   plan.schedule.duration = o.duration.value_or(facts.simulated ? kSimDuration

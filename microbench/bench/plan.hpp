@@ -26,7 +26,7 @@ struct Operation {
   std::uint32_t signal_every = 1;
   std::uint32_t tx_depth = 128;
   std::uint32_t most_outstanding = 0;  // operations of a QP at a time; 0: as many as the queue holds
-  std::uint32_t rx_depth = 512;
+  std::uint32_t rx_depth = kUsualRxDepth;
   std::uint32_t recv_list = 0;     // RECVs per post; 0: recv_list(rx_depth)
   bool shared_recv_queue = false;  // one a thread
   std::uint32_t inline_recv = 0;   // bytes; 0: off
@@ -59,9 +59,12 @@ struct Traffic {
   Side counted = Side::server;         // the side whose threads' windows make the rate
   std::uint32_t most_outstanding = 0;  // see Operation
   std::uint32_t recv_list = 0;         // see Operation
-  bool shared_recv_queue = false;      // see Operation
-  bool cq_per_qp = false;              // see Operation
-  std::string label = "SENDs out";     // the console names the rate so
+  // Requests by message that a client thread may have under way at one QP of the server, which without --rx_depth has
+  // RECVs for those of all.
+  std::uint32_t messages_at_once = 0;
+  bool shared_recv_queue = false;   // see Operation
+  bool cq_per_qp = false;           // see Operation
+  std::string label = "SENDs out";  // the console names the rate so
   std::optional<ClientQps> client_qps{};
   bool datagrams_beside = false;     // messages go over UD, too, whatever the transport of the run
   bool immediate = false;            // WRITEs bring 4 bytes into the completion of a RECV

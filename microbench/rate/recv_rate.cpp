@@ -25,8 +25,9 @@ class RecvRate final : public Benchmark {
   }
 
   void adjust(Options& options) override {
-    if (recv_list_ && *recv_list_ > options.rx_depth) {
-      fail_usage("--recv_list {} is more than the receive queue holds (--rx_depth {})", *recv_list_, options.rx_depth);
+    const std::uint32_t depth = options.rx_depth.value_or(kUsualRxDepth);
+    if (recv_list_ && *recv_list_ > depth) {
+      fail_usage("--recv_list {} is more than the receive queue holds (--rx_depth {})", *recv_list_, depth);
     }
   }
 

@@ -21,6 +21,7 @@ Json plan_json(const Plan& plan) {
   return Json{{"size", plan.operation.payload},
               {"inlined", plan.operation.inlined},
               {"cq_mod", plan.operation.signal_every},
+              {"rx_depth", plan.operation.rx_depth},
               {"qp", plan.topology.qps_per_thread},
               {"clients", plan.topology.clients},
               {"client_threads", plan.topology.client_threads},

@@ -11,8 +11,13 @@ constexpr std::uint64_t kBeforeGrh = kCacheLine.value - kGrh.value;
 
 }  // namespace
 
+std::uint32_t in_recv_lists(std::uint32_t depth) {
+  if (depth < kMessageRecvList) fail("--rx_depth {}: RECVs are posted {} at a time", depth, kMessageRecvList);
+  return depth / kMessageRecvList * kMessageRecvList;
+}
+
 MessageRecvs::MessageRecvs(const ThreadSetup& setup, std::uint64_t message_bytes)
-    : length_(setup.operation.rx_depth / kMessageRecvList * kMessageRecvList),
+    : length_(in_recv_lists(setup.operation.rx_depth)),
       stride_(kCacheLine.value + round_up(message_bytes, kCacheLine.value)),
       buffer_(Bytes(setup.lanes.size() * length_ * stride_), setup.huge_pages),
       mr_(setup.pd, buffer_.data(), buffer_.size()),

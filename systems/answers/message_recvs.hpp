@@ -14,6 +14,9 @@ namespace verbscope {
 
 inline constexpr std::uint32_t kMessageRecvList = 16;  // RECVs that are posted at a time
 
+// As many RECVs of a queue of this depth (--rx_depth) as make whole lists. Throws Error: none.
+std::uint32_t in_recv_lists(std::uint32_t depth);
+
 // A ring of RECVs on each QP of a thread, in lists, for messages of up to so many bytes. A message begins on a line,
 // behind the GRH.
 class MessageRecvs {

@@ -53,6 +53,7 @@ class CachedStore final : public Store {
     return {.verb = Verb::send,
             .driver = Side::client,
             .counted = Side::client,
+            .messages_at_once = cached_.store.window,
             .label = "GETs and PUTs",
             .client_qps = ClientQps{.connected = false, .datagram = true},
             .clients_may_leave = true};

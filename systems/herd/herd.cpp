@@ -56,6 +56,7 @@ class HerdStore final : public Store {
     return {.verb = send ? Verb::send : Verb::write,
             .driver = Side::client,
             .counted = Side::client,
+            .messages_at_once = send ? herd_.store.window : 0,
             .label = herd_.store.accesses ? "echoes" : "GETs and PUTs",
             .client_qps = ClientQps{.connected = !send, .datagram = true},
             .clients_may_leave = true};

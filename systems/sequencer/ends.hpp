@@ -25,8 +25,6 @@ struct SequencerOptions {
   bool audit_shared = false;          // this process plays every role: simulated
 };
 
-inline constexpr std::uint32_t kSpecRecvList = 16;  // RECVs that a worker of Spec-S0 posts at a time
-
 // Bytes of the server's region, whose first word is the counter, with so many client threads.
 std::uint64_t sequencer_region_bytes(const SequencerOptions& options, std::uint32_t client_threads);
 

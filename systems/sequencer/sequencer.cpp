@@ -85,6 +85,7 @@ class Sequencer final : public Benchmark {
             .driver = Side::client,
             .counted = Side::client,
             .most_outstanding = atomic ? sequencer_.outstanding : 0,
+            .messages_at_once = spec ? sequencer_.outstanding : 0,
             .label = "numbers",
             .client_qps = ClientQps{.connected = !spec, .datagram = !atomic},
             .clients_may_leave = true};

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/error.hpp"
+#include "systems/answers/message_recvs.hpp"
 #include "systems/sequencer/bases.hpp"
 #include "systems/sequencer/spec_loop.hpp"
 
@@ -61,23 +62,21 @@ class SpecClientEnd final : public AskingEnd<SpecAsker> {
 class RequestRecvs {
  public:
   explicit RequestRecvs(const ThreadSetup& setup)
-      : length_(setup.operation.rx_depth / kSpecRecvList * kSpecRecvList),
+      : length_(in_recv_lists(setup.operation.rx_depth)),
         place_(Bytes(kGrh.value), setup.huge_pages),
         mr_(setup.pd, place_.data(), place_.size()),
         segment_{reinterpret_cast<std::uint64_t>(place_.data()), static_cast<std::uint32_t>(kGrh.value), mr_.lkey()},
-        requests_(setup.lanes.size() * length_) {
-    if (length_ == 0) fail("--rx_depth {}: RECVs are posted {} at a time", setup.operation.rx_depth, kSpecRecvList);
-  }
+        requests_(setup.lanes.size() * length_) {}
 
   // Posts the RECVs of `qp`, the thread's queue `index`.
   RecvLane post(ibv_qp* qp, std::uint32_t index) {
     ibv_recv_wr* const ring = requests_.data() + std::size_t{index} * length_;
     for (std::uint32_t j = 0; j < length_; ++j) {
       ring[j] = {.wr_id = recv_id(index, j), .next = nullptr, .sg_list = &segment_, .num_sge = 1};
-      if ((j + 1) % kSpecRecvList != 0) ring[j].next = &ring[j + 1];
+      if ((j + 1) % kMessageRecvList != 0) ring[j].next = &ring[j + 1];
     }
-    RecvLane queue{.qp = qp, .ring = ring, .length = length_, .list = kSpecRecvList};
-    for (std::uint32_t j = 0; j < length_; j += kSpecRecvList) check_errno("post RECVs", post_next_recvs(queue));
+    RecvLane queue{.qp = qp, .ring = ring, .length = length_, .list = kMessageRecvList};
+    for (std::uint32_t j = 0; j < length_; j += kMessageRecvList) check_errno("post RECVs", post_next_recvs(queue));
     return queue;
   }
 

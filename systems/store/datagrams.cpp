@@ -1,6 +1,6 @@
 #include "systems/store/datagrams.hpp"
 
-#include <set>
+#include <numeric>
 
 #include "microbench/loop/answer_list.hpp"
 #include "pcie_model/wqe_size.hpp"
@@ -34,15 +34,19 @@ Prediction predict_request_datagram(const ClusterWire& cluster, const Operation&
 
 std::vector<PredictedPart> predict_responses(const ClusterWire& cluster, const Operation& op, int ports,
                                              const std::vector<Responses>& kinds, const Json& answers_per_post) {
-  std::set<int> sizes;
+  const auto lines = [&](const Responses& kind) { return lines_of(cluster, datagram_shape(op, ports, kind.bytes)); };
+  int common = 0;  // lines that divide the WQEs of all kinds
+  bool mixed = false;
   for (const Responses& kind : kinds) {
-    if (kind.per_op > 0) sizes.insert(lines_of(cluster, datagram_shape(op, ports, kind.bytes)));
+    if (kind.per_op <= 0) continue;
+    mixed = mixed || (common > 0 && lines(kind) != common);
+    common = std::gcd(common, lines(kind));
   }
   std::vector<PredictedPart> parts;
   for (const Responses& kind : kinds) {
     if (kind.per_op <= 0) continue;
     VerbShape shape = datagram_shape(op, ports, kind.bytes);
-    shape.among_others = sizes.size() > 1;
+    if (mixed) shape.begin_blocks = common;
     for (const ListShare& lists : list_shares(answers_per_post, 1)) {
       shape.post_list = lists.length;
       shape.post_step = lists.step;

@@ -185,6 +185,24 @@ TEST(MakePlan, ChoosesDefaultsByFabric) {
   EXPECT_EQ(host.schedule.duration, std::chrono::seconds(3));
 }
 
+// Where requests are messages: those of all client threads, and 128 that a pass has not given back, in whole 64.
+TEST(MakePlan, TheServerHasRecvsForTheRequestsOfAllClients) {
+  const FabricFacts sim{.simulated = true, .server_cores = 14, .client_cores = 14};
+  Options options;
+  options.connection = Transport::ud;
+  options.client_threads = 3;
+  const auto depth_of = [&](std::uint32_t clients, std::uint32_t at_once) {
+    options.clients = clients;
+    return make_plan(options, sim, {.driver = Side::client, .messages_at_once = at_once}).operation.rx_depth;
+  };
+  EXPECT_EQ(depth_of(17, 0), 512u);
+  EXPECT_EQ(depth_of(17, 4), 512u);
+  EXPECT_EQ(depth_of(20, 33), 2112u);  // 60 * 33 + 128 = 2108
+  EXPECT_EQ(depth_of(186, 33), 8192u);
+  options.rx_depth = 64;
+  EXPECT_EQ(depth_of(20, 33), 64u);
+}
+
 TEST(MakePlan, InlinesPayloadsUpToTheInlineSizeOnly) {
   Options options;
   options.inline_size = 60;

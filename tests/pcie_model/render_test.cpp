@@ -77,13 +77,13 @@ TEST(Render, WhereThePayloadAndTheListsBeginIsKept) {
   VerbShape shape = inline_shape(Verb::send, Transport::ud, 60, 2);
   shape.payload_offset = Bytes(68);
   shape.post_step = 1;
-  shape.among_others = true;
+  shape.begin_blocks = 2;
   const Prediction p = predict_requester(wide_mlx5(), shape);
   EXPECT_THAT(format_table(p), HasSubstr("UD send, 60 B inline from offset 68, post list 2"));
   const Prediction again = prediction_from_json(to_json(p), "again");
   EXPECT_EQ(again.shape.payload_offset, Bytes(68));
   EXPECT_EQ(again.shape.post_step, 1);
-  EXPECT_TRUE(again.shape.among_others);
+  EXPECT_EQ(again.shape.begin_blocks, 2);
   EXPECT_EQ(prediction_from_json(to_json(with_completion_events(p, 0.25)), "again").shape.events, 0.25);
 }
 

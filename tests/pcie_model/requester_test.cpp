@@ -84,13 +84,15 @@ TEST(Requester, ListsAmongListsOfOtherLengthsBeginAnywhere) {
                 {1, 1, 0, 0, 0.5, 0.5 + completions, 1 + requests, 64 + completions * 22 + 17, 90 + requests * 26});
 }
 
-// Lists of two 2-line WQEs, WQEs of one line between them: from an even block on two completions, from an odd one
-// three.
-TEST(Requester, ListsAmongWqesOfOtherSizesBeginAtAnyLine) {
+// Lists of two 2-line WQEs. With WQEs of one line between them: from an even block on two completions, from an odd one
+// three. With WQEs of four lines between them all begin at even blocks.
+TEST(Requester, ListsAmongWqesOfOtherSizesBeginWhereThoseEnd) {
   VerbShape shape = inline_shape(send, ud, 60, 2);
   EXPECT_EQ(predict_requester(wide_mlx5(), shape).pcie.tlps_to_nic, (1 + 2) / 2.0);
-  shape.among_others = true;
+  shape.begin_blocks = 1;
   EXPECT_EQ(predict_requester(wide_mlx5(), shape).pcie.tlps_to_nic, (1 + 2.5) / 2);
+  shape.begin_blocks = 2;
+  EXPECT_EQ(predict_requester(wide_mlx5(), shape).pcie.tlps_to_nic, (1 + 2) / 2.0);
 }
 
 // The payload is [24, 1024): requests [24, 536) and [536, 1024), answered by completions that end at multiples of 128:
