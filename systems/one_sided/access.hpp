@@ -7,9 +7,11 @@
 // Data path, but for the filling.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <span>
 
 #include "lookups/mica_store.hpp"
@@ -44,16 +46,32 @@ struct GetStep {
   static GetStep missing() { return {Kind::missing, nullptr}; }
 };
 
+// READs by where they begin behind a multiple of kPeriod, the largest boundary at which PCIe cuts them (RCB).
+class ReadCounts {
+ public:
+  static constexpr std::uint64_t kPeriod = 128;
+
+  void count(const RegionPiece& piece) { ++at_[piece.offset % kPeriod]; }
+  void add(const ReadCounts& other) {
+    for (std::size_t i = 0; i < kPeriod; ++i) at_[i] += other.at_[i];
+  }
+  std::uint64_t sum() const { return std::reduce(at_.begin(), at_.end()); }
+  std::span<const std::uint64_t> by_offset() const { return at_; }
+
+ private:
+  std::array<std::uint64_t, kPeriod> at_{};
+};
+
 // What the GETs of a client needed.
 struct GetCounts {
-  std::uint64_t probes = 0;  // READs of the index: buckets, neighbourhoods
-  std::uint64_t values = 0;  // READs of values that do not lie in the index
-  std::uint64_t torn = 0;    // READ while the server wrote them, and READ again
-  std::uint64_t moved = 0;   // values whose place another had got meanwhile: begun again at the index
+  ReadCounts probes;        // of the index: buckets, neighbourhoods
+  ReadCounts values;        // of values that do not lie in the index
+  std::uint64_t torn = 0;   // READ while the server wrote them, and READ again
+  std::uint64_t moved = 0;  // values whose place another had got meanwhile: begun again at the index
 
   void add(const GetCounts& other) {
-    probes += other.probes;
-    values += other.values;
+    probes.add(other.probes);
+    values.add(other.values);
     torn += other.torn;
     moved += other.moved;
   }

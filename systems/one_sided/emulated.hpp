@@ -93,10 +93,10 @@ class EmulatedGet {
 
   GetStep take(const EmulatedAccess& access, const std::byte*, RegionPiece& piece, GetCounts& counts) {
     if (left_ == 0) {
-      ++counts.values;
+      counts.values.count(piece);
       return GetStep::unchecked();
     }
-    ++counts.probes;
+    counts.probes.count(piece);
     random_ = mix(random_);
     if (--left_ == 0 && !access.values_apart()) return GetStep::unchecked();
     piece = left_ > 0 ? access.probe(random_) : access.value(random_);

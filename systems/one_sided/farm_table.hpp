@@ -101,10 +101,10 @@ class FarmGet {
   // `got` holds what `piece` asked for. An object's lines become the object where they lie.
   GetStep take(const FarmTable& table, std::byte* got, RegionPiece& piece, GetCounts& counts) {
     if (at_object_) {
-      ++counts.values;
+      counts.values.count(piece);
       return judge(read_object(got, table.value_bytes(), got), got, counts);
     }
-    ++counts.probes;
+    counts.probes.count(piece);
     const std::optional<std::uint64_t> place = table.slot_of(got, key_);
     if (!place) {
       if (++which_ == FarmTable::kHomes) return GetStep::missing();

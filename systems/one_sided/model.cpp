@@ -6,17 +6,25 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kPeriod = 128;  // bytes: where a place lies within them decides what it costs (RCB, lines)
+constexpr std::uint64_t kPeriod = ReadCounts::kPeriod;  // bytes: where a place lies within them decides what it costs
 
-// A part for each offset that places so far apart have.
-template <class Predict>
-void add_places(std::vector<PredictedPart>& parts, std::uint64_t begin, std::uint64_t stride, double per_op,
-                Predict&& predict) {
-  if (per_op <= 0) return;
+using OffsetShares = std::map<std::uint64_t, double>;
+
+// The offsets that places so far apart have, of which each has the same.
+OffsetShares offsets_of_places(std::uint64_t begin, std::uint64_t stride) {
+  OffsetShares shares;
   const std::uint64_t offsets = kPeriod / std::gcd(stride, kPeriod);
-  for (std::uint64_t i = 0; i < offsets; ++i) {
-    parts.push_back({predict(Bytes((begin + i * stride) % kPeriod)), per_op / static_cast<double>(offsets)});
-  }
+  for (std::uint64_t i = 0; i < offsets; ++i) shares[(begin + i * stride) % kPeriod] = 1;
+  return shares;
+}
+
+// A part for each offset, in proportion to what it has.
+template <class Predict>
+void add_places(std::vector<PredictedPart>& parts, const OffsetShares& shares, double per_op, Predict&& predict) {
+  if (per_op <= 0) return;
+  double sum = 0;
+  for (const auto& [offset, share] : shares) sum += share;
+  for (const auto& [offset, share] : shares) parts.push_back({predict(Bytes(offset)), per_op * share / sum});
 }
 
 VerbShape shape_of(const Operation& op, int ports, Verb verb, Transport transport, std::uint32_t bytes, Bytes offset) {
@@ -36,7 +44,9 @@ VerbShape shape_of(const Operation& op, int ports, Verb verb, Transport transpor
 Prediction predict_one_sided(const ClusterWire& cluster, const Operation& op, int ports, const OneSidedLoad& load) {
   std::vector<PredictedPart> parts;
   for (const ReadsOfPlaces& reads : load.reads) {
-    add_places(parts, reads.begin, reads.stride, reads.per_op, [&](Bytes offset) {
+    const OffsetShares offsets =
+        reads.by_offset.empty() ? offsets_of_places(reads.begin, reads.stride) : reads.by_offset;
+    add_places(parts, offsets, reads.per_op, [&](Bytes offset) {
       return predict_responder(cluster, shape_of(op, ports, Verb::read, Transport::rc, reads.bytes, offset));
     });
   }
@@ -45,7 +55,7 @@ Prediction predict_one_sided(const ClusterWire& cluster, const Operation& op, in
   const Verb verb = paths.by_memory ? Verb::write : Verb::send;
   // Messages by WRITE end where their slots end, those by SEND begin where the places of RECVs do.
   const std::uint64_t first = paths.by_memory ? paths.slots_at() + layout.stride() - layout.message_bytes() : 0;
-  add_places(parts, first, layout.stride(), load.puts, [&](Bytes offset) {
+  add_places(parts, offsets_of_places(first, layout.stride()), load.puts, [&](Bytes offset) {
     const VerbShape message = shape_of(op, ports, verb, Transport::uc, layout.message_bytes(), offset);
     return paths.by_memory ? predict_responder(cluster, message) : predict_receiver(cluster, message);
   });

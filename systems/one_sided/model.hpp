@@ -1,6 +1,8 @@
 // The closed-form model of the server of a store whose GETs are one-sided.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "pcie_model/together.hpp"
@@ -8,12 +10,14 @@
 
 namespace verbscope {
 
-// READs of places that are `stride` bytes apart, from `begin` on, each as likely.
+// READs of places that are `stride` bytes apart, from `begin` on.
 struct ReadsOfPlaces {
   std::uint64_t begin = 0;
   std::uint64_t stride = 0;
   std::uint32_t bytes = 0;
   double per_op = 0;
+  // What the offsets of places modulo ReadCounts::kPeriod have of them, as counted; empty: each place is as likely.
+  std::map<std::uint64_t, double> by_offset;
 };
 
 // What the server does for an operation: `reads`, and `puts` messages with their answers.

@@ -101,7 +101,7 @@ class PilafGet {
   // `got` holds what `piece` asked for.
   GetStep take(const PilafTable& table, const std::byte* got, RegionPiece& piece, GetCounts& counts) {
     if (at_item_) {
-      ++counts.values;
+      counts.values.count(piece);
       if (table.item_check(key_, got) == item_check_) return GetStep::found(got);
       ++counts.moved;
       piece = bucket(table);
@@ -109,7 +109,7 @@ class PilafGet {
     }
     PilafBucket read;
     std::memcpy(&read, got, sizeof read);
-    ++counts.probes;
+    counts.probes.count(piece);
     if (read.check() != read.own_check && !read.empty()) {
       ++counts.torn;
     } else if (read.tag == key_.high && !read.empty()) {

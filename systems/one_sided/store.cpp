@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 
 #include "common/digits.hpp"
 #include "common/error.hpp"
@@ -19,17 +20,45 @@ namespace {
 
 constexpr std::uint32_t kMostInlined = 256;  // bytes, of the messages of PUTs: what Kalia et al. inline at most
 
-struct Key {
+struct Reads {
+  const char* name;
+  ReadCounts GetCounts::*counts;
+};
+constexpr std::array<Reads, 2> kReads = {{{"index_reads", &GetCounts::probes}, {"value_reads", &GetCounts::values}}};
+struct Again {
   const char* name;
   std::uint64_t GetCounts::*count;
 };
-constexpr std::array<Key, 4> kReads = {{{"index_reads", &GetCounts::probes},
-                                        {"value_reads", &GetCounts::values},
-                                        {"torn_reads", &GetCounts::torn},
-                                        {"moved_reads", &GetCounts::moved}}};
+constexpr std::array<Again, 2> kReadAgain = {{{"torn_reads", &GetCounts::torn}, {"moved_reads", &GetCounts::moved}}};
 
-std::string window_key(const Key& key) {
-  return std::string("window_") + key.name;
+// Of the measured window.
+std::string window_key(const char* name) {
+  return std::string("window_") + name;
+}
+
+// How many READs began at each offset, for those where some did.
+std::string offsets_key(const char* name) {
+  return window_key(name) + "_by_offset";
+}
+Json offsets_json(const ReadCounts& reads) {
+  Json json = Json::object();
+  for (std::size_t offset = 0; offset < ReadCounts::kPeriod; ++offset) {
+    if (reads.by_offset()[offset] > 0) json[std::to_string(offset)] = reads.by_offset()[offset];
+  }
+  return json;
+}
+
+// What all clients' READs of a kind have at each offset.
+std::map<std::uint64_t, double> sum_of_offsets(const Json& result, const char* name) {
+  std::map<std::uint64_t, double> sums;
+  for (const Json& client : result.at("clients")) {
+    const Json offsets =
+        client.at("result").value(offsets_key(name), Json::object());  // a client of another build: none
+    for (const auto& [offset, reads] : offsets.items()) {
+      sums[std::stoull(offset)] += reads.get<double>();
+    }
+  }
+  return sums;
 }
 
 // What clients READ.
@@ -151,20 +180,27 @@ class OneSidedStore final : public Store {
       window.add(account->gets()->at(1));
     }
     Json json = Json::object();
-    for (const Key& key : kReads) {
-      json[key.name] = outside.*key.count + window.*key.count;
-      json[window_key(key)] = window.*key.count;
+    for (const Reads& kind : kReads) {
+      const ReadCounts& counted = window.*kind.counts;
+      json[kind.name] = (outside.*kind.counts).sum() + counted.sum();
+      json[window_key(kind.name)] = counted.sum();
+      json[offsets_key(kind.name)] = offsets_json(counted);
     }
+    for (const Again& kind : kReadAgain) json[kind.name] = outside.*kind.count + window.*kind.count;
     return json;
   }
 
   void add_results(Json& result) const override {
-    for (const Key& key : kReads) result[key.name] = static_cast<std::uint64_t>(sum_over_clients(result, key.name));
+    const auto add = [&result](const char* name) {
+      result[name] = static_cast<std::uint64_t>(sum_over_clients(result, name));
+    };
     const double gets = sum_over_clients(result, "window_gets");
-    for (const char* key : {"index_reads", "value_reads"}) {
-      const double reads = sum_over_clients(result, std::string("window_") + key);
-      result[std::string(key) + "_per_get"] = gets > 0 ? Json(reads / gets) : Json();
+    for (const Reads& kind : kReads) {
+      add(kind.name);
+      const double reads = sum_over_clients(result, window_key(kind.name));
+      result[std::string(kind.name) + "_per_get"] = gets > 0 ? Json(reads / gets) : Json();
     }
+    for (const Again& kind : kReadAgain) add(kind.name);
   }
 
   std::string judge(const Json& result) const override {
@@ -222,13 +258,15 @@ class OneSidedStore final : public Store {
     return {table, setup.region.bytes.data()};
   }
 
-  // The READs of a GET: as many as the run needed, or as are expected before it.
+  // The READs of a GET: as many as the run needed, and from where they began, or as are expected before it.
   std::vector<ReadsOfPlaces> reads(const Json& result) const {
     std::vector<ReadsOfPlaces> index_and_values = expected_reads();
     const double gets = result.contains("clients") ? sum_over_clients(result, "window_gets") : 0;
     if (gets <= 0) return index_and_values;
-    index_and_values[0].per_op = sum_over_clients(result, "window_index_reads") / gets;
-    index_and_values[1].per_op = sum_over_clients(result, "window_value_reads") / gets;
+    for (std::size_t i = 0; i < kReads.size(); ++i) {
+      index_and_values[i].per_op = sum_over_clients(result, window_key(kReads[i].name)) / gets;
+      index_and_values[i].by_offset = sum_of_offsets(result, kReads[i].name);
+    }
     return index_and_values;
   }
 
@@ -236,18 +274,21 @@ class OneSidedStore final : public Store {
     if (options_->emulate) {
       const EmulatedAccess access = accesses().emulated();
       const double values = access.values_apart() ? 1 : 0;
-      return {{0, access.slot_bytes(), access.probe_bytes(), access.mean_probes()},
-              {access.values_at(), value_bytes_, value_bytes_, values}};
+      return {{0, access.slot_bytes(), access.probe_bytes(), access.mean_probes(), {}},
+              {access.values_at(), value_bytes_, value_bytes_, values, {}}};
     }
     if (kind_ == StoreKind::pilaf) {
       const PilafTable table = accesses().pilaf();
-      return {{0, sizeof(PilafBucket), sizeof(PilafBucket), kUsualPilafProbes},
-              {table.item_at(0), table.item_at(1) - table.item_at(0), value_bytes_, 1}};
+      return {{0, sizeof(PilafBucket), sizeof(PilafBucket), kUsualPilafProbes, {}},
+              {table.item_at(0), table.item_at(1) - table.item_at(0), value_bytes_, 1, {}}};
     }
     const FarmTable table = accesses().farm();
-    return {{0, table.slot_bytes(), static_cast<std::uint32_t>(FarmTable::kNeighbourhood * table.slot_bytes()), 1},
-            {table.object_at(0), table.object_bytes(), static_cast<std::uint32_t>(table.object_bytes()),
-             table.apart() ? 1.0 : 0.0}};
+    return {{0, table.slot_bytes(), static_cast<std::uint32_t>(FarmTable::kNeighbourhood * table.slot_bytes()), 1, {}},
+            {table.object_at(0),
+             table.object_bytes(),
+             static_cast<std::uint32_t>(table.object_bytes()),
+             table.apart() ? 1.0 : 0.0,
+             {}}};
   }
 
   static constexpr double kUsualPilafProbes = 1.6;  // Kalia et al., SIGCOMM 2014, section 5.1.1

@@ -110,11 +110,16 @@ INSTANTIATE_TEST_SUITE_P(
         "kv_rate --store farm_var --emulate --threads 4 --put_percent 50 -D 4ms",
         "kv_rate --store pilaf --threads 4 --put_percent 50 --keys 10000 -D 4ms",
         "kv_rate --store farm_var --threads 4 --put_percent 50 --keys 10000 -s 61 -D 4ms",
+        // places of which a few are READ more than others
+        "kv_rate --store farm --threads 4 --zipf 0.99 --keys 5000 --put_percent 50 -D 4ms",
+        "kv_rate --store farm_var --threads 4 --zipf 1.2 --keys 50 --put_percent 50 -D 4ms",
         "kv_rate --store cached --threads 4 --keys 10000 --put_percent 50 --cached_share 50 -D 4ms",
         "kv_rate --store cached --small_keys --threads 4 --batching -q 3 --keys 10000 -D 4ms",
         // responses of several sizes in one list
         "kv_rate --store cached --threads 8 --batching --keys 20000 --put_percent 0 --cached_share 50 -D 4ms",
         "kv_rate --store herd --threads 4 --batching -q 3 --keys 10000 --put_percent 50 -s 100 -D 4ms",
+        // of sizes that are all even numbers of lines: 4 and 2
+        "kv_rate --store herd --threads 4 --batching --keys 10000 -s 143 -D 4ms",
         "kv_rate --threads 4 --keys 10000 -D 4ms",
         "kv_rate --threads 4 --batching -q 3 --keys 10000 --put_percent 50 -D 4ms",
         "kv_rate --threads 2 --keys 10000 --put_percent 50 -s 300 -D 4ms",
