@@ -6,7 +6,8 @@ A command is a line of an indented or fenced block whose first word is a program
 "on hardware" needs a device: a benchmark must get as far as to miss it. Those of a block after a line `<!-- not run: WHY -->` are
 left alone, as what changes the machine must be. The others run in a folder of their own in which `build` and `configs` are the project's, page by page
 and in order, README first: what it writes into results/local the other pages may read. Those in LONG run with --long alone.
-Builds and tests, which others run, are only looked up: targets, presets, tests and labels must be there."""
+Builds and tests, which others run, are only looked up: targets, presets, tests and labels must be there. Figures beside commands are
+held against what those print (figures.py)."""
 
 import argparse
 import concurrent.futures
@@ -17,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import figures
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = {"cmake", "ctest", "gnuplot", "make", "man", "perf", "python3", "source", "valgrind"}
@@ -122,8 +125,8 @@ def run_shell(words, folder, bins):
                           env={"PATH": f"{bins}:/usr/bin:/bin", "HOME": str(folder)}, capture_output=True, text=True, timeout=TIMEOUT)
 
 
-def wrong_with(command, folder, bins):
-    """What is wrong with the command, where it runs in `folder`; None: nothing."""
+def wrong_with(command, folder, bins, judge=lambda printed: None):
+    """What is wrong with the command, where it runs in `folder`, or with what it prints; None: nothing."""
     parts = [shlex.split(part) for part in command.words.split("&&")]
     if all(is_looked_up(part) for part in parts):
         return next((wrong for wrong in (look_up(part, bins) for part in parts) if wrong), None)
@@ -131,7 +134,9 @@ def wrong_with(command, folder, bins):
         run = run_shell(command.words, folder, bins)
     except subprocess.TimeoutExpired:
         return f"not done after {TIMEOUT} s"
-    return None if run.returncode == 0 else f"exit status {run.returncode}: {(run.stderr or run.stdout).strip()[-500:]}"
+    if run.returncode != 0:
+        return f"exit status {run.returncode}: {(run.stderr or run.stdout).strip()[-500:]}"
+    return judge(run.stdout)
 
 
 def refused_as_usage(command, folder, bins):
@@ -155,9 +160,15 @@ def make_place(folder, bins):
                         folder / f"{name}.jsonl"], check=True, stdout=subprocess.DEVNULL, timeout=60)
 
 
-def run_page(commands, folder, bins, long_too):
-    """A line for each command: (seconds, what became of it, the command)."""
+def run_page(text, commands, tables, folder, bins, long_too):
+    """A line for each command, and for each figure of the tables: (seconds, what became of it, the command)."""
     out = []
+
+    def run(command, judge):
+        began = time.monotonic()
+        wrong = wrong_with(command, folder, bins, judge)
+        out.append((time.monotonic() - began, f"WRONG: {wrong}" if wrong else "ok", command))
+
     for command in commands:
         if command.needs_hardware:
             wrong = refused_as_usage(command, folder, bins)
@@ -169,29 +180,40 @@ def run_page(commands, folder, bins, long_too):
         elif command.is_long and not long_too:
             out.append((0, "left to test-long", command))
         else:
-            began = time.monotonic()
-            wrong = wrong_with(command, folder, bins)
-            out.append((time.monotonic() - began, f"WRONG: {wrong}" if wrong else "ok", command))
+            run(command, lambda printed, at=command.number: figures.wrong_in_section(text, at, printed))
+    for figure in tables:
+        run(figure, figure.wrong)
     return out
 
 
-PLANTED = """
+PLANTED = f"""
+{figures.MARK}
+
+## A section
+
     build/bin/send_rate --nonsense
     build/bin/send_rate -d mlx5_0 --nonsense   # on hardware
     make -f Makefile.cluster nonsense
     ctest --test-dir build -R no_such_test
     apt-get install nothing
+    build/bin/send_rate --fabric sim:cib -D 50us --warmup 50us --seed 1
 
 <!-- not run: it is planted -->
 
     apt-get install nothing
+
+| `send_rate --fabric sim:cib -D 50us` | Mops |
+|---|---|
+| `--warmup 50us` | 0.01 |
 """
 
 
 def planted_are_found(folder, bins):
-    """The test can fail: it finds each of the planted commands wrong but for the one that is marked."""
-    lines = run_page(commands_of(PLANTED, "planted", {"send_rate"}), folder, bins, False)
-    return ["WRONG" in what for _, what, _ in lines] == [True] * 5 + [False]
+    """The test can fail: it finds each of the planted commands and figures wrong but for the one that is marked."""
+    programs = {"send_rate"}
+    lines = run_page(PLANTED, commands_of(PLANTED, "planted", programs), figures.figures_of(PLANTED, "planted", programs), folder,
+                     bins, False)
+    return ["WRONG" in what for _, what, _ in lines] == [True] * 6 + [False] + [True]
 
 
 def main():
@@ -204,7 +226,8 @@ def main():
     bins = options.bin.resolve()
     programs = {program.name for program in bins.iterdir()}
     wanted = [page for page in pages(ROOT) if options.page in (None, page)]
-    commands = {page: commands_of((ROOT / page).read_text(), page, programs) for page in wanted}
+    texts = {page: (ROOT / page).read_text() for page in wanted}
+    commands = {page: commands_of(text, page, programs) for page, text in texts.items()}
     if options.list:
         for command in sum(commands.values(), []):
             kind = "hardware" if command.needs_hardware else "not run" if command.not_run else "long" if command.is_long else ""
@@ -216,8 +239,13 @@ def main():
         if not planted_are_found(folder, bins):
             print("planted offences are not found")
             return 1
-        done = run_page(commands.pop("README.md", []), folder, bins, options.long)
-        for lines in pool.map(lambda page: run_page(commands[page], folder, bins, options.long), commands):
+
+        def run_whole(page):
+            tables = figures.figures_of(texts[page], page, programs)
+            return run_page(texts[page], commands[page], tables, folder, bins, options.long)
+
+        done = run_whole("README.md") if "README.md" in texts else []
+        for lines in pool.map(run_whole, [page for page in texts if page != "README.md"]):
             done += lines
     for seconds, what, command in done:
         print(f"{seconds:5.1f} s  {what:17}  {command}")
