@@ -176,8 +176,11 @@ class MicaStore {
 #pragma GCC unroll 8
   for (const Slot slot : bucket_of(key)->slots) {
     const std::uint64_t offset = slot ^ mark_of(key);
-    if (offset <= kOffsetMask) [[likely]]
-      return kept(offset) ? Found{at(offset), head_} : Found{};
+    if (offset <= kOffsetMask) [[likely]] {
+      if (!kept(offset)) [[unlikely]]
+        return {};
+      return {at(offset), head_};
+    }
   }
   return {};
 }

@@ -190,19 +190,16 @@ template <Node N>
   Item& younger = *youngest.before;
   Item& older = *younger.before;
   s.youngest = &older;
-  const auto push_younger = [&] {
-    if (younger.client != nullptr) [[likely]]
-      ask_for_item(node, s, younger);
-  };
   Client* const client = std::exchange(older.client, nullptr);
   if (client == nullptr) [[unlikely]] {
-    push_younger();
+    if (younger.client != nullptr) ask_for_item(node, s, younger);
     return true;
   }
   AnswerQueue& queue = client->port->take_turn();
   ++s.served;
   execute(node, s, older, *client, *queue.next);
-  push_younger();
+  if (younger.client != nullptr) [[likely]]
+    ask_for_item(node, s, younger);
   return post_next(queue, end);
 }
 
