@@ -140,13 +140,9 @@ class MicaStore {
     return reinterpret_cast<std::uint64_t*>(lost_memory_.data())[key.bucket() & mask_];
   }
   static constexpr std::uint64_t lost_bit(const KeyHash& key) { return std::uint64_t{1} << (key.high & 63); }
-  static KeyHash key_of(const std::byte* item) {
+  void note_loss(const std::byte* item) {
     KeyHash key;
     std::memcpy(&key, item, sizeof key);
-    return key;
-  }
-  void note_loss(const std::byte* item) {
-    const KeyHash key = key_of(item);
     lost_of(key) |= lost_bit(key);
   }
 

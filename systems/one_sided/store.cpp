@@ -36,14 +36,14 @@ std::string window_key(const char* name) {
   return std::string("window_") + name;
 }
 
-// How many READs began at each offset, for those where some did.
+// How many READs began at each offset, for those where some did: pairs.
 std::string offsets_key(const char* name) {
   return window_key(name) + "_by_offset";
 }
 Json offsets_json(const ReadCounts& reads) {
-  Json json = Json::object();
+  Json json = Json::array();
   for (std::size_t offset = 0; offset < ReadCounts::kPeriod; ++offset) {
-    if (reads.by_offset()[offset] > 0) json[std::to_string(offset)] = reads.by_offset()[offset];
+    if (reads.by_offset()[offset] > 0) json.push_back({offset, reads.by_offset()[offset]});
   }
   return json;
 }
@@ -53,9 +53,9 @@ std::map<std::uint64_t, double> sum_of_offsets(const Json& result, const char* n
   std::map<std::uint64_t, double> sums;
   for (const Json& client : result.at("clients")) {
     const Json offsets =
-        client.at("result").value(offsets_key(name), Json::object());  // a client of another build: none
-    for (const auto& [offset, reads] : offsets.items()) {
-      sums[std::stoull(offset)] += reads.get<double>();
+        client.at("result").value(offsets_key(name), Json::array());  // a client of another build: none
+    for (const Json& each : offsets) {
+      sums[each.at(0).get<std::uint64_t>() % ReadCounts::kPeriod] += each.at(1).get<double>();
     }
   }
   return sums;
