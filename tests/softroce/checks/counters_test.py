@@ -25,11 +25,13 @@ class Counters(BenchmarkTest):
             self.assertTrue(all(count is None for count in report["events"].values()), report)
             raw = report["extra"]["raw"]
             # Both ends are this device: it sends each message once and at least a packet for it. The kernel's counts may
-            # be some milliseconds old, and reading them takes long under emulation.
-            operations = server["result"]["rate_mops"] * 1e6 * report["window_s"]
-            self.assertAlmostEqual(raw["port1/hw_counters/rdma_sends"] / operations, 1, delta=0.25)
-            self.assertGreater(raw["port1/hw_counters/sent_pkts"], 0.75 * operations)
-            self.assertGreater(raw["port1/hw_counters/rcvd_pkts"], 0.75 * operations)
+            # be some milliseconds old, and reading them takes long under emulation; where it ends late, nothing is sent
+            # any more.
+            at_this_rate = server["result"]["rate_mops"] * 1e6 * report["window_s"]
+            operations = min(at_this_rate, int(OPERATIONS))
+            self.assertLess(raw["port1/hw_counters/rdma_sends"], 1.25 * at_this_rate)
+            for count in ("rdma_sends", "sent_pkts", "rcvd_pkts"):
+                self.assertGreater(raw[f"port1/hw_counters/{count}"], 0.75 * operations, (count, report["window_s"], server["result"]))
             self.assertEqual(report["extra"]["device"], DEVICE)
             self.assertIn("reason", report["extra"]["ethtool"])
             self.assertGreater(report["extra"]["read_pair_ns"], 0)
