@@ -57,8 +57,11 @@ def figures_of(text, page, programs):
             options = in_backticks(heading)
             if not options and heading != "Mops":
                 continue
-            rates = re.findall(r"[\d.]*\d", cell)
-            for of_row, rate in zip(in_backticks(row[0]), rates):
+            rates = re.findall(r"[\d.]*\d", cell.partition(":")[0])
+            of_rows = in_backticks(row[0])
+            rates += ["nothing"] * (len(of_rows) - len(rates))  # which no command prints
+            of_rows += ["--no_options_of_this_rate"] * (len(rates) - len(of_rows))
+            for of_row, rate in zip(of_rows, rates):
                 words = " ".join(["build/bin/" + command[0], of_row, *options])
                 out.append(Figure(page, number, words, rate))
     return out
@@ -69,7 +72,8 @@ def section_of(text, number):
     lines = text.splitlines()
     begin = max((i for i in range(number) if lines[i].startswith("## ")), default=0)
     end = next((i for i in range(number, len(lines)) if lines[i].startswith("## ")), len(lines))
-    return "\n".join(line for line in lines[begin:end] if not line.startswith("    "))
+    section = re.sub(r"^```.*?^```$", "", "\n".join(lines[begin:end]), flags=re.MULTILINE | re.DOTALL)
+    return "\n".join(line for line in section.splitlines() if not line.startswith("    "))
 
 
 def numbers_in(printed):
@@ -90,7 +94,11 @@ def stands(number, text):
 
 def wrong_in_section(text, number, printed):
     """What is wrong with the section of the command in a line, which printed so; None: nothing, or no line MARK before it."""
-    numbers = numbers_in(printed) if MARK in text.splitlines()[:number] else []
-    if not numbers or any(stands(each, section_of(text, number)) for each in numbers):
+    if MARK not in text.splitlines()[:number]:
+        return None
+    numbers = numbers_in(printed)
+    if not numbers:
+        return "it prints neither a rate nor a latency"
+    if any(stands(each, section_of(text, number)) for each in numbers):
         return None
     return f"its section has none of the figures that it prints: {', '.join(map(str, numbers[:4]))}"
