@@ -28,25 +28,41 @@ struct alignas(64) FrameSlot {
 // after the other until none is left. It runs up to its first switch when it is called. No exception may leave it.
 class Lane {
  public:
+  struct promise_type;
+  using Handle = std::coroutine_handle<promise_type>;
+
   struct promise_type {
+    // The lane that goes on when this one switches or ends; of the last of a round, nothing: resume() returns.
+    std::coroutine_handle<> next = std::noop_coroutine();
+    bool* ended = nullptr;  // is set when the lane ends
+
+    struct LastSwitch {
+      bool await_ready() const noexcept { return false; }
+      std::coroutine_handle<> await_suspend(Handle lane) const noexcept {
+        if (lane.promise().ended) *lane.promise().ended = true;
+        return lane.promise().next;
+      }
+      void await_resume() const noexcept {}
+    };
+
     template <class... Rest>
     static void* operator new(std::size_t bytes, FrameSlot& slot, Rest&&...) noexcept {
       return bytes <= sizeof slot.bytes ? slot.bytes.data() : nullptr;
     }
     static void operator delete(void*, std::size_t) noexcept {}
     static Lane get_return_object_on_allocation_failure() noexcept { return Lane(nullptr); }
-    Lane get_return_object() noexcept { return Lane(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    Lane get_return_object() noexcept { return Lane(Handle::from_promise(*this)); }
     std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_always final_suspend() noexcept { return {}; }
+    LastSwitch final_suspend() noexcept { return {}; }
     void return_void() noexcept {}
     void unhandled_exception() noexcept { std::terminate(); }
   };
 
   // Null when the frame does not fit into its slot.
-  std::coroutine_handle<promise_type> handle;
+  Handle handle;
 
  private:
-  explicit Lane(std::coroutine_handle<promise_type> h) : handle(h) {}
+  explicit Lane(Handle h) : handle(h) {}
 };
 
 // What a lane awaits before it reads memory that is probably not in the cache: `co_await Fetched{node, place}`.
@@ -56,7 +72,10 @@ struct Fetched {
   const void* place;
 
   bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<>) const noexcept { node.prefetch(place); }
+  std::coroutine_handle<> await_suspend(Lane::Handle lane) const noexcept {
+    node.prefetch(place);
+    return lane.promise().next;
+  }
   void await_resume() const noexcept { node.load(place); }
 };
 template <class N>
@@ -73,26 +92,46 @@ struct Batch {
   std::size_t take() { return taken++; }
 };
 
+// Destroys the lanes that have ended and links the others to a round, in their order. Returns how many those are;
+// `ended` is set when one of them ends.
+inline std::size_t leave_out_ended(std::span<Lane::Handle> lanes, bool& ended) {
+  std::size_t left = 0;
+  for (const Lane::Handle lane : lanes) {
+    if (lane.done()) {
+      lane.destroy();
+    } else {
+      lane.promise().ended = &ended;
+      lanes[left++] = lane;
+    }
+  }
+  for (std::size_t i = 0; i < left; ++i) {
+    lanes[i].promise().next = i + 1 < left ? std::coroutine_handle<>(lanes[i + 1]) : std::noop_coroutine();
+  }
+  return left;
+}
+
 // Runs `lanes` (1 to B) lanes in turn until all have ended. `lane` makes one: it calls the coroutine with the
 // FrameSlot& that it is given. Throws Error when a frame does not fit, before a lane has switched.
+//
+// Lanes of a round resume each other, where the compiler makes jumps of such calls without a way back through the loop
+// here; where it does not (-O0), the stack holds a round of calls at most, as the last lane returns.
 template <std::size_t B, class MakeLane>
 void interleave(std::size_t lanes, MakeLane&& make_lane) {
   std::array<FrameSlot, B> slots;  // not initialised
-  std::array<std::coroutine_handle<>, B> running;
+  std::array<Lane::Handle, B> running;
   std::size_t count = 0;
   for (std::size_t i = 0; i < lanes; ++i) {
-    const auto handle = make_lane(slots[i]).handle;
-    if (!handle) fail("interleave: the frame of a look-up is larger than {} bytes", sizeof(FrameSlot));
-    running[count++] = handle;
+    running[i] = make_lane(slots[i]).handle;
+    if (!running[i]) fail("interleave: the frame of a look-up is larger than {} bytes", sizeof(FrameSlot));
+    ++count;
   }
+  bool ended = true;
   while (count > 0) {
-    for (std::size_t i = 0; i < count;) {
-      if (running[i].done()) {
-        running[i].destroy();
-        running[i] = running[--count];
-      } else {
-        running[i++].resume();
-      }
+    if (ended) {
+      ended = false;
+      count = leave_out_ended(std::span(running).first(count), ended);
+    } else {
+      running[0].resume();
     }
   }
 }

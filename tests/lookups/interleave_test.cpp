@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,17 @@
 #include "tests/verbs/count_allocations.hpp"
 
 namespace verbscope::lookups {
+
+// A node that writes down how far down the stack its callers got.
+struct StackNode : HostNode {
+  void prefetch(const void*) {
+    const char here = 0;
+    deepest = std::min(deepest, reinterpret_cast<std::uintptr_t>(&here));
+    highest = std::max(highest, reinterpret_cast<std::uintptr_t>(&here));
+  }
+  std::uintptr_t deepest = UINTPTR_MAX, highest = 0;
+};
+
 namespace {
 
 using testing::ElementsAre;
@@ -75,6 +88,16 @@ TEST(Interleave, LookUpsThatReadNothingEndAtOnce) {
   std::vector<int> results;
   EXPECT_THAT(notes_of(4, {0, 0, 0, 0, 0}, results), ElementsAre());
   EXPECT_THAT(results, ElementsAre(0, 0, 0, 0, 0));
+}
+
+TEST(Interleave, LanesThatResumeEachOtherReturnOnceARound) {
+  const Chain chain(Bytes(4096), 500, 1, PageSize::kb4);
+  const std::vector<std::uint32_t> starts(100, 7);
+  std::vector<std::uint32_t> ends(100);
+  StackNode node;
+  look_up(node, chain, Variant::interleaved, 8, starts, ends.data());
+  // 8 lanes on the stack, each of a handful of calls, and not 50000 steps.
+  EXPECT_LT(node.highest - node.deepest, 8u * 8192);
 }
 
 #ifdef VERBSCOPE_COUNT_ALLOCATIONS
