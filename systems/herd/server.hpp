@@ -20,6 +20,9 @@ namespace verbscope::herd {
 
 // After so many looks in a row that found nothing a no-op is pushed (SIGCOMM 2014, section 4.1.1).
 inline constexpr std::uint32_t kPollsToNoOp = 100;
+// A thread with a pipeline looks at its bell in each of so many passes, and before it sleeps: requests that wait for a
+// no-op wait for the looks before it, and the bell would cost a thread of one client as much as that client's slot.
+inline constexpr std::uint32_t kPassesToBell = 16;
 
 // A request by SEND that has come.
 struct Message {
@@ -38,9 +41,10 @@ struct Server : Executor {
   std::uint64_t slot_bytes = 0;
   std::uint64_t wrap = 0;  // bytes from the first slot of a client to the last
   std::byte* bell_word = nullptr;
-  std::uint64_t bell = 0;         // what it was last
-  Client* first = nullptr;        // client at which a pass begins
-  std::uint32_t empty_looks = 0;  // in a row
+  std::uint64_t bell = 0;                        // what it was last
+  std::uint32_t passes_to_bell = kPassesToBell;  // as many: this pass looked at it
+  Client* first = nullptr;                       // client at which a pass begins
+  std::uint32_t empty_looks = 0;                 // in a row
   // Requests by SEND.
   std::span<RecvLane> recvs;
   Ring<Message> waiting;             // for room in the send queues; has room for all RECVs
@@ -143,6 +147,15 @@ inline bool take_retry(N& node, Server& s, std::uint32_t c, std::byte* at, RunEn
   return work<kWay>(node, s, collect<kWay>(s, before ? executed(source) : source), end);
 }
 
+// Whether this pass looks at the bell.
+template <Way kWay>
+inline bool bell_is_due(Server& s) {
+  if (!kWay.pipelined()) return true;
+  if (--s.passes_to_bell != 0) return false;
+  s.passes_to_bell = kPassesToBell;
+  return true;
+}
+
 // The requests that clients wrote again, when somebody has rung.
 template <Way kWay, Node N>
 inline bool serve_retries(N& node, Server& s, RunEnd& end) {
@@ -219,9 +232,11 @@ inline int serve(N& node, Server& s, RunEnd& end) {
       return serve_messages<kWay>(node, s, end);
     }
   }
-  node.look(s.clients.size() + 1);
+  const bool bell = bell_is_due<kWay>(s);
+  node.look(s.clients.size() + (bell ? 1 : 0));
   if (s.measured) s.counts.looks += s.clients.size();
-  if (!serve_retries<kWay>(node, s, end) || !serve_slots<kWay>(node, s, end)) return -1;
+  if (bell && !serve_retries<kWay>(node, s, end)) return -1;
+  if (!serve_slots<kWay>(node, s, end)) return -1;
   return reap_answers(s.cq, s.queues, end);
 }
 
@@ -277,7 +292,11 @@ void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tal
       tally.done_ops.store(s.served, std::memory_order_relaxed);
     } else if (completed == 0 && s.under_way() == 0) {
       if (must_give_up(control, tally.end)) return;
-      node.relax();
+      if (s.passes_to_bell == kPassesToBell) {
+        node.relax();
+      } else {
+        s.passes_to_bell = 1;
+      }
     }
   }
 }

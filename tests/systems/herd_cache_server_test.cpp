@@ -201,6 +201,43 @@ TEST(HerdServer, ExecutesALostPutOnceWhenItIsWrittenAgain) {
   }
 }
 
+// A node that counts the places that are looked at.
+struct LookCountingNode : HostNode {
+  void look(std::size_t count = 1) { places += count; }
+  std::size_t places = 0;
+};
+
+TEST(HerdServer, WithAPipelineLooksAtTheBellInOneOfSomePasses) {
+  ServerEnd end(Prefetching::pipeline);
+  end.get_again(0, 0, 7);  // client 0 rings
+  const auto looks_of_a_pass = [&] {
+    LookCountingNode node;
+    end.pass_of(node);
+    return node.places;
+  };
+  for (std::uint32_t pass = 1; pass < kPassesToBell; ++pass) EXPECT_EQ(looks_of_a_pass(), kClients);
+  EXPECT_EQ(end.clients[0].next, 0u);
+  EXPECT_EQ(looks_of_a_pass(), kClients + 1);
+  EXPECT_EQ(end.clients[0].next, 1u);  // the bell was heard
+}
+
+// A node whose thread is told to quit when it relaxes.
+struct QuittingNode : LookCountingNode {
+  explicit QuittingNode(RunControl& c) : control(&c) {}
+  void relax() { control->quit = true; }
+  RunControl* control;
+};
+
+TEST(HerdServer, LooksAtTheBellBeforeItSleeps) {
+  ServerEnd end(Prefetching::pipeline);
+  end.get_again(0, 0, 7);
+  QuittingNode node(end.control);
+  ThreadTally tally;
+  server_loop<Way{Prefetching::pipeline}>(node, end.server, end.control, tally);
+  EXPECT_EQ(end.clients[0].next, 1u);
+  EXPECT_THAT(end.sent, ElementsAre(Sent{0, 0, ""}));
+}
+
 TEST(HerdServer, TakesARequestOnceThatCameBesideItsRetry) {
   ServerEnd end(Prefetching::off);
   end.put(1, 0, 7, kOne);  // late, and there when the retry is
