@@ -143,12 +143,12 @@ namespace {
 
 // RECVs with which no request of a client finds none, as far as a queue may hold them: beside those under way, those of
 // a pass that has not given its RECVs back.
-std::uint32_t default_rx_depth(const Traffic& traffic, const Topology& topology) {
+std::uint32_t default_rx_depth(std::uint64_t messages_at_once) {
   constexpr std::uint64_t kOfAPass = 128;
   constexpr std::uint64_t kMost = 8192;  // ConnectX-3 offers 16,351 work requests a queue
-  if (traffic.messages_at_once == 0) return kUsualRxDepth;
-  const std::uint64_t wanted = std::uint64_t{topology.all_client_threads()} * traffic.messages_at_once + kOfAPass;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(round_up(wanted, 64), kUsualRxDepth, kMost));
+  if (messages_at_once == 0) return kUsualRxDepth;
+  const std::uint64_t wanted = round_up(messages_at_once + kOfAPass, 64);
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, kUsualRxDepth, kMost));
 }
 
 }  // namespace
@@ -164,7 +164,8 @@ Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffi
   plan.operation = plan_operation(o, traffic, goal);
   plan.operation.relaxed_ordering = !o.disable_pcie_relaxed && !facts.simulated && !facts.alone;
   plan.topology = plan_topology(o, facts, traffic);
-  plan.operation.rx_depth = o.rx_depth.value_or(default_rx_depth(traffic, plan.topology));
+  plan.operation.messages_at_once = std::uint64_t{plan.topology.all_client_threads()} * traffic.messages_at_once;
+  plan.operation.rx_depth = o.rx_depth.value_or(default_rx_depth(plan.operation.messages_at_once));
   plan.schedule.iters = o.iters;
   plan.schedule.warmup = o.warmup.value_or(facts.simulated ? kSimWarmup : kWarmup);
   plan.schedule.duration = o.duration.value_or(facts.simulated ? kSimDuration

@@ -55,8 +55,16 @@ std::string NodeRun::failure() const {
 }
 
 std::string NodeRun::why_missing() const {
-  if (part_.settings.qp_timeout != 0u) return "";
-  return "; with --qp_timeout 0 a QP waits for ever once one of its packets is lost";
+  const Operation& operation = part_.plan.operation;
+  std::string why;
+  if (part_.settings.qp_timeout == 0u)
+    why = "; with --qp_timeout 0 a QP waits for ever once one of its packets is lost";
+  if (operation.messages_at_once > operation.rx_depth) {
+    why +=
+        fmt::format("; {} requests may be under way to a QP, those that find no RECV of its {} are lost (--rx_depth)",
+                    operation.messages_at_once, operation.rx_depth);
+  }
+  return why;
 }
 
 void NodeRun::judge_thread(std::size_t thread, const ThreadReport& report, std::string& failure) const {

@@ -122,6 +122,14 @@ TEST(KvHerd, BySendARequestWaitsForAPlaceForItsResponse) {
   EXPECT_GT(test::count_of(result.at("workers"), "blocked"), 0u);
 }
 
+// 17 machines of three threads, four requests each.
+TEST(KvHerd, TooFewRecvsAreNamedWhereTheyLeaveNoRate) {
+  const test::Ran ran = test::run_program(
+      "kv_rate --fabric sim:cx3 --store herd --requests send --rx_depth 16 --keys 20000 -D 200us --longest 2ms");
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_THAT(ran.err, HasSubstr("204 requests may be under way to a QP, those that find no RECV of its 16 are lost"));
+}
+
 // A log for a tenth of the keys, and a bucket for a hundred: the cache loses by both, and what it loses is not found.
 TEST(KvHerd, AGetFindsNothingOnlyWhereTheCacheHasLostIt) {
   const Json by_log = herd_result("--log 65536 --put_percent 20" + std::string(kSmallStore));
