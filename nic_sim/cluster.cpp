@@ -119,6 +119,10 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
   machine.home.engine.schedule(now(), &Impl::start_thread, &thread);
 }
 
+std::uint64_t SimCluster::translation_places() const {
+  return impl_->profile.nic.translation_cache.value / sim::Translation::bytes;
+}
+
 void SimCluster::at(Picos when, std::function<void()> action) {
   impl_->quanta.at(when, [impl = impl_.get(), action = std::move(action)] {
     action();

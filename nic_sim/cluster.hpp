@@ -44,6 +44,9 @@ class SimCluster {
   // or the core has a thread already.
   void add_thread(int node, int core, std::function<void(SimNode&)> body);
 
+  // How many address translations the cache of each adapter holds.
+  std::uint64_t translation_places() const;
+
   // Runs `action` at virtual time `when`, before what else happens then, while no thread runs; then wakes every thread
   // that waits for a completion. A simulated thread may call it only in a cluster of one partition: else it throws
   // Error.

@@ -194,7 +194,7 @@ NodeReport measure(AloneBenchmark& benchmark, const AloneOptions& options, const
   do {
     steadiness.begin(TscClock::now() - started);
     use = measure_window(crew, collector, steadiness.duration());
-  } while (steadiness.goes_on(crew.rates(), std::nullopt, TscClock::now() - started));
+  } while (steadiness.goes_on(crew.rates(), std::nullopt, true, TscClock::now() - started));
   crew.join();
   failure = steadiness.failure("");
   NodeReport report;

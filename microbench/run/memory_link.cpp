@@ -117,7 +117,7 @@ bool MemoryLink::goes_on() {
     return true;
   }
   const std::optional<double> counted = counted_ ? std::optional(window_.counted_mops(*counted_)) : std::nullopt;
-  if (!steadiness_.goes_on(rates, counted, cluster_.now())) return false;
+  if (!steadiness_.goes_on(rates, counted, window_.translations_settled(), cluster_.now())) return false;
   for (NodeRun& node : nodes_) node.threads().forget_windows();
   return true;
 }

@@ -53,7 +53,7 @@ class ServerLink final : public HostLink {
       side_.node.threads().forget_windows();
       return true;
     }
-    const bool again = steadiness_.goes_on(rates, std::nullopt, time());
+    const bool again = steadiness_.goes_on(rates, std::nullopt, true, time());
     if (again) side_.node.threads().forget_windows();
     return again;
   }

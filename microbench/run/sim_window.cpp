@@ -36,6 +36,19 @@ double SimWindow::counted_mops(const OperationCount& counter) const {
   return to_mops(Ops(count), end_.time - begin_.time);
 }
 
+bool SimWindow::translations_settled() const {
+  constexpr double kHardly = 0.01;     // of the look-ups
+  constexpr std::uint64_t kTurns = 3;  // once to fill; then entries leave at random: of the first, 14 % are left
+  const std::uint64_t turned_over = kTurns * cluster_.translation_places();
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    const NicCounts &begin = begin_.nodes[node].nic, &end = end_.nodes[node].nic;
+    const auto misses = static_cast<double>(end.translation_misses - begin.translation_misses);
+    const double looks = misses + static_cast<double>(end.translation_hits - begin.translation_hits);
+    if (misses > kHardly * looks && end.translation_misses < turned_over) return false;
+  }
+  return true;
+}
+
 CounterReport SimWindow::counters(std::size_t node, const Profile& profile) const {
   const NodeCounts &begin = begin_.nodes[node], &end = end_.nodes[node];
   CounterReport report{.source = "sim",

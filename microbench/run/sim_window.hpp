@@ -24,6 +24,9 @@ class SimWindow {
   // After the end.
   // Operations in a second, by a counter of the adapters of one side.
   double counted_mops(const OperationCount& counter) const;
+  // Whether the adapters' caches of address translations miss as often as they will after a long time: hardly ever, or
+  // they were filled, and what they held then has left for others.
+  bool translations_settled() const;
   WindowUse use(std::size_t node) const;
   CounterReport counters(std::size_t node, const Profile& profile) const;
   // The same of what the node's program posted and polled; the cluster has come to rest.

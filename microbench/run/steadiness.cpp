@@ -18,11 +18,12 @@ bool Steadiness::halves_agree() const {
   return std::abs(rates_.first_half_mops - rates_.second_half_mops) <= schedule_.steady_within * larger;
 }
 
-bool Steadiness::goes_on(const WindowRates& rates, std::optional<double> counted_mops, Picos now) {
+bool Steadiness::goes_on(const WindowRates& rates, std::optional<double> counted_mops, bool settled, Picos now) {
   rates_ = rates;
   if (schedule_.threads_end_it) return false;
   const bool counters_agree = !counted_mops || std::abs(*counted_mops - rates.mops) <= kCountersAgree * *counted_mops;
-  if (halves_agree() && counters_agree) return false;
+  agreed_ = (agreed_ || halves_agree()) && counters_agree;
+  if (agreed_ && settled) return false;
   // An eighth of the time that is left is for the completions that bound the window.
   const Picos left = (schedule_.longest - now) / 8 * 7;
   if (left < duration_) return false;
@@ -39,7 +40,7 @@ std::string Steadiness::failure(const std::string& besides) const {
         "operations{}",
         longest_s, besides);
   }
-  if (halves_agree()) return "";
+  if (agreed_ || halves_agree()) return "";
   return fmt::format(
       "the rate was not steady within --longest {:g} s: {} Mops in the first half of the last window, "
       "{} in the second",

@@ -1,6 +1,7 @@
 // Whether the rate of a point is steady: the two halves of its window agree, and so does what the adapters counted,
-// where they count the operations. Otherwise another window follows, twice as long, with all before it as its warm-up,
-// until the time that a point may take is over.
+// where they count the operations; and their caches have settled, where that is known and there is the time. Otherwise
+// another window follows, twice as long, with all before it as its warm-up, until the time that a point may take is
+// over.
 #pragma once
 
 #include <optional>
@@ -28,9 +29,9 @@ class Steadiness {
   void give_up() { gave_up_ = true; }
   bool gave_up() const { return gave_up_; }
 
-  // The window has ended, with `rates`, and `counted_mops` where adapters count the operations. Whether another
-  // follows.
-  bool goes_on(const WindowRates& rates, std::optional<double> counted_mops, Picos now);
+  // The window has ended, with `rates`, and `counted_mops` where adapters count the operations; `settled`: their caches
+  // will not miss more or less often than in it. Whether another follows.
+  bool goes_on(const WindowRates& rates, std::optional<double> counted_mops, bool settled, Picos now);
 
   // After the last window: one line about a rate that never was steady; empty when it was. `besides` is another reason
   // for which completions may have been missing, or empty.
@@ -45,6 +46,7 @@ class Steadiness {
   Picos begin_{0};
   std::uint64_t windows_ = 0;
   WindowRates rates_;
+  bool agreed_ = false;  // of some window the halves, and the counters since: what follows waits for the caches alone
   bool gave_up_ = false;
 };
 
