@@ -222,7 +222,7 @@ TEST(HerdServer, WithAPipelineLooksAtTheBellInOneOfSomePasses) {
 }
 
 // A node whose thread is told to quit when it relaxes.
-struct QuittingNode : LookCountingNode {
+struct QuittingNode : HostNode {
   explicit QuittingNode(RunControl& c) : control(&c) {}
   void relax() { control->quit = true; }
   RunControl* control;
