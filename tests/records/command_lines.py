@@ -11,6 +11,41 @@ MOST_POSTED = 1 << 27  # bytes: the simulator holds what is posted in memory
 BENCHMARKS = ("send_rate", "recv_rate", "write_rate", "read_rate", "wqe_cache", "qp_scaling", "atomic_rate", "echo_rate",
               "verb_latency", "write_visibility", "sequencer", "kv_atomic")
 
+LONG_NAMES = {"-c": "--connection", "-s": "--size", "-I": "--inline_size", "-l": "--post_list", "-q": "--qp", "-t": "--tx_depth",
+              "-r": "--rx_depth", "-o": "--outs", "-Q": "--cq_mod", "-Z": "--counters", "-e": "--events", "-m": "--mtu",
+              "-b": "--bidirectional", "-n": "--iters", "-D": "--duration", "-A": "--atomic_type", "-u": "--qp_timeout"}
+
+
+def as_table(options):
+    """Options by their long names, and their values; flags have none."""
+    table = {}
+    for word in options:
+        if word.startswith("-"):
+            name = LONG_NAMES.get(word, word)
+            table[name] = []
+        else:
+            table[name].append(word)
+    return table
+
+
+def as_words(table):
+    return [word for name, values in table.items() for word in [name, *values]]
+
+
+def with_options(options, changes):
+    """The command line with options set as `changes` says: a table of names without dashes. True sets a flag; None and False
+    remove an option."""
+    table = as_table(options)
+    for key, value in changes.items():
+        table.pop(f"--{key}", None)
+        if value is True:
+            table[f"--{key}"] = []
+        elif value is not None and value is not False and not (key == "size" and changes.get("header_only")):
+            table[f"--{key}"] = [f"{value:g}" if isinstance(value, float) else str(value)]
+    if changes.get("header_only"):
+        table.pop("--size", None)
+    return as_words(table)
+
 
 def lossy_profiles(folder):
     """Copies of the profiles whose switch loses packets, by the name of the cluster."""
@@ -111,13 +146,15 @@ class Draw:
 
 def bounded(words):
     """The options with a size that is reduced until what is posted at a time is at most MOST_POSTED."""
+    table = as_table(words)
+
     def number(option, default):
-        return int(words[words.index(option) + 1]) if option in words else default
-    requests = number("--connections", number("--threads", 1) * number("-q", 1)) * number("--window", 128)
-    size = number("-s", 0)
+        return int(table.get(f"--{option}", [default])[0])
+    requests = number("connections", number("threads", 1) * number("qp", 1)) * number("window", 128)
+    size = number("size", 0)
     while size * requests > MOST_POSTED:
         size //= 4
-    return [str(size) if i > 0 and words[i - 1] == "-s" else word for i, word in enumerate(words)]
+    return with_options(words, {"size": size}) if "--size" in table else words
 
 
 MOST_CLIENTS = 14  # a client machine of cx6 that sends has 96 threads: with 64 of them a point takes minutes
@@ -242,4 +279,62 @@ class OrdinaryDraw(ExtremeDraw):
         cluster = self.pick(*sorted(self.profiles))
         profile = json.loads(self.profiles[cluster].read_text())
         self.cores, self.mtu = profile["host"]["cores"]["value"], profile["wire"]["mtu_bytes"]["value"]
+        self.family = profile["wire"]["nic_family"]["value"]
         return [cluster, benchmark, *bounded(self.options_of(benchmark))]
+
+
+class LimitingDraw(OrdinaryDraw):
+    """What OrdinaryDraw draws and two benchmarks more, most of it with options that limit the rate."""
+
+    BENCHMARKS = (*OrdinaryDraw.BENCHMARKS, "kv_rate", "read_chain")
+    RECEIVING = ("send_rate", "recv_rate")
+    READING = ("read_rate", "atomic_rate", "kv_atomic", "read_chain")
+    POSTING = (*RECEIVING, "write_rate", "read_rate", "wqe_cache", "qp_scaling", "all_to_all", "echo_rate")
+
+    def options_of(self, benchmark):
+        if benchmark == "kv_rate":
+            words = ["--store", self.pick("herd", "herd", "cached", "pilaf", "farm"), "--put_percent", str(self.pick(0, 5, 50, 100)),
+                     "--keys", "4096", "--threads", str(self.pick(1, 2, 4, 6))]
+            return words + self.optional(0.3, "--batching", "-q", "2") + self.optional(0.3, "--window", str(self.pick(1, 2, 8))) + \
+                self.optional(0.3, "--prefetch", self.pick("off", "pipeline"))
+        if benchmark == "read_chain":
+            return ["--hops", str(self.pick(1, 2, 4)), "-s", str(max(16, int(self.size()))), "--threads", str(self.pick(1, 2, 4)),
+                    "-q", str(self.pick(1, 4, 16))]
+        return super().options_of(benchmark)
+
+    def limits_of(self, benchmark, words):
+        """Options that are likely to limit the rate, each with a value."""
+        limits = [] if benchmark == "write_visibility" else [("--threads", self.threads())]
+        limits += [("--uars", self.pick("default", "default", "exclusive", "16") if self.family == "mlx5" else "default")]
+        if benchmark in (*self.RECEIVING, "kv_rate"):
+            limits += [("-r", str(self.pick(1, 2, 4, 8, 16, 32, 83)))] * 2
+        if benchmark in self.READING or "read" in words:
+            limits += [("-o", str(self.pick(1, 2, 3, 4, 8)))] * 2
+        if benchmark in self.POSTING:
+            limits += [("-t", str(self.pick(4, 8, 16, 32, 83))), ("-Q", str(self.pick(1, 2, 8))), ("-l", str(self.pick(1, 2, 8))),
+                       ("-m", str(self.pick(256, 512, 1024))), ("-I", "0"), ("-I", self.pick("64", "128", "256"))]
+        if benchmark in self.POSTING and benchmark != "all_to_all":
+            limits += [("-q", str(self.pick(1, 1, 2, 4))), ("--clients", "1"), ("--client_threads", "1"), ("-e",)]
+        if benchmark in ("write_rate", "read_rate", "wqe_cache", "qp_scaling", "atomic_rate"):
+            limits += [("--window", str(self.pick(1, 2, 3, 4, 8)))]
+        if benchmark in ("write_rate", "read_rate", "wqe_cache"):
+            limits += [("--region_size", "32M", "--addresses", "random", "--pages", self.pick("4k", "4k", "2m")),
+                       ("--threads", "4", "--threads_per_qp", "2", "--wait", "oldest", "--window", "8")]
+        if benchmark == "send_rate":
+            limits += [("--header_only",)]
+        return limits
+
+    def limited(self, benchmark, words):
+        """The options with up to three of those that limit."""
+        table, limits = as_table(words), self.limits_of(benchmark, words)
+        for limit in self.random.sample(limits, min(len(limits), self.pick(0, 1, 1, 2, 3))):
+            table |= as_table(limit)
+        if "--header_only" in table:
+            table.pop("--size", None)
+        if "--connections" in table:
+            table.pop("--qp", None)
+        return as_words(table)
+
+    def __next__(self):
+        cluster, benchmark, *words = super().__next__()
+        return [cluster, benchmark, *bounded(self.limited(benchmark, words))]
