@@ -1,12 +1,15 @@
 #include "analysis/curves.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "analysis/keys.hpp"
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
+#include "analysis/sources.hpp"
 #include "analysis/where.hpp"
 #include "common/environment.hpp"
 
@@ -15,30 +18,30 @@ namespace {
 
 constexpr const char* kRateKey = "rate_mops";
 
-// The records among which options are compared: those of one benchmark, fabric and label.
-using Family = std::tuple<std::string, std::string, std::string>;
+// The records among which options are compared: those of one file, benchmark, fabric and label.
+using Family = std::tuple<std::string, std::string, std::string, std::string>;
 
-Family family_of(const Record& record) {
-  return {record.benchmark, short_fabric(text_at(record.environment, "fabric")), label_of(record)};
+Family family_of(const Record& record, const FabricNames& fabrics) {
+  return {record.file, record.benchmark, fabrics.of(record), label_of(record)};
 }
 
 // The options other than x that differ within each family, in the order of the records.
 std::map<Family, std::vector<std::string>> differing_options(const std::vector<const Record*>& records,
-                                                             const std::string& x) {
+                                                             const std::string& x, const FabricNames& fabrics) {
   struct Option {
     std::string key;
     std::set<std::string> values;
   };
   std::map<Family, std::vector<Option>> seen;
   for (const Record* record : records) {
-    std::vector<Option>& options = seen[family_of(*record)];
+    std::vector<Option>& options = seen[family_of(*record, fabrics)];
     for (const std::string& key : option_keys(*record)) {
       const bool is_x = key == x || key + "_s" == x;
       if (!is_x && std::ranges::find(options, key, &Option::key) == options.end()) options.push_back({key, {}});
     }
   }
   for (const Record* record : records) {
-    for (Option& option : seen[family_of(*record)]) option.values.insert(option_text(*record, option.key));
+    for (Option& option : seen[family_of(*record, fabrics)]) option.values.insert(option_text(*record, option.key));
   }
   std::map<Family, std::vector<std::string>> differing;
   for (const auto& [family, options] : seen) {
@@ -58,19 +61,20 @@ std::string rest_of(const Record& record, const std::vector<std::string>& differ
   return rest;
 }
 
-// Names that are as short as they can be: the benchmark and the fabric are told only where they tell curves apart.
+// Names that are as short as they can be: file, benchmark and fabric are told only where they tell curves apart.
 void name_curves(std::vector<Curve>& curves) {
-  std::set<std::string> fabrics;
-  std::set<std::pair<std::string, std::string>> known;
-  bool told_by_rest = true;
+  std::set<std::string> fabrics, benchmarks;
+  std::set<std::array<std::string, 3>> without_benchmark, without_file;
+  bool told_by_rest = true, told_without_file = true;
   for (const Curve& curve : curves) {
     fabrics.insert(curve.fabric);
-    told_by_rest &= !curve.rest.empty() && known.emplace(curve.fabric, curve.rest).second;
+    benchmarks.insert(curve.benchmark);
+    told_by_rest &= !curve.rest.empty() && without_benchmark.insert({curve.file, curve.fabric, curve.rest}).second;
+    told_without_file &= without_file.insert({curve.benchmark, curve.fabric, curve.rest}).second;
   }
-  std::set<std::string> benchmarks;
-  for (const Curve& curve : curves) benchmarks.insert(curve.benchmark);
   for (Curve& curve : curves) {
     const auto add = [&curve](const std::string& text) { curve.name += (curve.name.empty() ? "" : " ") + text; };
+    if (!told_without_file) add(curve.file);
     if (benchmarks.size() > 1 && !told_by_rest) add(curve.benchmark);
     if (fabrics.size() > 1) add(curve.fabric);
     if (!curve.rest.empty()) add(curve.rest);
@@ -80,36 +84,32 @@ void name_curves(std::vector<Curve>& curves) {
 
 }  // namespace
 
-std::string config_key(const std::vector<const Record*>& records, const std::string& x) {
-  const auto has_number = [&x](const Record* record) { return number_at(record->config, x).has_value(); };
-  return std::ranges::any_of(records, has_number) ? x : x + "_s";
-}
-
 std::vector<Curve> curves_of(const std::vector<const Record*>& records, const std::string& x, const std::string& y,
                              const std::vector<PublishedPoint>& published) {
   std::vector<const Record*> drawn = records;
   std::erase_if(drawn, [&](const Record* record) {
-    return record->status == RecordStatus::failed || !number_at(record->config, x) || !number_at(record->result, y);
+    return record->status == RecordStatus::failed || !number_at(record->config, x) || !result_number(*record, y);
   });
-  const auto differing = differing_options(drawn, x);
+  const FabricNames fabrics(drawn);
+  const auto differing = differing_options(drawn, x, fabrics);
   std::vector<Curve> curves;
   for (const Record* record : drawn) {
-    const Family family = family_of(*record);
-    const auto keys = differing.find(family);
-    const std::string rest = rest_of(*record, keys == differing.end() ? std::vector<std::string>{} : keys->second);
-    auto curve = std::ranges::find_if(curves, [&](const Curve& each) {
-      return each.benchmark == record->benchmark && each.fabric == std::get<1>(family) && each.rest == rest;
-    });
-    if (curve == curves.end()) {
-      curve = curves.insert(curves.end(), Curve{.benchmark = record->benchmark,
-                                                .fabric = std::get<1>(family),
-                                                .rest = rest,
-                                                .name = "",
-                                                .simulated = is_simulated(text_at(record->environment, "fabric")),
-                                                .spots = {}});
-    }
+    const auto keys = differing.find(family_of(*record, fabrics));
+    Curve own{.file = record->file,
+              .benchmark = record->benchmark,
+              .fabric = fabrics.of(*record),
+              .rest = rest_of(*record, keys == differing.end() ? std::vector<std::string>{} : keys->second),
+              .name = "",
+              .simulated = is_simulated(text_at(record->environment, "fabric")),
+              .spots = {}};
+    const auto identity = [](const Curve& curve) {
+      return std::tie(curve.file, curve.benchmark, curve.fabric, curve.rest);
+    };
+    auto curve = std::ranges::find(curves, identity(own), identity);
+    if (curve == curves.end()) curve = curves.insert(curves.end(), std::move(own));
     CurveSpot& spot = curve->spots[*number_at(record->config, x)];
-    spot.values.push_back(*number_at(record->result, y));
+    spot.values.push_back(*result_number(*record, y));
+    if (spot.record == nullptr) spot.record = record;
     const auto prediction = y == kRateKey ? prediction_of(*record) : std::nullopt;
     if (prediction) spot.bound_mops = prediction->bound_mops;
     const PublishedPoint* row = find_published(published, *record);

@@ -8,6 +8,7 @@
 #include "analysis/change.hpp"
 #include "analysis/csv.hpp"
 #include "analysis/points.hpp"
+#include "analysis/sources.hpp"
 #include "analysis/text_table.hpp"
 #include "analysis/where.hpp"
 #include "common/words.hpp"

@@ -10,6 +10,7 @@
 #include "analysis/axis_title.hpp"
 #include "analysis/csv.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/keys.hpp"
 #include "analysis/mean_interval.hpp"
 
 namespace verbscope {
@@ -271,7 +272,7 @@ void check_plot_files(const std::filesystem::path& out, const std::vector<std::f
 
 void draw_plot(const std::vector<const Record*>& records, const PlotRequest& request) {
   const PlotFiles files = plot_files(request.out);
-  const std::string x = config_key(records, request.x);
+  const std::string x = find_option_key("--x", request.x, records);
   const std::vector<PublishedPoint> published = load_published();
   const std::vector<Curve> curves = curves_of(records, x, request.y, published);
   if (curves.empty()) fail("no record has numbers for both {} (an option) and {} (a result)", request.x, request.y);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/loads.hpp"
+#include "analysis/sources.hpp"
 #include "common/environment.hpp"
 #include "common/hash.hpp"
 #include "common/terminal.hpp"
@@ -34,6 +35,11 @@ Json identity(const Record& record) {
               {"params", record.config}};
 }
 
+// record_key, apart for each of several files.
+std::string key_in_file(const Record& record) {
+  return record.file + "\n" + record_key(record);
+}
+
 // A prediction that cannot be read costs the record its prediction, and no other record anything.
 void drop_broken_prediction(Record& record, const std::string& path, Warnings& warnings) {
   try {
@@ -49,7 +55,8 @@ class Loaded {
  public:
   Loaded(bool all, std::size_t most_bytes) : all_(all), most_bytes_(most_bytes) {}
 
-  void read(const std::string& path) {
+  // `file` is that of the records (Record::file).
+  void read(const std::string& path, const std::string& file) {
     std::size_t found = 0;
     Warnings warnings(path, "lines in all are not records"),
         broken_predictions(path, "lines in all have a prediction that cannot be read");
@@ -58,6 +65,7 @@ class Loaded {
         [&](Record record, std::size_t bytes) {
           ++found;
           drop_broken_prediction(record, path, broken_predictions);
+          record.file = file;
           take(std::move(record), bytes, path);
         },
         [&](const std::string& warning) { warnings.add(warning); });
@@ -78,7 +86,7 @@ class Loaded {
 
   void take(Record record, std::size_t bytes, const std::string& path) {
     bytes_ += bytes;
-    std::string key = all_ ? "" : record_key(record);
+    std::string key = all_ ? "" : key_in_file(record);
     entries_.push_back({std::move(record), bytes});
     if (!all_) {
       const auto [place, is_new] = last_.try_emplace(std::move(key), std::prev(entries_.end()));
@@ -113,7 +121,9 @@ std::vector<const Record*> in_sweep_order(const std::vector<const Record*>& reco
     const bool told = harness != record->environment.end() && harness->is_object();
     const auto place = told ? number_at(*harness, "place") : std::nullopt;
     const std::size_t next = standings.size();
-    const std::string run = place ? text_at(*harness, "sweep") + "\n" + text_at(record->environment, "fabric") : "";
+    const std::string run = place ? fmt::format("{}\n{}\n{}", record->file, text_at(*harness, "sweep"),
+                                                text_at(record->environment, "fabric"))
+                                  : "";
     const std::size_t sweep = place ? sweeps.try_emplace(run, next).first->second : next;
     standings.emplace_back(Standing{sweep, place.value_or(0), place ? repetition_of(*record) : 0}, record);
   }
@@ -126,8 +136,9 @@ std::vector<const Record*> in_sweep_order(const std::vector<const Record*>& reco
 }  // namespace
 
 std::vector<Record> load_results(const std::vector<std::string>& paths, bool all, std::size_t most_bytes) {
+  const std::vector<std::string> names = file_names(paths);
   Loaded loaded(all, most_bytes);
-  for (const std::string& path : paths) loaded.read(path);
+  for (std::size_t i = 0; i < paths.size(); ++i) loaded.read(paths[i], names[i]);
   return loaded.records();
 }
 
@@ -203,7 +214,7 @@ std::vector<const Record*> last_of_each_point(const std::vector<Record>& records
   std::map<std::string, std::size_t> last;
   std::vector<std::string> keys;
   for (const Record& record : records) {
-    keys.push_back(record_key(record));
+    keys.push_back(key_in_file(record));
     last[keys.back()] = keys.size() - 1;
   }
   std::vector<const Record*> out;

@@ -14,10 +14,12 @@ namespace verbscope {
 // The most that an analysis takes into memory, in bytes of the files; a record needs some five times its line.
 inline constexpr std::size_t kMostResultBytes = 1'000'000'000;
 
-// The last record of each point of the files, or every record when `all`, in order. Lines that are not records are told
+// The last record of each point of each file, or every record when `all`, in order. With several files each record has
+// the name of its own (Record::file): the same point of two files is two. Lines that are not records are told
 // on stderr, the first ten of a file and their number, and likewise predictions that cannot be read, which are null
 // then. Throws Error when a file cannot be read, has a record of
-// another version, or has no record at all, and when what was chosen is more than `most_bytes`.
+// another version, or has no record at all, and when what was chosen is more than `most_bytes`; a
+// UsageError when a file is given twice.
 std::vector<Record> load_results(const std::vector<std::string>& paths, bool all,
                                  std::size_t most_bytes = kMostResultBytes);
 
@@ -48,9 +50,9 @@ std::string point_title(const Record& record);
 // The record's repetition, counted from 0; 0 outside a sweep.
 int repetition_of(const Record& record);
 
-// The last record of each point. The points of a sweep are in the order of its file, with their repetitions together,
-// whatever the order was in which they ran; others in the order of the records. The other one: every record, as they
-// are, when `all`.
+// The last record of each point of each file. The points of a sweep are in the order of its file, with their
+// repetitions together, whatever the order was in which they ran; others in the order of the records. The other one:
+// every record, as they are, when `all`.
 std::vector<const Record*> last_of_each_point(const std::vector<Record>& records);
 std::vector<const Record*> chosen_records(const std::vector<Record>& records, bool all);
 

@@ -11,6 +11,7 @@
 #include "analysis/mean_interval.hpp"
 #include "analysis/paper_figures.hpp"
 #include "analysis/points.hpp"
+#include "analysis/sources.hpp"
 #include "analysis/text_table.hpp"
 #include "analysis/where.hpp"
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/points.hpp"
+#include "analysis/sources.hpp"
 
 namespace verbscope {
 namespace {
@@ -19,6 +20,7 @@ std::string text_of(const Record& record, const std::string& key) {
   if (key == "benchmark") return record.benchmark;
   if (key == "fabric") return text_at(record.environment, "fabric");
   if (key == "label") return label_of(record).empty() ? kNone : label_of(record);
+  if (key == "file") return record.file.empty() ? kNone : record.file;
   return option_text(record, key);
 }
 
@@ -43,6 +45,7 @@ std::set<std::string> keys_of(const std::vector<const Record*>& records) {
   for (const Record* record : records) {
     for (const std::string& key : option_keys(*record)) keys.insert(key);
     if (!label_of(*record).empty()) keys.insert("label");
+    if (!record->file.empty()) keys.insert("file");
   }
   return keys;
 }
@@ -81,13 +84,6 @@ Condition parse_condition(const std::string& text) {
 
 std::string label_of(const Record& record) {
   return harness_text(record, "label");
-}
-
-std::string short_fabric(const std::string& fabric) {
-  if (!fabric.starts_with("sim:")) return fabric;
-  std::string name = fabric.substr(fabric.find_last_of("/:") + 1);
-  if (name.ends_with(".json")) name.erase(name.size() - 5);
-  return name;
 }
 
 void keep_where(std::vector<const Record*>& records, const std::vector<std::string>& conditions) {

@@ -8,7 +8,8 @@
 
 namespace verbscope {
 
-// Records that have one of `values` under `key`: an option, or benchmark, fabric ("cib" is "sim:cib" as well) or label.
+// Records that have one of `values` under `key`: an option, or benchmark, fabric ("cib" is "sim:cib" as well), label
+// or, with several files, file (Record::file).
 struct Condition {
   std::string key;
   std::vector<std::string> values;
@@ -19,8 +20,6 @@ Condition parse_condition(const std::string& text);
 
 // The label that the sweep gives to the points of a curve; empty when it gives none.
 std::string label_of(const Record& record);
-// "cib" for sim:cib and for sim:/a/path/cib.json; another fabric is its own name.
-std::string short_fabric(const std::string& fabric);
 
 // Leaves only records that meet every condition. Throws a UsageError for a key that no record has, with those that
 // there are, and for a condition that leaves none, with the values that there are.

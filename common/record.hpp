@@ -46,6 +46,7 @@ struct Record {
   std::vector<CounterReport> counters;
   Json prediction;                    // object, or null when no model was asked
   Json environment = Json::object();  // made by make_environment; the only place for host facts and wall-clock time
+  std::string file = {};  // which of several results files it was read from, "base"; empty with one, and in JSON
 };
 
 // Throws Error when the record breaks the rules above (failed without a reason, an environment without its fabric ...).

@@ -41,9 +41,10 @@ inline void check_cluster(const std::string& cluster) {
 // The conditions of keep_where (analysis/where.hpp).
 inline void add_where(CLI::App& command, std::vector<std::string>& where) {
   command
-      .add_option("--where", where,
-                  "key=value or key=value,value: only records with it; an option, benchmark, fabric or label; may be "
-                  "repeated")
+      .add_option(
+          "--where", where,
+          "key=value or key=value,value: only records with it; an option, benchmark, fabric, label or file; may "
+          "be repeated")
       ->allow_extra_args(false);
 }
 

@@ -60,6 +60,31 @@ TEST(Curves, RepetitionsAreOneSpot) {
   EXPECT_EQ(curves[0].spots.at(16).values, (std::vector<double>{1, 3}));
 }
 
+TEST(Curves, TheSamePointOfTwoFilesIsTwoCurves) {
+  std::vector<Record> records{sweep_record({{"size", 16}}, 1), sweep_record({{"size", 16}}, 3)};
+  records[0].file = "base";
+  records[1].file = "new";
+  const std::vector<Curve> curves = curves_of(pointers(records), "size", "rate_mops", {});
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_EQ(curves[0].spots.at(16).values, std::vector<double>{1});
+  EXPECT_EQ(curves[1].spots.at(16).values, std::vector<double>{3});
+  EXPECT_EQ(names_of(records), (Names{"base", "new"}));
+}
+
+TEST(Curves, AFileIsToldOnlyWhereItTellsCurvesApart) {
+  std::vector<Record> records{sweep_record({{"size", 16}}, 1), sweep_record({{"size", 16}}, 3)};
+  records[0].file = "base";
+  records[1].file = "new";
+  records[1].benchmark = "write_rate";
+  EXPECT_EQ(names_of(records), (Names{"send_rate", "write_rate"}));
+}
+
+TEST(Curves, TwoProfilesOfOneNameAreTwoCurves) {
+  const std::vector<Record> records{sweep_record({{"size", 16}}, 1, 0, "sim:/p/a/cib.json"),
+                                    sweep_record({{"size", 16}}, 3, 0, "sim:/p/b/cib.json")};
+  EXPECT_EQ(names_of(records), (Names{"a/cib", "b/cib"}));
+}
+
 // Table 4: READs of up to 64 bytes to 8 threads with 4 QPs each reach 121.6 Mops.
 TEST(Curves, APublishedFigureStandsAtItsPoint) {
   Record record = sweep_record(
