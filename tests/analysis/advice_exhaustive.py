@@ -135,10 +135,10 @@ def main():
         for judgement in outcomes(draw, lambda line: Judgement(lab, line, profiles, asked.budget), asked.count, asked.jobs):
             done.append(judgement)
             print(judgement.text(), flush=True)
-    right = 100 * sum(not each.complaints for each in done) / len(done)
-    print(f"{right:.1f} % of {len(done)} answers are right (seed {asked.seed})")
     for kind, count in collections.Counter(kind for each in done for kind in {kind for kind, _ in each.complaints}).most_common():
         print(f"    {count} {kind}")
+    right = 100 * sum(not each.complaints for each in done) / len(done)
+    print(f"{right:.1f} % of {len(done)} answers are right (seed {asked.seed})")
     return 0 if right >= asked.right else 1
 
 

@@ -139,9 +139,9 @@ def main():
                 kinds.update({kind for kind, _ in found})
                 for kind, text in found:
                     print(f"WRONG {point}: {kind}: {text}", flush=True)
-    print(f"{checked} points of seed {asked.seed}, {sum(kinds.values())} contradictions")
     for kind, count in kinds.most_common():
         print(f"    {count} {kind}")
+    print(f"{checked} points of seed {asked.seed}, {sum(kinds.values())} contradictions")
     return 1 if kinds or not checked else 0
 
 

@@ -34,7 +34,7 @@ MEANING = {"size", "verb", "direction", "bidirectional", "mode", "design", "put_
            "atomic_type", "probe_slots", "all", "run_infinitely"}
 # READs and atomics that a QP of the simulated adapters may have outstanding, and their deepest queue.
 MOST_OUTS, DEEPEST = 16, 16384
-MOST_QPS, MOST_CLIENTS = 4096, 64  # more of them take minutes to simulate
+MOST_QPS, MOST_CLIENTS = 1024, 64  # more of them take minutes to simulate
 IMMEDIATE = 4  # bytes
 WORDS = {"connection": ("RC", "UC", "UD"), "pages": ("4k", "2m"), "locks": ("same", "hashed", "apart"),
          "prefetch": ("off", "pipeline", "batch"), "mtu": (256, 512, 1024, 2048, 4096), "uars": ("default", "exclusive")}
