@@ -34,6 +34,10 @@ std::filesystem::path benchmark_binary(const std::filesystem::path& folder, cons
 }
 
 BenchmarkSpec describe_benchmark(const std::filesystem::path& binary) {
+  if (!std::filesystem::exists(binary)) {
+    fail("{} is not built: there is no {}; `make -f Makefile.cluster programs` builds every benchmark",
+         binary.filename().string(), binary.string());
+  }
   std::string output;
   Child child({binary.string(), "--describe"}, [&output](std::string_view chunk) {
     output.append(chunk.substr(0, kMaxDescription - std::min(kMaxDescription, output.size())));
