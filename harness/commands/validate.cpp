@@ -15,8 +15,14 @@ Action add_validate(CLI::App& command) {
   auto options = std::make_shared<ValidateOptions>();
   command.add_option("only", options->only, "a set, as atc16 or rc-swarm, or a cluster")->default_str("all");
   command.add_option("--rows", options->rows, "a CSV file of a measured form, instead of the rows that ship");
-  command.add_option("--sample", options->sample, "so many rows, drawn")->default_str("all");
-  command.add_option("--seed", options->seed, "of the draw")->default_str("1");
+  command
+      .add_option("--sample", options->sample,
+                  "draw this many of the rows that run and count and that no parameter was fitted to")
+      ->default_str("all rows")
+      ->transform(whole_number(1, 1'000'000));
+  command.add_option("--seed", options->seed, "of the draw")
+      ->default_str("1")
+      ->transform(whole_number(0, std::int64_t{1} << 53));
   command.add_option("--jobs", options->jobs, "runs at a time")
       ->default_str("one for each CPU")
       ->transform(whole_number(1, 1024));

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <random>
 #include <set>
+#include <utility>
 
 #include "common/cli.hpp"
 #include "common/output_file.hpp"
@@ -27,13 +30,40 @@ void keep_only(std::vector<EvidenceRow>& rows, const std::string& only) {
   std::erase_if(rows, [&only](const EvidenceRow& row) { return row.point.paper != only && row.point.cluster != only; });
 }
 
-// Draws among the rows that can run, and keeps those only.
-void keep_sample(std::vector<EvidenceRow>& rows, std::size_t count, std::uint64_t seed) {
-  if (count == 0) return;
-  std::erase_if(rows, [](const EvidenceRow& row) { return !row.not_run.empty(); });
+// Rows that are drawn together: one, or of those that count by their shape as many as have a shape.
+std::vector<std::vector<std::size_t>> drawn_together(const std::vector<EvidenceRow>& rows) {
+  std::vector<std::vector<std::size_t>> units;
+  std::map<std::string, std::vector<std::size_t>> shapes;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].not_run.empty() || rows[i].point.calibration) continue;
+    if (!rows[i].by_shape) {
+      units.push_back({i});
+      continue;
+    }
+    std::vector<std::size_t>& waiting = shapes[rows[i].point.where + " " + rows[i].point.cluster];
+    waiting.push_back(i);
+    if (waiting.size() == kLeastShape) units.push_back(std::exchange(waiting, {}));
+  }
+  return units;
+}
+
+// Draws among the rows that run, that no parameter was fitted to, and that count, and keeps those only. Returns how
+// many there are to draw from.
+std::size_t keep_sample(std::vector<EvidenceRow>& rows, std::size_t count, std::uint64_t seed) {
+  std::vector<std::vector<std::size_t>> units = drawn_together(rows);
+  std::size_t candidates = 0;
+  std::vector<std::size_t> chosen;
+  std::mt19937_64 random(seed);
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    std::swap(units[i], units[i + random() % (units.size() - i)]);
+    candidates += units[i].size();
+    if (chosen.size() + units[i].size() <= count) chosen.insert(chosen.end(), units[i].begin(), units[i].end());
+  }
+  std::ranges::sort(chosen);
   std::vector<EvidenceRow> kept;
-  for (const std::size_t i : drawn(rows.size(), count, seed)) kept.push_back(rows[i]);
+  for (const std::size_t i : chosen) kept.push_back(rows[i]);
   rows = std::move(kept);
+  return candidates;
 }
 
 std::string command_text(const ValidateOptions& options) {
@@ -71,7 +101,11 @@ int validate(const ValidateOptions& options, const std::filesystem::path& folder
   std::vector<EvidenceRow> shipped = all_evidence();
   note_not_run(shipped, programs);
   validation.fitted = note_fitted(rows, shipped);
-  keep_sample(rows, options.sample, options.seed);
+  if (options.sample > 0) {
+    const std::size_t candidates = keep_sample(rows, options.sample, options.seed);
+    print_format(out, "{} rows drawn of {} that run, that count, and that no parameter was fitted to\n", rows.size(),
+                 candidates);
+  }
   const std::size_t jobs = job_count(options.jobs), runs = different_runs(rows);
   print_format(out, "{} rows, {} different runs, {} at a time\n", rows.size(), runs, jobs);
   Progress progress(runs, out, isatty(fileno(out)) == 1);
@@ -85,7 +119,7 @@ int validate(const ValidateOptions& options, const std::filesystem::path& folder
                                   .finished =
                                       [&](const RowRun& run, const Record& record) {
                                         const auto now = std::chrono::steady_clock::now();
-                                        progress.finished(run.identity(), outcome_text(record), now - start);
+                                        progress.finished(run.text(), outcome_text(record), now - start);
                                         start = now;
                                       }});
   } catch (const InterruptedError&) {

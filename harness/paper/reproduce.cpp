@@ -10,6 +10,18 @@
 namespace verbscope {
 namespace {
 
+// The unit of a row's figures.
+std::string unit_of(const PublishedPoint& row) {
+  const std::string_view metric = row.metric;
+  if (metric.ends_with("mops")) return "Mops";
+  if (metric.ends_with("gbit_per_s")) return "Gb/s";
+  if (metric == "ns" || metric.ends_with("_ns")) return "ns";
+  if (metric.starts_with("bytes") || metric.find("_bytes") != metric.npos) return "B";
+  if (metric == "percent") return "%";
+  if (metric.find("_over_") != metric.npos) return "ratio";
+  return row.metric;  // ratio, cores, clients, queues
+}
+
 double deviation(const Reproduced& each) {
   return each.row->deviation_of(*each.value);
 }
@@ -21,7 +33,7 @@ std::string heading(const PublishedPoint& row) {
 
 void add_row(TextTable& table, const Reproduced& each) {
   const PublishedPoint& row = *each.row;
-  std::vector<std::string> cells{row.id, row.where, row.value_text()};
+  std::vector<std::string> cells{row.id, row.where, unit_of(row), row.value_text()};
   if (!each.value) {
     table.add_note(std::move(cells), "FAILED: " + each.failure);
     return;
@@ -64,6 +76,7 @@ bool within_limits(const Reproduced& reproduced) {
 std::string reproduction_text(const std::vector<Reproduced>& rows, std::size_t width) {
   TextTable table({{"published row", {{"", true}}},
                    {"where", {{"", true}}},
+                   {"unit", {{"", true}}},
                    {"figures", {{"published"}, {"ours"}, {"off by %"}}},
                    {"parameters", {{"", true}, {"", true}}}});
   std::set<std::string> headings;

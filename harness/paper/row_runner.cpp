@@ -61,6 +61,14 @@ std::string RowRun::identity() const {
   return cluster + " " + benchmark + " " + dump_json(params);
 }
 
+std::string RowRun::text() const {
+  std::string text = cluster + " " + benchmark;
+  for (const auto& [key, value] : params.items()) {
+    text += fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : dump_json(value));
+  }
+  return text;
+}
+
 std::string RowRun::fabric() const {
   return on_host ? "host" : "sim:" + cluster;
 }

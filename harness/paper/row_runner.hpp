@@ -23,6 +23,9 @@ struct RowRun {
   // "sim:CLUSTER" or "host".
   std::string fabric() const;
 
+  // "cx6 read_rate connection=RC threads=40 ...".
+  std::string text() const;
+
   // The same text for runs that are the same: the key of the result is no part of it.
   std::string identity() const;
 };

@@ -81,7 +81,7 @@ TEST(Reproduce, TheTableHasEveryRowAndASummary) {
   const std::string text = reproduction_text(
       {{&good, 80.8, ""}, {&off, 88, ""}, {&broken, {}, "no QP"}, {&later, {}, "", "needs the sequencer"}});
   EXPECT_THAT(text, HasSubstr("sim:cib (SIMULATED)\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("good +\\| Table 4 \\| +80 +80\\.80 +\\+1\\.0 \\| calibrated\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("good +\\| Table 4 \\| Mops +\\| +80 +80\\.80 +\\+1\\.0 \\| calibrated\n"));
   EXPECT_THAT(text, testing::ContainsRegex("off .* 100 +88\\.00 +-12\\.0 \\| predicted +OFF by more than 10 %\n"));
   EXPECT_THAT(text, testing::ContainsRegex("broken .*FAILED: no QP\n"));
   EXPECT_THAT(text, HasSubstr("not run: later: needs the sequencer\n"));
@@ -113,7 +113,7 @@ TEST(Reproduce, ARowOfAnotherMachineIsShownAndNotJudged) {
   EXPECT_EQ(runs_of(good).at(0).fabric(), "sim:cib");
   const std::string text = reproduction_text({{&host, 1.3, ""}, {&good, 80, ""}});
   EXPECT_THAT(text, HasSubstr("this machine, for what it is worth; published: e5-2680\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("far +\\| Table 4 \\| +2\\.6 +1\\.30"));
+  EXPECT_THAT(text, testing::ContainsRegex("far +\\| Table 4 \\| Mops +\\| +2\\.6 +1\\.30"));
   EXPECT_THAT(text, HasSubstr("\nall within limits: 1 calibrated"));
   EXPECT_THAT(text, HasSubstr("0 predicted (10 % allowed); 1 of another machine, not judged; 0 of 2 rows not run"));
   EXPECT_THAT(reproduction_text({{&host, 1.3, ""}}), HasSubstr("\nnothing is judged: "));
