@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <span>
 
 #include "common/clock.hpp"
 #include "common/environment.hpp"
@@ -110,7 +111,35 @@ int run_main(const char* program, int argc, char** argv, const std::function<int
   }
 }
 
+namespace {
+
+// Flags take no value, or yes or no.
+void check_flags(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() != 0 || option->get_positional()) continue;
+    option->check([](const std::string& text) {
+      const bool known = text == "true" || text == "false" || same_word(text, "yes") || same_word(text, "no");
+      return known ? std::string() : fmt::format("expected no value, yes or no, got \"{}\"", text);
+    });
+  }
+  for (CLI::App* command : app.get_subcommands({})) check_flags(*command);
+}
+
+// "--name=" gives nothing.
+void refuse_empty_values(int argc, char** argv) {
+  for (const std::string_view argument : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
+    if (argument == "--") return;
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      fail_usage("{}: expected a value, got nothing", argument.substr(0, argument.size() - 1));
+    }
+  }
+}
+
+}  // namespace
+
 void parse_args(CLI::App& app, int argc, char** argv) {
+  refuse_empty_values(argc, argv);
+  check_flags(app);
   const BuildInfo build = build_info();
   app.set_version_flag("-V,--version", fmt::format("verbscope {} ({})", build.version, build.git_revision));
   try {
