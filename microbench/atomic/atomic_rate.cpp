@@ -23,6 +23,8 @@ class AtomicRate final : public Benchmark {
 
   void options(OptionTable& table) override {
     table_ = &table;
+    offer_transports(table, {Verb::fetch_add});
+    table.restate("--size", kAtomicBytes, "bytes of an atomic");
     table.choice<Verb>("--verb", atomics_.verb, {{"fetch_add", Verb::fetch_add}, {"compare_swap", Verb::compare_swap}},
                        "atomic operation");
     table.choice<Verb>("-A,--atomic_type", type_,

@@ -64,6 +64,7 @@ struct alignas(64) ThreadTally {
   // Of a thread that sends and receives: what it has sent is complete, and it receives on; messages that have come.
   std::atomic<bool> drained{false};
   std::atomic<std::uint64_t> arrived{0};
+  Picos started{0};
   const Bell* conductor = nullptr;  // who sleeps until one of noted, drained and ended has changed; null: nobody
   WindowBounds window;
   // Of each queue, where completions stand for many operations of one of several queues (queue_window.hpp); empty: the

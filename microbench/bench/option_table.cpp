@@ -76,6 +76,23 @@ bool OptionTable::given(const std::string& option) const {
   return app_.get_option(option)->count() > 0;
 }
 
+void OptionTable::restate(const std::string& option, const Json& fallback, const std::string& help) {
+  CLI::Option* const known = app_.get_option(option);
+  const auto entry = std::ranges::find(entries_, known->get_lnames().front(), &Entry::name);
+  entry->words.fallback = fallback;
+  known->default_str(default_text(entry->words));
+  if (help.empty()) return;
+  entry->help = help;
+  known->description(help);
+}
+
+void OptionTable::offer(const std::string& option, const std::vector<std::string>& words) {
+  CLI::Option* const known = app_.get_option(option);
+  OptionWords& own = std::ranges::find(entries_, known->get_lnames().front(), &Entry::name)->words;
+  own.allowed = words;
+  known->option_text(allowed_text(own));
+}
+
 void OptionTable::number(const std::string& names, std::optional<double>& value, const std::string& help) {
   const std::string option = names.substr(names.find("--"));
   const auto set = [&value, option](const std::string& text) {

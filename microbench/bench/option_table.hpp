@@ -81,6 +81,14 @@ class OptionTable {
     });
   }
 
+  // Says of an option that is registered, in --help and describe(), what this benchmark makes of it: `fallback` is its
+  // default, null where the program chooses. `help` empty: as it was.
+  void restate(const std::string& option, const Json& fallback, const std::string& help = "");
+
+  // Of a choice that is registered: the words that make sense in this benchmark. Others are accepted, for the plan to
+  // refuse with its reason.
+  void offer(const std::string& option, const std::vector<std::string>& words);
+
   // Whether the person gave it, be it with the default's value: "--size".
   bool given(const std::string& option) const;
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/units.hpp"
 #include "microbench/bench/option_table.hpp"
@@ -41,7 +42,7 @@ struct Options {
   std::uint32_t threads = 1;              // on the machine under test
   std::uint32_t inline_recv = 0;          // bytes
   bool wr_api = false;
-  std::string uars;  // see parse_uars
+  std::string uars = "default";  // see parse_uars
   bool events = false;
   bool validate = false;
   bool disable_pcie_relaxed = false;
@@ -86,6 +87,9 @@ struct Options {
 // Registers them all; `options` must outlive the table.
 void add_common_options(OptionTable& table, Options& options);
 
+// Offers in --help the transports that have one of the verbs.
+void offer_transports(OptionTable& table, const std::vector<Verb>& verbs);
+
 // Refuses options that are wrong by themselves. Throws UsageError with one line.
 void check_options(const Options& options);
 
@@ -94,12 +98,12 @@ std::vector<int> parse_cores(const std::string& text);
 
 // Doorbell registers of the QPs that a node posts to.
 struct UarChoice {
-  bool exclusive = false;    // one a thread
-  std::uint32_t shared = 0;  // otherwise so many for all; 0: as many as the driver takes by itself
+  bool exclusive = false;    // one per thread
+  std::uint32_t shared = 0;  // otherwise this many for all; 0: the driver's default
 };
 
-// "default", "exclusive" or an even number from 8 to 512; nothing for "". Throws UsageError.
-std::optional<UarChoice> parse_uars(const std::string& text);
+// "default", "exclusive" or an even number from 8 to 512. Throws UsageError.
+UarChoice parse_uars(const std::string& text);
 
 // 0 for "all", else the port's number; throws UsageError.
 int parse_ib_port(const std::string& text);

@@ -66,14 +66,17 @@ void check_operation(const Operation& op) {
   if (op.inlined && op.verb == Verb::read) fail_usage("--inline_size {}: a READ sends no payload", op.inline_limit);
 }
 
-Operation plan_operation(const Options& o, const Traffic& traffic, std::optional<std::uint64_t> goal) {
+Operation plan_operation(const Options& o, const FabricFacts& fabric, const Traffic& traffic,
+                         std::optional<std::uint64_t> goal) {
   Operation op;
   op.verb = traffic.verb;
   op.transport = o.connection;
   op.header_only = o.header_only;
   op.payload = o.header_only ? 0 : o.size.value_or(kDefaultSize);
-  op.inlined = op.payload > 0 && op.payload <= o.inline_size;
-  op.inline_limit = o.header_only ? 0 : o.inline_size;
+  const std::uint32_t limit =
+      traffic.inline_up_to > 0 ? std::min(traffic.inline_up_to, fabric.max_inline) : o.inline_size;
+  op.inlined = op.payload > 0 && op.payload <= limit;
+  op.inline_limit = o.header_only ? 0 : limit;
   op.post_list = o.post_list;
   op.tx_depth = o.tx_depth;
   op.most_outstanding = traffic.most_outstanding;
@@ -90,8 +93,8 @@ Operation plan_operation(const Options& o, const Traffic& traffic, std::optional
   op.both_ways = traffic.both_ways;
   op.seed = o.seed;
   if (goal && *goal % op.signal_every != 0) {
-    fail_usage("--iters {} with --qp {} is not a multiple of --cq_mod {}: completions come in steps of cq_mod",
-               *o.iters, o.qp, op.signal_every);
+    fail_usage("--iters {} is not a multiple of --cq_mod {}: completions of a QP come in steps of cq_mod", *goal,
+               op.signal_every);
   }
   check_operation(op);
   return op;
@@ -123,8 +126,9 @@ Topology plan_topology(const Options& o, const FabricFacts& fabric, const Traffi
   const bool one_client_a_qp = facts(o.connection).connected && !traffic.client_qps;
   if (one_client_a_qp && t.clients > t.server_qps()) {
     if (o.clients) {
-      fail_usage("--clients {}: the server's {} x {} connected QPs reach at most {} clients", t.clients, t.groups(),
-                 o.qp, t.server_qps());
+      fail_usage(
+          "--clients {}: the server's {} x {} connected QPs reach at most {} clients: give --clients {}, or --qp {}",
+          t.clients, t.groups(), o.qp, t.server_qps(), t.server_qps(), (t.clients + t.groups() - 1) / t.groups());
     }
     t.clients = t.server_qps();
   }
@@ -159,9 +163,9 @@ Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffi
   }
   Plan plan;
   std::optional<std::uint64_t> goal;
-  // Senders count in steps of cq_mod, receivers one by one.
-  if (o.iters && traffic.driver == traffic.counted) goal = traffic.counted == Side::server ? *o.iters * o.qp : *o.iters;
-  plan.operation = plan_operation(o, traffic, goal);
+  // Senders count the completions of each QP in steps of cq_mod, receivers one by one.
+  if (o.iters && traffic.driver == traffic.counted) goal = *o.iters;
+  plan.operation = plan_operation(o, facts, traffic, goal);
   plan.operation.relaxed_ordering = !o.disable_pcie_relaxed && !facts.simulated && !facts.alone;
   plan.topology = plan_topology(o, facts, traffic);
   plan.operation.messages_at_once = std::uint64_t{plan.topology.all_client_threads()} * traffic.messages_at_once;

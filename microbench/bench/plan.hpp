@@ -67,10 +67,11 @@ struct Traffic {
   bool cq_per_qp = false;           // see Operation
   std::string label = "SENDs out";  // the console names the rate so
   std::optional<ClientQps> client_qps{};
-  bool datagrams_beside = false;     // messages go over UD, too, whatever the transport of the run
-  bool immediate = false;            // WRITEs bring 4 bytes into the completion of a RECV
-  bool both_ways = false;            // both sides post, and the rate is that of both
-  std::uint32_t qps_per_pair = 0;    // see Topology
+  bool datagrams_beside = false;   // messages go over UD, too, whatever the transport of the run
+  std::uint32_t inline_up_to = 0;  // bytes: inlines payloads of this size, or the device's limit, and not --inline_size
+  bool immediate = false;          // WRITEs bring 4 bytes into the completion of a RECV
+  bool both_ways = false;          // both sides post, and the rate is that of both
+  std::uint32_t qps_per_pair = 0;  // see Topology
   std::uint32_t threads_per_qp = 1;  // see Topology
   bool clients_may_leave = false;    // a client that dies is counted, and the others go on
   bool threads_end_window = false;   // they have what they want then, whatever the --duration
@@ -127,13 +128,14 @@ struct FabricFacts {
   std::uint32_t client_cores = 1;     // threads that fit
   std::uint32_t ports = 1;            // that --ib_port selects
   std::uint32_t default_clients = 1;  // enough not to be the limit
+  std::uint32_t max_inline = 0;       // bytes that the device inlines, where Traffic::inline_up_to asks
 };
 
 // Throws UsageError: more threads than cores, clients that would have no QP, a verb that the transport does not have.
 Plan make_plan(const Options& options, const FabricFacts& facts, const Traffic& traffic);
 
 // The --cq_mod that is chosen: at most 64 and half the queue, never one that can wait for ever; a multiple or a divisor
-// of the post list, so that the ring stays short. With `goal` (operations to measure exactly), a divisor of it.
+// of the post list, so that the ring stays short. With `goal` (operations of a QP to measure exactly), a divisor of it.
 std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth, std::optional<std::uint64_t> goal);
 
 // The far end of a QP.

@@ -43,6 +43,9 @@ class EchoRate final : public Benchmark {
 
   void options(OptionTable& table) override {
     table_ = &table;
+    table.restate("--size", kDefaultEcho, "payload of request and response");
+    table.restate("--qp", Json(),
+                  "QPs of each thread of the server (default 1; sim: as many as make the server the limit)");
     table.choice<EchoMode>("--mode", echo_.mode,
                            {{"write_write", EchoMode::write_write},
                             {"write_send", EchoMode::write_send},

@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kSweepTo = 65536;      // bytes
 constexpr std::uint32_t kInlineSweepTo = 128;  // bytes
+constexpr std::uint32_t kInlineUpTo = 220;     // bytes, as perftest's latency of WRITE
 constexpr Picos kSimDuration = 20ms;           // some ten thousand trips
 
 class VerbLatency final : public Benchmark {
@@ -30,9 +31,15 @@ class VerbLatency final : public Benchmark {
   }
 
   void options(OptionTable& table) override {
+    table_ = &table;
     table.choice<LatencyVerb>("--verb", verb_, names_and_values(kLatencyVerbs),
                               "what is timed; echo: unsignaled inlined WRITEs both ways");
-    add_all_sizes(table, all_, "65536, inlined 128");
+    add_all_sizes(table, all_, "65536; of write_inline and echo 128");
+    table.restate(
+        "--inline_size", Json(),
+        fmt::format("largest WRITE or SEND that is sent inline (default {}, or what the device inlines if that "
+                    "is less)",
+                    kInlineUpTo));
   }
 
   void adjust(Options& o) override {
@@ -69,6 +76,8 @@ class VerbLatency final : public Benchmark {
   Traffic traffic() const override {
     Traffic traffic;
     traffic.verb = posted_verb(verb_);
+    const bool sends = verb_ == LatencyVerb::write || verb_ == LatencyVerb::send;
+    if (sends && !table_->given("--inline_size")) traffic.inline_up_to = kInlineUpTo;
     traffic.label = reports_half(verb_)          ? "half round trips of ping-pongs"
                     : verb_ == LatencyVerb::echo ? "echoes"
                                                  : "operations";
@@ -141,6 +150,7 @@ class VerbLatency final : public Benchmark {
  private:
   bool inlined() const { return verb_ == LatencyVerb::write_inline || verb_ == LatencyVerb::echo; }
 
+  const OptionTable* table_ = nullptr;
   LatencyVerb verb_ = LatencyVerb::write;
   bool all_ = false;
 };

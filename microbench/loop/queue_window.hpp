@@ -2,10 +2,12 @@
 // done, and messages of many packets, which leave in turn, end together: completions of different queues come in
 // bursts, one a round of the queues, so that the thread's count between two moments may be off by a round. Each queue
 // therefore has a window of its own, from its first completion after the one turn of the phase to that after the other:
-// as many operations as it completed in just that time.
+// as many operations as it completed in just that time. With a goal each queue's window ends with its share of that,
+// while the others go on.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -15,12 +17,12 @@ namespace verbscope {
 
 class QueueWindow {
  public:
-  // `queues` has a place for each queue of the thread, or none: then the thread's own window tells, as it does where a
-  // goal ends it.
+  // `queues` has a place for each queue of the thread, or none: then the thread's own window tells.
   QueueWindow(ThreadTally& tally, std::uint64_t goal, std::span<WindowBounds> queues)
       : tally_(tally),
-        window_(tally, goal),
-        queues_(goal == MeasuredWindow::kNoGoal ? queues : std::span<WindowBounds>()) {}
+        window_(tally, queues.empty() ? goal : MeasuredWindow::kNoGoal),
+        queues_(queues),
+        goal_(queues.empty() || goal == MeasuredWindow::kNoGoal ? MeasuredWindow::kNoGoal : goal / queues.size()) {}
 
   // As MeasuredWindow::see. After a turn of the phase the queues are noted, by note().
   template <Node N>
@@ -43,15 +45,22 @@ class QueueWindow {
     if (window_.note_turn(node.now(), phase, ops)) begin_noting();
   }
 
-  // Whether there are queues that have not completed since the last turn.
-  bool noting() const { return pending_ > 0; }
+  // Whether there are queues that have not completed since the last turn, or have not reached their goal.
+  bool noting() const { return pending_ > 0 || open_ > 0; }
   // While noting: a completion of queue `queue` came at `now`, of which `ops` operations are done.
   void note(std::size_t queue, Picos now, std::uint64_t ops) {
     WindowBounds& window = queues_[queue];
-    if (window.noted == window_.noted()) return;
-    window.note(window_.noted(), now, ops);
-    if (--pending_ == 0) tally_.tell_noted(window_.noted());
+    if (window.noted == Phase::closed && goal_ != MeasuredWindow::kNoGoal) return;
+    if (window.noted != window_.noted()) {
+      window.note(window_.noted(), now, ops);
+      if (--pending_ == 0) tally_.tell_noted(window_.noted());
+    } else if (open_ > 0 && ops - window.begin_ops >= goal_) {
+      window.note(Phase::closed, now, ops);
+      if (--open_ == 0) close_at_goal();
+    }
   }
+  // Whether each queue has reached its goal.
+  bool reached() const { return reached_; }
 
   std::uint64_t left(std::uint64_t ops) const { return window_.left(ops); }
 
@@ -64,19 +73,41 @@ class QueueWindow {
       tally_.queue_windows = {};  // nobody waited for a queue that was late
     }
     pending_ = queues_.size();
+    if (goal_ != MeasuredWindow::kNoGoal && window_.noted() == Phase::measure) open_ = queues_.size();
+  }
+
+  // The thread's window holds the operations of all its queues, and lasts as long as these take at the sum of their
+  // rates: each was measured while all others were at work.
+  void close_at_goal() {
+    double mops = 0;
+    WindowBounds all;
+    for (const WindowBounds& queue : queues_) {
+      const std::uint64_t ops = queue.end_ops - queue.begin_ops;
+      mops += queue.begin < queue.end ? to_mops(Ops(ops), queue.end - queue.begin) : 0;
+      all.end = std::max(all.end, queue.end);
+      all.end_ops += ops;
+    }
+    all.begin = all.end - (mops > 0 ? Picos(std::llround(static_cast<double>(all.end_ops) * 1e6 / mops)) : Picos(0));
+    tally_.window = all;
+    tally_.queue_windows = {};
+    reached_ = true;
+    tally_.tell_noted(Phase::closed);
   }
 
   // The thread's own window stands, and any that the queues have not come to the end of does not.
   void end_without_queues() {
     if (noting()) tally_.queue_windows = {};
-    pending_ = 0;
+    pending_ = open_ = 0;
     tally_.tell_noted(window_.noted());
   }
 
   ThreadTally& tally_;
   MeasuredWindow window_;
   std::span<WindowBounds> queues_;
+  std::uint64_t goal_;  // of each queue
   std::size_t pending_ = 0;
+  std::size_t open_ = 0;  // queues that have not reached their goal
+  bool reached_ = false;
 };
 
 }  // namespace verbscope

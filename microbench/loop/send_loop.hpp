@@ -46,7 +46,7 @@ struct SendState {
   std::uint32_t ready_tail = 0;
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
-  std::uint64_t goal = MeasuredWindow::kNoGoal;  // operations to measure
+  std::uint64_t goal = MeasuredWindow::kNoGoal;  // operations to measure, as many on each queue
   std::span<WindowBounds> windows;               // of each queue, where completions stand for many of its operations
   ibv_comp_channel* channel = nullptr;           // sleep there when nothing completes
   std::uint64_t random_turn = 0;  // not 0: queues are taken at random instead of in turn; the generator's state
@@ -238,6 +238,10 @@ void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& ta
     Retired taken;
     if (window.noting()) [[unlikely]] {
       taken = retire_and_note<traits>(node, s, most, window, tally.end);
+      if (window.reached()) {
+        tally.done_ops.store(ops + static_cast<std::uint64_t>(taken.sent) * step, std::memory_order_relaxed);
+        break;
+      }
     } else {
       taken = retire_sends<traits>(s, most, tally.end);
     }

@@ -33,6 +33,7 @@ class AllToAll final : public OneSided {
 
   void options(OptionTable& table) override {
     table_ = &table;
+    table.restate("--threads", 1, "threads of each machine, each pinned to a core");
     add_verb(table, false);
     table.integer("--machines", machines_, 2u, 1u << 10, "machines, of which one is the server and the others clients");
     table.integer("--vms", vms_, 1u, 1u << 12, "QPs of each thread to each other machine");

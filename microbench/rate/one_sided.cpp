@@ -82,6 +82,7 @@ void OneSided::add_region(OptionTable& table, const std::string& size_help) {
 void OneSided::add_verb(OptionTable& table, bool with_send) {
   std::vector<std::pair<std::string, Verb>> verbs{{"read", Verb::read}, {"write", Verb::write}};
   if (with_send) verbs.emplace_back("send", Verb::send);
+  if (!with_send) offer_transports(table, {Verb::read, Verb::write});
   table.choice<Verb>("--verb", verb_, verbs, "what is posted");
 }
 
@@ -91,6 +92,10 @@ void OneSided::adjust(Options& options) {
   }
   if (alignment_ > 0 && options.validate) {
     fail_usage("--validate: places that lie over each other (--alignment {}) cannot be checked", alignment_);
+  }
+  if (verb_ != Verb::send) {  // at least one place
+    region_size_ =
+        std::max(region_size_, payload_stride(options.header_only ? 0 : options.size.value_or(kDefaultSize)));
   }
   if (both_ways_) {
     if (driver_ == Side::client) fail_usage("--direction in: with --bidirectional both sides post");

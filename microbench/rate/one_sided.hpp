@@ -9,6 +9,7 @@
 
 #include "microbench/bench/all_sizes.hpp"
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/options.hpp"
 #include "microbench/bench/region.hpp"
 #include "microbench/loop/window_sender.hpp"
 
@@ -80,6 +81,7 @@ class OneSidedRate final : public OneSided {
   Description describe() const override { return description_; }
 
   void options(OptionTable& table) override {
+    offer_transports(table, {verb_});
     add_direction(table);
     add_bidirectional(table);
     if (verb_ == Verb::write) add_immediate(table);

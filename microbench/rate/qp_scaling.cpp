@@ -1,6 +1,7 @@
 // Rate against the number of connected QPs: a thread takes its QPs in turn or at random, with some
 // operations outstanding on each. It posts READs or WRITEs, or SENDs over UD, which need no QP a peer. One side posts,
 // or every machine does.
+#include <algorithm>
 #include <optional>
 
 #include "common/error.hpp"
@@ -30,7 +31,7 @@ class QpScaling final : public OneSided {
     add_order(table);
     add_region(table);
     table.integer("--connections", connections_, 1u, 1u << 20,
-                  "QPs of the server in all, instead of --qp for each thread");
+                  "QPs of the server in all, a multiple of --threads and at least one per client; instead of --qp");
     table.choice<bool>("--active", everybody_, {{"one", false}, {"all", true}},
                        "one: the side that --direction says posts; all: both do");
   }
@@ -41,12 +42,45 @@ class QpScaling final : public OneSided {
     if (connections_) {
       if (table_->given("--qp"))
         fail_usage("--qp {}: --connections {} says how many there are", options.qp, *connections_);
-      if (*connections_ % options.threads != 0) {
-        fail_usage("--connections {} is not a multiple of --threads {}", *connections_, options.threads);
+      const std::uint32_t threads = options.threads, rest = *connections_ % threads;
+      if (rest != 0) {
+        const std::uint32_t more = *connections_ - rest + threads;
+        const std::string less = *connections_ > threads ? fmt::format("{} or ", *connections_ - rest) : "";
+        fail_usage("--connections {} is not a multiple of --threads {}: give --connections {}{}", *connections_,
+                   threads, less, more);
       }
-      options.qp = *connections_ / options.threads;
+      options.qp = *connections_ / threads;
+      const bool one_client_each = facts(options.connection).connected;
+      if (one_client_each && options.clients.value_or(1) > *connections_) {
+        fail_usage("--clients {}: --connections {} reach at most {} clients: give --connections {}, or --clients {}",
+                   *options.clients, *connections_, *connections_, round_up(*options.clients, threads), *connections_);
+      }
     }
     OneSided::adjust(options);
+  }
+
+  // How often a QP's context had to be read into the adapter for an operation: what the number of QPs costs.
+  void finish(Outcome& outcome) const override {
+    Json& misses = outcome.result["qp_context_misses_per_op"] = Json();  // null: nobody counts
+    const auto of_server = [](const CounterReport& report) {
+      return report.node == "server" && report.extra.contains("qp_context_misses");
+    };
+    const auto found = std::ranges::find_if(outcome.counters, of_server);
+    if (found == outcome.counters.end()) return;
+    const double ops = operations_in_window(outcome.result, *found);
+    if (ops > 0) misses = found->extra.at("qp_context_misses").get<double>() / ops;
+  }
+
+  std::string report(const Json& result) const override {
+    const Json misses = result.value("qp_context_misses_per_op", Json());
+    if (misses.is_null()) return "";
+    std::string text = fmt::format("  QP contexts read into the adapter: {:.3f} per operation", misses.get<double>());
+    if (outstanding_ != 1) {
+      text += outstanding_ == 0 ? "; a whole send queue is outstanding on each QP"
+                                : fmt::format("; {} operations are outstanding on each QP", outstanding_);
+      text += ", which overlap these reads and hide their cost: --window 1 shows it";
+    }
+    return text + '\n';
   }
 
  private:

@@ -140,6 +140,7 @@ class LookupRate final : public Benchmark {
   }
 
   void options(OptionTable& table) override {
+    offer_transports(table, {Verb::read});
     table.integer("--hops", lookup_.hops, 1u, 1024u, "READs of a lookup, each of which says where the next one goes");
     table.integer("--records", lookup_.records, std::uint64_t{1}, std::uint64_t{1} << 32, "records of --size bytes");
   }

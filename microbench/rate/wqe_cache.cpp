@@ -38,7 +38,8 @@ class WqeCache final : public OneSided {
 
   void finish(Outcome& outcome) const override {
     Json& result = outcome.result;
-    for (const char* name : {"reads_per_op", "model_reads_per_op", "extra_reads_per_op", "wqe_cache_misses_per_op"}) {
+    for (const char* name : {"reads_per_op", "model_reads_per_op", "extra_reads_per_op", "extra_reads_uncertainty",
+                             "wqe_cache_misses_per_op"}) {
       result[name] = Json();  // null: nobody counts, or nothing was predicted
     }
     const auto reads_seen = [](const CounterReport& report) {
@@ -47,7 +48,8 @@ class WqeCache final : public OneSided {
     const auto found = std::ranges::find_if(outcome.counters, reads_seen);
     if (found == outcome.counters.end()) return;
     const CounterReport& server = *found;
-    const double ops = operations_in_window(result, server);
+    // An adapter that counts operations has done so in the very window in which its reads were counted.
+    const double ops = server.extra.value("messages_sent", operations_in_window(result, server));
     if (ops <= 0) return;
     const double reads = static_cast<double>(server.events.dma_read_lines) / ops;
     result["reads_per_op"] = reads;
@@ -57,13 +59,18 @@ class WqeCache final : public OneSided {
     const double modelled = outcome.prediction.at("pcie_per_op").at("dma_read_lines").get<double>();
     result["model_reads_per_op"] = modelled;
     result["extra_reads_per_op"] = reads - modelled;
+    // What is under way at either end of the window may have been read in it and not counted, or the other way round.
+    const double queues = wait_ == WaitFor::any ? outcome.config.at("qp").get<double>() : 1;
+    const double under_way = static_cast<double>(result.at("threads").size()) * queues * outstanding_;
+    result["extra_reads_uncertainty"] = modelled * under_way / ops;
   }
 
   std::string report(const Json& result) const override {
     if (result.value("extra_reads_per_op", Json()).is_null()) return "";  // null, or at a client: the server knows
-    return fmt::format("  PCIe reads per operation: {:.3f}, the model's {:.3f}: {:.3f} extra\n",
-                       result.at("reads_per_op").get<double>(), result.at("model_reads_per_op").get<double>(),
-                       result.at("extra_reads_per_op").get<double>());
+    const auto number = [&result](const char* key) { return result.at(key).get<double>(); };
+    return fmt::format("  PCIe reads per operation: {:.3f}, the model's {:.3f}: {:.3f} extra, +- {:.3f}\n",
+                       number("reads_per_op"), number("model_reads_per_op"), number("extra_reads_per_op"),
+                       number("extra_reads_uncertainty"));
   }
 
  private:

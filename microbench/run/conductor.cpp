@@ -41,6 +41,7 @@ void Conductor::start() {
       ids_[t] = gettid();
       HostNode node;
       ThreadTally& tally = node_.threads().tally(t);
+      tally.started = node.now();
       node_.threads().workload(t).run(node, control_, tally);
       tally.tell_ended();
     });

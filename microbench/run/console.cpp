@@ -1,5 +1,7 @@
 #include "microbench/run/console.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "common/digits.hpp"
@@ -8,11 +10,25 @@ namespace verbscope {
 
 namespace {
 
+// "1 thread", "4 threads".
+std::string counted_noun(std::uint32_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string point_line(const Traffic& traffic, const Record& record, const std::string& what) {
   const Json& c = record.config;
-  return fmt::format("{} on {}: {} {}, {}, {} threads x {} QPs, {} clients\n", record.benchmark,
-                     record.environment.value("fabric", ""), c.value("connection", ""), traffic.label, what,
-                     c.value("threads", 0), c.value("qp", 0), c.value("clients", 0));
+  const auto number = [&c](const char* key) { return c.value(key, 0u); };
+  std::string text = fmt::format("{} on {}: {} {}, {}", record.benchmark, record.environment.value("fabric", ""),
+                                 c.value("connection", ""), traffic.label, what);
+  if (number("window") > 0) text += fmt::format(", window {}", number("window"));
+  text +=
+      fmt::format("; server: {}, {} each", counted_noun(number("threads"), "thread"), counted_noun(number("qp"), "QP"));
+  const bool alone = record.environment.value("fabric", "") == "null";
+  if (!alone) {
+    text += fmt::format("; {}, {} each", counted_noun(number("clients"), "client"),
+                        counted_noun(number("client_threads"), "thread"));
+  }
+  return text + "\n";
 }
 
 std::string point_line(const Traffic& traffic, const Record& record) {
@@ -67,6 +83,7 @@ std::string rate_line(const Json& result, const char* label) {
     return fmt::format("  not counted: {}; {:g} {}s\n", result.value("not_counted", ""), window_s, label);
   }
   const double rate = result.at("rate_mops");
+  if (result.value("ops", 0ull) == 1) return "  one operation is no rate\n";
   const double payload = rate > 0 ? result.value("bandwidth_mb_per_s", 0.0) / rate : 0;
   return fmt::format("  {} over {:g} {}s\n", rate_text(rate, thread_range(result.at("threads")), payload, label),
                      window_s, label) +
@@ -99,8 +116,11 @@ std::string table_line(const std::string& payload, const std::string& rest) {
 
 std::string table_head(const Benchmark& benchmark, const Record& record) {
   const std::string columns = benchmark.row_heading(record.result);
-  return point_line(benchmark.traffic(), record, fmt::format("post list {}", record.config.value("post_list", 0))) +
-         (labelled(record) ? "  simulated time\n" : "") +
+  std::string what = fmt::format("post list {}", record.config.value("post_list", 0));
+  if (const auto limit = record.config.value("inline_size", 0u); limit > 0) {
+    what += fmt::format(", inline up to {} B", limit);
+  }
+  return point_line(benchmark.traffic(), record, what) + (labelled(record) ? "  simulated time\n" : "") +
          table_line("bytes", columns.empty() ? fmt::format(" {:>10} {:>10} {:>11}", "Mops", "Gb/s", "MB/s") : columns);
 }
 
@@ -108,6 +128,34 @@ std::string table_row(const Benchmark& benchmark, const Record& record) {
   const std::string cells = benchmark.row(record.result);
   return table_line(record.config.at("size").dump(), cells.empty() ? rate_cells(record) : cells);
 }
+
+namespace {
+
+// Receivers that had no RECV posted: the sender waits each time, and sends again.
+std::string rnr_line(const Record& record) {
+  std::uint64_t naks = 0;
+  for (const CounterReport& report : record.counters) naks += report.extra.value("rnr_naks_sent", std::uint64_t{0});
+  if (naks == 0) return "";
+  return fmt::format(
+      "  {} RNR NAKs: messages found none of the --rx_depth {} RECVs posted, and their QPs waited to send again\n",
+      naks, record.config.value("rx_depth", 0));
+}
+
+// Of simulated cluster `name`: what of the result no documentation and no measurement stands behind.
+std::string assumed_line(const Record& record) {
+  const Json assumed = record.environment.value("assumed", Json::object());
+  std::vector<std::string> parts;
+  for (const auto& [mechanism, parameters] : assumed.items()) {
+    const std::size_t count = parameters.at("assumed").size(), of = parameters.at("of");
+    parts.push_back(count == of ? fmt::format("{} (all {})", mechanism, of)
+                                : fmt::format("{} ({} of {})", mechanism, count, of));
+  }
+  if (parts.empty()) return "";
+  return fmt::format("  rests on parameters of {} that are assumed, neither documented nor measured: {}\n",
+                     record.environment.value("fabric", ""), fmt::join(parts, ", "));
+}
+
+}  // namespace
 
 std::string summary(const Traffic& traffic, const Record& record) {
   const char* label = labelled(record) ? kSimulatedLabel : "";
@@ -122,9 +170,13 @@ std::string summary(const Traffic& traffic, const Record& record) {
     text += fmt::format("  model: none: {}\n", record.result.value("no_prediction", ""));
   }
   if (record.result.value("messages_expected", 0ull) > 0) {
-    text += fmt::format("  {} messages sent, {} received, {} lost\n", record.result.value("messages_expected", 0ull),
-                        record.result.value("messages_received", 0ull), record.result.value("lost", 0ull));
+    const auto lost = record.result.value("lost", 0ull);
+    text += lost == 0 ? "  no message was lost\n"
+                      : fmt::format("  {} of {} messages were lost, those of the warm-up among them\n", lost,
+                                    record.result.value("messages_expected", 0ull));
   }
+  text += rnr_line(record);
+  text += assumed_line(record);
   if (record.result.contains("validation") && record.result.at("validation").is_object()) {
     text += fmt::format("  validated: {} {}, {} wrong\n", record.result.at("validation").value("checked", 0ull),
                         traffic.verb == Verb::write ? "places written to" : "messages",

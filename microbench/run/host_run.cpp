@@ -46,8 +46,21 @@ NodePlace make_place(Provider& provider, const DevicePorts& ports, const Options
           options.qps};
 }
 
-FabricFacts host_facts(const Options& options, const DevicePorts& ports) {
+// The largest payload that a QP of these options inlines on the first port.
+std::uint32_t offered_inline(Provider& provider, const Options& options, const DevicePorts& ports) {
+  const Device device(provider, fmt::format("{}:{}", ports.device, ports.ports.front()));
+  const Pd pd(device);
+  const Cq cq(device, 1, nullptr);
+  QpOptions qp;
+  qp.transport = options.connection;
+  qp.send_cq = qp.recv_cq = cq.get();
+  qp.send_depth = static_cast<int>(options.tx_depth);
+  return static_cast<std::uint32_t>(largest_inline(pd, qp));
+}
+
+FabricFacts host_facts(Provider& provider, const Options& options, const Traffic& traffic, const DevicePorts& ports) {
   FabricFacts facts;
+  if (traffic.inline_up_to > 0) facts.max_inline = offered_inline(provider, options, ports);
   facts.alone = options.fabric == "null";
   facts.server_cores = facts.client_cores = static_cast<std::uint32_t>(usable_cores(options));
   facts.ports = static_cast<std::uint32_t>(ports.ports.size());
@@ -106,7 +119,7 @@ Terms make_terms(const Benchmark& benchmark, const Options& options, const Optio
 Outcome run_server(const Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider) {
   const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
   const Traffic traffic = benchmark.traffic();
-  const Plan plan = make_plan(options, host_facts(options, ports), traffic);
+  const Plan plan = make_plan(options, host_facts(provider, options, traffic, ports), traffic);
   Outcome outcome;
   outcome.config = plan_json(plan);
   NodeRun node(benchmark, plan, Side::server, 0, make_place(provider, ports, options));
@@ -130,8 +143,8 @@ Outcome run_server(const Benchmark& benchmark, const Options& options, const Opt
 Outcome run_client(const Benchmark& benchmark, const Options& given, const OptionTable& table, Provider& provider) {
   const DevicePorts ports = choose_ports(provider, given.ib_dev, parse_ib_port(given.ib_port));
   Options options = given;
-  const FabricFacts facts = host_facts(options, ports);
   const Traffic traffic = benchmark.traffic();
+  const FabricFacts facts = host_facts(provider, options, traffic, ports);
   const NodePlace place = make_place(provider, ports, options);
   // Refuses before anybody is troubled; the number of clients is the server's to say.
   const Picos timeout = check_client(benchmark, make_plan(options, facts, traffic), place);

@@ -16,8 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Picos kSimTick = 5us;     // virtual: how often the nodes are looked at
-constexpr Picos kSimQuiet = 100us;  // virtual: when nothing has arrived for so long, what is missing is lost
+constexpr Picos kSimTick = 5us;           // virtual: how often the nodes are looked at
+constexpr Picos kSimTickByCount = 100ns;  // where --iters end the window, and the counters must stop with it
+constexpr Picos kSimQuiet = 100us;        // virtual: when nothing has arrived for so long, what is missing is lost
 
 // A run that is longer tells what it takes here, when that is worth telling, in seconds: after the first connections,
 // the stretch of it that is measured.
@@ -35,6 +36,7 @@ std::vector<int> first_cores(std::size_t count) {
 }  // namespace
 
 void MemoryLink::connect() {
+  slow_.does(fmt::format("connecting the QPs of {} machines", nodes_.size()));
   std::vector<Json> endpoints;
   for (const NodeRun& node : nodes_) endpoints.push_back(node.endpoints());
   for (NodeRun& node : nodes_) node.connect(endpoints);
@@ -63,6 +65,7 @@ void MemoryLink::start() {
     const RunControl& control = n == 0 ? server_ : clients_;
     for (std::size_t t = 0; t < threads.size(); ++t) {
       cluster_.add_thread(static_cast<int>(n), static_cast<int>(t), [&threads, &control, t](SimNode& sim_node) {
+        threads.tally(t).started = sim_node.now();
         threads.workload(t).run(sim_node, control, threads.tally(t));
         threads.tally(t).tell_ended();
       });
@@ -71,6 +74,11 @@ void MemoryLink::start() {
 }
 
 void MemoryLink::await(Step step, std::function<void()> then) {
+  slow_.does(fmt::format("simulating {}, at {:.4g} ms of virtual time",
+                         step == Step::warm_up ? "the warm-up"
+                         : step < Step::end    ? "the measurement"
+                                               : "what is outstanding",
+                         1e3 * to_seconds(cluster_.now())));
   switch (step) {
     case Step::warm_up:
       if (schedule_.warmup == Picos(0)) return then();
@@ -128,7 +136,9 @@ void MemoryLink::look(Step step, std::function<void()> then) {
 }
 
 void MemoryLink::look_later(Step step, std::function<void()> then) {
-  cluster_.at(cluster_.now() + kSimTick, [this, step, then = std::move(then)] { look(step, then); });
+  const bool by_count = schedule_.iters && step == Step::second_half;
+  cluster_.at(cluster_.now() + (by_count ? kSimTickByCount : kSimTick),
+              [this, step, then = std::move(then)] { look(step, then); });
 }
 
 bool MemoryLink::over(Step step) {
@@ -181,7 +191,7 @@ bool MemoryLink::stalled(Picos limit) {
 
 PointReports MemoryLink::collect(std::string& failure) {
   if (failure.empty()) failure = failure_;
-  if (failure.empty()) failure = steadiness_.failure(nodes_.front().why_missing());
+  if (failure.empty()) failure = steadiness_.failure(nodes_.front().why_missing() + window_.rnr_naks());
   const auto report = [&](std::size_t node, std::uint64_t expected) {
     return nodes_[node].report(window_.use(node), expected, first_cores(nodes_[node].threads().size()), failure);
   };

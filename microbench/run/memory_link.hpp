@@ -8,6 +8,7 @@
 #include "microbench/bench/control.hpp"
 #include "microbench/run/phase_machine.hpp"
 #include "microbench/run/sim_window.hpp"
+#include "microbench/run/slow_run.hpp"
 #include "microbench/run/steadiness.hpp"
 #include "nic_sim/cluster.hpp"
 
@@ -18,11 +19,12 @@ class MemoryLink final : public Link {
   // Node i of the cluster runs nodes[i], of which the first is the server. All must outlive the link.
   // `counted`: the counter of the adapters that counts the operations.
   MemoryLink(SimCluster& cluster, std::deque<NodeRun>& nodes, const Schedule& schedule,
-             std::optional<OperationCount> counted)
+             std::optional<OperationCount> counted, SlowRun& slow)
       : cluster_(cluster),
         nodes_(nodes),
         schedule_(schedule),
         counted_(std::move(counted)),
+        slow_(slow),
         window_(cluster, nodes),
         steadiness_(schedule) {}
 
@@ -61,6 +63,7 @@ class MemoryLink final : public Link {
   std::deque<NodeRun>& nodes_;
   const Schedule& schedule_;
   std::optional<OperationCount> counted_;
+  SlowRun& slow_;
   SimWindow window_;
   Steadiness steadiness_;
   Picos begin_{0};  // of the window

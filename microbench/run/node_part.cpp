@@ -12,7 +12,7 @@ NodePart::NodePart(const Benchmark& its_benchmark, const Plan& its_plan, Side it
       client(its_client),
       alone(place.alone),
       huge_pages(place.huge_pages),
-      domains(place.uars && place.uars->exclusive),
+      domains(place.uars.exclusive),
       settings(place.qps),
       qps(plan_qps(its_plan.topology, its_side, its_client)) {}
 

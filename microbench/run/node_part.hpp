@@ -20,8 +20,8 @@ struct NodePlace {
   int gid_index = -1;                // -1 picks
   std::optional<std::uint32_t> mtu;  // bytes; at most what the port has
   bool huge_pages = true;
-  bool alone = false;               // the null device, where the server is its own client
-  std::optional<UarChoice> uars{};  // nothing: as the device has them
+  bool alone = false;  // the null device, where the server is its own client
+  UarChoice uars{};
   QpSettings qps{};
 };
 

@@ -8,7 +8,7 @@
 namespace verbscope {
 
 NodePorts::NodePorts(const NodePart& part, const NodePlace& place) : part_(part) {
-  if (place.uars && !place.uars->exclusive) set_doorbell_registers(*place.provider, place.device, place.uars->shared);
+  if (place.uars.shared > 0) set_doorbell_registers(*place.provider, place.device, place.uars.shared);
   for (const int port : place.ports) {
     const Device& device = ports_.emplace_back(*place.provider, fmt::format("{}:{}", place.device, port));
     gids_.push_back(choose_gid(device, place.gid_index));

@@ -111,6 +111,13 @@ void NodeQps::create_queues() {
       wanted += per_lane * needs.send_depth + recv_queues * needs.recv_depth;
       needed += recv_queues * needs.completions;
     }
+    if (needed > offered) {
+      fail(
+          "{} QPs may have {} completions waiting in one completion queue, and {} offers {}: give fewer QPs per "
+          "thread, "
+          "or a smaller --rx_depth, --tx_depth or --window",
+          of_cq.size(), needed, device_.device().name(), offered);
+    }
     if (op.events) channels_.emplace_back(device_.device());
     cqs_.emplace_back(device_.device(), checked_count(std::max(std::min(wanted, offered), needed), "completions"),
                       op.events ? channels_.back().get() : nullptr);

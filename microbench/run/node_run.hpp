@@ -62,6 +62,7 @@ class NodeRun {
 
  private:
   void build_workloads();
+  void judge_count(const NodeReport& report, std::string& failure) const;
   void judge_thread(std::size_t thread, const ThreadReport& report, std::string& failure) const;
 
   NodePart part_;

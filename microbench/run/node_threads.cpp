@@ -139,6 +139,14 @@ Picos NodeThreads::counted_span() const {
   return begin < end ? end - begin : Picos(0);
 }
 
+double NodeThreads::rate_before() const {
+  double sum = 0;
+  for (const ThreadTally& tally : tallies_) {
+    if (tally.closed()) sum += mops_between(tally.started, tally.window.begin, tally.window.begin_ops);
+  }
+  return sum;
+}
+
 Delivery NodeThreads::delivery(std::uint64_t expected, bool validated) const {
   Delivery sum{.expected = expected, .validated = validated};
   for (const auto& workload : workloads_) {

@@ -54,6 +54,8 @@ class NodeThreads {
   ThreadReport report(std::size_t thread, int core) const;
   // The time from the first window's begin to the last window's end, of threads that counted operations; 0 if none did.
   Picos counted_span() const;
+  // The rate of all threads from their start to the beginning of their windows, Mops; 0 where that was at once.
+  double rate_before() const;
   // The messages of all threads; `expected` should have come.
   Delivery delivery(std::uint64_t expected, bool validated) const;
   // The benchmark's own keys for the report.

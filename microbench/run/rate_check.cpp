@@ -65,7 +65,8 @@ void check_against_ports(const Plan& plan, const Traffic& traffic, std::uint32_t
   }
 }
 
-void check_against_counters(const std::optional<OperationCount>& counted, const Schedule& schedule, Outcome& outcome) {
+void check_against_counters(const std::optional<OperationCount>& counted, const Schedule& schedule, bool of_payloads,
+                            Outcome& outcome) {
   if (!counted) return;
   const OperationSum all = count_of(*counted, outcome.counters);
   if (all.window_s <= 0) return;
@@ -73,7 +74,14 @@ void check_against_counters(const std::optional<OperationCount>& counted, const 
   const double adapter = all.operations / all.window_s * 1e-6;
   outcome.result["adapter_mops"] = adapter;
   if (!outcome.failure.empty()) return;
-  if (schedule.threads_end_it) {
+  if (schedule.iters && of_payloads) {
+    if (outcome.result.value("ops", 0.0) < 2) return;  // which is no rate at all
+    if (std::abs(adapter - rate) <= kCountersAgreeByCount * adapter) return;
+    outcome.failure = fmt::format(
+        "too few --iters to tell a rate: {:.0f} operations are {:.4g} Mops by the threads, and the adapters' {} were "
+        "{:.4g} Mops",
+        outcome.result.value("ops", 0.0), rate, counted->name, adapter);
+  } else if (schedule.threads_end_it) {
     const double ops = outcome.result.value("ops", 0.0);
     if (all.operations >= (1 - kCountersAgree) * ops) return;
     outcome.failure =

@@ -11,9 +11,10 @@ namespace verbscope {
 
 // After the run, with result, counters and prediction in place. `counted`: the counter of the adapters that counts the
 // operations; what it makes of the rate comes into the result as `adapter_mops`. Sets the failure, when it is empty,
-// where that is another rate. Where the threads end their windows one after the other (--iters), the adapters must at
-// least have counted the operations.
-void check_against_counters(const std::optional<OperationCount>& counted, const Schedule& schedule, Outcome& outcome);
+// where that is another rate: by more than 1 %, or of --iters, where operations are `of_payloads`, 15 %. Where threads
+// end their windows otherwise, the adapters must at least have counted the operations.
+void check_against_counters(const std::optional<OperationCount>& counted, const Schedule& schedule, bool of_payloads,
+                            Outcome& outcome);
 
 // The same on a host, at the server, by the packets of up to `mtu` bytes that the kernel counts at its ports: of
 // operations that go one way over UD or UC, which nothing answers, where nothing else passed. Elsewhere there is

@@ -62,6 +62,7 @@ CpuReport cpu_report(const WindowUse& use) {
 void set_rate(NodeReport& report, double rate, std::uint64_t ops, std::optional<double> span_s) {
   const bool by_count = span_s.has_value() && *span_s > 0;
   report.rate_mops = by_count ? static_cast<double>(ops) / *span_s * 1e-6 : rate;
+  if (by_count) report.window_s = *span_s;
   report.window_ops = by_count ? ops : static_cast<std::uint64_t>(std::llround(rate * 1e6 * report.window_s));
   report.ops = ops;
 }

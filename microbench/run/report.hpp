@@ -127,7 +127,7 @@ struct Delivery {
 
 struct NodeReport {
   std::string node;     // "server", "client0"; it stands beside the report in JSON
-  double window_s = 0;  // from the turn to measure to the turn to stop
+  double window_s = 0;  // from the turn to measure to the turn to stop; with --iters the time of these operations
   std::vector<ThreadReport> threads;
   double rate_mops = 0;
   // Where both sides post: that of the server, and of all clients together.

@@ -48,6 +48,12 @@ Record make_record(const Benchmark& benchmark, const Options& options, const Opt
   return record;
 }
 
+// One line about a rate of a single operation; empty where there are more, or where one is a result.
+std::string no_rate(const Benchmark& benchmark, const Options& options, const Record& record) {
+  const bool single = options.iters && benchmark.moves_payloads() && record.result.value("ops", 0ull) == 1;
+  return single ? fmt::format("--iters {}: one operation is no rate", *options.iters) : "";
+}
+
 // One line about a rate that misses what it must reach; empty when it does not, or this side has none.
 std::string missed_limit(const Options& options, const Record& record) {
   const auto rate = record.result.find("rate_mops");
@@ -101,7 +107,8 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
     throw;
   }
   Record record = make_record(benchmark, options, table, command_line, outcome);
-  if (record.status == RecordStatus::ok) record.reason = missed_limit(options, record);
+  if (record.status == RecordStatus::ok) record.reason = no_rate(benchmark, options, record);
+  if (record.status == RecordStatus::ok && record.reason.empty()) record.reason = missed_limit(options, record);
   if (!record.reason.empty()) record.status = RecordStatus::failed;
   sink.write(record);
   if (!record.reason.empty()) throw Error(record.reason);
@@ -147,7 +154,10 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   benchmark.options(table);
   bool describe = false;
   app.add_flag("--describe", describe, "print the options as JSON and end")->group("Help");
-  app.add_option("host", options.host, "the server's name or address; without it this is the server");
+  app.add_option("host", options.host, "the server's name or address; without it this is the server")
+      ->check([](const std::string& host) {
+        return host.empty() ? std::string("expected the server's name or address, got nothing") : std::string();
+      });
   app.footer(examples(description));
   parse_args(app, argc, argv);
   if (describe) {

@@ -8,12 +8,15 @@
 #include "common/json.hpp"
 #include "common/memory_share.hpp"
 #include "common/paths.hpp"
+#include "common/terminal.hpp"
 #include "drivers_patch/counter_report.hpp"
+#include "microbench/run/assumed.hpp"
 #include "microbench/run/counted_provider.hpp"
 #include "microbench/run/memory_link.hpp"
 #include "microbench/run/ports.hpp"
 #include "microbench/run/prediction.hpp"
 #include "microbench/run/rate_check.hpp"
+#include "microbench/run/slow_run.hpp"
 #include "nic_sim/profile/profile.hpp"
 
 namespace verbscope {
@@ -30,6 +33,7 @@ FabricFacts sim_facts(const Options& options, const Profile& profile) {
   facts.server_cores = facts.client_cores = static_cast<std::uint32_t>(profile.host.cores);
   const int port = parse_ib_port(options.ib_port);
   facts.ports = port == 0 ? static_cast<std::uint32_t>(profile.wire.ports) : 1;
+  facts.max_inline = static_cast<std::uint32_t>(profile.wire.max_inline.value);
   facts.default_clients = static_cast<std::uint32_t>(receivers_needed(profile));
   return facts;
 }
@@ -56,9 +60,35 @@ SimWork shared_out(std::size_t nodes, std::optional<std::uint32_t> asked) {
   return work;
 }
 
-// Refuses payloads that do not fit into the memory of this machine, where the simulator holds what is under way: at
-// least one list on each QP.
-void require_memory(const Plan& plan) {
+// The clients of a benchmark that measures the server must not be its limit: unless --uars says otherwise, each of
+// their threads has a register of its own. Where all machines are alike, they have the server's.
+UarChoice client_uars(const UarChoice& asked, const Traffic& traffic) {
+  const bool alike = traffic.both_ways || traffic.qps_per_pair > 0;
+  return alike || asked.shared > 0 ? asked : UarChoice{.exclusive = true};
+}
+
+// Bytes of this machine that a QP takes, and each place of its queues; measured.
+constexpr double kQpBytes = 6e3;
+constexpr double kPlaceBytes = 150;
+constexpr double kBytesWorthTelling = 1e9;
+
+// Tells what the QPs and regions of all machines will take of this one, where that is much, and refuses what it has
+// not; likewise payloads, of which the simulator holds what is under way: at least one list on each QP.
+void require_memory(const Benchmark& benchmark, const Plan& plan) {
+  double qps = 0, all = 0;
+  for (const Side side : {Side::server, Side::client}) {
+    const auto own = static_cast<std::uint32_t>(plan_qps(plan.topology, side, 0).size());
+    const double nodes = side == Side::server ? 1 : plan.topology.clients;
+    const QueueNeeds needs = benchmark.needs(plan.operation, side);
+    const double each = kQpBytes + kPlaceBytes * (double{1} * needs.send_depth + needs.recv_depth);
+    qps += nodes * own;
+    all += nodes * (own * each + static_cast<double>(benchmark.region(plan.operation, side, own).bytes));
+  }
+  MemoryShare().add(static_cast<std::size_t>(std::min(all, 1e18)), "the QPs and the memory of the simulated machines");
+  if (all >= kBytesWorthTelling) {
+    tell_error(fmt::format("{:.0f} QPs and the memory of {} machines take about {:.2g} GB here", qps,
+                           plan.topology.machines(), all / 1e9));
+  }
   const double bytes =
       static_cast<double>(plan.operation.payload) * plan.operation.post_list * plan.topology.server_qps();
   MemoryShare().add(static_cast<std::size_t>(std::min(bytes, 1e18)), "one list of payloads on each QP");
@@ -71,12 +101,13 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   const Profile profile = load_profile(name);
   const Traffic traffic = benchmark.traffic();
   Plan plan = make_plan(options, sim_facts(options, profile), traffic);
-  require_memory(plan);
+  require_memory(benchmark, plan);
   if (profile.fabric.loss_probability > 0) plan.schedule.steady_within = kLossySteadyWithin;
   Outcome outcome;
   outcome.environment["cluster_profile"] = profile_checksum(name);
   outcome.config = plan_json(plan);
   const std::size_t count = 1 + plan.topology.clients;
+  SlowRun slow(fmt::format("making the QPs and the memory of {} machines", count));
   SimCluster cluster(profile, static_cast<int>(count), options.seed, shared_out(count, options.sim_threads));
   std::deque<CountedProvider> counted;  // one a node where --counter_sources asks for it
   std::deque<NodeRun> nodes;
@@ -85,13 +116,14 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
     if (asks_for_driver(options.counter_sources)) counted.emplace_back(own, driver::facts_of(profile.wire), false);
     Provider& provider = counted.empty() ? own : counted.back();
     const DevicePorts ports = choose_ports(provider, options.ib_dev, parse_ib_port(options.ib_port));
+    const UarChoice uars = parse_uars(options.uars);
     const NodePlace place{&provider,   ports.device, ports.ports, options.gid_index,
-                          options.mtu, false,        false,       parse_uars(options.uars),
+                          options.mtu, false,        false,       n == 0 ? uars : client_uars(uars, traffic),
                           options.qps};
     const Side side = n == 0 ? Side::server : Side::client;
     nodes.emplace_back(benchmark, plan, side, static_cast<std::uint32_t>(n == 0 ? 0 : n - 1), place);
   }
-  MemoryLink link(cluster, nodes, plan.schedule, benchmark.operation_count());
+  MemoryLink link(cluster, nodes, plan.schedule, benchmark.operation_count(), slow);
   PhaseMachine machine(nodes.front(), link);
   machine.run();
   cluster.run();
@@ -102,10 +134,12 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   for (std::size_t n = 0; n < counted.size(); ++n) {
     outcome.counters.push_back(link.window().driver_counters(n, counted[n]));
   }
+  outcome.environment["assumed"] = assumed_parameters(read_json_file(find_config("clusters", name)), outcome.counters,
+                                                      static_cast<double>(result.own.window_ops));
   outcome.config.update(nodes.front().settled());
   ClusterWire wire = profile.wire;
   wire.mtu = Bytes(nodes.front().mtu());  // the MTU of the paths in use, as on a device
-  check_against_counters(benchmark.operation_count(), plan.schedule, outcome);
+  check_against_counters(benchmark.operation_count(), plan.schedule, benchmark.moves_payloads(), outcome);
   predict_point(benchmark, plan, wire, result.own, outcome);
   benchmark.finish(outcome);
   check_against_bounds(benchmark.bounded_rate(), outcome);

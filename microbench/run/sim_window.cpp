@@ -49,6 +49,14 @@ bool SimWindow::translations_settled() const {
   return true;
 }
 
+std::string SimWindow::rnr_naks() const {
+  std::uint64_t naks = 0;
+  for (std::size_t node = 0; node < end_.nodes.size(); ++node) {
+    naks += end_.nodes[node].nic.rnr_naks_sent - begin_.nodes[node].nic.rnr_naks_sent;
+  }
+  return naks == 0 ? "" : fmt::format("; {} RNR NAKs: messages found no RECV posted (--rx_depth)", naks);
+}
+
 CounterReport SimWindow::counters(std::size_t node, const Profile& profile) const {
   const NodeCounts &begin = begin_.nodes[node], &end = end_.nodes[node];
   CounterReport report{.source = "sim",

@@ -43,8 +43,8 @@ std::string Steadiness::failure(const std::string& besides) const {
   if (agreed_ || halves_agree()) return "";
   return fmt::format(
       "the rate was not steady within --longest {:g} s: {} Mops in the first half of the last window, "
-      "{} in the second",
-      longest_s, with_digits(rates_.first_half_mops, 3), with_digits(rates_.second_half_mops, 3));
+      "{} in the second{}",
+      longest_s, with_digits(rates_.first_half_mops, 3), with_digits(rates_.second_half_mops, 3), besides);
 }
 
 SteadyReport Steadiness::report() const {

@@ -14,6 +14,8 @@ namespace verbscope {
 
 // The rate that threads counted and that of the adapters' counters may differ by this share.
 inline constexpr double kCountersAgree = 0.01;
+// Where --iters end the window, which may be short.
+inline constexpr double kCountersAgreeByCount = 0.15;
 
 class Steadiness {
  public:

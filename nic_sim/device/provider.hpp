@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,7 +53,7 @@ class SimProvider : public Provider {
 
   Nic& nic_;
   ibv_device device_{};
-  std::optional<std::uint32_t> doorbell_registers_;  // as set_doorbell_registers was told
+  std::uint32_t doorbell_registers_ = 0;  // as set_doorbell_registers was told
   // Kept for the simulation's life: events may still name a destroyed one.
   std::vector<std::unique_ptr<SimQp>> qps_;
   std::vector<std::unique_ptr<Builder>> builders_;

@@ -78,11 +78,11 @@ namespace {
 
 // The lock of the doorbell register that the driver gives the QP; null where it has the register for itself.
 SpinLock* doorbell_lock_of(ibv_pd* pd, NicFamily family) {
-  SimDoorbells* const doorbells = as_sim(pd->context).doorbells.get();
-  if (doorbells == nullptr || as_sim(pd).parent != nullptr) return nullptr;
-  if (family == NicFamily::mlx4) return &doorbells->locks.front();
-  const std::uint32_t number = doorbell_register_of(doorbells->registers, doorbells->qps++);
-  return is_shared(doorbells->registers, number) ? &doorbells->locks[number] : nullptr;
+  if (as_sim(pd).parent != nullptr) return nullptr;
+  SimDoorbells& doorbells = *as_sim(pd->context).doorbells;
+  if (family == NicFamily::mlx4) return &doorbells.locks.front();
+  const std::uint32_t number = doorbell_register_of(doorbells.registers, doorbells.qps++);
+  return is_shared(doorbells.registers, number) ? &doorbells.locks[number] : nullptr;
 }
 
 }  // namespace

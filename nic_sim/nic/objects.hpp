@@ -37,8 +37,8 @@ struct SimDoorbells {
 
 struct SimContext : ibv_context {
   Nic* nic;
-  std::unique_ptr<SimDoorbells> doorbells;  // null: each QP has one of its own
-  std::uint32_t inline_recv;                // bytes, for QPs that are made from now on
+  std::unique_ptr<SimDoorbells> doorbells;
+  std::uint32_t inline_recv;  // bytes, for QPs that are made from now on
   int open_objects;
 };
 

@@ -28,6 +28,8 @@ class KvAtomic final : public Benchmark {
   }
 
   void options(OptionTable& table) override {
+    offer_transports(table, {Verb::fetch_add});
+    table.restate("--size", kDefaultValue, "bytes of a value");
     table.integer("--put_percent", kv_.put_percent, 0u, 100u, "share of PUTs; the others are GETs");
     table.integer("--keys", kv_.keys, std::uint64_t{1}, kMostKeys, "records, each taken with the same probability");
     table.choice<LockPlacement>(

@@ -45,6 +45,15 @@ class KvRate final : public Benchmark {
 
   void options(OptionTable& table) override {
     table_ = &table;
+    table.restate("--connection", Json(),
+                  "transport of the requests (default by --store: herd UC, cached UD, the others RC)");
+    table.restate("--size", kDefaultValue, "bytes of a value");
+    table.restate("--inline_size", Json(),
+                  fmt::format("largest payload that is sent inline (default by --store: herd and cached {}, the others "
+                              "a PUT of up to {})",
+                              kResponseInline, kMostInlinedPut));
+    table.restate("--clients", Json(), fmt::format("machines facing the server (default 1; sim {})", kPaperMachines));
+    table.restate("--client_threads", Json(), fmt::format("threads of each client (default 1; sim {})", kPaperThreads));
     table.choice<StoreKind>("--store", kv_.store,
                             {{"herd", StoreKind::herd},
                              {"cached", StoreKind::cached},

@@ -27,6 +27,10 @@ class Sequencer final : public Benchmark {
 
   void options(OptionTable& table) override {
     table_ = &table;
+    table.restate("--connection", Json(),
+                  "transport of the requests (default by --design: herd UC, spec UD, atomic RC)");
+    table.restate("--size", kValueBytes, "bytes of a number");
+    table.restate("--inline_size", Json(), "largest payload that is sent inline (default 8; --design atomic 0)");
     table.choice<SequencerDesign>(
         "--design", sequencer_.design,
         {{"herd", SequencerDesign::herd}, {"spec", SequencerDesign::spec}, {"atomic", SequencerDesign::atomic}},

@@ -10,11 +10,7 @@ namespace verbscope {
 
 namespace {
 
-// Those that Kalia et al., SIGCOMM 2014, section 5.1, measure with: 51 threads.
-constexpr std::uint32_t kPaperMachines = 17;
-constexpr std::uint32_t kPaperThreads = 3;
-constexpr std::uint32_t kRequestInline = 256;   // bytes, as section 5.3 inlines requests
-constexpr std::uint32_t kResponseInline = 143;  // bytes: longer responses are read by DMA there, on Apt
+constexpr std::uint32_t kRequestInline = 256;  // bytes, as section 5.3 inlines requests
 
 }  // namespace
 

@@ -58,6 +58,12 @@ class Store {
   virtual Prediction predict(const ClusterWire& cluster, const Operation& op, int ports, const Json& result) const = 0;
 };
 
+// Clients of a simulated run: those that Kalia et al., SIGCOMM 2014, section 5.1, measure with, 51 threads.
+inline constexpr std::uint32_t kPaperMachines = 17;
+inline constexpr std::uint32_t kPaperThreads = 3;
+inline constexpr std::uint32_t kResponseInline = 143;  // bytes: longer responses are read by DMA there, on Apt
+inline constexpr std::uint32_t kMostInlinedPut = 256;  // bytes, of a message: what they inline at most
+
 // The machines and threads of clients that a simulated run has where nothing else is said.
 void settle_clients(Options& common);
 // Settles up to which size responses are inlined (--inline_size). Returns the bytes of a request that are inlined.

@@ -293,7 +293,12 @@ def as_asked():
     for program in ("atomic_rate", "wqe_cache", "kv_atomic"):  # nobody asked for a window: it is what fits
         yield Case(f"usual_window_{program}", (program, *SIM, "--tx_depth", "8", "--out_json_file", "-"), 0, prints='"window":8,')
     yield Case("qp_beside_connections", ("qp_scaling", *SIM, "--connections", "8", "--qp", "4"), 2, says="--qp 4")
-    yield Case("connections_alone", ("qp_scaling", *SIM, "--connections", "8"), 0, prints="1 threads x 8 QPs")
+    yield Case("gbits_alone", ("send_rate", *SIM, "--report_gbits"), 0, prints="Gb/s")
+    yield Case("connections_uneven", ("qp_scaling", *SIM, "--connections", "1000", "--threads", "3"), 2, says="give --connections 999 or 1002")
+    yield Case("connections_few", ("qp_scaling", *SIM, "--connections", "10", "--clients", "20"), 2, says="give --connections 20, or --clients 10")
+    yield Case("connections_deep", ("qp_scaling", *SIM, "--verb", "send", "-c", "UD", "--connections", "10000"), 1, says="fewer QPs per thread")
+    yield Case("clients_many", ("write_rate", *SIM, "--clients", "20"), 2, says="give --clients 1, or --qp 20")
+    yield Case("connections_alone", ("qp_scaling", *SIM, "--connections", "8"), 0, prints="1 thread, 8 QPs each")
     yield Case("size_without_samples", ("verb_latency", "-s", "65536", "--fabric", "sim:cib", "-D", "20us", "--warmup", "0", "--longest", "20us"), 1, says="no rate within --longest")
     yield Case("all_of_atomics", ("verb_latency", *SIM, "--verb", "fetch_add", "--all"), 2, says="an atomic has 8 bytes")
     for fabric in ("sim:cib", "null"):
@@ -309,7 +314,9 @@ def as_asked():
                               ("sl_range", ("--sl", "16"), "15"), ("timeout_range", ("-u", "32"), "31"), ("retry_range", ("--retry_count", "8"), "7"),
                               ("timeout_ud", ("-c", "UD", "-u", "4"), "--qp_timeout 4: UD"), ("retry_uc", ("-c", "UC", "--retry_count", "4"), "UC"),
                               ("outs", ("-o", "17"), "allows 16"), ("outs_ud", ("-c", "UD", "-o", "2"), "--outs 2: UD"),
-                              ("gbits_alone", ("--report_gbits",), "not given"), ("bw_of_nothing", ("-w", "1", "--header_only"), "without a payload"),
+                              ("flag_value", ("--run_infinitely=2",), "--run_infinitely: expected no value, yes or no"),
+                              ("flag_word", ("--all=2",), "--all: expected no value, yes or no"), ("flag_nothing", ("--run_infinitely=",), "--run_infinitely: expected a value"),
+                              ("no_host", ("",), "the server's name or address"), ("bw_of_nothing", ("-w", "1", "--header_only"), "without a payload"),
                               ("bw_word", ("-w", "fast"), "above 0"), ("rate_nan", ("-y", "nan"), "above 0")):
         yield Case(f"perftest_{name}", ("send_rate", *SIM, *words), 2, says=says)
     for program in ("send_rate", "write_rate", "read_rate"):

@@ -44,5 +44,26 @@ TEST(Console, TheSideThatDoesNotCountSaysSo) {
   EXPECT_EQ(text.find("Mops"), std::string::npos);
 }
 
+TEST(Console, SaysWhoseThreadsAndWhatWindow) {
+  Record record = record_at(1.0);
+  record.config.update({{"threads", 2}, {"qp", 4}, {"clients", 1}, {"client_threads", 14}, {"window", 16}});
+  EXPECT_THAT(summary({}, record),
+              testing::HasSubstr(", window 16; server: 2 threads, 4 QPs each; 1 client, 14 threads each\n"));
+}
+
+TEST(Console, NamesRnrNaksAndAssumedParameters) {
+  Record record = record_at(1.0);
+  record.config["rx_depth"] = 41;
+  record.counters.resize(2);
+  record.counters[0].extra["rnr_naks_sent"] = 3;
+  record.counters[1].extra["rnr_naks_sent"] = 4;
+  record.environment["assumed"] =
+      Json{{"QP contexts", {{"assumed", {"a", "b"}}, {"of", 2}}}, {"WQE cache", {{"assumed", {"c"}}, {"of", 4}}}};
+  const std::string text = summary({}, record);
+  EXPECT_THAT(text, testing::HasSubstr("  7 RNR NAKs: messages found none of the --rx_depth 41 RECVs"));
+  EXPECT_THAT(text,
+              testing::HasSubstr("assumed, neither documented nor measured: QP contexts (all 2), WQE cache (1 of 4)"));
+}
+
 }  // namespace
 }  // namespace verbscope

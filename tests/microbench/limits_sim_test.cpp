@@ -51,9 +51,18 @@ TEST(Limits, AMissedOneIsAFailedRecordWithTheRate) {
 TEST(Limits, AreRefusedWhereThereIsNothingToHoldAgainstThem) {
   EXPECT_THAT(refusal_of("verb_latency --fabric sim:cib -w 5"), HasSubstr("verb_latency has no bandwidth"));
   EXPECT_THAT(refusal_of("send_rate --fabric sim:cib -w 5 --header_only"), HasSubstr("without a payload"));
-  EXPECT_THAT(refusal_of("send_rate --fabric sim:cib --report_gbits"), HasSubstr("--report_gbits"));
+  EXPECT_EQ(run_program("send_rate --fabric sim:cib --report_gbits").exit_code, 0);  // both units are always printed
   for (const char* limit : {"0", "-1", "nan", "inf", "5x", "''"}) {
     EXPECT_THAT(refusal_of(std::string("send_rate --fabric sim:cib -y ") + limit), HasSubstr("a number above 0"));
+  }
+}
+
+// On any fabric; a latency has a result of one (latency_sim_test.cpp).
+TEST(Limits, OneOperationIsNoRate) {
+  for (const char* fabric : {"null", "sim:cib"}) {
+    const Ran ran = run_program(fmt::format("write_rate --fabric {} -n 1", fabric));
+    EXPECT_EQ(ran.exit_code, 1) << fabric;
+    EXPECT_THAT(ran.err, HasSubstr("one operation is no rate")) << fabric;
   }
 }
 

@@ -29,7 +29,7 @@ std::string failure_by_counters(std::uint64_t messages, bool threads_end_it = fa
   Outcome outcome = outcome_with(messages);
   Schedule schedule;
   schedule.threads_end_it = threads_end_it;
-  check_against_counters(kSent, schedule, outcome);
+  check_against_counters(kSent, schedule, true, outcome);
   EXPECT_DOUBLE_EQ(outcome.result.at("adapter_mops").get<double>(), static_cast<double>(messages) * 1e-3);
   return outcome.failure;
 }
@@ -42,15 +42,30 @@ TEST(RateCheck, AdaptersAndThreadsAgreeWithinAPercent) {
   EXPECT_THAT(failure_by_counters(10'300), HasSubstr("differ by more than 1 %"));
 }
 
-// Threads that end by --iters leave traffic behind their windows, but none of theirs is missing.
-TEST(RateCheck, AdaptersHaveCountedEveryOperationOfIters) {
+// Threads that end their window leave traffic behind it, but none of theirs is missing.
+TEST(RateCheck, AdaptersHaveCountedEveryOperationOfThreadsThatEnd) {
   EXPECT_EQ(failure_by_counters(12'000, true), "");
   EXPECT_THAT(failure_by_counters(5'000, true), HasSubstr("counted 10000 operations, the adapters 5000"));
 }
 
+// A window of --iters may be short, and its rate wrong either way.
+TEST(RateCheck, ARateOfTooFewItersIsRefused) {
+  const auto failure = [](std::uint64_t messages, std::uint64_t ops, bool of_payloads = true) {
+    Outcome outcome = outcome_with(messages);
+    outcome.result["ops"] = ops;
+    check_against_counters(kSent, {.iters = ops, .threads_end_it = true}, of_payloads, outcome);
+    return outcome.failure;
+  };
+  EXPECT_EQ(failure(11'700, 10'000), "");
+  EXPECT_EQ(failure(8'700, 10'000), "");
+  EXPECT_THAT(failure(11'900, 10'000), HasSubstr("too few --iters to tell a rate"));
+  EXPECT_THAT(failure(8'600, 10'000), HasSubstr("10 Mops by the threads, and the adapters' messages_sent were 8.6"));
+  EXPECT_EQ(failure(11'900, 10'000, false), "");  // requests of a system, of which the adapters have counted all
+}
+
 TEST(RateCheck, WithoutACounterOfOperationsTheRateStands) {
   Outcome outcome = outcome_with(1);
-  check_against_counters(std::nullopt, Schedule{}, outcome);
+  check_against_counters(std::nullopt, Schedule{}, true, outcome);
   EXPECT_EQ(outcome.failure, "");
   EXPECT_FALSE(outcome.result.contains("adapter_mops"));
 }

@@ -176,6 +176,18 @@ TEST(SendLoop, EachQueueHasAWindowOfItsOwnWhereCompletionsComeInBursts) {
   }
 }
 
+// Each queue completes its share, and the thread's window holds all.
+TEST(SendLoop, EachQueueDoesItsShareOfTheGoal) {
+  SendThread thread(2, 1, 1, 8);
+  std::vector<WindowBounds> windows(2);
+  thread.state.windows = windows;
+  thread.run(2 * 50);
+  for (const WindowBounds& window : windows) EXPECT_EQ(window.end_ops - window.begin_ops, 50u);
+  EXPECT_TRUE(thread.tally.closed());
+  EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 100u);
+  EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
+}
+
 TEST(SendLoop, RemoteAddressesMoveOnWithEachLap) {
   SendThread thread(1, 2, 2, 8);  // a ring of two
   RemoteWalk walk({.address = 0, .bytes = 7 * 64}, 64, Addresses::sequential, 0);

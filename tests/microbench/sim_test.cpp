@@ -81,6 +81,58 @@ TEST(SimRun, MeasuresExactlyTheItersOfEachQp) {
   EXPECT_LE(outcome.result.at("rate_mops").get<double>() * 1e6 * longest_s, 640 * 2 * 3 * (1 + 1e-9));
 }
 
+// A window of few operations: its rate is near the one of 1 ms, or refused.
+TEST(SimRun, ARateOfFewItersIsRightOrRefused) {
+  const SendBenchmark benchmark(true);
+  const auto run = [&benchmark](const std::string& line) {
+    const OptionSet set("--fabric sim:cib -s 32 -I 32 " + line);
+    return run_on_simulator(benchmark, set.options);
+  };
+  int right = 0, refused = 0;
+  for (const std::string qps : {"-q 1", "-q 4 --clients 4", "-q 16 --clients 4", "-q 2 --threads 3", "-c UD -q 4"}) {
+    const double true_rate = run(qps).result.at("rate_mops");
+    for (const char* iters : {"2", "10", "100", "1000", "10000"}) {
+      const Outcome outcome = run(qps + " -n " + iters);
+      if (!outcome.failure.empty()) {
+        EXPECT_THAT(outcome.failure, HasSubstr("too few --iters")) << qps << " " << iters;
+        ++refused;
+        continue;
+      }
+      ++right;
+      EXPECT_NEAR(outcome.result.at("rate_mops").get<double>() / true_rate, 1, 0.3) << qps << " " << iters;
+      // The rate is the operations over the window that the record states.
+      EXPECT_NEAR(outcome.result.at("ops").get<double>() / outcome.result.at("window_s").get<double>() * 1e-6,
+                  outcome.result.at("rate_mops").get<double>(), 1e-9 * true_rate);
+    }
+    EXPECT_EQ(run(qps + " -n 10000").failure, "") << qps;
+  }
+  EXPECT_GT(right, 10);
+  EXPECT_GT(refused, 0);
+}
+
+TEST(SimRun, ItsRecordHasTheThreadsThatClientsHad) {
+  const SendBenchmark benchmark(true);
+  const auto threads = [&benchmark](const std::string& line) {
+    const OptionSet set("--fabric sim:cib -D 50us --warmup 20us --client_threads 8 " + line);
+    return run_on_simulator(benchmark, set.options).config.at("client_threads").get<int>();
+  };
+  EXPECT_EQ(threads("-q 3 --clients 1"), 3);
+  EXPECT_EQ(threads("-q 3 --clients 2"), 2);
+  EXPECT_EQ(threads("-q 16 --clients 1"), 8);
+  EXPECT_EQ(threads("-q 3 --clients 2 -c UD"), 3);
+}
+
+// Two RECVs on each QP for two threads' bursts.
+TEST(SimRun, NamesTheRnrNaksOfARateThatIsNotSteady) {
+  const SendBenchmark benchmark(true);
+  const OptionSet set("--fabric sim:cib -c RC -s 64 -r 2 -D 200us --warmup 20us");
+  const Outcome outcome = run_on_simulator(benchmark, set.options);
+  std::uint64_t naks = 0;
+  for (const CounterReport& report : outcome.counters) naks += report.extra.at("rnr_naks_sent").get<std::uint64_t>();
+  EXPECT_GT(naks, 0u);
+  if (!outcome.failure.empty()) EXPECT_THAT(outcome.failure, HasSubstr("RNR NAKs"));
+}
+
 TEST(SimRun, PredictsWithTheClustersFacts) {
   const Outcome outcome = simulate(true, "-c UD -s 60 -I 60 -l 16");
   ASSERT_TRUE(outcome.prediction.is_object()) << outcome.no_prediction;
