@@ -24,13 +24,16 @@ using Scaling = std::function<double(const Load&, bool of_peer)>;
 class Adviser {
  public:
   Adviser(const Record& record, const std::optional<Prediction>& prediction, const Diagnosis& diagnosis)
-      : record_(record), prediction_(prediction), diagnosis_(diagnosis), binding_(*diagnosis.binding) {}
+      : record_(record), prediction_(prediction), diagnosis_(diagnosis), binding_(diagnosis.limits.front()) {}
 
   std::vector<Advice> all() {
     if (prediction_ && !binding_.of_peer && !waits()) {
       const double window = number_at(record_.config, "window").value_or(prediction_->shape.send_queue_depth);
       for (const ShapeChange& change : shape_changes(*prediction_, static_cast<int>(window))) {
-        if (!would_wait_longer(change)) add_shape_change(change);
+        if (would_wait_longer(change)) continue;
+        const std::size_t before = out_.size();
+        add_shape_change(change);
+        if (out_.size() > before) out_.back().other_payload = change.after.shape.payload != prediction_->shape.payload;
       }
       add_fewer_misses();
       add_recvs();
@@ -68,7 +71,7 @@ class Adviser {
     const auto [factor, fullest] = diagnosis_.outcome(scaled, latency);
     if (factor < kWorthwhile) return;
     const bool at_least = smaller && scaled(fullest.load, fullest.of_peer) == fullest.load.utilisation;
-    out_.push_back({change, factor, at_least, std::string(words_for(fullest.load.resource)), std::move(options)});
+    out_.push_back({.change = change, .factor = factor, .at_least = at_least, .options = std::move(options)});
   }
 
   // How long tags and locks are held by another operation is not known.
@@ -146,6 +149,8 @@ class Adviser {
       case Resource::translation_cache:
       case Resource::wqe_cache:
       case Resource::outstanding:
+      case Resource::reads_outstanding:
+      case Resource::recv_queue:
         break;
     }
     return load.utilisation;
@@ -193,8 +198,9 @@ class Adviser {
     if (key == "outstanding" || now < 2) return;
     if (fits >= now || fits < number_at(record_.config, "post_list").value_or(1)) return;
     const auto without = [](const Load& load, bool) { return load.utilisation - load.rereading; };
-    const Advice fewer = fewer_outstanding(key, now, fits);
-    add(fewer.change, without, diagnosis_.loads.trip.load, fewer.options, false);
+    const std::string change = fmt::format(
+        "{:g} operations outstanding on a QP instead of {:g}, so that their WQEs stay in the NIC's cache", fits, now);
+    add(change, without, diagnosis_.loads.trip.load, Json{{key, fits}}, false);
   }
 
   // Of so many operations on a QP READs are under way as the adapter allows.
@@ -351,14 +357,10 @@ class Adviser {
 
   void add_other_placement() {
     const double mean = diagnosis_.loads.atomic_slot_mean;
-    const double most = binding_.load.utilisation;
-    const double next = diagnosis_.lifted_factor > 0 ? most / diagnosis_.lifted_factor : 0;
-    if (mean <= 0 || most / std::max(mean, next) < kWorthwhile) return;
-    out_.push_back({"locks at addresses that use all slots of the atomic unit evenly", most / std::max(mean, next),
-                    false,
-                    std::string(words_for(next > mean && diagnosis_.next ? diagnosis_.next->load.resource
-                                                                         : Resource::atomic_slot)),
-                    Json::object()});
+    const double factor = mean > 0 ? binding_.load.utilisation / mean : 1;
+    if (factor < kWorthwhile) return;
+    out_.push_back(
+        {.change = "locks at addresses that use all slots of the atomic unit evenly", .factor = factor, .options = {}});
   }
 
   const Record& record_;
@@ -370,17 +372,9 @@ class Adviser {
 
 }  // namespace
 
-Advice fewer_outstanding(const std::string& option, double now, double fits) {
-  return {.change = fmt::format(
-              "{:g} operations outstanding on a QP instead of {:g}, so that their WQEs stay in the adapter's cache",
-              fits, now),
-          .then = {},
-          .options = Json{{option, fits}}};
-}
-
 std::vector<Advice> advise(const Record& record, const std::optional<Prediction>& prediction,
                            const Diagnosis& diagnosis) {
-  if (!diagnosis.binding) return {};
+  if (diagnosis.limits.empty()) return {};
   return Adviser(record, prediction, diagnosis).all();
 }
 

@@ -32,19 +32,21 @@ double BusyTimes::used(const std::string& name) const {
 
 std::vector<Load> BusyTimes::loads() const {
   std::vector<Load> out;
-  const auto add = [&](Resource resource, double utilisation) {
-    out.push_back({.resource = resource, .node = report_.node, .utilisation = utilisation});
+  const auto add = [&](Resource resource) {
+    const double busy = share(std::string(facts(resource).counter));
+    out.push_back({.resource = resource, .node = report_.node, .utilisation = busy});
   };
   add_links(out);
   add_units(out, "requester", Resource::requester_units, Resource::requester_unit);
   add_units(out, "responder", Resource::responder_units, Resource::responder_unit);
-  add(Resource::cpu, share("cpu_worked_most_ps"));
+  add(Resource::cpu);
   out.back().elastic = share("cpu_polled_most_ps");
-  add(Resource::driver_lock, std::min(1.0, share("locks_busy_most_ps")));  // the last to have it keeps it beyond
-  add(Resource::shared_line, share("shared_lines_busy_most_ps"));
-  add(Resource::wire_out, share("wire_out_busy_most_ps"));
-  add(Resource::wire_in, share("wire_in_busy_most_ps"));
-  add(Resource::atomic_slot, share("atomic_slots_held_most_ps"));
+  add(Resource::driver_lock);
+  out.back().utilisation = std::min(1.0, out.back().utilisation);  // the last to have it keeps it beyond
+  add(Resource::shared_line);
+  add(Resource::wire_out);
+  add(Resource::wire_in);
+  add(Resource::atomic_slot);
   return out;
 }
 

@@ -30,14 +30,10 @@ constexpr double kKneeAtOnce = 1;
 // The busiest unit stands for all when the mean of all is nearly as busy.
 constexpr double kEvenly = 0.93;
 
-// A part of a load below this is not worth a name, nor is a change that brings less than so much.
+// A part of a load below this is not worth a name.
 constexpr double kPart = 0.1;
 // What has less load than this is not asked whether it is the limit.
 constexpr double kWorthATry = 0.5;
-// Another one is told that brings about half as much, as near as gains can be foretold.
-constexpr double kNear = 0.4;
-// A limit that brings as much as this by itself is told alone.
-constexpr double kClear = 1.3;
 
 double load_of(const std::vector<Load>& loads, Resource resource) {
   const Load* load = find_load(loads, resource);
@@ -63,16 +59,7 @@ Load named(const Load& load, const std::vector<Load>& side) {
   if (load.resource == Resource::pcie_to_nic) other = instead(Resource::mmio, 0.5);
   if (load.resource == Resource::requester_unit) other = instead(Resource::requester_units, kEvenly);
   if (load.resource == Resource::responder_unit) other = instead(Resource::responder_units, kEvenly);
-  Load out = other != nullptr ? *other : load;
-  out.utilisation = load.utilisation;
-  return out;
-}
-
-bool same_place(const Load& load, bool of_peer, const Limit& limit) {
-  const auto place = [](Resource resource) {
-    return resource == Resource::pcie_to_host || resource == Resource::wire_in ? resource : capacity(resource);
-  };
-  return of_peer == limit.of_peer && place(load.resource) == place(limit.load.resource);
+  return other != nullptr ? *other : load;
 }
 
 std::string why_undecided(const Loads& loads) {
@@ -89,21 +76,6 @@ Limit shown(Limit limit, const Loads& loads) {
   return limit;
 }
 
-// The fullest resource of a capacity: one of the candidates, or of all loads; of none is known that it is used at all.
-Limit fullest_of(const Diagnosis& diagnosis, Resource of) {
-  for (const Limit& each : diagnosis.candidates) {
-    if (capacity(each.load.resource) == of) return each;
-  }
-  Limit out{Load{.resource = of, .node = "server"}};
-  for (const bool of_peer : {false, true}) {
-    for (const Load& load : of_peer ? diagnosis.loads.peers : diagnosis.loads.server) {
-      const bool fuller = stands_alone(load.resource) && load.utilisation > out.load.utilisation;
-      if (fuller && capacity(load.resource) == of) out = Limit{load, of_peer};
-    }
-  }
-  return out;
-}
-
 double with_latency(double highest, double latency, double knee) {
   return std::pow(std::pow(highest, knee) + std::pow(latency, knee), 1 / knee);
 }
@@ -114,58 +86,42 @@ class Search {
     out_.outcome([this](const Load& load, bool of_peer) { return add(load, of_peer); }, 0);
     if (out_.latency > 0) {
       const bool rereads = out_.loads.wqes_reread > kRereadCounts;
-      candidates_.push_back({Load{.resource = rereads ? Resource::wqe_cache : Resource::outstanding,
-                                  .node = "server",
-                                  .utilisation = out_.latency}});
+      add({.load = Load{.resource = rereads ? Resource::wqe_cache : Resource::outstanding,
+                        .node = "server",
+                        .utilisation = out_.latency}});
     }
     for (Limit& each : candidates_) each.gain = gain({each.load.resource});
   }
 
   void find() {
-    const auto better = [](const Limit& a, const Limit& b) {
-      if (std::abs(a.gain - b.gain) > kPart / 2) return a.gain > b.gain;
-      return a.load.utilisation > b.load.utilisation + 1e-3;
-    };
-    std::ranges::stable_sort(candidates_, better);
-    if (candidates_.empty()) return;
+    std::ranges::stable_sort(candidates_, std::greater{}, &Limit::gain);
+    // Gains that differ by less than they can be foretold: the fuller resource goes first.
+    const auto alike = std::ranges::find_if(
+        candidates_, [this](const Limit& each) { return each.gain < candidates_.front().gain - kPart / 2; });
+    std::stable_sort(candidates_.begin(), alike,
+                     [](const Limit& a, const Limit& b) { return a.load.utilisation > b.load.utilisation; });
     out_.candidates = candidates_;
-    Limit first = candidates_.front();
-    std::optional<Limit> second;
-    double both = first.gain;
-    for (const Limit& a : candidates_) {
-      if (first.gain > 1 + kPart && &a != &candidates_.front()) break;
-      for (const Limit& b : candidates_) {
-        if (&a == &b) continue;
-        if (const double gained = gain({a.load.resource, b.load.resource}); gained > both + kPart / 2) {
-          both = gained;
-          first = a;
-          second = b;
-        }
-      }
+    const auto first = std::ranges::find_if(candidates_, [](const Limit& each) { return each.gain >= kWorthwhile; });
+    if (first != candidates_.end()) {
+      out_.limits = {shown(*first, out_.loads)};
+      out_.gain_of_all = first->gain;
+    } else {
+      find_pair();
     }
-    const bool clear = second && first.gain < kClear && both > (1 + kPart) * first.gain;
-    if (!clear) {
-      first = candidates_.front();
-      second = near(first);
-    }
-    out_.binding = shown(first, out_.loads);
-    if (!second) return;
-    out_.second = shown(*second, out_.loads);
-    out_.gain_of_both = gain({first.load.resource, second->load.resource});
+    if (out_.limits.empty())
+      out_.undecided = "by the loads no resource, nor two together, lift the rate by 3 % or more";
   }
 
  private:
-  // Another one that is told beside the first, though both together bring little more: it brings more than half as
-  // much, or is full as well where a third leaves little to gain.
-  std::optional<Limit> near(const Limit& first) const {
-    std::optional<Limit> out;
-    for (const Limit& each : candidates_) {
-      if (&each == &candidates_.front()) continue;
-      if (each.gain - 1 > std::max(kPart / 2, (first.gain - 1) * kNear) && (!out || each.gain > out->gain)) out = each;
+  void find_pair() {
+    for (auto a = candidates_.begin(); a != candidates_.end(); ++a) {
+      for (auto b = std::next(a); b != candidates_.end(); ++b) {
+        const double both = gain({a->load.resource, b->load.resource});
+        if (both < kWorthwhile || both <= out_.gain_of_all) continue;
+        out_.gain_of_all = both;
+        out_.limits = {shown(*a, out_.loads), shown(*b, out_.loads)};
+      }
     }
-    if (!out && first.gain < 1 + kPart && candidates_.size() > 1 && candidates_[1].load.utilisation >= kFull)
-      out = candidates_[1];
-    return out;
   }
 
   double gain(std::vector<Resource> doubled) const {
@@ -194,7 +150,8 @@ class Search {
     candidates_.push_back(limit);
   }
   void add_part(const Load& load, bool of_peer, Resource resource, double part) {
-    if (part >= kPart) add(Limit{Load{.resource = resource, .node = load.node, .utilisation = part}, of_peer});
+    if (part >= kPart)
+      add(Limit{.load = Load{.resource = resource, .node = load.node, .utilisation = part}, .of_peer = of_peer});
   }
 
   double add(const Load& load, bool of_peer) {
@@ -208,7 +165,7 @@ class Search {
       if (own_work(load) < kPart) return load.utilisation;
     }
     add_part(load, of_peer, Resource::pcie_to_nic, load.crossing);
-    add(Limit{load, of_peer});
+    add(Limit{.load = load, .of_peer = of_peer});
     return load.utilisation;
   }
 
@@ -249,30 +206,6 @@ Load bearing(Load load, const std::vector<Load>& side) {
   return load;
 }
 
-void find_next(Diagnosis& out) {
-  double highest = 0;
-  const Diagnosis::Outcome next = out.outcome(
-      [&](const Load& load, bool of_peer) {
-        const bool held =
-            held_only(load.resource) && is_link(out.binding->load.resource) && of_peer == out.binding->of_peer;
-        const double left = held ? 0 : load_without(out, load, of_peer);
-        highest = std::max(highest, left);
-        return left;
-      },
-      0);
-  if (highest <= 0) return;
-  out.next = next.fullest;
-  const bool unit =
-      is_unit(out.binding->load.resource) && same_place(next.fullest.load, next.fullest.of_peer, *out.binding);
-  if (unit && next.fullest.load.resource == Resource::requester_unit)
-    out.next->load.resource = Resource::requester_units;
-  if (unit && next.fullest.load.resource == Resource::responder_unit)
-    out.next->load.resource = Resource::responder_units;
-  if (!unit) out.next->load = named(next.fullest.load, next.fullest.of_peer ? out.loads.peers : out.loads.server);
-  out.next->load.utilisation = highest;
-  out.lifted_factor = next.factor;
-}
-
 }  // namespace
 
 // Calls visit(load, of_peer) with each load that bears on the rate.
@@ -294,12 +227,12 @@ Diagnosis::Outcome Diagnosis::outcome(const After& after, double latency_after) 
     const double left = after(load, of_peer);
     if (left <= highest) return;
     highest = left;
-    out.fullest = Limit{load, of_peer};
+    out.fullest = Limit{.load = load, .of_peer = of_peer};
   });
   const double then = with_latency(highest, latency_after, knee);
   if (then > 0) out.factor = with_latency(before, latency, knee) / then;
   if (latency_after > highest)
-    out.fullest = Limit{Load{.resource = Resource::outstanding, .node = "server", .utilisation = 1}};
+    out.fullest = Limit{.load = Load{.resource = Resource::outstanding, .node = "server", .utilisation = 1}};
   return out;
 }
 
@@ -310,24 +243,6 @@ double Diagnosis::rest_of_time() const {
     taken = knee < kKnee ? std::max(taken, part) : taken + part;
   });
   return std::pow(std::max(0.0, 1 - taken), 1 / knee);
-}
-
-double load_without(const Diagnosis& diagnosis, const Load& load, bool of_peer) {
-  const Limit& limit = *diagnosis.binding;
-  const Resource lifted = limit.load.resource;
-  const bool unit = is_unit(load.resource) && of_peer == limit.of_peer;
-  if (unit && (lifted == Resource::wqe_fetch || lifted == Resource::atomic_slot))
-    return load.utilisation - load.held_up;
-  if (unit && lifted == Resource::wqe_cache) return load.utilisation - load.rereading;
-  if (unit && lifted == Resource::qp_context_cache) return load.utilisation - load.waited_contexts;
-  if (unit && lifted == Resource::translation_cache) return load.utilisation - load.waited_addresses;
-  if (!same_place(load, of_peer, limit)) return load.utilisation;
-  const std::vector<Load>& side = of_peer ? diagnosis.loads.peers : diagnosis.loads.server;
-  if (lifted == Resource::mmio) return load.utilisation - load_of(side, Resource::mmio);  // what else the link carries
-  if (lifted == Resource::requester_unit)
-    return load_of(side, Resource::requester_units);  // the same work on all units
-  if (lifted == Resource::responder_unit) return load_of(side, Resource::responder_units);
-  return 0;
 }
 
 Diagnosis diagnose(const Loads& loads) {
@@ -346,23 +261,22 @@ Diagnosis diagnose(const Loads& loads) {
     out.latency = std::max(out.latency, highest < kNearlyFull ? rest : std::min(rest, loads.trip.most_latency));
   }
   Search(out).find();
-  if (out.binding) find_next(out);
   return out;
 }
 
-void name_limits(Diagnosis& diagnosis, const GainOfTwice& first, const std::optional<GainOfTwice>& second,
-                 double gain_of_both) {
-  const auto limit = [&diagnosis](const GainOfTwice& each) {
-    Limit out = shown(fullest_of(diagnosis, each.resource), diagnosis.loads);
-    out.gain = each.gain;
-    return out;
-  };
-  diagnosis.binding = limit(first);
-  diagnosis.second = second ? std::optional(limit(*second)) : std::nullopt;
-  diagnosis.gain_of_both = gain_of_both;
-  diagnosis.next.reset();
-  diagnosis.lifted_factor = 0;
-  find_next(diagnosis);
+Limit fullest_of(const Diagnosis& diagnosis, Resource of) {
+  Limit out{.load = Load{.resource = of, .node = "server"}};
+  for (const Limit& each : diagnosis.candidates) {
+    if (capacity(each.load.resource) == of) out = each;
+  }
+  if (out.load.utilisation > 0) return shown(out, diagnosis.loads);
+  for (const bool of_peer : {false, true}) {
+    for (const Load& load : of_peer ? diagnosis.loads.peers : diagnosis.loads.server) {
+      const bool fuller = stands_alone(load.resource) && load.utilisation > out.load.utilisation;
+      if (fuller && capacity(load.resource) == of) out = Limit{.load = load, .of_peer = of_peer};
+    }
+  }
+  return shown(out, diagnosis.loads);
 }
 
 }  // namespace verbscope

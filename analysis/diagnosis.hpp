@@ -1,5 +1,4 @@
-// Why a point has the rate that it has: the resource that is its limit, or two that are near each other, and the one
-// that would be the next.
+// Why a point has the rate that it has, in closed form: the resource that is its limit, or two that only help together.
 #pragma once
 
 #include <functional>
@@ -11,26 +10,26 @@
 
 namespace verbscope {
 
+// A limit lifts the rate, and a change is worth naming, from this factor on.
+constexpr double kWorthwhile = 1.03;
+
 struct Limit {
   Load load;
   bool of_peer = false;  // a client's, not the machine's under test
   double gain = 1;       // the rate becomes so many times as high with twice of it alone, in every machine
+  std::string option{};  // of the program that makes its capacity; empty: the cluster does
+  double value = 0;      // of the option
 };
 
 struct Diagnosis {
   Loads loads;
-  // The binding resource; absent when the evidence does not decide. Then `undecided` says why, in one sentence.
-  std::optional<Limit> binding;
-  // Another one so near that both together bring clearly more than the binding one alone, and what both bring.
-  std::optional<Limit> second;
-  double gain_of_both = 1;
+  // The binding resource; two where neither alone lifts the rate, but both do. Empty when the evidence does not decide:
+  // then `undecided` says why, a clause.
+  std::vector<Limit> limits;
+  double gain_of_all = 1;  // of all limits together
   // What may be the limit, each capacity() once, the most likely first: empty when the evidence does not decide.
   std::vector<Limit> candidates;
   std::string undecided;
-  // The resource that would bind when the binding one were lifted, and how many times the rate would then be possible;
-  // absent when nothing else is known to be used.
-  std::optional<Limit> next;
-  double lifted_factor = 0;
   // The load that latency is: how much the program waits for its own operations, beside the fullest resource. 0 where
   // one is full.
   double latency = 0;
@@ -56,19 +55,8 @@ struct Diagnosis {
 
 Diagnosis diagnose(const Loads& loads);
 
-// What twice of a resource, in every machine, makes of the rate.
-struct GainOfTwice {
-  Resource resource;  // a capacity()
-  double gain = 1;
-};
-
-// Makes `first`, and `second` where there is one, the limits, whatever the loads say: others know what they bring.
-// Words and loads are those of the fullest resource of that capacity.
-void name_limits(Diagnosis& diagnosis, const GainOfTwice& first, const std::optional<GainOfTwice>& second,
-                 double gain_of_both);
-
-// The rest of a load when the binding resource is lifted: all of it elsewhere; on the link to the NIC what is not
-// MMIO when that is the limit; of a unit the mean of all when one QP's is.
-double load_without(const Diagnosis& diagnosis, const Load& load, bool of_peer);
+// The fullest of the resources that have this capacity(), by the name that fits best: "all units", not one of them. Of
+// one that has no load there is the resource alone.
+Limit fullest_of(const Diagnosis& diagnosis, Resource capacity);
 
 }  // namespace verbscope

@@ -46,40 +46,6 @@ double unit_with_twice(const Load& load, const Doubling& of, const Loads& loads)
 
 }  // namespace
 
-Resource capacity(Resource resource) {
-  switch (resource) {
-    case Resource::mmio:
-    case Resource::pcie_to_nic:
-    case Resource::pcie_to_host:
-      return Resource::pcie_to_nic;
-    case Resource::wire_out:
-    case Resource::wire_in:
-      return Resource::wire_out;
-    case Resource::requester_units:
-    case Resource::requester_unit:
-      return Resource::requester_unit;
-    case Resource::responder_units:
-    case Resource::responder_unit:
-      return Resource::responder_unit;
-    case Resource::cpu:
-    case Resource::driver_lock:
-    case Resource::shared_line:
-    case Resource::atomic_slot:
-    case Resource::dma_reads:
-    case Resource::wqe_fetch:
-    case Resource::qp_context_cache:
-    case Resource::translation_cache:
-    case Resource::wqe_cache:
-    case Resource::outstanding:
-      break;
-  }
-  return resource;
-}
-
-bool is_unit(Resource resource) {
-  return capacity(resource) == Resource::requester_unit || capacity(resource) == Resource::responder_unit;
-}
-
 bool Doubling::has(Resource resource) const {
   return std::ranges::find(doubled, resource) != doubled.end();
 }

@@ -7,12 +7,6 @@
 
 namespace verbscope {
 
-// What has one capacity: who doubles it for one doubles it for all of these.
-Resource capacity(Resource resource);
-
-// A processing unit of an adapter, of the requester or of the responder.
-bool is_unit(Resource resource);
-
 // What the rate is asked of, when these have twice the capacity.
 struct Doubling {
   std::vector<Resource> doubled;  // by their capacity()

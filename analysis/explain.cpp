@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
@@ -12,95 +13,110 @@
 namespace verbscope {
 namespace {
 
+// A load below this is no row of the table.
+constexpr double kShown = 0.005;
+// The most changes that the text lists; JSON has all.
+constexpr std::size_t kMostListed = 10;
+
 double rate_of(const Record& record) {
   return number_at(record.result, "rate_mops").value_or(0);
+}
+
+bool simulated(const Record& record) {
+  return record.environment.value("simulated", false);
 }
 
 std::string percent(double share) {
   return fmt::format("{:.1f} %", share * 100);
 }
 
-std::string gain(double factor) {
-  return factor >= 10 ? fmt::format("x {:.0f}", factor) : fmt::format("{:+.0f} %", (factor - 1) * 100);
-}
-
-std::string place(const Limit& limit) {
-  return limit.of_peer ? " of " + limit.load.node : "";
-}
-
-// The share of the units that take part; it is not kept of clients.
-std::string units_used(const Limit& limit, const Loads& loads) {
-  if (limit.of_peer) return "";
-  const bool requester = limit.load.resource == Resource::requester_unit;
-  return fmt::format(", and {} of the units do anything",
-                     percent(requester ? loads.requester_units_used : loads.responder_units_used));
-}
-
-// A sentence about what it means that the resource is the limit.
-std::string meaning(const Limit& limit, const Loads& loads) {
+// What was seen of a limit beside its gain: a clause; empty where nothing was.
+std::string evidence(const Limit& limit, const Explanation& it) {
   const Load& load = limit.load;
-  const bool waiting = load.resource == Resource::outstanding || load.resource == Resource::wqe_cache;
-  if (load.utilisation <= 0 && !waiting) return "no busy time shows it";
+  const auto per_op = [&it](const char* key) { return extra_per_op(*it.record, key).value_or(0); };
   switch (load.resource) {
-    case Resource::outstanding:
-      return "nothing is ever full: the program waits for its own operations to come back";
-    case Resource::atomic_slot:
-      return fmt::format(
-          "atomics wait for one lock of the atomic unit, which is held while a read and a write cross PCIe");
-    case Resource::requester_unit:
-    case Resource::responder_unit:
-      return fmt::format("the busiest unit works {} of the time", percent(load.utilisation)) + units_used(limit, loads);
-    case Resource::cpu:
-      return fmt::format("its busiest thread never waits ({} of the time it works)", percent(load.utilisation));
-    case Resource::driver_lock:
-    case Resource::shared_line:
-      return fmt::format("it goes from core to core, and serves one at a time, {} of the time",
-                         percent(load.utilisation));
-    case Resource::wqe_fetch:
-      return fmt::format(
-          "for {} of the time a unit has nothing to do, because no more WQEs may be fetched ahead than are "
-          "on their way",
-          percent(load.utilisation));
-    case Resource::qp_context_cache:
-    case Resource::translation_cache:
-      return fmt::format("for {} of the time a unit waits for what must be read again", percent(load.utilisation));
+    case Resource::mmio: {
+      const Load* link = find_load(limit.of_peer ? it.loads.peers : it.loads.server, Resource::pcie_to_nic);
+      if (link == nullptr || load.utilisation <= 0) break;
+      return fmt::format("{} of the link's time, which is {} busy", percent(load.utilisation),
+                         percent(link->utilisation));
+    }
     case Resource::wqe_cache:
-      return "more WQEs are outstanding than it holds, and are read again";
-    case Resource::mmio:
-    case Resource::pcie_to_nic:
-    case Resource::pcie_to_host:
-    case Resource::wire_out:
-    case Resource::wire_in:
-    case Resource::requester_units:
-    case Resource::responder_units:
-    case Resource::dma_reads:
+      return fmt::format("{:.2f} lines of WQEs are read again per operation", it.loads.wqes_reread);
+    case Resource::qp_context_cache:
+      return fmt::format("{:.2f} misses per operation", per_op("qp_context_misses"));
+    case Resource::translation_cache:
+      return fmt::format("{:.2f} misses per operation", per_op("translation_misses"));
+    case Resource::recv_queue: {
+      const double ops = number_at(it.record->result, "window_ops").value_or(0);
+      const auto seen = [&](const char* key) { return ops > 0 ? counted_in_all(*it.record, key) / ops : 0; };
+      if (const double naks = seen("rnr_naks_sent"); naks > 0)
+        return fmt::format("{:.3g} RNR NAKs per operation", naks);
+      if (const double lost = seen("dropped_no_recv"); lost > 0)
+        return fmt::format("{:.3g} messages dropped per operation", lost);
+      if (const double waits = seen("recv_waits"); waits > 0)
+        return fmt::format("{:.3g} waits for a RECV per operation", waits);
+      break;
+    }
+    case Resource::outstanding:
+    case Resource::reads_outstanding:
+      return "the program waits for its own operations to come back";
+    default:
       break;
   }
-  return fmt::format("{} {} of {}", loads.measured ? "in use" : "by rate and model in use", percent(load.utilisation),
-                     loads.measured ? "the time" : "what it allows");
+  if (load.utilisation < kShown) return "";
+  std::string out =
+      fmt::format("{} {}", percent(load.utilisation), it.loads.measured ? "busy" : "of what the model allows");
+  if (is_unit(load.resource) && load.rereading >= kShown)
+    out += fmt::format(", {} of it reading WQEs again", percent(load.rereading / load.utilisation));
+  return out;
+}
+
+std::string with_evidence(const Limit& limit, const Explanation& it) {
+  const std::string seen = evidence(limit, it);
+  return words_for(limit) + (seen.empty() ? "" : " (" + seen + ")");
+}
+
+// How the gains were found.
+const char* how(const Explanation& it) {
+  return it.runs ? "simulated" : "closed form";
 }
 
 std::string load_table(const Explanation& it, std::size_t width) {
-  const Loads& loads = it.diagnosis.loads;
-  std::vector<TableGroup> groups{{"", {{"resource", true}}}, {"server", {{"load"}, {"headroom"}}}};
-  if (!loads.peers.empty()) groups.push_back({"busiest client", {{"load"}, {"", true}}});
+  std::vector<TableGroup> groups{{"", {{"resource", true}}}, {"server", {{"load"}, {"twice gives"}}}};
+  if (!it.loads.peers.empty()) groups.push_back({"busiest client", {{"load"}, {"", true}}});
   TextTable table(groups);
-  for (const Load& load : loads.server) {
-    const double headroom = load.utilisation > 0 ? 1 / load.utilisation : 0;
-    std::vector<std::string> cells{std::string(words_for(load.resource)), percent(load.utilisation),
-                                   headroom == 0       ? "all"
-                                   : headroom <= 1.005 ? "none"
-                                                       : gain(headroom)};
-    if (load.waited >= 0.005) cells[0] += fmt::format(" ({} waiting for state)", percent(load.waited));
-    if (load.held_up >= 0.005) cells[0] += fmt::format(" ({} held up)", percent(load.held_up));
-    if (!loads.peers.empty()) {
-      const Load* peer = find_load(loads.peers, load.resource);
+  const auto is_limit = [&it](Resource resource) {
+    return std::ranges::any_of(it.limits, [&](const Limit& each) { return each.load.resource == resource; });
+  };
+  for (const ResourceFacts& each : all_resources()) {
+    const Load* load = find_load(it.loads.server, each.resource);
+    const Load* peer = find_load(it.loads.peers, each.resource);
+    const auto gain = it.gain_of(each.resource);
+    const double most = std::max(load == nullptr ? 0 : load->utilisation, peer == nullptr ? 0 : peer->utilisation);
+    const bool helps = gain && *gain >= kWorthwhile && capacity(each.resource) == each.resource;
+    if (most < kShown && !is_limit(each.resource) && !helps) continue;
+    std::vector<std::string> cells{std::string(each.words), load == nullptr ? "-" : percent(load->utilisation),
+                                   gain                               ? gain_text(*gain)
+                                   : it.brings_nothing(each.resource) ? "< +3 %"
+                                                                      : "-"};
+    if (load != nullptr && load->waited >= kShown)
+      cells[0] += fmt::format(" ({} waiting for state)", percent(load->waited));
+    if (load != nullptr && load->held_up >= kShown) cells[0] += fmt::format(" ({} held up)", percent(load->held_up));
+    if (!it.loads.peers.empty()) {
       cells.push_back(peer == nullptr ? "-" : percent(peer->utilisation));
-      cells.push_back(peer == nullptr || peer->utilisation < 0.005 ? "" : peer->node);
+      cells.push_back(peer == nullptr || peer->utilisation < kShown ? "" : peer->node);
     }
     table.add_row(std::move(cells));
   }
   return table.text(width);
+}
+
+Json heading_json(const Record& record) {
+  return Json{{"id", point_id(record)},
+              {"title", point_title(record)},
+              {"fabric", record.environment.at("fabric")},
+              {"simulated", record.environment.at("simulated")}};
 }
 
 std::string heading(const Record& record) {
@@ -113,64 +129,126 @@ const char* source(bool by_run) {
   return by_run ? "run" : "closed_form";
 }
 
-Json limit_json(const Limit& limit, bool by_run) {
-  return Json{{"resource", to_string(limit.load.resource)},
-              {"words", words_for(limit.load.resource)},
-              {"node", limit.load.node},
-              {"load", limit.load.utilisation},
-              {"gain", limit.gain},
-              {"by", source(by_run)}};
+Json limit_json(const Limit& limit, const Explanation& it) {
+  Json out{{"resource", to_string(limit.load.resource)},
+           {"words", words_for(limit)},
+           {"node", limit.load.node},
+           {"load", limit.load.utilisation},
+           {"gain", limit.gain},
+           {"evidence", evidence(limit, it)},
+           {"by", source(it.runs.has_value())}};
+  if (!limit.option.empty()) out["option"] = Json{{limit.option, limit.value}};
+  return out;
 }
 
-std::string words_for(const TriedTwice& tried) {
+std::string words_of(const TriedTwice& tried) {
   if (tried.doubled.size() > 2) return fmt::format("{} others together", tried.doubled.size());
   std::vector<std::string_view> words;
   for (const Resource resource : tried.doubled) words.push_back(words_for(resource));
   return fmt::format("{}", fmt::join(words, " and "));
 }
 
-// What was simulated and what it showed; or why the closed form alone says what it says.
-std::string runs_text(const WhatIf& what_if, double measured, bool simulated) {
-  std::string out;
-  if (what_if.base_mops > 0) {
-    out = fmt::format("Simulated again on copies of {}, {} runs in {:.1f} s: as it is {} simulated Mops, {} {}.",
-                      what_if.cluster, what_if.runs, what_if.seconds, number_text(what_if.base_mops),
-                      simulated ? "in the record" : "measured", number_text(measured));
+// What was simulated; or why the closed form alone answers.
+std::string basis_text(const Explanation& it) {
+  if (!it.runs) {
+    if (it.not_run.empty()) return "";
+    return "By the closed form, which knows the interface and not the NIC: " + it.not_run + ".";
   }
-  if (!what_if.not_run.empty()) {
-    return out + (out.empty() ? "" : " ") + "Limits and gains are those of the closed form: " + what_if.not_run + ".";
-  }
+  const SimulatedAnswer& runs = *it.runs;
+  std::string out = fmt::format("{} runs on copies of {} in {:.1f} s; as it is {} simulated Mops, {} {}.", runs.runs,
+                                runs.cluster, runs.seconds, number_text(runs.base_mops),
+                                simulated(*it.record) ? "in the record" : "measured", number_text(rate_of(*it.record)));
   std::vector<std::string> gains;
-  for (const TriedTwice& each : what_if.tried) gains.push_back(words_for(each) + " " + gain(each.gain));
+  for (const TriedTwice& each : runs.tried) gains.push_back(words_of(each) + " " + gain_text(each.gain));
   out += fmt::format(" Twice of: {}.", fmt::join(gains, "; "));
-  for (const std::string& failed : what_if.failed) out += " Could not be run: " + failed + ".";
+  if (!runs.assumed.empty())
+    out += fmt::format(" This rests on parameters of {} whose values are assumed: {}.", runs.cluster,
+                       fmt::join(runs.assumed, ", "));
+  for (const std::string& failed : runs.failed) out += " Could not be run: " + failed + ".";
   return out;
 }
 
-Json runs_json(const WhatIf& what_if) {
+Json runs_json(const SimulatedAnswer& runs) {
   Json tried = Json::array();
-  for (const TriedTwice& each : what_if.tried) {
+  for (const TriedTwice& each : runs.tried) {
     Json doubled = Json::array();
     for (const Resource resource : each.doubled) doubled.push_back(to_string(resource));
     tried.push_back(Json{{"twice", std::move(doubled)}, {"gain", each.gain}});
   }
-  return Json{{"cluster", what_if.cluster},
-              {"base_mops", what_if.base_mops > 0 ? Json(what_if.base_mops) : Json()},
-              {"runs", what_if.runs},
-              {"seconds", what_if.seconds},
-              {"not_run", what_if.not_run.empty() ? Json() : Json(what_if.not_run)},
-              {"tried", std::move(tried)},
-              {"failed", what_if.failed}};
+  return Json{{"cluster", runs.cluster}, {"assumed", runs.assumed}, {"base_mops", runs.base_mops},
+              {"runs", runs.runs},       {"seconds", runs.seconds}, {"tried", std::move(tried)},
+              {"failed", runs.failed}};
 }
 
 std::string advice_line(const Advice& advice, const Explanation& it, std::size_t width) {
-  const char* how = !it.by_runs() ? "" : advice.by_run ? " (simulated)" : " (closed form)";
-  const std::string what = fmt::format(
-      "{:>7}: {} Mops, then {}{}", gain(advice.factor),
-      number_text(rate_of(*it.record) * advice.factor) + (advice.at_least ? " or more" : ""), advice.then, how);
-  std::string line = fmt::format("  {:<66} {}\n", advice.change, what);
-  if (width == 0 || line.size() <= width + 1) return line;
-  return wrap_lines(fmt::format("  {} {}\n", advice.change, what), width);
+  const double rate = (it.runs ? it.runs->base_mops : rate_of(*it.record)) * advice.factor;
+  const std::string gain = fmt::format("{:>7}  {:>7} Mops{}", gain_text(advice.factor), number_text(rate),
+                                       advice.at_least ? " or more" : "");
+  return wrap_lines(fmt::format("  {}  {}\n", gain, advice.change), width);
+}
+
+std::string advice_text(const Explanation& it, std::size_t width) {
+  std::string out;
+  for (const bool other : {false, true}) {
+    std::size_t listed = 0;
+    for (const Advice& advice : it.advice) {
+      if (advice.other_payload != other || listed == kMostListed) continue;
+      if (listed++ == 0) out += other ? "If the payload may change:\n" : fmt::format("Changes ({}):\n", how(it));
+      out += advice_line(advice, it, width);
+    }
+  }
+  const auto best =
+      std::ranges::find_if(it.advice, [](const Advice& each) { return !each.other_payload && !each.command.empty(); });
+  if (best != it.advice.end()) out += "The first as a command:\n    " + best->command + "\n";
+  return out;
+}
+
+// What is said where no change is listed, or where not all were tried.
+std::string neighbours_text(const Explanation& it) {
+  const bool helps = std::ranges::any_of(it.advice, [](const Advice& each) { return !each.other_payload; });
+  if (!it.runs) {
+    if (!helps && !it.limits.empty()) return "The closed form knows no change that lifts this limit by 3 % or more.\n";
+    return "";
+  }
+  const SimulatedAnswer& runs = *it.runs;
+  if (runs.neighbours == 0) return "";
+  if (runs.neighbours_run < runs.neighbours)
+    return fmt::format("{} of {} changes of one option were run{}; --budget 0 runs all.\n", runs.neighbours_run,
+                       runs.neighbours, helps ? "" : ", and none brings 3 % or more");
+  if (helps) return "";
+  return fmt::format("No change helps: all {} changes of one option were run, and none brings 3 % or more.\n",
+                     runs.neighbours);
+}
+
+std::string target_text(const TargetAnswer& target) {
+  const std::string value = fmt::format("{} of {}", number_text(target.value), target.asked);
+  if (!target.reached)
+    return fmt::format(
+        "Target {}: not reached. The best found is {}{}. In the way: {}.\n", target.asked, number_text(target.value),
+        target.change.options.empty() ? ", the point as it is" : " with " + target.change.change, target.in_the_way);
+  if (target.change.options.empty())
+    return fmt::format("Target {}: the point reaches it as it is, {}.\n", target.asked, number_text(target.value));
+  return fmt::format("Target {}: {} reaches {} (simulated):\n    {}\n", target.asked, target.change.change,
+                     number_text(target.value), target.change.command);
+}
+
+Json advice_json(const Advice& advice) {
+  return Json{{"change", advice.change},
+              {"factor", advice.factor},
+              {"at_least", advice.at_least},
+              {"options", advice.options},
+              {"other_payload", advice.other_payload},
+              {"command", advice.command},
+              {"by", source(advice.by_run)}};
+}
+
+Json target_json(const TargetAnswer& target) {
+  return Json{{"asked", target.asked},
+              {"reached", target.reached},
+              {"value", target.value},
+              {"options", target.change.options},
+              {"command", target.change.command},
+              {"in_the_way", target.in_the_way}};
 }
 
 Json loads_json(const std::vector<Load>& loads) {
@@ -189,100 +267,125 @@ Json loads_json(const std::vector<Load>& loads) {
 
 }  // namespace
 
+std::string words_for(const Limit& limit) {
+  std::string out(words_for(limit.load.resource));
+  if (!limit.option.empty()) out += fmt::format(" (--{} {:g})", limit.option, limit.value);
+  if (limit.of_peer) out += " of " + limit.load.node;
+  return out;
+}
+
+std::string gain_text(double factor) {
+  if (std::abs(factor - 1) < 0.005) return "+0 %";
+  return factor >= 10 ? fmt::format("x {:.0f}", factor) : fmt::format("{:+.0f} %", (factor - 1) * 100);
+}
+
+std::string Explanation::limit_words() const {
+  std::vector<std::string> words;
+  for (const Limit& each : limits) words.push_back(words_for(each));
+  return fmt::format("{}", fmt::join(words, " and "));
+}
+
 std::string Explanation::limit_sentence() const {
-  if (!diagnosis.binding) return diagnosis.undecided + ".";
-  const Limit& limit = *diagnosis.binding;
-  std::string out = fmt::format("The limit is {}{}: {}.", words_for(limit.load.resource), place(limit),
-                                meaning(limit, diagnosis.loads));
-  const char* how = by_runs() ? ", simulated" : "";
-  if (!diagnosis.second) return out + (by_runs() ? fmt::format(" Twice of it gives {}{}.", gain(limit.gain), how) : "");
-  const Limit& second = *diagnosis.second;
-  return out +
-         fmt::format(" Near it is {}{}: {}. Twice of the first gives {}, twice of the second {}, twice of both {}{}.",
-                     words_for(second.load.resource), place(second), meaning(second, diagnosis.loads), gain(limit.gain),
-                     gain(second.gain), gain(diagnosis.gain_of_both), how);
+  if (limits.empty()) return "No single limit: " + undecided + ".";
+  if (limits.size() == 1) {
+    const Limit& limit = limits.front();
+    return fmt::format("Limit: {}. Twice of it gives {} ({}).", with_evidence(limit, *this), gain_text(limit.gain),
+                       how(*this));
+  }
+  std::vector<std::string> words, gains;
+  for (const Limit& each : limits) {
+    words.push_back(with_evidence(each, *this));
+    gains.push_back(gain_text(each.gain));
+  }
+  return fmt::format("Limits, which only help together: {}. Twice of one alone gives {}, of all {} ({}).",
+                     fmt::join(words, " and "), fmt::join(gains, " or "), gain_text(gain_of_all), how(*this));
 }
 
-std::string Explanation::next_sentence() const {
-  if (!diagnosis.binding || !diagnosis.next) return "";
-  const double rate = rate_of(*record) * diagnosis.lifted_factor;
-  return fmt::format("If it were lifted, {}{} would be the next limit, at {} Mops ({}{}).",
-                     words_for(diagnosis.next->load.resource), place(*diagnosis.next), number_text(rate),
-                     gain(diagnosis.lifted_factor), by_runs() ? ", closed form" : "");
+std::string Explanation::options_sentence() const {
+  std::vector<std::string> parts;
+  for (const Limit& each : limiting_options) parts.push_back(with_evidence(each, *this) + " " + gain_text(each.gain));
+  return parts.empty()
+             ? ""
+             : fmt::format(" Options that limit too, and what twice of each gives: {}.", fmt::join(parts, "; "));
 }
 
-Explanation explain(const Record& record, const WhatIf* what_if) {
-  Explanation out;
-  out.record = &record;
-  out.what_if = what_if;
+std::optional<double> Explanation::gain_of(Resource resource) const {
+  const Resource of = capacity(resource);
+  if (runs) {
+    for (const TriedTwice& each : runs->tried) {
+      if (each.doubled.size() == 1 && each.doubled.front() == of) return each.gain;
+    }
+  }
+  for (const Limit& each : limits) {
+    if (capacity(each.load.resource) == of) return each.gain;
+  }
+  return std::nullopt;
+}
+
+bool Explanation::brings_nothing(Resource resource) const {
+  return runs && std::ranges::any_of(runs->tried, [&](const TriedTwice& each) {
+           return each.gain < kWorthwhile && std::ranges::find(each.doubled, capacity(resource)) != each.doubled.end();
+         });
+}
+
+Explanation explain(const Record& record) {
   const std::optional<Prediction> prediction = prediction_of(record);
-  if (out.by_runs()) {
-    out.diagnosis = what_if->diagnosis;
-    out.advice = what_if->advice;
-    if (!out.record->environment.value("simulated", false))  // its loads are those of the hardware
-      out.diagnosis.loads = resource_loads(record, prediction ? &*prediction : nullptr);
-    return out;
-  }
-  out.diagnosis = diagnose(resource_loads(record, prediction ? &*prediction : nullptr));
-  out.advice = advise(record, prediction, out.diagnosis);
+  Diagnosis diagnosis = diagnose(resource_loads(record, prediction ? &*prediction : nullptr));
+  Explanation out{.record = &record, .loads = diagnosis.loads, .limits = diagnosis.limits};
+  out.gain_of_all = diagnosis.gain_of_all;
+  out.undecided = diagnosis.undecided;
+  out.advice = advise(record, prediction, diagnosis);
   return out;
 }
 
-std::string explain_text(const Record& record, std::size_t width, const WhatIf* what_if) {
-  std::string out = heading(record);
-  if (record.status == RecordStatus::failed) return out + "FAILED: " + record.reason + "\n";
-  const Explanation it = explain(record, what_if);
-  out += fmt::format("{} {}Mops. {}", number_text(rate_of(record)),
-                     record.environment.value("simulated", false) ? "simulated " : "", it.limit_sentence());
-  const std::string next = it.next_sentence();
-  out = wrap_lines(out + (next.empty() ? "" : " " + next) + "\n\n", width);
-  if (!it.diagnosis.loads.server.empty()) out += load_table(it, width) + "\n";
-  if (what_if != nullptr) {
-    const bool simulated = record.environment.value("simulated", false);
-    out += wrap_lines(runs_text(*what_if, rate_of(record), simulated) + "\n\n", width);
-  }
-  if (it.diagnosis.binding && it.advice.empty()) {
-    out += "No change that the model knows lifts this limit by 3 % or more.\n";
-  }
-  for (const Advice& advice : it.advice) out += advice_line(advice, it, width);
-  return out;
+std::string failed_text(const Record& record) {
+  return heading(record) + "FAILED: " + record.reason + "\n";
 }
 
-Json explain_json(const Record& record, const WhatIf* what_if) {
-  Json json{{"id", point_id(record)},
-            {"title", point_title(record)},
-            {"fabric", record.environment.at("fabric")},
-            {"simulated", record.environment.at("simulated")}};
-  if (record.status == RecordStatus::failed) {
-    json["failed"] = record.reason;
-    return json;
-  }
-  const Explanation it = explain(record, what_if);
-  json["rate_mops"] = rate_of(record);
-  json["what_if"] = what_if != nullptr ? runs_json(*what_if) : Json();
-  json["limit"] = it.diagnosis.binding ? limit_json(*it.diagnosis.binding, it.by_runs()) : Json();
+Json failed_json(const Record& record) {
+  Json json = heading_json(record);
+  json["failed"] = record.reason;
+  return json;
+}
+
+std::string explain_text(const Explanation& it, std::size_t width) {
+  const Record& record = *it.record;
+  std::string out = heading(record) + wrap_lines(fmt::format("{} {}Mops. {}{}\n", number_text(rate_of(record)),
+                                                             simulated(record) ? "simulated " : "", it.limit_sentence(),
+                                                             it.options_sentence()),
+                                                 width);
+  if (it.runs && it.runs->target) out += wrap_lines(target_text(*it.runs->target), width);
+  if (!it.loads.server.empty()) out += "\n" + load_table(it, width);
+  out += "\n";
+  if (const std::string basis = basis_text(it); !basis.empty()) out += wrap_lines(basis + "\n", width);
+  return out + advice_text(it, width) + wrap_lines(neighbours_text(it), width);
+}
+
+Json explain_json(const Explanation& it) {
+  Json json = heading_json(*it.record);
+  json["rate_mops"] = rate_of(*it.record);
+  json["runs"] = it.runs ? runs_json(*it.runs) : Json();
+  json["not_run"] = it.not_run.empty() ? Json() : Json(it.not_run);
   json["limits"] = Json::array();
-  for (const auto& limit : {it.diagnosis.binding, it.diagnosis.second}) {
-    if (limit) json["limits"].push_back(limit_json(*limit, it.by_runs()));
-  }
-  json["gain_of_all"] = it.diagnosis.second    ? it.diagnosis.gain_of_both
-                        : it.diagnosis.binding ? it.diagnosis.binding->gain
-                                               : 1;
+  for (const Limit& each : it.limits) json["limits"].push_back(limit_json(each, it));
+  json["limiting_options"] = Json::array();
+  for (const Limit& each : it.limiting_options) json["limiting_options"].push_back(limit_json(each, it));
+  json["limit"] = it.limits.empty() ? Json() : json["limits"].front();
+  json["gain_of_all"] = it.gain_of_all;
+  json["undecided"] = it.undecided;
   json["sentence"] = it.limit_sentence();
-  json["next"] = it.diagnosis.next ? limit_json(*it.diagnosis.next, false) : Json();
-  json["next_sentence"] = it.next_sentence();
-  json["lifted_factor"] = it.diagnosis.lifted_factor > 0 ? Json(it.diagnosis.lifted_factor) : Json();
-  json["measured"] = it.diagnosis.loads.measured;
-  json["loads"] = loads_json(it.diagnosis.loads.server);
-  json["peer_loads"] = loads_json(it.diagnosis.loads.peers);
+  json["measured"] = it.loads.measured;
+  json["loads"] = loads_json(it.loads.server);
+  json["peer_loads"] = loads_json(it.loads.peers);
   json["advice"] = Json::array();
-  for (const Advice& advice : it.advice) {
-    json["advice"].push_back(Json{{"change", advice.change},
-                                  {"factor", advice.factor},
-                                  {"at_least", advice.at_least},
-                                  {"then", advice.then},
-                                  {"options", advice.options},
-                                  {"by", source(advice.by_run)}});
+  json["other_payload"] = Json::array();
+  for (const Advice& each : it.advice)
+    json[each.other_payload ? "other_payload" : "advice"].push_back(advice_json(each));
+  if (it.runs) {
+    const SimulatedAnswer& runs = *it.runs;
+    json["neighbours"] = Json{{"legal", runs.neighbours}, {"run", runs.neighbours_run}};
+    json["no_change_helps"] = json["advice"].empty() && runs.neighbours > 0 && runs.neighbours_run == runs.neighbours;
+    if (runs.target) json["target"] = target_json(*runs.target);
   }
   return json;
 }

@@ -1,7 +1,6 @@
 #include "analysis/loads.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "analysis/busy_times.hpp"
@@ -10,36 +9,6 @@
 
 namespace verbscope {
 namespace {
-
-struct Name {
-  Resource resource;
-  std::string_view key, words;
-};
-constexpr std::array<Name, 19> kNames{{
-    {Resource::mmio, "mmio", "MMIO bandwidth"},
-    {Resource::pcie_to_nic, "pcie_to_nic", "PCIe bandwidth to the NIC (DMA reads)"},
-    {Resource::pcie_to_host, "pcie_to_host", "PCIe bandwidth to the host (DMA writes)"},
-    {Resource::wire_out, "wire_out", "wire bandwidth, outbound"},
-    {Resource::wire_in, "wire_in", "wire bandwidth, inbound"},
-    {Resource::requester_units, "requester_units", "the NIC's requester units"},
-    {Resource::requester_unit, "requester_unit", "one QP's requester unit"},
-    {Resource::responder_units, "responder_units", "the NIC's responder units"},
-    {Resource::responder_unit, "responder_unit", "one QP's responder unit"},
-    {Resource::cpu, "cpu", "CPU"},
-    {Resource::driver_lock, "driver_lock", "a lock of the driver that threads take in turn"},
-    {Resource::shared_line, "shared_line", "a cache line that threads add to in turn"},
-    {Resource::atomic_slot, "atomic_slot", "PCIe round trip under one lock of the atomic unit"},
-    {Resource::dma_reads, "dma_reads", "DMA reads in flight"},
-    {Resource::wqe_fetch, "wqe_fetch", "fetching WQEs ahead"},
-    {Resource::qp_context_cache, "qp_context_cache", "thrashing of the cache of QP contexts"},
-    {Resource::translation_cache, "translation_cache", "thrashing of the cache of address translations"},
-    {Resource::wqe_cache, "wqe_cache", "thrashing of the cache of WQEs"},
-    {Resource::outstanding, "outstanding", "latency: operations outstanding"},
-}};
-
-const Name& name_of(Resource resource) {
-  return kNames[static_cast<std::size_t>(resource)];
-}
 
 // The part of a server's work on answers that it does once a batch: the post's call and doorbell, the add to the
 // counter.
@@ -176,8 +145,8 @@ void add_measured(const Record& record, Loads& loads) {
 
 // The resource of a bound of the model; useful DMA bandwidth is a bound of the link to the NIC.
 Resource bounded_resource(const std::string& bound) {
-  for (const Name& name : kNames) {
-    if (name.key == bound) return name.resource;
+  for (const ResourceFacts& each : all_resources()) {
+    if (each.key == bound) return each.resource;
   }
   if (bound != "dma_read") fail("a record's prediction: there is no resource \"{}\"", bound);
   return Resource::pcie_to_nic;
@@ -207,13 +176,6 @@ void add_inferred(const Record& record, const Prediction& prediction, Loads& loa
 }
 
 }  // namespace
-
-std::string_view to_string(Resource resource) {
-  return name_of(resource).key;
-}
-std::string_view words_for(Resource resource) {
-  return name_of(resource).words;
-}
 
 const Load* find_load(const std::vector<Load>& loads, Resource resource) {
   const auto found = std::ranges::find(loads, resource, &Load::resource);

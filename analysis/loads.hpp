@@ -4,41 +4,15 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analysis/cpu_cost.hpp"
+#include "analysis/resource.hpp"
 #include "analysis/round_trip.hpp"
 #include "common/record.hpp"
 #include "pcie_model/predict.hpp"
 
 namespace verbscope {
-
-enum class Resource {
-  mmio,             // MMIO writes on the link to the NIC
-  pcie_to_nic,      // the link to the NIC, MMIO included
-  pcie_to_host,     // the link to the host
-  wire_out,         // the busiest port of the node, sending
-  wire_in,          // receiving
-  requester_units,  // all processing units of the requester
-  requester_unit,   // the busiest of them: that of one QP, or of a few
-  responder_units,
-  responder_unit,
-  cpu,                // the busiest thread
-  driver_lock,        // the busiest lock of a QP, a CQ or a doorbell register that threads share
-  shared_line,        // the cache line to which threads add most
-  atomic_slot,        // the busiest lock of the atomic unit
-  dma_reads,          // DMA reads in flight: tags
-  wqe_fetch,          // WQEs that a unit of the requester may fetch ahead
-  qp_context_cache,   // reads of QP contexts that missed
-  translation_cache,  // likewise for address translations
-  wqe_cache,          // WQEs are read again
-  outstanding,        // operations that the program has outstanding: latency
-};
-
-// "mmio", ...; the second as a person says it: "MMIO bandwidth", ...
-std::string_view to_string(Resource resource);
-std::string_view words_for(Resource resource);
 
 struct Load {
   Resource resource;

@@ -272,4 +272,10 @@ std::optional<double> extra_per_op(const Record& record, const std::string& key)
   return count && ops > 0 ? std::optional(*count / ops) : std::nullopt;
 }
 
+double counted_in_all(const Record& record, const std::string& key) {
+  double sum = 0;
+  for (const CounterReport& report : record.counters) sum += number_at(report.extra, key).value_or(0);
+  return sum;
+}
+
 }  // namespace verbscope

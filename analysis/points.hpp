@@ -70,4 +70,7 @@ std::optional<PciePerOp> events_per_op(const Record& record);
 // does not say.
 std::optional<double> extra_per_op(const Record& record, const std::string& key);
 
+// The sum of what the adapters of all nodes counted under `key` of `extra`.
+double counted_in_all(const Record& record, const std::string& key);
+
 }  // namespace verbscope

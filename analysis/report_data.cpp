@@ -70,9 +70,7 @@ Json loads_json(const Loads& loads) {
 
 Json resource_words() {
   Json out = Json::array();
-  for (int i = 0; i <= static_cast<int>(Resource::outstanding); ++i) {
-    out.push_back(words_for(static_cast<Resource>(i)));
-  }
+  for (const ResourceFacts& each : all_resources()) out.push_back(each.words);
   return out;
 }
 
@@ -87,17 +85,14 @@ Json interval_factors() {
 
 void add_explanation(const Record& record, Json& point) {
   const Explanation it = explain(record);
-  const auto& binding = it.diagnosis.binding;
-  point["limit"] =
-      binding ? std::string(words_for(binding->load.resource)) + (binding->of_peer ? " of a client" : "") : "";
+  point["limit"] = it.limit_words();
   point["sentence"] = it.limit_sentence();
-  point["next"] = it.next_sentence();
-  point["loads"] = loads_json(it.diagnosis.loads);
+  point["loads"] = loads_json(it.loads);
   point["advice"] = Json::array();
-  for (const Advice& advice : it.advice) {
-    point["advice"].push_back(fmt::format("{}: x {:.2f}{}, then {}", advice.change, advice.factor,
-                                          advice.at_least ? " or more" : "", advice.then));
-  }
+  for (const Advice& advice : it.advice)
+    point["advice"].push_back(fmt::format("{} {}{}{}", gain_text(advice.factor), advice.change,
+                                          advice.at_least ? " or more" : "",
+                                          advice.other_payload ? ", if the payload may change" : ""));
 }
 
 // Results that a chart may show: rates, latencies, and what is counted for each operation.
@@ -177,7 +172,7 @@ Json point_json(const CompareRow& row, const std::vector<std::string>& keys) {
                               {"deviation", optional_json(row.deviation_percent)}};
   }
   point["loads"] = point["advice"] = Json::array();
-  point["limit"] = point["sentence"] = point["next"] = "";
+  point["limit"] = point["sentence"] = "";
   if (record.status == RecordStatus::ok) add_explanation(record, point);
   return point;
 }

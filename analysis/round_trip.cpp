@@ -4,6 +4,7 @@
 
 #include "analysis/cpu_cost.hpp"
 #include "analysis/points.hpp"
+#include "analysis/resource.hpp"
 
 namespace verbscope {
 namespace {
@@ -154,8 +155,7 @@ Trip trip_of(const Record& record, const Prediction* prediction, double qps) {
 }  // namespace
 
 double most_reads(const Record& record) {
-  constexpr double kOfMellanox = 16;
-  return number_at(record.config, "outs").value_or(kOfMellanox);
+  return number_at(record.config, "outs").value_or(kMostReads);
 }
 
 double threads_of_clients(const Record& record) {

@@ -61,7 +61,7 @@ class Changes {
       add("the payload by address instead of inline", Json{{"inline_size", 0}}, other);
       shrink();
     }
-    if (shape_.verb == Verb::send && !shape_.header_only) header_only();
+    if (shape_.verb == Verb::send) header_only();
     // A queue must have room for a list beside what waits for a signal.
     const int room = shape_.send_queue_depth + 1 - std::max(shape_.post_list, 1);
     if (const int every = std::min({kSignalEvery, depth_ / 2, room}); shape_.signal_every < every) {
@@ -80,7 +80,7 @@ class Changes {
 
   void receiver() {
     batch(shape_.recv_queue_depth);
-    if (!shape_.header_only) header_only();
+    header_only();
     inline_receive();
   }
 
@@ -114,7 +114,9 @@ class Changes {
     }
   }
 
+  // An immediate has room for 4 bytes: a payload of a cache line or less may be one that fits in another form.
   void header_only() {
+    if (shape_.header_only || shape_.payload > kCacheLine) return;
     VerbShape other = shape_;
     other.header_only = true;
     other.payload = Bytes(0);

@@ -120,7 +120,7 @@ function placeDetails() {
 function wordsOf(point) {
   const words = [make("h3", point.id + (point.simulated ? " (SIMULATED)" : "")), make("p", point.fabric + " " + point.title)];
   if (point.failed) return [...words, make("p", "FAILED: " + point.failed)];
-  words.push(make("p", digits(point.rate) + " Mops. " + point.sentence + " " + point.next));
+  words.push(make("p", digits(point.rate) + " Mops. " + point.sentence));
   if (point.bound !== null) words.push(make("p", "Model bound: " + digits(point.bound) + " Mops by " + point.bound_by + "."));
   if (point.published) words.push(make("p", publishedWords(point.published)));
   const list = make("ul");

@@ -1,9 +1,11 @@
 // `verbscope explain`: why each point has the rate that it has, and what would lift it.
 #include "analysis/explain.hpp"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
+#include "analysis/overview.hpp"
 #include "analysis/points.hpp"
 #include "common/cli.hpp"
 #include "common/paths.hpp"
@@ -17,13 +19,10 @@
 namespace verbscope {
 namespace {
 
-// Of more points than these runs are made only when they are asked for.
-constexpr std::size_t kMostRunUnasked = 3;
-
 struct ExplainOptions {
   std::vector<std::string> results;
-  std::string point, format = "text", cluster;
-  bool all = false, what_if = false, closed_form = false;
+  std::string point, format = "text", cluster, budget, target;
+  bool all = false, closed_form = false;
   int jobs = 0;
 };
 
@@ -35,48 +34,76 @@ std::vector<const Record*> with_id(std::vector<const Record*> records, const std
   return records;
 }
 
-// Whether points run again: asked for, or few. Of many that stay in closed form it is said how to ask.
-bool wants_runs(const ExplainOptions& options, std::size_t points) {
-  if (options.closed_form) return false;
-  if (options.what_if || points <= kMostRunUnasked) return true;
-  tell_error(
-      fmt::format("{} points are explained in closed form; --what_if runs each again on simulated copies of its "
-                  "cluster, --point ID one of them",
-                  points));
-  return false;
+// The answer for each record that is ok and no trace, in order. Points run at the same time; one alone runs its trials
+// so.
+std::vector<Explanation> answers(const std::vector<const Record*>& records, const ExplainOptions& options) {
+  std::vector<Explanation> out(records.size());
+  if (options.closed_form) {
+    std::ranges::transform(records, out.begin(), [](const Record* record) { return explain(*record); });
+    return out;
+  }
+  Interrupt interrupt;
+  RunCache cache(run_cache_of(options.results.front()));
+  const std::size_t jobs = job_count(options.jobs);
+  WhatIfOptions runs{.folder = program_folder(),
+                     .cluster = options.cluster,
+                     .jobs = records.size() > 1 ? 1 : jobs,
+                     .stop = &interrupt};
+  if (!options.budget.empty()) runs.budget = parse_budget(options.budget);
+  if (!options.target.empty()) runs.target = parse_target_rate(options.target);
+  if (records.size() == 1) runs.told = tell_error;
+  std::atomic<std::size_t> done = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<long> told = 0;
+  run_parallel(records.size(), jobs, [&](std::size_t i) {
+    out[i] = explain_by_runs(*records[i], runs, cache);
+    const long tens = (std::chrono::steady_clock::now() - begin) / std::chrono::seconds(10);
+    if (const std::size_t count = ++done; tens > told.exchange(tens) && count < records.size())
+      tell_error(fmt::format("{} of {} points explained", count, records.size()));
+  });
+  return out;
 }
 
 int explain_points(const ExplainOptions& options) {
   check_cluster(options.cluster);
-  const std::vector<Record> records = load_results(options.results, options.all);
-  const auto chosen = with_id(chosen_records(records, options.all), options.point);
-  std::optional<Interrupt> interrupt;
-  if (wants_runs(options, chosen.size())) interrupt.emplace();
-  Json json = Json::array();
+  if (options.closed_form && !options.target.empty())
+    fail_usage("--target needs simulated runs: it cannot go with --closed_form");
+  if (!options.budget.empty()) parse_budget(options.budget);
+  if (!options.target.empty()) parse_target_rate(options.target);
+  const std::vector<Record> records = load_results(options.results, false);
+  const auto chosen = with_id(chosen_records(records, false), options.point);
+  std::vector<const Record*> ran;
+  for (const Record* record : chosen) {
+    if (!is_trace(*record) && record->status != RecordStatus::failed) ran.push_back(record);
+  }
+  const std::vector<Explanation> explained = answers(ran, options);
+  const std::size_t width = terminal_width(stdout);
+  const bool json = options.format == "json";
+  const bool details = json || options.all || !options.point.empty() || ran.size() < 2;
+  if (!details) print_format(stdout, "{}\n", overview_text(explained, width));
+  Json out = Json::array();
+  auto next = explained.begin();
   for (const Record* record : chosen) {
     if (is_trace(*record)) {
-      if (options.format == "json") {
-        json.push_back(explain_trace_json(*record, options.cluster));
+      if (json) {
+        out.push_back(explain_trace_json(*record, options.cluster));
       } else {
-        print_format(stdout, "{}\n", explain_trace_text(*record, options.cluster, terminal_width(stdout)));
+        print_format(stdout, "{}\n", explain_trace_text(*record, options.cluster, width));
       }
-      continue;
-    }
-    std::optional<WhatIf> runs;
-    if (interrupt && record->status == RecordStatus::ok) {
-      runs = what_if(*record, {.folder = program_folder(),
-                               .cluster = options.cluster,
-                               .jobs = job_count(options.jobs),
-                               .stop = &*interrupt,
-                               .told = tell_error});
-    }
-    if (options.format == "json") {
-      json.push_back(explain_json(*record, runs ? &*runs : nullptr));
-    } else {
-      print_format(stdout, "{}\n", explain_text(*record, terminal_width(stdout), runs ? &*runs : nullptr));
+    } else if (record->status == RecordStatus::failed) {
+      if (json) {
+        out.push_back(failed_json(*record));
+      } else {
+        print_format(stdout, "{}\n", failed_text(*record));
+      }
+    } else if (const Explanation& it = *next++; json) {
+      out.push_back(explain_json(it));
+    } else if (details) {
+      print_format(stdout, "{}\n", explain_text(it, width));
     }
   }
-  if (options.format == "json") print_format(stdout, "{}\n", pretty_json(json));
+  if (json) print_format(stdout, "{}\n", pretty_json(out));
+  if (!details) print_format(stdout, "--point ID explains one point in full, --all each.\n");
   return 0;
 }
 
@@ -87,21 +114,21 @@ Action add_explain(CLI::App& command) {
   command.footer("Example:\n  verbscope explain results/local/quickstart.jsonl");
   auto options = std::make_shared<ExplainOptions>();
   add_results(command, options->results);
-  command.add_option("--point", options->point, "only the point with this id, or whose id begins so");
-  CLI::Option* what_if = command.add_flag(
-      "--what_if", options->what_if,
-      fmt::format("run each point again on simulated copies of its cluster, not only when there are {} "
-                  "at most",
-                  kMostRunUnasked));
-  command.add_flag("--closed_form", options->closed_form, "run nothing: limits and gains by loads and model alone")
-      ->excludes(what_if);
+  command.add_option("--point", options->point, "explain the point whose id begins with this, in full");
+  command.add_flag("--all", options->all, "explain each point in full, not in a line");
+  command.add_option("--target", options->target,
+                     "find the fewest changes of options that reach this, such as \"30 Mops\", \"90 Gb/s\", \"2 us\"");
+  command
+      .add_option("--budget", options->budget,
+                  "limit the runs of each point, by number or by time such as 10s; 0: no limit")
+      ->default_str("each single change, and combinations up to 60 runs");
+  command.add_flag("--closed_form", options->closed_form, "run nothing: use loads and model alone");
   command.add_option("--cluster", options->cluster,
-                     "the simulated cluster that is like the one of hardware records; of traces any");
-  command.add_option("--jobs", options->jobs, "runs at a time")
+                     "take this simulated cluster for the hardware of the records; any for traces");
+  command.add_option("--jobs", options->jobs, "run this many simulations at a time")
       ->default_str("one for each CPU")
       ->transform(whole_number(1, 1024));
   add_format(command, options->format, {"text", "json"});
-  add_all(command, options->all);
   return [options] { return explain_points(*options); };
 }
 

@@ -91,6 +91,7 @@ OptionSpec parse_option(const Json& json, const std::string& where) {
   JsonFields fields(json, where);
   OptionSpec option;
   option.name = option_name(fields.require<std::string>("name"));
+  option.letter = fields.optional<std::string>("letter", "");
   option.group = fields.optional<std::string>("group", "");
   option.type = option_type(fields.require<std::string>("type"), where);
   option.default_value = fields.optional<Json>("default", nullptr);

@@ -15,7 +15,8 @@ namespace verbscope {
 enum class OptionType { integer, bytes, number, string, boolean, duration };
 
 struct OptionSpec {
-  std::string name;  // long name with '_' and without dashes: "post_list"
+  std::string name;    // long name with '_' and without dashes: "post_list"
+  std::string letter;  // "l" where -l is its short form; empty: it has none
   std::string group;
   OptionType type = OptionType::string;
   Json default_value;  // null: none
@@ -40,7 +41,7 @@ struct BenchmarkSpec {
 };
 
 // Reads what OptionTable::describe makes, where `allowed` of an integer or a number of bytes is {"min", "max"} and of a
-// duration {"zero"}; "summary", "example" and "group" may be missing. Throws on anything else.
+// duration {"zero"}; "summary", "example", "letter" and "group" may be missing. Throws on anything else.
 BenchmarkSpec parse_benchmark_spec(std::string_view text, const std::string& where);
 
 // '-' and '_' mean the same in option names: "post-list" gives "post_list".

@@ -48,9 +48,9 @@ Explained explained(const Record& record, const std::string& asked) {
 std::string limits_text(const Explained& it) {
   const Taken& first = it.taken.front();
   std::string text = fmt::format("On {} it would meet {} first, at {:.4g} Mops (computed)", it.cluster,
-                                 words_for(first.limit), it.mops(first));
+                                 words_for(first), it.mops(first));
   if (it.taken.size() > 1) {
-    text += fmt::format("; next is {}, at {:.4g} Mops", words_for(it.taken[1].limit), it.mops(it.taken[1]));
+    text += fmt::format("; next is {}, at {:.4g} Mops", words_for(it.taken[1]), it.mops(it.taken[1]));
   }
   return text + ".";
 }
@@ -64,7 +64,7 @@ bool is_trace(const Record& record) {
 Json explain_trace_json(const Record& record, const std::string& cluster) {
   const Explained it = explained(record, cluster);
   Json limits = Json::array(), findings = Json::array();
-  for (const Taken& each : it.taken) limits.push_back({{"words", words_for(each.limit)}, {"mops", it.mops(each)}});
+  for (const Taken& each : it.taken) limits.push_back({{"words", words_for(each)}, {"mops", it.mops(each)}});
   for (const TraceFinding& each : it.findings) {
     findings.push_back({{"name", each.name},
                         {"text", each.text},

@@ -313,7 +313,7 @@ std::vector<TraceFinding> find_costs(const Summary& program, const Profile& prof
                         .text = fmt::format(fmt::runtime(rule.text), changed.requests, changed.detail),
                         .requests = changed.requests,
                         .gain_percent = gain,
-                        .bound = then.front().limit});
+                        .bound = then.front()});
   }
   std::ranges::stable_sort(findings, std::greater{}, &TraceFinding::gain_percent);
   return findings;

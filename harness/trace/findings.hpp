@@ -15,7 +15,7 @@ struct TraceFinding {
   std::string text;            // which requests, and what to change
   std::uint64_t requests = 0;  // posts, polls or registrations that it comes from
   double gain_percent = 0;     // by how much the rate can rise, at most
-  TraceLimit bound;            // what the program meets then
+  Taken bound{};               // what the program meets then
 };
 
 // The largest gain first; those below `least_percent` are left out.

@@ -58,24 +58,24 @@ class Reckoning {
   }
 
   std::vector<Taken> taken() {
-    note(TraceLimit::cpu, longest(cpu_) + registrations_ns() / std::max(1.0, number(cpu_.size())));
+    note(Resource::cpu, longest(cpu_) + registrations_ns() / std::max(1.0, number(cpu_.size())));
     const double rate = profile_.wire.pcie.bandwidth().value * 1e-9;  // bytes a nanosecond
     const auto bytes_to_nic = number(pcie_.exact.bytes_to_nic + pcie_.least.bytes_to_nic);
     const auto bytes_to_host = number(pcie_.exact.bytes_to_host + pcie_.least.bytes_to_host);
     const auto mmio = number(pcie_.exact.mmio_doorbells + pcie_.exact.mmio_wc_lines);
-    note(TraceLimit::pcie_to_nic, bytes_to_nic / (rate * profile_.link.tlp_share) + mmio * ns(profile_.link.mmio_gap));
-    note(TraceLimit::pcie_to_host, bytes_to_host / (rate * profile_.link.host_share));
-    note(TraceLimit::dma_reads, dma_reads_ * read_ns(kCacheLine) / number(profile_.link.read_tags));
-    note(TraceLimit::requester_unit, std::max(longest(requester_), sum(requester_) / profile_.nic.requester_units));
-    note(TraceLimit::receiving_unit, std::max(longest(receiving_), sum(receiving_) / profile_.nic.responder_units));
-    note(TraceLimit::peer_unit, longest(peer_));
-    note(TraceLimit::qp_contexts, context_reads_ns());
+    note(Resource::pcie_to_nic, bytes_to_nic / (rate * profile_.link.tlp_share) + mmio * ns(profile_.link.mmio_gap));
+    note(Resource::pcie_to_host, bytes_to_host / (rate * profile_.link.host_share));
+    note(Resource::dma_reads, dma_reads_ * read_ns(kCacheLine) / number(profile_.link.read_tags));
+    note(Resource::requester_unit, std::max(longest(requester_), sum(requester_) / profile_.nic.requester_units));
+    note(Resource::responder_unit, std::max(longest(receiving_), sum(receiving_) / profile_.nic.responder_units));
+    note(Resource::responder_unit, longest(peer_), true);
+    note(Resource::qp_context_cache, context_reads_ns());
     const double port = profile_.wire.port_rate.value * 1e-9 * profile_.fabric.port_share;
-    note(TraceLimit::wire_out, bytes_out_ / port);
-    note(TraceLimit::wire_in, bytes_in_ / port);
-    note(TraceLimit::atomic_slot, atomic_slot_ns());
-    note(TraceLimit::doorbell_register, register_ns());
-    note(TraceLimit::reads_at_once, reads_at_once_ns_);
+    note(Resource::wire_out, bytes_out_ / port);
+    note(Resource::wire_in, bytes_in_ / port);
+    note(Resource::atomic_slot, atomic_slot_ns(), true);
+    note(Resource::driver_lock, register_ns());
+    note(Resource::reads_outstanding, reads_at_once_ns_);
     std::ranges::stable_sort(taken_, std::greater{}, &Taken::seconds);
     return std::move(taken_);
   }
@@ -94,8 +94,8 @@ class Reckoning {
     return all;
   }
 
-  void note(TraceLimit limit, double time_ns) {
-    if (time_ns > 0) taken_.push_back({limit, time_ns * 1e-9});
+  void note(Resource resource, double time_ns, bool of_peer = false) {
+    if (time_ns > 0) taken_.push_back({resource, of_peer, time_ns * 1e-9});
   }
 
   double read_ns(Bytes bytes) const {
@@ -298,36 +298,8 @@ class Reckoning {
 
 }  // namespace
 
-std::string_view words_for(TraceLimit limit) {
-  switch (limit) {
-    case TraceLimit::cpu:
-      return "the CPU of its busiest thread";
-    case TraceLimit::pcie_to_nic:
-      return "the PCIe link to the adapter";
-    case TraceLimit::pcie_to_host:
-      return "the PCIe link to the host";
-    case TraceLimit::dma_reads:
-      return "DMA reads in flight";
-    case TraceLimit::requester_unit:
-      return "the adapter's processing units that send";
-    case TraceLimit::receiving_unit:
-      return "the adapter's units that take in what arrives";
-    case TraceLimit::peer_unit:
-      return "the peer's unit that takes what one connection sends";
-    case TraceLimit::qp_contexts:
-      return "reads of QP contexts";
-    case TraceLimit::wire_out:
-      return "the wire, sending";
-    case TraceLimit::wire_in:
-      return "the wire, receiving";
-    case TraceLimit::atomic_slot:
-      return "one lock of the peer's atomic unit";
-    case TraceLimit::doorbell_register:
-      return "a doorbell register that threads share";
-    case TraceLimit::reads_at_once:
-      return "the READs that a connection may have under way";
-  }
-  return "";
+std::string words_for(const Taken& taken) {
+  return std::string(words_for(taken.resource)) + (taken.of_peer ? " of the peer" : "");
 }
 
 std::vector<Taken> limits_of(const Summary& program, const Profile& profile) {

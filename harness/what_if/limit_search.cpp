@@ -7,157 +7,133 @@
 namespace verbscope {
 namespace {
 
-// Queues that are shorter everywhere bring as much as this without being the limit.
-constexpr double kNothing = 0.05;
-// Another one that brings so much of what the best brings is near it.
-constexpr double kNear = 0.5;
-// A limit that brings as much as this is not asked for a second that alone brings nothing.
-constexpr double kClear = 1.3;
-// Two must bring so many times as much as one of them to be told together.
-constexpr double kTogether = 1.1;
 // Gains that differ by no more are the same: the likelier resource is named.
-constexpr double kSame = 0.01;
-// Those that are tried singly before the others are tried in groups, and with which pairs are made.
+constexpr double kSame = 0.005;
+// Those that are tried singly before the others are tried as a group, and of which pairs are made.
 constexpr std::size_t kLikely = 2, kPartners = 4;
 
 }  // namespace
 
-LimitSearch::LimitSearch(std::vector<Resource> resources, std::vector<Resource> apart, double base_mops, RunTrials run)
+LimitSearch::LimitSearch(Set resources, Set apart, double base_mops, RunDoubled run)
     : resources_(std::move(resources)), apart_(std::move(apart)), base_mops_(base_mops), run_(std::move(run)) {}
 
 void LimitSearch::run(const Sets& sets) {
-  std::vector<Trial> trials;
+  Sets fresh;
   for (const Set& set : sets) {
-    const Trial trial{.doubled = set};
-    if (!gains_.contains(set) && std::ranges::find(trials, trial) == trials.end()) trials.push_back(trial);
+    if (!set.empty() && !gains_.contains(set) && std::ranges::find(fresh, set) == fresh.end()) fresh.push_back(set);
   }
-  if (trials.empty()) return;
-  const std::vector<TrialOutcome> outcomes = run_(trials);
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    const Set& set = trials[i].doubled;
-    const bool failed = !outcomes[i].failure.empty();
-    gains_[set] = failed ? std::nullopt : std::optional(outcomes[i].mops / base_mops_);
-    std::vector<std::string_view> words;
-    for (const Resource each : set) words.push_back(words_for(each));
-    if (failed) {
-      failed_.push_back(fmt::format("twice of {}: {}", fmt::join(words, " and "), outcomes[i].failure));
-    } else {
-      tried_.push_back({set, *gains_[set]});
+  if (fresh.empty()) return;
+  const std::vector<TrialOutcome> outcomes = run_(fresh);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    const TrialOutcome& outcome = outcomes[i];
+    gains_[fresh[i]] = outcome.failure.empty() ? std::optional(outcome.mops / base_mops_) : std::nullopt;
+    if (outcome.failure.empty()) {
+      tried_.push_back({fresh[i], outcome.mops / base_mops_});
+      continue;
     }
+    std::vector<std::string_view> words;
+    for (const Resource each : fresh[i]) words.push_back(words_for(each));
+    failed_.push_back(fmt::format("twice of {}: {}", fmt::join(words, " and "), outcome.failure));
   }
 }
 
-std::optional<double> LimitSearch::gain(const Set& set) const {
+// What did not run brings nothing that is known.
+double LimitSearch::gain(const Set& set) const {
   const auto found = gains_.find(set);
-  return found == gains_.end() ? std::nullopt : found->second;
+  return found == gains_.end() ? 0 : found->second.value_or(0);
 }
 
-std::optional<GainOfTwice> LimitSearch::best() const {
-  std::optional<GainOfTwice> out;
-  for (const Resource each : resources_) {
-    const std::optional<double> brings = gain(each);
-    if (brings && (!out || *brings > out->gain + kSame)) out = GainOfTwice{each, *brings};
+bool LimitSearch::is_apart(Resource resource) const {
+  return std::ranges::find(apart_, resource) != apart_.end();
+}
+
+const LimitSearch::Set* LimitSearch::best_of(const Sets& sets) const {
+  const Set* best = nullptr;
+  for (const Set& each : sets) {
+    if (gain(each) > 0 && (best == nullptr || gain(each) > gain(*best) + kSame)) best = &each;
   }
+  return best;
+}
+
+LimitSearch::Sets LimitSearch::singles() const {
+  Sets out;
+  for (const Resource each : resources_) out.push_back({each});
   return out;
 }
 
-double LimitSearch::counts() const {
-  const std::optional<GainOfTwice> most = best();
-  return 1 + std::max(kNothing, most ? (most->gain - 1) * kNear : 0);
-}
-
-// Likely ones singly, all others at once: when these bring nothing together, none of them does alone.
+// Likely ones singly, all others at once: when these bring no more together, none of them does alone.
 void LimitSearch::try_singles() {
   Sets first;
   Set others;
   std::size_t likely = 0;
   for (const Resource each : resources_) {
-    const bool apart = std::ranges::find(apart_, each) != apart_.end();
-    if (apart || likely++ < kLikely) {
+    if (is_apart(each) || is_option(each) || likely++ < kLikely) {
       first.push_back({each});
     } else {
       others.push_back(each);
     }
   }
-  if (!others.empty()) first.push_back(others);
+  first.push_back(others);
   run(first);
-  if (!others.empty()) try_groups({others});
+  split(std::move(others));
 }
 
-// Halves of a group that brings enough, until those are single that do. A group that cannot be run tells nothing.
-void LimitSearch::try_groups(Sets groups) {
+// Halves of a group that brings more than the best single one, until those are single that do. A group that cannot be
+// run says nothing: it is halved too.
+void LimitSearch::split(Set group) {
+  Sets groups{std::move(group)};
   while (!groups.empty()) {
+    const Sets alone = singles();
+    const Set* best = best_of(alone);
+    const double beaten = std::max(kWorthwhile, best == nullptr ? 0 : gain(*best) + kSame);
     Sets halves;
-    for (const Set& group : groups) {
-      const std::optional<double> brings = gain(group);
-      if (group.size() < 2 || (brings && *brings <= counts())) continue;
-      const auto middle = group.begin() + static_cast<std::ptrdiff_t>((group.size() + 1) / 2);
-      halves.emplace_back(group.begin(), middle);
-      halves.emplace_back(middle, group.end());
+    for (const Set& each : groups) {
+      const bool ran = gains_.contains(each) && gains_.at(each).has_value();
+      if (each.size() < 2 || (ran && gain(each) < beaten)) continue;
+      const auto middle = each.begin() + static_cast<std::ptrdiff_t>((each.size() + 1) / 2);
+      halves.emplace_back(each.begin(), middle);
+      halves.emplace_back(middle, each.end());
     }
     run(halves);
     groups = std::move(halves);
   }
 }
 
-std::vector<Resource> LimitSearch::near(Resource first) const {
-  std::vector<Resource> out;
-  const auto brings = [this](Resource each) { return gain(each).value_or(0); };
+// The best pair of the likeliest; else what is left of all together when each that is not needed is taken out.
+LimitSearch::Found LimitSearch::find_pair() {
+  Set together;
   for (const Resource each : resources_) {
-    if (each != first && brings(each) > counts()) out.push_back(each);
+    if (!is_apart(each) && !(gains_.contains({each}) && !gains_.at({each}))) together.push_back(each);
   }
-  std::ranges::stable_sort(out, std::greater{}, brings);
-  return out;
-}
-
-// The first with each of the others, in the order of all resources.
-LimitSearch::Sets LimitSearch::pairs_with(Resource first, const std::vector<Resource>& partners) const {
-  const auto is_apart = [this](Resource each) { return std::ranges::find(apart_, each) != apart_.end(); };
-  Sets out;
-  for (const Resource each : partners) {
-    if (each == first || is_apart(each) || is_apart(first) || out.size() + 1 == kPartners) continue;
-    const bool earlier = std::ranges::find(resources_, each) < std::ranges::find(resources_, first);
-    out.push_back(earlier ? Set{each, first} : Set{first, each});
+  if (together.size() < 2) return {};
+  run({together});
+  if (gain(together) < kWorthwhile) return {};
+  Sets pairs;
+  for (std::size_t a = 0; a < std::min(kPartners, together.size()); ++a) {
+    for (std::size_t b = a + 1; b < std::min(kPartners, together.size()); ++b)
+      pairs.push_back({together[a], together[b]});
   }
-  return out;
-}
-
-// The pair that brings most, each of it by itself as well.
-std::optional<LimitSearch::Found> LimitSearch::best_pair(const Sets& pairs) {
   run(pairs);
-  const Set* most = nullptr;
-  for (const Set& pair : pairs) {
-    if (gain(pair) && (most == nullptr || *gain(pair) > *gain(*most) + kSame)) most = &pair;
+  const Set* best = best_of(pairs);
+  Set limits = best != nullptr && gain(*best) >= kWorthwhile ? *best : together;
+  for (std::size_t i = limits.size(); i-- > 0 && limits.size() > 2;) {
+    Set without = limits;
+    without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+    run({without});
+    if (gain(without) >= kWorthwhile) limits = std::move(without);
   }
-  if (most == nullptr) return std::nullopt;
-  run({Set{most->front()}, Set{most->back()}});
-  Found out{.first = GainOfTwice{most->front(), gain(most->front()).value_or(1)},
-            .second = GainOfTwice{most->back(), gain(most->back()).value_or(1)},
-            .gain_of_all = *gain(*most)};
-  if (out.second->gain > out.first->gain) std::swap(out.first, out.second);
-  return out;
+  Sets alone;
+  for (const Resource each : limits) alone.push_back({each});
+  run(alone);
+  return {.limits = limits, .gain = gain(limits)};
 }
 
 LimitSearch::Found LimitSearch::find() {
   try_singles();
-  const std::optional<GainOfTwice> first = best();
-  if (!first) return {};
-  const Found alone{.first = first, .second = {}, .gain_of_all = first->gain};
-  const std::vector<Resource> beside = near(first->resource);
-  if (!beside.empty()) return best_pair(pairs_with(first->resource, beside)).value_or(alone);
-  if (first->gain >= kClear) return alone;
-  Sets pairs = pairs_with(first->resource, resources_);
-  if (first->gain <= 1 + kNothing) {  // it is no better than others
-    const auto count = static_cast<std::ptrdiff_t>(std::min(kPartners, resources_.size()));
-    const Set likely(resources_.begin(), resources_.begin() + count);
-    for (const Resource each : likely) {
-      for (Set& pair : pairs_with(each, likely)) pairs.push_back(std::move(pair));
-    }
-  }
-  const std::optional<Found> two = best_pair(pairs);
-  if (two && two->gain_of_all > kTogether * first->gain) return *two;
-  if (first->gain <= 1 + kNothing / 2) return {};
-  return alone;
+  const Sets alone = singles();
+  const Set* best = best_of(alone);
+  if (best != nullptr && gain(*best) >= kWorthwhile) return {.limits = *best, .gain = gain(*best)};
+  return find_pair();
 }
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// Which resource, or which two, limit a point: found by trying twice of each, with as few runs as tell it.
+// Which resource limits a point, or which two only together: found by trying twice of each, with as few runs as decide.
 #pragma once
 
 #include <functional>
@@ -7,64 +7,55 @@
 #include <string>
 #include <vector>
 
-#include "analysis/what_if.hpp"
+#include "analysis/explain.hpp"
 
 namespace verbscope {
 
-// One run: what is different from the point as it is.
-struct Trial {
-  std::vector<Resource> doubled{};  // capacities of which there is twice, `outstanding` among them
-  Json options = Json::object();    // of the program
-
-  bool operator==(const Trial&) const = default;
-};
-
 struct TrialOutcome {
   double mops = 0;
-  std::string limit{};    // in words, what limits it then, in closed form
+  double gbit_per_s = 0;  // 0: the benchmark reports none
+  double latency_us = 0;  // the median; 0 likewise
   std::string failure{};  // empty: it ran
 };
 
-// Runs them, some at the same time: an outcome for each.
-using RunTrials = std::function<std::vector<TrialOutcome>(const std::vector<Trial>&)>;
-
 class LimitSearch {
  public:
-  // `resources` are what there is to double, each a capacity, the most likely limit first. `apart` are those that no
-  // other is doubled with: twice of them is twice of everything. Gains are told against `base_mops`.
-  LimitSearch(std::vector<Resource> resources, std::vector<Resource> apart, double base_mops, RunTrials run);
+  using Set = std::vector<Resource>;
+  // Runs each set doubled, some at the same time: an outcome for each.
+  using RunDoubled = std::function<std::vector<TrialOutcome>(const std::vector<Set>&)>;
 
-  // One resource, or two that are near each other or that bring clearly more together, with their gains.
+  // `resources` are those that can be doubled, each a capacity, the most likely limit first. Those that options make
+  // are always tried by themselves. `apart` are those that no other is doubled with: twice of them is twice of
+  // everything. Gains are against `base_mops`.
+  LimitSearch(Set resources, Set apart, double base_mops, RunDoubled run);
+
+  // One resource that brings kWorthwhile or more, the one that brings most; else two that do together; else none.
   struct Found {
-    std::optional<GainOfTwice> first, second;  // no first: nothing that was tried raises the rate
-    double gain_of_all = 1;
+    Set limits;
+    double gain = 1;
   };
   Found find();
 
-  // The runs of single resources, and of pairs, in the order in which they were made; those that failed.
+  // The runs of single resources and of groups, in the order in which they were made; those that failed.
   const std::vector<TriedTwice>& tried() const { return tried_; }
   const std::vector<std::string>& failed() const { return failed_; }
 
  private:
-  using Set = std::vector<Resource>;
   using Sets = std::vector<Set>;
 
   void run(const Sets& sets);
-  std::optional<double> gain(const Set& set) const;
-  std::optional<double> gain(Resource resource) const { return gain(Set{resource}); }
-  // The least that a resource must bring to be told beside the best.
-  double counts() const;
-  // The single resource that brings most.
-  std::optional<GainOfTwice> best() const;
+  double gain(const Set& set) const;
+  bool is_apart(Resource resource) const;
+  // The set of `sets` that brings most; the first of those that bring the same.
+  const Set* best_of(const Sets& sets) const;
+  Sets singles() const;
   void try_singles();
-  void try_groups(Sets groups);
-  std::vector<Resource> near(Resource first) const;
-  std::optional<Found> best_pair(const Sets& pairs);
-  Sets pairs_with(Resource first, const std::vector<Resource>& partners) const;
+  void split(Set group);
+  Found find_pair();
 
-  std::vector<Resource> resources_, apart_;
+  Set resources_, apart_;
   double base_mops_;
-  RunTrials run_;
+  RunDoubled run_;
   std::map<Set, std::optional<double>> gains_;  // none: the run failed
   std::vector<TriedTwice> tried_;
   std::vector<std::string> failed_;

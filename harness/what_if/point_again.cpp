@@ -7,14 +7,16 @@
 
 #include "analysis/points.hpp"
 #include "analysis/round_trip.hpp"
+#include "harness/cluster/shell_quote.hpp"
 
 namespace verbscope {
 namespace {
 
 // Options that bear on the run, not on the point: a limit that makes a run fail, what counts, how peers meet.
-constexpr std::array<std::string_view, 12> kOfTheRun = {
-    "ib_dev",  "gid_index", "cores",         "counter_sources", "require_counters", "limit_bw",
-    "timeout", "any_build", "limit_msgrate", "report_gbits",    "CPU_freq",         "noPeak"};
+constexpr std::array<std::string_view, 13> kOfTheRun = {
+    "all",      "ib_dev",  "gid_index", "cores",         "counter_sources", "require_counters",
+    "limit_bw", "timeout", "any_build", "limit_msgrate", "report_gbits",    "CPU_freq",
+    "noPeak"};
 // The times of a run on hardware, of which a simulated one needs a thousandth.
 constexpr std::array<std::string_view, 4> kTimes = {"duration", "warmup", "longest", "iters"};
 
@@ -28,14 +30,18 @@ bool among(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Whether the command line set the option, by its long name or the short one.
-bool was_given(const Record& record, const std::string& name, const std::string& short_name) {
-  const Json words = record.environment.value("command_line", Json::array());
-  return std::ranges::any_of(words, [&](const Json& word) {
+Json command_line(const Record& record) {
+  const Json words = record.environment.value("command_line", Json());
+  return words.is_array() ? words : Json::array();
+}
+
+// Whether the command line set the option, by its long name or its letter.
+bool was_given(const Record& record, const OptionSpec& option) {
+  return std::ranges::any_of(command_line(record), [&](const Json& word) {
     if (!word.is_string()) return false;
     const auto text = word.get<std::string>();
-    if (text.starts_with("--")) return option_name(text.substr(2, text.find('=') - 2)) == name;
-    return text.starts_with(short_name);
+    if (text.starts_with("--")) return option_name(text.substr(2, text.find('=') - 2)) == option.name;
+    return !option.letter.empty() && text.starts_with("-" + option.letter);
   });
 }
 
@@ -48,7 +54,6 @@ Json value_in_force(const Record& record, const OptionSpec& option) {
   const bool time = option.type == OptionType::duration;
   const Json value = record.config.value(option.name + (time ? "_s" : ""), Json());
   if (value.is_null() || value == Json("") || value == Json(false)) return nullptr;
-  if (value == option.default_value && !among(kAlways, option.name)) return nullptr;
   try {
     return checked_value(option, value, "config");
   } catch (const Error&) {  // 0 of what is at least 1: there is none
@@ -58,7 +63,10 @@ Json value_in_force(const Record& record, const OptionSpec& option) {
 
 }  // namespace
 
-Point point_again(const Record& record, const BenchmarkSpec& spec) {
+namespace {
+
+template <class Takes>
+Point point_of(const Record& record, const BenchmarkSpec& spec, const Takes& takes) {
   const bool simulated = record.environment.value("simulated", false);
   Point point{
       .benchmark = record.benchmark,
@@ -66,17 +74,38 @@ Point point_again(const Record& record, const BenchmarkSpec& spec) {
   for (const OptionSpec& option : spec.options) {
     if (is_reserved_option(option.name) || among(kOfTheRun, option.name)) continue;
     if (!simulated && among(kTimes, option.name)) continue;
-    if (option.name == "cq_mod" && !was_given(record, option.name, "-Q")) continue;
     if (option.name == "qp" && others_say_how_many_qps(record)) continue;
     const Json value = value_in_force(record, option);
-    if (!value.is_null()) point.params[option.name] = value;
+    if (!value.is_null() && takes(option, value)) point.params[option.name] = value;
   }
   if (point.params.contains("header_only")) point.params.erase("size");
   return point;
 }
 
+}  // namespace
+
+Point point_again(const Record& record, const BenchmarkSpec& spec) {
+  return point_of(record, spec, [&](const OptionSpec& option, const Json& value) {
+    if (option.name == "cq_mod") return was_given(record, option);
+    return value != option.default_value || among(kAlways, option.name);
+  });
+}
+
+Point point_as_given(const Record& record, const BenchmarkSpec& spec) {
+  if (command_line(record).empty()) return point_again(record, spec);
+  // A record of --all has one of its sizes.
+  const bool all = record.config.value("all", false);
+  return point_of(record, spec, [&](const OptionSpec& option, const Json&) {
+    return was_given(record, option) || (all && option.name == "size");
+  });
+}
+
 Point with_options(Point point, const Json& changes) {
   for (const auto& [key, value] : changes.items()) {
+    if (value.is_null()) {
+      point.params.erase(key);
+      continue;
+    }
     const bool whole = value.is_number_float() && std::floor(value.get<double>()) == value.get<double>();
     point.params[key] = whole ? Json(value.get<std::int64_t>()) : value;
   }
@@ -84,15 +113,32 @@ Point with_options(Point point, const Json& changes) {
   return point;
 }
 
-Json twice_outstanding(const Record& record) {
-  if (keeps_one_under_way(record)) return nullptr;
+std::string command_text(const Point& point, const std::string& fabric) {
+  std::vector<std::string> words{point.benchmark, "--fabric", fabric};
+  for (const auto& [key, value] : point.params.items()) {
+    if (value == Json(false)) continue;
+    words.push_back("--" + key);
+    if (value != Json(true)) words.push_back(value.is_string() ? value.get<std::string>() : dump_json(value));
+  }
+  if (point.seed != 1) words.insert(words.end(), {"--seed", fmt::format("{}", point.seed)});
+  return shell_quote(words);
+}
+
+Json twice_by_options(const Record& record, Resource resource) {
+  const auto twice_of = [&record](const char* key) -> Json {
+    const std::optional<double> now = number_at(record.config, key);
+    if (!now || *now < 1) return nullptr;
+    return Json{{key, static_cast<std::int64_t>(std::clamp(2 * *now, 1.0, kMostOutstanding))}};
+  };
+  if (resource == Resource::reads_outstanding && number_at(record.config, "outs").value_or(0) * 2 <= kMostReads)
+    return twice_of("outs");
+  if (resource == Resource::recv_queue) return twice_of("rx_depth");
+  if (resource != Resource::outstanding || keeps_one_under_way(record)) return nullptr;
   const std::string key = outstanding_option(record);
-  const std::optional<double> now = number_at(record.config, key);
-  if (!now) return nullptr;
-  const auto twice = static_cast<std::int64_t>(std::clamp(2 * *now, 1.0, kMostOutstanding));
-  Json options{{key, twice}};
-  if (key == "window" && number_at(record.config, "tx_depth").value_or(0) < static_cast<double>(twice))
-    options["tx_depth"] = twice;
+  Json options = twice_of(key.c_str());
+  if (!options.is_null() && key == "window" &&
+      number_at(record.config, "tx_depth").value_or(0) < number_at(options, key).value_or(0))
+    options["tx_depth"] = options[key];
   return options;
 }
 

@@ -1,9 +1,8 @@
-// Runs a point on copies of a cluster's profile in which resources have twice their capacity, or with other options.
+// Runs points of one benchmark on copies of a cluster's profile, as it is or with twice of some resources.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "common/record.hpp"
@@ -11,7 +10,7 @@
 #include "harness/process/temp_folder.hpp"
 #include "harness/sweep/benchmark_spec.hpp"
 #include "harness/sweep/sweep.hpp"
-#include "harness/what_if/limit_search.hpp"
+#include "harness/what_if/run_cache.hpp"
 
 namespace verbscope {
 
@@ -23,29 +22,42 @@ struct RunPlace {
   StopSource* stop = nullptr;
 };
 
+// One run.
+struct Trial {
+  Point point;
+  std::vector<Resource> doubled{};  // capacities of the profile of which there is twice
+  bool twice_as_fast = false;       // twice_as_fast() of everything instead
+};
+
 class SimulatedRuns {
  public:
   // The longest time of one run.
   static constexpr std::chrono::seconds kTimeout{120};
 
-  // `record` has the point, `profile` the cluster. The copies are in a folder of the moment.
-  SimulatedRuns(const Record& record, Json profile, RunPlace place);
+  // `profile` is the cluster's. The copies are in a temporary folder. The cache must outlive it.
+  SimulatedRuns(Json profile, RunPlace place, RunCache& cache);
 
-  // The record of the point as it is. Throws InterruptedError at the stop.
-  Record base();
+  // The whole record of the point. Throws InterruptedError at the stop.
+  Record record(const Point& point);
   // An outcome for each trial. Throws likewise.
   std::vector<TrialOutcome> run(const std::vector<Trial>& trials);
 
+  const Json& profile() const { return profile_; }
+  const BenchmarkSpec& spec() const { return place_.spec; }
+  std::size_t jobs() const { return place_.jobs; }
+  // Different points that were simulated, those of the cache among them.
   std::size_t count() const { return count_; }
 
  private:
-  Record run_on(const std::filesystem::path& profile, const Point& point) const;
-  Record run_one(const Trial& trial, std::size_t number) const;
+  Json profile_of(const Trial& trial) const;
+  std::string key_of(const Json& profile, const Point& point) const;
+  Record run_on(const Json& profile, const Point& point, std::size_t number) const;
+  TrialOutcome outcome(const Trial& trial, std::size_t number) const;
 
-  const Record& record_;
   Json profile_;
   RunPlace place_;
-  Point point_;
+  RunCache& cache_;
+  std::string program_;  // which build of it
   TempFolder temp_;
   std::size_t count_ = 0;
 };

@@ -131,7 +131,8 @@ OptionTable::Entry& OptionTable::add(CLI::Option* option, const std::string& typ
   OptionWords words{type, value(), std::move(allowed)};
   option->group(group_)->type_name(value_name(words))->option_text(allowed_text(words));
   option->default_str(default_text(words));
-  entries_.push_back(Entry{option->get_lnames().front(), group_, help, std::move(words), std::move(value)});
+  const std::string letter = option->get_snames().empty() ? "" : option->get_snames().front();
+  entries_.push_back(Entry{option->get_lnames().front(), letter, group_, help, std::move(words), std::move(value)});
   return entries_.back();
 }
 
@@ -139,6 +140,7 @@ Json OptionTable::describe(const std::string& benchmark, const std::string& summ
   Json options = Json::array();
   for (const Entry& entry : entries_) {
     options.push_back(Json{{"name", entry.name},
+                           {"letter", entry.letter},
                            {"group", entry.group},
                            {"type", entry.words.type},
                            {"default", entry.words.fallback},

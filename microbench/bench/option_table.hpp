@@ -100,7 +100,7 @@ class OptionTable {
 
  private:
   struct Entry {
-    std::string name, group, help;
+    std::string name, letter, group, help;
     OptionWords words;
     std::function<Json()> value;
     bool keep = true;

@@ -71,7 +71,7 @@ TEST(Robustness, MoreRecordsThanFitAreRefusedByTheFileThatHasThem) {
 TEST(Robustness, ARateThatIsNullIsNoRate) {
   Record record = sweep_record({{"size", 8}}, 80);
   record.result["rate_mops"] = nullptr;
-  EXPECT_EQ(explain_json(record).at("limit"), Json());
+  EXPECT_EQ(explain_json(explain(record)).at("limit"), Json());
   EXPECT_EQ(diff_records({record}, {record}, {}).rows[0].verdict, Verdict::only_new);
   EXPECT_FALSE(perftest_views(record).at(0).at("results").contains("MsgRate"));
 }
@@ -83,7 +83,7 @@ TEST(Robustness, OptionsOfAnotherTypeThanExpectedDoNoHarm) {
   record.result["latency"] = Json{1, "x", Json{{"lat_histogram_ns", Json{1, 2}}}};
   record.environment["time_utc"] = 5;
   EXPECT_FALSE(point_id(record).empty());
-  EXPECT_FALSE(explain_text(record).empty());
+  EXPECT_FALSE(explain_text(explain(record)).empty());
   EXPECT_FALSE(perftest_lines({&record}).empty());
   EXPECT_FALSE(flat_csv({&record}).empty());
   EXPECT_FALSE(report_page({&record}).empty());

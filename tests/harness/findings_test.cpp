@@ -91,7 +91,7 @@ TEST(Findings, NothingOfACleanProgram) {
   EXPECT_THAT(find_costs(program(kClean), round_figures()), IsEmpty());
   const auto limits = limits_of(program(kClean), round_figures());
   ASSERT_FALSE(limits.empty());
-  EXPECT_EQ(limits[0].limit, TraceLimit::cpu);
+  EXPECT_EQ(limits[0].resource, Resource::cpu);
   EXPECT_NEAR(limits[0].seconds * 1e9, kCleanNs, 0.01);
   EXPECT_THAT(find_costs(Summary{}, round_figures()), IsEmpty());
 }
@@ -240,7 +240,7 @@ TEST(Findings, ExplainTellsLimitsAndFindingsOfARecord) {
   const auto limits = limits_of(summary, cib);
   const auto findings = find_costs(summary, cib);
   ASSERT_EQ(json.at("limits").size(), limits.size());
-  EXPECT_EQ(json.at("limits")[0].at("words").get<std::string>(), words_for(limits[0].limit));
+  EXPECT_EQ(json.at("limits")[0].at("words").get<std::string>(), words_for(limits[0]));
   const double mops = 4 * kCount / limits[0].seconds * 1e-6;
   EXPECT_NEAR(json.at("limits")[0].at("mops").get<double>(), mops, 1e-9);
   ASSERT_FALSE(findings.empty());
@@ -248,7 +248,7 @@ TEST(Findings, ExplainTellsLimitsAndFindingsOfARecord) {
   EXPECT_EQ(json.at("findings")[0].at("name").get<std::string>(), "one by one");
   EXPECT_NEAR(json.at("findings")[0].at("mops").get<double>(), mops * (1 + findings[0].gain_percent / 100), 1e-9);
   EXPECT_THAT(explain_trace_text(record, "cib", 0),
-              HasSubstr("On cib it would meet the CPU of its busiest thread first"));
+              HasSubstr("On cib it would meet CPU of the busiest thread first"));
   Record older = record;
   older.result.erase("program");
   EXPECT_THROW(explain_trace_text(older, "cib", 0), Error);

@@ -30,7 +30,8 @@ TEST(ShellQuote, HostileWordsArriveUnchanged) {
 }
 
 TEST(ShellQuote, AShellSeparatesTheWordsAndNothingElse) {
-  EXPECT_EQ(shell_quote({"a", "b c"}), "'a' 'b c'");
+  EXPECT_EQ(shell_quote({"a", "b c"}), "a 'b c'");
+  EXPECT_EQ(shell_quote({"a=b", "--size=60", ""}), "'a=b' --size=60 ''");
   EXPECT_EQ(shell_quote({"it's"}), R"('it'\''s')");
 }
 

@@ -2,7 +2,10 @@
 // again and how; and what is said where that is not possible.
 #include "harness/what_if/what_if.hpp"
 
+#include <fstream>
+
 #include "analysis/explain.hpp"
+#include "harness/what_if/change_search.hpp"
 #include "harness/what_if/limit_search.hpp"
 #include "harness/what_if/point_again.hpp"
 #include "harness/what_if/twice.hpp"
@@ -23,9 +26,9 @@ class World {
   explicit World(std::map<Resource, double> allowed) : allowed_(std::move(allowed)) {}
 
   LimitSearch search(Set resources = kAll, Set apart = {}) {
-    return {std::move(resources), std::move(apart), rate({}), [this](const std::vector<Trial>& trials) {
+    return {std::move(resources), std::move(apart), rate({}), [this](const std::vector<Set>& sets) {
               std::vector<TrialOutcome> out;
-              for (const Trial& trial : trials) out.push_back(outcome(trial.doubled));
+              for (const Set& set : sets) out.push_back(outcome(set));
               return out;
             }};
   }
@@ -52,97 +55,229 @@ class World {
   std::map<Resource, double> allowed_;
 };
 
-// The closed form takes latency for the limit, and runs show that it is the translations. Three runs tell that it is
-// one of nine, and two each halve these: 5, 3, 2, 1 remain.
+// The closed form takes latency for the limit, and runs show that it is the translations. Four runs show that it is
+// one of eight, and two each halve these: 4, 2, 1 remain.
 TEST(LimitSearch, FindsWhatTheClosedFormPutsLastWithFewRuns) {
   World world({{Resource::translation_cache, 10}, {Resource::cpu, 100}});
-  LimitSearch search = world.search();
-  const LimitSearch::Found found = search.find();
-  ASSERT_TRUE(found.first.has_value());
-  EXPECT_EQ(found.first->resource, Resource::translation_cache);
-  EXPECT_NEAR(found.first->gain, 2, 1e-9);
-  EXPECT_FALSE(found.second.has_value());
-  EXPECT_NEAR(found.gain_of_all, 2, 1e-9);
-  EXPECT_LE(world.runs, 3 + 2 * 4);
+  const LimitSearch::Found found = world.search().find();
+  EXPECT_EQ(found.limits, Set{Resource::translation_cache});
+  EXPECT_NEAR(found.gain, 2, 1e-9);
+  EXPECT_LE(world.runs, 4 + 2 * 3);
 }
 
 TEST(LimitSearch, AsksNoFurtherWhenAllOthersTogetherBringNothing) {
   World world({{Resource::outstanding, 10}, {Resource::cpu, 100}});
-  EXPECT_EQ(world.search().find().first->resource, Resource::outstanding);
-  EXPECT_EQ(world.runs, 3);
+  EXPECT_EQ(world.search().find().limits, Set{Resource::outstanding});
+  EXPECT_EQ(world.runs, 4);  // latency, the two likeliest, all others together
 }
 
-TEST(LimitSearch, TwoThatBringNothingAloneAreToldTogether) {
-  World world({{Resource::requester_unit, 10}, {Resource::pcie_to_nic, 10}, {Resource::cpu, 15}});
-  const LimitSearch::Found found =
-      world.search({Resource::requester_unit, Resource::cpu, Resource::pcie_to_nic}).find();
-  ASSERT_TRUE(found.first && found.second);
-  EXPECT_EQ((std::set{found.first->resource, found.second->resource}),
-            (std::set{Resource::requester_unit, Resource::pcie_to_nic}));
-  EXPECT_NEAR(found.first->gain, 1, 1e-9);
-  EXPECT_NEAR(found.gain_of_all, 1.5, 1e-9);
-}
-
-// Alone the wire brings a fifth, then the CPU is full; together they bring twice as much.
-TEST(LimitSearch, ASecondThatTheFirstLeavesFullIsTold) {
-  World world({{Resource::wire_out, 10}, {Resource::cpu, 12}});
-  const LimitSearch::Found found = world.search({Resource::cpu, Resource::wire_out, Resource::dma_reads}).find();
-  ASSERT_TRUE(found.first && found.second);
-  EXPECT_EQ(found.first->resource, Resource::wire_out);
-  EXPECT_NEAR(found.first->gain, 1.2, 1e-9);
-  EXPECT_EQ(found.second->resource, Resource::cpu);
-  EXPECT_NEAR(found.gain_of_all, 2, 1e-9);
-}
-
-TEST(LimitSearch, TwoThatBringAlikeAreBothTold) {
-  LimitSearch search({Resource::cpu, Resource::wire_out}, {}, 10, [](const std::vector<Trial>& trials) {
+// Of two that help the one that brings more is the limit, though the other one is likelier.
+TEST(LimitSearch, WhatBringsMostIsTheLimit) {
+  LimitSearch search({Resource::cpu, Resource::wire_out}, {}, 10, [](const std::vector<Set>& sets) {
     std::vector<TrialOutcome> out;
-    for (const Trial& trial : trials)
-      out.push_back({.mops = trial.doubled.size() == 2 ? 20.0 : trial.doubled[0] == Resource::cpu ? 14.0 : 13.0});
+    for (const Set& set : sets) out.push_back({.mops = set[0] == Resource::cpu ? 13.0 : 14.0});
     return out;
   });
   const LimitSearch::Found found = search.find();
-  ASSERT_TRUE(found.first && found.second);
-  EXPECT_EQ(found.first->resource, Resource::cpu);
-  EXPECT_NEAR(found.first->gain, 1.4, 1e-9);
-  EXPECT_NEAR(found.second->gain, 1.3, 1e-9);
-  EXPECT_NEAR(found.gain_of_all, 2, 1e-9);
+  EXPECT_EQ(found.limits, Set{Resource::wire_out});
+  EXPECT_NEAR(found.gain, 1.4, 1e-9);
 }
 
+TEST(LimitSearch, TwoThatBringNothingAloneAreNamedTogether) {
+  World world({{Resource::requester_unit, 10}, {Resource::pcie_to_nic, 10}, {Resource::cpu, 15}});
+  const LimitSearch::Found found =
+      world.search({Resource::requester_unit, Resource::cpu, Resource::pcie_to_nic}).find();
+  EXPECT_EQ(found.limits, (Set{Resource::requester_unit, Resource::pcie_to_nic}));
+  EXPECT_NEAR(found.gain, 1.5, 1e-9);
+}
+
+// Neither of the pair is among the likeliest: what all bring together is reduced to them.
+TEST(LimitSearch, APairIsFoundWhereverItStands) {
+  World world({{Resource::wqe_fetch, 10}, {Resource::dma_reads, 10}, {Resource::cpu, 100}});
+  const LimitSearch::Found found = world.search().find();
+  EXPECT_EQ(found.limits, (Set{Resource::wqe_fetch, Resource::dma_reads}));
+  EXPECT_NEAR(found.gain, 2, 1e-9);
+}
+
+// Alone the wire brings a fifth, then the CPU is full: the wire alone is the limit.
+TEST(LimitSearch, OneThatHelpsAloneIsNamedAlone) {
+  World world({{Resource::wire_out, 10}, {Resource::cpu, 12}});
+  const LimitSearch::Found found = world.search({Resource::cpu, Resource::wire_out, Resource::dma_reads}).find();
+  EXPECT_EQ(found.limits, Set{Resource::wire_out});
+  EXPECT_NEAR(found.gain, 1.2, 1e-9);
+}
+
+// 2 % is no gain, not even of all together.
 TEST(LimitSearch, WhereNothingRaisesTheRateNothingIsNamed) {
-  LimitSearch search(kAll, {}, 10, [](const std::vector<Trial>& trials) {
-    return std::vector<TrialOutcome>(trials.size(), TrialOutcome{.mops = 10});
+  LimitSearch search(kAll, {}, 10, [](const std::vector<Set>& sets) {
+    return std::vector<TrialOutcome>(sets.size(), TrialOutcome{.mops = 10.2});
   });
-  EXPECT_FALSE(search.find().first.has_value());
+  EXPECT_TRUE(search.find().limits.empty());
 }
 
-// A group with a run that fails is taken apart; who fails alone is told and takes no part.
-TEST(LimitSearch, ARunThatFailsIsToldAndHidesNoOther) {
+// A group with a run that fails is taken apart; who fails alone is named and takes no part.
+TEST(LimitSearch, ARunThatFailsIsNamedAndHidesNoOther) {
   World world({{Resource::dma_reads, 10}, {Resource::cpu, 100}});
   world.broken = {Resource::wire_out};
   LimitSearch search = world.search();
-  const LimitSearch::Found found = search.find();
-  ASSERT_TRUE(found.first.has_value());
-  EXPECT_EQ(found.first->resource, Resource::dma_reads);
+  EXPECT_EQ(search.find().limits, Set{Resource::dma_reads});
   EXPECT_THAT(search.failed(), testing::Contains(testing::HasSubstr("no steady rate")));
   world.broken = kAll;
-  EXPECT_FALSE(world.search().find().first.has_value());
+  EXPECT_TRUE(world.search().find().limits.empty());
 }
 
 // Twice of everything is no group with others: it would hide that they bring nothing.
 TEST(LimitSearch, WhatStandsApartIsDoubledWithNoOther) {
   bool mixed = false;
-  LimitSearch search(kAll, {Resource::outstanding}, 10, [&mixed](const std::vector<Trial>& trials) {
+  LimitSearch search(kAll, {Resource::outstanding}, 10, [&mixed](const std::vector<Set>& sets) {
     std::vector<TrialOutcome> out;
-    for (const Trial& trial : trials) {
-      const bool latency = std::ranges::find(trial.doubled, Resource::outstanding) != trial.doubled.end();
-      mixed = mixed || (latency && trial.doubled.size() > 1);
-      out.push_back({.mops = latency ? 12.0 : 10.4});
+    for (const Set& set : sets) {
+      const bool latency = std::ranges::find(set, Resource::outstanding) != set.end();
+      mixed = mixed || (latency && set.size() > 1);
+      out.push_back({.mops = latency ? 12.0 : 10.2});
     }
     return out;
   });
-  EXPECT_EQ(search.find().first->resource, Resource::outstanding);
+  EXPECT_EQ(search.find().limits, Set{Resource::outstanding});
   EXPECT_FALSE(mixed);
+}
+
+// A program whose rate is known for all options; `refused` are values that it does not take.
+class Program {
+ public:
+  explicit Program(std::function<double(const Json&)> rate) : rate_(std::move(rate)) {}
+
+  ChangeSearch search(std::vector<OptionLadder> ladders, RunBudget budget = {}) {
+    return {std::move(ladders), run(Json::object()), budget, [this](const std::vector<Json>& changes) {
+              std::vector<TrialOutcome> out;
+              for (const Json& each : changes) out.push_back(run(each));
+              return out;
+            }};
+  }
+
+  std::size_t runs = 0;
+
+ private:
+  TrialOutcome run(const Json& options) {
+    const double rate = rate_(options);
+    if (rate <= 0) return {.failure = "the program refuses it"};
+    ++runs;
+    return {.mops = rate, .gbit_per_s = rate / 2, .latency_us = 10 / rate};
+  }
+
+  std::function<double(const Json&)> rate_;
+};
+
+OptionLadder numbers(const std::string& name, int now, int high) {
+  return {.option = name, .now = now, .number = true, .high = static_cast<double>(high)};
+}
+
+double value(const Json& options, const char* name, double fallback) {
+  return options.value(name, fallback);
+}
+
+// Eight threads give 8, and each up to 14 one more; 15 and more are refused.
+TEST(ChangeSearch, FindsTheLargestValueThatTheProgramTakes) {
+  Program program([](const Json& options) {
+    const double threads = value(options, "threads", 8);
+    return threads > 14 ? 0 : threads;
+  });
+  const std::vector<TriedChange> found = program.search({numbers("threads", 8, 14)}).find();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].options, Json({{"threads", 14}}));
+  EXPECT_EQ(found[0].text, "--threads 14 (now 8)");
+  EXPECT_NEAR(found[0].outcome.mops, 14, 1e-9);
+}
+
+// From 128 down to 16 nothing changes, and from 8 on everything stays in the cache.
+TEST(ChangeSearch, LooksFartherThanWhereNothingChanges) {
+  Program program([](const Json& options) { return value(options, "window", 128) <= 8 ? 100.0 : 50.0; });
+  const std::vector<TriedChange> found = program.search({numbers("window", 128, 4096)}).find();
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].options, Json({{"window", 8}}));
+}
+
+// A peak at twice the value, with a cliff before four times.
+TEST(ChangeSearch, LooksNearerWhereFartherDoesHarm) {
+  Program program([](const Json& options) {
+    const double qp = value(options, "qp", 4);
+    return qp > 8 ? 1.0 : qp;
+  });
+  const std::vector<TriedChange> found = program.search({numbers("qp", 4, 4096)}).find();
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].options, Json({{"qp", 8}}));
+}
+
+// Lists bring half, inlining alone nothing, and both three times as much.
+TEST(ChangeSearch, CombinesAChangeThatHelpsOnlyBesideAnother) {
+  Program program([](const Json& options) {
+    const bool list = value(options, "post_list", 1) > 1, inlined = value(options, "inline_size", 0) > 0;
+    return list && inlined ? 30.0 : list ? 15.0 : 10.0;
+  });
+  const std::vector<TriedChange> found =
+      program.search({numbers("post_list", 1, 64), {.option = "inline_size", .now = 0, .values = {100}}}).find();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_NEAR(found[0].outcome.mops, 30, 1e-9);
+  EXPECT_EQ(found[0].options.size(), 2u);
+  EXPECT_NEAR(found[1].outcome.mops, 15, 1e-9);
+}
+
+// Neither lists nor more QPs help alone.
+TEST(ChangeSearch, FindsAPairOfWhichNeitherHelpsAlone) {
+  Program program([](const Json& options) {
+    return value(options, "post_list", 1) > 1 && value(options, "qp", 1) > 1 ? 20.0 : 10.0;
+  });
+  const std::vector<TriedChange> found = program.search({numbers("post_list", 1, 64), numbers("qp", 1, 64)}).find();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].options.size(), 2u);
+}
+
+TEST(ChangeSearch, WhereNothingHelpsAllNeighboursWereRun) {
+  Program program([](const Json&) { return 10.0; });
+  ChangeSearch search = program.search({numbers("qp", 4, 4096), {.option = "pages", .now = "4k", .values = {"2m"}}});
+  EXPECT_TRUE(search.find().empty());
+  EXPECT_EQ(search.neighbours(), search.neighbours_run());
+  // 1, 16 and 64 QPs (16 times less is 1 again), and the other pages; the base run is the fifth.
+  EXPECT_EQ(search.neighbours(), 4u);
+  EXPECT_EQ(program.runs, 5u);
+}
+
+TEST(ChangeSearch, ABudgetThatAPersonGaveIsKeptAndTheRestCounted) {
+  Program program([](const Json&) { return 10.0; });
+  std::vector<OptionLadder> many;
+  for (const char* name : {"a", "b", "c", "d"}) many.push_back(numbers(name, 16, 4096));
+  ChangeSearch search = program.search(many, parse_budget("3"));
+  search.find();
+  EXPECT_EQ(search.neighbours_run(), 3u);
+  EXPECT_GT(search.neighbours(), 3u);
+}
+
+// One change brings 20 of 10 at most, two bring 40.
+TEST(ChangeSearch, ReachesATargetWithTheFewestChanges) {
+  const auto rate = [](const Json& options) {
+    return 10 * (value(options, "threads", 1) > 1 ? 2.0 : 1) * (value(options, "qp", 1) > 1 ? 2.0 : 1) *
+           (value(options, "cq_mod", 1) > 1 ? 1.1 : 1);
+  };
+  const auto reach = [&](const std::string& target) {
+    Program program(rate);
+    return program.search({numbers("cq_mod", 1, 64), numbers("threads", 1, 4), numbers("qp", 1, 4)})
+        .reach(parse_target_rate(target));
+  };
+  EXPECT_TRUE(reach("9 Mops").options.empty());
+  EXPECT_EQ(reach("20 Mops").options.size(), 1u);
+  EXPECT_EQ(reach("40").options.size(), 2u);
+  EXPECT_EQ(reach("22 Gb/s").options.size(), 3u);
+  EXPECT_EQ(reach("0.5 us").options.size(), 1u);
+  EXPECT_FALSE(parse_target_rate("100").reached(reach("100").outcome));
+}
+
+TEST(ChangeSearch, BadBudgetsAndTargetsAreRefusedByName) {
+  for (const char* text : {"", "x", "-1", "10 apples", "0 Mops", "1e999"})
+    EXPECT_THAT(error_of([&] { parse_target_rate(text); }), testing::HasSubstr("--target")) << text;
+  for (const char* text : {"", "ten", "-1", "12345678"})
+    EXPECT_THAT(error_of([&] { parse_budget(text); }), testing::HasSubstr("--budget")) << text;
+  EXPECT_EQ(parse_budget("0").runs, 0u);
+  EXPECT_EQ(parse_budget("10s").time, std::chrono::seconds(10));
 }
 
 TEST(Twice, HalvesTimesDoublesSizesAndChangesASharedParameterOnce) {
@@ -190,16 +325,38 @@ TEST(PointAgain, HasTheOptionsInForceAndNotThoseOfHardware) {
   EXPECT_EQ(with_options(point, {{"header_only", true}, {"size", 0}}).params.contains("size"), false);
 }
 
-TEST(PointAgain, TwiceAsManyUnderWayIsAnOptionButForThoseThatKeepOne) {
+TEST(PointAgain, OptionsMakeTwiceOfQueuesAndOfWhatIsOutstanding) {
   Record record = fake_record("sim:cib");
-  record.config = Json{{"window", 16}, {"tx_depth", 128}};
-  EXPECT_EQ(twice_outstanding(record), Json({{"window", 32}}));
+  const auto twice = [&record](Resource of) { return twice_by_options(record, of); };
+  record.config = Json{{"window", 16}, {"tx_depth", 128}, {"rx_depth", 8}, {"outs", 1}};
+  EXPECT_EQ(twice(Resource::outstanding), Json({{"window", 32}}));
+  EXPECT_EQ(twice(Resource::recv_queue), Json({{"rx_depth", 16}}));
+  EXPECT_EQ(twice(Resource::reads_outstanding), Json({{"outs", 2}}));
+  EXPECT_TRUE(twice(Resource::cpu).is_null());
   record.config["window"] = 128;
-  EXPECT_EQ(twice_outstanding(record), Json({{"window", 256}, {"tx_depth", 256}}));
+  EXPECT_EQ(twice(Resource::outstanding), Json({{"window", 256}, {"tx_depth", 256}}));
   record.config["window"] = 0;
-  EXPECT_EQ(twice_outstanding(record), Json({{"tx_depth", 256}}));
+  EXPECT_EQ(twice(Resource::outstanding), Json({{"tx_depth", 256}}));
   record.benchmark = "verb_latency";
-  EXPECT_TRUE(twice_outstanding(record).is_null());
+  EXPECT_TRUE(twice(Resource::outstanding).is_null());
+}
+
+// What the command line did not say the program chooses again; `-l16` and `--post-list=16` say it.
+TEST(PointAgain, AsGivenHasTheOptionsOfTheCommandLine) {
+  Record record = fake_record("sim:cib");
+  record.config = Json{{"connection", "UD"}, {"post_list", 16}, {"clients", 3}};
+  record.environment["command_line"] = Json{"send_rate", "-l16"};
+  BenchmarkSpec spec = fake_spec();
+  for (OptionSpec& each : spec.options) {
+    if (each.name == "post_list") each.letter = "l";
+  }
+  EXPECT_EQ(point_as_given(record, spec).params, Json({{"post_list", 16}}));
+  record.environment["command_line"] = Json{"send_rate", "--post-list=16", "--connection", "UD"};
+  EXPECT_EQ(point_as_given(record, spec).params, Json({{"connection", "UD"}, {"post_list", 16}}));
+  record.environment.erase("command_line");
+  EXPECT_EQ(point_as_given(record, spec).params.value("clients", 0), 3);
+  EXPECT_EQ(command_text({.benchmark = "send_rate", .params = {{"events", true}, {"size", 60}}}, "sim:a b"),
+            "send_rate --fabric 'sim:a b' --events --size 60");
 }
 
 // A program whose rate in Mops is the number of PCIe lanes of the profile that it is given, 16 on cib; `body` runs
@@ -212,8 +369,8 @@ struct Simulated {
                 body + "\nsed \"s/\\\"rate_mops\\\":10.0/\\\"rate_mops\\\":$v/\" \"$record\" >> \"$out\"",
             "sim:cib") {}
 
-  WhatIf of(const Record& record, const std::string& cluster = "") const {
-    return what_if(record, {.folder = fake.folder(), .cluster = cluster, .jobs = 2});
+  Explanation of(const Record& record, const std::string& cluster = "") {
+    return explain_by_runs(record, {.folder = fake.folder(), .cluster = cluster, .jobs = 2}, cache);
   }
   static Record record(double rate, const std::string& fabric = "sim:cib") {
     Record out = fake_record(fabric);
@@ -223,41 +380,41 @@ struct Simulated {
   }
 
   FakeBenchmark fake;
+  RunCache cache;
 };
 
 TEST(WhatIf, RunsNameTheLimitWhateverTheClosedFormSays) {
-  const Simulated simulated;
+  Simulated simulated;
   const Record record = Simulated::record(16);  // nothing was counted: the closed form does not decide
-  const WhatIf runs = simulated.of(record);
-  EXPECT_EQ(runs.not_run, "");
-  EXPECT_EQ(runs.base_mops, 16);
-  const Json json = explain_json(record, &runs);
+  const Explanation it = simulated.of(record);
+  EXPECT_EQ(it.not_run, "");
+  ASSERT_TRUE(it.runs.has_value());
+  EXPECT_EQ(it.runs->base_mops, 16);
+  const Json json = explain_json(it);
   EXPECT_EQ(json.at("limits").size(), 1u) << json;
   EXPECT_EQ(json.at("limit").at("resource"), "pcie_to_nic");
   EXPECT_EQ(json.at("limit").at("gain"), 2);
   EXPECT_EQ(json.at("limit").at("by"), "run");
-  EXPECT_EQ(json.at("what_if").at("runs"), runs.runs);
-  EXPECT_THAT(explain_text(record, 0, &runs), testing::AllOf(testing::HasSubstr("Twice of it gives +100 %, simulated"),
-                                                             testing::HasSubstr("as it is 16.00 simulated Mops")));
+  EXPECT_EQ(json.at("no_change_helps"), true);  // its rate depends on no option
+  EXPECT_THAT(explain_text(it), testing::AllOf(testing::HasSubstr("Twice of it gives +100 % (simulated)"),
+                                               testing::HasSubstr("as it is 16.00 simulated Mops"),
+                                               testing::HasSubstr("No change helps: all")));
 }
 
 TEST(WhatIf, ARecordOfHardwareNeedsItsClusterAndARateThatIsAlike) {
-  const Simulated simulated;
+  Simulated simulated;
   const Record near = Simulated::record(14, "verbs"), far = Simulated::record(10, "verbs");
   EXPECT_THAT(simulated.of(near).not_run, testing::HasSubstr("--cluster"));
   EXPECT_EQ(simulated.of(near, "cib").not_run, "");
-  const WhatIf other = simulated.of(far, "cib");
+  const Explanation other = simulated.of(far, "cib");
   EXPECT_THAT(other.not_run, testing::HasSubstr("+60 % off"));
-  EXPECT_EQ(other.base_mops, 16);
-  const std::string text = explain_text(far, 0, &other);
-  EXPECT_THAT(text,
-              testing::HasSubstr("Limits and gains are those of the closed form: the simulated rate is +60 % off"));
-  EXPECT_EQ(explain_json(far, &other).at("limit"), Json());
+  EXPECT_THAT(explain_text(other), testing::HasSubstr("By the closed form"));
+  EXPECT_EQ(explain_json(other).at("limit"), Json());
 }
 
-TEST(WhatIf, WhereTheBaseRunFailsOrNothingCanRunTheReasonIsTold) {
+TEST(WhatIf, WhereTheBaseRunFailsOrNothingCanRunTheReasonIsGiven) {
   EXPECT_THAT(Simulated("exit 3").of(Simulated::record(16)).not_run, testing::HasSubstr("exit status 3"));
-  const Simulated simulated;
+  Simulated simulated;
   EXPECT_THAT(simulated.of(Simulated::record(16, "null")).not_run, testing::HasSubstr("\"null\""));
   EXPECT_THAT(simulated.of(Simulated::record(16, "sim:/none/x.json")).not_run, testing::HasSubstr("/none/x.json"));
   Record foreign = Simulated::record(16);
@@ -266,10 +423,29 @@ TEST(WhatIf, WhereTheBaseRunFailsOrNothingCanRunTheReasonIsTold) {
 }
 
 TEST(WhatIf, AFailingRunOfOneResourceLeavesTheOthers) {
-  const WhatIf runs =
-      Simulated("grep -q '\"port_gbit_per_s\":{\"value\":109' \"$p\" && exit 3").of(Simulated::record(16));
-  EXPECT_EQ(runs.not_run, "");
-  EXPECT_EQ(runs.diagnosis.binding->load.resource, Resource::pcie_to_nic);
+  const Record record = Simulated::record(16);
+  const Explanation it = Simulated("grep -q '\"port_gbit_per_s\":{\"value\":109' \"$p\" && exit 3").of(record);
+  EXPECT_EQ(it.not_run, "");
+  ASSERT_EQ(it.limits.size(), 1u);
+  EXPECT_EQ(capacity(it.limits[0].load.resource), Resource::pcie_to_nic);
+}
+
+// The second answer makes the base run again, whose record it needs, and no other.
+TEST(WhatIf, RunsAreKeptBesideTheResults) {
+  const TempFolder folder;
+  const std::string file = folder.file("runs");
+  {
+    RunCache cache(file);
+    cache.add("a", {.mops = 3, .gbit_per_s = 2, .latency_us = 1});
+    cache.add("b", {.failure = "no rate"});
+  }
+  std::ofstream(file, std::ios::app) << "cut off {";
+  const RunCache again(file);
+  ASSERT_TRUE(again.find("a") && again.find("b"));
+  EXPECT_EQ(again.find("a")->gbit_per_s, 2);
+  EXPECT_EQ(again.find("b")->failure, "no rate");
+  EXPECT_FALSE(again.find("c").has_value());
+  EXPECT_EQ(run_cache_of("x/y.jsonl"), "x/y.jsonl.explain");
 }
 
 }  // namespace

@@ -1,0 +1,330 @@
+#include "harness/what_if/change_search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "common/cli.hpp"
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// An option is tried at these factors first; beyond them where that does no harm, between where it does.
+constexpr double kFar = 4, kNear = 2;
+constexpr double kHarm = 0.97;
+// Values within this share of the best are as good: the one nearest to what there is now is advised.
+constexpr double kAlike = 0.005;
+// An option that alone brought at least this may bring more beside another.
+constexpr double kHopeful = 1.005;
+// Combinations that are tried beyond the single changes, however many these were.
+constexpr std::size_t kLeastCombined = 20;
+// Lists help only where what they wait for is there: they are a beginning even where they alone bring nothing.
+constexpr std::string_view kList = "post_list";
+constexpr int kUsualList = 16;
+constexpr std::array<std::string_view, 3> kTogether = {kList, "qp", "threads"};
+// The best value of an option is looked for by halves and doubles up to this often.
+constexpr int kMostRefined = 4;
+// Changes together that a target may need, and states that are extended at a time.
+constexpr std::size_t kMostChanges = 4, kBeam = 5;
+
+bool ran(const TrialOutcome& outcome) {
+  return outcome.failure.empty();
+}
+
+double number_of(const Json& value) {
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+}  // namespace
+
+RunBudget parse_budget(const std::string& text) {
+  RunBudget out{.given = true};
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  if (digits && text.size() <= 6) {
+    out.runs = static_cast<std::size_t>(std::stoul(text));
+    return out;
+  }
+  if (digits) fail_usage("--budget {}: expected at most 999999 runs, or a time such as 10s", text);
+  try {
+    out.time = std::chrono::nanoseconds(parse_duration(text, "--budget").count() / 1000);
+  } catch (const UsageError&) {
+    fail_usage("--budget: expected a number of runs, or a time such as 10s, got \"{}\"", text);
+  }
+  out.runs = 0;
+  return out;
+}
+
+Target parse_target_rate(const std::string& text) {
+  Target out;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.value);
+  std::string unit(end, text.data() + text.size());
+  unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
+  const bool known = unit.empty() || unit == "Mops" || unit == "Gb/s" || unit == "us";
+  if (error != std::errc{} || !known || !(out.value > 0) || !std::isfinite(out.value))
+    fail_usage("--target: expected a number above 0 of Mops, Gb/s or us, such as \"30 Mops\", got \"{}\"", text);
+  out.unit = unit == "Gb/s" ? Target::Unit::gbit_per_s : unit == "us" ? Target::Unit::us : Target::Unit::mops;
+  return out;
+}
+
+std::string Target::text() const {
+  return fmt::format("{:g} {}", value, unit == Unit::mops ? "Mops" : unit == Unit::us ? "us" : "Gb/s");
+}
+
+double Target::of(const TrialOutcome& outcome) const {
+  return unit == Unit::mops ? outcome.mops : unit == Unit::us ? outcome.latency_us : outcome.gbit_per_s;
+}
+
+bool Target::reached(const TrialOutcome& outcome) const {
+  if (!ran(outcome)) return false;
+  return unit == Unit::us ? of(outcome) > 0 && of(outcome) <= value : of(outcome) >= value;
+}
+
+ChangeSearch::ChangeSearch(std::vector<OptionLadder> ladders, TrialOutcome base, RunBudget budget, RunChanged run)
+    : ladders_(std::move(ladders)),
+      base_(std::move(base)),
+      budget_(budget),
+      run_(std::move(run)),
+      begin_(Clock::now()),
+      tried_(ladders_.size()) {}
+
+bool ChangeSearch::spent() const {
+  return (budget_.runs > 0 && runs_ >= budget_.runs) || (budget_.time && Clock::now() - begin_ >= *budget_.time);
+}
+
+const ChangeSearch::Tried* ChangeSearch::tried(std::size_t ladder, const Json& value) const {
+  const auto found = std::ranges::find(tried_[ladder], value, &Tried::value);
+  return found == tried_[ladder].end() ? nullptr : &*found;
+}
+
+Json ChangeSearch::scaled(std::size_t ladder, double from, double factor) const {
+  const OptionLadder& of = ladders_[ladder];
+  const double value = std::clamp(std::round(from * factor), of.low, of.high);
+  const Json json = static_cast<std::int64_t>(value);
+  return value == number_of(of.now) || tried(ladder, json) != nullptr ? Json() : json;
+}
+
+ChangeSearch::Steps ChangeSearch::first_steps() const {
+  Steps out;
+  for (std::size_t i = 0; i < ladders_.size(); ++i) {
+    const OptionLadder& ladder = ladders_[i];
+    for (const Json& value : ladder.values) out.push_back({i, value});
+    if (!ladder.number) continue;
+    for (const double factor : {kFar, 1 / kFar}) {
+      if (const Json value = scaled(i, number_of(ladder.now), factor); !value.is_null()) out.push_back({i, value});
+    }
+  }
+  return out;
+}
+
+// After the first: farther on where that did no harm, nearer where it did.
+ChangeSearch::Steps ChangeSearch::further_steps() const {
+  Steps out;
+  for (std::size_t i = 0; i < ladders_.size(); ++i) {
+    if (!ladders_[i].number) continue;
+    const double now = number_of(ladders_[i].now);
+    for (const double up : {1.0, -1.0}) {
+      const double far = std::clamp(std::round(now * std::pow(kFar, up)), ladders_[i].low, ladders_[i].high);
+      const Tried* first = tried(i, static_cast<std::int64_t>(far));
+      if (first == nullptr) continue;
+      const double brought = gain(first->outcome);
+      const auto add = [&](double factor) {
+        if (const Json value = scaled(i, now, std::pow(factor, up)); !value.is_null()) out.push_back({i, value});
+      };
+      if (brought >= kHarm) add(kFar * kFar);
+      if (brought < kHarm) add(kNear);
+    }
+  }
+  return out;
+}
+
+// About the best of each option that helps.
+ChangeSearch::Steps ChangeSearch::refining_steps() const {
+  Steps out;
+  for (std::size_t i = 0; i < ladders_.size(); ++i) {
+    const Tried* most = best(i);
+    if (!ladders_[i].number || most == nullptr || gain(most->outcome) < kWorthwhile) continue;
+    for (const double factor : {kNear, 1 / kNear}) {
+      if (const Json value = scaled(i, number_of(most->value), factor); !value.is_null()) out.push_back({i, value});
+    }
+  }
+  return out;
+}
+
+const ChangeSearch::Tried* ChangeSearch::best(std::size_t ladder) const {
+  const Tried* out = nullptr;
+  for (const Tried& each : tried_[ladder]) {
+    if (ran(each.outcome) && (out == nullptr || gain(each.outcome) > gain(out->outcome) * (1 + kAlike))) out = &each;
+  }
+  if (out == nullptr || !ladders_[ladder].number) return out;
+  const double now = number_of(ladders_[ladder].now);
+  const auto distance = [now](const Tried& each) { return std::abs(std::log(number_of(each.value) / now)); };
+  for (const Tried& each : tried_[ladder]) {
+    if (ran(each.outcome) && gain(each.outcome) >= gain(out->outcome) * (1 - kAlike) && distance(each) < distance(*out))
+      out = &each;
+  }
+  return out;
+}
+
+void ChangeSearch::run_singles(const Steps& steps) {
+  Steps chosen;
+  std::vector<Json> options;
+  for (const Step& step : steps) {
+    if (budget_.given && (spent() || (budget_.runs > 0 && runs_ + options.size() >= budget_.runs))) {
+      ++left_out_;
+      continue;
+    }
+    chosen.push_back(step);
+    options.push_back(Json{{ladders_[step.ladder].option, step.value}});
+  }
+  if (options.empty()) return;
+  const std::vector<TrialOutcome> outcomes = run_(options);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    tried_[chosen[i].ladder].push_back({chosen[i].value, outcomes[i]});
+    if (!ran(outcomes[i])) continue;
+    ++run_count_;
+    ++runs_;
+  }
+}
+
+void ChangeSearch::try_singles() {
+  if (run_count_ > 0) return;
+  run_singles(first_steps());
+  run_singles(further_steps());
+  for (int i = 0; i < kMostRefined; ++i) {
+    const Steps steps = refining_steps();
+    if (steps.empty()) return;
+    run_singles(steps);
+  }
+}
+
+ChangeSearch::Steps ChangeSearch::additions(const State& state) const {
+  std::vector<std::pair<double, Step>> rated;
+  for (std::size_t i = 0; i < ladders_.size(); ++i) {
+    if (std::ranges::any_of(state.steps, [i](const Step& step) { return step.ladder == i; })) continue;
+    const Tried* most = best(i);
+    // A number that alone changes nothing seldom helps another; a word, a list or what lists wait for may.
+    const bool may = !ladders_[i].number || std::ranges::find(kTogether, ladders_[i].option) != kTogether.end();
+    if (most != nullptr && gain(most->outcome) >= (may ? kHarm : kHopeful))
+      rated.emplace_back(gain(most->outcome), Step{i, most->value});
+  }
+  std::ranges::stable_sort(rated, std::greater{}, [](const auto& each) { return each.first; });
+  Steps out;
+  for (auto& [_, step] : rated) out.push_back(std::move(step));
+  return out;
+}
+
+std::vector<ChangeSearch::State> ChangeSearch::extended(const State& state, const Steps& steps) {
+  std::vector<State> states;
+  std::vector<Json> options;
+  for (const Step& step : steps) {
+    State next{state.steps, {}};
+    next.steps.push_back(step);
+    options.push_back(change_of(next).options);
+    states.push_back(std::move(next));
+  }
+  if (options.empty()) return {};
+  const std::vector<TrialOutcome> outcomes = run_(options);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    states[i].outcome = outcomes[i];
+    if (ran(outcomes[i])) ++runs_;
+  }
+  std::erase_if(states, [](const State& each) { return !ran(each.outcome); });
+  return states;
+}
+
+TriedChange ChangeSearch::change_of(const State& state) const {
+  TriedChange out{.outcome = state.outcome};
+  for (const Step& step : state.steps) {
+    const OptionLadder& ladder = ladders_[step.ladder];
+    out.options[ladder.option] = step.value;
+    out.text += (out.text.empty() ? "" : ", ") + change_text(ladder, step.value);
+  }
+  return out;
+}
+
+// The state that each addition raises most, until none adds kWorthwhile: every step on the way.
+std::vector<ChangeSearch::State> ChangeSearch::climb(State state, std::size_t most_runs) {
+  std::vector<State> out;
+  while (runs_ < most_runs && !(budget_.time && spent())) {
+    Steps steps = additions(state);
+    if (steps.size() > most_runs - runs_) steps.resize(most_runs - runs_);
+    const std::vector<State> states = extended(state, steps);
+    const auto best = std::ranges::max_element(states, {}, [this](const State& each) { return gain(each.outcome); });
+    if (best == states.end() || gain(best->outcome) < kWorthwhile * gain(state.outcome)) break;
+    state = *best;
+    out.push_back(state);
+  }
+  return out;
+}
+
+std::vector<ChangeSearch::State> ChangeSearch::beginnings() const {
+  std::vector<State> out;
+  for (std::size_t i = 0; i < ladders_.size(); ++i) {
+    const Tried* most = best(i);
+    if (ladders_[i].option == kList) {
+      const Tried* list = tried(i, kUsualList);
+      if (list != nullptr && ran(list->outcome) && gain(list->outcome) >= kHarm) most = list;
+    } else if (most == nullptr || gain(most->outcome) < kWorthwhile) {
+      continue;
+    }
+    if (most != nullptr && gain(most->outcome) >= kHarm) out.push_back({{{i, most->value}}, most->outcome});
+  }
+  // The one that brings most, and the list.
+  std::ranges::stable_sort(out, std::greater{}, [this](const State& each) { return gain(each.outcome); });
+  for (std::size_t i = out.size(); i-- > 1;) {
+    if (ladders_[out[i].steps.front().ladder].option != kList) out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return out;
+}
+
+std::vector<TriedChange> ChangeSearch::find() {
+  try_singles();
+  std::vector<TriedChange> out;
+  const auto add = [&](const State& state) {
+    if (gain(state.outcome) < kWorthwhile) return;
+    TriedChange change = change_of(state);
+    if (std::ranges::find(out, change.options, &TriedChange::options) == out.end()) out.push_back(std::move(change));
+  };
+  for (std::size_t i = 0; i < ladders_.size(); ++i) {
+    if (const Tried* most = best(i)) add({{{i, most->value}}, most->outcome});
+  }
+  const std::size_t most_runs = budget_.runs == 0 ? SIZE_MAX
+                                : budget_.given   ? budget_.runs
+                                                  : std::max(budget_.runs, runs_ + kLeastCombined);
+  for (const State& state : beginnings()) std::ranges::for_each(climb(state, most_runs), add);
+  std::ranges::stable_sort(out, std::greater{}, [this](const TriedChange& each) { return gain(each.outcome); });
+  return out;
+}
+
+TriedChange ChangeSearch::reach(const Target& target) {
+  const auto better = [&](const State& a, const State& b) {
+    const double of_a = target.of(a.outcome), of_b = target.of(b.outcome);
+    return target.unit == Target::Unit::us ? of_a < of_b : of_a > of_b;
+  };
+  State best{{}, base_};
+  if (target.reached(base_)) return change_of(best);
+  try_singles();
+  std::vector<State> level;
+  for (std::size_t i = 0; i < ladders_.size(); ++i) {
+    for (const Tried& each : tried_[i]) {
+      if (ran(each.outcome)) level.push_back({{{i, each.value}}, each.outcome});
+    }
+  }
+  for (std::size_t changes = 1;; ++changes) {
+    std::ranges::stable_sort(level, better);
+    if (!level.empty() && better(level.front(), best)) best = level.front();
+    if (target.reached(best.outcome) || level.empty() || changes == kMostChanges) return change_of(best);
+    if (level.size() > kBeam) level.resize(kBeam);
+    std::vector<State> next;
+    for (const State& each : level) {
+      for (State& state : extended(each, additions(each))) next.push_back(std::move(state));
+    }
+    level = std::move(next);
+  }
+}
+
+}  // namespace verbscope
