@@ -20,17 +20,6 @@ constexpr int kMaxQps = 1 << 16;
 constexpr int kPageBits = 12;      // 4 KB
 constexpr int kHugePageBits = 21;  // 2 MB
 
-std::unique_ptr<SimDoorbells> make_doorbells(Nic& nic, std::uint32_t total) {
-  const Profile& profile = nic.profile();
-  auto doorbells = std::make_unique<SimDoorbells>();
-  if (total > 0) doorbells->registers.total = total;
-  const bool each = profile.wire.family == NicFamily::mlx5;
-  for (std::uint32_t i = 0; i < (each ? doorbells->registers.total : 1); ++i) {
-    doorbells->locks.emplace_back(profile.host, 0, nic.lock_times());
-  }
-  return doorbells;
-}
-
 ibv_mtu mtu_code(std::uint64_t bytes) {
   return static_cast<ibv_mtu>(std::countr_zero(std::bit_floor(bytes)) - 7);  // 256 B is code 1
 }
@@ -59,7 +48,7 @@ ibv_context* SimProvider::open(const std::string& name) {
   context->cmd_fd = context->async_fd = -1;
   context->num_comp_vectors = 1;
   context->nic = &nic_;
-  context->doorbells = make_doorbells(nic_, doorbell_registers_);
+  context->doorbell_registers = doorbell_registers_;
   return context;
 }
 

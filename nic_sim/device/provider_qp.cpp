@@ -76,10 +76,22 @@ void reset(SimQp& qp) {
 
 namespace {
 
+SimDoorbells& doorbells_of(SimContext& context) {
+  if (context.doorbells != nullptr) return *context.doorbells;
+  const Profile& profile = context.nic->profile();
+  SimDoorbells& doorbells = *(context.doorbells = std::make_unique<SimDoorbells>());
+  if (context.doorbell_registers > 0) doorbells.registers.total = context.doorbell_registers;
+  const bool each = profile.wire.family == NicFamily::mlx5;
+  for (std::uint32_t i = 0; i < (each ? doorbells.registers.total : 1); ++i) {
+    doorbells.locks.emplace_back(profile.host, 0, context.nic->lock_times());
+  }
+  return doorbells;
+}
+
 // The lock of the doorbell register that the driver gives the QP; null where it has the register for itself.
 SpinLock* doorbell_lock_of(ibv_pd* pd, NicFamily family) {
   if (as_sim(pd).parent != nullptr) return nullptr;
-  SimDoorbells& doorbells = *as_sim(pd->context).doorbells;
+  SimDoorbells& doorbells = doorbells_of(as_sim(pd->context));
   if (family == NicFamily::mlx4) return &doorbells.locks.front();
   const std::uint32_t number = doorbell_register_of(doorbells.registers, doorbells.qps++);
   return is_shared(doorbells.registers, number) ? &doorbells.locks[number] : nullptr;

@@ -37,8 +37,9 @@ struct SimDoorbells {
 
 struct SimContext : ibv_context {
   Nic* nic;
-  std::unique_ptr<SimDoorbells> doorbells;
-  std::uint32_t inline_recv;  // bytes, for QPs that are made from now on
+  std::uint32_t doorbell_registers;         // that it shares among QPs; 0: the driver's default
+  std::unique_ptr<SimDoorbells> doorbells;  // made for the first QP that has one of them
+  std::uint32_t inline_recv;                // bytes, for QPs that are made from now on
   int open_objects;
 };
 
