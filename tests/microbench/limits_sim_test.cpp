@@ -66,6 +66,14 @@ TEST(Limits, OneOperationIsNoRate) {
   }
 }
 
+// 83 SENDs outstanding on 41 RECVs, both ways.
+TEST(Limits, ARateThatIsNotSteadyNamesItsRnrNaks) {
+  const Ran ran = run_program("send_rate --fabric sim:cx6 -s 2 -b -t 83 -r 41");
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("the rate was not steady"));
+  EXPECT_THAT(ran.err, HasSubstr("RNR NAKs: messages found no RECV posted (--rx_depth)"));
+}
+
 TEST(PerftestOptions, WithoutEffectAreAcceptedAndRecorded) {
   const Json with = record_of(std::string(kRun) + "-F -N");
   const Json without = record_of(kRun);

@@ -122,17 +122,6 @@ TEST(SimRun, ItsRecordHasTheThreadsThatClientsHad) {
   EXPECT_EQ(threads("-q 3 --clients 2 -c UD"), 3);
 }
 
-// Two RECVs on each QP for two threads' bursts.
-TEST(SimRun, NamesTheRnrNaksOfARateThatIsNotSteady) {
-  const SendBenchmark benchmark(true);
-  const OptionSet set("--fabric sim:cib -c RC -s 64 -r 2 -D 200us --warmup 20us");
-  const Outcome outcome = run_on_simulator(benchmark, set.options);
-  std::uint64_t naks = 0;
-  for (const CounterReport& report : outcome.counters) naks += report.extra.at("rnr_naks_sent").get<std::uint64_t>();
-  EXPECT_GT(naks, 0u);
-  if (!outcome.failure.empty()) EXPECT_THAT(outcome.failure, HasSubstr("RNR NAKs"));
-}
-
 TEST(SimRun, PredictsWithTheClustersFacts) {
   const Outcome outcome = simulate(true, "-c UD -s 60 -I 60 -l 16");
   ASSERT_TRUE(outcome.prediction.is_object()) << outcome.no_prediction;
