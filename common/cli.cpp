@@ -135,6 +135,15 @@ void refuse_empty_values(int argc, char** argv) {
   }
 }
 
+// An empty value is a shell variable that is not set, never a choice.
+void refuse_empty_words(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (std::ranges::find(values, "") != values.end()) fail_usage("{}: expected a value, got \"\"", option->get_name());
+  }
+  for (const CLI::App* command : app.get_subcommands()) refuse_empty_words(*command);
+}
+
 }  // namespace
 
 void parse_args(CLI::App& app, int argc, char** argv) {
@@ -144,6 +153,7 @@ void parse_args(CLI::App& app, int argc, char** argv) {
   app.set_version_flag("-V,--version", fmt::format("verbscope {} ({})", build.version, build.git_revision));
   try {
     app.parse(argc, argv);
+    refuse_empty_words(app);
   } catch (const CLI::CallForHelp&) {
     print_help(app, on_one_line(std::filesystem::path(argv[0]).filename().string()));
     throw;

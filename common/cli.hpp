@@ -23,7 +23,7 @@ inline constexpr int kExitInterrupted = 130;  // 128 + SIGINT, as shells have it
 int run_main(const char* program, int argc, char** argv, const std::function<int(int, char**)>& body);
 
 // app.parse for a body of run_main: prints help or version on stdout when asked for, and then ends the program with 0.
-// Adds --version to `app`. Register long names with `_`.
+// Refuses empty values. Adds --version to `app`. Register long names with `_`.
 void parse_args(CLI::App& app, int argc, char** argv);
 
 // "--post-list=4" -> "--post_list=4"; anything but a long option stays as it is.
