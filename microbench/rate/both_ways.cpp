@@ -6,6 +6,11 @@
 
 namespace verbscope {
 
+void add_direction(OptionTable& table, Side& driver) {
+  table.choice<Side>("--direction", driver, {{"out", Side::server}, {"in", Side::client}},
+                     "out: the server posts; in: the clients post to the server, and the rate is theirs");
+}
+
 void add_both_ways(OptionTable& table, bool& both_ways) {
   table.flag("-b,--bidirectional", both_ways,
              "both sides post at once, and the rate is that of both directions together");

@@ -1,11 +1,14 @@
-// Traffic both ways at once (--bidirectional): both sides post what the server alone posts otherwise, on the same QPs,
-// and the rate is that of both.
+// Which sides post: the server, the clients (--direction in), or both on the same QPs (--bidirectional), where the rate
+// is that of both.
 #pragma once
 
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/options.hpp"
 
 namespace verbscope {
+
+// --direction: who posts where one side does. The default is what `driver` is.
+void add_direction(OptionTable& table, Side& driver);
 
 void add_both_ways(OptionTable& table, bool& both_ways);
 

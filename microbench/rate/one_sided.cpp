@@ -32,8 +32,7 @@ std::string verb_name(Verb verb) {
 }  // namespace
 
 void OneSided::add_direction(OptionTable& table) {
-  table.choice<Side>("--direction", driver_, {{"out", Side::server}, {"in", Side::client}},
-                     "out: the server posts; in: the clients post to the server, and the rate is theirs");
+  verbscope::add_direction(table, driver_);
 }
 
 void OneSided::add_bidirectional(OptionTable& table) {
