@@ -17,6 +17,7 @@ constexpr std::uint32_t kMaxMessage = 1u << 31;  // bytes: IBTA vol. 1, section 
 constexpr std::uint32_t kMaxDepth = 1u << 20;
 constexpr std::uint64_t kMaxIters = 1ull << 50;
 constexpr std::uint32_t kMaxThreads = 4096;
+constexpr std::uint32_t kMaxClients = 40'000;  // a simulated node has a LID, of which InfiniBand has 49,151
 constexpr int kMaxCore = 1 << 16;
 
 void add_operation_options(OptionTable& table, Options& o) {
@@ -82,7 +83,7 @@ void add_place_options(OptionTable& table, Options& o) {
       "sim: threads of this machine that simulate, one the server and the others the clients; the figures are the same "
       "(default 1; 2 for 16 machines and more)",
       false);
-  table.integer("--clients", o.clients, 1u, kMaxThreads,
+  table.integer("--clients", o.clients, 1u, kMaxClients,
                 "machines facing the server (default 1; sim: so many that they are not the limit)");
   table.integer("--client_threads", o.client_threads, 1u, kMaxThreads,
                 "threads of each client (default 1; sim: one that receives, every core that sends)");
