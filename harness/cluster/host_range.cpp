@@ -49,7 +49,7 @@ std::vector<std::string> expand_host_range(const std::string& pattern, const std
   return out;
 }
 
-std::vector<std::string> expand_host_list(std::string_view list, const std::string& where) {
+std::vector<std::string> split_host_list(std::string_view list, const std::string& where) {
   std::vector<std::string> out;
   std::size_t start = 0;
   int depth = 0;
@@ -57,13 +57,20 @@ std::vector<std::string> expand_host_list(std::string_view list, const std::stri
     if (i < list.size() && list[i] == '[') ++depth;
     if (i < list.size() && list[i] == ']') --depth;
     if (i < list.size() && (list[i] != ',' || depth != 0)) continue;
-    const std::string_view pattern = list.substr(start, i - start);
-    if (pattern.empty()) fail("{}: {} has an empty name", where, in_quotes(list));
-    for (std::string& name : expand_host_range(std::string(pattern), where)) {
+    if (i == start) fail("{}: {} has an empty name", where, in_quotes(list));
+    out.emplace_back(list.substr(start, i - start));
+    start = i + 1;
+  }
+  return out;
+}
+
+std::vector<std::string> expand_host_list(std::string_view list, const std::string& where) {
+  std::vector<std::string> out;
+  for (const std::string& pattern : split_host_list(list, where)) {
+    for (std::string& name : expand_host_range(pattern, where)) {
       if (out.size() == kMaxHosts) fail("{}: more than {} hosts", where, kMaxHosts);
       out.push_back(std::move(name));
     }
-    start = i + 1;
   }
   return out;
 }

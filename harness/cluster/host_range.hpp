@@ -15,8 +15,10 @@ inline constexpr std::size_t kMaxHosts = 4096;
 // than kMaxHosts come out.
 std::vector<std::string> expand_host_range(const std::string& pattern, const std::string& where);
 
-// Patterns with commas between them, as in SLURM_JOB_NODELIST: "node[01-03],login". Throws like expand_host_range, and
-// for an empty list.
+// The patterns of a list with commas between them: "node[01-03,7],me@login" has two. Throws for an empty one.
+std::vector<std::string> split_host_list(std::string_view list, const std::string& where);
+
+// The names of such a list, as in SLURM_JOB_NODELIST. Throws what both throw.
 std::vector<std::string> expand_host_list(std::string_view list, const std::string& where);
 
 }  // namespace verbscope

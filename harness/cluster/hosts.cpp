@@ -1,10 +1,12 @@
 #include "harness/cluster/hosts.hpp"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <filesystem>
 
 #include "common/error.hpp"
 #include "harness/cluster/host_range.hpp"
@@ -92,7 +94,13 @@ void parse_line(std::string_view line, int number, const std::string& where, std
     name.remove_prefix(at + 1);
     if (!is_plain(host.user, "._-")) fail("{}: {} is not a user name", where, in_quotes(host.user));
   }
-  for (std::size_t i = 1; i < words.size(); ++i) set_key(host, words[i], where);
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string_view key = words[i].substr(0, words[i].find('='));
+    for (std::size_t k = 1; k < i; ++k) {
+      if (words[k].substr(0, words[k].find('=')) == key) fail("{}: {} appears twice", where, in_quotes(key));
+    }
+    set_key(host, words[i], where);
+  }
   if (!host.cores.empty() && host.numa_node >= 0) fail("{}: cores and numa_node exclude each other", where);
   for (std::string& each : expand_host_range(std::string(name), where)) {
     if (!is_plain(each, "._-:")) fail("{}: {} is not a host name", where, in_quotes(each));
@@ -106,7 +114,13 @@ void parse_line(std::string_view line, int number, const std::string& where, std
 
 std::vector<Host> read_hosts(const std::string& hosts) {
   if (hosts == kThisMachine) return parse_hosts(kThisMachine, hosts);
-  return hosts == "slurm" ? slurm_hosts(std::getenv("SLURM_JOB_NODELIST")) : parse_hosts(read_text_file(hosts), hosts);
+  if (hosts == "slurm") return slurm_hosts(std::getenv("SLURM_JOB_NODELIST"));
+  if (!is_host_list(hosts)) return parse_hosts(read_text_file(hosts), hosts);
+  return parse_hosts(fmt::format("{}", fmt::join(split_host_list(hosts, "--hosts"), "\n")), "--hosts");
+}
+
+bool is_host_list(const std::string& hosts) {
+  return hosts.find(',') != std::string::npos && !std::filesystem::exists(hosts);
 }
 
 std::vector<Host> parse_hosts(std::string_view text, const std::string& where) {

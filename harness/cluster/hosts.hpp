@@ -34,8 +34,11 @@ std::vector<Host> parse_hosts(std::string_view text, const std::string& where);
 // The hosts file of one line that needs no file.
 inline constexpr std::string_view kThisMachine = "localhost";
 
-// "slurm": the hosts of this allocation; "localhost": this machine; else the path of a hosts file. Throws as
-// parse_hosts and slurm_hosts do.
+// True for hosts with commas between them, "node1,me@node2", that are not the name of a file.
+bool is_host_list(const std::string& hosts);
+
+// "slurm": the hosts of this allocation; "localhost": this machine; a list of hosts; else the path of a hosts file.
+// Throws as parse_hosts and slurm_hosts do.
 std::vector<Host> read_hosts(const std::string& hosts);
 
 // The hosts of a Slurm allocation, from the value of SLURM_JOB_NODELIST (null: not set). Throws when there is none.

@@ -16,6 +16,9 @@ class Launcher {
  public:
   virtual ~Launcher() = default;
   virtual const char* name() const = 0;
+  // Connects to all of the hosts at the same time, where that is needed: the first command for a host that could not be
+  // reached throws why.
+  virtual void prepare(const std::vector<Host>& /*hosts*/) {}
   // The command here that runs `words` there: arguments arrive unchanged, the three standard streams and the exit
   // status are passed on. Connects first where that is needed; throws one line when it cannot.
   virtual std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) = 0;

@@ -1,6 +1,7 @@
 #include "harness/cluster/ssh_launcher.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/error.hpp"
 #include "harness/cluster/shell_quote.hpp"
@@ -15,6 +16,8 @@ constexpr std::string_view kUp = "verbscope-connected";
 // The time from the TCP connection, which has its own limit, to a running shell: keys and login of a busy or emulated
 // host.
 constexpr std::chrono::seconds kLoginTime{20};
+// Connections that are opened at the same time: each is a process with three pipes.
+constexpr std::size_t kAtOnce = 64;
 
 std::string destination(const Host& host) {
   return host.user + "@" + host.management_address() + ":" + std::to_string(host.ssh_port);
@@ -42,8 +45,7 @@ std::vector<std::string> SshLauncher::ssh(const Host& host, const std::string& s
   return out;
 }
 
-void SshLauncher::connect(const Host& host, Connection& connection) {
-  connection.child.reset();
+void SshLauncher::open(const Host& host, Connection& connection) {
   connection.socket = sockets_.file(std::to_string(next_socket_++));
   auto [read_end, write_end] = make_pipe();
   connection.input = std::move(write_end);
@@ -57,15 +59,41 @@ void SshLauncher::connect(const Host& host, Connection& connection) {
       std::make_unique<Child>(ssh(host, connection.socket, {"-o", "ControlMaster=yes", "-o", "ControlPersist=no"},
                                   {"sh", "-c", fmt::format("echo {}; exec cat", kUp)}),
                               hear, std::vector<std::string>{}, std::move(read_end));
+}
+
+void SshLauncher::open_all(std::span<const Host> hosts) {
+  std::vector<Connection*> opening;
+  std::vector<Child*> children;
+  for (const Host& host : hosts) {
+    Connection& connection = connections_[destination(host)];
+    if (connection.child || !connection.failure.empty()) continue;
+    open(host, connection);
+    opening.push_back(&connection);
+    children.push_back(connection.child.get());
+  }
   const auto limit = connect_timeout_ + kLoginTime;
-  const auto settled = [&connection] { return connection.up || !connection.child->running(); };
-  const WaitEnd end = wait_children({connection.child.get()}, Clock::now() + limit, stop_, settled);
-  if (connection.up && connection.child->running()) return;
-  const std::vector<std::string> tail = connection.child->tail();
-  connection.child.reset();
-  if (end == WaitEnd::timeout) fail("ssh: no answer after {} s", limit.count());
-  if (end == WaitEnd::interrupted) fail("ssh: interrupted");
-  fail("ssh: cannot connect: {}", tail.empty() ? "it ended without a word" : tail.back());
+  const WaitEnd end = wait_children(children, Clock::now() + limit, stop_,
+                                    [&opening] { return std::ranges::all_of(opening, &Connection::settled); });
+  for (Connection* connection : opening) {
+    if (connection->up && connection->child->running()) continue;
+    const std::vector<std::string> tail = connection->child->tail();
+    const bool ended = !connection->child->running();
+    connection->child.reset();
+    if (ended) {
+      connection->failure = "ssh: cannot connect: " + (tail.empty() ? "it ended without a word" : tail.back());
+    } else {
+      connection->failure =
+          end == WaitEnd::interrupted ? "ssh: interrupted" : fmt::format("ssh: no answer after {} s", limit.count());
+    }
+  }
+}
+
+void SshLauncher::prepare(const std::vector<Host>& hosts) {
+  for (std::span<const Host> rest(hosts); !rest.empty();) {
+    const std::size_t count = std::min(rest.size(), kAtOnce);
+    open_all(rest.first(count));
+    rest = rest.subspan(count);
+  }
 }
 
 std::vector<std::string> SshLauncher::command(const Host& host, const std::vector<std::string>& words) {
@@ -73,8 +101,10 @@ std::vector<std::string> SshLauncher::command(const Host& host, const std::vecto
   if (connection.child) {
     wait_children({connection.child.get()}, Clock::now() + std::chrono::milliseconds(1), nullptr,
                   [] { return false; });  // notes its end
+    if (!connection.child->running()) connection.child.reset();
   }
-  if (!connection.child || !connection.child->running()) connect(host, connection);
+  open_all({&host, 1});
+  if (!connection.failure.empty()) fail("{}", std::exchange(connection.failure, ""));
   return ssh(host, connection.socket, {"-o", "ControlMaster=no"}, words);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 
 #include "harness/cluster/launcher.hpp"
 #include "harness/process/child.hpp"
@@ -15,6 +16,7 @@ class SshLauncher : public Launcher {
   // Throws when there is no ssh.
   SshLauncher(const LauncherOptions& options, StopSource* stop);
   const char* name() const override { return "ssh"; }
+  void prepare(const std::vector<Host>& hosts) override;
   std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) override;
   void lost(const Host& host) override;
 
@@ -25,11 +27,15 @@ class SshLauncher : public Launcher {
     Fd input;
     std::unique_ptr<Child> child;
     bool up = false;
+    std::string failure;  // why it could not be opened, until a command was refused for it
+
+    bool settled() const { return up || !child->running(); }
   };
 
   std::vector<std::string> ssh(const Host& host, const std::string& socket, const std::vector<std::string>& options,
                                const std::vector<std::string>& words) const;
-  void connect(const Host& host, Connection& connection);
+  void open(const Host& host, Connection& connection);
+  void open_all(std::span<const Host> hosts);
 
   std::string ssh_, config_;
   std::chrono::seconds connect_timeout_;

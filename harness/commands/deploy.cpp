@@ -29,6 +29,7 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
   for (const std::string& name : names) benchmark_binary(program_folder(), name);  // known
   names.push_back("verbscope");
   const std::vector<Program> programs = options.clean ? std::vector<Program>() : hash_programs(program_folder(), names);
+  launcher->prepare(hosts);
   Deployment deployment;
   bool failed = false;
   for (const Host& host : hosts) {
@@ -56,7 +57,10 @@ Action add_deploy(CLI::App& command) {
   command.description("bring the programs to the hosts of a file");
   command.footer("Example:\n  verbscope deploy --hosts hosts.txt");
   auto options = std::make_shared<DeployOptions>();
-  command.add_option("--hosts", options->hosts, "a hosts file, localhost, or slurm for this allocation")->required();
+  command
+      .add_option("--hosts", options->hosts,
+                  "a hosts file, hosts as node1,node2, localhost, or slurm for this allocation")
+      ->required();
   add_launcher(command, options->launcher, "ssh or slurm (ssh)");
   command.add_option("--benchmarks", options->benchmarks, "only these, as send_rate,read_rate")
       ->default_str("all")

@@ -50,6 +50,9 @@ int examine_all(const DoctorOptions& options, std::FILE* out) {
   const std::vector<Host> hosts = read_hosts(options.hosts);
   const std::unique_ptr<Launcher> launcher =
       launcher_for(options.hosts, each_once(hosts), options.launcher, &interrupt);
+  std::vector<Host> others = each_once(hosts);
+  std::erase_if(others, is_here);
+  if (launcher) launcher->prepare(others);
   Deployment deployment;
   bool failed = false;
   for (const Host& host : hosts) {
@@ -72,7 +75,7 @@ Action add_doctor(CLI::App& command) {
   command.description("what of each host bears on a measurement");
   command.footer("Example:\n  verbscope doctor --hosts hosts.txt");
   auto options = std::make_shared<DoctorOptions>();
-  command.add_option("--hosts", options->hosts, "a hosts file, or slurm (default: this machine)");
+  command.add_option("--hosts", options->hosts, "a hosts file, hosts as node1,node2, or slurm (default: this machine)");
   add_launcher(command, options->launcher, kAnyLauncher);
   command.add_flag("--json", options->json, "a line of JSON for each host");
   return [options] { return examine_all(*options, stdout); };

@@ -70,7 +70,8 @@ Action add_hosts(CLI::App& command) {
   command.description("what a hosts file means");
   command.footer("Example:\n  verbscope hosts hosts.txt");
   auto hosts = std::make_shared<std::string>();
-  command.add_option("hosts", *hosts, "a hosts file, localhost, or slurm for this allocation")->required();
+  command.add_option("hosts", *hosts, "a hosts file, hosts as node1,node2, localhost, or slurm for this allocation")
+      ->required();
   return [hosts] { return show_hosts(*hosts, stdout); };
 }
 

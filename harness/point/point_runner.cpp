@@ -41,10 +41,13 @@ void require_target(const std::string& hosts) {
   if (hosts.starts_with("sim:")) {
     const std::filesystem::path profile = find_config("clusters", hosts.substr(4));
     read_cluster_wire(read_json_file(profile), profile.string());
-  } else if (fabric_of(hosts) == "verbs" && hosts != "slurm" && hosts != kThisMachine &&
+  } else if (fabric_of(hosts) == "verbs" && hosts != "slurm" && hosts != kThisMachine && !is_host_list(hosts) &&
              !std::filesystem::is_regular_file(hosts)) {
-    fail_usage("--hosts: expected sim:NAME, null, host, slurm, localhost or a hosts file, got \"{}\", which is no file",
-               hosts);
+    fail_usage(
+        "--hosts: expected sim:NAME, null, host, slurm, localhost, a hosts file or hosts such as a,b, got \"{}\", "
+        "which "
+        "is no file",
+        hosts);
   }
 }
 

@@ -29,8 +29,9 @@ struct RunTarget {
   const Deployment* deployment = nullptr;  // set when there is a launcher
 };
 
-// `--hosts` of the command line: a fabric, "slurm", "localhost", or the path of a hosts file. Throws for a file that is
-// not there, a cluster that is not (with the names of those that are), a profile without a readable `wire` section.
+// `--hosts` of the command line: a fabric, "slurm", "localhost", the path of a hosts file, or "a,b". Throws for a file
+// that is not there, a cluster that is not (with the names of those that are), a profile without a readable `wire`
+// section.
 void require_target(const std::string& hosts);
 // The target that `hosts` means, with the hosts of the file or of the Slurm allocation. Throws what require_target
 // throws, and for what cannot be a cast.

@@ -34,12 +34,22 @@ void deploy_if_needed(Deployment& deployment, Launcher* launcher, const std::vec
   if (launcher == nullptr) return;
   std::vector<std::string> names = benchmarks;
   names.push_back("verbscope");
-  std::vector<Program> programs;
-  for (const Host& host : hosts) {
-    if (launcher->name() == std::string_view("ssh") && is_here(host)) continue;
-    if (programs.empty()) programs = hash_programs(folder, names);
-    deployment.deploy(*launcher, host, programs, stop);
+  std::vector<Host> others = hosts;
+  if (launcher->name() == std::string_view("ssh")) std::erase_if(others, is_here);
+  if (others.empty()) return;
+  launcher->prepare(others);
+  const std::vector<Program> programs = hash_programs(folder, names);
+  std::string failures;
+  for (const Host& host : others) {
+    try {
+      deployment.deploy(*launcher, host, programs, stop);
+    } catch (const InterruptedError&) {
+      throw;
+    } catch (const Error& error) {
+      failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+    }
   }
+  if (!failures.empty()) fail("{}", failures);
 }
 
 Site::Site(const std::string& hosts, const LauncherOptions& options, const std::filesystem::path& folder,

@@ -24,7 +24,7 @@ std::unique_ptr<Launcher> launcher_for(const std::string& hosts, const std::vect
                                        StopSource* stop);
 
 // Brings `verbscope` and the benchmarks in `folder` to those of the hosts that a launcher reaches. Throws one line with
-// the host.
+// each host that failed.
 void deploy_if_needed(Deployment& deployment, Launcher* launcher, const std::vector<Host>& hosts,
                       const std::filesystem::path& folder, const std::vector<std::string>& benchmarks,
                       StopSource* stop);

@@ -18,7 +18,10 @@ class FakeSsh {
                    folder_.file("") +
                    "'\n"
                    "export HOME=\"$dir/$1\"; mkdir -p \"$HOME\"\n"
-                   "[ -e \"$dir/down-$1\" ] && { echo \"ssh: connect to host $1: No route to host\" >&2; exit 255; }\n"
+                   "[ -e \"$dir/down-$1\" ] && { : > \"$dir/asked-$1\"; i=0\n"
+                   "until [ $(ls \"$dir\" | grep -c ^asked-) -ge $(cat \"$dir/down-$1\") ]; do\n"
+                   "[ $((i += 1)) -lt 500 ] || { echo \"$1 was asked alone\" >&2; exit 255; }; sleep 0.02; done\n"
+                   "echo \"ssh: connect to host $1: No route to host\" >&2; exit 255; }\n"
                    "[ -e \"$dir/interrupt-connect\" ] && { kill -INT $PPID; exec sleep 1000; }\n"
                    // Not this machine's devices: each host has those of its file in the folder, or one.
                    "case \"$2\" in *doctor*) cat \"$dir/facts-$1\" 2> /dev/null || "
@@ -35,7 +38,10 @@ class FakeSsh {
   ~FakeSsh() { setenv("PATH", path_.c_str(), 1); }
 
   std::string home(const std::string& host) const { return folder_.file(host); }
-  void set_down(const std::string& host) const { write_text(folder_.file("down-" + host), ""); }
+  // The host is found dead once this many hosts that are down have been asked.
+  void set_down(const std::string& host, int together = 1) const {
+    write_text(folder_.file("down-" + host), std::to_string(together));
+  }
   // What `verbscope doctor --json` says there.
   void set_facts(const std::string& host, const std::string& facts) const {
     write_text(folder_.file("facts-" + host), "{\"host\":\"" + host + "\",\"facts\":" + facts + "}\n");

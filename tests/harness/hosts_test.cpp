@@ -40,6 +40,23 @@ TEST(Hosts, RangesKeepTheirZeros) {
   EXPECT_EQ(names("plain"), (std::vector<std::string>{"plain"}));
 }
 
+TEST(Hosts, AListOfHostsNeedsNoFile) {
+  const auto hosts = read_hosts("alpha,me@n[1,3],10.0.0.7");
+  ASSERT_EQ(hosts.size(), 4u);
+  EXPECT_EQ(hosts[0].name, "alpha");
+  EXPECT_EQ(hosts[1].name, "n1");
+  EXPECT_EQ(hosts[2].name, "n3");
+  EXPECT_EQ(hosts[2].user, "me");
+  EXPECT_EQ(hosts[3].name, "10.0.0.7");
+  for (const char* wrong : {"a,", ",a", "a,,b", "a,n[2-1]", "a,b;c"}) {
+    EXPECT_THAT(error_of([&] { read_hosts(wrong); }), testing::StartsWith("--hosts")) << wrong;
+  }
+}
+
+TEST(Hosts, AKeyTwiceOnALineIsRefused) {
+  EXPECT_EQ(error_in("a role=server device=mlx5_0 role=client"), "h:1: \"role\" appears twice");
+}
+
 TEST(Hosts, ARangesHostsShareTheKeys) {
   const auto hosts = parse_hosts("n[1-3] role=client", "h");
   ASSERT_EQ(hosts.size(), 3u);

@@ -84,6 +84,16 @@ TEST_F(SshTest, AHostThatIsDownWhenARunBeginsIsNamedAndNoRecordIsLost) {
   EXPECT_EQ(records[2].status, RecordStatus::ok) << records[2].reason;
 }
 
+TEST_F(SshTest, DeadHostsAreAskedAtTheSameTimeAndAllNamed) {
+  for (const char* host : {"n1", "n2", "n3", "n4"}) ssh_.set_down(host, 4);
+  write_text(fake_.file("hosts"), "n[1-4]\n");
+  const std::string error = error_of([&] { run_sweep_again(); });
+  for (const char* host : {"n1", "n2", "n3", "n4"}) {
+    EXPECT_THAT(error,
+                testing::HasSubstr(fmt::format("host {0}: look: ssh: cannot connect: ssh: connect to host {0}", host)));
+  }
+}
+
 TEST_F(SshTest, AHostWithoutADeviceEndsTheRunBeforeTheFirstPoint) {
   ssh_.set_facts("n2", R"({"devices":[]})");
   EXPECT_EQ(error_of([&] { run_sweep_again(); }),
