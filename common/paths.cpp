@@ -18,6 +18,15 @@ std::string singular(const std::string& kind) {
   return kind.ends_with('s') ? kind.substr(0, kind.size() - 1) : kind;
 }
 
+// "; did you mean atc16/read_in or herd14/read_in?", the names in folders that end in `name`.
+std::string in_folders(const std::string& name, const std::vector<std::string>& known) {
+  std::vector<std::string> found;
+  for (const std::string& each : known) {
+    if (each.ends_with("/" + name)) found.push_back(each);
+  }
+  return found.empty() ? "" : fmt::format("; did you mean {}?", any_of(found));
+}
+
 }  // namespace
 
 fs::path program_folder() {
@@ -57,7 +66,8 @@ fs::path find_config(const std::string& kind, const std::string& name) {
   if (!may_be_known || name.find('/') != std::string::npos) return name;
   const std::vector<std::string> known = list_configs(kind);
   // What was meant stands before the list, which may be longer than the line that is printed.
-  const std::string meant = did_you_mean(name, known);
+  std::string meant = in_folders(name, known);
+  if (meant.empty()) meant = did_you_mean(name, known);
   fail_usage("unknown {} \"{}\"{} known are {}; the path of a .json file will do as well", singular(kind), name,
              meant.empty() ? ":" : meant, fmt::join(known, ", "));
 }

@@ -1,6 +1,7 @@
 // `verbscope list`: the benchmarks, the clusters, the sweeps, a line each; the options of one benchmark.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "common/help.hpp"
@@ -11,7 +12,7 @@
 #include "harness/commands/command.hpp"
 #include "harness/process/text_file.hpp"
 #include "harness/sweep/benchmarks.hpp"
-#include "harness/sweep/sweep.hpp"
+#include "harness/sweep/load_sweep.hpp"
 
 namespace verbscope {
 namespace {
@@ -53,6 +54,56 @@ int show_benchmark(const std::filesystem::path& folder, const std::string& name,
   return 0;
 }
 
+// A table of the cluster's parameters, with the source of each.
+int show_cluster(const std::string& name, std::FILE* out) {
+  const std::filesystem::path path = find_config("clusters", name);
+  const Json profile = read_json_file(path);
+  print_format(out, "sim:{}: {}\n", name, profile.value("description", ""));
+  for (const auto& [section, parameters] : profile.items()) {
+    if (!parameters.is_object()) continue;
+    print_format(out, "\n{}\n", section);
+    for (const auto& [key, parameter] : parameters.items()) {
+      if (!parameter.is_object() || !parameter.contains("value")) continue;
+      print_format(out, "  {:<40} {:>12}  {}\n", key, dump_json(parameter.at("value")), parameter.value("source", ""));
+    }
+  }
+  print_format(out, "\n{} has where each value comes from. Example: verbscope run quickstart --hosts sim:{}\n",
+               path.string(), name);
+  return 0;
+}
+
+std::string options_text(const Json& params) {
+  std::vector<std::string> words;
+  for (const auto& [key, value] : params.items()) words.push_back(option_argument(key, value).substr(2));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+// What the sweep runs, and where.
+int show_sweep(const std::filesystem::path& folder, const std::string& name, std::FILE* out) {
+  const Sweep sweep = load_sweep({.sweep = name, .seed = {}, .repetitions = {}, .set = {}, .vary = {}}, folder);
+  print_format(out, "{}: {}\n\n", name, sweep.description);
+  print_line(out, "", "benchmark", fmt::format("{}", fmt::join(sweep.benchmarks, ", ")));
+  print_line(out, "", "fabrics", sweep.fabrics.empty() ? "any" : fmt::format("{}", fmt::join(sweep.fabrics, ", ")));
+  if (!sweep.figure.empty()) print_line(out, "", "figure", sweep.figure);
+  if (!sweep.fixed.empty()) print_line(out, "", "fixed", options_text(sweep.fixed));
+  for (const auto& [fabric, params] : sweep.fixed_on) print_line(out, "", "fixed on " + fabric, options_text(params));
+  for (const SweepPoint& point : sweep.points) {
+    const std::string where = point.fabrics.empty() ? "" : fmt::format(" [{}]", fmt::join(point.fabrics, ", "));
+    print_line(out, "", "point",
+               options_text(point.overrides) + where + (point.label.empty() ? "" : " " + point.label));
+  }
+  for (const auto& [key, values] : sweep.vary) {
+    Json each = values;
+    print_line(out, "", "vary", fmt::format("{} {}", key, dump_json(each)));
+  }
+  const std::vector<std::string> places = own_places(sweep);
+  for (const std::string& place : places) {
+    print_line(out, "", place, fmt::format("{} points", expand_sweep(sweep, place).size()));
+  }
+  print_format(out, "\nExample: verbscope run {}{}\n", name, places.empty() ? " --hosts sim:cib" : "");
+  return 0;
+}
+
 void list_cluster(const std::string& name, std::FILE* out) {
   const std::filesystem::path path = find_config("clusters", name);
   const Json profile = read_json_file(path);
@@ -81,7 +132,7 @@ void guarded(const std::string& name, std::FILE* out, Show show) {
 
 // An entry that is broken (a benchmark that is not built, a sweep that does not parse) has its reason on its line.
 int list_all(const std::filesystem::path& folder, std::FILE* out) {
-  print_format(out, "benchmarks (`verbscope list NAME` has the options of one)\n");
+  print_format(out, "benchmarks (`verbscope list NAME` shows one of these names)\n");
   for (const std::string& name : benchmark_names()) guarded(name, out, [&] { list_benchmark(folder, name, out); });
   print_format(out, "\nsimulated clusters\n");
   for (const std::string& name : list_configs("clusters")) guarded(name, out, [&] { list_cluster(name, out); });
@@ -90,18 +141,34 @@ int list_all(const std::filesystem::path& folder, std::FILE* out) {
   return 0;
 }
 
+// A benchmark, a cluster, with or without "sim:", or a sweep, in this order.
+int show(const std::filesystem::path& folder, const std::string& name, std::FILE* out) {
+  const std::vector<std::string> benchmarks = benchmark_names(), clusters = list_configs("clusters");
+  const auto same = [&name](const std::string& known) { return same_word(known, name); };
+  if (const auto found = std::ranges::find_if(benchmarks, same); found != benchmarks.end()) {
+    return show_benchmark(folder, *found, out);
+  }
+  const std::string cluster = name.starts_with("sim:") ? name.substr(4) : name;
+  if (name != cluster || std::ranges::find(clusters, cluster) != clusters.end()) return show_cluster(cluster, out);
+  std::vector<std::string> both = benchmarks;
+  both.insert(both.end(), clusters.begin(), clusters.end());
+  const std::vector<std::string> sweeps = list_configs("sweeps");
+  if (std::ranges::find(sweeps, name) == sweeps.end()) {
+    if (const std::string meant = did_you_mean(name, both); !meant.empty()) {
+      fail_usage("no benchmark, cluster or sweep is called \"{}\"{}", name, meant);
+    }
+  }
+  return show_sweep(folder, name, out);
+}
+
 }  // namespace
 
 Action add_list(CLI::App& command) {
   command.description("benchmarks, clusters, sweeps");
   auto name = std::make_shared<std::string>();
-  command.add_option("benchmark", *name, "one of them: its options");
-  command.footer("Example:\n  verbscope list send_rate");
-  return [name] {
-    if (name->empty()) return list_all(program_folder(), stdout);
-    const std::vector<std::string> names = benchmark_names();
-    return show_benchmark(program_folder(), parse_word(*name, "benchmark", names), stdout);
-  };
+  command.add_option("name", *name, "a benchmark: its options; a cluster: its parameters; a sweep: what it runs");
+  command.footer("Examples:\n  verbscope list send_rate\n  verbscope list cib\n  verbscope list send_grid");
+  return [name] { return name->empty() ? list_all(program_folder(), stdout) : show(program_folder(), *name, stdout); };
 }
 
 }  // namespace verbscope

@@ -41,32 +41,6 @@ void read_texts(const RunTexts& texts, RunOptions& run) {
   if (!texts.share.empty()) run.share = parse_share(texts.share);
 }
 
-// "sim:cib,sim:cx3" are two places to run, one after the other; all else is one.
-std::vector<std::string> places_of(const std::string& hosts) {
-  std::vector<std::string> places;
-  std::size_t begin = 0;
-  for (std::size_t comma = 0; hosts.starts_with("sim:") && (comma = hosts.find(",sim:", begin)) != hosts.npos;) {
-    places.push_back(hosts.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
-  places.push_back(hosts.substr(begin));
-  return places;
-}
-
-// Returns the first exit code that is not 0; a place where points failed does not keep the next from its run.
-int run_on_each(RunOptions run) {
-  const std::vector<std::string> places = places_of(run.hosts);
-  for (const std::string& place : places) require_target(place);
-  int code = 0;
-  for (const std::string& place : places) {
-    run.hosts = place;
-    const int own = run_sweep(run, program_folder(), stdout);
-    if (code == 0) code = own;
-    if (own == kExitInterrupted || (own != 0 && run.fail_fast)) return own;
-  }
-  return code;
-}
-
 void add_cluster_options(CLI::App& command, RunOptions& run, RunTexts& texts) {
   add_launcher(command, run.launcher, kAnyLauncher);
   command.add_option("--connect_timeout", texts.connect_timeout, "longest time of a connection by ssh")
@@ -88,26 +62,33 @@ Action add_run(CLI::App& command) {
   command.description("run every point of a sweep, one record each");
   command.footer(
       "Examples:\n  verbscope run send_grid --hosts sim:cib --set size=4k\n  verbscope run send_grid --hosts hosts.txt "
-      "--resume");
+      "--resume\n  verbscope run read_rate,write_rate,send_rate --hosts sim:cib --set direction=in --vary "
+      "size=16,64,256");
   struct Options {
     RunOptions run;
     RunTexts texts;
   };
   auto options = std::make_shared<Options>();
   RunOptions& run = options->run;
-  command.add_option("sweep", run.sweep, "a sweep file, or a name in configs/sweeps")->required();
+  command
+      .add_option("sweep", run.sweep,
+                  "a sweep file, a name in configs/sweeps, or benchmarks to --vary (read_rate,write_rate,send_rate)")
+      ->required();
   command
       .add_option(
           "--hosts", run.hosts,
           "sim:NAME, or several (sim:cib,sim:cx3), null, host (this machine, for benchmarks without peers), slurm, "
-          "localhost, or a hosts file")
-      ->required();
+          "localhost, a hosts file, or hosts (node1,node2)")
+      ->default_str("the sweep's \"fabrics\"");
   command.add_option("--out", run.out, "append records here")->default_str("results/local/SWEEP.jsonl");
-  command.add_flag("--resume", run.resume, "leave out points that are ok in the file");
+  CLI::Option* const resume = command.add_flag("--resume", run.resume, "leave out points that are ok in the file");
+  command.add_flag("--append", run.append, "run points again that are in the file")->excludes(resume);
   command.add_option("--seed", run.seed, "instead of the sweep's")
       ->transform(whole_number(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   command.add_option("--repetitions", run.repetitions, "instead of the sweep's")->transform(whole_number(1, 10'000));
   command.add_option("--set", run.set, "key=value for every point; may be repeated")->allow_extra_args(false);
+  command.add_option("--vary", run.vary, "key=value,value: run each of these values; may be repeated")
+      ->allow_extra_args(false);
   command.add_option("--timeout", options->texts.timeout, "longest time of one point")->default_str("120s");
   command.add_option("--jobs", run.jobs, "points that run at the same time, on sim: and null; 0: one for each CPU")
       ->default_str("1")
@@ -119,7 +100,7 @@ Action add_run(CLI::App& command) {
   add_cluster_options(command, run, options->texts);
   return [options] {
     read_texts(options->texts, options->run);
-    return run_on_each(options->run);
+    return run_sweep(options->run, program_folder(), stdout);
   };
 }
 

@@ -108,20 +108,22 @@ int validate(const ValidateOptions& options, const std::filesystem::path& folder
   }
   const std::size_t jobs = job_count(options.jobs), runs = different_runs(rows);
   print_format(out, "{} rows, {} different runs, {} at a time\n", rows.size(), runs, jobs);
-  Progress progress(runs, out, isatty(fileno(out)) == 1);
+  Progress progress(TimeLeft(runs), out, isatty(fileno(out)) == 1);
   auto start = std::chrono::steady_clock::now();
+  std::size_t records_ended = 0;
   std::map<std::string, Record> records;
   try {
-    records = run_evidence(rows, {.folder = folder,
-                                  .jobs = jobs,
-                                  .stop = &interrupt,
-                                  .fabric = [](const std::string& cluster) { return "sim:" + cluster; },
-                                  .finished =
-                                      [&](const RowRun& run, const Record& record) {
-                                        const auto now = std::chrono::steady_clock::now();
-                                        progress.finished(run.text(), outcome_text(record), now - start);
-                                        start = now;
-                                      }});
+    records =
+        run_evidence(rows, {.folder = folder,
+                            .jobs = jobs,
+                            .stop = &interrupt,
+                            .fabric = [](const std::string& cluster) { return "sim:" + cluster; },
+                            .finished =
+                                [&](const RowRun& run, const Record& record) {
+                                  const auto now = std::chrono::steady_clock::now();
+                                  progress.finished(records_ended++, run.text(), outcome_text(record), now - start);
+                                  start = now;
+                                }});
   } catch (const InterruptedError&) {
     print_format(out, "interrupted\n");
     return kExitInterrupted;

@@ -61,14 +61,14 @@ class Reproduction {
     const bool alone = std::ranges::any_of(rows_, &PublishedPoint::on_host);
     const std::size_t jobs = alone ? 1 : job_count(options_.jobs);
     print_format(out, "{}: {} points, {} at a time\n", options_.paper, tasks_.size(), jobs);
-    Progress progress(tasks_.size(), out, isatty(fileno(out)) == 1);
+    Progress progress(TimeLeft(tasks_.size()), out, isatty(fileno(out)) == 1);
     run_parallel(tasks_.size(), jobs, [&](std::size_t i) {
       const auto start = std::chrono::steady_clock::now();
       std::optional<Record> record = interrupt_.pending() ? std::nullopt : tasks_[i].run();
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
       const std::lock_guard lock(mutex_);
       if (!record) return;
-      progress.finished(tasks_[i].name, outcome_text(*record), took / static_cast<double>(jobs));
+      progress.finished(i, tasks_[i].name, outcome_text(*record), took / static_cast<double>(jobs));
       tasks_[i].record = std::move(record);
       while (written_ < tasks_.size() && tasks_[written_].record) writer.append(*tasks_[written_++].record);
     });

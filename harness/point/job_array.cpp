@@ -32,16 +32,16 @@ std::string from_anywhere(const std::string& text) {
 }
 
 // The command of a task without the options that depend on its number.
-std::vector<std::string> task_command(const RunOptions& options, const std::filesystem::path& folder,
-                                      const std::filesystem::path& parts) {
+std::vector<std::string> task_command(const RunOptions& options, const std::string& hosts,
+                                      const std::filesystem::path& folder, const std::filesystem::path& parts) {
+  const auto file = sweep_file(options.sweep);
   std::vector<std::string> words{folder / "verbscope",
                                  "run",
-                                 find_config("sweeps", options.sweep),
+                                 file ? std::filesystem::absolute(*file).string() : options.sweep,
                                  "--hosts",
-                                 from_anywhere(options.hosts),
+                                 from_anywhere(hosts),
                                  "--points",
                                  parts / "points"};
-  words[2] = std::filesystem::absolute(words[2]).string();
   const auto add = [&words](const char* option, const auto& value) {
     words.push_back(option);
     words.push_back(fmt::format("{}", value));
@@ -49,6 +49,7 @@ std::vector<std::string> task_command(const RunOptions& options, const std::file
   if (options.seed) add("--seed", *options.seed);
   if (options.repetitions) add("--repetitions", *options.repetitions);
   for (const std::string& setting : options.set) add("--set", setting);
+  for (const std::string& setting : options.vary) add("--vary", setting);
   if (!options.launcher.name.empty()) add("--launcher", options.launcher.name);
   if (!options.launcher.ssh_config.empty()) add("--ssh_config", from_anywhere(options.launcher.ssh_config));
   add("--timeout", fmt::format("{}ms", options.limits.timeout.count()));
@@ -61,8 +62,8 @@ std::vector<std::string> task_command(const RunOptions& options, const std::file
   return words;
 }
 
-void write_parts(const RunOptions& options, const std::vector<Point>& points, const std::string& fabric,
-                 const std::filesystem::path& folder, const std::filesystem::path& parts) {
+void write_parts(const RunOptions& options, const std::string& hosts, const std::vector<Point>& points,
+                 const std::string& fabric, const std::filesystem::path& folder, const std::filesystem::path& parts) {
   std::error_code error;
   if (!std::filesystem::create_directory(parts, error)) {
     fail("{}: {}", parts.string(), error ? error.message() : "is there already: verbscope collect, or remove it");
@@ -71,18 +72,18 @@ void write_parts(const RunOptions& options, const std::vector<Point>& points, co
   for (const Point& point : points) keys += point_key(point_identity(point, fabric)) + "\n";
   replace_file(parts / "points", keys);
   replace_file(parts / "task.sh", fmt::format("#!/bin/sh\nexec {} --share \"{}/{}\" --out {}\"/{}.jsonl\"\n",
-                                              shell_quote(task_command(options, folder, parts)), kTaskVariable,
+                                              shell_quote(task_command(options, hosts, folder, parts)), kTaskVariable,
                                               options.array, shell_quote({parts.string()}), kTaskVariable));
 }
 
 }  // namespace
 
-int run_job_array(const RunOptions& options, const std::vector<Point>& points, const std::string& fabric,
-                  const std::filesystem::path& results, const std::filesystem::path& folder, StopSource* stop,
-                  std::FILE* out) {
+int run_job_array(const RunOptions& options, const std::string& hosts, const std::vector<Point>& points,
+                  const std::string& fabric, const std::filesystem::path& results, const std::filesystem::path& folder,
+                  StopSource* stop, std::FILE* out) {
   const std::string sbatch = find_program("sbatch"), scancel = find_program("scancel");
   const std::filesystem::path parts = parts_of(results);
-  write_parts(options, points, fabric, folder, parts);
+  write_parts(options, hosts, points, fabric, folder, parts);
   std::vector<std::string> command{sbatch,
                                    "--parsable",
                                    "--wait",
@@ -104,7 +105,7 @@ int run_job_array(const RunOptions& options, const std::vector<Point>& points, c
   if (end == WaitEnd::interrupted) {
     Child cancel({scancel, job});
     wait_children({&cancel}, Clock::now() + std::chrono::seconds(30), nullptr, [&] { return !cancel.running(); });
-    print_format(out, "\ninterrupted: job {} is cancelled\n", job);
+    tell_error(fmt::format("interrupted: job {} is cancelled", job));
     wait_children({&child}, Clock::now() + std::chrono::seconds(30), nullptr, ended);
   }
   const int status = collect_parts(results, out);
@@ -138,15 +139,15 @@ int collect_parts(const std::filesystem::path& results, std::FILE* out) {
     if (record->second.status == RecordStatus::failed) ++failed;
     writer.append(record->second);
   }
-  if (failed > 0) print_format(out, "{} of {} points failed\n", failed, found);
+  if (failed > 0) tell_error(fmt::format("{} of {} points failed", failed, found));
   print_format(out, "records: {}\n", results.string());
   if (missing_count == 0) {
     std::filesystem::remove_all(parts);
     return failed > 0 ? 1 : 0;
   }
   replace_file(parts / "points", missing);  // the next time, these only
-  print_format(out, "{} points have no record yet; what the tasks said is in {}\n", missing_count,
-               (parts / "*.log").string());
+  tell_error(fmt::format("{} points have no record yet; what the tasks printed is in {}", missing_count,
+                         (parts / "*.log").string()));
   return 1;
 }
 

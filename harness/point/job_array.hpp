@@ -13,11 +13,12 @@
 
 namespace verbscope {
 
-// Submits the points, waits for the array's end, collects. On a stop the job is cancelled by its number, and what had
-// ended is collected. Returns what run_sweep returns. Throws when sbatch refuses, or OUT.parts is there already.
-int run_job_array(const RunOptions& options, const std::vector<Point>& points, const std::string& fabric,
-                  const std::filesystem::path& results, const std::filesystem::path& folder, StopSource* stop,
-                  std::FILE* out);
+// Submits the points to run on `hosts`, waits for the array's end, collects. On a stop the job is cancelled by its
+// number, and what had ended is collected. Returns what run_sweep returns. Throws when sbatch refuses, or OUT.parts is
+// there already.
+int run_job_array(const RunOptions& options, const std::string& hosts, const std::vector<Point>& points,
+                  const std::string& fabric, const std::filesystem::path& results, const std::filesystem::path& folder,
+                  StopSource* stop, std::FILE* out);
 
 // `verbscope collect OUT`: appends the records in OUT.parts to OUT in the order of the points, and removes the folder
 // when none is missing. Returns 0 when every point is there and ok, else 1. Throws when there is no such folder.

@@ -24,32 +24,36 @@ namespace {
 int report_outcome(const PointsOutcome& outcome, std::size_t points, const ResultsWriter& writer, std::FILE* out) {
   const std::string results = writer.path().string();
   if (outcome.interrupted) {
-    print_format(out, "\ninterrupted: the points that had ended are in {}; --resume does the rest\n", results);
+    print_text(out, "\n");  // ends the line of progress
+    tell_error(fmt::format("interrupted: the points that had ended are in {}; --resume does the rest", results));
     return kExitInterrupted;
   }
-  if (outcome.ended < points) {
-    print_format(out, "stopped at the first failure: {} points did not run\n", points - outcome.ended);
-  }
-  if (outcome.failed > 0) print_format(out, "{} of {} points failed\n", outcome.failed, outcome.ended);
   print_format(out, "records: {}\n", results);
-  if (writer.moved())
-    print_format(out, "the first of them are where that file went: it was deleted or renamed meanwhile\n");
+  if (outcome.ended < points) {
+    tell_error(fmt::format("stopped at the first failure: {} points did not run", points - outcome.ended));
+  }
+  if (outcome.failed > 0) {
+    tell_error(fmt::format("{} of {} points failed; the first: {}", outcome.failed, outcome.ended, outcome.reason));
+  }
+  if (writer.moved()) {
+    tell_error(fmt::format("the first records are where {} went: it was deleted or renamed meanwhile", results));
+  }
   return outcome.failed > 0 || writer.moved() ? 1 : 0;
 }
 
 // Runs every point here, on the hosts of the site.
-int run_here(const RunOptions& options, const LoadedSweep& loaded, const Selection& selection, const Site& site,
+int run_here(const RunOptions& options, const Sweep& sweep, const Selection& selection, const Site& site,
              const std::filesystem::path& folder, ResultsWriter& writer, Interrupt& interrupt, std::FILE* out) {
   const RunTarget& target = site.target();
   std::map<std::string, PointRunner> runners;
-  for (const auto& [name, spec] : loaded.specs) {
+  for (const auto& [name, spec] : sweep.specs) {
     runners.emplace(name, PointRunner(benchmark_binary(folder, name), spec, target, options.limits, &interrupt));
   }
   const std::size_t jobs = job_count(options.jobs);
   if (target.cast && jobs > 1)
     fail_usage("--jobs: points on hosts run one after another, they would disturb each other");
-  const Provenance provenance(site, loaded.sweep);
-  Progress progress(selection.points.size(), out, isatty(fileno(out)) == 1);
+  const Provenance provenance(site, sweep);
+  Progress progress(TimeLeft(selection.points), out, isatty(fileno(out)) == 1);
   const PointsOutcome outcome = run_points(
       selection.points,
       [&](const Point& point) {
@@ -62,34 +66,67 @@ int run_here(const RunOptions& options, const LoadedSweep& loaded, const Selecti
   return report_outcome(outcome, selection.points.size(), writer, out);
 }
 
-std::string headline(const LoadedSweep& loaded, const std::string& fabric, const std::string& where,
+std::string headline(const Sweep& sweep, const std::string& fabric, const std::string& where,
                      const Selection& selection, const std::filesystem::path& path) {
   const std::string left_out =
       selection.finished ? fmt::format(", {} more are in {} already", selection.finished, path.string()) : "";
-  return fmt::format("{} on {}{}{}: {} points{}\n", fmt::join(loaded.sweep.benchmarks, ", "), fabric,
+  return fmt::format("{} on {}{}{}: {} points{}\n", fmt::join(sweep.benchmarks, ", "), fabric,
                      fabric.starts_with("sim:") ? " (simulated)" : "", where, selection.points.size(), left_out);
+}
+
+// "sim:cib,sim:cx3" are two places to run, one after the other; all else is one.
+std::vector<std::string> places_of(const std::string& hosts) {
+  std::vector<std::string> places;
+  std::size_t begin = 0;
+  for (std::size_t comma = 0; hosts.starts_with("sim:") && (comma = hosts.find(",sim:", begin)) != hosts.npos;) {
+    places.push_back(hosts.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  places.push_back(hosts.substr(begin));
+  return places;
+}
+
+std::vector<std::string> places_of(const Sweep& sweep) {
+  std::vector<std::string> places = own_places(sweep);
+  if (!places.empty()) return places;
+  fail_usage("--hosts: {} names no simulated cluster in \"fabrics\": say where to run, such as --hosts sim:cib",
+             sweep.where);
+}
+
+// Runs the sweep at one place. Returns what run_sweep returns.
+int run_at(const std::string& hosts, const RunOptions& options, const Sweep& sweep, const std::filesystem::path& folder,
+           Interrupt& interrupt, std::FILE* out) {
+  const std::filesystem::path path = results_path(options.out, std::filesystem::path(options.sweep).stem().string());
+  const std::string fabric = fabric_of(hosts);
+  const std::filesystem::path file = sweep_file(options.sweep).value_or("");
+  const std::vector<std::filesystem::path> inputs{file, hosts, options.points};
+  check_output("--out", path, FileKind::results, inputs);
+  const Selection selection = select_points(options, sweep, fabric, path);
+  if (options.array > 0) {
+    print_format(out, "{}", headline(sweep, fabric, " as a job array", selection, path));
+    return run_job_array(options, hosts, selection.points, fabric, path, folder, &interrupt, out);
+  }
+  const Site site(hosts, options.launcher, folder, sweep.benchmarks, options.port, &interrupt);
+  ResultsWriter writer(path, "--out", inputs);
+  const std::string where = site.target().launcher ? fmt::format(" by {}", site.launcher_name()) : "";
+  print_format(out, "{}", headline(sweep, fabric, where, selection, path));
+  return run_here(options, sweep, selection, site, folder, writer, interrupt, out);
 }
 
 }  // namespace
 
 int run_sweep(const RunOptions& options, const std::filesystem::path& folder, std::FILE* out) {
   Interrupt interrupt;
-  require_target(options.hosts);
-  const LoadedSweep loaded = load_sweep(options, folder);
-  const std::filesystem::path path = results_path(options.out, std::filesystem::path(options.sweep).stem().string());
-  const std::string fabric = fabric_of(options.hosts);
-  const Selection selection = select_points(options, loaded.sweep, fabric, path);
-  const std::vector<std::filesystem::path> inputs{find_config("sweeps", options.sweep), options.hosts, options.points};
-  check_output("--out", path, FileKind::results, inputs);
-  if (options.array > 0) {
-    print_format(out, "{}", headline(loaded, fabric, " as a job array", selection, path));
-    return run_job_array(options, selection.points, fabric, path, folder, &interrupt, out);
+  const Sweep sweep = load_sweep(options, folder);
+  const std::vector<std::string> places = options.hosts.empty() ? places_of(sweep) : places_of(options.hosts);
+  for (const std::string& place : places) require_target(place);
+  int code = 0;
+  for (const std::string& place : places) {
+    const int own = run_at(place, options, sweep, folder, interrupt, out);
+    if (code == 0) code = own;
+    if (own == kExitInterrupted || (own != 0 && options.fail_fast)) return own;
   }
-  const Site site(options.hosts, options.launcher, folder, loaded.sweep.benchmarks, options.port, &interrupt);
-  ResultsWriter writer(path, "--out", inputs);
-  const std::string where = site.target().launcher ? fmt::format(" by {}", site.launcher_name()) : "";
-  print_format(out, "{}", headline(loaded, fabric, where, selection, path));
-  return run_here(options, loaded, selection, site, folder, writer, interrupt, out);
+  return code;
 }
 
 }  // namespace verbscope

@@ -8,8 +8,10 @@
 
 namespace verbscope {
 
-// Runs the sweep with the binaries in `folder`; progress goes to `out`. Returns 0 when every point is ok, 1 when some
-// failed, kExitInterrupted after SIGINT or SIGTERM: the records of the points that had ended are in the file. Throws
+// Runs the sweep with the binaries in `folder` on options.hosts, or where the sweep's own `fabrics` say; progress goes
+// to `out`. Returns 0 when every point is ok; 1 when some failed, which does not keep the next place from its run, and
+// kExitInterrupted after SIGINT or SIGTERM, each with a line on standard error. Records of points that had ended are in
+// the file. Throws
 // for what is wrong before the first point, a host that cannot be reached among it: the file is left as it was.
 int run_sweep(const RunOptions& options, const std::filesystem::path& folder, std::FILE* out);
 

@@ -1,44 +1,119 @@
 #include "harness/sweep/load_sweep.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
 #include "common/paths.hpp"
+#include "common/words.hpp"
 #include "harness/process/text_file.hpp"
 #include "harness/sweep/benchmarks.hpp"
+#include "harness/sweep/formula.hpp"
 
 namespace verbscope {
 namespace {
 
-void apply_setting(LoadedSweep& loaded, const std::string& setting) {
-  const std::size_t equals = setting.find('=');
-  if (equals == std::string::npos || equals == 0) fail("--set: expected key=value, got \"{}\"", setting);
-  const std::string key = option_name(setting.substr(0, equals));
-  if (is_reserved_option(key)) fail("--set: \"{}\" is set by the harness", key);
-  const BenchmarkSpec& spec = loaded.specs.begin()->second;  // check_sweep asks the others
-  const OptionSpec& option = spec.require(key, "--set");
-  override_key(loaded.sweep, key, option_value_from_text(option, setting.substr(equals + 1), "--set"));
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
 }
 
-// A mistake in the words of the command line is one of usage, other than one in the file.
-void apply_set(LoadedSweep& loaded, const std::vector<std::string>& settings) {
-  try {
-    for (const std::string& setting : settings) apply_setting(loaded, setting);
-  } catch (const Error& error) {
-    throw UsageError(error.what());
+bool is_benchmark(const std::string& name) {
+  const std::vector<std::string> names = benchmark_names();
+  return std::ranges::find(names, name) != names.end();
+}
+
+// The value that `text` means for the option; formulas stay.
+Json value_of(const OptionSpec& option, const std::string& text, const std::string& where) {
+  const bool whole = option.type == OptionType::integer || option.type == OptionType::bytes;
+  return whole && is_formula(text) ? Json(text) : option_value_from_text(option, text, where);
+}
+
+// Takes "key=text" apart; check_sweep asks the other benchmarks.
+void apply(Sweep& sweep, const std::string& setting, const std::string& option_word,
+           const std::function<void(const OptionSpec& option, const std::string& text)>& set) {
+  const std::size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    fail_usage("{}: expected key=value, got \"{}\"", option_word, setting);
   }
+  const std::string key = option_name(setting.substr(0, equals));
+  if (is_reserved_option(key)) fail_usage("{}: \"{}\" is set by the harness", option_word, key);
+  set(sweep.specs.at(sweep.benchmarks.front()).require(key, option_word), setting.substr(equals + 1));
+}
+
+void apply_settings(Sweep& sweep, const LoadOptions& options) {
+  for (const std::string& setting : options.set) {
+    apply(sweep, setting, "--set", [&sweep](const OptionSpec& option, const std::string& text) {
+      override_key(sweep, option.name, value_of(option, text, "--set"));
+    });
+  }
+  for (const std::string& setting : options.vary) {
+    apply(sweep, setting, "--vary", [&sweep](const OptionSpec& option, const std::string& text) {
+      std::vector<Json> values;
+      for (const std::string& each : split_at_commas(text)) values.push_back(value_of(option, each, "--vary"));
+      vary_key(sweep, option.name, std::move(values));
+    });
+  }
+}
+
+void check_clusters(const std::vector<std::string>& fabrics, const std::string& where) {
+  for (const std::string& fabric : fabrics) {
+    if (!fabric.starts_with("sim:")) continue;
+    try {
+      find_config("clusters", fabric.substr(4));
+    } catch (const Error& error) {
+      fail("{}: fabrics: \"{}\": {}", where, fabric, error.what());
+    }
+  }
+}
+
+Sweep read_sweep(const std::string& name) {
+  if (const auto path = sweep_file(name)) return parse_sweep(read_text_file(*path), path->string());
+  Sweep sweep;
+  sweep.where = name;
+  sweep.benchmarks = split_at_commas(name);
+  return sweep;
 }
 
 }  // namespace
 
-LoadedSweep load_sweep(const LoadOptions& options, const std::filesystem::path& folder) {
-  const std::filesystem::path path = find_config("sweeps", options.sweep);
-  LoadedSweep loaded{.sweep = parse_sweep(read_text_file(path), path.string()), .specs = {}};
-  for (const std::string& benchmark : loaded.sweep.benchmarks) {
-    loaded.specs.emplace(benchmark, describe_benchmark(benchmark_binary(folder, benchmark)));
+std::optional<std::filesystem::path> sweep_file(const std::string& name) {
+  const std::vector<std::string> names = split_at_commas(name);
+  if (std::ranges::all_of(names, is_benchmark)) return std::nullopt;
+  const std::vector<std::string> sweeps = list_configs("sweeps");
+  const std::string meant = did_you_mean(name, benchmark_names());
+  const bool near_sweep = !did_you_mean(name, sweeps).empty() || name.find_first_of("/.") != std::string::npos;
+  if (!near_sweep && !meant.empty()) fail_usage("unknown sweep or benchmark \"{}\"{}", name, meant);
+  return find_config("sweeps", name);
+}
+
+Sweep load_sweep(const LoadOptions& options, const std::filesystem::path& folder) {
+  Sweep sweep = read_sweep(options.sweep);
+  check_clusters(sweep.fabrics, sweep.where);
+  for (const SweepPoint& point : sweep.points) check_clusters(point.fabrics, sweep.where + ": points");
+  for (const std::string& name : sweep.benchmarks) {
+    try {
+      sweep.specs.emplace(name, describe_benchmark(benchmark_binary(folder, name)));
+    } catch (const Error& error) {
+      fail("{}: \"benchmark\": {}", sweep.where, error.what());
+    }
   }
-  apply_set(loaded, options.set);
-  if (options.seed) loaded.sweep.seed = *options.seed;
-  if (options.repetitions) loaded.sweep.repetitions = *options.repetitions;
-  for (const auto& [name, spec] : loaded.specs) check_sweep(loaded.sweep, spec);
-  return loaded;
+  try {
+    apply_settings(sweep, options);
+  } catch (const Error& error) {
+    throw UsageError(error.what());  // a mistake in the words of the command line, not in the file
+  }
+  if (options.seed) sweep.seed = *options.seed;
+  if (options.repetitions) sweep.repetitions = *options.repetitions;
+  for (const auto& [name, spec] : std::map(sweep.specs)) check_sweep(sweep, spec);
+  return sweep;
 }
 
 }  // namespace verbscope

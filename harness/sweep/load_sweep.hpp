@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,19 +12,18 @@
 namespace verbscope {
 
 struct LoadOptions {
-  std::string sweep;                  // a path, or a name in configs/sweeps
+  std::string sweep;  // a path, a name in configs/sweeps, or benchmarks whose points `vary` and `set` make: "a,b"
   std::optional<std::uint64_t> seed;  // instead of the sweep's
   std::optional<int> repetitions;     // instead of the sweep's
   std::vector<std::string> set;       // key=value, for every point
+  std::vector<std::string> vary;      // key=value,value
 };
 
-// A sweep, and what its benchmarks say of themselves.
-struct LoadedSweep {
-  Sweep sweep;
-  std::map<std::string, BenchmarkSpec> specs;  // by benchmark
-};
+// Asks the benchmarks in `folder`, whose descriptions become the sweep's `specs`. Throws one line for a sweep that
+// cannot be read, for a simulated cluster that is not there and for what a benchmark cannot do.
+Sweep load_sweep(const LoadOptions& options, const std::filesystem::path& folder);
 
-// Asks the benchmarks in `folder`. Throws one line for a sweep that cannot be read and for what a benchmark cannot do.
-LoadedSweep load_sweep(const LoadOptions& options, const std::filesystem::path& folder);
+// The file of the sweep; nothing where its name means benchmarks.
+std::optional<std::filesystem::path> sweep_file(const std::string& name);
 
 }  // namespace verbscope

@@ -16,7 +16,7 @@ PointNames::PointNames(const std::vector<Point>& points) {
 }
 
 std::string PointNames::name(const Point& point) const {
-  std::string text = point.benchmark;
+  std::string text = point.label.empty() ? point.benchmark : fmt::format("{} \"{}\"", point.benchmark, point.label);
   for (const auto& [key, value] : point.params.items()) {
     if (varying_.contains(key)) text += " " + option_argument(key, value).substr(2);
   }

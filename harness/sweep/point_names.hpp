@@ -9,7 +9,7 @@
 
 namespace verbscope {
 
-// A name has the options that tell these points apart, and no others: "send_rate post_list=16 size=60 #2".
+// A name has the label, and the options that tell these points apart: "send_rate \"batches\" post_list=16 size=60 #2".
 class PointNames {
  public:
   explicit PointNames(const std::vector<Point>& points);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "common/error.hpp"
 #include "common/terminal.hpp"
@@ -14,24 +15,25 @@ namespace {
 constexpr std::size_t kTerminalColumns = 79;
 }  // namespace
 
-Progress::Progress(std::size_t total, std::FILE* out, bool terminal) : total_(total), out_(out), terminal_(terminal) {}
+Progress::Progress(TimeLeft time_left, std::FILE* out, bool terminal)
+    : time_left_(std::move(time_left)), out_(out), terminal_(terminal) {}
 
-// The points still to run take as long as those that ran, on average.
 std::string Progress::left_text() const {
-  if (done_ == 0 || done_ == total_) return "";
-  const auto mean = spent_ / static_cast<double>(done_);
-  return fmt::format(", {} left", duration_text(mean * static_cast<double>(total_ - done_)));
+  if (done_ == 0 || done_ == time_left_.count()) return "";
+  return fmt::format(", {} left", duration_text(time_left_.left()));
 }
 
-void Progress::started(const std::string& point) {
+void Progress::started(const std::string& name) {
   if (!terminal_) return;
-  say(fmt::format("[{}/{}{}] {}", done_ + 1, total_, left_text(), point).substr(0, kTerminalColumns), false);
+  say(fmt::format("[{}/{}{}] {}", done_ + 1, time_left_.count(), left_text(), name).substr(0, kTerminalColumns), false);
 }
 
-void Progress::finished(const std::string& point, const std::string& outcome, std::chrono::duration<double> took) {
+void Progress::finished(std::size_t place, const std::string& name, const std::string& outcome,
+                        std::chrono::duration<double> took) {
   ++done_;
-  spent_ += took;
-  say(fmt::format("[{}/{}] {}: {} ({}{})", done_, total_, point, outcome, duration_text(took), left_text()), true);
+  time_left_.ended(place, took);
+  say(fmt::format("[{}/{}] {}: {} ({}{})", done_, time_left_.count(), name, outcome, duration_text(took), left_text()),
+      true);
 }
 
 // A sweep goes on where nobody can be told of it any more; the program says so at its end (check_standard_output).

@@ -6,24 +6,26 @@
 #include <cstdio>
 #include <string>
 
+#include "harness/sweep/time_left.hpp"
+
 namespace verbscope {
 
 class Progress {
  public:
-  // `total` points will run; `terminal` says whether `out` is one.
-  Progress(std::size_t total, std::FILE* out, bool terminal);
+  // `time_left` knows the points that will run; `terminal` says whether `out` is one.
+  Progress(TimeLeft time_left, std::FILE* out, bool terminal);
 
-  void started(const std::string& point);
-  // `outcome` is what came of the point, as "101.60 Mops"; `took` its wall-clock time.
-  void finished(const std::string& point, const std::string& outcome, std::chrono::duration<double> took);
+  void started(const std::string& name);
+  // `outcome` is what came of the point at that place, as "101.60 Mops"; `took` its wall-clock time.
+  void finished(std::size_t place, const std::string& name, const std::string& outcome,
+                std::chrono::duration<double> took);
 
  private:
   std::string left_text() const;
   void say(const std::string& line, bool ended);
 
-  std::size_t total_;
+  TimeLeft time_left_;
   std::size_t done_ = 0;
-  std::chrono::duration<double> spent_{0};
   std::FILE* out_;
   bool terminal_;
 };

@@ -67,8 +67,8 @@ PointsOutcome run_points(const std::vector<Point>& points, const RunPoint& run, 
     const bool failed = record->status == RecordStatus::failed;
     const std::lock_guard lock(mutex);
     ++outcome.ended;
-    if (failed) ++outcome.failed;
-    progress.finished(name, outcome_text(*record), took / static_cast<double>(options.jobs));
+    if (failed && outcome.failed++ == 0) outcome.reason = record->reason;
+    progress.finished(i, name, outcome_text(*record), took / static_cast<double>(options.jobs));
     if (failed && options.fail_fast) results.close();
   };
   run_parallel(points.size(), options.jobs, [&](std::size_t i) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/record.hpp"
@@ -22,6 +23,7 @@ struct PointsOptions {
 struct PointsOutcome {
   std::size_t ended = 0;   // points with a record
   std::size_t failed = 0;  // points whose record failed
+  std::string reason;      // of the first of them
   bool interrupted = false;
 };
 

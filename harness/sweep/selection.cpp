@@ -1,5 +1,6 @@
 #include "harness/sweep/selection.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 #include <sstream>
@@ -10,13 +11,13 @@
 namespace verbscope {
 namespace {
 
-// The keys of the points that are ok in the file; none when there is no file.
-std::set<std::string> finished_points(const std::filesystem::path& path) {
+// The keys of the points in the file, those that are ok or all; none where there is no regular file.
+std::set<std::string> points_in(const std::filesystem::path& path, bool only_ok) {
   std::set<std::string> keys;
-  if (!std::filesystem::exists(path)) return keys;
+  if (!std::filesystem::is_regular_file(path)) return keys;
   const Results results = read_results_warning(path);
   for (const Record& record : results.records) {
-    if (record.status == RecordStatus::ok && record.config.contains("point")) {
+    if ((record.status == RecordStatus::ok || !only_ok) && record.config.contains("point")) {
       keys.insert(point_key(record.config.at("point")));
     }
   }
@@ -55,9 +56,14 @@ Selection select_points(const SelectOptions& options, const Sweep& sweep, const 
   }
   std::size_t place = 0;
   std::erase_if(selection.points, [&](const Point&) { return place++ % options.share.count != options.share.index; });
+  if (options.append) return selection;
+  const std::set<std::string> there = points_in(results, options.resume);
+  const auto is_there = [&](const Point& point) { return there.contains(key(point)); };
   if (options.resume) {
-    const std::set<std::string> finished = finished_points(results);
-    selection.finished = std::erase_if(selection.points, [&](const Point& p) { return finished.contains(key(p)); });
+    selection.finished = std::erase_if(selection.points, is_there);
+  } else if (const auto count = std::ranges::count_if(selection.points, is_there); count > 0) {
+    fail_usage("{} has {} of these {} points: --resume runs those that are not ok there, --append runs all again",
+               results.string(), count, selection.points.size());
   }
   return selection;
 }

@@ -22,6 +22,7 @@ struct SelectOptions {
   std::string points;   // a file of point identities, one a line: only these run; empty: all
   Share share;          // the part of those points that runs
   bool resume = false;  // leaves out points that are ok in the results file
+  bool append = false;  // runs points again that are in it
 };
 
 // The points to run now: the sweep's, less what `points`, `share` and `resume` leave out, in this order: a share is the
@@ -31,7 +32,8 @@ struct Selection {
   std::size_t finished = 0;  // points that resume leaves out
 };
 
-// Throws one line when the sweep is not for the fabric or no line of the file of points is one of its points.
+// Throws one line when the sweep is not for the fabric or no line of the file of points is one of its points, and a
+// UsageError when some of the points are in the results file and neither `resume` nor `append` says what that means.
 Selection select_points(const SelectOptions& options, const Sweep& sweep, const std::string& fabric,
                         const std::filesystem::path& results);
 

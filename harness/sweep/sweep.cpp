@@ -8,12 +8,28 @@
 #include <utility>
 
 #include "common/record.hpp"
+#include "common/words.hpp"
+#include "harness/sweep/formula.hpp"
 
 namespace verbscope {
 namespace {
 
 constexpr std::array<std::string_view, 6> kReservedKeys = {"fabric", "seed",   "out_json_file",
                                                            "port",   "listen", "secret"};
+
+const std::vector<std::string> kFabricKinds = {"sim", "verbs", "null", "host"};
+
+void check_fabric(const std::string& fabric, const std::string& where) {
+  if (std::ranges::find(kFabricKinds, fabric) != kFabricKinds.end()) return;
+  if (fabric.starts_with("sim:") && fabric.size() > 4) return;
+  fail("{}: expected sim:NAME, {}, got \"{}\"", where, any_of(kFabricKinds), fabric);
+}
+
+std::vector<std::string> parse_fabrics(const Json& json, const std::string& where) {
+  auto fabrics = json_value<std::vector<std::string>>(json, where);
+  for (const std::string& fabric : fabrics) check_fabric(fabric, where);
+  return fabrics;
+}
 
 // An object of option values, its keys spelt with '_'. Values are scalars.
 Json parse_params(const Json& json, const std::string& where) {
@@ -29,6 +45,16 @@ Json parse_params(const Json& json, const std::string& where) {
     params[name] = value;
   }
   return params;
+}
+
+std::vector<std::pair<std::string, Json>> parse_fixed_on(const Json& json, const std::string& where) {
+  if (!json.is_object()) fail("{}: expected an object of fabrics, got {}", where, json.type_name());
+  std::vector<std::pair<std::string, Json>> out;
+  for (const auto& [fabric, params] : json.items()) {
+    check_fabric(fabric, where);
+    out.emplace_back(fabric, parse_params(params, fmt::format("{}: \"{}\"", where, fabric)));
+  }
+  return out;
 }
 
 std::vector<std::pair<std::string, std::vector<Json>>> parse_vary(const Json& json, const std::string& where) {
@@ -58,7 +84,7 @@ std::string point_where(const Sweep& sweep, std::size_t index) {
 SweepPoint parse_point(Json json, const std::string& where) {
   SweepPoint point;
   if (json.is_object() && json.contains("fabrics")) {
-    point.fabrics = json_value<std::vector<std::string>>(json.at("fabrics"), where + ": fabrics");
+    point.fabrics = parse_fabrics(json.at("fabrics"), where + ": fabrics");
     json.erase("fabrics");
   }
   if (json.is_object() && json.contains("benchmark")) {
@@ -97,6 +123,9 @@ void check_entries(const Sweep& sweep) {
 void check_no_overlap(const Sweep& sweep) {
   for (const auto& [key, values] : sweep.vary) {
     if (sweep.fixed.contains(key)) fail("{}: \"{}\" is in both fixed and vary", sweep.where, key);
+    for (const auto& [fabric, params] : sweep.fixed_on) {
+      if (params.contains(key)) fail("{}: \"{}\" is in both fixed_on and vary", sweep.where, key);
+    }
     for (std::size_t i = 0; i < sweep.points.size(); ++i) {
       if (sweep.points[i].overrides.contains(key)) fail("{}: \"{}\" is in vary as well", point_where(sweep, i), key);
     }
@@ -110,13 +139,33 @@ void check_count(const Sweep& sweep) {
     if (count > kMaxPoints) break;
     count *= values.size();
   }
-  if (count > kMaxPoints) fail("{}: makes more than {} points", sweep.where, kMaxPoints);
+  if (count > kMaxPoints) fail("{}: points, vary, repetitions: they make more than {} points", sweep.where, kMaxPoints);
 }
 
-// Each value becomes as the record will have it.
+bool takes_formulas(const OptionSpec& option) {
+  return option.type == OptionType::integer || option.type == OptionType::bytes;
+}
+
+// True if the value of the option stands in the sweep as a formula.
+bool holds_formula(const OptionSpec& option, const Json& value) {
+  return takes_formulas(option) && value.is_string() && is_formula(value.get<std::string>());
+}
+
+// The options that a formula names are whole numbers of the same benchmark.
+void check_formula(const OptionSpec& option, const std::string& text, const BenchmarkSpec& spec,
+                   const std::string& where) {
+  const std::string what = fmt::format("{}: \"{}\"", where, option.name);
+  for (const std::string& name : formula_names(text, what)) {
+    if (!takes_formulas(spec.require(name, what))) fail("{}: \"{}\": {} is no whole number", what, text, name);
+  }
+}
+
+// Each value becomes as the record will have it; a formula stays until the point is known.
 void check_value(const std::string& key, Json& value, const BenchmarkSpec& spec, const std::string& where) {
   if (is_reserved_option(key)) fail("{}: \"{}\" is set by the harness: a sweep cannot set it", where, key);
-  value = checked_value(spec.require(key, where), value, where);
+  const OptionSpec& option = spec.require(key, where);
+  if (holds_formula(option, value)) return check_formula(option, value.get<std::string>(), spec, where);
+  value = checked_value(option, value, where);
   if (value != true) return;
   if (key == "all") fail("{}: \"all\" makes several points of one: a sweep varies \"size\"", where);
   if (key == "run_infinitely") fail("{}: \"run_infinitely\": a run without an end has no record", where);
@@ -134,6 +183,50 @@ void check_seeds(const Sweep& sweep, const BenchmarkSpec& spec) {
   fail("{}: seed {}, repetitions {}: the largest seed of {} is {}", sweep.where, sweep.seed, sweep.repetitions,
        spec.name, largest);
 }
+
+// The options of one point with the values of their formulas.
+class PointOptions {
+ public:
+  PointOptions(const Sweep& sweep, const BenchmarkSpec& spec, Json params)
+      : sweep_(sweep), spec_(spec), params_(std::move(params)) {}
+
+  Json resolved() {
+    const Json given = params_;
+    for (const auto& [key, value] : given.items()) {
+      const OptionSpec* option = spec_.find(key);
+      if (option != nullptr && holds_formula(*option, value)) resolve(*option);
+    }
+    return params_;
+  }
+
+ private:
+  std::int64_t resolve(const OptionSpec& option) {
+    const std::string text = params_.at(option.name).get<std::string>();
+    const std::string what = fmt::format("{}: \"{}\"", sweep_.where, option.name);
+    if (!open_.insert(option.name).second) fail("{}: \"{}\" depends on itself", what, text);
+    const std::int64_t value = formula_value(
+        text, what, [&](const std::string& name) { return value_of(name, fmt::format("{}: \"{}\"", what, text)); });
+    open_.erase(option.name);
+    params_[option.name] = checked_value(option, value, fmt::format("{}: {}", sweep_.where, text));
+    return value;
+  }
+
+  std::int64_t value_of(const std::string& name, const std::string& what) {
+    const OptionSpec& option = spec_.require(name, what);
+    const auto found = params_.find(name);
+    if (found != params_.end() && holds_formula(option, *found)) return resolve(option);
+    const Json& value = found != params_.end() ? *found : option.default_value;
+    if (!value.is_number_integer()) {
+      fail("{}: \"{}\" has no value{}", what, name, name == "clients" ? "; on hardware the hosts are the clients" : "");
+    }
+    return value.get<std::int64_t>();
+  }
+
+  const Sweep& sweep_;
+  const BenchmarkSpec& spec_;
+  Json params_;
+  std::set<std::string> open_;  // options whose formulas are being computed
+};
 
 Json sorted(const Json& params) {
   std::vector<std::string> keys;
@@ -155,6 +248,20 @@ void cross_product(const Sweep& sweep, std::size_t depth, Json& params, std::vec
     params[key] = value;
     cross_product(sweep, depth + 1, params, out);
   }
+}
+
+void remove_key(Sweep& sweep, const std::string& key) {
+  std::erase_if(sweep.vary, [&key](const auto& each) { return each.first == key; });
+  for (SweepPoint& point : sweep.points) point.overrides.erase(key);
+  for (auto& [fabric, params] : sweep.fixed_on) params.erase(key);
+  sweep.fixed.erase(key);
+}
+
+// The options of a point as it runs on `fabric`.
+Json options_of(const Sweep& sweep, const std::string& benchmark, Json params, const std::string& fabric) {
+  if (fabric == "verbs") params.erase("clients");
+  const auto spec = sweep.specs.find(benchmark);
+  return spec == sweep.specs.end() ? params : PointOptions(sweep, spec->second, std::move(params)).resolved();
 }
 
 // The numbers below `count` in an order that is the same on every machine (Fisher and Yates).
@@ -196,7 +303,7 @@ Json point_standing(const Sweep& sweep, const Point& point) {
   const auto add = [&out](const char* key, const std::string& text) {
     if (!text.empty()) out[key] = text;
   };
-  if (point.entry < sweep.points.size()) add("label", sweep.points[point.entry].label);
+  add("label", point.label);
   if (!sweep.vary.empty()) add("along", sweep.vary.back().first);
   add("figure", sweep.figure);
   for (const std::string& key : sweep.show) {
@@ -216,12 +323,13 @@ Sweep parse_sweep(std::string_view text, const std::string& where) {
   sweep.benchmarks = parse_benchmarks(fields);
   sweep.description = fields.optional<std::string>("description", "");
   sweep.figure = fields.optional<std::string>("figure", "");
-  sweep.fabrics = fields.optional<std::vector<std::string>>("fabrics", {});
+  if (fields.has("fabrics")) sweep.fabrics = parse_fabrics(fields.at("fabrics"), where + ": fabrics");
   sweep.repetitions = fields.optional<int>("repetitions", 1, 1, 10'000);
   sweep.seed = fields.optional<std::uint64_t>("seed", 1);
   sweep.show = fields.optional<std::vector<std::string>>("show", sweep.show);
   if (sweep.show.empty()) fields.fail_key("show", "expected at least one key of a result");
   if (fields.has("fixed")) sweep.fixed = parse_params(fields.at("fixed"), where + ": fixed");
+  if (fields.has("fixed_on")) sweep.fixed_on = parse_fixed_on(fields.at("fixed_on"), where + ": fixed_on");
   if (fields.has("vary")) sweep.vary = parse_vary(fields.at("vary"), where + ": vary");
   if (fields.has("points")) {
     const auto points = fields.require<std::vector<Json>>("points");
@@ -243,18 +351,26 @@ bool is_reserved_option(std::string_view option) {
 void check_sweep(Sweep& sweep, const BenchmarkSpec& spec) {
   check_seeds(sweep, spec);
   check_params(sweep.fixed, spec, sweep.where + ": fixed");
+  for (auto& [fabric, params] : sweep.fixed_on) {
+    check_params(params, spec, fmt::format("{}: fixed_on: \"{}\"", sweep.where, fabric));
+  }
   for (auto& [key, values] : sweep.vary) {
     for (Json& value : values) check_value(key, value, spec, sweep.where + ": vary");
   }
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
     if (is_for(sweep.points[i], spec.name)) check_params(sweep.points[i].overrides, spec, point_where(sweep, i));
   }
+  sweep.specs.insert_or_assign(spec.name, spec);
 }
 
 void override_key(Sweep& sweep, const std::string& key, const Json& value) {
-  std::erase_if(sweep.vary, [&key](const auto& each) { return each.first == key; });
-  for (SweepPoint& point : sweep.points) point.overrides.erase(key);
+  remove_key(sweep, key);
   sweep.fixed[key] = value;
+}
+
+void vary_key(Sweep& sweep, const std::string& key, std::vector<Json> values) {
+  remove_key(sweep, key);
+  sweep.vary.emplace_back(key, std::move(values));
 }
 
 std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
@@ -264,6 +380,9 @@ std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
   for (std::size_t entry = 0; fabric_allowed(sweep.fabrics, fabric) && entry < entries.size(); ++entry) {
     if (!fabric_allowed(entries[entry].fabrics, fabric)) continue;
     Json params = sweep.fixed;
+    for (const auto& [where, options] : sweep.fixed_on) {
+      if (fabric_allowed({where}, fabric)) params.update(options);
+    }
     params.update(entries[entry].overrides);
     std::vector<Json> crossed;
     cross_product(sweep, 0, params, crossed);
@@ -273,10 +392,16 @@ std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
   std::set<std::string> seen;
   std::vector<Point> round;
   for (const std::string& benchmark : sweep.benchmarks) {
-    for (const auto& [entry, params] : all) {
-      if (!is_for(entries[entry], benchmark) || !seen.insert(benchmark + point_key(params)).second) continue;
-      round.push_back(
-          {.benchmark = benchmark, .params = params, .seed = sweep.seed, .entry = entry, .place = round.size()});
+    for (const auto& [entry, crossed] : all) {
+      if (!is_for(entries[entry], benchmark)) continue;
+      const Json params = options_of(sweep, benchmark, crossed, fabric);
+      if (!seen.insert(benchmark + point_key(params)).second) continue;
+      round.push_back({.benchmark = benchmark,
+                       .params = params,
+                       .seed = sweep.seed,
+                       .entry = entry,
+                       .label = entries[entry].label,
+                       .place = round.size()});
     }
   }
   if (sweep.repetitions == 1) return round;
@@ -290,6 +415,21 @@ std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
     }
   }
   return points;
+}
+
+std::vector<std::string> own_places(const Sweep& sweep) {
+  std::vector<std::string> places;
+  const auto add = [&places](const std::vector<std::string>& fabrics) {
+    for (const std::string& fabric : fabrics) {
+      const bool place = fabric.starts_with("sim:") || fabric == "null" || fabric == "host";
+      if (place && std::ranges::find(places, fabric) == places.end()) places.push_back(fabric);
+    }
+  };
+  add(sweep.fabrics);
+  if (sweep.fabrics.empty()) {
+    for (const SweepPoint& point : sweep.points) add(point.fabrics);
+  }
+  return places;
 }
 
 bool fabric_allowed(const std::vector<std::string>& fabrics, const std::string& fabric) {

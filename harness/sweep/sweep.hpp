@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,20 +36,23 @@ struct Sweep {
   std::string figure;                // the figure of a paper that it makes, "atc16 Fig 12"; empty: none
   std::vector<std::string> fabrics;  // empty: any
   Json fixed = Json::object();
+  std::vector<std::pair<std::string, Json>> fixed_on;           // by fabric or kind: over `fixed`, below `points`
   std::vector<std::pair<std::string, std::vector<Json>>> vary;  // in the file's order; the last turns fastest
   std::vector<SweepPoint> points;                               // empty: one without overrides
   std::vector<std::string> show{"rate_mops"};                   // result keys that a table of curves has
   int repetitions = 1;
   std::uint64_t seed = 1;
+  std::map<std::string, BenchmarkSpec> specs;  // by benchmark, those that check_sweep has compared it with
 };
 
 // One run of a benchmark.
 struct Point {
   std::string benchmark{};
-  Json params = Json::object();  // options given, sorted by name
+  Json params = Json::object();  // options given, sorted by name, formulas as their values
   int repetition = 0;
   std::uint64_t seed = 1;  // the sweep's seed plus the repetition
   std::size_t entry = 0;   // its place in the sweep's `points`; 0 when there are none
+  std::string label{};     // of that entry
   std::size_t place = 0;   // among the points of the sweep in the file's order; repetitions share it
 };
 
@@ -66,20 +70,27 @@ Sweep parse_sweep(std::string_view text, const std::string& where);
 bool is_reserved_option(std::string_view option);
 
 // Brings values to the form in which records have them ("4k" to 4096). Throws one line for a key that the benchmark,
-// one of the sweep's, has not, or a value or a seed that it cannot take.
+// one of the sweep's, has not, or a value, a formula or a seed that it cannot take.
 void check_sweep(Sweep& sweep, const BenchmarkSpec& spec);
 
 // `--set key=value`: the key is taken out of fixed, vary and points, and fixed to the value.
 void override_key(Sweep& sweep, const std::string& key, const Json& value);
+// `--vary key=value,value`: likewise, and varied over the values; the key varied last turns fastest.
+void vary_key(Sweep& sweep, const std::string& key, std::vector<Json> values);
 
 // Every point to run on `fabric`: for each of `points` that is for it, the cross product of `vary`; all those of one
 // benchmark, then those of the next. Equal points appear once. Repetitions are rounds over all of them, each round in
 // an order shuffled by the seed of its points, so that what drifts during a run is spread over the points; a sweep
-// without repetitions keeps the order of the file. Throws when nothing of the sweep is for this fabric.
+// without repetitions keeps the order of the file. On "verbs" the hosts are the clients: the sweep's `clients` are left
+// out. Throws when nothing of the sweep is for this fabric, and for a formula without a value that its option can have.
 std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric);
 
-// Whether a list of `fabrics` has `fabric`: an entry equal to it ("sim:cib", also for a profile file .../cib.json), or
-// its kind ("sim", "verbs", "null"). An empty list has every one.
+// The fabrics of the sweep, or those of its points, on which it can run without being told where: each "sim:NAME",
+// "null" and "host", in the file's order.
+std::vector<std::string> own_places(const Sweep& sweep);
+
+// True if the list of `fabrics` has `fabric`: an entry equal to it ("sim:cib", also for a profile file .../cib.json),
+// or its kind ("sim", "verbs", "null"). An empty list has every one.
 bool fabric_allowed(const std::vector<std::string>& fabrics, const std::string& fabric);
 
 }  // namespace verbscope

@@ -2,9 +2,11 @@
 // ships.
 #include <cmath>
 #include <csignal>
+#include <set>
 
 #include "common/paths.hpp"
 #include "harness/point/run_sweep.hpp"
+#include "harness/sweep/load_sweep.hpp"
 #include "tests/harness/program.hpp"
 
 namespace verbscope {
@@ -217,6 +219,83 @@ TEST(EndToEnd, ListShowsBenchmarksClustersAndSweeps) {
   EXPECT_THAT(out, testing::Not(testing::HasSubstr(".json:")));     // every sweep parses
 }
 
+TEST(EndToEnd, ListShowsOneBenchmarkClusterOrSweep) {
+  EXPECT_THAT(run({"list", "send_rate"}).out, testing::HasSubstr("post_list"));
+  EXPECT_THAT(run({"list", "cib"}).out,
+              testing::AllOf(testing::StartsWith("sim:cib: Connect-IB"), testing::HasSubstr("pcie_lanes")));
+  // 3 transports, 3 lists and 9 sizes.
+  EXPECT_THAT(run({"list", "send_grid"}).out,
+              testing::AllOf(testing::HasSubstr("vary"), testing::HasSubstr("post_list [1,4,16]"),
+                             testing::HasSubstr("inline_size=188")));
+  EXPECT_THAT(run({"list", "atc16/read_in"}).out,
+              testing::AllOf(testing::HasSubstr("atc16 Fig 12"), testing::ContainsRegex("sim:cib +9 points")));
+}
+
+// Options that no device takes are wrong usage, exit code 2, before a device is looked for. Sweeps of this machine
+// alone have no point for devices.
+TEST(EndToEnd, EverySweepThatShipsRunsOnDevices) {
+  for (const std::string& name : list_configs("sweeps")) {
+    if (name == "lookups") continue;
+    const Sweep sweep =
+        load_sweep({.sweep = name, .seed = {}, .repetitions = {}, .set = {}, .vary = {}}, VERBSCOPE_BINARY_DIR "/bin");
+    std::set<std::size_t> entries;
+    for (const Point& point : expand_sweep(sweep, "verbs")) {
+      EXPECT_FALSE(point.params.contains("clients")) << name;
+      if (!entries.insert(point.entry).second) continue;
+      std::vector<std::string> command{std::string(VERBSCOPE_BINARY_DIR "/bin/") + point.benchmark, "--ib_dev=none"};
+      for (const auto& [key, value] : point.params.items()) command.push_back(option_argument(key, value));
+      Child child(command);
+      const auto ended = [&child] { return !child.running(); };
+      ASSERT_EQ(wait_children({&child}, std::chrono::steady_clock::now() + std::chrono::seconds(60), nullptr, ended),
+                WaitEnd::satisfied);
+      EXPECT_EQ(child.end_text(), "exit status 1") << fmt::format("{}", fmt::join(command, " "));
+      EXPECT_THAT(child.tail().back(), testing::HasSubstr("device")) << fmt::format("{}", fmt::join(command, " "));
+    }
+  }
+}
+
+// The natural sweep of inbound READs, WRITEs and SENDs, without a file. SENDs that arrive are those of recv_rate: the
+// same simulation, the same record.
+TEST(EndToEnd, ReadWriteAndSendRunInOneSweepInbound) {
+  TempFolder folder;
+  const std::string results = folder.file("results");
+  const Ran ran = run({"run", "read_rate,write_rate,send_rate", "--hosts", "sim:cib", "--out", results, "--set",
+                       "direction=in", "--set", "duration=50us", "--vary", "size=16,64"});
+  ASSERT_EQ(ran.end, "exit status 0") << ran.err;
+  const std::vector<Record> records = read_results(results).records;
+  ASSERT_EQ(records.size(), 6u);
+  EXPECT_EQ(records[4].benchmark, "recv_rate");
+  ASSERT_EQ(run({"run", "recv_rate", "--hosts", "sim:cib", "--out", results, "--set", "duration=50us", "--vary",
+                 "size=16,64"})
+                .end,
+            "exit status 0");
+  const std::vector<Record> both = read_results(results).records;
+  ASSERT_EQ(both.size(), 8u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(both[4 + i].result.at("rate_mops"), both[6 + i].result.at("rate_mops"));
+    EXPECT_EQ(both[4 + i].config.at("direction"), "in");
+  }
+}
+
+TEST(EndToEnd, AFailingRunSaysWhyOnStandardError) {
+  TempFolder folder;
+  for (const std::vector<std::string>& rest :
+       {std::vector<std::string>{"--hosts", "sim:cib", "--set", "post_list=300"}, {"--hosts", "host"}}) {
+    std::vector<std::string> command{kProgram, "run", "send_rate", "--out", folder.file("results"), "--append"};
+    command.insert(command.end(), rest.begin(), rest.end());
+    std::string printed;
+    Child child(command, [&printed](std::string_view chunk) { printed += chunk; });
+    const auto ended = [&child] { return !child.running(); };
+    ASSERT_EQ(wait_children({&child}, std::chrono::steady_clock::now() + std::chrono::seconds(60), nullptr, ended),
+              WaitEnd::satisfied);
+    EXPECT_EQ(child.end_text(), "exit status 1");
+    std::string all;
+    for (const std::string& line : child.tail()) all += line + "\n";
+    EXPECT_THAT(all, testing::HasSubstr("verbscope: 1 of 1 points failed; the first: ")) << rest.back();
+    EXPECT_THAT(printed, testing::Not(testing::HasSubstr("points failed"))) << "not on standard output";
+  }
+}
+
 TEST(EndToEnd, EverySweepThatShipsFitsItsBenchmark) {
   TempFolder folder;
   int sweeps = 0;
@@ -238,6 +317,15 @@ TEST(EndToEnd, BadInputIsOneLineThatSaysWhat) {
       {{}, "expected a command"},
       {{"walk"}, "walk"},
       {{"run", sweep}, "--hosts"},
+      {{"run", sweep, "--hosts", "sim:cib", "--out", ""}, "--out: expected a value"},
+      {{"run", sweep, "--hosts", ""}, "--hosts: expected a value"},
+      {{"run", sweep, "--hosts", "sim:cib", "--resume", "--append"}, "--append"},
+      {{"run", "read_in", "--hosts", "sim:cib"}, "did you mean atc16/read_in or herd14/read_in?"},
+      {{"run", "send_rat", "--hosts", "sim:cib", "--vary", "size=1,2"}, "did you mean send_rate?"},
+      {{"run", "send_rate", "--hosts", "sim:cib", "--vary", "sise=1,2"}, "did you mean size?"},
+      {{"list", "read_in"}, "did you mean atc16/read_in or herd14/read_in?"},
+      {{"list", "cibb"}, "did you mean cib?"},
+      {{"validate", ""}, "expected a value"},
       {{"run", sweep, "--hosts", "sim:cib", "--outt", "x"}, "--outt"},
       {{"run", sweep, "--hosts", "nowhere.txt"}, "nowhere.txt"},
       {{"run", sweep, "--hosts", "sim:cibb"}, "unknown cluster \"cibb\"; did you mean cib? known are "},

@@ -35,6 +35,13 @@ class SweepRun {
     } closer{out};
     return run_sweep(options, fake_.folder(), out);
   }
+  // Runs it with the lines of standard error kept.
+  int run_heard(std::string& errors) {
+    testing::internal::CaptureStderr();
+    const int code = run();
+    errors = testing::internal::GetCapturedStderr();
+    return code;
+  }
   std::string output() const { return read_text(fake_.file("output")); }
   std::size_t processes_started() const { return read_text(fake_.file("runs")).size() / 2; }
   void repair() const { write_text(fake_.file("repaired"), ""); }
@@ -62,13 +69,14 @@ TEST(Run, EveryPointIsARecord) {
 
 TEST(Run, AFailedPointIsARecordAndTheSweepGoesOn) {
   SweepRun sweep(R"({"size": [1, 2, 4]})");
-  EXPECT_EQ(sweep.run(), 1);
+  std::string errors;
+  EXPECT_EQ(sweep.run_heard(errors), 1);
   const auto records = sweep.records();
   ASSERT_EQ(records.size(), 3u);
   EXPECT_EQ(records[1].reason, "exit status 1: broken");
   EXPECT_EQ(records[2].status, RecordStatus::ok);
   EXPECT_THAT(sweep.output(), testing::HasSubstr("size=2: FAILED: exit status 1: broken"));
-  EXPECT_THAT(sweep.output(), testing::HasSubstr("1 of 3 points failed\n"));
+  EXPECT_THAT(errors, testing::HasSubstr("1 of 3 points failed; the first: exit status 1: broken\n"));
 }
 
 TEST(Run, ResumeRunsWhatIsNotOkYet) {
@@ -84,11 +92,68 @@ TEST(Run, ResumeRunsWhatIsNotOkYet) {
   EXPECT_EQ(sweep.processes_started(), 4u);
 }
 
-TEST(Run, WithoutResumeRecordsAreAddedToTheFile) {
+TEST(Run, AFileWithPointsOfTheSweepNeedsAWordWhatToDo) {
+  SweepRun sweep(R"({"size": [1, 4]})");
+  EXPECT_EQ(sweep.run(), 0);
+  const std::string before = read_text(sweep.options.out);
+  write_text(sweep.options.out, before.substr(0, before.find('\n') + 1));
+  EXPECT_THAT(error_of([&] { sweep.run(); }),
+              testing::AllOf(testing::HasSubstr("has 1 of these 2 points"), testing::HasSubstr("--resume"),
+                             testing::HasSubstr("--append")));
+  EXPECT_EQ(sweep.records().size(), 1u);
+  sweep.options.append = true;
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.sizes(), (std::vector<int>{1, 1, 4}));
+}
+
+TEST(Run, OtherPointsAreAddedToAFileWithoutAWord) {
   SweepRun sweep(R"({"size": [1]})");
-  sweep.run();
-  sweep.run();
-  EXPECT_EQ(sweep.records().size(), 2u);
+  EXPECT_EQ(sweep.run(), 0);
+  sweep.options.set = {"size=4"};
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.sizes(), (std::vector<int>{1, 4}));
+}
+
+TEST(Run, WithoutHostsItRunsOnTheSweepsFabrics) {
+  SweepRun sweep(R"({"size": [1]}, "fabrics": ["null", "verbs"])");
+  sweep.options.hosts = "";
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_EQ(sweep.records().at(0).config.at("point").at("fabric"), "null");
+  SweepRun kind(R"({"size": [1]}, "fabrics": ["sim"])");
+  kind.options.hosts = "";
+  EXPECT_THAT(error_of([&] { kind.run(); }),
+              testing::AllOf(testing::StartsWith("--hosts: "), testing::HasSubstr("--hosts sim:cib")));
+}
+
+TEST(Run, AnUnknownClusterInTheFileIsAnErrorWhereverItRuns) {
+  SweepRun sweep(R"({"size": [1]}, "fabrics": ["null", "sim:cibb"])");
+  EXPECT_THAT(error_of([&] { sweep.run(); }),
+              testing::AllOf(testing::HasSubstr("sweep.json: fabrics: "), testing::HasSubstr("did you mean cib?")));
+}
+
+TEST(Run, ABenchmarkAndVaryAreASweepWithoutAFile) {
+  SweepRun sweep(R"({"size": [1]})");
+  sweep.options.sweep = "send_rate";
+  sweep.options.vary = {"size=16,64", "connection=RC,UD"};
+  sweep.options.set = {"post_list=size / 8"};
+  EXPECT_EQ(sweep.run(), 0);
+  std::vector<std::string> params;
+  for (const Record& record : sweep.records()) params.push_back(dump_json(record.config.at("point").at("params")));
+  EXPECT_EQ(params,
+            (std::vector<std::string>{
+                R"({"connection":"RC","post_list":2,"size":16})", R"({"connection":"UD","post_list":2,"size":16})",
+                R"({"connection":"RC","post_list":8,"size":64})", R"({"connection":"UD","post_list":8,"size":64})"}));
+  for (const char* wrong : {"size", "size=", "size=16,", "sise=1", "seed=1,2"}) {
+    sweep.options.vary = {wrong};
+    EXPECT_THAT(error_of([&] { sweep.run(); }), testing::StartsWith("--vary: ")) << wrong;
+  }
+}
+
+TEST(Run, ProgressHasTheLabelsOfThePoints) {
+  SweepRun sweep(R"({"size": [1]}, "points": [{"label": "one by one", "post_list": 1}, {"post_list": 16}])");
+  EXPECT_EQ(sweep.run(), 0);
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("send_rate \"one by one\" post_list=1: "));
+  EXPECT_THAT(sweep.output(), testing::HasSubstr("send_rate post_list=16: "));
 }
 
 TEST(Run, AFileCutInTheMiddleOfALineLosesThatPointOnly) {
@@ -105,9 +170,10 @@ TEST(Run, AFileCutInTheMiddleOfALineLosesThatPointOnly) {
 
 TEST(Run, AnInterruptKeepsWhatHasEnded) {
   SweepRun sweep(R"({"size": [1, 3, 4]})");
-  EXPECT_EQ(sweep.run(), kExitInterrupted);
+  std::string errors;
+  EXPECT_EQ(sweep.run_heard(errors), kExitInterrupted);
   ASSERT_EQ(sweep.records().size(), 1u);
-  EXPECT_THAT(sweep.output(), testing::HasSubstr("interrupted: the points that had ended are in "));
+  EXPECT_THAT(errors, testing::HasSubstr("interrupted: the points that had ended are in "));
   sweep.repair();
   sweep.options.resume = true;
   EXPECT_EQ(sweep.run(), 0);
@@ -146,9 +212,10 @@ TEST(Run, AFailedPointIsTriedAgain) {
 TEST(Run, FailFastStopsAtTheFirstFailure) {
   SweepRun sweep(R"({"size": [1, 2, 4, 5]})");
   sweep.options.fail_fast = true;
-  EXPECT_EQ(sweep.run(), 1);
+  std::string errors;
+  EXPECT_EQ(sweep.run_heard(errors), 1);
   EXPECT_EQ(sweep.records().size(), 2u);
-  EXPECT_THAT(sweep.output(), testing::HasSubstr("stopped at the first failure: 2 points did not run\n"));
+  EXPECT_THAT(errors, testing::HasSubstr("stopped at the first failure: 2 points did not run\n"));
 }
 
 TEST(Run, PointsSideBySideKeepTheOrderOfTheirRecords) {
@@ -170,6 +237,7 @@ TEST(Run, SharesOfTheListedPointsMakeUpTheSweep) {
     if (record.config.at("point").at("params").at("size") != 12) keys += point_key(record.config.at("point")) + "\n";
   }
   sweep.options.points = sweep.options.out + ".points";
+  sweep.options.append = true;
   write_text(sweep.options.points, keys);
   for (const char* share : {"0/2", "1/2"}) {
     sweep.options.share = parse_share(share);
@@ -277,8 +345,9 @@ TEST(Run, APlaceThatIsNotThereIsToldBeforeWhatTheSweepIsFor) {
 TEST(Run, ABenchmarkThatDoesNotExistIsNamed) {
   SweepRun sweep(R"({"size": [1]})");
   write_text(sweep.options.sweep, R"({"schema": "verbscope.sweep/1", "benchmark": "../../bin/sh"})");
-  EXPECT_THAT(error_of([&] { sweep.run(); }),
-              testing::StartsWith("no benchmark is called \"../../bin/sh\"; there are send_rate"));
+  EXPECT_THAT(
+      error_of([&] { sweep.run(); }),
+      testing::HasSubstr("sweep.json: \"benchmark\": no benchmark is called \"../../bin/sh\"; there are send_rate"));
 }
 
 }  // namespace

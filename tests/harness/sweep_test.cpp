@@ -159,6 +159,92 @@ TEST(Sweep, SetReplacesTheKeyEverywhere) {
   EXPECT_EQ(dump_json(points[0].params), R"({"load":5,"size":9})");
 }
 
+TEST(Sweep, VaryReplacesTheKeyEverywhereAndTurnsFastest) {
+  Sweep sweep = parse_sweep(sweep_text(R"("fixed": {"load": 1}, "vary": {"size": [1, 2]})"), "s");
+  vary_key(sweep, "load", {3, 4});
+  std::vector<std::string> params;
+  for (const Point& point : expand_sweep(sweep, "null")) params.push_back(dump_json(point.params));
+  EXPECT_EQ(params, (std::vector<std::string>{R"({"load":3,"size":1})", R"({"load":4,"size":1})",
+                                              R"({"load":3,"size":2})", R"({"load":4,"size":2})"}));
+}
+
+TEST(Sweep, OptionsOfOneFabricStandOverFixedAndBelowPoints) {
+  const std::string text = sweep_text(
+      R"("fixed": {"load": 1, "duration": "3s"}, "fixed_on": {"sim": {"duration": "1ms"}, "sim:cx3": {"load": 2}},
+         "points": [{}, {"duration": "2ms"}])");
+  EXPECT_EQ(params_of(text, "sim:cx3"),
+            (std::vector<std::string>{R"({"duration":"1ms","load":2})", R"({"duration":"2ms","load":2})"}));
+  EXPECT_EQ(params_of(text, "verbs")[0], R"({"duration":"3s","load":1})");
+  EXPECT_EQ(parse_error(sweep_text(R"("fixed_on": {"sim": {"size": 1}}, "vary": {"size": [1]})")),
+            R"(s.json: "size" is in both fixed_on and vary)");
+}
+
+// The points of a sweep that was compared with the fake benchmark.
+std::vector<std::string> checked_params(const std::string& rest, const std::string& fabric = "sim:cib") {
+  Sweep sweep = parse_sweep(sweep_text(rest), "s.json");
+  check_sweep(sweep, parse_benchmark_spec(kFakeDescription, "d"));
+  std::vector<std::string> out;
+  for (const Point& point : expand_sweep(sweep, fabric)) out.push_back(dump_json(point.params));
+  return out;
+}
+
+TEST(Sweep, AnOptionMayFollowFromOthersAndFromDefaults) {
+  EXPECT_EQ(checked_params(R"("fixed": {"post_list": "clients / 2"}, "vary": {"clients": [4, 8]})"),
+            (std::vector<std::string>{R"({"clients":4,"post_list":2})", R"({"clients":8,"post_list":4})"}));
+  // 64 is the default of size; a formula may name another one.
+  EXPECT_EQ(checked_params(R"("fixed": {"clients": "2 * (size - 60) + 1", "post_list": "clients*3"})"),
+            (std::vector<std::string>{R"({"clients":9,"post_list":27})"}));
+  EXPECT_EQ(checked_params(R"("fixed": {"post_list": 3, "size": "10 - post_list - 2"})"),
+            (std::vector<std::string>{R"({"post_list":3,"size":5})"}));
+}
+
+TEST(Sweep, AFormulaWithoutAValueNamesFileKeyAndReason) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {R"("fixed": {"post_list": "clients / 2", "clients": 5})", {"\"post_list\"", "5 / 2 leaves a remainder"}},
+      {R"("fixed": {"post_list": "clients / 2"})", {"\"post_list\"", "\"clients\" has no value"}},
+      {R"--("fixed": {"post_list": "size / (size - 64)"})--", {"\"post_list\"", "divided by 0"}},
+      {R"("fixed": {"post_list": "clientz / 2"})", {"\"post_list\"", "did you mean clients?"}},
+      {R"("fixed": {"post_list": "load / 2"})", {"\"post_list\"", "load is no whole number"}},
+      {R"("fixed": {"post_list": "size +"})", {"\"post_list\"", "ends where a value is expected"}},
+      {R"("fixed": {"post_list": "(size"})", {"\"post_list\"", "parenthesis is not closed"}},
+      {R"("fixed": {"post_list": "size 2"})", {"\"post_list\"", "expected an operator at"}},
+      {R"("fixed": {"post_list": "size * 99999999999999999999"})", {"\"post_list\"", "too large"}},
+      {R"("fixed": {"post_list": "clients", "clients": "post_list"})", {"depends on itself"}},
+      {R"("fixed": {"size": "65 * 64"})", {"\"size\"", "from 0 to 4096"}}};
+  for (const auto& [rest, parts] : cases) {
+    const std::string error = error_of([&] { checked_params(rest); });
+    EXPECT_THAT(error, testing::StartsWith("s.json: ")) << rest;
+    for (const std::string& part : parts) EXPECT_THAT(error, testing::HasSubstr(part)) << rest;
+  }
+}
+
+TEST(Sweep, OnHardwareTheHostsAreTheClients) {
+  EXPECT_EQ(checked_params(R"("vary": {"clients": [4, 8], "size": [1, 2]})", "verbs"),
+            (std::vector<std::string>{R"({"size":1})", R"({"size":2})"}));
+  EXPECT_THAT(error_of([] { checked_params(R"("fixed": {"clients": 4, "post_list": "clients"})", "verbs"); }),
+              testing::HasSubstr("on hardware the hosts are the clients"));
+}
+
+TEST(Sweep, TheFabricsOfAFileAreKnownWords) {
+  for (const char* wrong : {"cib", "sim5", "sim:", "verb", ""}) {
+    for (const char* form :
+         {R"("fabrics": ["{}"])", R"("points": [{{"fabrics": ["{}"]}}])", R"("fixed_on": {{"{}": {{}}}})"}) {
+      EXPECT_THAT(parse_error(sweep_text(fmt::format(fmt::runtime(form), wrong))),
+                  testing::AllOf(testing::StartsWith("s.json: "),
+                                 testing::HasSubstr("expected sim:NAME, sim, verbs, null or host"),
+                                 testing::HasSubstr(fmt::format("\"{}\"", wrong))));
+    }
+  }
+}
+
+TEST(Sweep, ItsOwnPlacesAreTheFabricsThatNeedNoHosts) {
+  const auto places = [](const std::string& rest) { return own_places(parse_sweep(sweep_text(rest), "s")); };
+  EXPECT_EQ(places(R"("fabrics": ["sim:cx3", "verbs", "sim:cib"])"), (std::vector<std::string>{"sim:cx3", "sim:cib"}));
+  EXPECT_EQ(places(R"("points": [{"fabrics": ["null"]}, {"fabrics": ["sim:cib", "null"]}])"),
+            (std::vector<std::string>{"null", "sim:cib"}));
+  EXPECT_TRUE(places(R"("fabrics": ["sim"])").empty());
+}
+
 TEST(Sweep, MalformedJsonIsReportedWithItsLine) {
   EXPECT_THAT(parse_error("{\n\"schema\": \"verbscope.sweep/1\",\n\"benchmark\" \"x\"}"),
               testing::StartsWith("s.json:3: "));
@@ -192,7 +278,7 @@ TEST(Sweep, MorePointsThanTheLimitAreRefusedBeforeTheyAreMade) {
     vary += (vary.empty() ? "\"" : ", \"") + std::string(key) + "\": [1, 2, 3, 4, 5, 6, 7, 8, 9]";
   }
   EXPECT_EQ(parse_error(sweep_text("\"vary\": {" + vary + "}")),
-            "s.json: makes more than 20000 points");  // 9^8 = 43 million
+            "s.json: points, vary, repetitions: they make more than 20000 points");  // 9^8 = 43 million
 }
 
 TEST(Sweep, KeysAndValuesAreCheckedAgainstTheBenchmark) {

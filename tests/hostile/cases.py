@@ -353,11 +353,15 @@ def bad_files(root_cluster):
                         "range": line({**sweep, "vary": {"size": [-1]}}), "twice": b'{"schema":"verbscope.sweep/1","schema":"x"}',
                         "deep": b"[" * 9999, "many": line({**sweep, "vary": {"size": list(range(300)), "post_list": list(range(1, 129))}}),
                         "reserved": line({**sweep, "fixed": {"port": 1}}), "escape": line({**sweep, ESC: 1}),
-                        "repetitions": line({**sweep, "repetitions": -1}), "fabrics": line({**sweep, "fabrics": ["verbs"]})}.items():
-        yield Case(f"sweep_{name}", ("verbscope", "run", "x.json", "--hosts", "null", "--out", "n.jsonl"), 1, says=r"x\.json|none", files={"x.json": value})
+                        "repetitions": line({**sweep, "repetitions": -1}), "fabrics": line({**sweep, "fabrics": ["verbs"]}),
+                        "fabric": line({**sweep, "fabrics": ["sim5"]}), "cluster": line({**sweep, "fabrics": ["null", "sim:none"]}),
+                        "formula": line({**sweep, "fixed": {"qp": "size / 3"}}), "formula_deep": line({**sweep, "fixed": {"qp": "(" * 9999}}),
+                        "formula_loop": line({**sweep, "fixed": {"qp": "threads", "threads": "qp"}}),
+                        "formula_word": line({**sweep, "fixed": {"qp": "seize / 2"}})}.items():
+        yield Case(f"sweep_{name}", ("verbscope", "run", "x.json", "--hosts", "null", "--out", "n.jsonl"), 1, says=r"x\.json", files={"x.json": value})
     for name, value in {"empty": b"", "comment": b"# nobody\n", "option": b"-oProxyCommand=x\n", "key": b"node speed=9\n",
                         "range": b"node[1-99999999]\n", "bracket": b"node[1-\n", "nul": b"no\0de\n", "escape": ESC.encode() + b"\n",
-                        "port": b"node ssh_port=99999999\n", "role": b"node role=king\n"}.items():
+                        "port": b"node ssh_port=99999999\n", "twice": b"node role=client role=client\n", "role": b"node role=king\n"}.items():
         yield Case(f"hosts_{name}", ("verbscope", "hosts", "x.txt"), 1, says=r"x\.txt", files={"x.txt": value})
     yield Case("run_without_device", ("verbscope", "run", "sweep.json", "--hosts", "x.txt", "--out", "n.jsonl"), 1,
                says="host localhost: no RDMA device", files={"x.txt": b"localhost device=none_such0\n"})

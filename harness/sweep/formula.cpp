@@ -1,0 +1,137 @@
+#include "harness/sweep/formula.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/error.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::size_t kMaxLength = 200;  // bounds the depth of the recursion
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// A recursive descent: sum = product {+|- product}, product = factor {*|/ factor}, factor = name | number | (sum).
+// Without `value_of` it checks the form only.
+class Formula {
+ public:
+  using ValueOf = std::function<std::int64_t(const std::string&)>;
+
+  Formula(std::string_view text, const std::string& where, const ValueOf& value_of)
+      : text_(text), rest_(text), where_(where), value_of_(value_of) {}
+
+  std::int64_t value() {
+    if (text_.size() > kMaxLength) refuse(fmt::format("it is longer than {} characters", kMaxLength));
+    const std::int64_t value = sum();
+    if (peek() != '\0') refuse(fmt::format("expected an operator at \"{}\"", rest_));
+    return value;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const { fail("{}: \"{}\": {}", where_, text_, why); }
+
+  // The next character that is no blank; 0 at the end.
+  char peek() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size()));
+    return rest_.empty() ? '\0' : rest_.front();
+  }
+
+  std::int64_t sum() {
+    std::int64_t value = product();
+    for (char c = peek(); c == '+' || c == '-'; c = peek()) {
+      rest_.remove_prefix(1);
+      const std::int64_t other = product();
+      const bool too_large =
+          c == '+' ? __builtin_add_overflow(value, other, &value) : __builtin_sub_overflow(value, other, &value);
+      if (too_large) refuse("the result is too large");
+    }
+    return value;
+  }
+
+  std::int64_t product() {
+    std::int64_t value = factor();
+    for (char c = peek(); c == '*' || c == '/'; c = peek()) {
+      rest_.remove_prefix(1);
+      const std::int64_t other = factor();
+      if (c == '/') {
+        value = quotient(value, other);
+      } else if (__builtin_mul_overflow(value, other, &value)) {
+        refuse("the result is too large");
+      }
+    }
+    return value;
+  }
+
+  std::int64_t quotient(std::int64_t value, std::int64_t by) const {
+    if (!value_of_) return 1;
+    if (by == 0) refuse(fmt::format("{} is divided by 0", value));
+    if (by == -1) refuse("it divides by -1");  // the smallest number would overflow
+    if (value % by != 0) refuse(fmt::format("{} / {} leaves a remainder", value, by));
+    return value / by;
+  }
+
+  std::int64_t factor() {
+    const char c = peek();
+    if (c == '(') {
+      rest_.remove_prefix(1);
+      const std::int64_t value = sum();
+      if (peek() != ')') refuse("a parenthesis is not closed");
+      rest_.remove_prefix(1);
+      return value;
+    }
+    if (is_letter(c)) return option();
+    if (is_digit(c)) return number();
+    refuse(c == '\0' ? "it ends where a value is expected"
+                     : fmt::format("expected an option, a whole number or ( at \"{}\"", rest_));
+  }
+
+  std::int64_t option() {
+    const auto end = std::ranges::find_if_not(rest_, [](char c) { return is_letter(c) || is_digit(c); });
+    const std::string name(rest_.begin(), end);
+    rest_.remove_prefix(name.size());
+    names_.push_back(name);
+    return value_of_ ? value_of_(name) : 1;
+  }
+
+  std::int64_t number() {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc()) refuse("a number is too large");
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return value;
+  }
+
+  std::string_view text_, rest_;
+  const std::string& where_;
+  const ValueOf& value_of_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+bool is_formula(std::string_view text) {
+  return !text.empty() && (is_letter(text.front()) || text.find_first_of(" +*/(") != std::string_view::npos ||
+                           text.find('-', 1) != std::string_view::npos);
+}
+
+std::vector<std::string> formula_names(std::string_view text, const std::string& where) {
+  const Formula::ValueOf form_only;
+  Formula formula(text, where, form_only);
+  formula.value();
+  return formula.names();
+}
+
+std::int64_t formula_value(std::string_view text, const std::string& where,
+                           const std::function<std::int64_t(const std::string&)>& value_of) {
+  return Formula(text, where, value_of).value();
+}
+
+}  // namespace verbscope
