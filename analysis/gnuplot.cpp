@@ -34,10 +34,11 @@ std::optional<double> number_in(const std::string& text, double least, double mo
   return is_whole && value >= least && value <= most ? std::optional(value) : std::nullopt;
 }
 
-// Gives the script to gnuplot, whose figure goes into `figure`.
+// Gives the script to gnuplot, whose figure goes into `figure`. What it prints on standard error are lines of the
+// script and warnings that say nothing to who did not write it.
 void run_gnuplot(const std::string& script, std::FILE* figure) {
   std::signal(SIGPIPE, SIG_IGN);  // no gnuplot: writing fails, and pclose says why
-  const std::string command = fmt::format("gnuplot >/proc/{}/fd/{}", getpid(), fileno(figure));
+  const std::string command = fmt::format("gnuplot >/proc/{}/fd/{} 2>/dev/null", getpid(), fileno(figure));
   std::FILE* pipe = ::popen(command.c_str(), "w");
   if (pipe == nullptr) throw_errno("cannot start gnuplot", errno);
   const bool written = std::fwrite(script.data(), 1, script.size(), pipe) == script.size();
@@ -45,20 +46,28 @@ void run_gnuplot(const std::string& script, std::FILE* figure) {
   constexpr int kNoSuchCommand = 127;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSuchCommand)
     fail("gnuplot is not installed (Debian: gnuplot-nox)");
-  if (!written || status != 0) fail("gnuplot failed; what it said is above");
+  if (!written || status != 0) {
+    fail("gnuplot could not draw the figure (exit code {}); it must be version 5.4 or later",
+         WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+  }
 }
 
 }  // namespace
 
-// In single quotes gnuplot takes nothing for a command but the quote, which is doubled.
 std::string gnuplot_text(const std::string& text) {
+  std::string line = text;
+  std::ranges::replace_if(
+      line, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return gnuplot_file_name(line);
+}
+
+// In single quotes gnuplot takes nothing for a command but the quote; double quotes have escapes, but run what is in
+// backquotes: only what needs it is in them.
+std::string gnuplot_file_name(const std::string& name) {
   std::string out = "'";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < ' ') {
-      out += ' ';
-    } else {
-      out += c == '\'' ? "''" : std::string(1, c);
-    }
+  for (const char c : name) {
+    const bool escaped = static_cast<unsigned char>(c) < ' ' || c == '\x7f' || c == '\'';
+    out += escaped ? fmt::format("'.\"\\{:03o}\".'", static_cast<unsigned char>(c)) : std::string(1, c);
   }
   return out + "'";
 }
@@ -90,8 +99,10 @@ void set_size(FigureForm& form, const std::string& text) {
     fail_usage("--size: expected WIDTHxHEIGHT in inches, each from {} to {}, as 3.3x2.4, got \"{}\"", kLeast, kMost,
                text);
   }
+  constexpr double kNarrow = 4.5, kSmallPoints = 8;
   form.width_in = *width;
   form.height_in = *height;
+  if (*width < kNarrow) form.points = kSmallPoints;
 }
 
 void set_font(FigureForm& form, const std::string& text) {

@@ -13,6 +13,8 @@ namespace verbscope {
 
 // A text that gnuplot takes for nothing else.
 std::string gnuplot_text(const std::string& text);
+// The expression for the name of a file, whatever characters it has.
+std::string gnuplot_file_name(const std::string& name);
 // The named block of data "$NAME" with a line for each row, or for each x.
 std::string gnuplot_data(const std::string& name, const std::vector<std::vector<double>>& rows);
 std::string gnuplot_data(const std::string& name, const std::map<double, double>& points);
@@ -27,7 +29,7 @@ struct FigureForm {
   std::string font = "sans-serif";
   double points = 10;
 };
-// "3.3x2.4", in inches, from 1 to 40. Throws a UsageError.
+// "3.3x2.4", in inches, from 1 to 40; a figure less than 4.5 inches wide has a font of 8 points. Throws a UsageError.
 void set_size(FigureForm& form, const std::string& text);
 // "Times", "Times,8" or ",8": a name, points from 4 to 40, or both. Throws a UsageError.
 void set_font(FigureForm& form, const std::string& text);
@@ -40,7 +42,7 @@ std::string gnuplot_font_size(const std::filesystem::path& out, double points);
 // The command that chooses the kind of a figure, by its name, and its form.
 std::string gnuplot_terminal(const std::filesystem::path& out, const FigureForm& form);
 // Draws what the script says into `out`. Throws what figure_kind and check_output throw, and Error when there is no
-// gnuplot or it fails: a figure that was there before is left as it is.
+// gnuplot or it fails, of which nothing that it prints is shown: a figure that was there before is left as it is.
 void draw_with_gnuplot(const std::filesystem::path& out, const std::string& script, const FigureForm& form = {});
 
 }  // namespace verbscope

@@ -10,22 +10,10 @@
 namespace verbscope {
 namespace {
 
-// A chart whose values of x span more than this factor has a logarithmic axis.
-constexpr double kWideFactor = 16;
-
 struct Figure {
   std::string id, paper, name, along;
-  double least = 0, most = 0;  // of x
   std::vector<std::string> results{"rate_mops"};
 };
-
-void note_x(Figure& figure, const Record& record) {
-  const auto own = number_at(record.config, figure.along);
-  const auto x = own ? own : number_at(record.config, figure.along + "_s");
-  if (!x) return;
-  figure.least = figure.least == 0 ? *x : std::min(figure.least, *x);
-  figure.most = std::max(figure.most, *x);
-}
 
 // In the order of their names, "Fig 7" before "Fig 12".
 std::vector<Figure> figures_of(const std::vector<CompareRow>& rows) {
@@ -40,7 +28,6 @@ std::vector<Figure> figures_of(const std::vector<CompareRow>& rows) {
     figure.paper = id.substr(0, space);
     figure.name = id.substr(space + 1);
     figure.along = text_at(harness, "along");
-    note_x(figure, *row.record);
     for (const Json& key : harness.value("show", Json::array())) {
       const std::string text = key.is_string() ? key.get<std::string>() : "";
       if (std::ranges::count(figure.results, text) == 0 && !text.empty()) figure.results.push_back(text);
@@ -122,7 +109,6 @@ Json paper_figures(const std::vector<CompareRow>& rows, const std::vector<Publis
     out.push_back(Json{{"id", figure.id},
                        {"title", figure.paper + ", " + figure.name},
                        {"along", figure.along},
-                       {"logarithmic", figure.least > 0 && figure.most > kWideFactor * figure.least},
                        {"results", figure.results},
                        {"rows", std::move(own)}});
   }

@@ -15,7 +15,7 @@ bool names_figure(const std::string& where, const std::string& figure);
 std::string figure_of(const Record& record);
 
 // One for each figure that a record's sweep makes: {"id" as figure_of has it, "title", "along", the option of its
-// horizontal axis, "logarithmic", "results", the keys that it shows, "rows"}; then, where a record reproduces published
+// horizontal axis, "results", the keys that it shows, "rows"}; then, where a record reproduces published
 // rows, one of all those rows, without a chart ("along" is null). A row has {"where", "what", "cluster", "published" as
 // text, "use", "ours" or null with the reason under "why", "deviation", "point", an index of `rows`, or null}.
 Json paper_figures(const std::vector<CompareRow>& rows, const std::vector<PublishedPoint>& published);

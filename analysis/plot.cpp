@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
-#include <optional>
+#include <set>
 
+#include "analysis/axis.hpp"
 #include "analysis/axis_title.hpp"
 #include "analysis/csv.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/keys.hpp"
+#include "analysis/limit_changes.hpp"
 #include "analysis/mean_interval.hpp"
 
 namespace verbscope {
@@ -70,16 +74,6 @@ std::vector<Look> looks_of(const std::vector<Curve>& curves) {
   return looks;
 }
 
-// A line for each x: the mean, and the interval that it is in.
-std::vector<std::vector<double>> rows_of(const Curve& curve) {
-  std::vector<std::vector<double>> rows;
-  for (const auto& [x, spot] : curve.spots) {
-    const MeanInterval mean = mean_interval(spot.values);
-    rows.push_back({x, mean.mean, mean.low, mean.high});
-  }
-  return rows;
-}
-
 bool is_repeated(const Curve& curve) {
   return std::ranges::any_of(curve.spots, [](const auto& spot) { return spot.second.values.size() > 1; });
 }
@@ -100,19 +94,48 @@ std::map<double, double> published_of(const Curve& curve, std::size_t kind) {
   return points;
 }
 
-// The value that the vertical axis ends at where bounds are far above all that was measured or published: they would
-// press the curves flat. None where they fit.
-std::optional<double> top_of(const std::vector<Curve>& curves, const PlotRequest& request) {
-  constexpr double kMost = 1.4, kRoom = 1.25;  // times the highest value
-  double highest = 0, bound = 0;
+// What the vertical axis must show: the values with their intervals and what was published, and bounds, but not those
+// far above, which would press the curves flat.
+struct Extent {
+  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
+
+  void add(double value) {
+    lowest = std::min(lowest, value);
+    highest = std::max(highest, value);
+  }
+};
+
+Extent extent_of(const std::vector<Curve>& curves, const PlotRequest& request) {
+  constexpr double kMost = 1.4;  // times the highest value
+  Extent extent;
+  double bound = 0;
   for (const Curve& curve : curves) {
     for (const auto& [x, spot] : curve.spots) {
-      highest = std::max(highest, mean_interval(spot.values).high);
-      if (request.published && spot.published != nullptr) highest = std::max(highest, spot.published->value);
+      const MeanInterval mean = mean_interval(spot.values);
+      extent.add(mean.mean);
+      extent.highest = std::max(extent.highest, mean.high);
+      if (request.published && spot.published != nullptr) extent.add(spot.published->value);
       bound = std::max(bound, spot.bound_mops.value_or(0));
     }
   }
-  return request.bounds && bound > kMost * highest ? std::optional(kRoom * highest) : std::nullopt;
+  if (request.bounds && bound <= kMost * extent.highest) extent.add(bound == 0 ? extent.highest : bound);
+  return extent;
+}
+
+std::set<double> values_of_x(const std::vector<Curve>& curves) {
+  std::set<double> values;
+  for (const Curve& curve : curves) {
+    for (const auto& [x, spot] : curve.spots) values.insert(x);
+  }
+  return values;
+}
+
+bool is_bytes(const std::string& key) {
+  return axis_title(key).ends_with("(bytes)");
+}
+
+bool is_rate(const std::string& key) {
+  return key.ends_with("_mops") || key.ends_with("_per_s");
 }
 
 // "SIMULATED: cib, cx3" with the figure's own title before it.
@@ -127,64 +150,145 @@ std::string title_of(const std::vector<Curve>& curves, const PlotRequest& reques
                      fmt::join(simulated, ", "));
 }
 
-// The plot's elements, from behind to before: bounds, curves, figures of papers.
+// An entry of the legend: a line, a mark or both as gnuplot has their looks, and words.
+struct LegendEntry {
+  std::string line, mark, text;
+};
+
+// The plot's elements, from behind to before: bounds, curves, figures of papers, numbers of limits.
 class Script {
  public:
-  Script(const std::vector<Curve>& curves, const PlotRequest& request)
-      : curves_(curves), looks_(looks_of(curves)), request_(request) {}
+  Script(const std::vector<Curve>& curves, const PlotRequest& request, const std::string& x, const std::string& y)
+      : curves_(curves), looks_(looks_of(curves)), request_(request), x_(x), y_(y) {
+    const std::set<double> values = values_of_x(curves);
+    across_ = option_axis(values, request.logarithmic.value_or(is_geometric(values)));
+    Extent extent = extent_of(curves, request);
+    if (y.ends_with(kNanoseconds) && extent.highest >= kManyNanoseconds) per_unit_ = kMicroseconds;
+    check_logarithms(values, extent);
+    constexpr double kTickLines = 1.6;  // lines of text between two ticks at least
+    const auto ticks = static_cast<std::size_t>(request.form.height_in * kPointsPerInch * 0.6 / (kTickLines * line()));
+    up_ = result_axis(extent.lowest * per_unit_, extent.highest * per_unit_, request.logarithmic_y,
+                      std::clamp<std::size_t>(ticks, 3, 8));
+  }
 
-  std::string text(const std::string& x) {
-    add_axes(x);
+  std::string text() {
     for (std::size_t i = 0; i < curves_.size(); ++i) add_bound(i);
     for (std::size_t i = 0; i < curves_.size(); ++i) add_curve(i);
     for (std::size_t kind = 0; kind < kPublishedKinds.size(); ++kind) add_published(kind);
+    if (request_.causes && is_rate(y_)) add_causes();
     add_legend();
-    return head_ + fmt::format("plot {}\n", fmt::join(elements_, ", \\\n  "));
+    return axes() + data_ + fmt::format("plot {}\n", fmt::join(elements_, ", \\\n  "));
   }
 
  private:
-  void add_axes(const std::string& x) {
-    const auto title_or = [](const std::string& own, const std::string& key) {
-      return gnuplot_text(own.empty() ? axis_title(key) : own);
-    };
-    const std::string title = title_of(curves_, request_);
-    if (!title.empty()) head_ += fmt::format("set title {} offset 0,-0.6\n", gnuplot_text(title));
-    head_ += fmt::format(
-        "set xlabel {} offset 0,0.8\nset ylabel {} offset 1,0\nset grid lc rgb '#d0d0d0' lw 0.5\nset border lw 0.8\n",
-        title_or(request_.x_title, x), title_or(request_.y_title, request_.y));
-    // Whole marks at the edges; with a logarithm there is no zero.
-    head_ += request_.logarithmic ? "set logscale x 2\nset offsets graph 0.03, graph 0.03, 0, 0\n"
-                                  : "set offsets graph 0.02, graph 0.02, 0, 0\n";
-    const std::optional<double> top = request_.logarithmic_y ? std::nullopt : top_of(curves_, request_);
-    head_ += request_.logarithmic_y ? "set logscale y 10\n"
-             : top                  ? fmt::format("set yrange [0:{:.4g}]\n", *top)
-                                    : "set yrange [0:*]\n";
+  static constexpr std::string_view kNanoseconds = "_ns";
+  static constexpr double kManyNanoseconds = 10'000, kMicroseconds = 1e-3;
+  static constexpr double kLegendFont = 0.9;  // of the figure's font
+  static constexpr double kLetter = 0.6;      // the mean width of a letter in sizes of its font
+  static constexpr double kSample = 3;        // the room of a line and its mark in the legend, likewise
+  static constexpr double kEdge = 4;          // points beside the legend
+
+  // A logarithmic axis has no 0.
+  void check_logarithms(const std::set<double>& values, const Extent& extent) const {
+    if (across_.logarithmic && *values.begin() <= 0)
+      fail_usage("--log: {} is {:g} at a point, and a logarithmic axis has values above 0 only", x_, *values.begin());
+    if (request_.logarithmic_y && extent.lowest <= 0)
+      fail_usage("--log_y: {} is {:g} at a point, and a logarithmic axis has values above 0 only", y_, extent.lowest);
   }
 
+  double line() const { return 1.25 * request_.form.points; }
+  double width() const { return request_.form.width_in * kPointsPerInch; }
+  double height() const { return request_.form.height_in * kPointsPerInch; }
+
+  std::string title_of_y() const {
+    const std::string title = request_.y_title.empty() ? axis_title(y_) : request_.y_title;
+    constexpr std::string_view kUnit = "(ns)";
+    if (per_unit_ == 1 || !title.ends_with(kUnit)) return title;
+    return title.substr(0, title.size() - kUnit.size()) + "(us)";
+  }
+
+  static std::string ticks_text(const std::vector<double>& ticks, bool bytes) {
+    std::vector<std::string> out;
+    for (const double tick : ticks)
+      out.push_back(fmt::format("{} {:.10g}", gnuplot_text(tick_text(tick, bytes)), tick));
+    return fmt::format("({})", fmt::join(out, ", "));
+  }
+
+  // Range, ticks and texts. The margins are as wide as what stands in them, so that no room is lost.
+  std::string axes() const {
+    const std::string title = title_of(curves_, request_);
+    std::size_t longest = 1;
+    for (const double tick : up_.ticks) longest = std::max(longest, tick_text(tick, false).size());
+    const double letter = kLetter * request_.form.points;
+    const double left = 2.1 * line() + static_cast<double>(longest) * letter;
+    const double right = 0.5 * letter * static_cast<double>(1 + tick_text(across_.ticks.back(), is_bytes(x_)).size());
+    const double top = (title.empty() ? 0.5 : 1.5) * line(), bottom = 2.5 * line() + legend_height();
+    if (height() - top - bottom < 4 * line()) {
+      fail_usage(
+          "--size {:g}x{:g}: the legend of {} entries leaves no room; choose a larger size, or fewer curves (--where)",
+          request_.form.width_in, request_.form.height_in, legend_.size());
+    }
+    const double letters = (width() - left - right) / letter;
+    std::string out = fmt::format(
+        "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset tmargin at screen {:.4f}\nset bmargin at "
+        "screen {:.4f}\n",
+        left / width(), 1 - right / width(), 1 - top / height(), bottom / height());
+    if (!title.empty()) out += fmt::format("set title {} offset 0,-0.6\n", gnuplot_text(title));
+    out += fmt::format("set xlabel {} offset 0,1.1\nset ylabel {} offset 0.3,0\n",
+                       gnuplot_text(request_.x_title.empty() ? axis_title(x_) : request_.x_title),
+                       gnuplot_text(title_of_y()));
+    out += "set grid lc rgb '#d0d0d0' lw 0.5\nset border lw 0.8\nset tics scale 0.5 nomirror\n";
+    out += fmt::format("set xrange [{:.10g}:{:.10g}]\nset yrange [{:.10g}:{:.10g}]\n", across_.low, across_.high,
+                       up_.low, up_.high);
+    out += fmt::format("set xtics offset 0,0.5 {}\nset ytics {}\n",
+                       ticks_text(ticks_with_room(across_, is_bytes(x_), letters), is_bytes(x_)),
+                       ticks_text(up_.ticks, false));
+    if (across_.logarithmic) out += "set logscale x 2\n";
+    if (up_.logarithmic) out += "set logscale y 10\n";
+    return out + "unset key\n" + legend_text();
+  }
+
+  // Bounds of which something is within the figure.
   void add_bound(std::size_t i) {
     const std::map<double, double> bounds = bounds_of(curves_[i]);
-    if (!request_.bounds || bounds.empty()) return;
-    head_ += gnuplot_data(fmt::format("bounds{}", i), bounds);
+    const bool within = std::ranges::any_of(bounds, [this](const auto& bound) { return bound.second <= up_.high; });
+    if (!request_.bounds || !within) return;
+    data_ += gnuplot_data(fmt::format("bounds{}", i), bounds);
     elements_.push_back(fmt::format("$bounds{} using 1:2 with lines dt {} lw 1 lc rgb '{}' notitle", i,
                                     looks_[i].dashes, looks_[i].color));
     has_bounds_ = true;
   }
 
+  // A line for each x: the mean, and the interval that it is in.
+  std::vector<std::vector<double>> rows_of(const Curve& curve) const {
+    std::vector<std::vector<double>> rows;
+    for (const auto& [x, spot] : curve.spots) {
+      const MeanInterval mean = mean_interval(spot.values);
+      const double low = mean.low * per_unit_;
+      rows.push_back({x, mean.mean * per_unit_, up_.logarithmic ? std::max(low, up_.low) : low, mean.high * per_unit_});
+    }
+    return rows;
+  }
+
   void add_curve(std::size_t i) {
     const Curve& curve = curves_[i];
-    head_ += gnuplot_data(fmt::format("points{}", i), rows_of(curve));
+    data_ += gnuplot_data(fmt::format("points{}", i), rows_of(curve));
     const bool repeated = is_repeated(curve);
-    elements_.push_back(fmt::format("$points{} using {} lc rgb '{}' lw {:.2f} pt {} ps {:.2f} title {}", i,
+    elements_.push_back(fmt::format("$points{} using {} lc rgb '{}' lw {:.2f} pt {} ps {:.2f} notitle", i,
                                     repeated ? "1:2:3:4 with yerrorlines" : "1:2 with linespoints", looks_[i].color,
-                                    scaled(1.5), looks_[i].mark, scaled(0.8), gnuplot_text(curve.name)));
+                                    scaled(1.5), looks_[i].mark, scaled(0.8)));
+    legend_.push_back({fmt::format("lc rgb '{}' lw {:.2f}", looks_[i].color, scaled(1.5)),
+                       fmt::format("pt {} ps {:.2f} lc rgb '{}'", looks_[i].mark, scaled(0.8), looks_[i].color),
+                       curve.name});
   }
 
   void add_published(std::size_t kind) {
     if (!request_.published) return;
     for (std::size_t i = 0; i < curves_.size(); ++i) {
-      const std::map<double, double> points = published_of(curves_[i], kind);
+      std::map<double, double> points = published_of(curves_[i], kind);
       if (points.empty()) continue;
-      head_ += gnuplot_data(fmt::format("published{}_{}", kind, i), points);
+      for (auto& [x, y] : points) y *= per_unit_;
+      data_ += gnuplot_data(fmt::format("published{}_{}", kind, i), points);
       elements_.push_back(
           fmt::format("$published{}_{} using 1:2 with points {} notitle", kind, i, published_look(kind)));
       has_published_.at(kind) = true;
@@ -192,34 +296,104 @@ class Script {
   }
 
   std::string published_look(std::size_t kind) const {
-    return fmt::format("lc rgb '#000000' lw 0.9 pt {} ps {:.2f}", kPublishedKinds[kind].mark,
+    return fmt::format("pt {} ps {:.2f} lw 0.9 lc rgb '#000000'", kPublishedKinds[kind].mark,
                        scaled(kPublishedKinds[kind].size));
   }
 
-  // What lines and marks mean that are no curve: entries of their own, which draw nothing. The legend stands below the
-  // axis, in as many columns as its longest entry allows.
-  void add_legend() {
-    std::vector<std::string> words;
-    for (const Curve& curve : curves_) words.push_back(curve.name);
-    const auto add = [&](const std::string& look, const char* text) {
-      words.emplace_back(text);
-      elements_.push_back(fmt::format("keyentry with {} title {}", look, gnuplot_text(text)));
+  // A number beside each point from which on a curve has another limit: one for each cause, and one mark where curves
+  // meet.
+  void add_causes() {
+    constexpr double kSamePlace = 0.05;  // of the axes
+    struct Mark {
+      double x, y;
+      std::set<std::size_t> causes;
     };
-    if (has_bounds_) add("lines dt 2 lw 1 lc rgb '#000000'", "model bounds");
-    for (std::size_t kind = 0; kind < kPublishedKinds.size(); ++kind) {
-      if (has_published_.at(kind)) add("points " + published_look(kind), kPublishedKinds[kind].words);
+    std::vector<Mark> marks;
+    for (const Curve& curve : curves_) {
+      for (const LimitChange& change : limit_changes(points_along(curve))) {
+        const auto known = std::ranges::find(causes_, change.cause);
+        const auto cause = static_cast<std::size_t>(known - causes_.begin()) + 1;
+        if (known == causes_.end()) causes_.push_back(change.cause);
+        auto mark = std::ranges::find_if(marks, [&](const Mark& each) {
+          return each.x == change.x && std::abs(up_.place(each.y) - up_.place(change.y)) < kSamePlace;
+        });
+        if (mark == marks.end()) mark = marks.insert(marks.end(), Mark{change.x, change.y, {}});
+        mark->causes.insert(cause);
+      }
     }
-    constexpr double kFontPart = 0.9;                     // of the figure's font
-    constexpr double kLetterWidth = 0.5, kMarkWidth = 5;  // in sizes of the font
-    std::size_t longest = 0;
-    for (const std::string& each : words) longest = std::max(longest, each.size());
-    const double points = kFontPart * request_.form.points;
-    const double column = (kLetterWidth * static_cast<double>(longest) + kMarkWidth) * points;
-    const auto columns = static_cast<std::size_t>(std::max(1.0, request_.form.width_in * kPointsPerInch / column));
-    head_ += fmt::format(
-        "set key outside bottom center vertical maxrows {} Left reverse samplen 1.8 spacing 0.95 width -2 height 0.6 "
-        "font {}\n",
-        (words.size() + columns - 1) / columns, gnuplot_text(gnuplot_font_size(request_.out, points)));
+    for (const Mark& mark : marks) {
+      const char* side = mark.x == across_.ticks.back() ? "right offset -0.7,0.6" : "left offset 0.7,0.6";
+      data_ += fmt::format("set label '{}' at first {:.10g},first {:.10g} {} font {} front\n",
+                           fmt::join(mark.causes, ","), mark.x, mark.y, side, legend_font());
+    }
+  }
+
+  static std::vector<PointAlong> points_along(const Curve& curve) {
+    std::vector<PointAlong> points;
+    for (const auto& [x, spot] : curve.spots) points.push_back({x, mean_interval(spot.values).mean, spot.record});
+    return points;
+  }
+
+  // What lines and marks mean that are no curve.
+  void add_legend() {
+    if (has_bounds_) legend_.push_back({"dt 2 lw 1 lc rgb '#000000'", "", "bound by PCIe and wire"});
+    for (std::size_t kind = 0; kind < kPublishedKinds.size(); ++kind) {
+      if (has_published_.at(kind)) legend_.push_back({"", published_look(kind), kPublishedKinds[kind].words});
+    }
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      legend_.push_back({"", "", fmt::format("{} {}{}", i + 1, i == 0 ? "limit: " : "", causes_[i])});
+    }
+  }
+
+  std::string legend_font() const {
+    return gnuplot_text(gnuplot_font_size(request_.out, kLegendFont * request_.form.points));
+  }
+  double legend_points() const { return kLegendFont * request_.form.points; }
+  double legend_line() const { return 1.35 * legend_points(); }
+
+  // The entries in rows below the axis: where each begins, in points from the left.
+  std::vector<std::vector<std::pair<double, const LegendEntry*>>> legend_rows() const {
+    constexpr double kGap = 1.2;  // in sizes of the font
+    std::vector<std::vector<std::pair<double, const LegendEntry*>>> rows(1);
+    double x = kEdge;
+    for (const LegendEntry& entry : legend_) {
+      const double room = sample_width(entry) + kLetter * static_cast<double>(entry.text.size()) * legend_points();
+      if (!rows.back().empty() && x + room > width() - kEdge) {
+        rows.emplace_back();
+        x = kEdge;
+      }
+      rows.back().emplace_back(x, &entry);
+      x += room + kGap * legend_points();
+    }
+    return rows;
+  }
+
+  double sample_width(const LegendEntry& entry) const {
+    return entry.line.empty() && entry.mark.empty() ? 0 : kSample * legend_points();
+  }
+  double legend_height() const { return static_cast<double>(legend_rows().size()) * legend_line(); }
+
+  std::string legend_text() const {
+    constexpr double kLineShare = 0.75;  // of the sample
+    std::string out;
+    const auto rows = legend_rows();
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const double y = (static_cast<double>(rows.size() - row) - 0.5) * legend_line() / height();
+      for (const auto& [x, entry] : rows[row]) {
+        const double end = x + kLineShare * sample_width(*entry);
+        if (!entry->line.empty()) {
+          out += fmt::format("set arrow from screen {:.4f},screen {:.4f} to screen {:.4f},screen {:.4f} nohead {}\n",
+                             x / width(), y, end / width(), y, entry->line);
+        }
+        if (!entry->mark.empty()) {
+          out += fmt::format("set label '' at screen {:.4f},screen {:.4f} point {}\n", (x + end) / 2 / width(), y,
+                             entry->mark);
+        }
+        out += fmt::format("set label {} at screen {:.4f},screen {:.4f} left font {}\n", gnuplot_text(entry->text),
+                           (x + sample_width(*entry)) / width(), y, legend_font());
+      }
+    }
+    return out;
   }
 
   // Marks grow with the font.
@@ -228,15 +402,19 @@ class Script {
   const std::vector<Curve>& curves_;
   std::vector<Look> looks_;
   const PlotRequest& request_;
-  std::string head_;
-  std::vector<std::string> elements_;
+  const std::string &x_, &y_;
+  Axis across_, up_;
+  double per_unit_ = 1;  // what is drawn of a value
+  std::string data_;
+  std::vector<std::string> elements_, causes_;
+  std::vector<LegendEntry> legend_;
   bool has_bounds_ = false;
   std::array<bool, kPublishedKinds.size()> has_published_{};
 };
 
 // A line for each point of each curve. Its head is kFigureDataHead.
-std::string data_text(const std::vector<Curve>& curves, const std::string& x, const PlotRequest& request) {
-  std::string out = csv_line({"curve", "benchmark", "fabric", "simulated", x, request.y, "low", "high", "repetitions",
+std::string data_text(const std::vector<Curve>& curves, const std::string& x, const std::string& y) {
+  std::string out = csv_line({"curve", "benchmark", "fabric", "simulated", x, y, "low", "high", "repetitions",
                               "bound_mops", "published", "published_id", "published_use"});
   for (const Curve& curve : curves) {
     for (const auto& [at, spot] : curve.spots) {
@@ -273,15 +451,17 @@ void check_plot_files(const std::filesystem::path& out, const std::vector<std::f
 void draw_plot(const std::vector<const Record*>& records, const PlotRequest& request) {
   const PlotFiles files = plot_files(request.out);
   const std::string x = find_option_key("--x", request.x, records);
+  const std::string y = request.y.empty() ? main_result_key(records) : find_result_key("--y", request.y, records);
   const std::vector<PublishedPoint> published = load_published();
-  const std::vector<Curve> curves = curves_of(records, x, request.y, published);
-  if (curves.empty()) fail("no record has numbers for both {} (an option) and {} (a result)", request.x, request.y);
-  const std::string script = Script(curves, request).text(x);
+  const std::vector<Curve> curves = curves_of(records, x, y, published);
+  if (curves.empty()) fail_usage("no point has numbers for both {} (--x) and {} (--y)", x, y);
+  const std::string script = Script(curves, request, x, y).text();
   draw_with_gnuplot(request.out, script, request.form);
-  replace_file(files.data, data_text(curves, x, request));
-  replace_file(files.script, fmt::format("{}: gnuplot {}\n{}set output {}\n{}", kGnuplotScriptHead,
-                                         files.script.filename().string(), gnuplot_terminal(request.out, request.form),
-                                         gnuplot_text(files.figure.filename().string()), script));
+  replace_file(files.data, data_text(curves, x, y));
+  replace_file(files.script,
+               fmt::format("{}: gnuplot {}\n{}set output {}\n{}", kGnuplotScriptHead,
+                           on_one_line(files.script.filename().string()), gnuplot_terminal(request.out, request.form),
+                           gnuplot_file_name(files.figure.filename().string()), script));
 }
 
 }  // namespace verbscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,13 +12,14 @@
 namespace verbscope {
 
 struct PlotRequest {
-  std::string x;                        // the option on the horizontal axis
-  std::string y = "rate_mops";          // the key of the result on the vertical one
+  std::string x;                        // the option on the horizontal axis, as find_option_key takes it
+  std::string y;                        // the result on the vertical one, as find_result_key; empty: main_result_key
   std::filesystem::path out;            // .svg or .pdf
-  bool logarithmic = false;             // the horizontal axis
+  std::optional<bool> logarithmic;      // the horizontal axis; absent: where its values are geometric
   bool logarithmic_y = false;           // the vertical one
   bool bounds = true;                   // the model's bounds as dashed lines, of rate_mops
   bool published = true;                // the figures of papers as marks
+  bool causes = true;                   // numbers where the limit of a rate changes (analysis/limit_changes.hpp)
   std::string title, x_title, y_title;  // empty: none, and what axis_title says
   FigureForm form;
 };
@@ -32,9 +34,9 @@ PlotFiles plot_files(const std::filesystem::path& out);
 void check_plot_files(const std::filesystem::path& out, const std::vector<std::filesystem::path>& inputs);
 
 // Has gnuplot draw the curves (analysis/curves.hpp), each point the mean of its repetitions with its interval
-// (analysis/mean_interval.hpp) as an error bar. The figure says when and where it is simulated. Throws Error when no
-// record has x and y as numbers, and what draw_with_gnuplot throws: files that were there before are then left as they
-// are.
+// (analysis/mean_interval.hpp) as an error bar. The figure says when and where it is simulated. Throws UsageError when
+// records lack x or y, when a logarithmic axis would have 0, and when the legend leaves no room; and what
+// draw_with_gnuplot throws: files that were there before are then left as they are.
 void draw_plot(const std::vector<const Record*>& records, const PlotRequest& request);
 
 }  // namespace verbscope

@@ -8,6 +8,7 @@
 
 #include "analysis/axis_title.hpp"
 #include "analysis/explain.hpp"
+#include "analysis/keys.hpp"
 #include "analysis/mean_interval.hpp"
 #include "analysis/paper_figures.hpp"
 #include "analysis/points.hpp"
@@ -97,9 +98,8 @@ void add_explanation(const Record& record, Json& point) {
 
 // Results that a chart may show: rates, latencies, and what is counted for each operation.
 bool is_charted(const std::string& key) {
-  constexpr std::array kKeys = {"lat_mean_ns", "lat_p50_ns", "lat_p99_ns"};
-  return key.ends_with("_mops") || key.ends_with("_gbit_per_s") || key.ends_with("_per_op") ||
-         std::ranges::find(kKeys, key) != kKeys.end();
+  constexpr std::array kEnds = {"_mops", "_gbit_per_s", "_per_op", "lat_mean_ns", "lat_p50_ns", "lat_p99_ns"};
+  return std::ranges::any_of(kEnds, [&key](const char* end) { return key.ends_with(end); });
 }
 
 // Those of the point; of a latency that was measured at one size, the latency's own.
@@ -132,7 +132,7 @@ KeysByBenchmark option_keys_by_benchmark(const std::vector<CompareRow>& rows) {
   return keys;
 }
 
-Json point_json(const CompareRow& row, const std::vector<std::string>& keys) {
+Json point_json(const CompareRow& row, const std::vector<std::string>& keys, const FabricNames& fabrics) {
   const Record& record = *row.record;
   Json options = Json::object();
   for (const std::string& key : keys) options[key] = option_text(record, key);
@@ -140,7 +140,8 @@ Json point_json(const CompareRow& row, const std::vector<std::string>& keys) {
              {"benchmark", record.benchmark},
              {"title", point_title(record)},
              {"fabric", row.fabric},
-             {"cluster", short_fabric(row.fabric)},
+             {"cluster", fabrics.of(record)},
+             {"file", record.file},
              {"label", label_of(record)},
              {"figure", figure_of(record)},
              {"along", harness_text(record, "along")},
@@ -150,6 +151,7 @@ Json point_json(const CompareRow& row, const std::vector<std::string>& keys) {
              {"rate", optional_json(row.rate_mops)},
              {"bound", optional_json(row.bound_mops)},
              {"bound_by", row.binding},
+             {"main", main_result_key(record)},
              {"values", charted_values(record)}};
   point["bytes"] = bytes_by_kind(record);
   point["events"] = Json::array();
@@ -271,8 +273,11 @@ Json summary(const std::vector<CompareRow>& rows, const Json& points) {
 
 Json report_data(const std::vector<CompareRow>& rows, const std::vector<PublishedPoint>& published) {
   const KeysByBenchmark keys = option_keys_by_benchmark(rows);
+  std::vector<const Record*> records;
+  for (const CompareRow& row : rows) records.push_back(row.record);
+  const FabricNames fabrics(records);
   Json points = Json::array();
-  for (const CompareRow& row : rows) points.push_back(point_json(row, keys.at(row.record->benchmark)));
+  for (const CompareRow& row : rows) points.push_back(point_json(row, keys.at(row.record->benchmark), fabrics));
   Json figures = paper_figures(rows, published);
   Json out{{"titles", titles(points, figures)},
            {"summary", summary(rows, points)},

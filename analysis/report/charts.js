@@ -100,7 +100,7 @@ function listResiduals() {
   const lines = mostDiffering().slice(0, maxBars).flatMap((point) => point.residuals.map((residual) => pointName(point) + ": " + residual));
   element("residuals").replaceChildren(...lines.map((line) => make("li", line)));
 }
-const pointName = (point) => (point.simulated ? "[SIM] " : "") + point.cluster + " " + (point.label ? point.label + ", " : "") + point.title + " (" + point.id + ")";
+const pointName = (point) => (point.simulated ? "[SIM] " : "") + point.cluster + " " + (point.label ? point.label + ", " : "") + point.title + " (" + (point.file ? point.file + " " : "") + point.id + ")";
 
 // [microseconds, share of the trips that take at most so long in percent], from none on.
 function cumulated(histogram) {

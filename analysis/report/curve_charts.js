@@ -51,7 +51,7 @@ function curveTooltip(at, option, y) {
   const own = at.seriesId === at.seriesName;
   const unit = unitOf(y);
   const lines = [at.seriesId, axisTitle(option) + " " + at.value[0] + ": " + digits(at.value[1]) + (unit ? " " + unit : "") + (own ? repetitionWords(at.value) : "")];
-  if (point.bound !== null) lines.push("model bound: " + digits(point.bound) + " Mops by " + point.bound_by);
+  if (point.bound !== null) lines.push("model bound: " + digits(point.bound) + " Mops by " + point.bound_by + " (PCIe and wire allow no more)");
   lines.push("limit: " + (point.limit || "not decided"));
   if (point.published) lines.push(publishedWords(point.published));
   lines.push("point " + point.id + (at.value[3] > 1 ? " and its repetitions" : "") + (own ? ": click for its loads" : ""));
@@ -70,11 +70,19 @@ function topOf(curves, shown) {
   return Math.ceil((1.4 * highest) / step) * step;
 }
 
-// The base of a logarithmic axis: one that has a label at each of its powers, which are ten at most.
-function baseOf(series) {
-  const xs = series.flatMap((one) => one.data.map(([x]) => x));
-  const powers = Math.log2(Math.max(...xs) / Math.min(...xs));
-  return [2, 4, 16].find((base) => powers / Math.log2(base) < 9.5) || 256;
+// The axis of an option: its ticks are at the measured values, unless those are too many, and it ends at the first and
+// the last of them, or just beyond on a linear axis, but not below 0 for values that are not.
+const maxTicks = 40;
+function optionAxis(option, xs, logarithmic) {
+  const rising = [...new Set(xs)].sort((a, b) => a - b), least = rising[0], most = rising[rising.length - 1];
+  const margin = most > least ? 0.03 * (most - least) : Math.max(Math.abs(most) / 2, 1);
+  const ticks = rising.length <= maxTicks ? rising : undefined;
+  return {
+    type: logarithmic ? "log" : "value", logBase: 2, name: axisTitle(option), axisTick: { customValues: ticks },
+    min: logarithmic ? least / (most > least ? 1 : 2) : least >= 0 ? Math.max(0, least - margin) : least - margin,
+    max: logarithmic ? most * (most > least ? 1 : 2) : most + margin,
+    axisLabel: { customValues: ticks, hideOverlap: true, formatter: (x) => tickText(x, unitOf(option) === "bytes") },
+  };
 }
 
 // Draws `some` points as curves; `shown` has option, y, log, logY, bounds and published. Yields the notes to the chart.
@@ -91,8 +99,7 @@ function drawCurves(id, heading, some, shown, empty) {
   const top = logY || !visible.length ? undefined : topOf(visible, shown);
   draw(id, {
     heading: marked(heading, drawn.flatMap((curve) => curve.points)), series, empty: drawn.length ? switchedOff : nothingLeft() || empty,
-    xAxis: { type: logarithmic ? "log" : "value", logBase: baseOf(series), splitNumber: 12, min: logarithmic ? "dataMin" : undefined, max: logarithmic ? "dataMax" : undefined,
-      name: axisTitle(shown.option), scale: true, axisLabel: { hideOverlap: true, formatter: (x) => String(x) } },
+    xAxis: optionAxis(shown.option, series.flatMap((one) => one.data.map(([x]) => x)), logarithmic),
     yAxis: { type: logY ? "log" : "value", name: axisTitle(shown.y), nameGap: 48, max: top },
     tooltip: { formatter: (at) => curveTooltip(at, shown.option, shown.y) },
   });
@@ -100,7 +107,7 @@ function drawCurves(id, heading, some, shown, empty) {
   const long = drawn.filter(({ spots }) => spots.length > 1);
   const listed = long.length ? long : drawn;
   const marks = [];
-  if (series.some((one) => one.id.endsWith(", model bound"))) marks.push({ line: "dashed", words: "model bound" });
+  if (series.some((one) => one.id.endsWith(", model bound"))) marks.push({ line: "dashed", words: "model bound: PCIe and wire allow no more" });
   for (const [kind, mark] of Object.entries(publishedKinds)) if (series.some((one) => one.id.endsWith(", published, " + kind))) marks.push(mark);
   showLegend(id, listed, marks, drawings[id]);
   return curveNotes({ all, drawn, listed, shown, top });
@@ -120,10 +127,10 @@ function curveNotes({ all, drawn, listed, shown, top }) {
 
 function drawRate() {
   const benchmark = element("benchmark").value, option = element("option").value, y = element("result").value;
-  const some = state.shown.filter((point) => point.benchmark === benchmark);
+  const some = ofBenchmark(state.shown, benchmark), words = benchmark || "all benchmarks";
   const shown = { option, y, log: element("log").checked, logY: element("log-y").checked, bounds: element("bounds").checked, published: element("published").checked };
-  const heading = benchmark + ": " + axisTitle(y) + " against " + axisTitle(option);
-  const empty = some.length === 0 ? "the filter leaves no point of " + benchmark + "." : "no point has numbers for both.";
+  const heading = words + ": " + axisTitle(y) + " against " + axisTitle(option);
+  const empty = some.length === 0 ? "the filter leaves no point of " + words + "." : "no point has numbers for both.";
   element("rate-note").textContent = drawCurves("rate-chart", heading, some, shown, empty).join(" ");
 }
 
@@ -162,6 +169,6 @@ function drawFigure() {
   if (!figure || !figure.along) return;
   const y = element("figure-result").value;
   const some = state.shown.filter((point) => point.figure === figure.id);
-  const shown = { option: figure.along, y, log: figure.logarithmic, logY: false, bounds: true, published: true };
+  const shown = { option: figure.along, y, log: isGeometric(valuesOf(some, figure.along)), logY: false, bounds: true, published: true };
   element("figure-notes").textContent = drawCurves("figure-chart", figure.title + ": " + axisTitle(y) + " against " + axisTitle(figure.along), some, shown, "no point has numbers for both.").join(" ");
 }

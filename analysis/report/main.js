@@ -1,25 +1,43 @@
 "use strict";
 // Starts the page: choices, buttons, provenance, the first drawing.
+// Points of one benchmark, or of all for "".
+const ofBenchmark = (some, benchmark) => some.filter((point) => benchmark === "" || point.benchmark === benchmark);
+// The numbers that an option has.
+const valuesOf = (some, key) => some.filter((point) => hasOption(point, key)).map((point) => Number(point.options[key])).filter(Number.isFinite);
+// The result that the benchmarks of points exist for; "" where they have no common one.
+function mainOf(some) {
+  const keys = new Set(some.filter((point) => !point.failed).map((point) => point.main));
+  return keys.size === 1 ? [...keys][0] : "";
+}
+
+// Benchmarks with one main result are drawn in one chart first: READ, WRITE and SEND of one sweep.
 function fillChoices() {
   const benchmarks = [...new Set(points.map((point) => point.benchmark))];
-  element("benchmark").replaceChildren(...benchmarks.map((name) => make("option", name, { value: name })));
+  const all = benchmarks.length > 1 ? [make("option", "all in one chart", { value: "" })] : [];
+  element("benchmark").replaceChildren(...all, ...benchmarks.map((name) => make("option", name, { value: name })));
+  element("benchmark").value = all.length && mainOf(points) !== "" ? "" : benchmarks[0];
   fillOptions();
 }
 
 function fillOptions() {
-  const some = points.filter((point) => point.benchmark === element("benchmark").value);
-  const valuesOf = (key) => new Set(some.map((point) => point.options[key])).size;
-  const isNumeric = (key) => some.some((point) => hasOption(point, key) && Number.isFinite(Number(point.options[key])));
-  const all = some.length ? Object.keys(some[0].options).filter(isNumeric) : [];
-  const varying = all.filter((key) => valuesOf(key) > 1);
+  const some = ofBenchmark(points, element("benchmark").value);
+  const different = (key) => new Set(some.map((point) => point.options[key])).size;
+  const all = [...new Set(some.flatMap((point) => Object.keys(point.options)))].filter((key) => valuesOf(some, key).length > 0);
+  const varying = all.filter((key) => different(key) > 1);
   const keys = varying.length ? varying : all;
   // The option that the sweeps are along first, then the one that was swept most finely.
   const swept = (key) => some.filter((point) => point.along === key).length;
-  keys.sort((a, b) => swept(b) - swept(a) || valuesOf(b) - valuesOf(a));
+  keys.sort((a, b) => swept(b) - swept(a) || different(b) - different(a));
   element("option").replaceChildren(...keys.map((key) => make("option", axisTitle(key) + (axisTitle(key) === key ? "" : ", " + key), { value: key })));
-  const results = [...new Set(some.flatMap((point) => Object.keys(point.values)))];
-  results.sort((a, b) => (b === "rate_mops") - (a === "rate_mops"));
+  const results = [...new Set(some.flatMap((point) => Object.keys(point.values)))], main = mainOf(some) || "rate_mops";
+  results.sort((a, b) => (b === main) - (a === main));
   element("result").replaceChildren(...results.map((key) => make("option", axisTitle(key), { value: key })));
+  chooseAxis();
+}
+
+// The axis that fits the values of the chosen option; the check box changes it.
+function chooseAxis() {
+  element("log").checked = isGeometric(valuesOf(ofBenchmark(points, element("benchmark").value), element("option").value));
 }
 
 function fillFigures() {
@@ -58,7 +76,7 @@ function download() {
 function start() {
   points.forEach((point, index) => {
     point.index = index;
-    point.words = [point.id, point.fabric, point.label, point.title, point.limit, point.failed ? "failed" : ""].join(" ").toLowerCase();
+    point.words = [point.id, point.file, point.fabric, point.label, point.title, point.limit, point.failed ? "failed" : ""].join(" ").toLowerCase();
   });
   for (const place of document.querySelectorAll("[data-chart]")) place.replaceWith(makePlot(place.dataset.chart, place.dataset.words));
   setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches);
@@ -68,6 +86,7 @@ function start() {
   element("benchmark").addEventListener("change", () => { fillOptions(); outdate(["rate-chart"]); });
   element("figure").addEventListener("change", () => { fillFigure(); outdate(["figure-chart"]); });
   element("figure-result").addEventListener("change", () => outdate(["figure-chart"]));
+  element("option").addEventListener("change", chooseAxis);
   for (const id of ["option", "result", "log", "log-y", "bounds", "published"]) element(id).addEventListener("change", () => outdate(["rate-chart"]));
   element("filter").addEventListener("input", () => { state.filter = element("filter").value; state.page = 0; update(); });
   element("clear").addEventListener("click", () => { element("filter").value = state.filter = ""; state.page = 0; update(); });

@@ -2,12 +2,13 @@
 // The table of points: filter, sort, pages; and what is said of the chosen point.
 const columns = [
   { key: "id", head: "point", value: (point) => point.id },
+  { key: "file", head: "file", value: (point) => point.file },
   { key: "benchmark", head: "benchmark", value: (point) => point.benchmark },
   { key: "fabric", head: "fabric", value: (point) => point.fabric + (point.simulated ? " (SIMULATED)" : "") },
   { key: "label", head: "label", value: (point) => point.label, text: true },
   { key: "title", head: "options", value: (point) => point.title.slice(point.benchmark.length + 1), text: true },
   { key: "rate", head: "Mops", value: (point) => point.rate, number: digits },
-  { key: "bound", head: "model bound", value: (point) => point.bound, number: digits },
+  { key: "bound", head: "bound by PCIe and wire", value: (point) => point.bound, number: digits },
   { key: "published", head: "published", value: (point) => (point.published ? point.published.value : null), number: digits },
   { key: "use", head: "parameters", value: (point) => (point.published ? point.published.use : "") },
   { key: "deviation", head: "deviation", value: (point) => (point.published ? point.published.deviation : null), number: percent },
@@ -32,7 +33,7 @@ function applyFilter() {
 
 // Columns in which some point has something.
 let used = null;
-const usedColumns = () => used || (used = columns.filter((column) => !["label", "use", "published", "deviation"].includes(column.key) || points.some((point) => column.value(point) !== null && column.value(point) !== "")));
+const usedColumns = () => used || (used = columns.filter((column) => !["file", "label", "use", "published", "deviation"].includes(column.key) || points.some((point) => column.value(point) !== null && column.value(point) !== "")));
 
 function drawHead() {
   const row = make("tr");
@@ -60,7 +61,7 @@ function drawTable() {
   const body = element("table").tBodies[0];
   body.replaceChildren();
   for (const point of state.shown.slice(state.page * state.rows, (state.page + 1) * state.rows)) {
-    const row = make("tr", undefined, { tabindex: "0", "data-id": point.id, "aria-selected": String(point === state.chosen) });
+    const row = make("tr", undefined, { tabindex: "0", "data-id": point.id, "data-index": point.index, "aria-selected": String(point === state.chosen) });
     for (const column of usedColumns()) {
       const value = column.value(point);
       const cell = make("td", column.number ? column.number(value) : value);
@@ -86,7 +87,7 @@ function drawTable() {
 }
 
 // The row of a point and the details of the chosen one, which stand right below its row; choosing it again closes them.
-const rowOf = (point) => [...element("table").tBodies[0].rows].find((row) => row.dataset.id === point.id);
+const rowOf = (point) => [...element("table").tBodies[0].rows].find((row) => row.dataset.index === String(point.index));
 
 function choose(point) {
   state.chosen = state.chosen === point ? null : point;
@@ -99,7 +100,7 @@ function placeDetails() {
   element("details")?.remove();
   const point = state.chosen;
   for (const row of element("table").tBodies[0].rows) {
-    if (row.dataset.id) row.setAttribute("aria-selected", String(point !== null && row.dataset.id === point.id));
+    if (row.dataset.id) row.setAttribute("aria-selected", String(point !== null && row.dataset.index === String(point.index)));
   }
   const row = point && rowOf(point);
   if (!row) return;
@@ -121,7 +122,7 @@ function wordsOf(point) {
   const words = [make("h3", point.id + (point.simulated ? " (SIMULATED)" : "")), make("p", point.fabric + " " + point.title)];
   if (point.failed) return [...words, make("p", "FAILED: " + point.failed)];
   words.push(make("p", digits(point.rate) + " Mops. " + point.sentence));
-  if (point.bound !== null) words.push(make("p", "Model bound: " + digits(point.bound) + " Mops by " + point.bound_by + "."));
+  if (point.bound !== null) words.push(make("p", "Model bound: PCIe and wire allow " + digits(point.bound) + " Mops at most, by " + point.bound_by + "."));
   if (point.published) words.push(make("p", publishedWords(point.published)));
   const list = make("ul");
   for (const advice of point.advice) list.append(make("li", advice));

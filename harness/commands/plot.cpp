@@ -14,15 +14,22 @@ namespace verbscope {
 namespace {
 
 void add_form(CLI::App& command, PlotRequest& request, std::string& size, std::string& font) {
-  command.add_option("--size", size, "WIDTHxHEIGHT in inches (6.5x4.2); a column of a paper is 3.3x3");
-  command.add_option("--font", font, "NAME,POINTS (sans-serif,10)");
+  command.add_option("--size", size, "WIDTHxHEIGHT in inches (6.5x4.2); a column of a paper is 3.3x2.5");
+  command.add_option("--font", font, "NAME,POINTS (sans-serif,10; below 4.5 inches of width sans-serif,8)");
   command.add_option("--title", request.title, "a line above the figure");
   command.add_option("--x_title", request.x_title, "the text at the horizontal axis (option and unit)");
   command.add_option("--y_title", request.y_title, "the text at the vertical axis (result and unit)");
-  command.add_flag("--log", request.logarithmic, "logarithmic horizontal axis");
+  command.add_flag_callback(
+      "--log", [&request] { request.logarithmic = true; },
+      "logarithmic horizontal axis (default: for geometric values)");
+  command
+      .add_flag_callback(
+          "--linear", [&request] { request.logarithmic = false; }, "linear horizontal axis")
+      ->excludes("--log");
   command.add_flag("--log_y", request.logarithmic_y, "logarithmic vertical axis");
   command.add_flag("!--no_bounds", request.bounds, "without the model's bounds");
   command.add_flag("!--no_published", request.published, "without the figures of papers");
+  command.add_flag("!--no_causes", request.causes, "without the numbers where the limit of a rate changes");
 }
 
 }  // namespace
@@ -38,8 +45,9 @@ Action add_plot(CLI::App& command) {
   auto options = std::make_shared<Options>();
   PlotRequest& request = options->request;
   add_results(command, options->results);
-  command.add_option("-x,--x", request.x, "the option on the horizontal axis")->required();
-  command.add_option("-y,--y", request.y, "the key of the result on the vertical axis")->default_str("rate_mops");
+  command.add_option("-x,--x", request.x, "the option on the horizontal axis: payload, threads, ...")->required();
+  command.add_option("-y,--y", request.y, "the result on the vertical axis: mops, gbps, p50, p99, or any key")
+      ->default_str("mops; of latency benchmarks p50");
   command.add_option("-o,--out", options->out, "the figure, .svg or .pdf; .csv and .gp are written beside it")
       ->default_str("plot.svg");
   add_where(command, options->where);

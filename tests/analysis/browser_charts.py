@@ -42,6 +42,39 @@ def check_units(page):
             expect(kind == "category" or re.search(r"\((bytes|Mops|%)\)|bytes an operation|lines or writes", name), f"{chart}: an axis says {name}")
 
 
+def ticks_of(page, chart):
+    return page.run(f"charts['{chart}'].getModel().getComponent('xAxis', 0).axis.getViewLabels().map(({{formattedLabel}}) => formattedLabel)")
+
+
+def check_together(page):
+    """READ and WRITE are in one chart without being asked; its axis has a tick at each payload, and no payload below 0."""
+    page.drawn("rate-chart")
+    legend = legend_of(page, "rate-chart")
+    expect({"[SIM] cib READ", "[SIM] cib WRITE"} <= set(legend), f"{legend}")
+    for chart in ("rate-chart", "figure-chart"):
+        page.drawn(chart)
+        expect(page.run(f"charts['{chart}'].getOption().xAxis[0].type") == "log", f"payloads of {chart} are geometric")
+        expect(ticks_of(page, chart) == ["16", "32", "64", "256"], f"{ticks_of(page, chart)}")
+    page.drawn("rate-chart")
+    page.run("(element('log').click(), 1)")
+    least = page.run("charts['rate-chart'].getModel().getComponent('xAxis', 0).axis.scale.getExtent()[0]")
+    expect(page.run("charts['rate-chart'].getOption().xAxis[0].type") == "value" and 0 <= least <= 16, f"a linear axis begins at {least}")
+    page.run("(element('log').click(), 1)")
+
+
+def check_files(page):
+    """The points of two files are curves of their own, and the table has a row for each with the file's name."""
+    page.drawn("rate-chart")
+    legend = legend_of(page, "rate-chart")
+    expect({"[SIM] paper cib READ", "[SIM] new cib READ"} <= set(legend), f"{legend}")
+    files = page.run("[...document.querySelectorAll('#table tbody tr[data-id] .column-file')].map(cell => cell.textContent)")
+    expect(files.count("paper") == files.count("new") == 16, f"{files}")
+    row = "[...document.querySelectorAll('#table tbody tr[data-id]')].find(row => row.textContent.includes('new'))"
+    page.run(f"({row}.click(), 1)")
+    expect(page.run("state.chosen.file") == "new", "a click chooses the point of its own file")
+    expect(page.run(f"{row}.nextElementSibling === element('details')"), "whose details stand below its row")
+
+
 def check_published(page):
     """Figure 12 and Table 4: READs of up to 64 bytes reach 121.6 Mops on cib, to which the simulator was fitted, and WRITEs of
     up to 32 bytes 122, to which it was not. Both are marks in the chart, and not the same one; so are the model's bounds lines."""
@@ -154,6 +187,7 @@ def check_widths(page, folder):
 def check_paper(page, folder):
     check_names(page)
     check_units(page)
+    check_together(page)
     check_published(page)
     check_figure_table(page)
     check_filter_is_told(page)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from browser_charts import check_paper
+from browser_charts import check_files, check_paper
 from browser_page import Page, expect
 
 # Far above what a quiet machine takes (docs/analysis.md): other tests run beside this one.
@@ -66,7 +66,9 @@ def make_paper(binaries, folder):
         (folder / "sweep.json").write_text(json.dumps(sweep))
         subprocess.run([binaries / "verbscope", "run", folder / "sweep.json", "--hosts", "sim:cib,sim:cx3", "--out",
                         folder / "paper.jsonl"], check=True, stdout=subprocess.DEVNULL, timeout=240)
-    subprocess.run([binaries / "verbscope", "report", folder / "paper.jsonl", "-o", folder / "paper.html"], check=True)
+    (folder / "new.jsonl").write_bytes((folder / "paper.jsonl").read_bytes())
+    for page, files in (("paper", ["paper"]), ("files", ["paper", "new"])):
+        subprocess.run([binaries / "verbscope", "report", *(folder / f"{name}.jsonl" for name in files), "-o", folder / f"{page}.html"], check=True)
 
 
 def make_many(few, results):
@@ -123,6 +125,15 @@ def check_charts(page):
            "a click in the legend hides the curve")
     page.run(f"({button}.click(), 1)")
     expect(name in page.run(names), "and another shows it again")
+
+
+def check_latency(page):
+    """A latency benchmark is shown by its median without being asked."""
+    page.run("(element('benchmark').value = 'verb_latency', element('benchmark').dispatchEvent(new Event('change')), 1)")
+    page.drawn("rate-chart")
+    expect(page.run("element('result').value") == "lat_p50_ns", "the result is the median")
+    expect(page.run("charts['rate-chart'].getOption().yAxis[0].name") == "median latency (ns)", "and the axis says so")
+    page.run("(element('benchmark').value = 'send_rate', element('benchmark').dispatchEvent(new Event('change')), 1)")
 
 
 def check_repetitions(page):
@@ -254,6 +265,7 @@ def main():
         check_filter(page, total)
         check_sort(page)
         check_charts(page)
+        check_latency(page)
         check_repetitions(page)
         check_legend(page)
         check_keyboard(page)
@@ -263,6 +275,8 @@ def main():
         expect(page.run("window.broken === undefined"), "HTML of a record ran")
         page.open(folder / "paper.html")
         check_paper(page, folder)
+        page.open(folder / "files.html")
+        check_files(page)
         page.shortest(folder / "many.html", MOST_SECONDS_MANY)
         check_many(page)
         expect(page.requests() == [], f"the page asked for {page.requests()}")

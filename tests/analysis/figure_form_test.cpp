@@ -14,6 +14,19 @@ TEST(AxisTitle, EveryQuantityHasItsUnit) {
   EXPECT_EQ(axis_title("lock_retries"), "lock retries");
 }
 
+TEST(Gnuplot, ANarrowFigureHasASmallFontUnlessAnotherIsAsked) {
+  FigureForm form;
+  set_size(form, "3.3x2.5");
+  EXPECT_EQ(form.points, 8);
+  set_font(form, ",9");
+  EXPECT_EQ(form.points, 9);
+}
+
+TEST(Gnuplot, NamesOfFilesAreOneExpression) {
+  EXPECT_EQ(gnuplot_file_name("it's.svg"), "'it'.\"\\047\".'s.svg'");
+  EXPECT_EQ(gnuplot_file_name("a\n!b.svg"), "'a'.\"\\012\".'!b.svg'");
+}
+
 TEST(Gnuplot, SizesAndFontsAreRead) {
   FigureForm form;
   set_size(form, "3.3x2.4");

@@ -105,7 +105,9 @@ def main():
         assert [float(row["rate_mops"]) for row in compared] == rates
 
         verbscope("plot", results, "--x", "size", "-o", folder / "p.svg")
-        assert "SIMULATED" in (folder / "p.svg").read_text() and "model bounds" in (folder / "p.svg").read_text()
+        figure = (folder / "p.svg").read_text()
+        # One thread posts a tenth of what PCIe allows: the bound is beyond the figure, and so it is not in the legend.
+        assert "SIMULATED" in figure and "bound by PCIe and wire" not in figure, figure
         verbscope("plot", results, "--x", "size", "-o", folder / "p.pdf")
         assert (folder / "p.pdf").read_bytes().startswith(b"%PDF")
         plot_times(folder, verbscope)
