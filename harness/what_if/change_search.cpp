@@ -13,7 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An option is tried at these factors first; beyond them where that does no harm, between where it does.
+// An option is tried at these factors first, then farther on, and nearer where they harm. Rates have cliffs and caches
+// have sizes: harm at one value says nothing of the next.
 constexpr double kFar = 4, kNear = 2;
 constexpr double kHarm = 0.97;
 // Values within this share of the best are as good: the one nearest to what there is now is advised.
@@ -120,7 +121,7 @@ ChangeSearch::Steps ChangeSearch::first_steps() const {
   return out;
 }
 
-// After the first: farther on where that did no harm, nearer where it did.
+// After the first: farther on, and nearer where the first did harm.
 ChangeSearch::Steps ChangeSearch::further_steps() const {
   Steps out;
   for (std::size_t i = 0; i < ladders_.size(); ++i) {
@@ -134,7 +135,7 @@ ChangeSearch::Steps ChangeSearch::further_steps() const {
       const auto add = [&](double factor) {
         if (const Json value = scaled(i, now, std::pow(factor, up)); !value.is_null()) out.push_back({i, value});
       };
-      if (brought >= kHarm) add(kFar * kFar);
+      add(kFar * kFar);
       if (brought < kHarm) add(kNear);
     }
   }

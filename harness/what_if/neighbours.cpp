@@ -39,7 +39,9 @@ class Ladders {
 
   void number(const char* name, double low, double high) {
     const OptionSpec* option = spec_.find(name);
-    const auto value = now(name);
+    std::optional<double> value = now(name);
+    // A window of 0 is as deep as the queue.
+    if (std::string_view(name) == "window" && value == 0.0) value = now("tx_depth");
     if (option == nullptr || !value || *value < 1) return;
     low = std::max(low, static_cast<double>(option->min));
     high = std::min(high, static_cast<double>(option->max));
@@ -59,7 +61,7 @@ class Ladders {
     values(name, record_.config.value(name, Json()), option->allowed.get<std::vector<Json>>());
   }
 
-  // On where it is off; where it is on, without it.
+  // On where it is off; without it where it is on.
   void flag(const char* name) {
     values(name, is_on(name) ? Json(true) : Json(nullptr), {is_on(name) ? Json(nullptr) : Json(true)});
   }
@@ -81,11 +83,12 @@ class Ladders {
       values("inline_recv", static_cast<std::int64_t>(now("inline_recv").value_or(0)),
              {0, static_cast<std::int64_t>(size)});
     words("connection");
+    words("locks");
     flag("batching");
     number("max_batch", 1, kMostList);
     for (const char* name : {"requests", "prefetch", "wait", "seen_by"}) words(name);
     if (is_on("events")) flag("events");
-    if (is_on("wr_api")) flag("wr_api");
+    flag("wr_api");
   }
 
   void queues() {
@@ -97,6 +100,7 @@ class Ladders {
         counted_in_all(record_, "reads_served") + counted_in_all(record_, "atomics_served") > 0)
       number("outs", 1, 255);
     flag("cq_per_qp");
+    flag("srq");
   }
 
   void machines() {
