@@ -13,8 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An option is tried at these factors first, then farther on, and nearer where they harm. Rates have cliffs and caches
-// have sizes: harm at one value says nothing of the next.
+// An option is tried at these factors, the far one first, and at the square of that. Rates have cliffs and caches have
+// sizes: harm at one value says nothing of the next.
 constexpr double kFar = 4, kNear = 2;
 constexpr double kHarm = 0.97;
 // Values within this share of the best are as good: the one nearest to what there is now is advised.
@@ -115,28 +115,22 @@ ChangeSearch::Steps ChangeSearch::first_steps() const {
     for (const Json& value : ladder.values) out.push_back({i, value});
     if (!ladder.number) continue;
     for (const double factor : {kFar, 1 / kFar}) {
-      if (const Json value = scaled(i, number_of(ladder.now), factor); !value.is_null()) out.push_back({i, value});
+      const Json value = scaled(i, number_of(ladder.now), factor);
+      if (!value.is_null()) out.push_back({i, value});
     }
   }
   return out;
 }
 
-// After the first: farther on, and nearer where the first did harm.
+// After the first: farther on and nearer.
 ChangeSearch::Steps ChangeSearch::further_steps() const {
   Steps out;
   for (std::size_t i = 0; i < ladders_.size(); ++i) {
     if (!ladders_[i].number) continue;
-    const double now = number_of(ladders_[i].now);
-    for (const double up : {1.0, -1.0}) {
-      const double far = std::clamp(std::round(now * std::pow(kFar, up)), ladders_[i].low, ladders_[i].high);
-      const Tried* first = tried(i, static_cast<std::int64_t>(far));
-      if (first == nullptr) continue;
-      const double brought = gain(first->outcome);
-      const auto add = [&](double factor) {
-        if (const Json value = scaled(i, now, std::pow(factor, up)); !value.is_null()) out.push_back({i, value});
-      };
-      add(kFar * kFar);
-      if (brought < kHarm) add(kNear);
+    for (const double factor : {kNear, 1 / kNear, kFar * kFar, 1 / (kFar * kFar)}) {
+      const Json value = scaled(i, number_of(ladders_[i].now), factor);
+      const auto same = [&](const Step& step) { return step.ladder == i && step.value == value; };
+      if (!value.is_null() && std::ranges::none_of(out, same)) out.push_back({i, value});
     }
   }
   return out;
@@ -297,6 +291,19 @@ std::vector<TriedChange> ChangeSearch::find() {
                                 : budget_.given   ? budget_.runs
                                                   : std::max(budget_.runs, runs_ + kLeastCombined);
   for (const State& state : beginnings()) std::ranges::for_each(climb(state, most_runs), add);
+  // A change that a part of it does as well is none of its own.
+  const auto part_does = [&](const TriedChange& whole) {
+    return std::ranges::any_of(out, [&](const TriedChange& part) {
+      const bool of_it = part.options.size() < whole.options.size() &&
+                         std::ranges::all_of(part.options.items(), [&](const auto& each) {
+                           return whole.options.contains(each.key()) && whole.options[each.key()] == each.value();
+                         });
+      return of_it && gain(whole.outcome) < kWorthwhile * gain(part.outcome);
+    });
+  };
+  std::vector<TriedChange> own;
+  std::ranges::copy_if(out, std::back_inserter(own), std::not_fn(part_does));
+  out = std::move(own);
   std::ranges::stable_sort(out, std::greater{}, [this](const TriedChange& each) { return gain(each.outcome); });
   return out;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analysis/points.hpp"
+#include "analysis/round_trip.hpp"
 
 namespace verbscope {
 namespace {
@@ -66,6 +67,11 @@ class Ladders {
     values(name, is_on(name) ? Json(true) : Json(nullptr), {is_on(name) ? Json(nullptr) : Json(true)});
   }
 
+  std::string registers() const {
+    const std::string given = text_at(record_.config, "uars");
+    return given.empty() ? "default" : given;
+  }
+
   void posting() {
     const double size = now("size").value_or(0), most = in_profile(profile_, "wire", "max_inline_bytes", 0);
     number("post_list", 1, kMostList);
@@ -104,11 +110,12 @@ class Ladders {
   }
 
   void machines() {
+    values("uars", registers(), {"default", "exclusive"});
+    // One operation under way takes no less time beside others.
+    if (keeps_one_under_way(record_)) return;
     const double cores = in_profile(profile_, "host", "cores", 1);
     for (const char* name : {"threads", "client_threads", "threads_per_qp"}) number(name, 1, cores);
     for (const char* name : {"qp", "connections", "vms", "clients", "answer_qps"}) number(name, 1, 4096);
-    const std::string registers = text_at(record_.config, "uars");
-    values("uars", registers.empty() ? "default" : registers, {"default", "exclusive"});
   }
 
   void memory() {

@@ -237,9 +237,9 @@ TEST(ChangeSearch, WhereNothingHelpsAllNeighboursWereRun) {
   ChangeSearch search = program.search({numbers("qp", 4, 4096), {.option = "pages", .now = "4k", .values = {"2m"}}});
   EXPECT_TRUE(search.find().empty());
   EXPECT_EQ(search.neighbours(), search.neighbours_run());
-  // 1, 16 and 64 QPs (16 times less is 1 again), and the other pages; the base run is the fifth.
-  EXPECT_EQ(search.neighbours(), 4u);
-  EXPECT_EQ(program.runs, 5u);
+  // 1, 2, 8, 16 and 64 QPs (16 times less is 1 again), and the other pages; the base run is the seventh.
+  EXPECT_EQ(search.neighbours(), 6u);
+  EXPECT_EQ(program.runs, 7u);
 }
 
 TEST(ChangeSearch, ABudgetThatAPersonGaveIsKeptAndTheRestCounted) {
