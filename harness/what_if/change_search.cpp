@@ -22,9 +22,10 @@ constexpr double kAlike = 0.005;
 // An option that alone brought at least this may bring more beside another.
 constexpr double kHopeful = 1.005;
 // Combinations that are tried beyond the single changes, however many these were.
-constexpr std::size_t kLeastCombined = 20;
-// Lists help only where what they wait for is there: they are a beginning even where they alone bring nothing.
-constexpr std::string_view kList = "post_list";
+constexpr std::size_t kLeastCombined = 40;
+// Lists help only where what they wait for is there, and registers only where a lock is taken: they are a beginning of
+// combinations even where they alone bring nothing.
+constexpr std::string_view kList = "post_list", kRegisters = "uars";
 constexpr int kUsualList = 16;
 constexpr std::array<std::string_view, 3> kTogether = {kList, "qp", "threads"};
 // The best value of an option is looked for by halves and doubles up to this often.
@@ -201,10 +202,11 @@ ChangeSearch::Steps ChangeSearch::additions(const State& state) const {
   for (std::size_t i = 0; i < ladders_.size(); ++i) {
     if (std::ranges::any_of(state.steps, [i](const Step& step) { return step.ladder == i; })) continue;
     const Tried* most = best(i);
-    // A number that alone changes nothing seldom helps another; a word, a list or what lists wait for may.
-    const bool may = !ladders_[i].number || std::ranges::find(kTogether, ladders_[i].option) != kTogether.end();
-    if (most != nullptr && gain(most->outcome) >= (may ? kHarm : kHopeful))
-      rated.emplace_back(gain(most->outcome), Step{i, most->value});
+    // A word that harms alone may help beside another: BlueFlame by a lock of its own. A number that changes nothing
+    // seldom does, but for lists and what they wait for.
+    const bool together = std::ranges::find(kTogether, ladders_[i].option) != kTogether.end();
+    const double least = !ladders_[i].number ? 0 : together ? kHarm : kHopeful;
+    if (most != nullptr && gain(most->outcome) >= least) rated.emplace_back(gain(most->outcome), Step{i, most->value});
   }
   std::ranges::stable_sort(rated, std::greater{}, [](const auto& each) { return each.first; });
   Steps out;
@@ -263,15 +265,16 @@ std::vector<ChangeSearch::State> ChangeSearch::beginnings() const {
     if (ladders_[i].option == kList) {
       const Tried* list = tried(i, kUsualList);
       if (list != nullptr && ran(list->outcome) && gain(list->outcome) >= kHarm) most = list;
-    } else if (most == nullptr || gain(most->outcome) < kWorthwhile) {
+    } else if (ladders_[i].option != kRegisters && (most == nullptr || gain(most->outcome) < kWorthwhile)) {
       continue;
     }
     if (most != nullptr && gain(most->outcome) >= kHarm) out.push_back({{{i, most->value}}, most->outcome});
   }
-  // The one that brings most, and the list.
+  // The one that brings most, and these.
   std::ranges::stable_sort(out, std::greater{}, [this](const State& each) { return gain(each.outcome); });
   for (std::size_t i = out.size(); i-- > 1;) {
-    if (ladders_[out[i].steps.front().ladder].option != kList) out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::string& option = ladders_[out[i].steps.front().ladder].option;
+    if (option != kList && option != kRegisters) out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return out;
 }

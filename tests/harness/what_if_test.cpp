@@ -232,6 +232,20 @@ TEST(ChangeSearch, FindsAPairOfWhichNeitherHelpsAlone) {
   EXPECT_EQ(found[0].options.size(), 2u);
 }
 
+// Inlining takes a lock that threads share, and pays where each has its own register.
+TEST(ChangeSearch, FindsAWordThatHarmsAloneBesideARegisterOfItsOwn) {
+  Program program([](const Json& options) {
+    const bool inlined = value(options, "inline_size", 0) > 0, own = options.contains("uars");
+    return inlined ? (own ? 25.0 : 3.0) : 20.0;
+  });
+  const std::vector<TriedChange> found = program
+                                             .search({{.option = "inline_size", .now = 0, .values = {32}},
+                                                      {.option = "uars", .now = "default", .values = {"exclusive"}}})
+                                             .find();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0].outcome.mops, 25, 1e-9);
+}
+
 TEST(ChangeSearch, WhereNothingHelpsAllNeighboursWereRun) {
   Program program([](const Json&) { return 10.0; });
   ChangeSearch search = program.search({numbers("qp", 4, 4096), {.option = "pages", .now = "4k", .values = {"2m"}}});
