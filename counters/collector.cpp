@@ -17,8 +17,8 @@ constexpr auto kLook = 1ms;           // how often sources are asked whether the
 
 }  // namespace
 
-Collector::Collector(std::string node, std::vector<std::unique_ptr<CounterSource>> sources, bool required)
-    : node_(std::move(node)), required_(required) {
+Collector::Collector(std::string node, std::vector<std::unique_ptr<CounterSource>> sources, CountersNeeded needed)
+    : node_(std::move(node)), needed_(needed) {
   for (auto& source : sources) entries_.push_back({std::move(source), "", 0});
 }
 
@@ -37,7 +37,7 @@ void Collector::each(Action&& action) {
 
 std::string Collector::failure() const {
   for (const Entry& entry : entries_) {
-    if (required_ && !entry.missing.empty()) {
+    if (needed_ == CountersNeeded::all && !entry.missing.empty()) {
       return fmt::format("{}: counters of {} are required: {}", node_, entry.source->name(), entry.missing);
     }
   }
@@ -95,6 +95,11 @@ Collector::Collected Collector::collect(double ops_per_s) {
     collected.reports.push_back(std::move(report));
   }
   collected.failure = failure();
+  const bool nothing = std::ranges::none_of(entries_, [](const Entry& entry) { return entry.missing.empty(); });
+  if (needed_ == CountersNeeded::one && nothing && !entries_.empty()) {
+    collected.failure = fmt::format("{}: none of the counters that were asked for has counted: {}: {}", node_,
+                                    entries_.front().source->name(), entries_.front().missing);
+  }
   return collected;
 }
 

@@ -10,10 +10,12 @@
 
 namespace verbscope {
 
+// The sources that have to count, lest the run fails.
+enum class CountersNeeded { none, one, all };
+
 class Collector {
  public:
-  // `required`: a source that does not count fails the run.
-  Collector(std::string node, std::vector<std::unique_ptr<CounterSource>> sources, bool required);
+  Collector(std::string node, std::vector<std::unique_ptr<CounterSource>> sources, CountersNeeded needed);
 
   // Before any traffic: starts the sources and lets them see the background. Throws Error when a required source is
   // missing.
@@ -25,7 +27,7 @@ class Collector {
 
   struct Collected {
     std::vector<CounterReport> reports;  // one a source, those that are missing too
-    std::string failure;                 // one line about the first required source that is missing
+    std::string failure;                 // one line about the first needed source that is missing
   };
   // After the run. `ops_per_s`: operations of this node in a second of the window; 0 when it counts none.
   Collected collect(double ops_per_s);
@@ -42,7 +44,7 @@ class Collector {
 
   std::string node_;
   std::vector<Entry> entries_;
-  bool required_;
+  CountersNeeded needed_;
 };
 
 }  // namespace verbscope

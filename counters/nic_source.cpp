@@ -112,7 +112,8 @@ Sums NicSource::snapshot() {
 CounterReport NicSource::report(double) {
   const Counted all = counted();
   std::string blind =
-      "PCIe transactions; misses of the NIC's caches; port_xmit_data and port_rcv_data count 4-byte words";
+      "PCIe transactions; misses of the NIC's caches (neo-host has them); port_xmit_data and port_rcv_data count "
+      "4-byte words";
   if (lifespan_ms_ > 0) blind += fmt::format("; hw_counters may be {} ms old", lifespan_ms_);
   if (!gauges_.empty() && all.window_s < 1) blind += "; PCIe stalls are those of a second, longer than the window";
   CounterReport report = make_report(name(), blind, all, {});
@@ -142,6 +143,12 @@ std::string root_port_of(const std::string& device, const fs::path& sys) {
     return name.substr(name.find(':') + 1);
   }
   return "";
+}
+
+std::string pci_address_of(const std::string& device, const fs::path& sys) {
+  std::error_code error;
+  const std::string name = fs::canonical(sys / "class/infiniband" / device / "device", error).filename().string();
+  return error || std::ranges::count(name, ':') != 2 ? "" : name;
 }
 
 }  // namespace verbscope

@@ -49,4 +49,7 @@ class NicSource final : public SnapshotSource {
 // The root port that the device hangs from, "3a:00.0", as pcm-iio prints it; empty when it is not on PCIe.
 std::string root_port_of(const std::string& device, const std::filesystem::path& sys = "/sys");
 
+// Its PCIe address, "0000:3b:00.0"; empty when it is not on PCIe.
+std::string pci_address_of(const std::string& device, const std::filesystem::path& sys = "/sys");
+
 }  // namespace verbscope

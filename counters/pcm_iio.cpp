@@ -12,6 +12,9 @@ namespace {
 // Every row has these columns; what follows (IOTLB and other counts of a whole stack) is only in a stack's first row.
 constexpr std::array<std::string_view, 4> kDirections = {"IB write", "IB read", "OB read", "OB write"};
 
+// Columns that are no counts.
+constexpr std::array<std::string_view, 6> kTexts = {"Date", "Time", "Socket", "Root Port", "Name", "Part"};
+
 // Skylake's list of events says "IB write (bytes)", later ones "IB write".
 std::string_view without_unit(std::string_view name) {
   constexpr std::string_view kUnit = " (bytes)";
@@ -21,41 +24,51 @@ std::string_view without_unit(std::string_view name) {
 }  // namespace
 
 LineKind PcmIioFormat::take(const Fields& fields, Sums& sums) {
-  if (fields[0] == "Socket" && fields.size() > 1) return take_header(fields) ? LineKind::header : LineKind::text;
-  if (first_number_ == 0 || fields.size() < 2 || !fields[0].starts_with("Socket")) return LineKind::text;
-  return take_row(fields, sums);
+  if (std::ranges::count(fields, "Socket") == 1 && std::ranges::count(fields, "Part") == 1) {
+    take_header(fields);
+    return LineKind::header;
+  }
+  if (fields.size() < 2 || fields.size() <= socket_field_ || !fields[socket_field_].starts_with("Socket")) {
+    return LineKind::text;
+  }
+  return names_.empty() ? LineKind::text : take_row(fields, sums);
 }
 
-bool PcmIioFormat::take_header(const Fields& fields) {
-  const auto part = std::ranges::find(fields, "Part");
-  if (part == fields.end()) return false;
-  const auto root_port = std::ranges::find(fields, "Root Port");
+void PcmIioFormat::take_header(const Fields& fields) {
+  names_.assign(fields.size(), "");
   root_port_field_.reset();
-  if (root_port < part) root_port_field_ = static_cast<std::size_t>(root_port - fields.begin());
-  first_number_ = static_cast<std::size_t>(part - fields.begin()) + 1;
-  counts_.clear();
-  for (auto name = part + 1; name != fields.end(); ++name) counts_.emplace_back(without_unit(*name));
-  const bool known = counts_.size() >= kDirections.size() &&
-                     std::is_permutation(kDirections.begin(), kDirections.end(), counts_.begin());
-  if (!known) {
-    fail("pcm-iio: its counts do not begin with IB write, IB read, OB read and OB write but with \"{}\"",
-         counts_.empty() ? "" : counts_.front().substr(0, 100));
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i] == "Socket") socket_field_ = i;
+    if (fields[i] == "Root Port") root_port_field_ = i;
+    if (std::ranges::count(kTexts, fields[i]) == 0) names_[i] = without_unit(fields[i]);
   }
-  return true;
+  for (const std::string_view direction : kDirections) {
+    if (std::ranges::count(names_, direction) == 1) continue;
+    std::string columns;
+    for (const std::string_view field : fields) columns += (columns.empty() ? "" : ",") + std::string(field);
+    names_.clear();
+    fail("pcm-iio: the columns \"{}\" have no \"{}\"", columns.substr(0, 200), direction);
+  }
 }
 
 LineKind PcmIioFormat::take_row(const Fields& fields, Sums& sums) const {
-  const std::size_t last = first_number_ + counts_.size();
-  if (fields.size() < first_number_ + kDirections.size() || fields.size() > last) return LineKind::damaged;
-  std::vector<std::uint64_t> values(fields.size() - first_number_);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!parse_count(fields[first_number_ + i], values[i])) return LineKind::damaged;
-  }
-  const bool ours = root_port_.empty() || !root_port_field_ || fields[*root_port_field_] == root_port_;
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  if (fields.size() > names_.size()) return LineKind::damaged;
+  const bool ours = root_port_.empty() || !root_port_field_ ||
+                    (*root_port_field_ < fields.size() && fields[*root_port_field_] == root_port_);
+  Sums row;
+  std::size_t directions = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    std::uint64_t value = 0;
+    if (names_[i].empty()) continue;
+    if (!parse_count(fields[i], value)) return LineKind::damaged;
+    const bool of_the_port = std::ranges::count(kDirections, names_[i]) > 0;
+    directions += of_the_port;
     // Counts of a stack cannot be told apart by root port.
-    const bool of_the_port = i < kDirections.size();
-    if ((ours || !of_the_port) && !add_count(sums, counts_[i], values[i])) return LineKind::damaged;
+    if (ours || !of_the_port) row[names_[i]] = value;
+  }
+  if (directions != kDirections.size()) return LineKind::damaged;
+  for (const auto& [name, value] : row) {
+    if (!add_count(sums, name, value)) return LineKind::damaged;
   }
   return LineKind::row;
 }

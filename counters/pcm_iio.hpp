@@ -17,16 +17,16 @@ class PcmIioFormat final : public ToolFormat {
   std::vector<EventRule> rules() const override;
   std::string blind() const override;
   // The tool gives rates, per second.
-  double counted_s(std::uint32_t) const override { return 1; }
+  double counted_s(std::uint32_t, bool) const override { return 1; }
 
  private:
-  bool take_header(const Fields& fields);
+  void take_header(const Fields& fields);
   LineKind take_row(const Fields& fields, Sums& sums) const;
 
   std::string root_port_;
   std::optional<std::size_t> root_port_field_;
-  std::size_t first_number_ = 0;     // field; 0: no header yet
-  std::vector<std::string> counts_;  // names of the numbers
+  std::size_t socket_field_ = 0;
+  std::vector<std::string> names_;  // of the numbers in each field; empty: a text. None before the first header
 };
 
 }  // namespace verbscope

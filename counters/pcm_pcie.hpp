@@ -9,7 +9,7 @@ namespace verbscope {
 
 struct PcmPcieGeneration {
   std::string cpus;                  // "Haswell to Cascade Lake"
-  std::vector<std::string> columns;  // after "Skt"
+  std::vector<std::string> columns;  // in whatever order, among others
   std::uint32_t groups;              // groups of events that take turns in an interval
   std::vector<EventRule> rules;
   std::string blind;
@@ -24,8 +24,8 @@ class PcmPcieFormat final : public ToolFormat {
   std::vector<EventRule> rules() const override;
   std::string blind() const override;
   // pcm-pcie divides an interval among its groups of events, each for a whole number of milliseconds, and multiplies a
-  // group's counts by the number of groups.
-  double counted_s(std::uint32_t asked_ms) const override;
+  // group's counts by the number of groups. Releases that sleep twice round the milliseconds up.
+  double counted_s(std::uint32_t asked_ms, bool sleeps_twice) const override;
   // The generation of CPUs that the header shows; null before the first header.
   const PcmPcieGeneration* generation() const { return generation_; }
 
@@ -33,7 +33,8 @@ class PcmPcieFormat final : public ToolFormat {
   void take_header(const Fields& fields);
 
   const PcmPcieGeneration* generation_ = nullptr;
-  std::size_t numbers_ = 0;  // numbers in a row: the columns, and the bandwidths that -B adds
+  std::size_t socket_field_ = 0;
+  std::vector<std::string> names_;  // of the counts in each field; empty: not counted
 };
 
 }  // namespace verbscope

@@ -5,10 +5,12 @@
 #include "common/error.hpp"
 #include "counters/driver_source.hpp"
 #include "counters/ethtool.hpp"
+#include "counters/neo_host.hpp"
 #include "counters/nic_source.hpp"
 #include "counters/papi_source.hpp"
 #include "counters/pcm_iio.hpp"
 #include "counters/pcm_pcie.hpp"
+#include "counters/rdma_statistic.hpp"
 #include "counters/tool_source.hpp"
 
 namespace verbscope {
@@ -32,7 +34,7 @@ struct Maker {
 struct Kind {
   const char* name;
   Made (*make)(Maker& maker);
-  bool on_request = false;  // it costs the benchmark instructions: only where it is named
+  bool on_request = false;  // it costs the benchmark instructions, or has to be installed or set up: only where named
 };
 
 // The one list of sources, in the order of records. The tools stand before PAPI, which asks whether one of them runs.
@@ -56,6 +58,16 @@ constexpr Kind kKinds[] = {
      [](Maker& maker) -> Made {
        return std::make_unique<NicSource>(NicPlace{maker.place.device, maker.place.ports}, read_ethtool);
      }},
+    {"neo-host",
+     [](Maker& maker) -> Made {
+       const std::string address = maker.place.device.empty() ? "" : pci_address_of(maker.place.device);
+       return std::make_unique<ToolSource>(neo_host_tool(address, maker.place.patience),
+                                           std::make_unique<NeoHostFormat>(), "neo-host");
+     },
+     true},
+    {"rdma-statistic",
+     [](Maker& maker) -> Made { return std::make_unique<RdmaStatisticSource>(maker.place.device, maker.place.ports); },
+     true},
     {"driver", [](Maker&) -> Made { return std::make_unique<DriverSource>(); }, true},
 };
 
@@ -97,6 +109,11 @@ std::vector<std::string> parse_counters(const std::string& text, const std::stri
     if (std::ranges::count(asked, name) == 1) names.push_back(name);
   }
   return names;
+}
+
+CountersNeeded counters_needed(const std::string& text, bool required, const std::string& node) {
+  if (required) return CountersNeeded::all;
+  return text == "auto" || text == "none" || node != "server" ? CountersNeeded::none : CountersNeeded::one;
 }
 
 std::vector<std::unique_ptr<CounterSource>> make_sources(const std::vector<std::string>& names,

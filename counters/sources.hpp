@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "counters/collector.hpp"
 #include "counters/source.hpp"
 
 namespace verbscope {
@@ -12,9 +13,12 @@ namespace verbscope {
 // The names that --counter_sources knows, in the order of records.
 const std::vector<std::string>& counter_sources();
 
-// "auto" is all but "driver" when `device` (there is a NIC to count), else none; "none"; or a list, "papi,nic". Throws
-// UsageError that names `option`.
+// "auto" is all but "neo-host", "rdma-statistic" and "driver" when `device` (there is a NIC to count), else none;
+// "none"; or a list, "papi,nic". Throws UsageError that names `option`.
 std::vector<std::string> parse_counters(const std::string& text, const std::string& option, bool device);
+
+// All with `required`; one of those that `text` names, on the machine under test; none where it names none.
+CountersNeeded counters_needed(const std::string& text, bool required, const std::string& node);
 
 struct CounterPlace {
   std::string node;        // the node whose PCIe slot is counted: "server"

@@ -79,6 +79,22 @@ std::vector<ToolInterval> ToolLog::whole_intervals() const {
   return whole;
 }
 
+std::optional<ToolLog::Period> ToolLog::period() const {
+  if (intervals_.size() < 2) return std::nullopt;
+  const auto periods = static_cast<Picos::rep>(intervals_.size() - 1);
+  Period period{(intervals_.back().end - intervals_.front().end) / periods, Picos::max()};
+  for (std::size_t i = 1; i < intervals_.size(); ++i) {
+    period.shortest = std::min(period.shortest, intervals_[i].end - intervals_[i - 1].end);
+  }
+  return period;
+}
+
+void ToolLog::clear() {
+  partial_.clear();
+  too_long_ = false;
+  intervals_.clear();
+}
+
 std::size_t ToolLog::damaged() const {
   const std::size_t rows = full_rows();
   std::size_t count = 0;

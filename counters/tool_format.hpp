@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +31,11 @@ class ToolFormat {
   // The meaning of the columns, and what they cannot tell; known behind a header.
   virtual std::vector<EventRule> rules() const = 0;
   virtual std::string blind() const = 0;
-  // Seconds that the numbers of a block stand for, when the tool was asked for intervals of `asked_ms`.
-  virtual double counted_s(std::uint32_t asked_ms) const = 0;
+  // Seconds that the numbers of a block stand for, when the tool was asked for intervals of `asked_ms`, and keeps them
+  // or sleeps twice as long.
+  virtual double counted_s(std::uint32_t asked_ms, bool sleeps_twice) const = 0;
+  // What the record has of the tool beside its counts. An object.
+  virtual Json extra() const { return Json::object(); }
 };
 
 struct ToolInterval {
@@ -55,6 +59,13 @@ class ToolLog {
   // The complete blocks: undamaged, with as many rows as the largest.
   std::vector<ToolInterval> whole_intervals() const;
   std::size_t blocks() const { return intervals_.size(); }
+  // How long a block took, from header to header: the mean and the shortest. None before the second header.
+  struct Period {
+    Picos mean{0}, shortest{0};
+  };
+  std::optional<Period> period() const;
+  // Forgets all that came, for a tool that is started anew.
+  void clear();
   // Blocks that are not whole, not counting the last one, whose rows may still come.
   std::size_t damaged() const;
 

@@ -87,8 +87,8 @@ void ToolProcess::start(const std::vector<std::string>& arguments, const std::st
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   int error = ENOENT;
-  // Debian has the tools in /usr/sbin, which is not in everybody's PATH.
-  for (const char* folder : {"", "/usr/sbin/", "/usr/local/sbin/"}) {
+  // Debian has the tools in /usr/sbin, which is not in everybody's PATH; NEO-Host installs its own in no PATH.
+  for (const char* folder : {"", "/usr/sbin/", "/usr/local/sbin/", "/opt/neohost/sdk/"}) {
     if (error != ENOENT) break;
     error =
         posix_spawnp(&pid_, (folder + arguments[0]).c_str(), &actions.files, &actions.attributes, argv.data(), environ);
@@ -157,6 +157,10 @@ void ToolProcess::reap() {
   if (!error_line_.empty()) last_line_ = error_line_;
 }
 
+bool ToolProcess::ended_well() const {
+  return !running_ && code_ == CLD_EXITED && status_ == 0;
+}
+
 std::string ToolProcess::end_text() const {
   const std::string how = code_ == CLD_EXITED ? fmt::format("exit status {}", status_)
                                               : fmt::format("killed by signal {} ({})", status_, strsignal(status_));
@@ -174,6 +178,22 @@ void ToolProcess::end(std::chrono::milliseconds patience) {
   if (!running_) return;
   signal(SIGKILL);
   while (running_) read(-1, std::chrono::milliseconds(100));
+}
+
+std::string output_of(const std::vector<std::string>& arguments) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kLimit = std::chrono::seconds(5);
+  constexpr std::size_t kMost = 16u << 20;  // bytes
+  ToolProcess process(arguments);
+  std::string output;
+  const auto deadline = Clock::now() + kLimit;
+  while (process.running()) {
+    output += process.read(-1, std::chrono::milliseconds(100));
+    if (Clock::now() > deadline || output.size() > kMost)
+      fail("{} does not end within {} s", arguments[0], kLimit.count());
+  }
+  if (!process.ended_well()) fail("{} ended with {}", arguments[0], process.end_text());
+  return output;
 }
 
 }  // namespace verbscope

@@ -27,6 +27,8 @@ class ToolProcess {
   // nothing.
   std::string_view read(int wake, std::chrono::milliseconds limit);
   bool running() const { return running_; }
+  // Whether it has ended with status 0.
+  bool ended_well() const;
   // "exit status 1: what it said last" once it has ended.
   std::string end_text() const;
   // The CPU time that the tool took, in seconds; known once it has ended.
@@ -47,5 +49,9 @@ class ToolProcess {
   int code_ = 0, status_ = 0;  // si_code and si_status of siginfo_t
   double cpu_s_ = 0;
 };
+
+// What a program prints until it ends, which it does within seconds. Throws Error when it cannot be started, ends badly
+// or does not end.
+std::string output_of(const std::vector<std::string>& arguments);
 
 }  // namespace verbscope

@@ -15,12 +15,26 @@ using namespace std::chrono_literals;
 constexpr std::size_t kBackgroundIntervals = 2;  // whole ones
 constexpr std::size_t kWindowIntervals = 8;      // wanted in a window, as many as there is room for
 constexpr auto kPatience = 2000ms;               // a tool has so long to put the CPU's counters back
+constexpr std::uint32_t kSecond = 1000;          // ms
+// The time from block to block against the interval that was asked for. Tools round it down to what their events can
+// share evenly, and what they do between events adds to it.
+constexpr double kLeastPeriod = 0.5, kMostPeriod = 1.5;
+// Releases of pcm-pcie before 202302 sleep twice as long as they count.
+constexpr double kLeastTwice = 1.8, kMostTwice = 2.6;
+// A busy machine may read a few blocks at once, but not this many.
+constexpr std::size_t kBlocksOfAHurry = 20;
+
+std::string seconds_text(std::uint32_t ms) {
+  return fmt::format("{}.{:03}", ms / kSecond, ms % kSecond);
+}
 
 // A multiple of the step: of the window and of the patience an eighth at most, where there is room for it.
 Tool make_tool(const std::string& name, std::uint32_t step_ms, const std::string& rows, Picos window, Picos patience) {
   const double most_ms = to_seconds(std::min(window, patience)) * 1000 / kWindowIntervals;
-  const std::uint32_t ms = std::max(1u, static_cast<std::uint32_t>(most_ms / step_ms)) * step_ms;
-  return {name, {fmt::format("{}.{:03}", ms / 1000, ms % 1000), "-csv", rows}, ms, patience / 2};
+  std::uint32_t ms = std::max(1u, static_cast<std::uint32_t>(most_ms / step_ms)) * step_ms;
+  // Older releases cut the interval to whole seconds.
+  if (ms > kSecond) ms = ms / kSecond * kSecond;
+  return {name, {seconds_text(ms), "-csv", rows}, ms, patience / 2, window};
 }
 
 }  // namespace
@@ -35,19 +49,35 @@ Tool pcm_iio_tool(Picos window, Picos patience) {
   return make_tool("pcm-iio", 200, "-root-port", window, patience);
 }
 
-ToolSource::ToolSource(Tool tool, std::unique_ptr<ToolFormat> format)
-    : tool_(std::move(tool)), format_(std::move(format)), log_(*format_) {}
+Tool neo_host_tool(const std::string& address, Picos patience) {
+  std::vector<std::string> arguments{"--mode=shell", "--get-analysis", "--run-loop"};
+  if (!address.empty()) arguments.push_back("--dev-uid=" + address);
+  return {.name = "get_device_performance_counters.py",
+          .arguments = std::move(arguments),
+          .interval_ms = kSecond,
+          .start_limit = patience / 2,
+          .takes_interval = false};
+}
+
+ToolSource::ToolSource(Tool tool, std::unique_ptr<ToolFormat> format, std::string name)
+    : tool_(std::move(tool)), name_(std::move(name)), format_(std::move(format)), log_(*format_) {}
 
 ToolSource::~ToolSource() {
-  if (!thread_.joinable()) return;
+  if (thread_.joinable()) stop();
+}
+
+void ToolSource::stop() {
   thread_.request_stop();
   to_end_.ring();
+  thread_.join();
 }
 
 void ToolSource::start() {
   std::vector<std::string> arguments{tool_.name};
   arguments.insert(arguments.end(), tool_.arguments.begin(), tool_.arguments.end());
   process_.emplace(arguments);
+  failure_.clear();
+  to_end_.silence();
   started_ = TscClock::now();
   thread_ = std::jthread([this](const std::stop_token& stop) { follow(stop); });
 }
@@ -79,18 +109,69 @@ void ToolSource::check_alive() const {
   if (!failure_.empty()) throw Error(failure_);
 }
 
-bool ToolSource::background_done() {
+bool ToolSource::background_seen() const {
   const std::lock_guard lock(mutex_);
   check_alive();
   // The beginning of the first interval is not known.
   const std::vector<ToolInterval> seen = log_.whole_intervals();
-  if (seen.size() > kBackgroundIntervals) return true;
-  const Picos limit = tool_.start_limit + std::chrono::milliseconds(tool_.interval_ms) * (2 + kBackgroundIntervals);
+  if (seen.size() > kBackgroundIntervals || (in_whole_seconds_ && seen.size() > 1)) return true;
+  // In whole seconds older releases take two for each.
+  const Picos limit = tool_.start_limit +
+                      std::chrono::milliseconds(tool_.interval_ms) * (in_whole_seconds_ ? 4 : 2 + kBackgroundIntervals);
   if (TscClock::now() - started_ > limit) {
     fail("{} printed {} whole intervals of {} ms in {:.1f} s", tool_.name, seen.size(), tool_.interval_ms,
          to_seconds(limit));
   }
   return false;
+}
+
+bool ToolSource::background_done() {
+  if (!background_seen()) return false;
+  if (!tool_.takes_interval || schedule() != Schedule::another || in_whole_seconds_) return true;
+  const Picos hurry = tool_.start_limit + std::chrono::milliseconds(tool_.interval_ms) * kBlocksOfAHurry;
+  if (blocks() < kBlocksOfAHurry && TscClock::now() - started_ < hurry) return false;
+  // It did not keep a part of a second: whole ones are left, of which older releases take two for each.
+  const Picos least = std::chrono::seconds(4);
+  if (tool_.window > Picos(0) && tool_.window < least) {
+    fail(
+        "{}; with whole seconds, which older releases keep, no interval would lie in the window: --duration {} s or "
+        "more",
+        schedule_text(), to_seconds(least) + 1);
+  }
+  stop();
+  log_.clear();
+  in_whole_seconds_ = true;
+  tool_.interval_ms = kSecond;
+  tool_.arguments[0] = seconds_text(kSecond);
+  start();
+  marks_[static_cast<std::size_t>(Moment::background_begin)] = started_;
+  return false;
+}
+
+ToolSource::Schedule ToolSource::schedule() const {
+  const std::lock_guard lock(mutex_);
+  const auto period = log_.period();
+  if (!period) return Schedule::another;
+  const double asked_s = tool_.interval_ms / 1000.0;
+  const double mean = to_seconds(period->mean) / asked_s;
+  // A machine with other things to do makes an interval longer, never shorter.
+  const double shortest = std::min(mean, to_seconds(period->shortest) / asked_s);
+  if (mean < kLeastPeriod) return Schedule::another;
+  if (shortest <= kMostPeriod) return Schedule::kept;
+  const bool whole = tool_.interval_ms % kSecond == 0;
+  return whole && mean >= kLeastTwice && shortest <= kMostTwice ? Schedule::twice : Schedule::another;
+}
+
+std::size_t ToolSource::blocks() const {
+  const std::lock_guard lock(mutex_);
+  return log_.blocks();
+}
+
+std::string ToolSource::schedule_text() const {
+  const std::lock_guard lock(mutex_);
+  const auto period = log_.period();
+  return fmt::format("{} does not keep its interval: {} s were asked for, {:.3f} s passed from one to the next",
+                     tool_.name, tool_.arguments[0], period ? to_seconds(period->mean) : 0);
 }
 
 void ToolSource::read(Moment moment) {
@@ -103,7 +184,8 @@ std::vector<ToolInterval> ToolSource::between(Moment begin, Moment end) const {
   std::vector<ToolInterval> inside;
   const std::vector<ToolInterval> whole = log_.whole_intervals();
   for (std::size_t i = 1; i < whole.size(); ++i) {
-    const Picos began = std::min(whole[i - 1].last_line, whole[i].end - std::chrono::milliseconds(tool_.interval_ms));
+    const Picos asked = tool_.takes_interval ? std::chrono::milliseconds(tool_.interval_ms) : Picos(0);
+    const Picos began = std::min(whole[i - 1].last_line, whole[i].end - asked);
     if (began >= at(begin) && whole[i].end <= at(end)) inside.push_back(whole[i]);
   }
   return inside;
@@ -112,7 +194,8 @@ std::vector<ToolInterval> ToolSource::between(Moment begin, Moment end) const {
 ToolSource::Part ToolSource::part(Moment begin, Moment end) const {
   const std::vector<ToolInterval> intervals = between(begin, end);
   Part part{intervals.size(), {}};
-  const double seconds = static_cast<double>(intervals.size()) * format_->counted_s(tool_.interval_ms);
+  const double seconds =
+      static_cast<double>(intervals.size()) * format_->counted_s(tool_.interval_ms, schedule() == Schedule::twice);
   for (const ToolInterval& interval : intervals) {
     for (const auto& [name, sum] : interval.sums) part.per_s[name] += static_cast<double>(sum) / seconds;
   }
@@ -120,10 +203,9 @@ ToolSource::Part ToolSource::part(Moment begin, Moment end) const {
 }
 
 CounterReport ToolSource::report(double) {
-  thread_.request_stop();
-  to_end_.ring();
-  thread_.join();
+  stop();
   check_alive();
+  if (tool_.takes_interval && schedule() == Schedule::another && log_.blocks() > 1) throw Error(schedule_text());
   const double window_s = to_seconds(at(Moment::window_end) - at(Moment::window_begin));
   const Part window = part(Moment::window_begin, Moment::window_end);
   const Part background = part(Moment::background_begin, Moment::background_end);
@@ -135,11 +217,15 @@ CounterReport ToolSource::report(double) {
                   .background_s = static_cast<double>(background.intervals) * tool_.interval_ms / 1000.0,
                   .background_per_s = background.per_s};
   for (const auto& [name, per_s] : window.per_s) counted.raw[name] = per_s * window_s;
-  CounterReport report = make_report(tool_.name, format_->blind(), counted, format_->rules());
+  CounterReport report = make_report(name(), format_->blind(), counted, format_->rules());
   report.extra["intervals"] = window.intervals;
   report.extra["intervals_damaged"] = log_.damaged();
-  report.extra["interval_s"] = tool_.interval_ms / 1000.0;
-  report.extra["scaling"] = window_s / (static_cast<double>(window.intervals) * tool_.interval_ms / 1000.0);
+  const double took_s = to_seconds(log_.period().value().mean);
+  const double interval_s = tool_.takes_interval ? tool_.interval_ms / 1000.0 : took_s;
+  report.extra["interval_s"] = interval_s;
+  report.extra["interval_took_s"] = took_s;
+  report.extra["scaling"] = window_s / (static_cast<double>(window.intervals) * interval_s);
+  report.extra.update(format_->extra());
   report.extra["tool_cpu_share"] = process_->cpu_s() / to_seconds(TscClock::now() - started_);
   return report;
 }

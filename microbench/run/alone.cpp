@@ -220,7 +220,7 @@ void run_point(AloneBenchmark& benchmark, const AloneOptions& options, Outcome& 
       .node = "server", .device = "", .ports = {}, .window = schedule.duration, .patience = schedule.longest};
   Collector collector("server",
                       make_sources(parse_counters(options.counter_sources, "--counter_sources", false), place),
-                      options.require_counters);
+                      options.require_counters ? CountersNeeded::all : CountersNeeded::none);
   const NodeReport report = measure(benchmark, options, cores, collector, outcome.failure);
   outcome.result = result_json({.own = report, .clients = std::nullopt});
   Collector::Collected collected = collector.collect(report.rate_mops * 1e6);

@@ -13,7 +13,7 @@ Collector make_collector(const NodeRun& node, const Options& options, const Sche
                            // The peer waits for so long.
                            .patience = schedule.timeout * 4 / 5};
   return {node.name(), make_sources(parse_counters(options.counter_sources, "--counter_sources", device), place),
-          options.require_counters};
+          counters_needed(options.counter_sources, options.require_counters, node.name())};
 }
 
 void take_counters(Collector& collector, double rate_mops, Outcome& outcome) {

@@ -64,7 +64,7 @@ Collector::Collected run(Collector& collector) {
 class FailsAt : public testing::TestWithParam<Source::Fails> {};
 
 TEST_P(FailsAt, LeavesOneLineInTheRecordAndTheOthersCount) {
-  Collector collector("client3", sources(GetParam()), false);
+  Collector collector("client3", sources(GetParam()), CountersNeeded::one);
   const auto collected = run(collector);
   EXPECT_EQ(collected.failure, "");
   ASSERT_EQ(collected.reports.size(), 2u);
@@ -79,7 +79,7 @@ TEST_P(FailsAt, LeavesOneLineInTheRecordAndTheOthersCount) {
 
 TEST_P(FailsAt, FailsTheRunWhenItIsRequired) {
   const std::string line = "client3: counters of bad are required: the cat sat on bad";
-  Collector collector("client3", sources(GetParam()), true);
+  Collector collector("client3", sources(GetParam()), CountersNeeded::all);
   if (GetParam() <= Source::Fails::attach) {
     EXPECT_EQ(message_of<Error>([&] { run(collector); }), line);  // before anything is measured
   } else {
@@ -87,6 +87,15 @@ TEST_P(FailsAt, FailsTheRunWhenItIsRequired) {
     EXPECT_EQ(collected.failure, line);
     EXPECT_EQ(collected.reports.size(), 2u);
   }
+}
+
+TEST_P(FailsAt, FailsTheRunWhenNothingElseCounts) {
+  std::vector<std::unique_ptr<CounterSource>> bad;
+  bad.push_back(std::make_unique<Source>("bad", GetParam()));
+  Collector collector("server", std::move(bad), CountersNeeded::one);
+  const auto collected = run(collector);
+  EXPECT_THAT(collected.failure, HasSubstr("bad: the cat sat on bad"));
+  EXPECT_EQ(collected.reports.size(), 1u);
 }
 
 std::string name_of(Source::Fails fails) {
@@ -99,12 +108,20 @@ INSTANTIATE_TEST_SUITE_P(, FailsAt,
                                          Source::Fails::window, Source::Fails::report),
                          [](const auto& fails) { return name_of(fails.param); });
 
+TEST(CountersNeeded, OneOfThoseThatAreNamedHasToCount) {
+  EXPECT_EQ(counters_needed("pcm-pcie", false, "server"), CountersNeeded::one);
+  EXPECT_EQ(counters_needed("pcm-pcie", false, "client0"), CountersNeeded::none);
+  EXPECT_EQ(counters_needed("auto", false, "server"), CountersNeeded::none);
+  EXPECT_EQ(counters_needed("auto", true, "client0"), CountersNeeded::all);
+}
+
 TEST(ParseCounters, KnowsAutoNoneAndLists) {
   const auto parse = [](const std::string& text, bool device) {
     return parse_counters(text, "--counter_sources", device);
   };
   std::vector<std::string> usual = counter_sources();
-  usual.pop_back();  // "driver" costs the benchmark instructions: only where it is named
+  // Only where they are named: what has to be installed or set up, and what costs the benchmark instructions.
+  for (const char* name : {"neo-host", "rdma-statistic", "driver"}) std::erase(usual, name);
   EXPECT_EQ(parse("auto", true), usual);
   EXPECT_THAT(parse("auto", false), IsEmpty());
   EXPECT_THAT(parse("none", true), IsEmpty());
@@ -113,7 +130,8 @@ TEST(ParseCounters, KnowsAutoNoneAndLists) {
     EXPECT_THAT(
         message_of<UsageError>([&] { parse(text, true); }),
         HasSubstr(
-            std::string("--counter_sources: expected auto, none or a list of pcm-pcie, pcm-iio, papi, nic, driver, "
+            std::string("--counter_sources: expected auto, none or a list of pcm-pcie, pcm-iio, papi, nic, neo-host, "
+                        "rdma-statistic, driver, "
                         "each once; got \"") +
             text + "\""))
         << text;

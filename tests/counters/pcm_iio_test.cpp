@@ -90,6 +90,23 @@ TEST(PcmIio, DamagedBlocksAreLeftOut) {
   }
 }
 
+TEST(PcmIio, ColumnsAreFoundByTheirNames) {
+  // Release 202509 begins with the date and the time; any other order says the same.
+  for (const char* text : {"Date,Time,Socket,Root Port,Name,Part,IB write,IB read,OB read,OB write,IOTLB Miss\n"
+                           "2025-10-01,12:00:00.512,Socket0,16:02.0,IIO Stack 0,Part0,6400,12800,40,80,5\n"
+                           "2025-10-01,12:00:00.512,Socket0,        ,IIO Stack 0,Part1,7,7,7,7\n",
+                           "OB write,Part,Socket,OB read,IB read,Name,IB write,Root Port,IOTLB Miss,Time\n"
+                           "80,Part0,Socket0,40,12800,IIO Stack 0,6400,16:02.0,5,12:00:00\n"
+                           "7,Part1,Socket0,7,7,IIO Stack 0,7,        ,0,12:00:00\n"}) {
+    PcmIioFormat format("16:02.0");
+    const Sums sums = sums_of(format, text);
+    const CounterReport report = report_of(format, sums);
+    EXPECT_EQ(report.events.payload_bytes_to_nic, 12800u + 80) << text;
+    EXPECT_EQ(report.events.payload_bytes_to_host, 6400u + 40) << text;
+    EXPECT_EQ(sums.at("IOTLB Miss"), 5u) << text;
+  }
+}
+
 TEST(PcmIio, RefusesCountsThatItDoesNotKnow) {
   PcmIioFormat format;
   EXPECT_THROW(sums_of(format, "Socket,Name,Part,Clockticks,IB write,IB read,OB read\n"), Error);

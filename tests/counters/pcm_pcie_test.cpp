@@ -103,6 +103,19 @@ TEST(PcmPcie, RepeatedHeadersMakeIntervals) {
   EXPECT_EQ(intervals[1].end, Picos(2s));
 }
 
+TEST(PcmPcie, ColumnsAreFoundByTheirNames) {
+  Parsed mixed("Date,Time,WiL,ItoM,Other,PCIRdCur,Skt,UCRdF,ItoMCacheNear\n2025-10-01,12:00:00,5,2,9,1,0,4,3\n");
+  EXPECT_THAT(mixed.only(), ElementsAre(Pair("ItoM", 2), Pair("ItoMCacheNear", 3), Pair("PCIRdCur", 1),
+                                        Pair("UCRdF", 4), Pair("WiL", 5)));
+  // Release 202003 has Sandy Bridge's name for the reads of Haswell.
+  Parsed old(
+      "Skt,PCIeRdCur,RFO,CRd,DRd,ItoM,PRd,WiL\n0,7,6,5,4,3,2,1(Total)\n0,3,3,2,2,1,1,0(Miss)\n0,4,3,3,2,2,1,1(Hit)\n");
+  const Sums sums = old.only();
+  EXPECT_EQ(sums.at("PCIRdCur"), 7u);
+  EXPECT_EQ(sums.at("PCIRdCur (Miss)"), 3u);
+  EXPECT_EQ(report_of(old.format, sums).events.dma_read_lines, 7u);
+}
+
 TEST(PcmPcie, TextBeforeAndBetweenCountsAsNothing) {
   Parsed parsed(
       "\n Processor Counter Monitor: PCIe Bandwidth Monitoring Utility\n"
@@ -153,7 +166,7 @@ TEST(PcmPcie, APieceMayEndAnywhere) {
 }
 
 TEST(PcmPcie, RefusesColumnsThatItDoesNotKnow) {
-  for (const char* text : {"Skt,PCIRdCur,Cat\n", "Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL,Cat\n",
+  for (const char* text : {"Skt,PCIRdCur,Cat\n", "Skt,PCIRdCur,PCIeRdCur,RFO,CRd,DRd,ItoM,PRd,WiL\n",
                            "Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL\nSkt,PCIRdCur,RFO,CRd,DRd,ItoM,PRd,WiL\n"}) {
     EXPECT_THROW(Parsed{text}, Error) << text;
   }
@@ -168,7 +181,9 @@ TEST(PcmPcie, OverlongLinesAreNoRows) {
 TEST(PcmPcie, AnIntervalStandsForWholeMillisecondsOfItsGroups) {
   // 14 groups of 7 ms in 100 ms; 84 ms divide evenly on every generation.
   Parsed haswell("Skt,PCIRdCur,RFO,CRd,DRd,ItoM,PRd,WiL\n0,0,0,0,0,0,0,0\n");
-  EXPECT_DOUBLE_EQ(haswell.format.counted_s(100), 0.098);
+  EXPECT_DOUBLE_EQ(haswell.format.counted_s(100, false), 0.098);
+  // 72 ms of a second, rounded up.
+  EXPECT_DOUBLE_EQ(haswell.format.counted_s(1000, true), 1.008);
   for (const PcmPcieGeneration& generation : pcm_pcie_generations()) EXPECT_EQ(84 % generation.groups, 0u);
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "common/error.hpp"
+#include "counters/neo_host.hpp"
 #include "counters/pcm_iio.hpp"
 #include "counters/pcm_pcie.hpp"
 #include "tests/common/temp_dir.hpp"
@@ -125,12 +126,56 @@ TEST(ToolSource, PcmIioCountsTheBytesOfTheRootPort) {
   EXPECT_EQ(report.events.payload_bytes_to_nic, 0u);  // the window has as much as the background
 }
 
+// The releases of pcm-pcie: devices read 1e8 lines a second, whatever the tool makes of its interval.
+class PcmRelease : public testing::TestWithParam<const char*> {};
+
+TEST_P(PcmRelease, CountsWhatPassedOrRefuses) {
+  const FakeTools tools(std::string("FAKE_PCM_RELEASE=") + GetParam());
+  // Wide enough for two intervals of a second that take two.
+  ToolSource source(pcm_pcie_tool(6500ms, 8s), std::make_unique<PcmPcieFormat>());
+  run(source, 6500ms);
+  const CounterReport report = source.report(0);
+  EXPECT_NEAR(report.extra.at("raw").at("PCIRdCur").get<double>() / report.window_s, 1e8, 3e6);
+}
+
+INSTANTIATE_TEST_SUITE_P(, PcmRelease, testing::Values("202003", "202201", "202302"));
+
+TEST(ToolSource, AnIntervalThatTheToolDoesNotKeepIsRefused) {
+  // Without room for whole seconds.
+  const FakeTools tools("FAKE_PCM_RELEASE=202201");
+  ToolSource source(pcm_pcie_tool(2s, 8s), std::make_unique<PcmPcieFormat>());
+  source.start();
+  source.read(Moment::background_begin);
+  const std::string failure = message_of<Error>([&] { wait_until([&] { return source.background_done(); }); });
+  EXPECT_THAT(failure, HasSubstr("pcm-pcie does not keep its interval: 0.252 s were asked for"));
+  EXPECT_THAT(failure, HasSubstr("--duration 5 s or more"));
+}
+
+TEST(ToolSource, PcmIioOfRelease202509Counts) {
+  const FakeTools tools("FAKE_PCM_RELEASE=202509");
+  ToolSource source(pcm_iio_tool(Picos(0), 60s), std::make_unique<PcmIioFormat>("3a:00.0"));
+  run(source, 1000ms);
+  const CounterReport report = source.report(0);
+  EXPECT_EQ(report.extra.at("raw").at("IB read"), std::llround(12800 * report.window_s));
+}
+
+TEST(ToolSource, NeoHostHasItsOwnInterval) {
+  const FakeTools tools("");
+  ToolSource source(neo_host_tool("", 60s), std::make_unique<NeoHostFormat>(), "neo-host");
+  run(source, 700ms);
+  const CounterReport report = source.report(0);
+  EXPECT_EQ(report.source, "neo-host");
+  EXPECT_EQ(report.extra.at("raw").at("ICM Cache Miss"), std::llround(38000 * report.window_s));
+  EXPECT_EQ(report.extra.at("analysis").at("PCIe Avg Latency [NS]"), 403);
+  EXPECT_GE(report.extra.at("interval_s").get<double>(), 0.1);
+}
+
 TEST(ToolSource, TheIntervalIsSuchThatTheToolDividesItEvenly) {
   for (const Picos window : {Picos(0), Picos(10ms), Picos(1s), Picos(3s), Picos(60s)}) {
     const Tool tool = pcm_pcie_tool(window, 8s);
     // The tool reads its delay as (uint)(delay * 1000).
     EXPECT_EQ(static_cast<std::uint32_t>(std::strtod(tool.arguments[0].c_str(), nullptr) * 1000), tool.interval_ms);
-    EXPECT_EQ(tool.interval_ms % 84, 0u);
+    EXPECT_EQ(tool.interval_ms % (tool.interval_ms < 1000 ? 84 : 1000), 0u);
     EXPECT_GE(tool.interval_ms, 84u);
     EXPECT_LE(tool.interval_ms, 1000u);
   }
