@@ -79,7 +79,7 @@ Json row_json(const CompareRow& row) {
             {"benchmark", row.record->benchmark},
             {"fabric", row.fabric},
             {"simulated", row.simulated}};
-  json["status"] = row.record->status == RecordStatus::ok ? "ok" : "failed";
+  json["status"] = to_string(row.record->status);
   if (row.record->status == RecordStatus::failed) json["reason"] = row.record->reason;
   json["config"] = row.record->config;
   json["rate_mops"] = optional_json(row.rate_mops);
@@ -151,7 +151,7 @@ std::string compare_csv(const std::vector<CompareRow>& rows) {
                                    point_title(*row.record).substr(row.record->benchmark.size()),
                                    row.fabric,
                                    row.simulated ? "true" : "false",
-                                   row.record->status == RecordStatus::ok ? "ok" : "failed",
+                                   to_string(row.record->status),
                                    csv_number(row.rate_mops),
                                    csv_number(row.bound_mops),
                                    row.binding};

@@ -101,6 +101,7 @@ std::vector<TableGroup> table_groups(const OptionKeys& keys, bool repeated, bool
 
 std::string fabric_heading(const CompareRow& row, const OptionKeys& keys) {
   std::string text = row.simulated ? fmt::format("{} (SIMULATED)", row.fabric) : row.fabric;
+  if (row.record->status == RecordStatus::imported) text += " (imported)";
   for (const std::string& key : keys.common) text += fmt::format(" {}={}", key, option_text(*row.record, key));
   return text;
 }

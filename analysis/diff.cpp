@@ -46,7 +46,7 @@ struct Side {
     std::vector<double> out;
     for (const Record* run : runs) {
       const auto rate = number_at(run->result, "rate_mops");
-      if (run->status == RecordStatus::ok && rate.value_or(0) > 0) out.push_back(*rate);
+      if (run->status != RecordStatus::failed && rate.value_or(0) > 0) out.push_back(*rate);
     }
     return out;
   }

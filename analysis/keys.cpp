@@ -156,7 +156,7 @@ std::string main_result_key(const Record& record) {
 std::string main_result_key(const std::vector<const Record*>& records) {
   std::set<std::string> keys;
   for (const Record* record : records) {
-    if (record->status == RecordStatus::ok) keys.insert(main_result_key(*record));
+    if (record->status != RecordStatus::failed) keys.insert(main_result_key(*record));
   }
   return keys.size() == 1 ? *keys.begin() : kRate;
 }

@@ -175,7 +175,7 @@ Json point_json(const CompareRow& row, const std::vector<std::string>& keys, con
   }
   point["loads"] = point["advice"] = Json::array();
   point["limit"] = point["sentence"] = "";
-  if (record.status == RecordStatus::ok) add_explanation(record, point);
+  if (record.status != RecordStatus::failed) add_explanation(record, point);
   return point;
 }
 

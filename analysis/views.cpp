@@ -3,57 +3,162 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "analysis/csv.hpp"
+#include "analysis/perftest_form.hpp"
 #include "analysis/points.hpp"
+#include "analysis/where.hpp"
 #include "common/terminal.hpp"
 
 namespace verbscope {
 namespace {
 
-constexpr double kMebi = 1024 * 1024;
-
-// The name that perftest has for the operation of a record; empty when it has no such test.
-std::string_view test_name(const Record& record) {
-  struct Test {
-    std::string_view kind, words;
-  };
-  static constexpr std::array<Test, 10> kTests{{{"send_rate", "Send"},
-                                                {"recv_rate", "Send"},
-                                                {"write_rate", "RDMA_Write"},
-                                                {"read_rate", "RDMA_Read"},
-                                                {"send", "Send"},
-                                                {"write", "RDMA_Write"},
-                                                {"write_inline", "RDMA_Write"},
-                                                {"read", "RDMA_Read"},
-                                                {"fetch_add", "Atomic FETCH_AND_ADD"},
-                                                {"compare_swap", "Atomic CMP_AND_SWAP"}}};
-  static constexpr std::array<std::string_view, 4> kWithVerb{"verb_latency", "atomic_rate", "wqe_cache", "qp_scaling"};
-  const bool has_verb = std::ranges::find(kWithVerb, record.benchmark) != kWithVerb.end();
-  const std::string kind = has_verb ? text_at(record.config, "verb") : record.benchmark;
-  const auto* const found = std::ranges::find(kTests, kind, &Test::kind);
-  return found == kTests.end() ? "" : found->words;
+std::string cell(const Json& value) {
+  if (value.is_null()) return "";
+  return value.is_string() ? value.get<std::string>() : dump_json(value);
 }
 
-void put(Json& to, const char* key, const Json& from, const char* source) {
-  if (const auto found = from.find(source); found != from.end() && !found->is_null()) to[key] = *found;
+// A row of perftest's table; a figure that the record does not have is 0, as perftest prints what it was not asked for.
+struct PerftestRow {
+  double size = 0, iterations = 0;
+  double peak = 0, average = 0, rate = 0;                                            // of a bandwidth test
+  double least = 0, most = 0, typical = 0, mean = 0, stdev = 0, p99 = 0, p99_9 = 0;  // us, of a latency test
+};
+
+// A record as perftest would print it: the facts above the table, and a row for each size.
+struct PerftestView {
+  std::string title;
+  bool simulated = false, latency = false, gbits = false;
+  Json facts = Json::object();  // by the keys of perftest_facts()
+  std::vector<PerftestRow> rows;
+};
+
+double microseconds(const Json& from, const char* key) {
+  return number_at(from, key).value_or(0) / 1000;
 }
 
-// Puts a latency, which `from` has in nanoseconds under `source`, in microseconds under `key`.
-void put_time(Json& to, const char* key, const Json& from, const std::string& source) {
-  if (const auto value = number_at(from, source)) to[key] = *value / 1000;
+Json facts_of(const Record& record) {
+  const Json& config = record.config;
+  const bool reads = perftest_title(record).find("Read") != std::string::npos ||
+                     text_at(config, "verb") == "fetch_add" || text_at(config, "verb") == "compare_swap";
+  const bool sends = perftest_title(record).starts_with("Send");
+  Json facts = Json::object();
+  for (const PerftestFact& fact : perftest_facts()) {
+    const std::string_view option = fact.option;
+    if ((option == "inline_size" && reads) || (option == "outs" && !reads) || (option == "rx_depth" && !sends))
+      continue;
+    const auto found = config.find(fact.option);
+    if (found == config.end() || found->is_null()) continue;
+    if (option == "post_list" && number_at(config, "post_list").value_or(0) <= 1) continue;
+    if (option == "gid_index" && number_at(config, "gid_index").value_or(0) < 0) continue;
+    if (option == "tos" && number_at(config, "tos").value_or(0) <= 0) continue;
+    facts[fact.key] = *found;
+  }
+  // A reader of either form sees whose figures these are.
+  if (record.environment.at("simulated").get<bool>()) facts["Device"] = record.environment.at("fabric");
+  // perftest's process has one thread; the QPs of all threads of ours move the same messages.
+  const auto qp = number_at(config, "qp");
+  if (qp) facts["Number_of_qps"] = static_cast<std::uint64_t>(*qp * number_at(config, "threads").value_or(1));
+  return facts;
 }
 
-void put_latencies(Json& results, const Json& latency) {
-  put_time(results, "t_min", latency, "lat_min_ns");
-  put_time(results, "t_max", latency, "lat_max_ns");
-  put_time(results, "t_typical", latency, "lat_p50_ns");
-  put_time(results, "t_avg", latency, "lat_mean_ns");
-  put_time(results, "percentile_99", latency, "lat_p99_ns");
-  put_time(results, "percentile_99.9", latency, "lat_p99_9_ns");
+std::optional<PerftestView> perftest_view(const Record& record) {
+  PerftestView view{.title = perftest_title(record), .rows = {}};
+  if (view.title.empty()) return std::nullopt;
+  view.simulated = record.environment.at("simulated").get<bool>();
+  view.latency = view.title.find(" Latency ") != std::string::npos;
+  view.facts = facts_of(record);
+  PerftestRow row{.size = number_at(record.config, "size").value_or(0),
+                  .iterations = number_at(record.result, "ops").value_or(0)};
+  if (!view.latency) {
+    const auto gbits = record.config.find("report_gbits");
+    view.gbits = gbits != record.config.end() && gbits->is_boolean() && gbits->get<bool>();
+    row.rate = number_at(record.result, "rate_mops").value_or(0);
+    const double unit = view.gbits ? kPerftestGb : kPerftestMb;
+    const auto printed = number_at(record.result, "bandwidth_gbit_per_s");
+    row.average = (printed ? *printed * 1e9 / 8 : row.rate * 1e6 * row.size) / unit;
+    row.peak = number_at(record.result, "bandwidth_peak_gbit_per_s").value_or(0) * 1e9 / 8 / unit;
+    view.rows.push_back(row);
+    return view;
+  }
+  for (const Json& of_size : record.result.at("latency")) {
+    row.size = number_at(of_size, "size").value_or(row.size);
+    row.iterations = number_at(of_size, "lat_samples").value_or(row.iterations);
+    row.least = microseconds(of_size, "lat_min_ns");
+    row.most = microseconds(of_size, "lat_max_ns");
+    row.typical = microseconds(of_size, "lat_p50_ns");
+    row.mean = microseconds(of_size, "lat_mean_ns");
+    row.stdev = microseconds(of_size, "lat_stdev_ns");
+    row.p99 = microseconds(of_size, "lat_p99_ns");
+    row.p99_9 = microseconds(of_size, "lat_p99_9_ns");
+    view.rows.push_back(row);
+  }
+  return view;
+}
+
+// perftest prints six decimals where two would leave little of a small bandwidth.
+int decimals(const PerftestView& view, const PerftestRow& row) {
+  return view.gbits && row.average < 0.1 ? 6 : 2;
+}
+
+// One document of --out_json, with a key a line.
+std::string perftest_document(const PerftestView& view, const PerftestRow& row) {
+  std::string title = view.title;
+  std::ranges::replace(title, ' ', '_');
+  std::string info = fmt::format("\"test\": {}", dump_json(title));
+  for (const auto& [key, value] : view.facts.items()) info += fmt::format(",\n\"{}\": {}", key, dump_json(value));
+  std::string results = fmt::format("\"MsgSize\": {:.0f},\n\"n_iterations\": {:.0f}", row.size, row.iterations);
+  if (view.latency) {
+    results += fmt::format(
+        ",\n\"t_min\": {:.2f},\n\"t_max\": {:.2f},\n\"t_typical\": {:.2f},\n\"t_avg\": {:.2f},\n\"t_stdev\": {:.2f},"
+        "\n\"percentile_99\": {:.2f},\n\"percentile_99.9\": {:.2f}",
+        row.least, row.most, row.typical, row.mean, row.stdev, row.p99, row.p99_9);
+  } else if (row.rate > 0) {
+    const int digits = decimals(view, row);
+    results += fmt::format(",\n\"BW_peak\": {:.{}f},\n\"BW_average\": {:.{}f},\n\"MsgRate\": {:.6f}", row.peak, digits,
+                           row.average, digits, row.rate);
+  }
+  results += fmt::format(",\n\"simulated\": {}", view.simulated);
+  return fmt::format("{{\n\"test_info\": {{\n{}\n}},\n\"results\": {{\n{}\n}}\n}}\n", info, results);
+}
+
+constexpr const char* kRule =
+    "---------------------------------------------------------------------------------------\n";
+
+// What stands above the rows of a table; views with the same text are one table.
+std::string perftest_head(const PerftestView& view) {
+  std::string head = fmt::format("{}                    {}\n", kRule, view.title);
+  for (const PerftestFact& fact : perftest_facts()) {
+    const auto value = view.facts.find(fact.key);
+    if (value == view.facts.end()) continue;
+    const bool bytes = std::string_view(fact.key) == "Mtu" || std::string_view(fact.key) == "Max_inline_data";
+    head += fmt::format(" {:<16}: {}{}\n", fact.label, cell(*value), bytes ? "[B]" : "");
+  }
+  if (view.simulated) head += " SIMULATED: no adapter was measured\n";
+  head += kRule;
+  if (view.latency) {
+    return head +
+           " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% "
+           "percentile[usec]   99.9% percentile[usec] \n";
+  }
+  const char* const unit = view.gbits ? "Gb/sec" : "MB/sec";
+  return head + fmt::format(" #bytes     #iterations    BW peak[{}]    BW average[{}]   MsgRate[Mpps]\n", unit, unit);
+}
+
+std::string perftest_line(const PerftestView& view, const PerftestRow& row) {
+  if (view.latency) {
+    return fmt::format(
+        " {:<7.0f} {:.0f}          {:<7.2f}        {:<7.2f}      {:<7.2f}         {:<7.2f}     "
+        " {:<7.2f}    {:<7.2f} "
+        "    {:<7.2f}\n",
+        row.size, row.iterations, row.least, row.most, row.typical, row.mean, row.stdev, row.p99, row.p99_9);
+  }
+  const int digits = decimals(view, row);
+  return fmt::format(" {:<7.0f}    {:<10.0f}       {:<7.{}f}            {:<7.{}f}       {:<7.6f}\n", row.size,
+                     row.iterations, row.peak, digits, row.average, digits, row.rate);
 }
 
 void flatten(const Json& value, const std::string& prefix, Json& out) {
@@ -72,70 +177,36 @@ Json flat(const Record& record) {
            {"benchmark", record.benchmark},
            {"fabric", record.environment.at("fabric")},
            {"simulated", record.environment.at("simulated")},
-           {"status", record.status == RecordStatus::ok ? "ok" : "failed"},
+           {"sweep", harness_text(record, "sweep")},
+           {"label", label_of(record)},
+           {"status", to_string(record.status)},
            {"reason", record.reason}};
   flatten(record.config, "config", out);
   flatten(record.result, "result", out);
   return out;
 }
 
-std::string cell(const Json& value) {
-  if (value.is_null()) return "";
-  return value.is_string() ? value.get<std::string>() : dump_json(value);
-}
-
 }  // namespace
 
-std::vector<Json> perftest_views(const Record& record) {
-  const Json& config = record.config;
-  const std::string_view name = test_name(record);
-  if (name.empty()) return {};
-  const auto latency = record.result.find("latency");
-  const bool times = latency != record.result.end() && latency->is_array() && !latency->empty();
-  Json info{{"test", fmt::format("{} {} Test", name, times ? "Latency" : "BW")}};
-  put(info, "Device", config, "ib_dev");
-  put(info, "Number_of_qps", config, "qp");
-  put(info, "Connection_type", config, "connection");
-  put(info, "TX_depth", config, "tx_depth");
-  put(info, "RX_depth", config, "rx_depth");
-  put(info, "CQ_Moderation", config, "cq_mod");
-  put(info, "Mtu", config, "mtu");
-  put(info, "GID_index", config, "gid_index");
-  put(info, "Max_inline_data", config, "inline_size");
-  Json results{{"simulated", record.environment.at("simulated")}};
-  put(results, "MsgSize", config, "size");
-  put(results, "n_iterations", record.result, "ops");
-  if (!times) {
-    const auto rate = number_at(record.result, "rate_mops");
-    const auto size = number_at(config, "size");
-    if (rate && size) results["BW_average"] = *rate * 1e6 * *size / kMebi;
-    if (rate) results["MsgRate"] = *rate;
-    return {Json{{"test_info", std::move(info)}, {"results", std::move(results)}}};
-  }
-  std::vector<Json> out;
-  for (const Json& of_size : *latency) {
-    Json theirs = results;
-    put(theirs, "MsgSize", of_size, "size");
-    put(theirs, "n_iterations", of_size, "lat_samples");
-    put_latencies(theirs, of_size);
-    out.push_back(Json{{"test_info", info}, {"results", std::move(theirs)}});
-  }
-  return out;
-}
-
-std::string perftest_lines(const std::vector<const Record*>& records) {
-  std::string out;
+std::string perftest_lines(const std::vector<const Record*>& records, PerftestForm form) {
+  std::string out, head;
   std::set<std::string> refused;
   for (const Record* record : records) {
-    if (record->status != RecordStatus::ok) continue;
-    const std::vector<Json> views = perftest_views(*record);
-    for (const Json& view : views) out += dump_json(view) + "\n";
-    const std::string verb = text_at(record->config, "verb");
-    if (views.empty()) refused.insert(record->benchmark + (verb.empty() ? "" : " --verb " + verb));
+    if (record->status == RecordStatus::failed) continue;
+    const auto view = perftest_view(*record);
+    if (!view) {
+      const std::string verb = text_at(record->config, "verb");
+      refused.insert(record->benchmark + (verb.empty() ? "" : " --verb " + verb));
+      continue;
+    }
+    if (form == PerftestForm::table && std::exchange(head, perftest_head(*view)) != head) out += head;
+    for (const PerftestRow& row : view->rows) {
+      out += form == PerftestForm::table ? perftest_line(*view, row) : perftest_document(*view, row);
+    }
   }
   if (refused.empty()) return out;
   const std::string which = fmt::format("perftest has no test like {}", fmt::join(refused, ", "));
-  if (out.empty()) fail("--view perftest: {}; --view jsonl and csv export it", which);
+  if (out.empty()) fail("--view: {}; the views jsonl and csv export it", which);
   warn(which + ": left out");
   return out;
 }

@@ -103,6 +103,8 @@ int run_main(const char* program, int argc, char** argv, const std::function<int
     return report(error, kWrongUsage);
   } catch (const UsageError& error) {
     return report(error, kWrongUsage);
+  } catch (const BrokenPipe&) {
+    return kExitBrokenPipe;
   } catch (const InterruptedError& error) {
     drop_blocked_output();
     return report(error, kExitInterrupted);

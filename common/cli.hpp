@@ -17,6 +17,7 @@ class App;
 namespace verbscope {
 
 inline constexpr int kExitInterrupted = 130;  // 128 + SIGINT, as shells have it
+inline constexpr int kExitBrokenPipe = 141;   // 128 + SIGPIPE
 
 // Calibrates the clock and runs `body` with the arguments normalised (see normalise_option). Prints an exception as
 // exactly one line "program: message" on stderr. Returns the exit code.

@@ -46,6 +46,9 @@ bool is_of_kind(std::string_view head, FileKind kind) {
       return head.starts_with(kGnuplotScriptHead);
     case FileKind::validation_page:
       return head.starts_with("# Simulated figures against");
+    case FileKind::exported:  // one of the four views
+      return head.starts_with("id,benchmark,fabric,") || head.starts_with(R"({"id":")") ||
+             head.starts_with("{\n\"test_info\"") || (head.starts_with("-----") && has("#bytes"));
   }
   return false;
 }
@@ -66,6 +69,8 @@ const char* words_for(FileKind kind) {
       return "a script of `verbscope plot`";
     case FileKind::validation_page:
       return "a page of `verbscope validate`";
+    case FileKind::exported:
+      return "an output of `verbscope export`";
   }
   return "";
 }

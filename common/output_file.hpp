@@ -14,7 +14,7 @@
 namespace verbscope {
 
 // The kinds of files that commands write; a file tells its kind by its first bytes.
-enum class FileKind { results, report_page, svg, pdf, figure_data, gnuplot_script, validation_page };
+enum class FileKind { results, report_page, svg, pdf, figure_data, gnuplot_script, validation_page, exported };
 
 // The beginnings of the files that `verbscope plot` writes beside a figure.
 inline constexpr std::string_view kFigureDataHead = "curve,benchmark,fabric,simulated,";

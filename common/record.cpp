@@ -15,7 +15,7 @@ void check_record(const Record& record, const std::string& where) {
   const bool failed = record.status == RecordStatus::failed;
   if (failed == record.reason.empty()) {
     fail("{}: key \"reason\" {}", where,
-         failed ? "is empty in a failed record" : "is not empty in a record that is ok");
+         failed ? "is empty in a failed record" : "is not empty in a record that did not fail");
   }
   for (const auto& counter : record.counters) {
     if (!std::isfinite(counter.window_s) || counter.window_s < 0) {
@@ -63,9 +63,10 @@ CounterReport counter_from_json(const Json& json, const std::string& where) {
 }
 
 RecordStatus status_from_string(const std::string& text, const JsonFields& fields) {
-  if (text == "ok") return RecordStatus::ok;
-  if (text != "failed") fields.fail_key("status", "expected ok or failed, got " + dump_json(text));
-  return RecordStatus::failed;
+  for (const auto status : {RecordStatus::ok, RecordStatus::failed, RecordStatus::imported}) {
+    if (text == to_string(status)) return status;
+  }
+  fields.fail_key("status", "expected ok, failed or imported, got " + dump_json(text));
 }
 
 Json require_object(JsonFields& fields, const std::string& key) {
@@ -86,6 +87,10 @@ Json sorted(const Json& value) {
 }
 
 }  // namespace
+
+const char* to_string(RecordStatus status) {
+  return status == RecordStatus::ok ? "ok" : status == RecordStatus::failed ? "failed" : "imported";
+}
 
 bool CounterReport::sees(const std::string& event) const {
   return std::ranges::find(unseen, event) == unseen.end();
@@ -108,7 +113,7 @@ Json to_json(const Record& record) {
   Json out = Json::object();
   out["schema"] = kRecordSchema;
   out["benchmark"] = record.benchmark;
-  out["status"] = record.status == RecordStatus::ok ? "ok" : "failed";
+  out["status"] = to_string(record.status);
   out["reason"] = record.reason;
   out["config"] = record.config;
   out["result"] = record.result;

@@ -18,7 +18,9 @@ namespace verbscope {
 // The schema's name in every record. A reader refuses every other value.
 inline constexpr const char* kRecordSchema = "verbscope.record/1";
 
-enum class RecordStatus { ok, failed };
+// `imported`: read from the output of another tool, not measured by a benchmark of this project.
+enum class RecordStatus { ok, failed, imported };
+const char* to_string(RecordStatus status);
 
 // The counts of one source on one node during the steady window.
 struct CounterReport {
@@ -40,7 +42,7 @@ double operations_in_window(const Json& result, const CounterReport& report);
 struct Record {
   std::string benchmark;
   RecordStatus status = RecordStatus::ok;
-  std::string reason;            // one line; empty exactly when status is ok
+  std::string reason;            // one line; empty unless status is failed
   Json config = Json::object();  // every parameter with its default
   Json result = Json::object();  // keys carry units
   std::vector<CounterReport> counters;

@@ -62,6 +62,7 @@ void print_escaped(std::FILE* out, const std::string& text) {
     const std::string_view piece = left.substr(0, most);
     wait_for_room(fileno(out));
     if (std::fwrite(piece.data(), 1, piece.size(), out) != piece.size() || std::fflush(out) != 0) {
+      if (errno == EPIPE && out == stdout) throw BrokenPipe(fmt::format("{}: {}", kStandardOutput, errno_text(errno)));
       throw_errno(kStandardOutput, errno);
     }
   }

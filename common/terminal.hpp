@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "common/error.hpp"
+
 namespace verbscope {
 
 // What a program begins with: descriptors 0 to 2 that are closed are opened on /dev/null, so that no other file takes
@@ -26,8 +28,15 @@ bool shows_colours(std::FILE* out);
 // `text` as a title on a terminal that shows colours.
 std::string emphasised(std::string_view text);
 
+// The reader of standard output has gone, as `head` does: nothing is left to say to it.
+class BrokenPipe : public Error {
+ public:
+  using Error::Error;
+};
+
 // Prints it on `out` as for_terminal has it, and flushes; SIMULATED and FAILED stand out where colours are shown.
-// Throws Error when it could not be written, and InterruptedError when the stop comes while nobody takes it.
+// Throws Error when it could not be written, BrokenPipe when nobody reads standard output any more, and
+// InterruptedError when the stop comes while nobody takes it.
 void print_text(std::FILE* out, std::string_view text);
 // The same for a format and its arguments.
 template <class... Args>

@@ -53,8 +53,8 @@ struct Broken {
 
 TEST(Record, ReadingNamesWhatIsWrong) {
   const Broken cases[] = {
-      {"/status", "may\nbe", "key \"status\": expected ok or failed, got \"may\\nbe\""},
-      {"/reason", "late", "key \"reason\" is not empty in a record that is ok"},
+      {"/status", "may\nbe", "key \"status\": expected ok, failed or imported, got \"may\\nbe\""},
+      {"/reason", "late", "key \"reason\" is not empty in a record that did not fail"},
       {"/benchmark", "", "key \"benchmark\" is empty"},
       {"/config", 3, "key \"config\": expected object, got number 3"},
       {"/extra", 1, "unknown key \"extra\""},
