@@ -76,7 +76,7 @@ const PcieGeneration& find_generation(int generation) {
 }  // namespace
 
 Json read_parameter(JsonFields& section, const std::string& key, const std::string& where) {
-  constexpr std::array<std::string_view, 3> kSources{"documented", "calibrated", "assumed"};
+  constexpr std::array<std::string_view, 4> kSources{"documented", "measured", "calibrated", "assumed"};
   JsonFields parameter(section.at(key), where + ": " + key);
   const auto source = parameter.require<std::string>("source");
   if (std::find(kSources.begin(), kSources.end(), source) == kSources.end()) {

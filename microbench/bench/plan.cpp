@@ -25,8 +25,6 @@ constexpr Picos kLongest = 30s;
 constexpr int kLongestTimes = 10;
 constexpr Picos kSimLongest = 20ms;
 constexpr int kSimLongestTimes = 100;
-// Over a few retransmissions, 4.096 us * 2^timeout each, of 67 ms unless asked otherwise.
-constexpr int kRetransmissions = 3;
 constexpr Picos kSimStuck = 200ms;
 // Halves of a window differ by chance on a machine that has other things to do, too; a simulated one has not.
 constexpr double kSteadyWithin = 0.25;

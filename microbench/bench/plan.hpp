@@ -99,6 +99,9 @@ struct Topology {
   std::uint32_t all_client_threads() const { return clients * client_threads; }
 };
 
+// A simulated run without progress for this many retransmissions, of 67 ms each unless asked otherwise, is stuck.
+inline constexpr int kRetransmissions = 3;
+
 struct Schedule {
   Picos warmup{0};
   Picos duration{0};

@@ -103,6 +103,8 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   Plan plan = make_plan(options, sim_facts(options, profile), traffic);
   require_memory(benchmark, plan);
   if (profile.fabric.loss_probability > 0) plan.schedule.steady_within = kLossySteadyWithin;
+  const int timeout = static_cast<int>(options.qps.qp_timeout.value_or(kAckTimeout));
+  plan.schedule.stuck = std::max(plan.schedule.stuck, kRetransmissions * profile.nic.ack_wait(timeout));
   Outcome outcome;
   outcome.environment["cluster_profile"] = profile_checksum(name);
   outcome.config = plan_json(plan);

@@ -33,7 +33,7 @@ struct Requester {
       : scheduler(engine, profile.requester_units, processor),
         fetcher(engine, bus, profile, counts, contexts, scheduler, seed),
         completer(engine, fetcher, cqes),
-        retransmitter(engine, scheduler, fetcher, completer),
+        retransmitter(engine, profile, scheduler, fetcher, completer),
         packets(bus, fabric, pool, counts, regions, completer, node),
         processor(engine, bus, profile, regions, scheduler, fetcher, packets, completer, retransmitter),
         answers(engine, bus, fabric, profile, counts, regions, payload_writer, units, scheduler, fetcher, completer,

@@ -14,11 +14,6 @@ constexpr std::array<int, 32> kRnrTimer{65536, 1,    2,    3,    4,    6,     8,
                                         48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
                                         2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
-// Local ACK Timeout: 4.096 us * 2^code, section 9.7.6.1.3; 0 waits for ever.
-Picos ack_wait(int code) {
-  return Picos(4'096'000LL << code);
-}
-
 constexpr int kForEver = 7;  // RNR retry count: no limit
 
 Retransmitter& retransmitter_of(const SimQp& qp) {
@@ -88,9 +83,10 @@ void Retransmitter::ask_again(SimQp& qp) {
 }
 
 void Retransmitter::start_timer(SimQp& qp) {
-  if (qp.requester.timer_runs || qp.settings.timeout == 0) return;
+  if (qp.requester.timer_runs || qp.settings.timeout == 0) return;  // 0 waits for ever
   qp.requester.timer_runs = true;
-  engine_.schedule(engine_.now() + ack_wait(qp.settings.timeout), &retry_timer, &qp, with_generation(qp.generation, 0));
+  engine_.schedule(engine_.now() + profile_.ack_wait(qp.settings.timeout), &retry_timer, &qp,
+                   with_generation(qp.generation, 0));
 }
 
 // One timer per QP: it looks whether there was progress within the timeout, and if so runs on from there.
@@ -101,7 +97,7 @@ void Retransmitter::retry_timer(void* object, std::uint64_t argument) {
   qp.requester.timer_runs = false;
   if (qp.state != IBV_QPS_RTS || qp.send.done >= qp.send.next) return;
   const Picos now = self.engine_.now();
-  const Picos due = qp.requester.progress_at + ack_wait(qp.settings.timeout);
+  const Picos due = qp.requester.progress_at + self.profile_.ack_wait(qp.settings.timeout);
   if (due <= now) {
     if (qp.requester.retries_left-- == 0) {
       return self.completer_.fail_at(qp, qp.send.at(qp.send.done), IBV_WC_RETRY_EXC_ERR);

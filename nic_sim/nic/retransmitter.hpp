@@ -12,8 +12,9 @@ namespace verbscope::sim {
 
 class Retransmitter {
  public:
-  Retransmitter(Engine& engine, UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer)
-      : engine_(engine), scheduler_(scheduler), fetcher_(fetcher), completer_(completer) {}
+  Retransmitter(Engine& engine, const NicProfile& profile, UnitScheduler& scheduler, WqeFetcher& fetcher,
+                SendCompleter& completer)
+      : engine_(engine), profile_(profile), scheduler_(scheduler), fetcher_(fetcher), completer_(completer) {}
   Retransmitter(const Retransmitter&) = delete;
   Retransmitter& operator=(const Retransmitter&) = delete;
 
@@ -34,6 +35,7 @@ class Retransmitter {
   void wait_for_receiver(SimQp& qp, const Packet& nak);
 
   Engine& engine_;
+  const NicProfile& profile_;
   UnitScheduler& scheduler_;
   WqeFetcher& fetcher_;
   SendCompleter& completer_;

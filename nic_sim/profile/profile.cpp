@@ -35,6 +35,7 @@ class Section {
     fields_.fail_key(key, fmt::format("\"{}\" is neither oldest nor random", name));
   }
   int small_number(const std::string& key, int most) { return whole(key, 0, most); }
+  bool has(const std::string& key) { return fields_.has(key); }
   void done() const { fields_.reject_unknown(); }
 
  private:
@@ -133,6 +134,8 @@ NicProfile read_nic(JsonFields& file) {
                  .translation_cache = s.bytes("translation_cache_bytes"),
                  .input_buffer = s.bytes("input_buffer_bytes"),
                  .ack_coalescing = s.count("ack_coalescing_messages", 1024)};
+  if (s.has("ack_timeout_floor")) nic.ack_timeout_floor = s.small_number("ack_timeout_floor", 31);
+  if (s.has("ack_timeout_factor")) nic.ack_timeout_factor = s.count("ack_timeout_factor", 64);
   s.done();
   return nic;
 }

@@ -93,6 +93,14 @@ struct NicProfile {
   Bytes translation_cache;
   Bytes input_buffer;  // per port: packets that have left the switch and are not yet handled
   int ack_coalescing;  // messages that one acknowledgement may cover while more are waiting
+  // What firmware makes of a QP's timeout: the least code that it follows, and how many times of it pass.
+  int ack_timeout_floor = 0;
+  int ack_timeout_factor = 1;
+
+  // Local ACK Timeout: 4.096 us * 2^code (InfiniBand Architecture Specification 1.3, volume 1, section 9.7.6.1.3).
+  Picos ack_wait(int code) const {
+    return Picos(4'096'000LL << (code < ack_timeout_floor ? ack_timeout_floor : code)) * ack_timeout_factor;
+  }
 };
 
 struct FabricProfile {
