@@ -7,6 +7,7 @@
 #include "common/cli.hpp"
 #include "common/error.hpp"
 #include "common/option_values.hpp"
+#include "common/words.hpp"
 
 namespace verbscope {
 namespace {
@@ -65,11 +66,20 @@ template void OptionTable::bytes(const std::string&, std::optional<std::uint32_t
 template void OptionTable::bytes(const std::string&, std::optional<std::uint64_t>&, std::uint64_t, std::uint64_t,
                                  const std::string&);
 
-void OptionTable::add_choice(const std::string& names, const std::vector<std::string>& words,
-                             const std::function<void(const std::string&)>& set, const std::string& help,
-                             std::function<Json()> value) {
+OptionTable::Entry& OptionTable::add_choice(const std::string& names, const std::vector<std::string>& words,
+                                            const std::function<void(const std::string&)>& set, const std::string& help,
+                                            std::function<Json()> value) {
   CLI::Option* const option = app_.add_option_function<std::string>(names, set, help)->transform(one_of(words));
-  add(option, "string", words, help, std::move(value));
+  return add(option, "string", words, help, std::move(value));
+}
+
+void OptionTable::unsupported(const std::string& option, const std::vector<std::string>& words) {
+  const auto refuse = [option, words](std::string& text) {
+    const auto same = [&text](const std::string& word) { return same_word(word, text); };
+    if (std::ranges::any_of(words, same)) fail_usage("{} {}: {} is not supported", option, text, text);
+    return std::string();
+  };
+  app_.get_option(option)->transform(CLI::Validator(refuse, ""));
 }
 
 bool OptionTable::given(const std::string& option) const {
@@ -107,8 +117,8 @@ void OptionTable::number(const std::string& names, std::optional<double>& value,
       [&value] { return shown(value); });
 }
 
-void OptionTable::flag(const std::string& names, bool& value, const std::string& help) {
-  add(app_.add_flag(names, value, help), "boolean", Json(), help, [&value] { return Json(value); });
+void OptionTable::flag(const std::string& names, bool& value, const std::string& help, bool keep) {
+  add(app_.add_flag(names, value, help), "boolean", Json(), help, [&value] { return Json(value); }).keep = keep;
 }
 
 void OptionTable::text(const std::string& names, std::string& value, const std::string& allowed,

@@ -55,7 +55,7 @@ class OptionTable {
 
   // A number above 0.
   void number(const std::string& names, std::optional<double>& value, const std::string& help);
-  void flag(const std::string& names, bool& value, const std::string& help);
+  void flag(const std::string& names, bool& value, const std::string& help, bool keep = true);
   // `allowed` is a sentence about the text; `keep` as above.
   void text(const std::string& names, std::string& value, const std::string& allowed, const std::string& help,
             bool keep = true);
@@ -88,6 +88,19 @@ class OptionTable {
   // Of a choice that is registered: the words that make sense in this benchmark. Others are accepted, for the plan to
   // refuse with its reason.
   void offer(const std::string& option, const std::vector<std::string>& words);
+  // The same where the program chooses when it is not given; it stays out of the record.
+  template <class E>
+  void optional_choice(const std::string& names, std::optional<E>& value,
+                       const std::vector<std::pair<std::string, E>>& words, const std::string& help) {
+    std::vector<std::string> allowed;
+    for (const auto& word : words) allowed.push_back(word.first);
+    const auto set = [&value, words](const std::string& text) {
+      value = std::ranges::find(words, text, &std::pair<std::string, E>::first)->second;
+    };
+    add_choice(names, allowed, set, help, [] { return Json(); }).keep = false;
+  }
+  // Words of other tools for an option that was registered: they are refused by name.
+  void unsupported(const std::string& option, const std::vector<std::string>& words);
 
   // Whether the person gave it, be it with the default's value: "--size".
   bool given(const std::string& option) const;
@@ -110,9 +123,9 @@ class OptionTable {
   void bounded(const std::string& names, T& value, const std::string& type, typename detail::OptionalOf<T>::type low,
                typename detail::OptionalOf<T>::type high, const std::string& help, bool keep);
   // `set` is called with the one of `words` that was given.
-  void add_choice(const std::string& names, const std::vector<std::string>& words,
-                  const std::function<void(const std::string&)>& set, const std::string& help,
-                  std::function<Json()> value);
+  Entry& add_choice(const std::string& names, const std::vector<std::string>& words,
+                    const std::function<void(const std::string&)>& set, const std::string& help,
+                    std::function<Json()> value);
   // Gives `option` its place and its words in --help, and the table its entry.
   Entry& add(CLI::Option* option, const std::string& type, Json allowed, const std::string& help,
              std::function<Json()> value);

@@ -23,6 +23,7 @@ constexpr int kMaxCore = 1 << 16;
 void add_operation_options(OptionTable& table, Options& o) {
   table.group("The operation");
   table.choice<Transport>("-c,--connection", o.connection, names_and_values(kTransports), "transport");
+  table.unsupported("--connection", {"DC", "XRC", "SRD", "RawEth"});
   table.bytes("-s,--size", o.size, 0u, kMaxMessage, "payload (default 64; 0 with --header_only)");
   table.flag("--header_only", o.header_only, "no payload, a 4-byte immediate instead");
   table.integer("-l,--post_list", o.post_list, 1u, kMaxDepth, "work requests in one ibv_post_send");
@@ -55,6 +56,14 @@ void add_qp_options(OptionTable& table, QpSettings& qps) {
                 "RC sends again after 4.096 us * 2^this without an acknowledgement, 0: never (default 14, or what the "
                 "device needs)");
   table.integer("--retry_count", qps.retry_count, 0u, 7u, "RC sends again so many times (default 7)");
+  table.integer(
+      "--rnr_timer", qps.rnr_timer, 0u, 31u,
+      "RC without a RECV answers: send again after this time, as IBTA encodes it: 1 is 10 us, 12 is 640 us, 0 "
+      "is 655 ms (default 12)");
+  table.integer("--rnr_retry", qps.rnr_retry, 0u, 7u,
+                "RC sends this many times to a peer without a RECV before it fails; 7 for ever (default 7)");
+  table.integer("-T,--tos", qps.tos, 0u, 255u,
+                "type of service: --tclass where packets have a GRH, else without effect");
   table.flag("-R,--rdma_cm", qps.rdma_cm, "RC: let librdmacm connect the QPs, by the IP addresses of the ports");
   table.integer("-o,--outs", qps.outstanding, 1u, 255u,
                 "READs and atomics that an RC QP has outstanding (default: as many as both devices allow)");
@@ -103,13 +112,18 @@ void add_place_options(OptionTable& table, Options& o) {
              "what counts PCIe, CPU and NIC events in the window (auto: all but driver on verbs, else none)");
   table.flag("--require_counters", o.require_counters, "fail when one of --counter_sources cannot count");
   table.text("--out_json_file", o.out_json_file, "a file, or - for standard output", "append the record there", false);
+  table.flag("--out_json", o.out_json, "append the record to perftest_out.json, or the file of --out_json_file", false);
+  table.optional_choice<Figure>(
+      "--output", o.output,
+      {{"bandwidth", Figure::bandwidth}, {"message_rate", Figure::message_rate}, {"latency", Figure::latency}},
+      "print this figure alone: MiB/s (Gb/s with --report_gbits), Mops, or mean us");
 }
 
 void add_limit_options(OptionTable& table, Options& o) {
   table.group("Limits");
   table.number("-w,--limit_bw", o.limit_bw, "fail when the bandwidth is below so many MiB/s (2^20 bytes)");
   table.flag("--report_gbits", o.report_gbits,
-             "--limit_bw is in Gb/s (10^9 bits); the bandwidth is always printed in both units");
+             "--limit_bw and exported bandwidth are in Gb/s (10^9 bits); both are always reported");
   table.number("-y,--limit_msgrate", o.limit_msgrate, "fail when the rate is below so many Mops");
 }
 
@@ -118,6 +132,8 @@ void add_idle_options(OptionTable& table, Options& o) {
   table.group("Of perftest, without effect");
   table.flag("-F,--CPU_freq", o.cpu_freq, "accepted, without effect: no warning of CPU frequencies is to be silenced");
   table.flag("-N,--noPeak", o.no_peak, "accepted, without effect: no peak is computed");
+  table.flag("--perform_warm_up", o.perform_warm_up, "accepted, without effect: --warmup is there anyway", false);
+  table.flag("-z,--comm_rdma_cm", o.comm_rdma_cm, "accepted, without effect: the exchange goes by TCP", false);
 }
 
 int parse_int(std::string_view text, const std::string& option, int low, int high) {
@@ -157,12 +173,18 @@ void check_qp_settings(const Options& o) {
   if (o.qps.rdma_cm && o.connection != Transport::rc) {
     fail_usage("--rdma_cm: it connects QPs of RC, not of {}", to_string(o.connection));
   }
+  if (o.qps.tos != 0 && o.qps.traffic_class != 0) fail_usage("--tos and --tclass are two words for one field");
+  if (o.qps.rdma_cm && (o.qps.rnr_timer || o.qps.rnr_retry)) {
+    fail_usage("--rdma_cm: librdmacm has its own RNR timer and retries; leave out --rnr_timer and --rnr_retry");
+  }
   if (facts(o.connection).reliable) return;
   const auto refuse = [&o](const char* option, const std::optional<std::uint32_t>& value) {
     if (value) fail_usage("{} {}: {} sends nothing again", option, *value, to_string(o.connection));
   };
   refuse("--qp_timeout", o.qps.qp_timeout);
   refuse("--retry_count", o.qps.retry_count);
+  refuse("--rnr_timer", o.qps.rnr_timer);
+  refuse("--rnr_retry", o.qps.rnr_retry);
   if (o.qps.outstanding) {
     fail_usage("--outs {}: {} has neither READs nor atomics", *o.qps.outstanding, to_string(o.connection));
   }

@@ -25,8 +25,14 @@ struct QpSettings {
   std::optional<std::uint32_t> qp_timeout;   // RC: 4.096 us * 2^this, 0 for ever; none: as the device asks
   std::optional<std::uint32_t> retry_count;  // RC; none: kRetryCount
   std::optional<std::uint32_t> outstanding;  // READs and atomics of an RC QP; none: as many as both devices allow
+  std::optional<std::uint32_t> rnr_timer;    // RC: the encoding of IBTA's RNR NAK timer field; none: QpReceive's
+  std::optional<std::uint32_t> rnr_retry;    // RC: 7 for ever; none: QpSend's
+  std::uint32_t tos = 0;                     // perftest's word for traffic_class, where packets have a GRH
   bool rdma_cm = false;                      // librdmacm connects them
 };
+
+// The one figure that --output prints, as perftest does: MiB/s or Gb/s, Mops, us.
+enum class Figure { bandwidth, message_rate, latency };
 
 struct Options {
   // The operation.
@@ -79,8 +85,12 @@ struct Options {
   // Options of perftest that have nothing to do here.
   bool cpu_freq = false;
   bool no_peak = false;
+  bool perform_warm_up = false;
+  bool comm_rdma_cm = false;
   // Out.
   std::string out_json_file;
+  bool out_json = false;  // to out_json_file, or perftest's own name
+  std::optional<Figure> output;
   std::string host;  // the server's; empty: this is the server
 };
 

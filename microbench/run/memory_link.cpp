@@ -190,6 +190,7 @@ bool MemoryLink::stalled(Picos limit) {
 }
 
 PointReports MemoryLink::collect(std::string& failure) {
+  window_.close();
   if (failure.empty()) failure = failure_;
   if (failure.empty()) failure = steadiness_.failure(nodes_.front().why_missing() + window_.rnr_naks());
   const auto report = [&](std::size_t node, std::uint64_t expected) {

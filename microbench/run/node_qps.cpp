@@ -276,6 +276,7 @@ void NodeQps::receives(std::size_t qp, const PathAddress& path, std::uint32_t pe
   receive.mtu = mtu_from_bytes(static_cast<int>(device_.ports().mtu()));
   receive.peer_qpn = peer_qpn;
   receive.peer_psn = peer_psn;
+  if (const auto timer = part_.settings.rnr_timer) receive.min_rnr_timer = static_cast<std::uint8_t>(*timer);
   receive.max_dest_rd_atomic = static_cast<std::uint8_t>(taken_rd_atomic_);
   qps_[qp].to_rtr(receive);
 }
@@ -286,6 +287,7 @@ void NodeQps::sends(std::size_t qp, std::uint32_t psn) {
   send.max_rd_atomic = static_cast<std::uint8_t>(rd_atomic_);
   send.timeout = timeout();
   send.retry_count = retry_count();
+  if (const auto retries = part_.settings.rnr_retry) send.rnr_retry = static_cast<std::uint8_t>(*retries);
   qps_[qp].to_rts(send);
 }
 
@@ -300,7 +302,11 @@ std::uint8_t NodeQps::retry_count() const {
 }
 
 Json NodeQps::settled() const {
-  return Json{{"qp_timeout", timeout()}, {"retry_count", retry_count()}, {"outs", rd_atomic_}};
+  return Json{{"qp_timeout", timeout()},
+              {"retry_count", retry_count()},
+              {"outs", rd_atomic_},
+              {"rnr_timer", part_.settings.rnr_timer.value_or(QpReceive{}.min_rnr_timer)},
+              {"rnr_retry", part_.settings.rnr_retry.value_or(QpSend{}.rnr_retry)}};
 }
 
 // The path with what the person set of it.
@@ -308,6 +314,7 @@ PathAddress NodeQps::as_set(PathAddress path) const {
   const QpSettings& asked = part_.settings;
   if (asked.service_level != 0) path.service_level = static_cast<std::uint8_t>(asked.service_level);
   if (asked.traffic_class != 0) path.traffic_class = static_cast<std::uint8_t>(asked.traffic_class);
+  if (asked.tos != 0 && path.global) path.traffic_class = static_cast<std::uint8_t>(asked.tos);
   if (asked.flow_label != 0) path.flow_label = asked.flow_label;
   return path;
 }

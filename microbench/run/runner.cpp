@@ -48,6 +48,8 @@ Record make_record(const Benchmark& benchmark, const Options& options, const Opt
   return record;
 }
 
+constexpr double kMib = 1 << 20;
+
 // One line about a rate of a single operation; empty where there are more, or where one is a result.
 std::string no_rate(const Benchmark& benchmark, const Options& options, const Record& record) {
   const bool single = options.iters && benchmark.moves_payloads() && record.result.value("ops", 0ull) == 1;
@@ -63,7 +65,6 @@ std::string missed_limit(const Options& options, const Record& record) {
                        *options.limit_msgrate);
   }
   if (!options.limit_bw) return "";
-  constexpr double kMib = 1 << 20;
   const double reached = options.report_gbits ? record.result.value("bandwidth_gbit_per_s", 0.0)
                                               : record.result.value("bandwidth_mb_per_s", 0.0) * 1e6 / kMib;
   if (reached >= *options.limit_bw) return "";
@@ -80,6 +81,26 @@ void check_limits(const Benchmark& benchmark, const Options& options) {
   if (options.header_only || options.size == 0u) {
     fail_usage("--limit_bw {:g}: without a payload there is no bandwidth", *options.limit_bw);
   }
+}
+
+// The figure that --output names, as perftest prints it; none where the point has none.
+std::optional<double> figure_of(const Options& options, const Record& record) {
+  const auto at = [&record](const char* key) {
+    const auto found = record.result.find(key);
+    return found != record.result.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+  };
+  const auto times = [](std::optional<double> value, double factor) {
+    return value ? std::optional(*value * factor) : value;
+  };
+  switch (*options.output) {
+    case Figure::bandwidth:
+      return options.report_gbits ? at("bandwidth_gbit_per_s") : times(at("bandwidth_mb_per_s"), 1e6 / kMib);
+    case Figure::message_rate:
+      return at("rate_mops");
+    case Figure::latency:
+      return times(at("lat_mean_ns"), 1e-3);
+  }
+  return std::nullopt;
 }
 
 // What a point is for the console: the only one, or the first or another line of a table.
@@ -112,7 +133,14 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
   if (!record.reason.empty()) record.status = RecordStatus::failed;
   sink.write(record);
   if (!record.reason.empty()) throw Error(record.reason);
-  if (!sink.to_stdout()) print_text(stdout, shown_text(benchmark, record, shown));
+  if (sink.to_stdout()) return 0;
+  if (!options.output) {
+    print_text(stdout, shown_text(benchmark, record, shown));
+  } else if (const auto figure = figure_of(options, record)) {
+    print_format(stdout, "{:f}\n", *figure);
+  } else {
+    warn("--output: this side, or this benchmark, has no such figure");
+  }
   return 0;
 }
 
@@ -164,6 +192,8 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
     print_format(stdout, "{}\n", dump_json(table.describe(description.name, description.summary, description.example)));
     return 0;
   }
+  if (options.out_json && options.out_json_file.empty())
+    options.out_json_file = "perftest_out.json";  // perftest's name
   return run_points(benchmark, options, table, command_line);
 }
 

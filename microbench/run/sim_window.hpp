@@ -20,6 +20,11 @@ class SimWindow {
 
   void begin() { begin_ = counts(); }
   void end() { end_ = counts(); }
+  // Where the run failed before it began or ended: now.
+  void close() {
+    if (begin_.nodes.empty()) begin();
+    if (end_.nodes.empty() || end_.time < begin_.time) end();
+  }
 
   // After the end.
   // Operations in a second, by a counter of the adapters of one side.

@@ -317,6 +317,9 @@ def as_asked():
                               ("flag_value", ("--run_infinitely=2",), "--run_infinitely: expected no value, yes or no"),
                               ("flag_word", ("--all=2",), "--all: expected no value, yes or no"), ("flag_nothing", ("--run_infinitely=",), "--run_infinitely: expected a value"),
                               ("no_host", ("",), "the server's name or address"), ("bw_of_nothing", ("-w", "1", "--header_only"), "without a payload"),
+                              ("connection_dc", ("-c", "DC"), "DC is not supported"), ("connection_srd", ("-c", "srd"), "not supported"),
+                              ("rnr_ud", ("-c", "UD", "--rnr_timer", "4"), "--rnr_timer 4: UD"), ("rnr_retry_range", ("--rnr_retry", "8"), "7"),
+                              ("tos_and_tclass", ("-T", "8", "--tclass", "8"), "two words"), ("output", ("--output", "cpu"), "bandwidth"),
                               ("bw_word", ("-w", "fast"), "above 0"), ("rate_nan", ("-y", "nan"), "above 0")):
         yield Case(f"perftest_{name}", ("send_rate", *SIM, *words), 2, says=says)
     for program in ("send_rate", "write_rate", "read_rate"):
@@ -335,6 +338,9 @@ def as_asked():
     yield Case("limit_of_latency", ("verb_latency", *SIM, "-w", "1"), 2, says="has no bandwidth")
     yield Case("two_atomics", ("atomic_rate", *SIM, "-A", "CMP_AND_SWAP", "--verb", "fetch_add"), 2, says="--verb names the other")
     yield Case("no_effect", ("send_rate", *SIM, "-F", "-N", "--out_json_file", "-"), 0, prints='"noPeak":true')
+    yield Case("words_of_perftest", ("write_rate", *SIM, "--report_gbits", "--perform_warm_up", "-T", "106", "-z"), 0, prints="simulated Mops")
+    yield Case("output_alone", ("write_rate", *SIM, "--output=message_rate"), 0, prints="^[0-9.]+$")
+    yield Case("out_json", ("write_rate", *SIM, "--out_json"), 0, prints="simulated Mops", makes=("perftest_out.json",))
     # More than any machine has: the line has the amount, and nothing of it was taken.
     yield Case("gigabytes_counters", ("atomic_rate", *SIM, "--counters", "2147483648", "--stride", "1073741824"), 1,
                says=r"2\.31e\+09 GB for a buffer beside .* to give")
@@ -382,7 +388,24 @@ def bad_files(root_cluster):
         yield Case(f"cluster_no_{name}", ("send_rate", "--fabric", "sim:./x.json"), 1, says=r"x\.json", files={"x.json": value})
 
 
+def imports():
+    """Outputs of other tools that are none."""
+    head = b" #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
+    for name, value in (("nothing", b""), ("nul", b"\0" * 4096), ("bytes", bytes(range(256)) * 64), ("open", b"{" * 100_000),
+                        ("long", b"x" * 1_000_000), ("nan", head + b" 2 1000 nan nan nan\n"), ("zero", head + b" 0 0 0.00 0.00 0.000000\n"),
+                        ("negative", head + b" -2 1000 4.95 4.94 2.588087\n"), ("short", head + b" 2 1000\n"),
+                        ("json", b'{"test_info": {"test": "Send_BW_Test"}, "results": {}}'),
+                        ("json_of_another", b'{"test_info": {"test": "Sent"}, "results": {"MsgSize": 2, "MsgRate": 1}}'),
+                        ("pcm", b"Skt,PCIRdCur,ItoM,ItoMCacheNear,UCRdF,WiL\n0,99999999999999999999,2,3,4,5\n")):
+        yield Case(f"import_{name}", ("verbscope", "import", "x.txt", "-o", "n.jsonl"), 1, says=r"x\.txt: nothing to import", files={"x.txt": value})
+    yield Case("import_own", ("verbscope", "import", "a.jsonl"), 1, says="needs no import")
+    yield Case("import_over_input", ("verbscope", "import", "a.jsonl", "-o", "a.jsonl"), 2, says="is an input")
+    yield Case("import_interval", ("verbscope", "import", "a.jsonl", "--interval", "0"), 2, says="--interval")
+    yield Case("export_over_text", ("verbscope", "export", "a.jsonl", "-o", "letter.txt"), 2, says="would be lost")
+
+
 def all_cases(record, cluster):
+    yield from imports()
     yield from bad_results(record)
     yield from outputs()
     yield from streams()

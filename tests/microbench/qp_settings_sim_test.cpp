@@ -34,6 +34,26 @@ TEST(QpSettings, ALostPacketCostsTheTimeoutThatWasAsked) {
   }
 }
 
+// Firmware that waits for twice 2^max(code, 8) units, as its profile says.
+TEST(QpSettings, AProfileMayHaveAFloorAndAFactorOfTheTimeout) {
+  const TempDir folder;
+  const std::string fabric = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.002}});
+  const std::string path = fabric.substr(fabric.find(':') + 1);
+  Json profile = read_json_file(path);
+  const auto measured = [](int value) { return Json{{"value", value}, {"source", "measured"}, {"cite", "made up"}}; };
+  profile["nic"]["ack_timeout_floor"] = measured(8);
+  profile["nic"]["ack_timeout_factor"] = measured(2);
+  std::ofstream(path) << profile.dump();
+  for (const int timeout : {2, 8, 10}) {
+    const Json result =
+        result_of(fmt::format("verb_latency --verb read -s 8 -n 2000 --fabric {} -u {}", fabric, timeout));
+    const double longest_us = result.at("lat_max_ns").get<double>() / 1e3;
+    const double timeout_us = 2 * 4.096 * (1 << std::max(timeout, 8));
+    EXPECT_GT(longest_us, timeout_us) << timeout;
+    EXPECT_LT(longest_us, timeout_us + 3 * result.at("lat_p50_ns").get<double>() / 1e3) << timeout;
+  }
+}
+
 TEST(QpSettings, WithoutRetriesALostPacketEndsTheRun) {
   const TempDir folder;
   const test::Ran ran = run_program(lossy_reads(folder) + " -u 2 --retry_count 0");
@@ -73,6 +93,8 @@ TEST(QpSettings, StandInTheRecordAsAskedOrAsChosen) {
   EXPECT_EQ(usual.at("qp_timeout"), 14);
   EXPECT_EQ(usual.at("retry_count"), 7);
   EXPECT_EQ(usual.at("outs"), 16);
+  EXPECT_EQ(usual.at("rnr_timer"), 12);
+  EXPECT_EQ(usual.at("rnr_retry"), 7);
   const Json asked =
       record_of(run + "-x 0 --tclass 96 -S 3 --flow_label 1048575 -u 0 --retry_count 2 -o 5").at("config");
   EXPECT_EQ(asked.at("tclass"), 96);
@@ -84,6 +106,20 @@ TEST(QpSettings, StandInTheRecordAsAskedOrAsChosen) {
   EXPECT_TRUE(record_of(run + "-c UD").at("config").at("qp_timeout").is_null());
 }
 
+// As many RECVs as SENDs under way, and a receiver that is busy sending: it refuses some, and the sender waits for as
+// long as it says.
+TEST(QpSettings, TheRnrTimerSaysWhenASenderTriesAgain) {
+  const std::string run = "send_rate --fabric sim:cx6 -s 2 -b -t 83 -r 83";
+  const auto rate = [&run](int timer) {
+    return result_of(fmt::format("{} --rnr_timer {}", run, timer)).at("rate_mops").get<double>();
+  };
+  // 10 us and 640 us (IBTA vol. 1, "Encoding for RNR NAK Timer Field").
+  EXPECT_GT(rate(1), 3 * rate(12));
+  const test::Ran failed = run_program(run + " --rnr_retry 0");
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("RNR"));
+}
+
 TEST(QpSettings, AreRefusedWhereNothingCouldFollowThem) {
   for (const char* fabric : {"sim:cib", "null"}) {
     const std::string run = std::string("send_rate -D 1ms --fabric ") + fabric;
@@ -93,6 +129,7 @@ TEST(QpSettings, AreRefusedWhereNothingCouldFollowThem) {
     EXPECT_THAT(refusal_of(run + " --flow_label 8"), HasSubstr("have no GRH for it")) << fabric;
     EXPECT_THAT(refusal_of(run + " -c UD --qp_timeout 3"), HasSubstr("UD sends nothing again")) << fabric;
     EXPECT_THAT(refusal_of(run + " -c UC --retry_count 3"), HasSubstr("UC sends nothing again")) << fabric;
+    EXPECT_THAT(refusal_of(run + " -c UC --rnr_retry 3"), HasSubstr("UC sends nothing again")) << fabric;
     EXPECT_THAT(refusal_of(run + " -c UC --outs 3"), HasSubstr("neither READs nor atomics")) << fabric;
   }
 }
