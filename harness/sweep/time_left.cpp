@@ -14,6 +14,7 @@ constexpr std::size_t kMostFeatures = 24;
 // Keeps slopes at 0 while few points have ended; in squares of log2 of an option.
 constexpr double kRidge = 0.01;
 constexpr double kShortest = 1e-3;  // s, for the logarithm
+constexpr double kSmallest = 0.5;   // of an option, for the logarithm: 0 is a step below 1
 
 using Matrix = std::vector<std::vector<double>>;
 
@@ -43,7 +44,7 @@ class Columns {
     for (const auto& [key, value] : columns_) {
       const Json own = key == "benchmark" ? Json(point.benchmark) : point.params.value(key, Json());
       if (value.is_null()) {
-        out.push_back(own.is_number() ? std::log2(1 + std::abs(own.get<double>())) : 0);
+        out.push_back(own.is_number() ? std::log2(std::max(kSmallest, std::abs(own.get<double>()))) : 0);
       } else {
         out.push_back(own == value ? 1 : 0);
       }
