@@ -1,10 +1,12 @@
 #include "analysis/compare.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "analysis/csv.hpp"
 #include "analysis/loads.hpp"
-#include "analysis/points.hpp"
+#include "analysis/where.hpp"
 #include "common/environment.hpp"
 
 namespace verbscope {
@@ -69,31 +71,64 @@ CompareRow compare_record(const Record& record, const std::vector<PublishedPoint
   return row;
 }
 
-// A quantity of each operation as one of each second, at the measured rate.
-Json per_second(const CompareRow& row, const std::optional<double>& per_op) {
-  return row.rate_mops && per_op ? Json(*per_op * *row.rate_mops * 1e6) : Json();
+const char* status_of(const ComparePoint& point) {
+  return to_string(point.first().record->status);
 }
 
-Json row_json(const CompareRow& row) {
+// The option as it stands in the configuration; empty where it has none.
+std::string option_value(const Record& record, const std::string& key) {
+  for (const std::string& name : {key, key + "_s"}) {
+    const auto value = record.config.find(name);
+    if (value == record.config.end() || value->is_null()) continue;
+    return value->is_string() ? value->get<std::string>() : dump_json(*value);
+  }
+  return "";
+}
+
+// A quantity of each operation as one of each second, at the measured rate.
+Json per_second(const std::optional<MeanInterval>& rate, const std::optional<double>& per_op) {
+  return rate && per_op ? Json(*per_op * rate->mean * 1e6) : Json();
+}
+
+Json mean_json(const std::optional<MeanInterval>& value) {
+  return value ? Json(value->mean) : Json();
+}
+
+Json events_json(const ComparePoint& point, const std::optional<MeanInterval>& rate) {
+  Json events = Json::object();
+  for (std::size_t i = 0; i < kEventGroups; ++i) {
+    const EventPair pair = point.events(static_cast<EventGroup>(i));
+    events[kGroupKeys[i]] = Json{{"measured", optional_json(pair.measured)},
+                                 {"modelled", optional_json(pair.modelled)},
+                                 {"difference_percent", optional_json(pair.difference_percent())},
+                                 {"measured_per_s", per_second(rate, pair.measured)},
+                                 {"modelled_per_s", per_second(rate, pair.modelled)}};
+  }
+  return events;
+}
+
+Json point_json(const ComparePoint& point, const CompareView& view) {
+  const CompareRow& row = point.first();
   Json json{{"id", point_id(*row.record)},
             {"benchmark", row.record->benchmark},
             {"fabric", row.fabric},
             {"simulated", row.simulated}};
-  json["status"] = to_string(row.record->status);
-  if (row.record->status == RecordStatus::failed) json["reason"] = row.record->reason;
+  if (!row.record->file.empty()) json["file"] = row.record->file;
+  json["status"] = status_of(point);
+  if (!point.failed.empty()) json["reason"] = point.failed.front()->record->reason;
   json["config"] = row.record->config;
-  json["rate_mops"] = optional_json(row.rate_mops);
+  json["runs"] = point.runs.size();
+  json["failed_runs"] = point.failed.size();
+  const auto rate = point.mean(kComparedRate);
+  json["rate_mops"] = mean_json(rate);
+  json["rate_low_mops"] = rate ? Json(rate->low) : Json();
+  json["rate_high_mops"] = rate ? Json(rate->high) : Json();
+  for (const char* key : kComparedLatencies) {
+    if (const auto latency = point.mean(key)) json[key] = latency->mean;
+  }
   json["bound_mops"] = optional_json(row.bound_mops);
   json["binding"] = row.binding;
-  Json events = Json::object();
-  for (std::size_t i = 0; i < kEventGroups; ++i) {
-    events[kGroupKeys[i]] = Json{{"measured", optional_json(row.events[i].measured)},
-                                 {"modelled", optional_json(row.events[i].modelled)},
-                                 {"difference_percent", optional_json(row.events[i].difference_percent())},
-                                 {"measured_per_s", per_second(row, row.events[i].measured)},
-                                 {"modelled_per_s", per_second(row, row.events[i].modelled)}};
-  }
-  json["events_per_op"] = events;
+  json["events_per_op"] = events_json(point, rate);
   json["residuals"] = Json::array();
   for (const Residual& residual : row.residuals) {
     json["residuals"].push_back(Json{{"event", residual.event},
@@ -107,9 +142,33 @@ Json row_json(const CompareRow& row) {
                              {"value", row.published->value},
                              {"compare", to_string(row.published->comparison)},
                              {"use", row.published->calibration ? "calibration" : "prediction"},
-                             {"deviation_percent", optional_json(row.deviation_percent)}};
+                             {"deviation_percent", optional_json(point.deviation_percent())}};
+  }
+  for (const std::string& column : view.columns) {
+    if (!json.contains(column))
+      json[column] = is_text_column(column) ? Json(column_text(point, column)) : mean_json(point.mean(column));
   }
   return json;
+}
+
+// The options of any of the points.
+std::vector<std::string> all_options(const std::vector<ComparePoint>& points) {
+  std::vector<std::string> keys;
+  for (const ComparePoint& point : points) {
+    for (const std::string& key : option_keys(*point.first().record)) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+std::string meanings(const CompareRow& row) {
+  std::string text;
+  for (const Residual& residual : row.residuals) {
+    text +=
+        fmt::format("{}{} {:+.3f}: {}", text.empty() ? "" : " | ", residual.event, residual.per_op, residual.meaning);
+  }
+  return text;
 }
 
 }  // namespace
@@ -122,51 +181,75 @@ std::optional<double> EventPair::difference_percent() const {
 
 std::vector<CompareRow> compare_records(const std::vector<const Record*>& records,
                                         const std::vector<PublishedPoint>& published) {
-  const Residuals residuals(records);
+  std::map<std::string, std::vector<const Record*>> of_file;
+  for (const Record* record : records) of_file[record->file].push_back(record);
+  std::map<std::string, Residuals> residuals;
+  for (const auto& [file, own] : of_file) residuals.emplace(file, own);
   std::vector<CompareRow> rows;
   for (const Record* record : records) {
     rows.push_back(compare_record(*record, published));
-    rows.back().residuals = residuals.of(*record);
+    rows.back().residuals = residuals.at(record->file).of(*record);
   }
   return rows;
 }
 
-Json compare_json(const std::vector<CompareRow>& rows) {
+Json compare_json(const std::vector<CompareRow>& rows, const CompareView& view) {
   Json out = Json::array();
-  for (const CompareRow& row : rows) out.push_back(row_json(row));
+  for (const ComparePoint& point : points_of(rows, view.every_record)) out.push_back(point_json(point, view));
   return out;
 }
 
-std::string compare_csv(const std::vector<CompareRow>& rows) {
-  std::vector<std::string> names{"id",     "benchmark", "options",    "fabric", "simulated",
-                                 "status", "rate_mops", "bound_mops", "binding"};
+std::string compare_csv(const std::vector<CompareRow>& rows, const CompareView& view) {
+  const std::vector<ComparePoint> points = points_of(rows, view.every_record);
+  const std::vector<std::string> options = all_options(points);
+  std::vector<std::string> names{"id", "file", "benchmark", "label", "fabric", "simulated", "status", "reason"};
+  names.insert(names.end(), options.begin(), options.end());
+  names.insert(names.end(), {"runs", kComparedRate, "rate_low_mops", "rate_high_mops"});
+  names.insert(names.end(), kComparedLatencies.begin(), kComparedLatencies.end());
+  names.insert(names.end(), {"bound_mops", "binding"});
   for (const char* group : kGroupKeys) {
     for (const char* what : {"measured", "modelled"}) names.push_back(fmt::format("{}_{}_per_op", group, what));
   }
   names.insert(names.end(), {"published", "deviation_percent", "residuals"});
+  const auto is_new = [&names](const std::string& column) { return std::ranges::find(names, column) == names.end(); };
+  std::vector<std::string> further;
+  std::ranges::copy_if(view.columns, std::back_inserter(further), is_new);
+  names.insert(names.end(), further.begin(), further.end());
   std::string out = csv_line(names);
-  for (const CompareRow& row : rows) {
+  for (const ComparePoint& point : points) {
+    const CompareRow& row = point.first();
+    const auto number = [&point](const std::string& key) {
+      const auto mean = point.mean(key);
+      return csv_number(mean ? std::optional(mean->mean) : std::nullopt);
+    };
     std::vector<std::string> cells{point_id(*row.record),
+                                   row.record->file,
                                    row.record->benchmark,
-                                   point_title(*row.record).substr(row.record->benchmark.size()),
+                                   label_of(*row.record),
                                    row.fabric,
                                    row.simulated ? "true" : "false",
-                                   to_string(row.record->status),
-                                   csv_number(row.rate_mops),
-                                   csv_number(row.bound_mops),
-                                   row.binding};
-    for (const EventPair& pair : row.events) {
+                                   status_of(point),
+                                   point.failed.empty() ? "" : point.failed.front()->record->reason};
+    for (const std::string& key : options) cells.push_back(option_value(*row.record, key));
+    const auto rate = point.mean(kComparedRate);
+    cells.push_back(std::to_string(point.runs.size()));
+    cells.push_back(number(kComparedRate));
+    cells.push_back(csv_number(rate ? std::optional(rate->low) : std::nullopt));
+    cells.push_back(csv_number(rate ? std::optional(rate->high) : std::nullopt));
+    for (const char* key : kComparedLatencies) cells.push_back(number(key));
+    cells.push_back(csv_number(row.bound_mops));
+    cells.push_back(row.binding);
+    for (std::size_t i = 0; i < kEventGroups; ++i) {
+      const EventPair pair = point.events(static_cast<EventGroup>(i));
       cells.push_back(csv_number(pair.measured));
       cells.push_back(csv_number(pair.modelled));
     }
     cells.push_back(row.published != nullptr ? csv_number(row.published->value) : "");
-    cells.push_back(csv_number(row.deviation_percent));
-    std::string meanings;
-    for (const Residual& residual : row.residuals) {
-      meanings += fmt::format("{}{} {:+.3f}: {}", meanings.empty() ? "" : " | ", residual.event, residual.per_op,
-                              residual.meaning);
+    cells.push_back(csv_number(point.deviation_percent()));
+    cells.push_back(meanings(row));
+    for (const std::string& column : further) {
+      cells.push_back(is_text_column(column) ? column_text(point, column) : number(column));
     }
-    cells.push_back(meanings);
     out += csv_line(cells);
   }
   return out;

@@ -1,10 +1,15 @@
 // The table of `verbscope compare`. Options that differ between the points have a column, the others stand once above
 // the points of their fabric.
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 
+#include "analysis/bends.hpp"
 #include "analysis/compare.hpp"
+#include "analysis/keys.hpp"
 #include "analysis/points.hpp"
+#include "analysis/round_trip.hpp"
 #include "analysis/text_table.hpp"
 #include "common/words.hpp"
 
@@ -12,34 +17,53 @@ namespace verbscope {
 namespace {
 
 constexpr const char* kLegend =
-    "rate: all threads of the server, steady window only. bound: what the model allows, from the resource under \"by\" "
-    "alone; a NIC may be slower.\n"
+    "rate: all threads of the server, steady window only. model bound: the most that the interface (MMIO, PCIe, wire) "
+    "allows, from the resource under \"by\" alone; it is no forecast of the rate, a NIC may be slower.\n";
+constexpr const char* kEventsLegend =
     "PCIe per operation, counted (meas.) and modelled, % is the difference: cache lines the NIC read (WQEs, payload) "
     "and wrote (CQEs, payload), MMIO writes by the CPU (64 B lines and doorbells), bytes both ways with headers. Where "
-    "the model has none, there is no %.\n";
+    "the model has none, there is no %. A group of columns that are all zero is left out.\n";
 constexpr std::size_t kLegendWidth = 120;  // where nothing limits it
 // Where a row has a published figure.
 constexpr const char* kPublishedLegend =
     "published: the paper's figure, our deviation from it in %, and whether a simulator parameter was fitted to that "
     "figure (calibrated) or not (predicted).\n";
+constexpr const char* kRunsLegend = "+-: half of the 95 % interval of the mean of so many runs (Student's t).\n";
 
-// The options of all rows of one benchmark, apart: those that differ, and those that do not, in order of appearance.
+constexpr std::array<const char*, kEventGroups> kGroupNames = {"reads/op", "writes/op", "MMIOs/op", "PCIe bytes/op"};
+
+using ComparePoints = std::vector<const ComparePoint*>;
+
+const Record& first_record(const ComparePoint* point) {
+  return *point->first().record;
+}
+
+// The options of all points of one benchmark, apart: those that differ, and those that do not, in order of appearance.
 struct OptionKeys {
   std::vector<std::string> varying, common;
 
-  explicit OptionKeys(const std::vector<const CompareRow*>& rows) {
+  explicit OptionKeys(const ComparePoints& points) {
     std::vector<std::string> keys;
-    for (const CompareRow* row : rows) {
-      for (const std::string& key : option_keys(*row->record)) {
+    for (const ComparePoint* point : points) {
+      for (const std::string& key : option_keys(first_record(point))) {
         if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
       }
     }
     for (const std::string& key : keys) {
-      const bool same = std::ranges::all_of(rows, [&](const CompareRow* row) {
-        return option_text(*row->record, key) == option_text(*rows.front()->record, key);
+      const bool same = std::ranges::all_of(points, [&](const ComparePoint* point) {
+        return option_text(first_record(point), key) == option_text(first_record(points.front()), key);
       });
       (same ? common : varying).push_back(key);
     }
+  }
+
+  // " size=64 post_list=4"; without `but`.
+  std::string varying_text(const ComparePoint* point, const std::string& but = "") const {
+    std::string text;
+    for (const std::string& key : varying) {
+      if (key != but) text += fmt::format(" {}={}", key, option_text(first_record(point), key));
+    }
+    return text;
   }
 };
 
@@ -47,35 +71,8 @@ std::string optional_percent(const std::optional<double>& value) {
   return value ? percent_text(*value) : "-";
 }
 
-std::vector<std::string> option_cells(const CompareRow& row, const OptionKeys& keys, bool repeated) {
-  std::vector<std::string> cells;
-  for (const std::string& key : keys.varying) cells.push_back(option_text(*row.record, key));
-  if (repeated) cells.push_back(std::to_string(repetition_of(*row.record) + 1));
-  if (cells.empty()) cells.push_back("");
-  return cells;
-}
-
-void add_row(TextTable& table, const CompareRow& row, std::vector<std::string> cells) {
-  if (row.record->status == RecordStatus::failed) {
-    table.add_note(std::move(cells), "FAILED: " + row.record->reason);
-    return;
-  }
-  cells.push_back(number_text(row.rate_mops));
-  cells.push_back(number_text(row.bound_mops));
-  cells.push_back(row.binding.empty() ? "-" : row.binding);
-  for (const EventPair& pair : row.events) {
-    cells.push_back(number_text(pair.measured));
-    cells.push_back(number_text(pair.modelled));
-    cells.push_back(optional_percent(pair.difference_percent()));
-  }
-  if (row.published != nullptr) {
-    cells.push_back(row.published->value_text());
-    cells.push_back(optional_percent(row.deviation_percent));
-    cells.push_back(row.published->calibration ? "calibrated" : "predicted");
-  } else {
-    cells.insert(cells.end(), {"-", "", ""});
-  }
-  table.add_row(std::move(cells));
+std::string mean_text(const std::optional<MeanInterval>& value, double unit = 1) {
+  return number_text(value ? std::optional(value->mean / unit) : std::nullopt);
 }
 
 // "post_list" under two lines: "post" and "list".
@@ -85,75 +82,236 @@ TableColumn option_column(const std::string& key) {
   return {.header = key.substr(split + 1), .top = key.substr(0, split)};
 }
 
-std::vector<TableGroup> table_groups(const OptionKeys& keys, bool repeated, bool simulated) {
-  TableGroup options;
-  for (const std::string& key : keys.varying) options.columns.push_back(option_column(key));
-  if (repeated) options.columns.push_back({"rep"});
-  if (options.columns.empty()) options.columns.push_back({""});
-  std::vector<TableGroup> groups{
-      options, {simulated ? "sim." : "rate", {{"Mops"}}}, {"model bound", {{"Mops"}, {"by", true}}}};
-  for (const char* name : {"reads/op", "writes/op", "MMIOs/op", "PCIe bytes/op"}) {
-    groups.push_back({name, {{"meas."}, {"model"}, {"%"}}});
+bool is_time(const std::string& key) {
+  return key.ends_with("_ns");
+}
+
+// "p99 us" for lat_p99_ns; "Gb/s".
+TableColumn asked_column(const std::string& column) {
+  if (is_text_column(column)) return {.header = column, .left = true};
+  if (column == "bandwidth_gbit_per_s") return {"Gb/s"};
+  if (column == "bandwidth_mb_per_s") return {"MB/s"};
+  const std::string name = short_key(column);
+  if (is_time(column)) {
+    return {.header = "us", .top = name.empty() ? column.substr(0, column.size() - 3) : name};
   }
-  groups.push_back({"published", {{"Mops"}, {"%"}, {"", true}}});
-  return groups;
+  return {name.empty() ? column : name};
 }
 
-std::string fabric_heading(const CompareRow& row, const OptionKeys& keys) {
-  std::string text = row.simulated ? fmt::format("{} (SIMULATED)", row.fabric) : row.fabric;
-  if (row.record->status == RecordStatus::imported) text += " (imported)";
-  for (const std::string& key : keys.common) text += fmt::format(" {}={}", key, option_text(*row.record, key));
-  return text;
-}
-
-std::string benchmark_table(const std::vector<const CompareRow*>& rows, std::size_t width) {
-  const OptionKeys keys(rows);
-  const bool repeated =
-      std::ranges::any_of(rows, [](const CompareRow* row) { return repetition_of(*row->record) > 0; });
-  const bool simulated = std::ranges::all_of(rows, &CompareRow::simulated);
-  TextTable table(table_groups(keys, repeated, simulated));
-  std::set<std::string> fabrics;
-  for (const CompareRow* first : rows) {
-    if (!fabrics.insert(first->fabric).second) continue;
-    table.add_heading(fabric_heading(*first, keys));
-    for (const CompareRow* row : rows) {
-      if (row->fabric == first->fabric) add_row(table, *row, option_cells(*row, keys, repeated));
+// The points of one benchmark, and which groups of columns they fill.
+class BenchmarkTable {
+ public:
+  BenchmarkTable(const ComparePoints& points, const CompareView& view)
+      : points_(points), view_(view), keys_(points), simulated_(true) {
+    std::map<std::string, int> runs;  // of every record by itself: which one it is
+    for (const ComparePoint* point : points_) {
+      const CompareRow& row = point->first();
+      simulated_ &= row.simulated;
+      has_files_ |= !row.record->file.empty();
+      repeated_ |= point->runs.size() + point->failed.size() > 1;
+      has_latency_ |= point->mean(kComparedLatencies[0]).has_value();
+      has_published_ |= row.published != nullptr;
+      for (std::size_t i = 0; i < kEventGroups; ++i) {
+        const EventPair pair = point->events(static_cast<EventGroup>(i));
+        has_events_[i] |= pair.measured.value_or(0) != 0 || pair.modelled.value_or(0) != 0;
+      }
+      if (view_.every_record) runs_[point] = ++runs[row.record->file + row.fabric + repeated_key(*row.record)];
     }
+    numbered_ = std::ranges::any_of(runs_, [](const auto& run) { return run.second > 1; });
   }
-  return table.text(width);
-}
 
-// Lists by point where counted and modelled differ; points with the same options differ by their repetition.
-std::string residual_lines(const std::vector<const CompareRow*>& rows) {
-  const OptionKeys keys(rows);
-  std::string out;
-  for (const CompareRow* row : rows) {
-    for (const Residual& residual : row->residuals) {
-      std::string options;
-      for (const std::string& key : keys.varying) options += fmt::format(" {}={}", key, option_text(*row->record, key));
-      out += fmt::format("  {}{}: {:+.3g} {} an operation ({:+.3g} M/s): {}.\n", row->fabric, options, residual.per_op,
-                         residual.event, residual.per_second * 1e-6, residual.meaning);
-    }
+  bool has_events() const {
+    return std::ranges::any_of(has_events_, [](bool has) { return has; });
   }
-  return out.empty() ? "" : "where counted and modelled differ:\n" + out;
-}
+  bool has_published() const { return has_published_; }
+  bool repeated() const { return repeated_; }
+
+  std::string text() const {
+    TextTable table(groups());
+    std::set<std::string> fabrics;
+    for (const ComparePoint* first : points_) {
+      if (!fabrics.insert(first->first().fabric).second) continue;
+      table.add_heading(heading(*first));
+      for (const ComparePoint* point : points_) {
+        if (point->first().fabric == first->first().fabric) add(table, *point);
+      }
+    }
+    return table.text(view_.width);
+  }
+
+  // By point where counted and modelled differ; points with the same options differ by their repetition.
+  std::string residual_lines() const {
+    std::string out;
+    for (const ComparePoint* point : points_) {
+      const CompareRow& row = point->first();
+      for (const Residual& residual : row.residuals) {
+        out += fmt::format("  {}{}{}: {:+.3g} {} an operation ({:+.3g} M/s): {}.\n", file_text(row), row.fabric,
+                           keys_.varying_text(point), residual.per_op, residual.event, residual.per_second * 1e-6,
+                           residual.meaning);
+      }
+    }
+    return out.empty() ? "" : "where counted and modelled differ:\n" + out;
+  }
+
+  // The knees and cliffs along each option that varies while all others stay.
+  std::string bend_lines() const {
+    std::string out;
+    for (const std::string& option : keys_.varying) {
+      for (const auto& [rest, curve] : curves_along(option)) {
+        for (const Bend& bend : bends_along(option, curve)) out += fmt::format("  {}: {}.\n", rest, bend.text);
+      }
+    }
+    return out.empty() ? "" : "where the rate bends:\n" + out;
+  }
+
+ private:
+  static std::string file_text(const CompareRow& row) { return row.record->file.empty() ? "" : row.record->file + " "; }
+
+  std::vector<std::pair<std::string, std::vector<BendPoint>>> curves_along(const std::string& option) const {
+    std::map<std::string, std::map<double, BendPoint>> curves;
+    std::vector<std::string> order;
+    for (const ComparePoint* point : points_) {
+      const auto x = number_at(first_record(point).config, option);
+      const auto rate = point->mean(kComparedRate);
+      if (!x || !rate || keeps_one_under_way(first_record(point))) continue;
+      const CompareRow& row = point->first();
+      const std::string rest = file_text(row) + row.fabric + keys_.varying_text(point, option);
+      if (!curves.contains(rest)) order.push_back(rest);
+      curves[rest][*x] = {.x = *x, .mops = rate->mean, .record = row.record};
+    }
+    std::vector<std::pair<std::string, std::vector<BendPoint>>> out;
+    for (const std::string& rest : order) {
+      out.emplace_back(rest, std::vector<BendPoint>{});
+      for (const auto& [x, point] : curves[rest]) out.back().second.push_back(point);
+    }
+    return out;
+  }
+
+  std::vector<TableGroup> groups() const {
+    TableGroup options;
+    for (const std::string& key : keys_.varying) options.columns.push_back(option_column(key));
+    if (has_files_) options.columns.push_back({.header = "file", .left = true});
+    if (numbered_) options.columns.push_back({"rep"});
+    if (options.columns.empty()) options.columns.push_back({""});
+    TableGroup rate{simulated_ ? "sim." : "rate", {{"Mops"}}};
+    if (repeated_) rate.columns.insert(rate.columns.end(), {{"+-"}, {"runs"}});
+    std::vector<TableGroup> groups{options, rate};
+    if (has_latency_) groups.push_back({"latency us", {{"p50"}, {"p99"}}});
+    groups.push_back({"model bound", {{"Mops"}, {"by", true}}});
+    for (std::size_t i = 0; i < kEventGroups; ++i) {
+      if (has_events_[i]) groups.push_back({kGroupNames[i], {{"meas."}, {"model"}, {"%"}}});
+    }
+    if (has_published_) groups.push_back({"published", {{published_unit()}, {"%"}, {"", true}}});
+    if (!view_.columns.empty()) {
+      groups.push_back({"", {}});
+      for (const std::string& column : view_.columns) groups.back().columns.push_back(asked_column(column));
+    }
+    return groups;
+  }
+
+  // "Mops" where all published figures are rates.
+  std::string published_unit() const {
+    const bool rates = std::ranges::all_of(points_, [](const ComparePoint* point) {
+      const PublishedPoint* published = point->first().published;
+      return published == nullptr || published->run.result_key == kComparedRate;
+    });
+    return rates ? "Mops" : "value";
+  }
+
+  std::string heading(const ComparePoint& point) const {
+    const CompareRow& row = point.first();
+    std::string text = row.simulated ? fmt::format("{} (SIMULATED)", row.fabric) : row.fabric;
+    if (row.record->status == RecordStatus::imported) text += " (imported)";
+    for (const std::string& key : keys_.common) text += fmt::format(" {}={}", key, option_text(*row.record, key));
+    return text;
+  }
+
+  std::vector<std::string> key_cells(const ComparePoint& point) const {
+    std::vector<std::string> cells;
+    for (const std::string& key : keys_.varying) cells.push_back(option_text(*point.first().record, key));
+    if (has_files_) cells.push_back(point.first().record->file);
+    if (numbered_) cells.push_back(std::to_string(runs_.at(&point)));
+    if (cells.empty()) cells.push_back("");
+    return cells;
+  }
+
+  void add(TextTable& table, const ComparePoint& point) const {
+    const std::size_t all = point.runs.size() + point.failed.size();
+    if (!point.runs.empty()) table.add_row(row_cells(point));
+    if (point.failed.empty()) return;
+    const std::string share = all > 1 ? fmt::format(" {} of {} runs", point.failed.size(), all) : "";
+    table.add_note(key_cells(point), fmt::format("FAILED{}: {}", share, point.failed.front()->record->reason));
+  }
+
+  std::vector<std::string> row_cells(const ComparePoint& point) const {
+    const CompareRow& row = point.first();
+    std::vector<std::string> cells = key_cells(point);
+    const auto rate = point.mean(kComparedRate);
+    cells.push_back(mean_text(rate));
+    if (repeated_) {
+      cells.push_back(rate && rate->count > 1 ? number_text(rate->high - rate->mean) : "-");
+      cells.push_back(std::to_string(point.runs.size()));
+    }
+    constexpr double kNsPerUs = 1000;
+    if (has_latency_) {
+      cells.push_back(mean_text(point.mean(kComparedLatencies[0]), kNsPerUs));
+      cells.push_back(mean_text(point.mean(kComparedLatencies[1]), kNsPerUs));
+    }
+    cells.push_back(number_text(row.bound_mops));
+    cells.push_back(row.binding.empty() ? "-" : row.binding);
+    for (std::size_t i = 0; i < kEventGroups; ++i) {
+      if (!has_events_[i]) continue;
+      const EventPair pair = point.events(static_cast<EventGroup>(i));
+      cells.push_back(number_text(pair.measured));
+      cells.push_back(number_text(pair.modelled));
+      cells.push_back(optional_percent(pair.difference_percent()));
+    }
+    if (has_published_ && row.published != nullptr) {
+      cells.push_back(row.published->value_text());
+      cells.push_back(optional_percent(point.deviation_percent()));
+      cells.push_back(row.published->calibration ? "calibrated" : "predicted");
+    } else if (has_published_) {
+      cells.insert(cells.end(), {"-", "", ""});
+    }
+    for (const std::string& column : view_.columns) {
+      cells.push_back(is_text_column(column) ? column_text(point, column)
+                                             : mean_text(point.mean(column), is_time(column) ? kNsPerUs : 1));
+    }
+    return cells;
+  }
+
+  const ComparePoints& points_;
+  const CompareView& view_;
+  OptionKeys keys_;
+  std::map<const ComparePoint*, int> runs_;
+  std::array<bool, kEventGroups> has_events_{};
+  bool simulated_;
+  bool numbered_ = false, repeated_ = false, has_files_ = false, has_latency_ = false, has_published_ = false;
+};
 
 }  // namespace
 
-std::string compare_table(const std::vector<CompareRow>& rows, std::size_t width) {
+std::string compare_table(const std::vector<CompareRow>& rows, const CompareView& view) {
+  const std::vector<ComparePoint> points = points_of(rows, view.every_record);
   std::string out;
   std::set<std::string> benchmarks;
-  for (const CompareRow& first : rows) {
-    if (!benchmarks.insert(first.record->benchmark).second) continue;
-    std::vector<const CompareRow*> own;
-    for (const CompareRow& row : rows) {
-      if (row.record->benchmark == first.record->benchmark) own.push_back(&row);
+  bool events = false, published = false, repeated = false;
+  for (const ComparePoint& first : points) {
+    if (!benchmarks.insert(first.first().record->benchmark).second) continue;
+    ComparePoints own;
+    for (const ComparePoint& point : points) {
+      if (point.first().record->benchmark == first.first().record->benchmark) own.push_back(&point);
     }
-    out += first.record->benchmark + "\n" + benchmark_table(own, width) + wrap_lines(residual_lines(own), width) + "\n";
+    const BenchmarkTable table(own, view);
+    events |= table.has_events();
+    published |= table.has_published();
+    repeated |= table.repeated();
+    out += first.first().record->benchmark + "\n" + table.text() +
+           wrap_lines(table.bend_lines() + table.residual_lines(), view.width) + "\n";
   }
-  const bool published = std::ranges::any_of(rows, [](const CompareRow& row) { return row.published != nullptr; });
-  const std::string legend = std::string(kLegend) + (published ? kPublishedLegend : "");
-  return out + wrap_lines(legend, width == 0 ? kLegendWidth : width);
+  const std::string legend = std::string(kLegend) + (repeated ? kRunsLegend : "") + (events ? kEventsLegend : "") +
+                             (published ? kPublishedLegend : "");
+  return out + wrap_lines(legend, view.width == 0 ? kLegendWidth : view.width);
 }
 
 }  // namespace verbscope

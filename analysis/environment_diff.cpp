@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 9> kForemost = {"firmware", "driver",    
                                                        "kernel",   "git_revision", "cluster_profile",
                                                        "fabric",   "version",      "build_flags"};
 // What is of a point or of a moment, by name.
-constexpr std::array<std::string_view, 7> kPassing = {"time_utc", "command_line", "harness", "failed_attempts",
-                                                      "free",     "buffers",      "why"};
+constexpr std::array<std::string_view, 8> kPassing = {"time_utc",        "command_line", "options_set", "harness",
+                                                      "failed_attempts", "free",         "buffers",     "why"};
 
 // Fact -> its values, each once.
 using Facts = std::map<std::string, std::vector<std::string>>;

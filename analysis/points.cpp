@@ -19,8 +19,8 @@ namespace verbscope {
 namespace {
 
 // Options that say where a record runs, not what it runs, are never a column.
-constexpr std::array kSilentKeys = {"point",   "fabric",    "seed",  "port",      "ib_dev",
-                                    "ib_port", "gid_index", "cores", "timeout_s", "out_json_file"};
+constexpr std::array kSilentKeys = {"point",     "fabric", "seed",    "port",      "ib_dev",       "ib_port",
+                                    "gid_index", "cores",  "timeout", "timeout_s", "out_json_file"};
 
 const Json* sweep_point(const Record& record) {
   const auto point = record.config.find("point");
@@ -158,7 +158,7 @@ std::string repeated_key(const Record& record) {
 }
 
 std::string point_id(const Record& record) {
-  const std::uint64_t hash = text_hash(record_key(record));
+  const std::uint64_t hash = text_hash(fabric_name(record) + " " + repeated_key(record));
   return fmt::format("{:08x}", static_cast<std::uint32_t>(hash ^ hash >> 32));
 }
 
@@ -179,10 +179,27 @@ std::string harness_text(const Record& record, const std::string& key) {
   return harness != record.environment.end() && harness->is_object() ? text_at(*harness, key) : "";
 }
 
+bool says_what_runs(const std::string& option) {
+  return std::ranges::find(kSilentKeys, option) == kSilentKeys.end();
+}
+
+std::optional<std::vector<std::string>> changed_options(const Record& record) {
+  const auto changed = record.environment.find("options_set");
+  if (changed == record.environment.end() || !changed->is_array()) return std::nullopt;
+  std::vector<std::string> keys;
+  for (const Json& key : *changed) {
+    if (key.is_string() && says_what_runs(key.get<std::string>())) keys.push_back(key.get<std::string>());
+  }
+  return keys;
+}
+
 std::vector<std::string> option_keys(const Record& record) {
+  if (sweep_point(record) == nullptr) {
+    if (auto changed = changed_options(record)) return *std::move(changed);
+  }
   std::vector<std::string> keys;
   for (const auto& [key, value] : set_options(record).items()) {
-    if (std::ranges::find(kSilentKeys, key) == kSilentKeys.end()) keys.push_back(key);
+    if (says_what_runs(key)) keys.push_back(key);
   }
   return keys;
 }

@@ -30,7 +30,8 @@ std::string record_key(const Record& record);
 // record_key without repetition, seed and fabric: repetitions share it, wherever they run.
 std::string repeated_key(const Record& record);
 
-// A short name of `record_key`: 8 hexadecimal digits (FNV-1a), the same in every file and on every machine.
+// A short name of the point: benchmark, options and fabric (a profile's file counts as its name), so that repetitions
+// share it. 8 hexadecimal digits (FNV-1a), the same in every command and file and on every machine.
 std::string point_id(const Record& record);
 
 // The options that the record's sweep set, else all of its configuration. An object.
@@ -41,7 +42,13 @@ std::string text_at(const Json& object, const std::string& key);
 // nothing.
 std::string harness_text(const Record& record, const std::string& key);
 
-// The options that say what a record is of: those its sweep set, else all, without where it runs.
+// Whether an option says what runs, not where or under which seed.
+bool says_what_runs(const std::string& option);
+// The options that the command line set to another value than their default, without where it runs; none where the
+// record does not say which.
+std::optional<std::vector<std::string>> changed_options(const Record& record);
+// The options that say what a record is of, without where it runs: those its sweep set, or, of a program run by hand,
+// those with another value than their default; all of the configuration where the record does not say which.
 std::vector<std::string> option_keys(const Record& record);
 // The value of an option for a person; times are kept with their unit in the key. "-" when it has none.
 std::string option_text(const Record& record, const std::string& key);

@@ -1,10 +1,12 @@
 #include "analysis/published.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 
+#include "analysis/points.hpp"
 #include "common/paths.hpp"
 
 namespace verbscope {
@@ -146,6 +148,22 @@ std::vector<PublishedPoint> points_of(const Json& json, const std::string& where
   return points;
 }
 
+// Options that leave the figure as it is: how long a run is, what it counts and checks, when it is called failed.
+constexpr std::array<std::string_view, 16> kOfTheRun = {
+    "duration",         "warmup",   "longest",       "iters",        "run_infinitely", "counter_sources",
+    "require_counters", "limit_bw", "limit_msgrate", "report_gbits", "any_build",      "CPU_freq",
+    "noPeak",           "validate", "qp_timeout",    "rdma_cm"};
+
+// Whether the record changed no option that bears on the figure and that the row does not name. A record of a version
+// that does not say what it changed is taken at its word.
+bool changed_nothing_else(const PublishedRun& run, const Record& record) {
+  const auto changed = changed_options(record);
+  return !changed || std::ranges::all_of(*changed, [&run](const std::string& key) {
+    return std::ranges::find(kOfTheRun, key) != kOfTheRun.end() ||
+           std::ranges::find(run.keys, key, &MatchKey::key) != run.keys.end();
+  });
+}
+
 }  // namespace
 
 const char* to_string(Comparison comparison) {
@@ -238,7 +256,7 @@ const PublishedPoint* find_published(const std::vector<PublishedPoint>& points, 
   const auto found = std::ranges::find_if(points, [&](const PublishedPoint& point) {
     return point.reproducible() && point.single() && point.run.benchmark == record.benchmark &&
            fabric == "sim:" + point.cluster && record.result.contains(point.run.result_key) &&
-           point.run.accepts(record.config);
+           point.run.accepts(record.config) && changed_nothing_else(point.run, record);
   });
   return found == points.end() ? nullptr : &*found;
 }

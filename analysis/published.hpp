@@ -92,8 +92,9 @@ std::vector<PublishedPoint> parse_published(std::string_view text, const std::st
 // configs/published.json.
 std::vector<PublishedPoint> load_published();
 
-// The row that this record reproduces: same cluster (the record ran on sim:CLUSTER), same benchmark, every key
-// accepted. Null when there is none. Rows of several runs are no row of one record.
+// The row that this record reproduces, for every command that shows published figures: same cluster (the record ran on
+// sim:CLUSTER), same benchmark, every key of the row accepted, and no other option that bears on the figure changed
+// from its default. Null when there is none. Rows of several runs are no row of one record.
 const PublishedPoint* find_published(const std::vector<PublishedPoint>& points, const Record& record);
 
 // Rows that `verbscope predict` reproduces with these values (wqe_bytes, wqes) on this cluster.

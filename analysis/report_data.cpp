@@ -203,6 +203,7 @@ Json provenance(const std::vector<CompareRow>& rows) {
     const std::string time = text_at(place, "time_utc");
     place.erase("time_utc");
     place.erase("command_line");
+    place.erase("options_set");
     place.erase("harness");  // when each point ran
     const auto [at, fresh] = known.try_emplace(point_key(place), out.size());
     if (fresh) {

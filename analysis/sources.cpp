@@ -33,6 +33,11 @@ std::string short_fabric(const std::string& fabric) {
   return name;
 }
 
+std::string fabric_name(const Record& record) {
+  const std::string fabric = text_at(record.environment, "fabric");
+  return fabric.starts_with(kSimulated) ? std::string(kSimulated) + short_fabric(fabric) : fabric;
+}
+
 std::vector<std::string> distinct_ends(const std::vector<std::string>& paths) {
   std::vector<std::string> before;
   for (std::size_t parts = 1;; ++parts) {

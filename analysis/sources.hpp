@@ -12,6 +12,8 @@ namespace verbscope {
 
 // "cib" for sim:cib and for sim:/a/path/cib.json; another fabric is its own name.
 std::string short_fabric(const std::string& fabric);
+// "sim:cib" for both.
+std::string fabric_name(const Record& record);
 
 // The shortest ends of paths, without extensions, that differ: "base" and "new" for a/base.jsonl and a/new.jsonl,
 // "old/run" and "new/run" for old/run.jsonl and new/run.jsonl.

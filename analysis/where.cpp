@@ -15,29 +15,10 @@ namespace {
 
 constexpr const char* kNone = "-";
 
-// The text of a record under a key of a condition; "-" when it has none.
-std::string text_of(const Record& record, const std::string& key) {
-  if (key == "benchmark") return record.benchmark;
-  if (key == "fabric") return text_at(record.environment, "fabric");
-  if (key == "label") return label_of(record).empty() ? kNone : label_of(record);
-  if (key == "file") return record.file.empty() ? kNone : record.file;
-  return option_text(record, key);
-}
-
 std::optional<double> as_number(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-// 64 is 64.0 too, and truth values may be told as JSON has them.
-bool is_value(const Record& record, const std::string& key, const std::string& value) {
-  const std::string text = text_of(record, key);
-  if (text == value) return true;
-  if (key == "fabric") return short_fabric(text) == value;
-  if (text == "yes" || text == "no") return value == (text == "yes" ? "true" : "false");
-  const auto own = as_number(text), asked = as_number(value);
-  return own && asked && *own == *asked;
 }
 
 std::set<std::string> keys_of(const std::vector<const Record*>& records) {
@@ -52,7 +33,7 @@ std::set<std::string> keys_of(const std::vector<const Record*>& records) {
 
 void keep(std::vector<const Record*>& records, const Condition& condition, const std::string& text) {
   std::set<std::string> known;
-  for (const Record* record : records) known.insert(text_of(*record, condition.key));
+  for (const Record* record : records) known.insert(text_of_key(*record, condition.key));
   known.erase(kNone);
   if (known.empty()) {
     fail_usage("--where {}: no record has \"{}\": there are {}", text, condition.key,
@@ -60,17 +41,17 @@ void keep(std::vector<const Record*>& records, const Condition& condition, const
   }
   std::erase_if(records, [&condition](const Record* record) {
     return std::ranges::none_of(condition.values,
-                                [&](const std::string& value) { return is_value(*record, condition.key, value); });
+                                [&](const std::string& value) { return has_value(*record, condition.key, value); });
   });
   if (records.empty()) fail_usage("--where {}: leaves no record: there are {}", text, fmt::join(known, ", "));
 }
 
 }  // namespace
 
-Condition parse_condition(const std::string& text) {
+Condition parse_condition(const std::string& text, const std::string& option) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-    fail_usage("--where: expected key=value or key=value,value, got \"{}\"", text);
+    fail_usage("{}: expected key=value or key=value,value, got \"{}\"", option, text);
   }
   Condition condition{.key = text.substr(0, equals), .values = {}};
   std::ranges::replace(condition.key, '-', '_');
@@ -80,6 +61,23 @@ Condition parse_condition(const std::string& text) {
     begin = end + 1;
   }
   return condition;
+}
+
+std::string text_of_key(const Record& record, const std::string& key) {
+  if (key == "benchmark") return record.benchmark;
+  if (key == "fabric") return text_at(record.environment, "fabric");
+  if (key == "label") return label_of(record).empty() ? kNone : label_of(record);
+  if (key == "file") return record.file.empty() ? kNone : record.file;
+  return option_text(record, key);
+}
+
+bool has_value(const Record& record, const std::string& key, const std::string& value) {
+  const std::string text = text_of_key(record, key);
+  if (text == value) return true;
+  if (key == "fabric") return short_fabric(text) == value;
+  if (text == "yes" || text == "no") return value == (text == "yes" ? "true" : "false");
+  const auto own = as_number(text), asked = as_number(value);
+  return own && asked && *own == *asked;
 }
 
 std::string label_of(const Record& record) {

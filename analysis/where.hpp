@@ -16,7 +16,12 @@ struct Condition {
 };
 
 // "size=16,32"; `-` and `_` mean the same in a key. Throws a UsageError for what is no condition.
-Condition parse_condition(const std::string& text);
+// `option` named it on the command line.
+Condition parse_condition(const std::string& text, const std::string& option = "--where");
+// The text of a record under a key of a condition; "-" when it has none. Whether that is this value: 64 is 64.0 too,
+// and truth values may be told as JSON has them.
+std::string text_of_key(const Record& record, const std::string& key);
+bool has_value(const Record& record, const std::string& key, const std::string& value);
 
 // The label that the sweep gives to the points of a curve; empty when it gives none.
 std::string label_of(const Record& record);

@@ -13,9 +13,12 @@ namespace verbscope {
 
 Action add_compare(CLI::App& command) {
   command.description("records beside the model and the published figures");
-  command.footer("Example:\n  verbscope compare results/local/quickstart.jsonl");
+  command.footer(
+      "Examples:\n  verbscope compare results/local/quickstart.jsonl\n"
+      "  verbscope compare base.jsonl new.jsonl --columns gbps,limit,id\n"
+      "Of several files each has its own rows.");
   struct Options {
-    std::vector<std::string> results, where;
+    std::vector<std::string> results, where, columns;
     std::string format = "text";
     bool all = false;
   };
@@ -23,18 +26,25 @@ Action add_compare(CLI::App& command) {
   add_results(command, options->results);
   add_where(command, options->where);
   add_format(command, options->format, {"text", "json", "csv"});
+  command
+      .add_option("--columns", options->columns,
+                  "Add these columns: gbps, limit (by closed form), id, or any key of the results")
+      ->delimiter(',')
+      ->type_name("NAME,...");
   add_all(command, options->all);
   return [options] {
     const std::vector<Record> records = load_results(options->results, options->all);
-    const std::vector<PublishedPoint> published = load_published();
     std::vector<const Record*> chosen = chosen_records(records, options->all);
     keep_where(chosen, options->where);
+    const std::vector<PublishedPoint> published = load_published();
     const std::vector<CompareRow> rows = compare_records(chosen, published);
+    const CompareView view{.every_record = options->all,
+                           .columns = parse_columns(options->columns, rows),
+                           .width = terminal_width(stdout)};
     if (options->format == "json") {
-      print_format(stdout, "{}\n", pretty_json(compare_json(rows)));
+      print_format(stdout, "{}\n", pretty_json(compare_json(rows, view)));
     } else {
-      print_format(stdout, "{}",
-                   options->format == "csv" ? compare_csv(rows) : compare_table(rows, terminal_width(stdout)));
+      print_format(stdout, "{}", options->format == "csv" ? compare_csv(rows, view) : compare_table(rows, view));
     }
     return 0;
   };

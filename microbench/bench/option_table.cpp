@@ -142,7 +142,7 @@ OptionTable::Entry& OptionTable::add(CLI::Option* option, const std::string& typ
   option->group(group_)->type_name(value_name(words))->option_text(allowed_text(words));
   option->default_str(default_text(words));
   const std::string letter = option->get_snames().empty() ? "" : option->get_snames().front();
-  entries_.push_back(Entry{option->get_lnames().front(), letter, group_, help, std::move(words), std::move(value)});
+  entries_.push_back(Entry{option->get_lnames().front(), letter, group_, help, std::move(words), std::move(value), option});
   return entries_.back();
 }
 
@@ -158,6 +158,14 @@ Json OptionTable::describe(const std::string& benchmark, const std::string& summ
                            {"help", entry.help}});
   }
   return Json{{"benchmark", benchmark}, {"summary", summary}, {"example", example}, {"options", options}};
+}
+
+Json OptionTable::changed() const {
+  Json names = Json::array();
+  for (const Entry& entry : entries_) {
+    if (entry.keep && entry.option->count() > 0 && entry.value() != entry.words.fallback) names.push_back(entry.name);
+  }
+  return names;
 }
 
 Json OptionTable::values() const {

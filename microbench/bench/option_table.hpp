@@ -110,12 +110,15 @@ class OptionTable {
   Json describe(const std::string& benchmark, const std::string& summary, const std::string& example) const;
   // {"size": 64, ...}: the values now, in the order of registration; null where the program chooses.
   Json values() const;
+  // The names of the options that were given with another value than their default: ["size"].
+  Json changed() const;
 
  private:
   struct Entry {
     std::string name, letter, group, help;
     OptionWords words;
     std::function<Json()> value;
+    const CLI::Option* option = nullptr;
     bool keep = true;
   };
 

@@ -236,7 +236,7 @@ Record make_record(const AloneBenchmark& benchmark, const AloneOptions& options,
                    const std::vector<std::string>& command_line, const Outcome& outcome) {
   Record record;
   record.benchmark = benchmark.describe().name;
-  fill_record(record, outcome, table.values(), make_environment(options.fabric, command_line));
+  fill_record(record, outcome, table, make_environment(options.fabric, command_line));
   return record;
 }
 

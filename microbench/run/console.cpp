@@ -164,7 +164,7 @@ std::string summary(const Traffic& traffic, const Record& record) {
   text += steadiness_note(record, label);
   if (record.prediction.is_object()) {
     text +=
-        fmt::format("  model: at most {} Mops, limited by {}\n",
+        fmt::format("  model: the interface (MMIO, PCIe, wire) allows at most {} Mops, by {}; the NIC may be slower\n",
                     with_digits(record.prediction.value("bound_mops", 0.0), 3), record.prediction.value("binding", ""));
   } else if (record.result.contains("no_prediction")) {
     text += fmt::format("  model: none: {}\n", record.result.value("no_prediction", ""));

@@ -5,16 +5,17 @@
 
 namespace verbscope {
 
-void fill_record(Record& record, const Outcome& outcome, Json config, Json environment) {
+void fill_record(Record& record, const Outcome& outcome, const OptionTable& table, Json environment) {
   record.status = outcome.failure.empty() ? RecordStatus::ok : RecordStatus::failed;
   record.reason = outcome.failure;
-  record.config = std::move(config);
+  record.config = table.values();
   record.config.update(outcome.config);
   record.result = outcome.result;
   record.counters = outcome.counters;
   record.prediction = outcome.prediction;
   if (!outcome.no_prediction.empty()) record.result["no_prediction"] = outcome.no_prediction;
   record.environment = std::move(environment);
+  record.environment["options_set"] = table.changed();
   record.environment.update(outcome.environment);
 }
 

@@ -8,6 +8,7 @@
 #include "common/histogram.hpp"
 #include "common/json.hpp"
 #include "common/record.hpp"
+#include "microbench/bench/option_table.hpp"
 #include "microbench/bench/plan.hpp"
 
 namespace verbscope {
@@ -22,8 +23,8 @@ struct Outcome {
   std::string failure;                // one line; empty: the point is good
 };
 
-// Puts the outcome into a record, whose options are `config` and whose host is `environment`.
-void fill_record(Record& record, const Outcome& outcome, Json config, Json environment);
+// Puts the outcome into a record, whose options are those of `table` and whose host is `environment`.
+void fill_record(Record& record, const Outcome& outcome, const OptionTable& table, Json environment);
 
 // The plan as it overrides options in the record's config.
 Json plan_json(const Plan& plan);

@@ -43,7 +43,7 @@ Record make_record(const Benchmark& benchmark, const Options& options, const Opt
                    const std::vector<std::string>& command_line, const Outcome& outcome) {
   Record record;
   record.benchmark = benchmark.describe().name;
-  fill_record(record, outcome, table.values(), make_environment(options.fabric, command_line));
+  fill_record(record, outcome, table, make_environment(options.fabric, command_line));
   complete_rate(benchmark, options, record);
   return record;
 }

@@ -167,8 +167,7 @@ TEST(Compare, WhatTheModelHasNotIsShownWithoutAPercentage) {
   const std::string table = compare_table(compare_records(last_of_each_point(records), {}));
   EXPECT_EQ(table.find("inf"), std::string::npos);
   EXPECT_THAT(lines_of(table).at(5), testing::HasSubstr("|  2.00  0.00 - |"));
-  EXPECT_THAT(lines_of(table).at(5), testing::EndsWith("|    -"));
-  EXPECT_EQ(table.find("predicted"), std::string::npos);
+  EXPECT_EQ(table.find("published"), std::string::npos);
 }
 
 TEST(Compare, ARecordWithoutCountersOrModelHasDashes) {
@@ -179,14 +178,110 @@ TEST(Compare, ARecordWithoutCountersOrModelHasDashes) {
   EXPECT_THAT(compare_table(rows), testing::HasSubstr("10.00 |    - -"));
 }
 
-TEST(Compare, RepetitionsAreNumbered) {
-  Record second = measured_record(1, 81);
-  second.config["point"]["repetition"] = 1;
-  const std::vector<Record> records{measured_record(1, 80), second};
+// Rates of 78, 80 and 82: a deviation of 2, t(0.975; 2) = 4.3027, so 4.3027 * 2 / sqrt(3) = 4.968 each way.
+TEST(Compare, RepetitionsAreOneRowWithMeanAndInterval) {
+  std::vector<Record> records;
+  for (int i = 0; i < 3; ++i) {
+    records.push_back(measured_record(1, 78 + 2 * i));
+    records.back().config["point"]["repetition"] = i;
+  }
+  const auto rows = compare_records(last_of_each_point(records), {});
+  const auto lines = lines_of(compare_table(rows));
+  EXPECT_THAT(lines[2], testing::StartsWith("  |  Mops   +- runs |")) << lines[2];
+  EXPECT_THAT(lines[5], testing::StartsWith("  | 80.00 4.97    3 |")) << lines[5];
+  EXPECT_EQ(lines[6], "");
+  const Json json = compare_json(rows);
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0].at("runs"), 3);
+  EXPECT_NEAR(json[0].at("rate_low_mops"), 75.032, 1e-3);
+  EXPECT_NEAR(json[0].at("rate_high_mops"), 84.968, 1e-3);
+  EXPECT_EQ(compare_json(rows, {.every_record = true, .columns = {}}).size(), 3u);
+  EXPECT_THAT(lines_of(compare_table(rows, {.every_record = true, .columns = {}})).at(7),
+              testing::StartsWith("  3 | 82.00"));
+}
+
+TEST(Compare, ARepetitionThatFailedIsToldBesideTheOthers) {
+  Record failed = failed_record(1);
+  failed.config["point"]["repetition"] = 1;
+  const std::vector<Record> records{measured_record(1, 80), failed};
   const auto lines = lines_of(compare_table(compare_records(last_of_each_point(records), {})));
-  EXPECT_THAT(lines[2], testing::StartsWith("rep |"));
-  EXPECT_THAT(lines[5], testing::StartsWith("  1 |"));
-  EXPECT_THAT(lines[6], testing::StartsWith("  2 |"));
+  EXPECT_THAT(lines[5], testing::HasSubstr("80.00  -    1"));
+  EXPECT_THAT(lines[6], testing::HasSubstr("FAILED 1 of 2 runs: no end after 3 s"));
+}
+
+TEST(Compare, AGroupOfColumnsThatAreAllZeroIsLeftOut) {
+  Record record = measured_record(1, 82);
+  record.counters[1].events.mmio_wc_lines = record.counters[1].events.mmio_doorbells = 0;
+  Prediction prediction = *prediction_of(record);
+  prediction.pcie.mmio_wc_lines = 0;
+  record.prediction = to_json(prediction);
+  const std::vector<Record> records{record};
+  const std::string table = compare_table(compare_records(last_of_each_point(records), {}));
+  EXPECT_EQ(table.find("MMIOs/op"), std::string::npos);
+  EXPECT_NE(table.find("writes/op"), std::string::npos);
+}
+
+TEST(Compare, LatencyHasItsMedianAndTailBesideTheRate) {
+  Record record = measured_record(1, 0.343);
+  record.result["lat_p50_ns"] = 1446.0;
+  record.result["lat_p99_ns"] = 1593.0;
+  record.result["lat_max_ns"] = 20000.0;
+  const std::vector<Record> records{record};
+  const auto rows = compare_records(last_of_each_point(records), {});
+  const auto lines = lines_of(compare_table(rows, {.columns = parse_columns({"max"}, rows)}));
+  EXPECT_THAT(lines[1], testing::HasSubstr("| latency us |"));
+  EXPECT_THAT(lines[2], testing::HasSubstr("|  p50   p99 |"));
+  EXPECT_THAT(lines[5], testing::AllOf(testing::HasSubstr("0.343 | 1.45  1.59 |"), testing::EndsWith("20.00")));
+}
+
+TEST(Compare, ColumnsAreAddedOnDemand) {
+  Record record = measured_record(1, 82);
+  record.result["bandwidth_gbit_per_s"] = 39.36;
+  const std::vector<Record> records{record};
+  const auto rows = compare_records(last_of_each_point(records), {});
+  const auto columns = parse_columns({"gbps", "limit", "id"}, rows);
+  EXPECT_EQ(columns, (std::vector<std::string>{"bandwidth_gbit_per_s", "limit", "id"}));
+  const std::string table = compare_table(rows, {.columns = columns});
+  EXPECT_THAT(table, testing::HasSubstr("Gb/s"));
+  EXPECT_THAT(table, testing::HasSubstr("39.36"));
+  EXPECT_THAT(table, testing::HasSubstr(point_id(record)));
+  EXPECT_THROW(parse_columns({"gpbs"}, rows), UsageError);
+}
+
+TEST(Compare, FilesAreNeverMerged) {
+  std::vector<Record> records{measured_record(1, 80), measured_record(4, 90), measured_record(1, 70)};
+  records[0].file = records[1].file = "base";
+  records[2].file = "new";
+  const auto rows = compare_records(last_of_each_point(records), {});
+  const auto lines = lines_of(compare_table(rows));
+  EXPECT_THAT(lines[5], testing::StartsWith("   1 base | 80.00")) << lines[5];
+  EXPECT_THAT(lines[6], testing::StartsWith("   1 new  | 70.00")) << lines[6];
+  EXPECT_THAT(lines[7], testing::StartsWith("   4 base | 90.00")) << lines[7];
+  const Json json = compare_json(rows);
+  EXPECT_EQ(json.at(1).at("file"), "new");
+  EXPECT_EQ(json.at(0).at("id"), json.at(1).at("id")) << "a point has one id wherever it is";
+  EXPECT_THAT(compare_csv(rows), testing::HasSubstr(",new,send_rate,"));
+}
+
+TEST(Compare, CsvHasAColumnForEachOption) {
+  const std::vector<Record> records{measured_record(1, 80), measured_record(16, 90)};
+  const auto lines = lines_of(compare_csv(compare_records(last_of_each_point(records), {})));
+  EXPECT_THAT(lines[0], testing::HasSubstr(",reason,connection,duration,post_list,size,runs,rate_mops,"));
+  EXPECT_THAT(lines[2], testing::HasSubstr(",ok,,UD,0.001,16,60,1,90.0,"));
+}
+
+TEST(Compare, AProgramRunByHandIsNamedByTheOptionsThatItsCommandLineChanged) {
+  Record record = fake_record("sim:cib");
+  record.config = Json{{"size", 64}, {"post_list", 1}, {"noPeak", false}, {"duration_s", 0.002}, {"timeout_s", 5.0}};
+  record.environment["options_set"] = Json{"size", "duration", "timeout", "fabric"};
+  EXPECT_EQ(point_title(record), "send_rate size=64 duration=0.002 s");
+  record.environment["options_set"] = Json::array();
+  EXPECT_EQ(point_title(record), "send_rate");
+  record.environment.erase("options_set");  // a record of an earlier version
+  EXPECT_THAT(point_title(record), testing::HasSubstr("post_list=1 noPeak=no"));
+  record.config["point"] = Json{{"benchmark", "send_rate"}, {"params", Json{{"post_list", 1}}}};
+  record.environment["options_set"] = Json{"size"};
+  EXPECT_EQ(point_title(record), "send_rate post_list=1") << "a sweep names its own options";
 }
 
 TEST(Compare, PointsStandInTheOrderOfTheirSweepHoweverTheyRan) {

@@ -59,6 +59,24 @@ TEST(Published, AnotherClusterBenchmarkOrAMissingKeyDoesNotMatch) {
   EXPECT_EQ(find_published(points, other), nullptr);
 }
 
+// Fewer outstanding operations, or an option that the row is silent about, make another figure.
+TEST(Published, APointThatRanOtherwiseThanTheRowIsNoReproduction) {
+  const auto points = load_published();
+  const auto row = std::ranges::find(points, "atc16-t3-spec-s0-cib", &PublishedPoint::id);
+  ASSERT_NE(row, points.end());
+  Record record = record_with(row->run.params());
+  record.benchmark = row->run.benchmark;
+  const auto found = [&] { return find_published(points, record); };
+  ASSERT_EQ(found(), &*row);
+  record.environment["options_set"] = Json{"outstanding", "duration", "fabric", "seed"};
+  EXPECT_EQ(found(), &*row);
+  record.environment["options_set"].push_back("mtu");
+  EXPECT_EQ(found(), nullptr) << "another MTU than the default";
+  record.environment["options_set"] = Json::array();
+  record.config["outstanding"] = 4;  // simulated: 82.7 Mops instead of 121.9
+  EXPECT_EQ(found(), nullptr);
+}
+
 TEST(Published, TheSameObjectSaysHowToRunTheRow) {
   const auto points = parse_published(table_text(point_text("row", kMatch)), "p.json");
   EXPECT_EQ(points[0].run.params(), Json::parse(R"({"connection":"UD","header_only":false,"size":32,"threads":14})"));

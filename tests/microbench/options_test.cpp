@@ -56,6 +56,13 @@ TEST(Options, TakePerftestsNamesAndDefaults) {
   EXPECT_EQ(given.options.mtu, 1024u);
 }
 
+TEST(Options, ThoseWithAnotherValueThanTheirDefaultAreNamed) {
+  EXPECT_EQ(Line("").table.changed(), Json::array());
+  EXPECT_EQ(Line("-l 16 -D 2ms --header_only --out_json_file r.jsonl").table.changed(),
+            (Json{"header_only", "post_list", "duration"}));
+  EXPECT_EQ(Line("--post_list 1 --tx_depth 128").table.changed(), Json::array()) << "the defaults, given";
+}
+
 TEST(Options, RefuseWhatCannotBe) {
   EXPECT_EQ(refusal("--header_only"), "accepted");
   EXPECT_EQ(refusal("--header_only -s 0"), "accepted");
