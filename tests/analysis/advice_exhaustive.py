@@ -51,7 +51,7 @@ class Judgement:
         self.tried = self.neighbours(profiles[self.cluster])
         self.best = max(self.tried, key=lambda each: each[0], default=(1.0, {}))
         try:
-            self.said = lab.explain(results, "--budget", budget)
+            self.said = lab.explain(results, *budget)
         except subprocess.CalledProcessError as error:
             return self.complain("explain ends with an error", error.stderr.strip())
         self.judge_advice()

@@ -2,14 +2,18 @@
 """`verbscope explain` names the right limit, and what it advises helps as it says: found out by experiment on simulated
 clusters.
 
-Configurations are drawn by --seed (command_lines.OrdinaryDraw: every benchmark and cluster) and run for the default time; one
-that its program calls failed, there or on a copy of the profile that is tried below, cannot be judged: another is drawn. Of each,
-explain is asked for the limit, or for two that are near each other.
+attribution.py BIN --seed N --count M
 
-- The limit is right when the rate rises by about what explain foretold on a copy of the profile in which the resource
-  that it named has twice the capacity (of two: each alone, and both), and no other resource brings more than half of that.
-- A gain is right when the configuration, run again with the options of one change that explain advises, gains what it
-  foretold.
+Configurations are drawn by --seed (command_lines.LimitingDraw: every benchmark and cluster, with options that limit the rate) and run for the
+default time; one that its program calls failed, there or on a copy of the profile that is tried below, cannot be judged: another
+is drawn. Of each, explain is asked for the limit: a resource, a pair of which neither alone helps, or none.
+
+- A resource is right when the rate rises by about what explain says on a copy of the profile in which it has twice the capacity
+  (an option such as the window: with twice its value), and twice of no other resource brings more.
+- A pair is right when twice of both brings about what explain says, twice of either alone nothing, and twice of no other resource
+  anything.
+- None is right when twice of no resource, and of no pair, brings anything.
+- A gain is right when the command of one change that explain advises gains what it says.
 
 The names come from the records alone; this script alone knows what is changed in a profile. Prints what was said and what
 came, a line each, and at the end the shares and the failures by kind. Exits with 1 when fewer of the limits or of the gains are right
@@ -19,18 +23,15 @@ than --limits and --gains say: 95 % and 90 %.
 import argparse
 import collections
 import hashlib
+import itertools
 import json
 import math
-import pathlib
-import subprocess
 import sys
-import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/records"))
-import command_lines  # noqa: E402
+from lab import PROFILES, Failed, Lab, arguments, folder_of, of_command, outcomes
+from neighbours import MOST_OUTS
+from command_lines import LimitingDraw, as_table, with_options
 
 # A gain is as foretold when the rates agree within this share: service times are not the only thing that a unit waits for.
 FORETOLD = 0.2
@@ -58,53 +59,24 @@ PART_OF = {"mmio": "pcie", "pcie_to_nic": "pcie", "pcie_to_host": "pcie", "wire_
            "requester_units": "requester", "requester_unit": "requester", "responder_units": "responder",
            "responder_unit": "responder", "cpu": "cpu", "driver_lock": "driver_lock", "shared_line": "shared_line", "atomic_slot": "round_trip",
            "dma_reads": "tags", "wqe_fetch": "wqe_fetch", "wqe_cache": "wqe_cache", "qp_context_cache": "qp_context_cache",
-           "translation_cache": "translation_cache", "outstanding": "more_outstanding"}
+           "translation_cache": "translation_cache", "outstanding": "more_outstanding", "reads_outstanding": "more_reads",
+           "recv_queue": "more_recvs"}
 REREADING = ("nic.reread_wqe_ns",)
-BOTH_UNITS = tuple(sorted({*HALF_TIMES["requester"]} & {*HALF_TIMES["responder"]}))
 # One operation is under way at a time in these, whatever the options: latency is tried by making everything twice as fast.
 ONE_AT_A_TIME = ("verb_latency", "write_visibility")
 # Those that are tried beside what was named. A cache is no rate: what it costs is felt as a longer way or a busier unit.
 OTHERS = ["pcie", "wire", "requester", "responder", "cpu"]
-LONG_NAMES = {"-c": "--connection", "-s": "--size", "-I": "--inline_size", "-l": "--post_list", "-q": "--qp", "-t": "--tx_depth",
-              "-Q": "--cq_mod", "-Z": "--counters"}
 
 
-class Failed(Exception):
-    """A program calls its point failed."""
+class Profiles:
+    """Copies of the profiles of the clusters, with more capacity."""
 
+    def __init__(self, folder):
+        self.folder, self.lock = folder, threading.Lock()
 
-def as_table(options):
-    """Options by their long names, and their values; flags have none."""
-    table = {}
-    for word in options:
-        if word.startswith("-"):
-            name = LONG_NAMES.get(word, word)
-            table[name] = []
-        else:
-            table[name].append(word)
-    return table
-
-
-def with_options(options, changes):
-    """The command line with options set as `changes` says: a table of names without dashes."""
-    table = as_table(options)
-    for key, value in changes.items():
-        table.pop(f"--{key}", None)
-        if value is True:
-            table[f"--{key}"] = []
-        elif not (key == "size" and changes.get("header_only")):
-            table[f"--{key}"] = [f"{value:g}" if isinstance(value, float) else str(value)]
-    return [word for name, values in table.items() for word in [name, *values]]
-
-
-class Lab:
-    def __init__(self, binaries, profiles, folder):
-        self.binaries, self.profiles, self.folder = binaries, profiles, folder
-        self.lock = threading.Lock()
-
-    def profile(self, cluster, parts, kept):
+    def twice(self, cluster, parts, kept):
         """The cluster's profile with these parts at twice the capacity, but for the parameters `kept`."""
-        profile = json.loads((self.profiles / f"{cluster}.json").read_text())
+        profile = json.loads((PROFILES / f"{cluster}.json").read_text())
         changes = {(key, factor) for part in parts for table, factor in ((HALF_TIMES, 0.5), (DOUBLE, 2)) for key in table.get(part, []) if key not in kept}
         if "everything" in parts:
             changes |= {(f"{section}.{name}", 0.5) for section in ("host", "link", "nic", "fabric") for name in profile[section] if name.endswith("_ns")}
@@ -120,35 +92,6 @@ class Lab:
                 place.write_text(text)
         return place
 
-    def run(self, cluster, benchmark, options, parts=(), kept=()):
-        """The results file of one run, with these parts of the cluster at twice the capacity, but for the parameters
-        `kept`. One that is there is taken."""
-        program = self.binaries / benchmark
-        command = [str(program), "--fabric", f"sim:{self.profile(cluster, parts, kept)}", "--sim_threads", "1", *options]
-        key = hashlib.sha1(f"{command} {program.stat().st_mtime}".encode()).hexdigest()
-        out = self.folder / f"{key}.jsonl"
-        if not out.exists():
-            part = out.with_suffix(f".{threading.get_ident()}")  # of a run that is interrupted nothing stays under its name
-            ran = subprocess.run([*command, "--out_json_file", part], capture_output=True, text=True, timeout=900, check=False)
-            if ran.returncode != 0 and not part.exists():
-                part.write_text(json.dumps({"status": "failed", "reason": ran.stderr.strip().replace("\n", " ")}) + "\n")
-            part.rename(out)
-        record = self.record(out)
-        if record["status"] != "ok":
-            raise Failed(record["reason"])
-        return out
-
-    @staticmethod
-    def record(results):
-        return json.loads(pathlib.Path(results).read_text().splitlines()[-1])
-
-    def rate(self, *run):
-        return self.record(self.run(*run))["result"]["rate_mops"]
-
-    def explain(self, results, *options):
-        ran = subprocess.run([self.binaries / "verbscope", "explain", "--json", *options, results], capture_output=True, text=True, check=True)
-        return json.loads(ran.stdout)[0]
-
 
 def kept(options, config):
     """The options with as many machines and threads as there were, where they follow from others that may be changed."""
@@ -157,26 +100,35 @@ def kept(options, config):
     return with_options(options, {name: config[name] for name in names if f"--{name}" not in as_table(options) and name != "cq_mod"})
 
 
-def twice_outstanding(options, config):
-    """The options with twice as many operations under way: by a window, a queue's depth, or more who work one at a time."""
-    if config.get("window"):
-        return with_options(options, {"window": 2 * config["window"]})
-    if config.get("outstanding"):
-        return with_options(options, {"outstanding": 2 * config["outstanding"]})
-    return with_options(options, {"tx_depth": 2 * config["tx_depth"]})
+def twice_outstanding(config):
+    """Twice as many operations under way: by a window, with a queue that holds it, or a queue's depth."""
+    for name in ("window", "outstanding"):
+        if config.get(name):
+            twice = 2 * config[name]
+            return {name: twice, "tx_depth": max(twice, config["tx_depth"])} if name == "window" else {name: twice}
+    return {"tx_depth": 2 * config["tx_depth"]}
+
+
+def twice_reads(config):
+    """Twice as many READs and atomics outstanding on a QP, where the simulated adapters allow them."""
+    return {"outs": 2 * config["outs"]} if config.get("outs") and 2 * config["outs"] <= MOST_OUTS else {}
+
+
+# Resources that are options, and what twice of them is.
+MORE = {"more_outstanding": twice_outstanding, "more_reads": twice_reads, "more_recvs": lambda config: {"rx_depth": 2 * config["rx_depth"]}}
 
 
 class Examination:
     """What came of one configuration."""
 
-    def __init__(self, lab, line):
-        self.lab, self.line = lab, line
+    def __init__(self, lab, profiles, line, budget):
+        self.lab, self.profiles, self.line = lab, profiles, line
         self.cluster, self.benchmark, *options = line
         self.told, self.complaints = [], []
         self.gains = []  # (whether it held, the kind of change, what was said and came)
         results = lab.run(self.cluster, self.benchmark, options)
         self.config = lab.record(results)["config"]
-        self.said = lab.explain(results)
+        self.said = lab.explain(results, *budget)
         self.rate = self.said["rate_mops"]
         self.options = kept(options, self.config)
         if self.rate > 0:
@@ -184,13 +136,20 @@ class Examination:
             self.advice()
 
     def gain(self, parts, kept=()):
+        """What twice of these parts brings together, the parameters `kept` left as they are."""
         options = self.options
         if "more_outstanding" in parts and self.benchmark in ONE_AT_A_TIME:
             parts = ["everything"]
-        if "more_outstanding" in parts:
-            options = twice_outstanding(options, self.config)
-        doubled = [part for part in parts if not part.startswith("more_")]
-        return self.lab.rate(self.cluster, self.benchmark, options, doubled, kept) / self.rate
+        for part in parts:
+            options = with_options(options, MORE[part](self.config)) if part in MORE else options
+        doubled = [part for part in parts if part not in MORE]
+        profile = self.profiles.twice(self.cluster, doubled, kept)
+        try:
+            return self.lab.rate(self.cluster, self.benchmark, options, profile=profile) / self.rate
+        except Failed as failed:
+            if failed.refused:  # the option cannot be doubled
+                return 1.0
+            raise
 
     def foretold(self, what, parts, foretold):
         came = self.gain(parts)
@@ -199,40 +158,48 @@ class Examination:
             self.complaints.append((f"{what}: {'less' if came < foretold else 'more'} than foretold", f"x{foretold:.2f}, came x{came:.2f}"))
         return came
 
+    def others(self, parts):
+        """What else is tried: parts, or options that the configuration has."""
+        more = [part for part, twice in MORE.items() if self.benchmark not in ONE_AT_A_TIME and twice(self.config)]
+        return [part for part in [*OTHERS, *more] if part not in parts]
+
     def limits(self):
-        limits = self.said["limits"]
-        if not limits:
-            return self.complaints.append(("no limit named", self.said["sentence"]))
-        parts = [PART_OF[limit["resource"]] for limit in limits]
-        for limit, part in zip(limits, parts):
-            most = self.foretold(limit["resource"], [part], limit["gain"])
-        if len(limits) > 1:
-            most = self.foretold("both", parts, self.said["gain_of_all"])
-        allowed = 1 + max(NOTHING, (most - 1) / 2)
-        others = [part for part in OTHERS if part not in parts]
-        # What a unit takes to read WQEs again is the cache's, where that was named, and what units of requesters and of
-        # responders both take is that of those which were named.
-        kept = REREADING if "wqe_cache" in parts else BOTH_UNITS if {"requester", "responder"} & set(parts) else ()
-        if self.gain(others, kept) > allowed:  # none alone brings more than all of them
-            for part in others:
-                came = self.gain([part], kept)
-                if came > allowed:
-                    self.complaints.append((f"{limits[0]['resource']}, but {part} lifts it", f"{part} gives x{came:.2f}"))
+        said = self.said["limits"]
+        parts = [PART_OF[limit["resource"]] for limit in said]
+        names = " and ".join(limit["resource"] for limit in said) or "no limit"
+        most = 1.0
+        if len(said) == 1:
+            most = self.foretold(names, parts, said[0]["gain"])
+        elif said:
+            for limit, part in zip(said, parts):
+                self.exceeds(f"{names}, but {limit['resource']} alone lifts it", self.gain([part]), 1.0)
+            most = self.foretold(names, parts, self.said["gain_of_all"])
+        # A parameter that belongs to what was named and to another part is that of the former.
+        kept = {key for part in parts for table in (HALF_TIMES, DOUBLE) for key in table.get(part, [])} | \
+            (set(REREADING) if "wqe_cache" in parts else set())
+        others = self.others(parts)
+        for part in others:
+            self.exceeds(f"{names}, but {part} lifts it", self.gain([part], kept), most if len(said) == 1 else 1.0)
+        if len(said) != 1 and not self.complaints:
+            for pair in itertools.combinations(others, 2):
+                self.exceeds(f"{names}, but {' and '.join(pair)} lift it", self.gain(pair, kept), most)
+
+    def exceeds(self, kind, came, allowed):
+        """Complains of a gain that is more than what is allowed by more than NOTHING."""
+        if came > allowed * (1 + NOTHING):
+            self.complaints.append((kind, f"gives x{came:.2f}"))
 
     def advice(self):
         for advice in self.said["advice"]:
-            if not advice["options"]:
-                continue
             kind = "+".join(advice["options"])
-            text = f"{advice['change']}, foretold x{advice['factor']:.2f}{' or more' if advice['at_least'] else ''}"
+            text = f"{advice['change']}, foretold x{advice['factor']:.2f}"
             try:
-                came = self.lab.rate(self.cluster, self.benchmark, with_options(self.options, advice["options"])) / self.rate
+                came = self.lab.rate(*of_command(advice["command"])) / self.rate
             except Failed as failed:
                 self.gains.append((False, f"{kind}: refused", f"{text}: {failed}"))
                 continue
             beyond = math.log(came / advice["factor"])
-            held = beyond >= -FORETOLD if advice["at_least"] else abs(beyond) <= FORETOLD
-            self.gains.append((held, f"{kind}: {'less' if beyond < 0 else 'more'} than foretold", f"{text}, came x{came:.2f}"))
+            self.gains.append((abs(beyond) <= FORETOLD, f"{kind}: {'less' if beyond < 0 else 'more'} than foretold", f"{text}, came x{came:.2f}"))
 
     def text(self):
         lines = [f"{'WRONG' if self.complaints else 'right'}  {' '.join(self.line)}: {self.rate:.3f} Mops, {'; '.join(self.told)}"]
@@ -241,47 +208,24 @@ class Examination:
         return "\n".join(lines)
 
 
-def examined(lab, line):
-    """An examination, or the reason for which the program calls the configuration failed, on the cluster or on a copy."""
-    try:
-        return Examination(lab, line)
-    except Failed as failed:
-        return str(failed)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin", type=pathlib.Path, help="the folder of the programs")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--jobs", type=int, default=2)
+    arguments(parser, count=60)
     parser.add_argument("--limits", type=float, default=0.95, help="the share of limits that must be right")
     parser.add_argument("--gains", type=float, default=0.9, help="the share of gains that must be right")
-    parser.add_argument("--keep", type=pathlib.Path, help="a folder in which records stay, and are taken when they are there")
-    parser.add_argument("--profiles", type=pathlib.Path, default=ROOT / "configs/clusters")
     asked = parser.parse_args()
-    draw = command_lines.OrdinaryDraw(asked.seed, {path.stem: path for path in asked.profiles.glob("*.json")})
-    done, failed = [], []
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(asked.jobs) as pool:
-        folder = asked.keep.resolve() if asked.keep else pathlib.Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        lab = Lab(asked.bin.resolve(), asked.profiles.resolve(), folder)
-        while len(done) < asked.count:
-            lines = [next(draw) for _ in range(asked.count - len(done))]
-            for line, outcome in zip(lines, pool.map(lambda each: examined(lab, each), lines)):
-                if isinstance(outcome, str):
-                    failed.append(outcome)
-                    print(f"drawn again: {' '.join(line)}: {outcome}")
-                else:
-                    done.append(outcome)
-                    print(outcome.text())
-                sys.stdout.flush()
+    draw = LimitingDraw(asked.seed, {path.stem: path for path in PROFILES.glob("*.json")})
+    done = []
+    with folder_of(asked) as folder:
+        lab, profiles = Lab(asked.bin.resolve(), folder), Profiles(folder)
+        for examination in outcomes(draw, lambda line: Examination(lab, profiles, line, asked.budget), asked.count, asked.jobs):
+            done.append(examination)
+            print(examination.text(), flush=True)
     kinds = collections.Counter(kind for each in done for kind in sorted({kind for kind, _ in each.complaints}))
     gains = [gain for each in done for gain in each.gains]
     wrong_gains = collections.Counter(kind for held, kind, _ in gains if not held)
     right, held = sum(not each.complaints for each in done), sum(held for held, _, _ in gains)
-    print(f"{len(failed)} configurations of seed {asked.seed} were called failed and drawn again")
-    print(f"{right} of {len(done)} limits are right ({100 * right / len(done):.1f} %)")
+    print(f"{right} of {len(done)} limits are right ({100 * right / len(done):.1f} %, seed {asked.seed})")
     for kind, count in kinds.most_common():
         print(f"    {count} {kind}")
     print(f"{held} of {len(gains)} gains came as foretold ({100 * held / max(len(gains), 1):.1f} %)")

@@ -44,9 +44,10 @@ def parts_of(text, ids):
     return {point: text[start:end] for (start, point), end in zip(starts, ends)}
 
 
-def loads_of(part, words):
-    """The percents of the row of the table that begins with these words."""
-    return {load for row in part.splitlines() if "|" in row and row.startswith(words) for load in PLAIN.findall(row)}
+def row_of(part, words):
+    """The row of the table that begins with these words, but for the option or the client that they name."""
+    name = re.split(r" \(--| of client", words)[0]
+    return next((row for row in part.splitlines() if "|" in row and row.startswith(name)), "")
 
 
 class Check:
@@ -84,11 +85,14 @@ class Check:
         for limit in self.limits:
             if limit["words"] not in sentence:
                 self.wrong("the sentence does not name the limit", f"{limit['words']}: {sentence}")
+            row = row_of(text, limit["words"])
+            if limit["by"] == "run" and percent(limit["gain"]) not in SIGNED.findall(row):
+                self.wrong("the table has another gain", f"{percent(limit['gain'])}: {row}")
         gains = {percent(gain) for gain in [*(limit["gain"] for limit in self.limits), said["gain_of_all"]]}
         for figure in SIGNED.findall(sentence):
             if figure not in gains:
                 self.wrong("a gain in the sentence that JSON has not", f"{figure} of {sorted(gains)}: {sentence}")
-        loads = {load for limit in self.limits for load in loads_of(text, limit["words"])}
+        loads = {load for limit in self.limits for load in PLAIN.findall(row_of(text, limit["words"]))}
         for figure in PLAIN.findall(sentence):
             if float(figure) not in {float(load) for load in loads}:
                 self.wrong("a load in the sentence that the table has not", f"{figure} of {sorted(loads)}: {sentence}")
@@ -114,6 +118,7 @@ class Check:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments(parser, count=500)
+    parser.set_defaults(budget=["--budget", "12"])  # what contradicts itself needs no best advice
     asked = parser.parse_args()
     draw = LimitingDraw(asked.seed, {path.stem: path for path in PROFILES.glob("*.json")})
     kinds, checked = collections.Counter(), 0
@@ -127,8 +132,8 @@ def main():
         def check(records):
             results = folder / f"{hashlib.sha1(''.join(records).encode()).hexdigest()}.points"
             results.write_text("".join(records))
-            said = lab.explain_all(results, "--budget", asked.budget)
-            text = subprocess.run([lab.binaries / "verbscope", "explain", "--all", "--budget", asked.budget, results],
+            said = lab.explain_all(results, *asked.budget)
+            text = subprocess.run([lab.binaries / "verbscope", "explain", "--all", *asked.budget, results],
                                   capture_output=True, text=True, check=True).stdout
             parts = parts_of(text, [each["id"] for each in said])
             return [(f"{results} --point {each['id']}", Check(lab, each, parts.get(each["id"], "")).found) for each in said]

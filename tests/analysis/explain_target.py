@@ -89,7 +89,7 @@ class Case:
     def ask(self, results, target, budget):
         self.reached, self.changes = False, {}
         try:
-            said = self.lab.explain(results, "--target", self.text, "--budget", budget)["target"]
+            said = self.lab.explain(results, "--target", self.text, *budget)["target"]
         except subprocess.CalledProcessError as error:
             self.came = f"explain ends with an error: {error.stderr.strip()}"
             return

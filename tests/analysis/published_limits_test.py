@@ -12,7 +12,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from attribution import Lab
+from lab import Lab
 
 LIMITS = {"MMIO bandwidth": {"mmio"}, "DMA bandwidth": {"pcie_to_nic"}, "InfiniBand bandwidth": {"wire_out", "wire_in"},
           "NIC": {"requester_units", "responder_units"}, "PCIe round trip": {"atomic_slot"}, "CPU": {"cpu"},
@@ -58,7 +58,7 @@ def main():
             if "bottleneck" in row and "benchmark" in row.get("match", {})] + [ONE_CORE]
     missing = set(LIMITS) - {row["bottleneck"] for row in rows}
     with tempfile.TemporaryDirectory() as folder:
-        lab = Lab(binaries, configs / "clusters", pathlib.Path(folder))
+        lab = Lab(binaries, pathlib.Path(folder))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             outcomes = list(pool.map(lambda row: check(lab, row), rows))
     for row, (right, limits) in zip(rows, outcomes):
