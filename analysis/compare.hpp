@@ -64,9 +64,9 @@ struct ComparePoint {
 
 // What is shown of the rows.
 struct CompareView {
-  bool every_record = false;         // each by itself: repetitions are not put together
-  std::vector<std::string> columns;  // further ones: keys of results, "limit" and "id"
-  std::size_t width = 0;             // of the table (TextTable::text)
+  bool every_record = false;           // each by itself: repetitions are not put together
+  std::vector<std::string> columns{};  // further ones: keys of results, "limit" and "id"
+  std::size_t width = 0;               // of the table (TextTable::text)
 };
 // Splits "gbps,limit,id" into columns: short names become keys. Throws UsageError for one that no record has.
 std::vector<std::string> parse_columns(const std::vector<std::string>& names, const std::vector<CompareRow>& rows);

@@ -416,6 +416,7 @@ Diff diff_across(const std::vector<Record>& records, const std::string& across, 
     all.not_set.insert(all.not_set.end(), one.not_set.begin(), one.not_set.end());
     if (all.apart.empty()) all.apart = one.apart;
   }
+  all.across = fmt::format("{}={}", asked.key, values.front());
   if (std::ranges::any_of(all.rows, has_ratio)) all.apart.clear();
   // Corrected for all points together.
   for (DiffRow& row : all.rows) {
@@ -481,7 +482,8 @@ std::string diff_text(const Diff& diff, std::size_t width) {
       "{}: by more than {:g} %; equivalent: by less, for sure. Together wrong in at most {:g} % of such "
       "comparisons, each way (Holm).\n",
       counts ? "more and fewer" : "slower and faster", diff.request.threshold_percent, 100 - level);
-  return wrap_lines(environment_text(diff.environment), width) + "\n" + table.text(width) +
+  const std::string base = diff.across.empty() ? "" : fmt::format("base: {}, new: as its options say\n", diff.across);
+  return wrap_lines(environment_text(diff.environment), width) + "\n" + base + table.text(width) +
          wrap_lines(partners_text(diff) + summary(diff) + (intervals ? meaning : ""), width);
 }
 
@@ -503,6 +505,7 @@ Json diff_json(const Diff& diff) {
               {"threshold_percent", diff.request.threshold_percent},
               {"confidence", diff.request.confidence},
               {"identical", diff.identical},
+              {"across", diff.across},
               {"apart", diff.apart},
               {"not_set", diff.not_set},
               {"environment", environment_json(diff.environment)},

@@ -15,10 +15,10 @@ namespace verbscope {
 enum class Verdict { inconclusive, equivalent, slower, faster, more, fewer, failed, only_base, only_new };
 
 struct DiffRequest {
-  double threshold_percent = 3;      // a smaller change does not count
-  double confidence = 0.95;          // of all verdicts together
-  std::string metric = "rate_mops";  // a key of result_number
-  std::vector<std::string> ignored;  // options by which points are not matched
+  double threshold_percent = 3;        // a smaller change does not count
+  double confidence = 0.95;            // of all verdicts together
+  std::string metric = "rate_mops";    // a key of result_number
+  std::vector<std::string> ignored{};  // options by which points are not matched
 };
 
 struct RatioInterval {
@@ -40,13 +40,14 @@ struct DiffRow {
 
 struct Diff {
   DiffRequest request;
-  std::vector<EnvironmentDifference> environment;
-  std::vector<DiffRow> rows;
+  std::vector<EnvironmentDifference> environment{};
+  std::vector<DiffRow> rows{};
   bool identical = false;  // both sides have the same records
+  std::string across{};    // of diff_across: what the base has, "connection=RC"
   // Options that nobody set and that differ between matched points all the same: "clients 4 -> 8".
-  std::vector<std::string> not_set;
+  std::vector<std::string> not_set{};
   // Where no point has a partner: the options in which the nearest ones differ, "size (base 64, new 128)".
-  std::vector<std::string> apart;
+  std::vector<std::string> apart{};
 };
 
 // Points are matched by benchmark, options and fabric (a profile's file counts as its name), but for the options of

@@ -187,9 +187,9 @@ TEST(Compare, RepetitionsAreOneRowWithMeanAndInterval) {
   }
   const auto rows = compare_records(last_of_each_point(records), {});
   const auto lines = lines_of(compare_table(rows));
-  EXPECT_THAT(lines[2], testing::StartsWith("  |  Mops   +- runs |")) << lines[2];
-  EXPECT_THAT(lines[5], testing::StartsWith("  | 80.00 4.97    3 |")) << lines[5];
-  EXPECT_EQ(lines[6], "");
+  EXPECT_THAT(lines[2], testing::StartsWith(" |  Mops   +- runs |")) << lines[2];
+  EXPECT_THAT(lines[5], testing::StartsWith(" | 80.00 4.97    3 |")) << lines[5];
+  EXPECT_THAT(lines[6], testing::StartsWith("where counted and modelled differ")) << "one row";
   const Json json = compare_json(rows);
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0].at("runs"), 3);
@@ -266,8 +266,8 @@ TEST(Compare, FilesAreNeverMerged) {
 TEST(Compare, CsvHasAColumnForEachOption) {
   const std::vector<Record> records{measured_record(1, 80), measured_record(16, 90)};
   const auto lines = lines_of(compare_csv(compare_records(last_of_each_point(records), {})));
-  EXPECT_THAT(lines[0], testing::HasSubstr(",reason,connection,duration,post_list,size,runs,rate_mops,"));
-  EXPECT_THAT(lines[2], testing::HasSubstr(",ok,,UD,0.001,16,60,1,90.0,"));
+  EXPECT_THAT(lines[0], testing::HasSubstr(",reason,connection,size,post_list,duration,runs,rate_mops,"));
+  EXPECT_THAT(lines[2], testing::HasSubstr(",ok,,UD,60,16,0.001,1,90,"));
 }
 
 TEST(Compare, AProgramRunByHandIsNamedByTheOptionsThatItsCommandLineChanged) {

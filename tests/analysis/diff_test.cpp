@@ -89,8 +89,11 @@ TEST(Diff, PointsOfOneSideAreListed) {
   ASSERT_EQ(diff.rows.size(), 2u);
   EXPECT_EQ(diff.rows[0].verdict, Verdict::only_base);
   EXPECT_EQ(diff.rows[1].verdict, Verdict::only_new);
-  EXPECT_EQ(gate_failure(diff, false), "");
-  EXPECT_NE(gate_failure(diff, true), "");
+  EXPECT_NE(gate_failure(diff, false), "") << "no point has a partner";
+  const auto more = diff_at(runs({80, 81}, 1), joined(runs({80, 81}, 1), runs({80, 81}, 2)), 3);
+  EXPECT_EQ(more.rows.at(1).verdict, Verdict::only_new);
+  EXPECT_EQ(gate_failure(more, false), "");
+  EXPECT_NE(gate_failure(more, true), "");
 }
 
 TEST(Diff, AChangedProfileIsTheSameClusterAndAnotherIsNot) {
@@ -217,6 +220,7 @@ TEST(Diff, AcrossAnOptionTheValuesOfOneFileAreCompared) {
   const Diff two = diff_across(records, "connection=UD,RC", {});
   ASSERT_EQ(two.rows.size(), 2u);
   EXPECT_NEAR(two.rows[0].ratio, 80.1 / 70.1, 1e-4);
+  EXPECT_THAT(diff_text(two), testing::HasSubstr("base: connection=UD"));
   EXPECT_THROW(diff_across(records, "qp", {}), UsageError);
   EXPECT_THROW(diff_across(records, "connection=RC,DC", {}), UsageError);
 }
