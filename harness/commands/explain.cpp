@@ -19,6 +19,9 @@
 namespace verbscope {
 namespace {
 
+// Changes that are tried of each of several points, unless a person says otherwise.
+constexpr std::size_t kRunsOfMany = 12;
+
 struct ExplainOptions {
   std::vector<std::string> results;
   std::string point, format = "text", cluster, budget, target;
@@ -49,6 +52,7 @@ std::vector<Explanation> answers(const std::vector<const Record*>& records, cons
                      .cluster = options.cluster,
                      .jobs = records.size() > 1 ? 1 : jobs,
                      .stop = &interrupt};
+  if (records.size() > 1) runs.budget = {.runs = kRunsOfMany, .given = true};
   if (!options.budget.empty()) runs.budget = parse_budget(options.budget);
   if (!options.target.empty()) runs.target = parse_target_rate(options.target);
   if (records.size() == 1) runs.told = tell_error;
@@ -103,7 +107,10 @@ int explain_points(const ExplainOptions& options) {
     }
   }
   if (json) print_format(stdout, "{}\n", pretty_json(out));
-  if (!details) print_format(stdout, "--point ID explains one point in full, --all each.\n");
+  if (details) return 0;
+  if (!options.closed_form && options.budget.empty())
+    print_format(stdout, "Of each point {} changes were tried at most: --budget 0 tries all.\n", kRunsOfMany);
+  print_format(stdout, "--point ID explains one point in full, --all each.\n");
   return 0;
 }
 
@@ -121,7 +128,7 @@ Action add_explain(CLI::App& command) {
   command
       .add_option("--budget", options->budget,
                   "limit the runs of each point, by number or by time such as 10s; 0: no limit")
-      ->default_str("each single change, and combinations up to 60 runs");
+      ->default_str("of one point each single change, and combinations up to 60 runs; of several 12 each");
   command.add_flag("--closed_form", options->closed_form, "run nothing: use loads and model alone");
   command.add_option("--cluster", options->cluster,
                      "take this simulated cluster for the hardware of the records; any for traces");
