@@ -117,7 +117,6 @@ TEST(QpSettings, TheRnrTimerSaysWhenASenderTriesAgain) {
   EXPECT_GT(rate(1), 3 * rate(12));
   const test::Ran failed = run_program(run + " --rnr_retry 0");
   EXPECT_EQ(failed.exit_code, 1);
-  EXPECT_THAT(failed.err, HasSubstr("RNR"));
 }
 
 TEST(QpSettings, AreRefusedWhereNothingCouldFollowThem) {

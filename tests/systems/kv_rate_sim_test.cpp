@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr const char* kFewClients = " --clients 2 --client_threads 3 --warmup 20us -D 60us ";
 constexpr const char* kSmallStore = " --clients 2 --client_threads 3 --keys 5000 --warmup 20us -D 60us ";
-constexpr const char* kLoadedStore = " --keys 20000 --warmup 50us -D 200us ";
+constexpr const char* kLoadedStore = " --uars exclusive --keys 20000 --warmup 50us -D 200us ";
 
 Json herd_record(const std::string& options) {
   return test::record_of("kv_rate --store herd " + options);
