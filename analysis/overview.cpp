@@ -9,6 +9,7 @@
 
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
+#include "common/environment.hpp"
 #include "common/words.hpp"
 
 namespace verbscope {
@@ -44,6 +45,12 @@ std::string others_of(const Explanation& it, const std::vector<std::string>& key
     if (key != but) out += fmt::format(" {}={}", key, option_text(*it.record, key));
   }
   return out;
+}
+
+// "send_rate on sim:cib (SIMULATED)".
+std::string head_of(const Explanation& it) {
+  const auto fabric = it.record->environment.value("fabric", "?");
+  return fmt::format("{} on {}{}", it.record->benchmark, fabric, is_simulated(fabric) ? " (SIMULATED)" : "");
 }
 
 std::string load_of(const Explanation& it) {
@@ -135,12 +142,16 @@ std::string overview_text(const std::vector<Explanation>& points, std::size_t wi
   const std::vector<std::string> keys = varied(points);
   std::vector<TableColumn> options;
   for (const std::string& key : keys) options.push_back({key});
+  std::set<std::string> heads;
+  for (const Explanation& each : points) heads.insert(head_of(each));
   std::vector<TableGroup> groups{{"", {{"id", true}}}};
+  if (heads.size() > 1) groups.front().columns.push_back({"of", true});
   if (!options.empty()) groups.push_back({"", options});
   groups.push_back({"", {{"Mops"}, {"limit", true}, {"load"}, {"twice gives"}, {"best change", true}, {"gives"}}});
   TextTable table(groups);
   for (const Explanation& each : points) {
     std::vector<std::string> cells{point_id(*each.record)};
+    if (heads.size() > 1) cells.push_back(head_of(each));
     for (const std::string& key : keys) cells.push_back(option_text(*each.record, key));
     const Advice* best = best_change(each);
     cells.insert(cells.end(),
@@ -155,7 +166,7 @@ std::string overview_text(const std::vector<Explanation>& points, std::size_t wi
     const std::string line = changes_along(series);
     if (!line.empty() && lines.insert(line).second) changes += wrap_lines("  " + line + "\n", width);
   }
-  return table.text(width) + (changes.empty() ? "" : "\nWhere the limit changes:\n" + changes);
+  return (heads.size() > 1 ? "" : *heads.begin() + "\n") + table.text(width) + (changes.empty() ? "" : "\nWhere the limit changes:\n" + changes);
 }
 
 }  // namespace verbscope

@@ -377,7 +377,8 @@ TEST(Overview, ASeriesSaysWhereItsLimitChangesAndWhereItsRateFalls) {
               testing::AllOf(testing::StartsWith("threads: to 40: the NIC's responder units"),
                              testing::HasSubstr("cliff at threads 48"), testing::HasSubstr("cliff at threads 96"),
                              testing::HasSubstr("then: the cache of WQEs")));
-  EXPECT_THAT(overview_text(points, 0), testing::HasSubstr("Where the limit changes"));
+  EXPECT_THAT(overview_text(points, 0), testing::AllOf(testing::HasSubstr("send_rate on sim:cib (SIMULATED)"),
+                                                       testing::HasSubstr("Where the limit changes")));
 }
 
 // Every resource stands once, in the order of the enumeration, and says what makes its capacity or which options do.
