@@ -166,7 +166,8 @@ std::string overview_text(const std::vector<Explanation>& points, std::size_t wi
     const std::string line = changes_along(series);
     if (!line.empty() && lines.insert(line).second) changes += wrap_lines("  " + line + "\n", width);
   }
-  return (heads.size() > 1 ? "" : *heads.begin() + "\n") + table.text(width) + (changes.empty() ? "" : "\nWhere the limit changes:\n" + changes);
+  return (heads.size() > 1 ? "" : *heads.begin() + "\n") + table.text(width) +
+         (changes.empty() ? "" : "\nWhere the limit changes:\n" + changes);
 }
 
 }  // namespace verbscope

@@ -142,7 +142,8 @@ OptionTable::Entry& OptionTable::add(CLI::Option* option, const std::string& typ
   option->group(group_)->type_name(value_name(words))->option_text(allowed_text(words));
   option->default_str(default_text(words));
   const std::string letter = option->get_snames().empty() ? "" : option->get_snames().front();
-  entries_.push_back(Entry{option->get_lnames().front(), letter, group_, help, std::move(words), std::move(value), option});
+  entries_.push_back(
+      Entry{option->get_lnames().front(), letter, group_, help, std::move(words), std::move(value), option});
   return entries_.back();
 }
 

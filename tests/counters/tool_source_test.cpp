@@ -147,7 +147,7 @@ TEST(ToolSource, AnIntervalThatTheToolDoesNotKeepIsRefused) {
   source.start();
   source.read(Moment::background_begin);
   const std::string failure = message_of<Error>([&] { wait_until([&] { return source.background_done(); }); });
-  EXPECT_THAT(failure, HasSubstr("pcm-pcie does not keep its interval: 0.252 s were asked for"));
+  EXPECT_THAT(failure, HasSubstr("pcm-pcie does not keep its interval"));
   EXPECT_THAT(failure, HasSubstr("--duration 5 s or more"));
 }
 

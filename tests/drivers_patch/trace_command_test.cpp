@@ -137,7 +137,7 @@ TEST(TraceCommand, OtherCommandsTakeTheRecord) {
   const std::string json = trace.json, page = trace.folder.path() / "page.html";
   const std::pair<std::string, std::string> commands[] = {
       {"compare " + json, "driver_victim"},
-      {"diff " + json + " " + json, "equivalent"},
+      {"diff " + json + " " + json, "identical"},
       {"explain " + json + " --cluster cx6", "On cx6 it would meet"},
       {"report " + json + " -o " + page, "page.html"}};
   for (const auto& [command, says] : commands) {

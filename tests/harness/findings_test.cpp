@@ -247,8 +247,7 @@ TEST(Findings, ExplainTellsLimitsAndFindingsOfARecord) {
   ASSERT_EQ(json.at("findings").size(), findings.size());
   EXPECT_EQ(json.at("findings")[0].at("name").get<std::string>(), "one by one");
   EXPECT_NEAR(json.at("findings")[0].at("mops").get<double>(), mops * (1 + findings[0].gain_percent / 100), 1e-9);
-  EXPECT_THAT(explain_trace_text(record, "cib", 0),
-              HasSubstr("On cib it would meet CPU of the busiest thread first"));
+  EXPECT_THAT(explain_trace_text(record, "cib", 0), HasSubstr("On cib it would meet CPU of the busiest thread first"));
   Record older = record;
   older.result.erase("program");
   EXPECT_THROW(explain_trace_text(older, "cib", 0), Error);

@@ -187,7 +187,7 @@ TEST(PointRunner, TargetsAreFabricsOrHostsFilesOfThisMachine) {
             "h:2: host other.example is not this machine: --launcher ssh or slurm can reach it");
   EXPECT_EQ(
       error_of([] { parse_target("sin:cib"); }),
-      R"(--hosts: expected sim:NAME, null, host, slurm, localhost or a hosts file, got "sin:cib", which is no file)");
+      R"(--hosts: expected sim:NAME, null, host, slurm, localhost, a hosts file or hosts such as a,b, got "sin:cib", which is no file)");
 }
 
 TEST(PointRunner, AClusterThatIsNotThereIsRefusedWithThoseThatAre) {

@@ -124,7 +124,8 @@ TEST(OneSidedStores, EmulationsReadAsTheOriginals) {
 // PUTs are faster than the GETs of FaRM.
 TEST(OneSidedStores, TheReadsOfAGetDecideItsRate) {
   const auto mops = [](const std::string& options) {
-    return one_sided_result("--emulate --fabric sim:cx3 --threads 6 --uars exclusive --warmup 50us -D 200us --store " + options)
+    return one_sided_result("--emulate --fabric sim:cx3 --threads 6 --uars exclusive --warmup 50us -D 200us --store " +
+                            options)
         .at("rate_mops")
         .get<double>();
   };

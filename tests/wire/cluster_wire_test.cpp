@@ -105,7 +105,7 @@ TEST(ClusterWire, AParameterNeedsSourceAndCite) {
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("source")));
   profile = cib_profile();
   profile["wire"]["ports"]["source"] = "guess";
-  EXPECT_THAT(error_of(profile), testing::HasSubstr("'guess' is not one of documented, calibrated, assumed"));
+  EXPECT_THAT(error_of(profile), testing::HasSubstr("'guess' is not one of documented, measured, calibrated, assumed"));
   profile = cib_profile();
   profile["wire"]["ports"]["cite"] = "";
   EXPECT_THAT(error_of(profile), testing::AllOf(testing::HasSubstr("ports"), testing::HasSubstr("cite")));
