@@ -11,9 +11,9 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-// "|| name || value ||| name || value [unit] ||": takes the cell up to the next bars, and the bars.
+// "|| name || value ||| name || value [unit] ||": takes the cell up to the next bar, and the bars that follow.
 std::string_view take_cell(std::string_view& line) {
-  const std::size_t bars = std::min(line.size(), line.find("||"));
+  const std::size_t bars = std::min(line.size(), line.find('|'));
   const std::string_view cell = without_blanks(line.substr(0, bars));
   line.remove_prefix(std::min(line.size(), line.find_first_not_of('|', bars)));
   return cell;
