@@ -149,10 +149,10 @@ std::vector<PublishedPoint> points_of(const Json& json, const std::string& where
 }
 
 // Options that leave the figure as it is: how long a run is, what it counts and checks, when it is called failed.
-constexpr std::array<std::string_view, 16> kOfTheRun = {
-    "duration",         "warmup",   "longest",       "iters",        "run_infinitely", "counter_sources",
-    "require_counters", "limit_bw", "limit_msgrate", "report_gbits", "any_build",      "CPU_freq",
-    "noPeak",           "validate", "qp_timeout",    "rdma_cm"};
+constexpr std::array<std::string_view, 17> kOfTheRun = {
+    "duration",   "warmup",        "longest",      "iters",     "run_infinitely", "counter_sources", "require_counters",
+    "limit_bw",   "limit_msgrate", "report_gbits", "any_build", "CPU_freq",       "noPeak",          "validate",
+    "qp_timeout", "rdma_cm",       "uars"};
 
 // Whether the record changed no option that bears on the figure and that the row does not name. A record of a version
 // that does not say what it changed is taken at its word.
