@@ -158,8 +158,10 @@ constexpr std::array<std::string_view, 17> kOfTheRun = {
 // that does not say what it changed is taken at its word.
 bool changed_nothing_else(const PublishedRun& run, const Record& record) {
   const auto changed = changed_options(record);
-  return !changed || std::ranges::all_of(*changed, [&run](const std::string& key) {
-    return std::ranges::find(kOfTheRun, key) != kOfTheRun.end() ||
+  const bool header_only = record.config.value("header_only", Json()) == Json(true);
+  return !changed || std::ranges::all_of(*changed, [&](const std::string& key) {
+    // Nothing is inlined of an operation without a payload.
+    return std::ranges::find(kOfTheRun, key) != kOfTheRun.end() || (header_only && key == "inline_size") ||
            std::ranges::find(run.keys, key, &MatchKey::key) != run.keys.end();
   });
 }
