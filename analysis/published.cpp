@@ -161,7 +161,8 @@ bool changed_nothing_else(const PublishedRun& run, const Record& record) {
   const bool header_only = record.config.value("header_only", Json()) == Json(true);
   return !changed || std::ranges::all_of(*changed, [&](const std::string& key) {
     // Nothing is inlined of an operation without a payload.
-    return std::ranges::find(kOfTheRun, key) != kOfTheRun.end() || (header_only && key == "inline_size") ||
+    return std::ranges::find(kOfTheRun, key) != kOfTheRun.end() ||
+           (header_only && (key == "inline_size" || key == "size")) ||
            std::ranges::find(run.keys, key, &MatchKey::key) != run.keys.end();
   });
 }
