@@ -149,21 +149,30 @@ std::vector<PublishedPoint> points_of(const Json& json, const std::string& where
 }
 
 // Options that leave the figure as it is: how long a run is, what it counts and checks, when it is called failed.
-constexpr std::array<std::string_view, 17> kOfTheRun = {
-    "duration",   "warmup",        "longest",      "iters",     "run_infinitely", "counter_sources", "require_counters",
-    "limit_bw",   "limit_msgrate", "report_gbits", "any_build", "CPU_freq",       "noPeak",          "validate",
-    "qp_timeout", "rdma_cm",       "uars"};
+constexpr std::array<std::string_view, 16> kOfTheRun = {
+    "duration",         "warmup",   "longest",       "iters",        "run_infinitely", "counter_sources",
+    "require_counters", "limit_bw", "limit_msgrate", "report_gbits", "any_build",      "CPU_freq",
+    "noPeak",           "validate", "qp_timeout",    "rdma_cm"};
+
+// Whether an option of the record leaves a figure as it is that is silent about it.
+bool leaves_the_figure(const Record& record, const std::string& key) {
+  if (std::ranges::find(kOfTheRun, key) != kOfTheRun.end()) return true;
+  // A header-only message has no payload, however large it is and however it would be carried.
+  if (record.config.value("header_only", Json()) == true) {
+    if (key == "size" || key == "inline_size") return true;
+  }
+  // How the peers carry what is received: recv_rate is send_rate --direction in.
+  if (record.benchmark == "recv_rate" && (key == "direction" || key == "inline_size")) return true;
+  // Rows are of programs that share no register; those whose figure needs it name it.
+  return key == "uars" && record.config.value("uars", Json()) == "exclusive";
+}
 
 // Whether the record changed no option that bears on the figure and that the row does not name. A record of a version
 // that does not say what it changed is taken at its word.
 bool changed_nothing_else(const PublishedRun& run, const Record& record) {
   const auto changed = changed_options(record);
-  const bool header_only = record.config.value("header_only", Json()) == Json(true);
   return !changed || std::ranges::all_of(*changed, [&](const std::string& key) {
-    // Nothing is inlined of an operation without a payload.
-    return std::ranges::find(kOfTheRun, key) != kOfTheRun.end() ||
-           (header_only && (key == "inline_size" || key == "size")) ||
-           std::ranges::find(run.keys, key, &MatchKey::key) != run.keys.end();
+    return leaves_the_figure(record, key) || std::ranges::find(run.keys, key, &MatchKey::key) != run.keys.end();
   });
 }
 

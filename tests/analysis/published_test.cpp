@@ -70,6 +70,9 @@ TEST(Published, APointThatRanOtherwiseThanTheRowIsNoReproduction) {
   ASSERT_EQ(found(), &*row);
   record.environment["options_set"] = Json{"outstanding", "duration", "fabric", "seed"};
   EXPECT_EQ(found(), &*row);
+  record.config["uars"] = "exclusive";
+  record.environment["options_set"].push_back("uars");
+  EXPECT_EQ(found(), &*row) << "the papers' programs share no register";
   record.environment["options_set"].push_back("mtu");
   EXPECT_EQ(found(), nullptr) << "another MTU than the default";
   record.environment["options_set"] = Json::array();
