@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kHighShare = 0.9;  // of the largest rate
 constexpr double kDrop = 0.1;       // from one point to the next
-constexpr std::size_t kLeastBendPoints = 3;
+constexpr std::size_t kLeastKneePoints = 3;
 
 class BendCurve {
  public:
@@ -23,18 +23,18 @@ class BendCurve {
     std::vector<Bend> out;
     if (const auto rise = knee_of_rise()) {
       const auto counted = adapter_cause(*points_[*rise - 1].record, *points_[*rise].record);
-      const std::string limit = closed_form_limit(*points_[*rise].record);
-      out.push_back({Bend::Kind::knee, *rise, text("knee", *rise, counted ? limit + "; " + *counted : limit)});
+      const std::string& limit = points_[*rise].limit;
+      out.push_back(bend(Bend::Kind::knee, *rise, counted ? limit + "; " + *counted : limit));
     }
     bool fell = false;
     for (std::size_t i = 1; i < points_.size(); ++i) {
       const bool first_of_a_slope = i == 1 || !drops(i - 1);
       if (!drops(i)) continue;
       fell = true;
-      if (first_of_a_slope) out.push_back({Bend::Kind::cliff, i, text("cliff", i, cause(i - 1, i))});
+      if (first_of_a_slope) out.push_back(bend(Bend::Kind::cliff, i, cause(i - 1, i)));
     }
     if (const auto last = fell ? std::nullopt : knee_of_fall()) {
-      out.push_back({Bend::Kind::knee, *last, text("knee", *last, cause(*last, *last + 1))});
+      out.push_back(bend(Bend::Kind::knee, *last, cause(*last, *last + 1)));
     }
     return out;
   }
@@ -49,14 +49,18 @@ class BendCurve {
     return here.mops * std::max(bytes, 1.0) < (1 - kDrop) * before.mops;
   }
 
+  bool has_knees() const { return points_.size() >= kLeastKneePoints; }
+
   // The last point is none: nothing shows that the rate has stopped to rise there.
   std::optional<std::size_t> knee_of_rise() const {
+    if (!has_knees()) return std::nullopt;
     std::size_t i = 0;
     while (!is_high(i)) ++i;
     return i > 0 && i + 1 < points_.size() ? std::optional(i) : std::nullopt;
   }
 
   std::optional<std::size_t> knee_of_fall() const {
+    if (!has_knees()) return std::nullopt;
     std::size_t end = points_.size();
     while (!is_high(end - 1)) --end;
     return end < points_.size() ? std::optional(end - 1) : std::nullopt;
@@ -64,16 +68,17 @@ class BendCurve {
 
   std::string cause(std::size_t before, std::size_t after) const {
     if (const auto counted = adapter_cause(*points_[before].record, *points_[after].record)) return *counted;
-    return closed_form_limit(*points_[after].record);
+    return points_[after].limit;
   }
 
-  std::string text(const char* kind, std::size_t i, const std::string& cause) const {
+  Bend bend(Bend::Kind kind, std::size_t i, std::string cause) const {
     const double x = points_[i].x;
     const bool is_plural = option_.ends_with('s');
     const std::string place = option_ == "size" ? fmt::format("{:g} B", x)
                               : is_plural       ? fmt::format("{:g} {}", x, option_)
                                                 : fmt::format("{} {:g}", option_, x);
-    return fmt::format("{} at {}: {}", kind, place, cause);
+    const char* word = kind == Bend::Kind::knee ? "knee" : "cliff";
+    return {kind, i, fmt::format("{} at {}", word, place), std::move(cause)};
   }
 
   const std::string& option_;
@@ -84,7 +89,7 @@ class BendCurve {
 
 std::vector<Bend> bends_along(const std::string& option, const std::vector<BendPoint>& points) {
   const bool are_rates = std::ranges::all_of(points, [](const BendPoint& point) { return point.mops > 0; });
-  if (points.size() < kLeastBendPoints || !are_rates) return {};
+  if (!are_rates) return {};
   return BendCurve(option, points).bends();
 }
 

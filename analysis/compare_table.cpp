@@ -28,7 +28,7 @@ constexpr std::size_t kLegendWidth = 120;  // where nothing limits it
 constexpr const char* kPublishedLegend =
     "published: the paper's figure, our deviation from it in %, and whether a simulator parameter was fitted to that "
     "figure (calibrated) or not (predicted).\n";
-constexpr const char* kRunsLegend = "+-: half of the 95 % interval of the mean of so many runs (Student's t).\n";
+constexpr const char* kRunsLegend = "+-: half of the 95 % interval of the mean of the runs (Student's t).\n";
 
 constexpr std::array<const char*, kEventGroups> kGroupNames = {"reads/op", "writes/op", "MMIOs/op", "PCIe bytes/op"};
 
@@ -158,7 +158,7 @@ class BenchmarkTable {
     std::string out;
     for (const std::string& option : keys_.varying) {
       for (const auto& [rest, curve] : curves_along(option)) {
-        for (const Bend& bend : bends_along(option, curve)) out += fmt::format("  {}: {}.\n", rest, bend.text);
+        for (const Bend& bend : bends_along(option, curve)) out += fmt::format("  {}: {}.\n", rest, bend.text());
       }
     }
     return out.empty() ? "" : "where the rate bends:\n" + out;
@@ -177,7 +177,7 @@ class BenchmarkTable {
       const CompareRow& row = point->first();
       const std::string rest = file_text(row) + row.fabric + keys_.varying_text(point, option);
       if (!curves.contains(rest)) order.push_back(rest);
-      curves[rest][*x] = {.x = *x, .mops = rate->mean, .record = row.record};
+      curves[rest][*x] = {.x = *x, .mops = rate->mean, .record = row.record, .limit = closed_form_limit(*row.record)};
     }
     std::vector<std::pair<std::string, std::vector<BendPoint>>> out;
     for (const std::string& rest : order) {

@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
+#include "analysis/bends.hpp"
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
 #include "common/environment.hpp"
@@ -14,9 +14,6 @@
 
 namespace verbscope {
 namespace {
-
-// A rate that falls by more than this from one value to the next has a cliff there.
-constexpr double kCliff = 0.1;
 
 double rate_of(const Explanation& it) {
   return number_at(it.record->result, "rate_mops").value_or(0);
@@ -62,35 +59,20 @@ std::string limit_of(const Explanation& it) {
   return it.limits.empty() ? "not decided" : it.limit_words();
 }
 
+std::vector<BendPoint> bend_points(const Series& series) {
+  std::vector<BendPoint> points;
+  for (const Explanation* each : series.points) {
+    points.push_back({.x = *number_at(each->record->config, series.option),
+                      .mops = rate_of(*each),
+                      .record = each->record,
+                      .limit = each->limits.empty() ? each->undecided : each->limit_words()});
+  }
+  return points;
+}
+
 const Advice* best_change(const Explanation& it) {
   const auto best = std::ranges::find(it.advice, false, &Advice::other_payload);
   return best == it.advice.end() ? nullptr : &*best;
-}
-
-// Why the rate falls from one point to the next: what the adapters miss then and did not before, else the limit.
-std::string cliff_cause(const Explanation& before, const Explanation& here) {
-  struct Miss {
-    const char* counter;
-    const char* words;
-  };
-  constexpr std::array<Miss, 5> kMisses = {
-      {{"wqe_cache_reread_lines", "the cache of WQEs: {:.2g} lines are read again"},
-       {"qp_context_misses", "the cache of QP contexts: {:.2g} misses"},
-       {"translation_misses", "the cache of address translations: {:.2g} misses"},
-       {"rnr_naks_sent", "RECVs posted: {:.2g} RNR NAKs"},
-       {"dropped_no_recv", "RECVs posted: {:.2g} messages dropped"}}};
-  const auto per_op = [](const Explanation& it, const char* counter) {
-    const double ops = number_at(it.record->result, "window_ops").value_or(0);
-    return ops > 0 ? counted_in_all(*it.record, counter) / ops : 0;
-  };
-  const auto grown = [&](const Miss& miss) { return per_op(here, miss.counter) - per_op(before, miss.counter); };
-  const Miss* most = &kMisses.front();
-  for (const Miss& each : kMisses) {
-    if (grown(each) > grown(*most)) most = &each;
-  }
-  if (grown(*most) > kRereadCounts)
-    return fmt::format(fmt::runtime(most->words), per_op(here, most->counter)) + " per operation";
-  return here.limits.empty() ? here.undecided : here.limit_words();
 }
 
 }  // namespace
@@ -119,6 +101,10 @@ std::vector<Series> series_of(const std::vector<Explanation>& points) {
 
 std::string changes_along(const Series& series) {
   const auto value = [&series](const Explanation& it) { return option_text(*it.record, series.option); };
+  std::map<std::size_t, Bend> cliffs;
+  for (Bend& bend : bends_along(series.option, bend_points(series))) {
+    if (bend.kind == Bend::Kind::cliff) cliffs.emplace(bend.at, std::move(bend));
+  }
   std::vector<std::string> parts;
   std::string limit = limit_of(*series.points.front());
   for (std::size_t i = 1; i < series.points.size(); ++i) {
@@ -130,9 +116,10 @@ std::string changes_along(const Series& series) {
     } else if (!parts.empty() && i + 1 == series.points.size()) {
       parts.push_back("then: " + limit);
     }
-    if (rate_of(here) < (1 - kCliff) * rate_of(before))
-      parts.push_back(fmt::format("cliff at {} {}, {} after {} Mops: {}", series.option, value(here),
-                                  number_text(rate_of(here)), number_text(rate_of(before)), cliff_cause(before, here)));
+    if (const auto cliff = cliffs.find(i); cliff != cliffs.end()) {
+      parts.push_back(fmt::format("{}, {} after {} Mops: {}", cliff->second.place, number_text(rate_of(here)),
+                                  number_text(rate_of(before)), cliff->second.cause));
+    }
   }
   return parts.empty() ? "" : fmt::format("{}: {}", series.option, fmt::join(parts, "; "));
 }

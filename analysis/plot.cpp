@@ -11,10 +11,10 @@
 
 #include "analysis/axis.hpp"
 #include "analysis/axis_title.hpp"
+#include "analysis/bends.hpp"
 #include "analysis/csv.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/keys.hpp"
-#include "analysis/limit_changes.hpp"
 #include "analysis/mean_interval.hpp"
 
 namespace verbscope {
@@ -300,8 +300,7 @@ class Script {
                        scaled(kPublishedKinds[kind].size));
   }
 
-  // A number beside each point from which on a curve has another limit: one for each cause, and one mark where curves
-  // meet.
+  // A number beside each knee and cliff of a curve: one for each cause, and one mark where curves meet.
   void add_causes() {
     constexpr double kSamePlace = 0.05;  // of the axes
     struct Mark {
@@ -310,14 +309,16 @@ class Script {
     };
     std::vector<Mark> marks;
     for (const Curve& curve : curves_) {
-      for (const LimitChange& change : limit_changes(points_along(curve))) {
-        const auto known = std::ranges::find(causes_, change.cause);
+      const std::vector<BendPoint> points = points_along(curve);
+      for (const Bend& bend : bends_along(x_, points)) {
+        const auto known = std::ranges::find(causes_, bend.cause);
         const auto cause = static_cast<std::size_t>(known - causes_.begin()) + 1;
-        if (known == causes_.end()) causes_.push_back(change.cause);
+        if (known == causes_.end()) causes_.push_back(bend.cause);
+        const double x = points[bend.at].x, y = mean_interval(curve.spots.at(x).values).mean;
         auto mark = std::ranges::find_if(marks, [&](const Mark& each) {
-          return each.x == change.x && std::abs(up_.place(each.y) - up_.place(change.y)) < kSamePlace;
+          return each.x == x && std::abs(up_.place(each.y) - up_.place(y)) < kSamePlace;
         });
-        if (mark == marks.end()) mark = marks.insert(marks.end(), Mark{change.x, change.y, {}});
+        if (mark == marks.end()) mark = marks.insert(marks.end(), Mark{x, y, {}});
         mark->causes.insert(cause);
       }
     }
@@ -328,9 +329,12 @@ class Script {
     }
   }
 
-  static std::vector<PointAlong> points_along(const Curve& curve) {
-    std::vector<PointAlong> points;
-    for (const auto& [x, spot] : curve.spots) points.push_back({x, mean_interval(spot.values).mean, spot.record});
+  static std::vector<BendPoint> points_along(const Curve& curve) {
+    std::vector<BendPoint> points;
+    for (const auto& [x, spot] : curve.spots) {
+      points.push_back(
+          {x, number_at(spot.record->result, "rate_mops").value_or(0), spot.record, closed_form_limit(*spot.record)});
+    }
     return points;
   }
 
@@ -341,7 +345,7 @@ class Script {
       if (has_published_.at(kind)) legend_.push_back({"", published_look(kind), kPublishedKinds[kind].words});
     }
     for (std::size_t i = 0; i < causes_.size(); ++i) {
-      legend_.push_back({"", "", fmt::format("{} {}{}", i + 1, i == 0 ? "limit: " : "", causes_[i])});
+      legend_.push_back({"", "", fmt::format("{} {}{}", i + 1, i == 0 ? "bends: " : "", causes_[i])});
     }
   }
 

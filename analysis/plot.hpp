@@ -19,7 +19,7 @@ struct PlotRequest {
   bool logarithmic_y = false;           // the vertical one
   bool bounds = true;                   // the model's bounds as dashed lines, of rate_mops
   bool published = true;                // the figures of papers as marks
-  bool causes = true;                   // numbers where the limit of a rate changes (analysis/limit_changes.hpp)
+  bool causes = true;                   // numbers at knees and cliffs of a rate (analysis/bends.hpp)
   std::string title, x_title, y_title;  // empty: none, and what axis_title says
   FigureForm form;
 };

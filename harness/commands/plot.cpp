@@ -29,7 +29,7 @@ void add_form(CLI::App& command, PlotRequest& request, std::string& size, std::s
   command.add_flag("--log_y", request.logarithmic_y, "logarithmic vertical axis");
   command.add_flag("!--no_bounds", request.bounds, "without the model's bounds");
   command.add_flag("!--no_published", request.published, "without the figures of papers");
-  command.add_flag("!--no_causes", request.causes, "without the numbers where the limit of a rate changes");
+  command.add_flag("!--no_causes", request.causes, "without the numbers at knees and cliffs");
 }
 
 }  // namespace

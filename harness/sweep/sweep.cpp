@@ -14,8 +14,8 @@
 namespace verbscope {
 namespace {
 
-constexpr std::array<std::string_view, 6> kReservedKeys = {"fabric", "seed",   "out_json_file",
-                                                           "port",   "listen", "secret"};
+constexpr std::array<std::string_view, 8> kReservedKeys = {"fabric", "seed", "out_json_file", "out_json",
+                                                           "output", "port", "listen",        "secret"};
 
 const std::vector<std::string> kFabricKinds = {"sim", "verbs", "null", "host"};
 

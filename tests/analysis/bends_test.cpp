@@ -18,10 +18,10 @@ Record point_at(double x, double rate, double rereads = 0) {
 std::vector<std::string> texts(const std::string& option, const std::vector<Record>& records) {
   std::vector<BendPoint> points;
   for (const Record& record : records) {
-    points.push_back({record.config.at("threads"), record.result.at("rate_mops"), &record});
+    points.push_back({record.config.at("threads"), record.result.at("rate_mops"), &record, "the wire"});
   }
   std::vector<std::string> out;
-  for (const Bend& bend : bends_along(option, points)) out.push_back(bend.text);
+  for (const Bend& bend : bends_along(option, points)) out.push_back(bend.text());
   return out;
 }
 
@@ -36,7 +36,7 @@ TEST(Bends, ACliffHasTheCauseThatTheCountersName) {
 
 TEST(Bends, AKneeIsWhereTheRateHasNineTenthsOfItsPeak) {
   EXPECT_THAT(texts("threads", {point_at(1, 10), point_at(2, 20), point_at(4, 38), point_at(8, 40)}),
-              ElementsAre(StartsWith("knee at 4 threads: ")));
+              ElementsAre("knee at 4 threads: the wire"));
   EXPECT_THAT(texts("post_list", {point_at(1, 10), point_at(2, 20), point_at(4, 40)}), IsEmpty())
       << "nothing shows that it has stopped to rise";
 }
@@ -49,8 +49,12 @@ TEST(Bends, AlongThePayloadACliffIsADropOfTheBytes) {
               ElementsAre(StartsWith("cliff at 64 B: ")));
 }
 
-TEST(Bends, TwoPointsAndAFlatCurveHaveNone) {
-  EXPECT_THAT(texts("threads", {point_at(1, 10), point_at(2, 5)}), IsEmpty());
+TEST(Bends, TwoPointsHaveACliffButNoKnee) {
+  EXPECT_THAT(texts("threads", {point_at(1, 10), point_at(2, 5)}), ElementsAre("cliff at 2 threads: the wire"));
+  EXPECT_THAT(texts("threads", {point_at(1, 5), point_at(2, 10)}), IsEmpty());
+}
+
+TEST(Bends, AFlatCurveHasNone) {
   EXPECT_THAT(texts("threads", {point_at(1, 10), point_at(2, 9.5), point_at(4, 9.8)}), IsEmpty());
 }
 

@@ -375,7 +375,7 @@ TEST(Overview, ASeriesSaysWhereItsLimitChangesAndWhereItsRateFalls) {
   EXPECT_EQ(series[0].option, "threads");
   EXPECT_THAT(changes_along(series[0]),
               testing::AllOf(testing::StartsWith("threads: to 40: the NIC's responder units"),
-                             testing::HasSubstr("cliff at threads 48"), testing::HasSubstr("cliff at threads 96"),
+                             testing::HasSubstr("cliff at 48 threads, 30.00 after 60.00 Mops: the cache of WQEs"),
                              testing::HasSubstr("then: the cache of WQEs")));
   EXPECT_THAT(overview_text(points, 0), testing::AllOf(testing::HasSubstr("send_rate on sim:cib (SIMULATED)"),
                                                        testing::HasSubstr("Where the limit changes")));

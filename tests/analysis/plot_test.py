@@ -141,8 +141,8 @@ def check_causes(plots):
     """Inbound READs of cib are limited by the outbound wire from 128 bytes on: payload and header of 128 B in 121.6 Mops
     would be more than its 56 Gb/s port carries for two ports."""
     svg = plots.figure("--where", "label=READ", "--where", "fabric=cib")
-    assert "limit: wire bandwidth, outbound" in svg, svg
-    assert "limit:" not in plots.figure("--where", "label=READ", "--where", "fabric=cib", "--no_causes")
+    assert "bends: wire bandwidth, outbound" in svg, svg
+    assert "bends:" not in plots.figure("--where", "label=READ", "--where", "fabric=cib", "--no_causes")
 
 
 def check_keys(plots):

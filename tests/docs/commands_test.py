@@ -180,7 +180,7 @@ def run_page(text, commands, tables, folder, bins, long_too):
         elif command.is_long and not long_too:
             out.append((0, "left to test-long", command))
         else:
-            run(command, lambda printed, at=command.number: figures.wrong_in_section(text, at, printed))
+            run(command, lambda printed, it=command: figures.wrong_in_section(text, it.number, it.words, printed))
     for figure in tables:
         run(figure, figure.wrong)
     return out

@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
         "read_rate --direction in -s 60 -q 8 -D 2ms", "wqe_cache --window 8 --threads 4 -D 2ms",
         "read_rate --window 8 --wait oldest --seen_by memory -Q 16 -q 4 -D 2ms",
         "read_chain --hops 3 -q 28 --clients 2 -D 2ms", "all_to_all --machines 3 --threads 4 --window 8 -s 32 -D 4ms",
-        "all_to_all --machines 2 --threads 2 --verb write -s 32 -I 32 -Q 16 -D 16ms",
+        "all_to_all --machines 2 --threads 2 --verb write -s 32 -I 32 -Q 16 --uars exclusive -D 4ms",
         "wqe_cache --verb write --window 8 --threads 4 -D 2ms",
         "qp_scaling --verb read --connections 32 --threads 4 -D 2ms",
         "qp_scaling --verb write --connections 32 --threads 4 --direction in -D 2ms",
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
         "echo_rate --mode send_send -q 4 --threads 2 --window 64 -D 4ms",
         // answers in lists, by each pair of a request and an answer; of WQEs of two lines where the answer is a WRITE:
         // lists of one line may begin in the middle of an RCB, which the model does not know
-        "echo_rate --mode write_write -c UC -I 60 -l 16 -D 4ms",
+        "echo_rate --mode write_write -c UC -I 60 -l 16 -D 16ms",
         "echo_rate --mode write_write -c RC -s 60 -I 60 -l 16 -q 8 -D 4ms",
         "echo_rate --mode write_send -c UC -I 60 -l 16 --threads 4 -q 4 -D 4ms",
         "echo_rate --mode write_send -c RC -l 16 --threads 4 -q 4 -D 4ms",
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
         "kv_rate --store cached --small_keys --threads 4 --batching -q 3 --keys 10000 -D 4ms",
         // responses of several sizes in one list
         "kv_rate --store cached --threads 8 --batching --keys 20000 --put_percent 0 --cached_share 50 -D 4ms",
-        "kv_rate --store herd --threads 4 --batching -q 3 --keys 10000 --put_percent 50 -s 100 -D 4ms",
+        "kv_rate --store herd --threads 4 --batching -q 3 --keys 10000 --put_percent 50 -s 100 -D 16ms",
         // of sizes that are all even numbers of lines: 4 and 2
         "kv_rate --store herd --threads 4 --batching --keys 10000 -s 143 -D 4ms",
         "kv_rate --threads 4 --keys 10000 -D 4ms",
