@@ -142,7 +142,7 @@ std::vector<OptionLadder> option_ladders(const Record& record, const BenchmarkSp
       return std::ranges::find(options, ladder.option) != options.end();
     });
   };
-  std::ranges::stable_partition(out, relieves);
+  std::stable_partition(out.begin(), out.end(), relieves);
   return out;
 }
 

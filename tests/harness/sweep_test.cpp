@@ -212,7 +212,7 @@ TEST(Sweep, AFormulaWithoutAValueNamesFileKeyAndReason) {
       {R"("fixed": {"post_list": "clients", "clients": "post_list"})", {"depends on itself"}},
       {R"("fixed": {"size": "65 * 64"})", {"\"size\"", "from 0 to 4096"}}};
   for (const auto& [rest, parts] : cases) {
-    const std::string error = error_of([&] { checked_params(rest); });
+    const std::string error = error_of([&, &rest = rest] { checked_params(rest); });
     EXPECT_THAT(error, testing::StartsWith("s.json: ")) << rest;
     for (const std::string& part : parts) EXPECT_THAT(error, testing::HasSubstr(part)) << rest;
   }
