@@ -44,12 +44,13 @@ class PointLimits {
     const bool one_at_a_time = keeps_one_under_way(basis_);
     LimitSearch search(resources(), one_at_a_time ? std::vector{Resource::outstanding} : std::vector<Resource>{},
                        base_mops_, [this](const std::vector<LimitSearch::Set>& sets) { return run(sets); });
-    const LimitSearch::Found found = search.find();
+    LimitSearch::Found found = search.find();
     SimulatedAnswer& answer = *out.runs;
     answer.tried = search.tried();
     answer.failed = search.failed();
     if (answer.tried.empty() && !answer.failed.empty())
       fail("no run with twice of a resource succeeded: {}", answer.failed.front());
+    if (const auto gain = gain_of_recvs_behind(found, out)) found = {.limits = {Resource::recv_queue}, .gain = *gain};
     out.limits.clear();
     out.gain_of_all = found.gain;
     for (const Resource each : found.limits) out.limits.push_back(limit(each, out));
@@ -65,6 +66,15 @@ class PointLimits {
   }
 
  private:
+  // A rate that waits for RECVs, by the timer of an RNR NAK, can leave that state by anything twice as fast. What is
+  // hardly in use is not its limit then: the RECVs are, if twice of them helps.
+  std::optional<double> gain_of_recvs_behind(const LimitSearch::Found& found, const Explanation& out) const {
+    constexpr double kHardlyUsed = 0.5;
+    const std::optional<double> gain = out.gain_of(Resource::recv_queue);
+    if (found.limits.size() != 1 || is_option(found.limits[0]) || gain.value_or(1) < kWorthwhile) return std::nullopt;
+    return fullest_of(diagnosis_, found.limits[0]).load.utilisation < kHardlyUsed ? gain : std::nullopt;
+  }
+
   // Those that the closed form weighs, in its order, then the others.
   std::vector<Resource> resources() const {
     std::vector<Resource> out;
