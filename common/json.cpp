@@ -1,13 +1,10 @@
 #include "common/json.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <iterator>
 #include <unordered_set>
 
-#include "common/fd.hpp"
+#include "common/input_file.hpp"
 
 template class nlohmann::basic_json<nlohmann::ordered_map>;
 
@@ -80,19 +77,6 @@ std::string without_high_controls(std::string text) {
   return text;
 }
 
-std::string read_text(const std::filesystem::path& path) {
-  const Fd file(check(path.string(), ::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
-  std::string text;
-  char block[65536];
-  while (text.size() <= kMaxJsonBytes) {
-    const auto n = ::read(file.get(), block, sizeof block);
-    if (n < 0) throw_errno(path.string(), errno);
-    if (n == 0) break;
-    text.append(block, static_cast<std::size_t>(n));
-  }
-  return text;
-}
-
 }  // namespace
 
 namespace detail {
@@ -131,7 +115,7 @@ Json parse_json_text(std::string_view text, const std::string& where, std::size_
 }
 
 Json read_json_file(const std::filesystem::path& path) {
-  return parse_json_text(read_text(path), path.string());
+  return parse_json_text(read_text_file(path), path.string());
 }
 
 std::string dump_json(const Json& value) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "common/input_file.hpp"
 #include "common/output_file.hpp"
 #include "common/record.hpp"
 #include "common/terminal.hpp"
@@ -83,8 +84,7 @@ namespace {
 // The lines of a file, with their numbers; of one that is too long to be a record, nothing.
 class Lines {
  public:
-  explicit Lines(const std::filesystem::path& path)
-      : path_(path.string()), file_(check(what(), ::open(path.c_str(), O_RDONLY | O_CLOEXEC))) {}
+  explicit Lines(const std::filesystem::path& path) : path_(path.string()), file_(open_input(path, what())) {}
 
   // False at the end of the file; a line that is cut there is one as well.
   bool next() {
@@ -95,7 +95,7 @@ class Lines {
       const std::string_view rest = std::string_view(block_).substr(at_);
       const std::string_view part = rest.substr(0, rest.find('\n'));
       bytes += part.size();
-      if (bytes <= kMaxJsonBytes) line_ += part;
+      if (bytes <= kMaxJsonBytes) line_ += number_ == 1 ? without_byte_order_mark(part) : part;
       too_long_ = bytes > kMaxJsonBytes;
       at_ += part.size();
       if (at_ < block_.size()) {

@@ -6,11 +6,11 @@
 #include <csignal>
 #include <filesystem>
 
+#include "common/input_file.hpp"
 #include "harness/cluster/hold_protocol.hpp"
 #include "harness/process/child.hpp"
 #include "harness/process/cores.hpp"
 #include "harness/process/temp_folder.hpp"
-#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 namespace {

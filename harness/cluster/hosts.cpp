@@ -1,6 +1,6 @@
 #include "harness/cluster/hosts.hpp"
 
-#include <fmt/ranges.h>
+#include <arpa/inet.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,18 +9,30 @@
 #include <filesystem>
 
 #include "common/error.hpp"
+#include "common/input_file.hpp"
 #include "harness/cluster/host_range.hpp"
 #include "harness/cluster/host_words.hpp"
-#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 
+// An IPv6 address, perhaps with a zone: "fe80::1%eth0".
+bool is_ipv6(std::string_view name) {
+  const std::size_t zone = name.find('%');
+  if (zone != std::string_view::npos && !is_plain(name.substr(zone + 1), "._-")) return false;
+  in6_addr ignored;
+  return inet_pton(AF_INET6, std::string(name.substr(0, zone)).c_str(), &ignored) == 1;
+}
+
 void set_device(Host& host, std::string_view value, const std::string& what) {
   const std::size_t colon = value.find(':');
   host.device = value.substr(0, colon);
+  if (host.device.find(',') != std::string::npos) {
+    fail("{}: {} names several devices: give one, and a line of its own to each other one", what,
+         in_quotes(host.device));
+  }
   if (!is_plain(host.device, "._-")) fail("{}: {} is not a device name", what, in_quotes(host.device));
   if (colon != std::string_view::npos) host.ib_port = parse_number(value.substr(colon + 1), 1, 255, what);
 }
@@ -55,7 +67,7 @@ void set_key(Host& host, std::string_view word, const std::string& where) {
   } else if (key == "role") {
     host.role = parse_role(value, what);
   } else if (key == "address" || key == "management") {
-    if (!is_plain(value, "._-:")) fail("{}: {} is not an address", what, in_quotes(value));
+    if (!is_plain(value, "._-") && !is_ipv6(value)) fail("{}: {} is not an address", what, in_quotes(value));
     (key == "address" ? host.address : host.management) = value;
   } else if (key == "ssh_port") {
     host.ssh_port = parse_number(value, 1, 65535, what);
@@ -64,6 +76,8 @@ void set_key(Host& host, std::string_view word, const std::string& where) {
     host.cores = value;
   } else if (key == "numa_node") {
     host.numa_node = parse_number(value, 0, 1023, what);
+  } else if (key == "slots" || key == "max_slots" || key == "max-slots") {  // Open MPI's: how many processes
+    parse_number(value, 0, 1'000'000, what);
   } else {
     fail("{}: unknown key {}, allowed: device, gid_index, role, address, management, ssh_port, cores, numa_node", where,
          in_quotes(key));
@@ -82,18 +96,89 @@ std::vector<std::string_view> split_words(std::string_view line) {
   }
 }
 
+// The port behind a name, as ssh's: "host:2222". MPICH writes a count of processes there.
+void set_ssh_port(Host& host, std::string_view port, const std::string& where, std::string_view name) {
+  constexpr int kSsh = 22, kFirstUnprivileged = 1024;
+  const int number = parse_number(port, 1, 65535, fmt::format("{}: {}: ssh's port", where, in_quotes(name)));
+  if (number != kSsh && number < kFirstUnprivileged) {
+    fail(
+        "{}: {}: \":{}\" is a count of processes in MPICH's files, which means nothing here: leave it out, or write "
+        "ssh_port={} if it is ssh's port",
+        where, in_quotes(name), number, number);
+  }
+  if (host.ssh_port != 0 && host.ssh_port != number) {
+    fail("{}: {}: ssh_port={} says another port", where, in_quotes(name), host.ssh_port);
+  }
+  host.ssh_port = number;
+}
+
+// "name", "name:port", "[IPv6]", "[IPv6]:port" or "IPv6".
+Host named(Host host, std::string_view name, const std::string& where) {
+  std::string_view bare = name, port;
+  if (name.starts_with('[')) {
+    const std::size_t close = name.find(']');
+    bare = name.substr(1, close - 1);
+    port = name.substr(std::min(close + 1, name.size()));
+    if (!is_ipv6(bare) || (!port.empty() && !port.starts_with(':'))) {
+      fail("{}: {} is not an IPv6 address in brackets", where, in_quotes(name));
+    }
+    if (!port.empty()) port.remove_prefix(1);
+    if (port.empty() && name.ends_with(':')) fail("{}: {} has no port behind its colon", where, in_quotes(name));
+  } else if (std::ranges::count(name, ':') == 1) {
+    bare = name.substr(0, name.find(':'));
+    port = name.substr(bare.size() + 1);
+    if (port.empty()) fail("{}: {} has no port behind its colon", where, in_quotes(name));
+  }
+  if (!is_plain(bare, "._-") && !is_ipv6(bare)) fail("{}: {} is not a host name", where, in_quotes(name));
+  if (!port.empty()) set_ssh_port(host, port, where, name);
+  host.name = bare;
+  return host;
+}
+
+// The names of a pattern; the brackets of an address are no range.
+std::vector<std::string> expand(std::string_view pattern, const std::string& where) {
+  const std::size_t close = pattern.find(']');
+  const std::string_view inner = pattern.substr(0, close).substr(pattern.starts_with('[') ? 1 : 0);
+  if (pattern.starts_with('[') && close != std::string_view::npos && inner.find(':') != std::string_view::npos &&
+      pattern.find('[', 1) == std::string_view::npos) {
+    return {std::string(pattern)};
+  }
+  return expand_host_range(pattern, where);
+}
+
+// A list with commas, "me@a[1-4],b,-a2": a pattern behind '-' takes names out again, as pdsh has it. The hosts have the
+// keys of `like`.
+void add_list(std::string_view list, const Host& like, const std::string& where, std::vector<Host>& hosts) {
+  const std::size_t before = hosts.size();
+  for (std::string_view rest : split_host_list(list, where)) {
+    const bool out = rest.starts_with('-') && hosts.size() > before;
+    Host host = like;
+    if (out) rest.remove_prefix(1);
+    if (const std::size_t at = rest.find('@'); at != std::string_view::npos) {
+      host.user = rest.substr(0, at);
+      rest.remove_prefix(at + 1);
+      if (!is_plain(host.user, "._-")) fail("{}: {} is not a user name", where, in_quotes(host.user));
+    }
+    for (const std::string& name : expand(rest, where)) {
+      Host each = named(host, name, where);
+      if (out) {
+        const auto same = [&each](const Host& other) { return other.name == each.name; };
+        const auto gone = std::remove_if(hosts.begin() + static_cast<std::ptrdiff_t>(before), hosts.end(), same);
+        if (gone == hosts.end()) fail("{}: {} is taken out but is not in the list", where, in_quotes(name));
+        hosts.erase(gone, hosts.end());
+        continue;
+      }
+      if (hosts.size() == kMaxHosts) fail("{}: more than {} hosts", where, kMaxHosts);
+      hosts.push_back(std::move(each));
+    }
+  }
+}
+
 void parse_line(std::string_view line, int number, const std::string& where, std::vector<Host>& hosts) {
   const std::vector<std::string_view> words = split_words(line);
   if (words.empty()) return;
   Host host;
   host.line = number;
-  std::string_view name = words[0];
-  const std::size_t at = name.find('@');
-  if (at != std::string_view::npos) {
-    host.user = name.substr(0, at);
-    name.remove_prefix(at + 1);
-    if (!is_plain(host.user, "._-")) fail("{}: {} is not a user name", where, in_quotes(host.user));
-  }
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string_view key = words[i].substr(0, words[i].find('='));
     for (std::size_t k = 1; k < i; ++k) {
@@ -102,12 +187,7 @@ void parse_line(std::string_view line, int number, const std::string& where, std
     set_key(host, words[i], where);
   }
   if (!host.cores.empty() && host.numa_node >= 0) fail("{}: cores and numa_node exclude each other", where);
-  for (std::string& each : expand_host_range(std::string(name), where)) {
-    if (!is_plain(each, "._-:")) fail("{}: {} is not a host name", where, in_quotes(each));
-    if (hosts.size() == kMaxHosts) fail("{}: more than {} hosts", where, kMaxHosts);
-    host.name = std::move(each);
-    hosts.push_back(host);
-  }
+  add_list(words[0], host, where, hosts);
 }
 
 }  // namespace
@@ -116,11 +196,15 @@ std::vector<Host> read_hosts(const std::string& hosts) {
   if (hosts == kThisMachine) return parse_hosts(kThisMachine, hosts);
   if (hosts == "slurm") return slurm_hosts(std::getenv("SLURM_JOB_NODELIST"));
   if (!is_host_list(hosts)) return parse_hosts(read_text_file(hosts), hosts);
-  return parse_hosts(fmt::format("{}", fmt::join(split_host_list(hosts, "--hosts"), "\n")), "--hosts");
+  std::vector<Host> out;
+  add_list(hosts, {}, "--hosts", out);
+  if (out.empty()) fail("--hosts: {} names no host", in_quotes(hosts));
+  return out;
 }
 
 bool is_host_list(const std::string& hosts) {
-  return hosts.find(',') != std::string::npos && !std::filesystem::exists(hosts);
+  std::error_code ignored;
+  return hosts.find_first_of(",[") != std::string::npos && !std::filesystem::exists(hosts, ignored);
 }
 
 std::vector<Host> parse_hosts(std::string_view text, const std::string& where) {
@@ -140,9 +224,12 @@ std::vector<Host> slurm_hosts(const char* job_node_list) {
   const std::string where = "SLURM_JOB_NODELIST";
   if (job_node_list == nullptr) fail("{} is not set: this is no Slurm allocation", where);
   std::vector<Host> hosts;
-  for (std::string& name : expand_host_list(job_node_list, where)) {
-    if (!is_plain(name, "._-")) fail("{}: {} is not a host name", where, in_quotes(name));
-    hosts.emplace_back().name = std::move(name);
+  for (const std::string& pattern : split_host_list(job_node_list, where)) {
+    for (std::string& name : expand_host_range(pattern, where)) {
+      if (!is_plain(name, "._-")) fail("{}: {} is not a host name", where, in_quotes(name));
+      if (hosts.size() == kMaxHosts) fail("{}: more than {} hosts", where, kMaxHosts);
+      hosts.emplace_back().name = std::move(name);
+    }
   }
   return hosts;
 }

@@ -1,4 +1,5 @@
-// The hosts file: one host a line, `[user@]host key=value ...`, `#` begins a comment, ranges as in node[01-16,20].
+// The hosts file: a host a line, or several with commas: `[user@]host[:ssh port] key=value ...`, `#` begins a comment,
+// ranges as in node[01-16,20].
 // docs/clusters.md has the keys.
 #pragma once
 
@@ -34,7 +35,7 @@ std::vector<Host> parse_hosts(std::string_view text, const std::string& where);
 // The hosts file of one line that needs no file.
 inline constexpr std::string_view kThisMachine = "localhost";
 
-// True for hosts with commas between them, "node1,me@node2", that are not the name of a file.
+// True for hosts with commas between them or in a range, "node1,me@node[2-4]", that are not the name of a file.
 bool is_host_list(const std::string& hosts);
 
 // "slurm": the hosts of this allocation; "localhost": this machine; a list of hosts; else the path of a hosts file.

@@ -5,12 +5,12 @@
 #include <memory>
 
 #include "common/help.hpp"
+#include "common/input_file.hpp"
 #include "common/option_values.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
 #include "common/words.hpp"
 #include "harness/commands/command.hpp"
-#include "harness/process/text_file.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/load_sweep.hpp"
 

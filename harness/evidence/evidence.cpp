@@ -5,8 +5,8 @@
 #include <numeric>
 #include <random>
 
+#include "common/input_file.hpp"
 #include "harness/evidence/error_figures.hpp"
-#include "harness/process/text_file.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "analysis/text_table.hpp"
+#include "common/input_file.hpp"
 #include "common/output_file.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
@@ -15,7 +16,6 @@
 #include "harness/evidence/fit_rows.hpp"
 #include "harness/evidence/joint_fit.hpp"
 #include "harness/process/stop.hpp"
-#include "harness/process/text_file.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "analysis/points.hpp"
 #include "common/environment.hpp"
+#include "common/input_file.hpp"
 #include "common/terminal.hpp"
 #include "counters/pcm_iio.hpp"
 #include "counters/pcm_pcie.hpp"
@@ -14,7 +15,6 @@
 #include "harness/import/pcm_csv.hpp"
 #include "harness/import/perftest_output.hpp"
 #include "harness/import/ucx_output.hpp"
-#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 namespace {
@@ -33,8 +33,6 @@ class FileImport {
   }
 
   std::vector<Imported> read(std::string_view text) {
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     while (!text.empty()) text.remove_prefix(take(text));
     for (const auto& reader : readers_) reader->finish(out_);
     tell_unknown();

@@ -10,12 +10,12 @@
 #include <set>
 
 #include "common/cli.hpp"
+#include "common/input_file.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
 #include "harness/paper/curves.hpp"
 #include "harness/paper/reproduce.hpp"
 #include "harness/paper/row_runner.hpp"
-#include "harness/process/text_file.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"

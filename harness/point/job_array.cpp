@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "common/cli.hpp"
+#include "common/input_file.hpp"
 #include "common/output_file.hpp"
 #include "common/paths.hpp"
 #include "common/record.hpp"
@@ -13,7 +14,6 @@
 #include "harness/point/point_runner.hpp"
 #include "harness/process/child.hpp"
 #include "harness/process/find_program.hpp"
-#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 namespace {

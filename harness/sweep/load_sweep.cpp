@@ -4,9 +4,9 @@
 #include <functional>
 #include <sstream>
 
+#include "common/input_file.hpp"
 #include "common/paths.hpp"
 #include "common/words.hpp"
-#include "harness/process/text_file.hpp"
 #include "harness/sweep/benchmarks.hpp"
 #include "harness/sweep/formula.hpp"
 

@@ -5,8 +5,8 @@
 #include <set>
 #include <sstream>
 
+#include "common/input_file.hpp"
 #include "common/record.hpp"
-#include "harness/process/text_file.hpp"
 
 namespace verbscope {
 namespace {

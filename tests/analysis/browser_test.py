@@ -208,8 +208,8 @@ def check_print(page, total):
 
 def check_many(page):
     """A page of thousands of points shows some of them at a time, and the rest is there."""
-    rows = "[...document.querySelectorAll('#table tbody tr[data-id]')].map(row => row.dataset.id)"
-    expect(page.run("new Set(points.map(point => point.id)).size") == MANY, "every point is there, once")
+    rows = "[...document.querySelectorAll('#table tbody tr[data-id]')].map(row => row.dataset.index)"
+    expect(page.run("new Set(points.map(point => point.index)).size") == MANY, "every point is there, once")
     expect(page.run("charts['residual-chart'] === undefined"), "a chart out of view is not drawn yet")
     first = page.run(rows)
     expect(len(first) == 200, f"{len(first)} rows are shown at first")

@@ -15,7 +15,8 @@ TEST(CommandLine, ListOfABenchmarkShowsItsOptions) {
   EXPECT_THAT(out, testing::Not(testing::HasSubstr("out_json_file")));  // the harness sets it
   const Ran wrong = run({"list", "sendrate"});
   EXPECT_EQ(wrong.end, "exit status 2");
-  EXPECT_THAT(wrong.err, testing::AllOf(testing::HasSubstr("\"sendrate\""), testing::HasSubstr("did you mean send_rate?")));
+  EXPECT_THAT(wrong.err,
+              testing::AllOf(testing::HasSubstr("\"sendrate\""), testing::HasSubstr("did you mean send_rate?")));
 }
 
 TEST(CommandLine, AWrongWordGetsTheNearestRightOne) {

@@ -36,7 +36,9 @@ TEST(Hosts, ReadsUsersKeysAndComments) {
 
 TEST(Hosts, RangesKeepTheirZeros) {
   EXPECT_EQ(names("node[08-10,20]"), (std::vector<std::string>{"node08", "node09", "node10", "node20"}));
-  EXPECT_EQ(names("r[1-2]n[1-2].lan"), (std::vector<std::string>{"r1n1.lan", "r2n1.lan", "r1n2.lan", "r2n2.lan"}));
+  EXPECT_EQ(names("r[1-2]n[1-2].lan"), (std::vector<std::string>{"r1n1.lan", "r1n2.lan", "r2n1.lan", "r2n2.lan"}));
+  EXPECT_EQ(names("n[0-8/4,9]"), (std::vector<std::string>{"n0", "n4", "n8", "n9"}));
+  EXPECT_EQ(names("n[01-06:2]-ib0"), (std::vector<std::string>{"n01-ib0", "n03-ib0", "n05-ib0"}));
   EXPECT_EQ(names("plain"), (std::vector<std::string>{"plain"}));
 }
 
@@ -51,6 +53,77 @@ TEST(Hosts, AListOfHostsNeedsNoFile) {
   for (const char* wrong : {"a,", ",a", "a,,b", "a,n[2-1]", "a,b;c"}) {
     EXPECT_THAT(error_of([&] { read_hosts(wrong); }), testing::StartsWith("--hosts")) << wrong;
   }
+}
+
+TEST(Hosts, AListLeavesOutWhatAMinusNames) {
+  std::vector<std::string> found;
+  for (const Host& host : read_hosts("n[1-4],-n[2-3],x")) found.push_back(host.name);
+  EXPECT_EQ(found, (std::vector<std::string>{"n1", "n4", "x"}));
+  EXPECT_THAT(error_of([] { read_hosts("n[1-4],-n7"); }), testing::HasSubstr("\"n7\" is taken out but is not"));
+}
+
+// Files as Open MPI, MPICH, pdsh, Slurm, editors and people write them: the hosts, or what the line says instead.
+TEST(Hosts, FilesOfOtherToolsAreReadOrSayWhatToWrite) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"bom_crlf", "node1 node2"},
+      {"brace", "as \"node[1,2]\""},
+      {"comma", "node1 node2 node3"},
+      {"cores", "expected cores as 0-3,8"},
+      {"gids", "host-a host-b"},
+      {"ipport", "192.0.2.1:2222 192.0.2.2:2222"},
+      {"iprange", "192.0.2.1 192.0.2.2 192.0.2.3 192.0.2.4"},
+      {"ipv6", "2001:db8::1 2001:db8::2"},
+      {"ipv6_brackets", "2001:db8::1 2001:db8::2"},
+      {"l2", "MPICH"},
+      {"linklocal", "fe80::1%eth0 fe80::2%eth0"},
+      {"lo_port", "127.0.0.1:22"},
+      {"mpich", "\":8\" is a count of processes in MPICH's files"},
+      {"multidev", "several devices"},
+      {"nccl243", "root@node1 localhost"},
+      {"openmpi", "node1 node2"},
+      {"ssh_port", "root@localhost:22"},
+      {"sshport", "root@192.0.2.1:22"},
+      {"suffix", "node01-ib0 node02-ib0 node03-ib0 node04-ib0"},
+      {"two_ranges", "rack0_blade0 rack0_blade1 rack1_blade0 rack1_blade1"},
+      {"ucx7785", "mu01 cu01"}};
+  for (const auto& [name, expected] : cases) {
+    std::string found;
+    try {
+      for (const Host& host : read_hosts(VERBSCOPE_SOURCE_DIR "/tests/harness/hosts_files/" + name + ".txt")) {
+        found += (found.empty() ? "" : " ") + (host.user.empty() ? "" : host.user + "@") + host.name +
+                 (host.ssh_port == 0 ? "" : ":" + std::to_string(host.ssh_port));
+      }
+    } catch (const Error& error) {
+      found = error.what();
+    }
+    if (found.find(": ") == found.npos) {
+      EXPECT_EQ(found, expected) << name;
+    } else {
+      EXPECT_THAT(found, testing::HasSubstr(expected)) << name;
+    }
+  }
+}
+
+TEST(Hosts, AnAddressMayHaveBracketsAZoneAndAPort) {
+  const auto one = [](const std::string& line) { return parse_hosts(line, "h").at(0); };
+  EXPECT_EQ(one("[2001:db8::1]:2222").name, "2001:db8::1");
+  EXPECT_EQ(one("[2001:db8::1]:2222").ssh_port, 2222);
+  EXPECT_EQ(one("me@[fe80::1%eth0]").name, "fe80::1%eth0");
+  EXPECT_EQ(one("a:2222 ssh_port=2222").ssh_port, 2222);
+  EXPECT_EQ(parse_hosts("n[1-2]:22", "h").at(1).ssh_port, 22);
+  for (const char* wrong :
+       {"[2001:db8::1", "[x]", "[::1]x", "[::1]:", "a:", "a:70000", "a:2222 ssh_port=22", "1:2:3", "fe80::1%a;b"})
+    EXPECT_THAT(error_in(wrong), testing::StartsWith("h:1: ")) << wrong;
+}
+
+// Whatever a text says, no memory is taken for more hosts, and no recursion follows its brackets.
+TEST(Hosts, BracketsWithoutEndAreRefused) {
+  std::string groups = "n";
+  for (int i = 0; i < 200'000; ++i) groups += "[1]";
+  EXPECT_THAT(error_in(groups), testing::HasSubstr("more than 8 pairs of brackets"));
+  EXPECT_THAT(error_of([&] { slurm_hosts(groups.c_str()); }), testing::HasSubstr("more than 8 pairs of brackets"));
+  EXPECT_THAT(error_in("n[0-4095][0-4095][0-4095][0-4095]"), testing::HasSubstr("more than 4096 hosts"));
+  EXPECT_EQ(parse_hosts("n[0-15][0-15][0-15]", "h").size(), 4096u);
 }
 
 TEST(Hosts, AKeyTwiceOnALineIsRefused) {
