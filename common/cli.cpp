@@ -11,6 +11,7 @@
 #include "common/environment.hpp"
 #include "common/error.hpp"
 #include "common/help.hpp"
+#include "common/secrets.hpp"
 #include "common/terminal.hpp"
 #include "common/words.hpp"
 
@@ -86,6 +87,7 @@ int run_main(const char* program, int argc, char** argv, const std::function<int
   try {
     begin_output(program);
     std::vector<std::string> arguments(argv, argv + argc);
+    hide_secrets(argc, argv);
     for (std::size_t i = 1; i < arguments.size() && arguments[i] != "--"; ++i) {
       arguments[i] = normalise_option(arguments[i]);
     }

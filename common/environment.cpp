@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "common/clock.hpp"
+#include "common/secrets.hpp"
 
 namespace verbscope {
 namespace {
@@ -62,7 +63,7 @@ Json make_environment(const std::string& fabric, const std::vector<std::string>&
   out["compiler"] = build.compiler;
   out["build_flags"] = build.flags;
   out["time_utc"] = utc_time();
-  out["command_line"] = command_line;
+  out["command_line"] = without_secrets(command_line);
   return out;
 }
 

@@ -1,21 +1,21 @@
 #include "common/error.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <system_error>
+
+#include "common/characters.hpp"
 
 namespace verbscope {
 
 namespace {
 
-// The bytes of the character of UTF-8 that `text` begins with; 0: it begins with none.
-std::size_t character_bytes(std::string_view text) {
-  const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t bytes = byte(0) < 0x80 ? 1 : byte(0) < 0xc2 ? 0 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
-  if (bytes == 0 || bytes > text.size() || byte(0) > 0xf4) return 0;
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  return bytes;
+constexpr std::size_t kLongestValue = 60, kLongestWordInMessage = 255, kLongestMessage = 2000;
+
+// The first bytes of a longer text, whole characters.
+std::string cut(std::string_view text, std::size_t bytes) {
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
+  return std::string(text.substr(0, bytes)) + "...";
 }
 
 }  // namespace
@@ -25,22 +25,41 @@ std::string on_one_line(std::string_view text) {
   if (std::ranges::all_of(text, is_plain)) return std::string(text);
   std::string line;
   while (!text.empty()) {
-    const std::size_t bytes = character_bytes(text);
-    const auto code = static_cast<unsigned char>(text[0]);
-    // U+0080 to U+009f are control characters as well, of two bytes.
-    const bool is_high_control = bytes == 2 && code == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+    const auto [bytes, code] = first_character(text);
     if (code == '\n') {
       line += "\\n";
-    } else if (is_high_control) {
-      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[1]));
-    } else if (bytes == 0 || code < 0x20 || code == 0x7f) {
-      line += fmt::format("\\x{:02x}", code);
+    } else if (bytes == 0 || is_control(code)) {
+      line += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(code));
+    } else if (is_unseen(code)) {
+      line += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
     } else {
       line += text.substr(0, bytes);
     }
     text.remove_prefix(std::max<std::size_t>(bytes, 1));
   }
   return line;
+}
+
+std::string with_short_values(std::string_view text) {
+  std::string out;
+  bool quoted = false;
+  while (!text.empty()) {
+    // A value in quotes, or a word outside of them.
+    const std::size_t end = std::min(text.find_first_of(quoted ? "\"" : "\" \n"), text.size());
+    const std::string_view part = text.substr(0, end);
+    out +=
+        part.size() <= (quoted ? kLongestValue : kLongestWordInMessage) ? std::string(part) : cut(part, kLongestValue);
+    if (end < text.size()) {
+      quoted = text[end] == '"' ? !quoted : quoted;
+      out += text[end];
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (out.size() <= kLongestMessage) return out;
+  constexpr std::size_t kTail = kLongestMessage / 4;  // the reason stands at the end
+  std::string_view tail = std::string_view(out).substr(out.size() - kTail);
+  while ((static_cast<unsigned char>(tail.front()) & 0xc0) == 0x80) tail.remove_prefix(1);
+  return cut(out, kLongestMessage - kTail) + std::string(tail);
 }
 
 std::string errno_text(int error_number) {

@@ -12,14 +12,19 @@
 
 namespace verbscope {
 
-// `text` with control characters, and bytes that are not UTF-8, escaped. It is the one place that says how.
+// `text` with control characters, those that turn or hide text, and bytes that are not UTF-8, escaped. It is the one
+// place that says how.
 std::string on_one_line(std::string_view text);
+
+// A message in which each value in quotes has 60 bytes at most, each word 255, and which is 2000 long at most: "..."
+// stands for what is left out.
+std::string with_short_values(std::string_view text);
 
 // One line for the person: names the option or the attempt, the value, what is allowed or offered. Text of a file or a
 // peer may be a part of it: control characters are escaped here ("\n", "\x1b"), so that it stays one line.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& text) : std::runtime_error(on_one_line(text)) {}
+  explicit Error(const std::string& text) : std::runtime_error(on_one_line(with_short_values(text))) {}
 };
 
 // The person asked for something that cannot be: the program ends with exit code 2 instead of 1.

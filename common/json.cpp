@@ -4,6 +4,7 @@
 #include <iterator>
 #include <unordered_set>
 
+#include "common/characters.hpp"
 #include "common/input_file.hpp"
 
 template class nlohmann::basic_json<nlohmann::ordered_map>;
@@ -65,14 +66,23 @@ class StructureCheck {
   std::vector<std::unordered_set<std::string>> keys_;  // the keys of each object that is open
 };
 
-// JSON lets DEL and the control characters from U+0080 to U+009f stand in texts as they are; a terminal obeys some.
-std::string without_high_controls(std::string text) {
-  for (std::size_t i = text.find_first_of("\x7f\xc2"); i != text.npos; i = text.find_first_of("\x7f\xc2", i + 1)) {
-    if (text[i] == '\x7f') {
-      text.replace(i, 1, "\\u007f");
-    } else if (const auto low = static_cast<unsigned char>(text[i + 1]); low < 0xa0) {
-      text.replace(i, 2, fmt::format("\\u{:04x}", low));
+// JSON lets DEL, the control characters from U+0080 to U+009f, and what turns or hides text stand as they are; a
+// terminal obeys some.
+std::string without_obeyed(std::string text) {
+  const auto may_be = [](char c) { return c == '\x7f' || static_cast<unsigned char>(c) >= 0x80; };
+  for (auto found = std::ranges::find_if(text, may_be); found != text.end();) {
+    const auto at = static_cast<std::size_t>(found - text.begin());
+    const auto [bytes, code] = first_character(std::string_view(text).substr(at));
+    std::size_t past = at + std::max<std::size_t>(bytes, 1);
+    if (bytes > 0 && (is_control(code) || is_unseen(code))) {
+      const auto high = static_cast<std::uint32_t>(code - 0x10000);
+      const std::string escaped =
+          code < 0x10000 ? fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code))
+                         : fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (high >> 10), 0xdc00 + (high & 0x3ff));
+      text.replace(at, bytes, escaped);
+      past = at + escaped.size();
     }
+    found = std::find_if(text.begin() + static_cast<std::ptrdiff_t>(past), text.end(), may_be);
   }
   return text;
 }
@@ -119,11 +129,11 @@ Json read_json_file(const std::filesystem::path& path) {
 }
 
 std::string dump_json(const Json& value) {
-  return without_high_controls(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return without_obeyed(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string pretty_json(const Json& value) {
-  return without_high_controls(value.dump(2, ' ', false, Json::error_handler_t::replace));
+  return without_obeyed(value.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 JsonFields::JsonFields(const Json& object, std::string where) : object_(&object), where_(std::move(where)) {

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <fstream>
+#include <random>
 
 #include "common/error.hpp"
 
@@ -117,11 +117,14 @@ OutputFile::OutputFile(const fs::path& path) : path_(path) {
     return;
   }
   if (exists && ::access(target_.c_str(), W_OK) != 0) fail_writing(path, errno);  // a rename would not ask
-  static std::atomic<unsigned> number{0};
-  aside_ = target_.parent_path() / fmt::format(".verbscope-{}-{}.part", getpid(), number++);
-  scratch_ = std::make_unique<Scratch>(aside_);
-  file_ = Fd(::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  // A name that nothing has, and a file of ours before anything may remove it.
+  std::random_device random;
+  do {
+    aside_ = target_.parent_path() / fmt::format(".verbscope-{:08x}{:08x}.part", random(), random());
+    file_ = Fd(::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  } while (file_.get() < 0 && errno == EEXIST);
   if (file_.get() < 0) fail_writing(path, errno);
+  scratch_ = std::make_unique<Scratch>(aside_);
   if (exists && ::fchmod(file_.get(), old.st_mode & 07777) != 0) fail_writing(path, errno);
 }
 

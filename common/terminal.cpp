@@ -71,7 +71,8 @@ void print_escaped(std::FILE* out, const std::string& text) {
 // `line` on standard error, behind its beginning in `colour`.
 void print_told(const char* colour, const std::string& beginning, const std::string& line) {
   const bool in_colour = shows_colours(stderr);
-  std::fputs(fmt::format("{}{}{} {}\n", in_colour ? colour : "", beginning, in_colour ? kPlain : "", on_one_line(line))
+  std::fputs(fmt::format("{}{}{} {}\n", in_colour ? colour : "", beginning, in_colour ? kPlain : "",
+                         on_one_line(with_short_values(line)))
                  .c_str(),
              stderr);
   std::fflush(stderr);

@@ -8,10 +8,7 @@
 namespace verbscope {
 
 std::string in_quotes(std::string_view text) {
-  std::string shown(text.substr(0, 60));
-  std::ranges::replace_if(
-      shown, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return '"' + shown + (text.size() > 60 ? "...\"" : "\"");
+  return fmt::format("\"{}\"", text);
 }
 
 bool is_plain(std::string_view text, std::string_view others) {

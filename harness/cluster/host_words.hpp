@@ -6,7 +6,7 @@
 
 namespace verbscope {
 
-// The text of a host in quotes, shortened, and with nothing that a terminal would obey.
+// The text of a host in quotes.
 std::string in_quotes(std::string_view text);
 
 // Letters, digits and `others`, at most 255, not beginning with '-': such a word can be no option and no command.

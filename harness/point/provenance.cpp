@@ -3,15 +3,17 @@
 #include <ctime>
 #include <fstream>
 
+#include "common/secrets.hpp"
+
 namespace verbscope {
 namespace {
 
 // The words of this process.
-Json own_command_line() {
-  Json words = Json::array();
+std::vector<std::string> own_command_line() {
+  std::vector<std::string> words;
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
-  return words;
+  return without_secrets(std::move(words));
 }
 
 }  // namespace

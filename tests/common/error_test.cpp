@@ -19,6 +19,27 @@ TEST(Error, TextOfAFileOrAPeerStaysOneLine) {
   EXPECT_EQ(message_of<Error>([] { fail("peer says \"{}\"", "a\nb\x1b[2J"); }), "peer says \"a\\nb\\x1b[2J\"");
 }
 
+// U+202E writes from right to left: "txt.exe" looks like "exe.txt".
+TEST(Error, CharactersThatTurnOrHideTextAreEscaped) {
+  EXPECT_EQ(on_one_line("a\u202etxt.exe"), "a\\u202etxt.exe");
+  EXPECT_EQ(on_one_line("a\u200bb\ufeff\u2066"), "a\\u200bb\\ufeff\\u2066");
+  EXPECT_EQ(on_one_line("Gr\u00fc\u00dfe \u4e16"), "Gr\u00fc\u00dfe \u4e16");
+}
+
+TEST(Error, AValueInAMessageIsCutTo60Bytes) {
+  const std::string end = "\", allowed are a and b";
+  EXPECT_EQ(message_of<Error>([&] { fail("--x: got \"{}{}", std::string(100'000, 'v'), end); }),
+            "--x: got \"" + std::string(60, 'v') + "..." + end);
+  EXPECT_EQ(message_of<Error>([&] { fail("--x: got \"{}{}", std::string(60, 'v'), end); }),
+            "--x: got \"" + std::string(60, 'v') + end);
+  EXPECT_EQ(with_short_values("no " + std::string(5000, 'w') + " here"), "no " + std::string(60, 'w') + "... here");
+  std::string words;
+  for (int i = 0; i < 5000; ++i) words += "word ";
+  EXPECT_LE(with_short_values(words).size(), 2010u);
+  EXPECT_EQ(with_short_values("\"" + std::string(59, 'v') + "\u4e16\""), "\"" + std::string(59, 'v') + "...\"")
+      << "a character is not cut in two";
+}
+
 TEST(Error, VerbsCallsReturnErrnoOrNull) {
   EXPECT_NO_THROW(check_errno("ibv_modify_qp", 0));
   EXPECT_EQ(message_of<Error>([] { check_errno("ibv_modify_qp", EINVAL); }), "ibv_modify_qp: Invalid argument");

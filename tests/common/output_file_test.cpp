@@ -76,6 +76,23 @@ TEST(OutputFileDeathTest, AWriteThatEndsHalfwayLeavesTheOldText) {
   EXPECT_EQ(files_in(folder), 1u);
 }
 
+// Of a program that was killed and whose number another has now, or of anybody.
+TEST(OutputFile, PartsOfOthersAreNeitherUsedNorRemoved) {
+  const TempDir folder;
+  const auto foreign = folder / fmt::format(".verbscope-{}-0.part", getpid());
+  std::filesystem::create_directory(foreign);
+  write_file(foreign / "theirs", "x");
+  {
+    OutputFile first(folder / "page.html"), second(folder / "page.html");
+    EXPECT_NE(first.aside(), second.aside());
+    first.write("new");
+    first.commit();
+  }
+  EXPECT_EQ(read_file(folder / "page.html"), "new");
+  EXPECT_EQ(read_file(foreign / "theirs"), "x");
+  EXPECT_EQ(files_in(folder), 2u);
+}
+
 TEST(OutputFile, ADeviceIsWrittenDirectly) {
   EXPECT_NO_THROW(replace_file("/dev/null", "text"));
   EXPECT_EQ(message_of<Error>([] { replace_file("/dev/full", "text"); }),

@@ -113,7 +113,7 @@ TEST(ResultsFile, UnwritableOrUnreadableIsOneClearLine) {
   EXPECT_EQ(message_of<Error>([&] { read_results(missing); }),
             "cannot read results from " + missing.string() + ": No such file or directory");
   EXPECT_EQ(message_of<Error>([&] { read_results(dir.path()); }),
-            "cannot read results from " + dir.path().string() + ": Is a directory");
+            "cannot read results from " + dir.path().string() + ": it is a folder");
 }
 
 TEST(ResultsFile, ASecondWriterIsRefusedAsLongAsTheFirstIsThere) {
@@ -204,7 +204,11 @@ TEST(ResultsFile, ALineThatIsTooLongCostsItselfOnly) {
 }
 
 TEST(ResultsFile, ALineWithoutAnEndIsAnError) {
-  EXPECT_THAT(message_of<Error>([] { read_results("/dev/zero"); }), HasSubstr("/dev/zero:1: the line has no end"));
+  TempDir dir;
+  const std::filesystem::path path = dir.path() / "zeros";
+  std::ofstream(path) << '\0';
+  std::filesystem::resize_file(path, (std::uintmax_t{1} << 30) + 2);  // without blocks on the disk
+  EXPECT_THAT(message_of<Error>([&] { read_results(path); }), HasSubstr("zeros:1: the line has no end"));
 }
 
 TEST(ResultsFile, APipeOrDeviceWillDo) {

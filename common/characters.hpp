@@ -1,0 +1,39 @@
+// Characters of UTF-8, and which of them a terminal obeys or does not show.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace verbscope {
+
+struct Character {
+  std::size_t bytes = 0;  // 0: no character of UTF-8 begins there, and `code` is the byte
+  char32_t code = 0;
+};
+
+// The character that `text`, which is not empty, begins with.
+inline Character first_character(std::string_view text) {
+  const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const std::size_t bytes = byte(0) < 0x80 ? 1 : byte(0) < 0xc2 ? 0 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
+  if (bytes == 0 || bytes > text.size() || byte(0) > 0xf4) return {0, byte(0)};
+  char32_t code = bytes == 1 ? byte(0) : byte(0) & (0x7fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {0, byte(0)};
+    code = code << 6 | (byte(i) & 0x3fu);
+  }
+  return {bytes, code};
+}
+
+// Control characters of ASCII and of C1.
+inline bool is_control(char32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+// Characters that turn the direction of text, join it, break its line, or show nothing.
+inline bool is_unseen(char32_t code) {
+  const auto within = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
+  return code == 0xad || code == 0x61c || code == 0x180e || within(0x200b, 0x200f) || within(0x2028, 0x202e) ||
+         within(0x2060, 0x206f) || code == 0xfeff || within(0xfff9, 0xfffb) || within(0xe0000, 0xe0fff);
+}
+
+}  // namespace verbscope
