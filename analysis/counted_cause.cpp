@@ -20,18 +20,38 @@ struct Counter {
   std::string_view key, cause, unit;
 };
 
-// Counts of an adapter, or of the port of a device, under their last word in `extra`.
+// Counts of an adapter, or of the port of a device, under their last word in `extra`: the simulator's, then those of
+// the kernel's drivers mlx5, mlx4, bnxt_re, irdma and efa (hw_counters of Linux 6.1, drivers/infiniband/hw).
 constexpr std::array kOfAdapters{
     Counter{"wqe_cache_reread_lines", "WQE cache", "re-reads"},
     Counter{"qp_context_misses", "QP-context cache", "misses"},
     Counter{"translation_misses", "translation cache", "misses"},
     Counter{"rnr_naks_sent", "too few RECVs", "RNR NAKs"},
     Counter{"rnr_nak_retry_err", "too few RECVs", "RNR NAKs"},
+    Counter{"sq_num_rnr", "too few RECVs", "RNR NAKs"},
+    Counter{"rq_num_rnr", "too few RECVs", "RNR NAKs"},
+    Counter{"rnr_naks_rcvd", "too few RECVs", "RNR NAKs"},
     Counter{"dropped_no_recv", "too few RECVs", "dropped messages"},
+    Counter{"out_of_buffer", "too few RECVs", "messages without a RECV"},
+    Counter{"rx_drops", "too few RECVs", "dropped packets"},
     Counter{"packets_resent", "loss", "packets sent again"},
     Counter{"out_of_sequence", "loss", "packets out of sequence"},
+    Counter{"packet_seq_err", "loss", "NAKs for a packet out of sequence"},
+    Counter{"local_ack_timeout_err", "loss", "time-outs"},
+    Counter{"rq_num_oos", "loss", "packets out of sequence"},
+    Counter{"sq_num_oos", "loss", "NAKs for a packet out of sequence"},
+    Counter{"sq_num_to", "loss", "time-outs"},
+    Counter{"oos_drop_count", "loss", "packets out of sequence"},
+    Counter{"seq_err_naks_rcvd", "loss", "NAKs for a packet out of sequence"},
+    Counter{"to_retransmits", "loss", "time-outs"},
+    Counter{"tcpRetransSegs", "loss", "segments sent again"},
+    Counter{"retrans_pkts", "loss", "packets sent again"},
     Counter{"np_cnp_sent", "congestion", "CNPs sent"},
     Counter{"rp_cnp_handled", "congestion", "CNPs handled"},
+    Counter{"tx_cnp_pkts", "congestion", "CNPs sent"},
+    Counter{"rx_cnp_pkts", "congestion", "CNPs handled"},
+    Counter{"cnpSent", "congestion", "CNPs sent"},
+    Counter{"cnpHandled", "congestion", "CNPs handled"},
 };
 // Events at the machine under test, as result_number has them.
 constexpr std::array kOfPcie{

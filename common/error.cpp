@@ -50,7 +50,7 @@ std::string with_short_values(std::string_view text) {
     out +=
         part.size() <= (quoted ? kLongestValue : kLongestWordInMessage) ? std::string(part) : cut(part, kLongestValue);
     if (end < text.size()) {
-      quoted = text[end] == '"' ? !quoted : quoted;
+      if (text[end] == '"') quoted = !quoted && text.find('"', end + 1) != text.npos;
       out += text[end];
     }
     text.remove_prefix(std::min(end + 1, text.size()));

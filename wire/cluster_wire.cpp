@@ -4,12 +4,21 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include "common/error.hpp"
 
 namespace verbscope {
 namespace {
+
+const PcieGeneration& find_generation(int generation) {
+  for (const PcieGeneration& known : kPcieGenerations) {
+    if (known.generation == generation) return known;
+  }
+  fail("PCIe generation {} is unknown: {} to {}", generation, kPcieGenerations.front().generation,
+       kPcieGenerations.back().generation);
+}
 
 // Reads the parameters of one section and checks their ranges; every message begins with file and key.
 class Parameters {
@@ -29,9 +38,21 @@ class Parameters {
     if (!std::has_single_bit(value.value)) section_.fail_key(key, fmt::format("{} is no power of two", value.value));
     return value;
   }
-  double positive(const std::string& key) {
+  double number(const std::string& key, double low, double high) {
     const auto value = read<double>(key);
-    if (!(value > 0)) section_.fail_key(key, fmt::format("{} is not above 0", value));
+    if (!(value >= low && value <= high))
+      section_.fail_key(key, fmt::format("{} is not from {} to {}", value, low, high));
+    return value;
+  }
+  // The generation gives it: another value would be that of another link.
+  double lane_rate(const std::string& key, int generation) {
+    constexpr double kRounded = 0.01;
+    const double known = find_generation(generation).lane_mb_per_s;
+    const auto value = read<double>(key);
+    if (!(std::abs(value - known) <= kRounded * known)) {
+      section_.fail_key(key, fmt::format("{} contradicts pcie_generation {}, of which a lane carries {:.4g}", value,
+                                         generation, known));
+    }
     return value;
   }
   NicFamily family(const std::string& key) {
@@ -56,21 +77,13 @@ PcieLink read_link(Parameters& parameters) {
   PcieLink link;
   link.generation = static_cast<int>(parameters.integer("pcie_generation", 1, 6));
   link.lanes = static_cast<int>(parameters.integer("pcie_lanes", kPcieWidths.front(), kPcieWidths.back()));
-  link.lane_mb_per_s = parameters.positive("pcie_lane_mb_per_s");
+  link.lane_mb_per_s = parameters.lane_rate("pcie_lane_mb_per_s", link.generation);
   link.request_header = parameters.bytes("pcie_request_header_bytes", 0, 64);
   link.completion_header = parameters.bytes("pcie_completion_header_bytes", 0, 64);
   link.mps = parameters.power_of_two("pcie_mps_bytes", 128, 4096);
   link.mrrs = parameters.power_of_two("pcie_mrrs_bytes", 128, 4096);
   link.rcb = parameters.power_of_two("pcie_rcb_bytes", 64, static_cast<std::int64_t>(link.mps.value));
   return link;
-}
-
-const PcieGeneration& find_generation(int generation) {
-  for (const PcieGeneration& known : kPcieGenerations) {
-    if (known.generation == generation) return known;
-  }
-  fail("PCIe generation {} is unknown: {} to {}", generation, kPcieGenerations.front().generation,
-       kPcieGenerations.back().generation);
 }
 
 }  // namespace
@@ -103,7 +116,7 @@ ClusterWire read_cluster_wire(const Json& profile, const std::string& where) {
   cluster.pcie = read_link(parameters);
   cluster.family = parameters.family("nic_family");
   cluster.ports = static_cast<int>(parameters.integer("ports", 1, 8));
-  cluster.port_rate = BytesPerSecond{parameters.positive("port_gbit_per_s") * 1e9 / 8};
+  cluster.port_rate = BytesPerSecond{parameters.number("port_gbit_per_s", 0.1, 10'000) * 1e9 / 8};
   cluster.mtu = parameters.power_of_two("mtu_bytes", 256, 4096);
   cluster.blueflame_max = parameters.bytes("blueflame_max_bytes", 0, 4096);
   cluster.cqe_bytes = parameters.power_of_two("cqe_bytes", 32, 128);

@@ -7,9 +7,9 @@
 
 #include "analysis/published.hpp"
 #include "common/option_values.hpp"
-#include "common/paths.hpp"
 #include "common/terminal.hpp"
 #include "harness/commands/command.hpp"
+#include "nic_sim/profile/profile.hpp"
 #include "pcie_model/render.hpp"
 
 namespace verbscope {
@@ -26,11 +26,6 @@ struct PredictOptions {
   bool header_only = false, immediate = false, srq = false, receiver = false, responder = false, json = false;
   int post_list = 1, signal_every = 1, tx_depth = 128, rx_depth = 512;
 };
-
-ClusterWire load_cluster(const std::string& name) {
-  const std::filesystem::path path = find_config("clusters", name);
-  return read_cluster_wire(read_json_file(path), path.string());
-}
 
 // Transports are called in capitals.
 std::string upper(std::string text) {
@@ -103,7 +98,7 @@ std::string predicted_text(const PredictOptions& options, const ClusterWire& clu
 }
 
 int predict(const PredictOptions& options) {
-  const ClusterWire cluster = load_cluster(options.cluster);
+  const ClusterWire cluster = load_profile(options.cluster).wire;
   std::string text;
   try {
     text = predicted_text(options, with_pcie(cluster, options.pcie_gen, options.pcie_lanes));

@@ -1,5 +1,6 @@
 #include "harness/doctor/device_facts.hpp"
 
+#include <cstdlib>
 #include <string>
 
 namespace verbscope {
@@ -27,14 +28,31 @@ Json gid_facts(const SysTree& sys, const std::string& port) {
   return gids;
 }
 
-// The network device of a port: of its first GID, or the device under a soft-RoCE one.
-std::optional<std::string> netdev_of(const SysTree& sys, const std::string& device, const std::string& port) {
-  for (const std::string& index : sys.list(port + "/gid_attrs/ndevs")) {
-    if (const auto name = sys.read(port + "/gid_attrs/ndevs/" + index); name && !name->empty()) return name;
+// The network device of a port: of its first GID, the device under a soft-RoCE one, or that which says its number;
+// where no device says one, a lone port's first.
+std::optional<std::string> netdev_of(const SysTree& sys, const std::string& device, const std::string& number) {
+  const std::string gids = device + "/ports/" + number + "/gid_attrs/ndevs";
+  for (const std::string& index : sys.list(gids)) {
+    if (const auto name = sys.read(gids + "/" + index); name && !name->empty()) return name;
   }
   if (const auto parent = sys.read(device + "/parent"); parent && !parent->empty()) return parent;
   const std::vector<std::string> nets = sys.list(device + "/device/net");
-  return nets.empty() ? std::nullopt : std::optional(nets.front());
+  for (const std::string& net : nets) {
+    // The kernel counts from 0: dev_port, and dev_id, in hexadecimal, of older drivers, where dev_port is 0 always.
+    const std::string folder = device + "/device/net/" + net;
+    const long long port = sys.read_number(folder + "/dev_port").value_or(-1);
+    const std::string id = sys.read(folder + "/dev_id").value_or("");
+    if (std::to_string(port + 1) == number && (port > 0 || id.empty() || id == "0x0")) return net;
+    if (port <= 0 && id.starts_with("0x") && std::to_string(std::strtol(id.c_str(), nullptr, 16) + 1) == number)
+      return net;
+  }
+  return nets.empty() || sys.list(device + "/ports").size() > 1 ? std::nullopt : std::optional(nets.front());
+}
+
+// What /sys writes of a link that it cannot read, as of a virtual function, is not known: "Unknown", a width of 0.
+Json link_fact(const SysTree& sys, const std::string& path) {
+  const std::optional<long long> number = sys.read_number(path);
+  return number && *number > 0 ? sys.read_json(path) : Json();
 }
 
 Json path_mtu(long long netdev_mtu) {
@@ -56,7 +74,7 @@ Json port_facts(const SysTree& sys, const std::string& device, const std::string
              {"netdev", nullptr},
              {"netdev_mtu_bytes", nullptr},
              {"gids", gid_facts(sys, port)}};
-  const std::optional<std::string> netdev = netdev_of(sys, device, port);
+  const std::optional<std::string> netdev = netdev_of(sys, device, number);
   if (!netdev) return facts;
   facts["netdev"] = *netdev;
   const std::optional<long long> mtu = sys.read_number("sys/class/net/" + *netdev + "/mtu");
@@ -68,10 +86,17 @@ Json port_facts(const SysTree& sys, const std::string& device, const std::string
 
 Json pcie_facts(const SysTree& sys, const std::string& pci) {
   if (!sys.exists(pci + "/current_link_speed")) return Json();
-  return Json{{"speed", sys.read_json(pci + "/current_link_speed")},
-              {"width", sys.read_json(pci + "/current_link_width")},
-              {"max_speed", sys.read_json(pci + "/max_link_speed")},
-              {"max_width", sys.read_json(pci + "/max_link_width")}};
+  return Json{{"speed", link_fact(sys, pci + "/current_link_speed")},
+              {"width", link_fact(sys, pci + "/current_link_width")},
+              {"max_speed", link_fact(sys, pci + "/max_link_speed")},
+              {"max_width", link_fact(sys, pci + "/max_link_width")}};
+}
+
+// "0000:d8:00" of the function 0000:d8:00.1: the functions of an adapter share its slot.
+Json slot_of(const SysTree& sys, const std::string& pci) {
+  const std::optional<std::string> function = sys.link_name(pci);
+  return function && function->find(':') != std::string::npos ? Json(function->substr(0, function->rfind('.')))
+                                                              : Json();
 }
 
 Json device_facts(const SysTree& sys, const std::string& name) {
@@ -89,6 +114,8 @@ Json device_facts(const SysTree& sys, const std::string& name) {
               {"numa_node", numa_node && *numa_node >= 0 ? Json(*numa_node) : Json()},
               {"software", !sys.exists(pci)},
               {"iommu", sys.read_json(pci + "/iommu_group/type")},
+              {"slot", slot_of(sys, pci)},
+              {"virtual_function", sys.exists(pci + "/physfn")},
               {"pcie", pcie_facts(sys, pci)},
               {"ports", ports}};
 }

@@ -1,9 +1,13 @@
 #include "harness/doctor/findings.hpp"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <charconv>
 #include <set>
 
 #include "harness/doctor/fact_reader.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 namespace {
@@ -75,12 +79,68 @@ void judge_memory(const Json& facts, std::vector<Finding>& out) {
 void judge_pcie(const std::string& name, const Json& pcie, std::vector<Finding>& out) {
   const std::string speed = fact_text(fact_at(pcie, "speed")), max_speed = fact_text(fact_at(pcie, "max_speed"));
   const std::string width = fact_text(fact_at(pcie, "width")), max_width = fact_text(fact_at(pcie, "max_width"));
+  if (speed.empty() || width.empty() || max_speed.empty() || max_width.empty()) return;  // not known
   if (leading_number(fact_at(pcie, "speed")) >= leading_number(fact_at(pcie, "max_speed")) &&
       leading_number(fact_at(pcie, "width")) >= leading_number(fact_at(pcie, "max_width"))) {
     return;
   }
   out.push_back({fmt::format("{}: PCIe runs at {} x{}, the card can {} x{}", name, speed, width, max_speed, max_width),
                  "another slot, the card reseated, the slot's setting in the BIOS"});
+}
+
+// The most that a link carries in messages, Gb/s: its lanes, less the headers of TLPs with 256 bytes. 0: not known.
+double carried_gbit(const Json& pcie) {
+  const auto most = [&pcie](const char* now, const char* can) {
+    return std::max(leading_number(fact_at(pcie, now)), leading_number(fact_at(pcie, can)));
+  };
+  constexpr double kPayload = 256;
+  const double speed = most("speed", "max_speed");
+  for (const PcieGeneration& generation : kPcieGenerations) {
+    if (generation.gt_per_s != speed) continue;
+    const double header = static_cast<double>(generation.request_header.value);
+    return generation.lane_mb_per_s * 8e-3 * most("width", "max_width") * kPayload / (kPayload + header);
+  }
+  return 0;
+}
+
+std::string slot_name(const Json& device) {
+  const std::string slot = fact_text(fact_at(device, "slot"));
+  return slot.empty() ? "of " + fact_text(fact_at(device, "name")) : slot;
+}
+
+// The active ports of all functions in a slot against what its link carries, said once, for the first device.
+void judge_slot(const Json& facts, const Json& device, std::vector<Finding>& out) {
+  std::vector<std::string> names;
+  double ports_gbit = 0;
+  for (const Json& each : fact_list(facts, "devices")) {
+    if (slot_name(each) != slot_name(device) || fact_at(each, "virtual_function") == true) continue;
+    for (const Json& port : fact_list(each, "ports")) {
+      if (fact_text(fact_at(port, "state")) != "ACTIVE") continue;
+      ports_gbit += leading_number(fact_at(port, "rate"));
+      names.push_back(fmt::format("{}:{}", fact_text(fact_at(each, "name")), fact_text(fact_at(port, "port"))));
+    }
+  }
+  const Json& pcie = fact_at(device, "pcie");
+  const double carried = carried_gbit(pcie);
+  if (names.empty() || !names.front().starts_with(fact_text(fact_at(device, "name")) + ":")) return;
+  if (carried == 0 || ports_gbit <= carried) return;
+  out.push_back({fmt::format("{}: {:.0f} Gb/s on the network, the slot {} carries {:.0f} Gb/s ({} x{})",
+                             fmt::join(names, ", "), ports_gbit, slot_name(device), carried,
+                             fact_text(fact_at(pcie, "max_speed")), fact_text(fact_at(pcie, "max_width"))),
+                 names.size() == 1
+                     ? "PCIe is the limit of large messages: a slot with more lanes or a newer generation"
+                     : "PCIe is the limit of large messages on all ports together: measure one, or use two slots"});
+}
+
+// "100 Gb/sec (4X EDR)": InfiniBand cables have four lanes, and no adapter of today stops at SDR. Of Ethernet the words
+// say little: 25 Gb/s is one lane.
+void judge_rate(const std::string& name, const Json& port, std::vector<Finding>& out) {
+  const std::string rate = fact_text(fact_at(port, "rate"));
+  const bool is_narrow = rate.find("(1X") != std::string::npos, is_slow = rate.find("SDR") != std::string::npos;
+  if (!is_narrow && !is_slow) return;
+  out.push_back(
+      {fmt::format("{}: the link is up at {}, {}", name, rate, is_narrow ? "one lane of four" : "the lowest speed"),
+       "the cable and its ends, the switch's port; ibportstate tells what both sides can"});
 }
 
 void judge_port(const std::string& name, const Json& port, std::vector<Finding>& out) {
@@ -91,6 +151,7 @@ void judge_port(const std::string& name, const Json& port, std::vector<Finding>&
                                                                              ? "the cable; a subnet manager (opensm)"
                                                                              : "the cable; ip link set DEVICE up"});
   }
+  if (link_layer == "InfiniBand" && state == "ACTIVE") judge_rate(name, port, out);
   if (link_layer != "Ethernet") return;
   const Json& mtu = fact_at(port, "mtu_bytes");
   if (mtu.is_number() && mtu.get<double>() < 4096) {
@@ -99,8 +160,19 @@ void judge_port(const std::string& name, const Json& port, std::vector<Finding>&
                    "on every machine and switch: ip link set " + fact_text(fact_at(port, "netdev")) + " mtu 4200"});
   }
   if (fact_list(port, "gids").empty()) {
-    out.push_back({name + ": no GID", "an IP address for " + fact_text(fact_at(port, "netdev"))});
+    const std::string netdev = fact_text(fact_at(port, "netdev"));
+    out.push_back({name + ": no GID", "an IP address for " + (netdev.empty() ? "its network device" : netdev)});
   }
+}
+
+// The lowest core of the machine; -1: not known.
+int first_core(const Json& facts) {
+  int first = -1;
+  for (const Json& each : fact_list(facts, "numa_nodes")) {
+    const std::set<int> cores = core_set(fact_text(fact_at(each, "cores")));
+    if (!cores.empty() && (first < 0 || *cores.begin() < first)) first = *cores.begin();
+  }
+  return first;
 }
 
 void judge_placement(const Json& facts, const Json& device, const Wanted& wanted, std::vector<Finding>& out) {
@@ -110,6 +182,13 @@ void judge_placement(const Json& facts, const Json& device, const Wanted& wanted
   for (const Json& each : fact_list(facts, "numa_nodes")) {
     if (fact_text(fact_at(each, "node")) != std::to_string(number)) continue;
     const std::set<int> near = core_set(fact_text(fact_at(each, "cores")));
+    if (const int first = first_core(facts);
+        wanted.cores.empty() && wanted.numa_node < 0 && first >= 0 && !near.empty() && !near.contains(first)) {
+      out.push_back(
+          {fmt::format("threads run on the cores from {} on unless told otherwise, {} is on NUMA node {}", first,
+                       fact_text(fact_at(device, "name")), number),
+           fmt::format("numa_node={} in the hosts file, or --cores {}", number, fact_text(fact_at(each, "cores")))});
+    }
     for (const int core : core_set(wanted.cores)) {
       if (near.contains(core)) continue;
       out.push_back(
@@ -131,6 +210,7 @@ void judge_device(const Json& facts, const Json& device, const Wanted& wanted, s
     out.push_back({name + " is made of software: its rates say nothing about an RDMA NIC", "a device of hardware"});
   }
   judge_pcie(name, fact_at(device, "pcie"), out);
+  judge_slot(facts, device, out);
   const std::string iommu = fact_text(fact_at(device, "iommu"));
   if (iommu.starts_with("DMA")) {
     out.push_back({name + ": the IOMMU translates its DMA", "boot with iommu=pt"});

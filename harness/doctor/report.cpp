@@ -29,6 +29,12 @@ std::string port_lines(const Json& port) {
   return out;
 }
 
+// "8.0 GT/s PCIe x16".
+std::string link_text(const Json& pcie, const char* speed, const char* width) {
+  if (fact_at(pcie, speed).is_null() || fact_at(pcie, width).is_null()) return "not known";
+  return fmt::format("{} x{}", fact_text(fact_at(pcie, speed)), fact_text(fact_at(pcie, width)));
+}
+
 std::string device_lines(const Json& device) {
   const Json& pcie = fact_at(device, "pcie");
   std::string out =
@@ -36,9 +42,8 @@ std::string device_lines(const Json& device) {
                   fact_at(device, "software") == true ? "software" : or_unknown(fact_at(device, "driver")),
                   or_unknown(fact_at(device, "firmware")), or_unknown(fact_at(device, "numa_node")));
   if (pcie.is_object()) {
-    out += fmt::format("PCIe {} x{} (can {} x{})\n", or_unknown(fact_at(pcie, "speed")),
-                       or_unknown(fact_at(pcie, "width")), or_unknown(fact_at(pcie, "max_speed")),
-                       or_unknown(fact_at(pcie, "max_width")));
+    out +=
+        fmt::format("PCIe {} (can {})\n", link_text(pcie, "speed", "width"), link_text(pcie, "max_speed", "max_width"));
   } else {
     out += "no PCIe link\n";
   }

@@ -6,7 +6,7 @@
 
 #include "common/environment.hpp"
 #include "common/paths.hpp"
-#include "wire/cluster_wire.hpp"
+#include "nic_sim/profile/profile.hpp"
 
 namespace verbscope {
 namespace {
@@ -39,8 +39,7 @@ std::string fabric_of(const std::string& hosts) {
 
 void require_target(const std::string& hosts) {
   if (hosts.starts_with("sim:")) {
-    const std::filesystem::path profile = find_config("clusters", hosts.substr(4));
-    read_cluster_wire(read_json_file(profile), profile.string());
+    load_profile(hosts.substr(4));
   } else if (fabric_of(hosts) == "verbs" && hosts != "slurm" && hosts != kThisMachine && !is_host_list(hosts) &&
              !std::filesystem::is_regular_file(hosts)) {
     fail_usage(

@@ -22,8 +22,10 @@ class Section {
       fields_.fail_key(key, fmt::format("{} is not from {} to {}", value, least, most));
     return value;
   }
-  Picos time(const std::string& key) {
-    return Picos(std::llround(number(key, 0, 1e9) * 1e3));  // a key in ns
+  // A key in ns.
+  Picos time(const std::string& key, double least = 0) {
+    constexpr double kSecond = 1e9;
+    return Picos(std::llround(number(key, least, kSecond) * 1e3));
   }
   Bytes bytes(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count(key, 1 << 30))); }
   Bytes bytes_or_none(const std::string& key) { return Bytes(static_cast<std::uint64_t>(small_number(key, 1 << 30))); }
@@ -51,6 +53,9 @@ class Section {
   JsonFields fields_;
 };
 
+// A tenth of a cycle: a thread that polled in no time would poll for ever.
+constexpr double kLeastPoll = 0.03;  // ns
+
 HostProfile read_host(JsonFields& file) {
   Section s(file, "host");
   HostProfile host{.cores = s.count("cores", 1024),
@@ -58,9 +63,9 @@ HostProfile read_host(JsonFields& file) {
                    .post_wqe = s.time("post_wqe_ns"),
                    .wc_line = s.time("wc_line_ns"),
                    .doorbell = s.time("doorbell_ns"),
-                   .poll_call = s.time("poll_call_ns"),
+                   .poll_call = s.time("poll_call_ns", kLeastPoll),
                    .poll_cqe = s.time("poll_cqe_ns"),
-                   .poll_memory = s.time("poll_memory_ns"),
+                   .poll_memory = s.time("poll_memory_ns", kLeastPoll),
                    .atomic_add = s.time("atomic_add_ns"),
                    .line_transfer = s.time("line_transfer_ns"),
                    .spinners_at_once = static_cast<std::uint32_t>(s.count("spinners_at_once", 1024)),

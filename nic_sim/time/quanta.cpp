@@ -42,8 +42,17 @@ void Quanta::collect(std::size_t process) {
 void Quanta::run_quantum(std::size_t process) {
   LogicalProcess& own = *processes_[process];
   try {
-    while (own.engine.step()) {
-    }
+    // Parts of which none takes any time can keep each other busy for ever.
+    constexpr std::uint64_t kMostAtOnce = 1 << 24;
+    std::uint64_t events = 0;
+    do {
+      const Picos before = own.engine.now();
+      for (events = 0; events < kMostAtOnce && own.engine.step();) ++events;
+      if (events == kMostAtOnce && own.engine.now() == before) {
+        fail("the simulated time stands still at {:.0f} ns: the cluster profile gives no time to what happens then",
+             static_cast<double>(before.count()) / 1000);
+      }
+    } while (events == kMostAtOnce);
   } catch (...) {
     own.error = std::current_exception();
   }

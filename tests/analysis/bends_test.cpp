@@ -34,6 +34,21 @@ TEST(Bends, ACliffHasTheCauseThatTheCountersName) {
               ElementsAre("cliff at 48 threads: WQE cache, 0.7 re-reads per operation"));
 }
 
+// The kernel's drivers have a name each for the same thing.
+TEST(Bends, ACliffHasTheCauseThatAnyDriverNames) {
+  for (const auto& [counter, cause] :
+       std::vector<std::pair<std::string, std::string>>{{"port1/hw_counters/out_of_buffer", "too few RECVs"},
+                                                        {"hw_counters/rq_num_rnr", "too few RECVs"},
+                                                        {"port1/hw_counters/oos_drop_count", "loss"},
+                                                        {"port1/hw_counters/retrans_pkts", "loss"},
+                                                        {"port1/hw_counters/cnpHandled", "congestion"}}) {
+    Record before = point_at(32, 100), after = point_at(48, 50);
+    before.counters[0].extra[counter] = 0;
+    after.counters[0].extra[counter] = 500;
+    EXPECT_THAT(texts("threads", {before, after}), ElementsAre(testing::HasSubstr(": " + cause + ", ")));
+  }
+}
+
 TEST(Bends, AKneeIsWhereTheRateHasNineTenthsOfItsPeak) {
   EXPECT_THAT(texts("threads", {point_at(1, 10), point_at(2, 20), point_at(4, 38), point_at(8, 40)}),
               ElementsAre("knee at 4 threads: the wire"));

@@ -33,6 +33,9 @@ TEST(Error, AValueInAMessageIsCutTo60Bytes) {
   EXPECT_EQ(message_of<Error>([&] { fail("--x: got \"{}{}", std::string(60, 'v'), end); }),
             "--x: got \"" + std::string(60, 'v') + end);
   EXPECT_EQ(with_short_values("no " + std::string(5000, 'w') + " here"), "no " + std::string(60, 'w') + "... here");
+  EXPECT_EQ(with_short_values("read '\"key': " + std::string(70, 'r') + " (why)"),
+            "read '\"key': " + std::string(70, 'r') + " (why)")
+      << "a quote that nothing closes begins no value";
   std::string words;
   for (int i = 0; i < 5000; ++i) words += "word ";
   EXPECT_LE(with_short_values(words).size(), 2010u);

@@ -6,7 +6,7 @@
 namespace verbscope {
 namespace {
 
-// A /sys and /proc with a good dual-socket host: an mlx5 card on NUMA node 1.
+// A /sys and /proc with a good dual-socket host: an mlx5 card on NUMA node 0.
 class Tree {
  public:
   Tree() {
@@ -30,7 +30,7 @@ class Tree {
     put("dev/cpu/0/msr", "");
     put(kDevice + "fw_ver", "16.35.2000");
     put(kDevice + "board_id", "MT_0000000012");
-    put(kDevice + "device/numa_node", "1");
+    put(kDevice + "device/numa_node", "0");
     put(kDevice + "device/current_link_speed", "8.0 GT/s PCIe");
     put(kDevice + "device/max_link_speed", "8.0 GT/s PCIe");
     put(kDevice + "device/current_link_width", "16");
@@ -85,7 +85,7 @@ TEST(Doctor, ReadsWhatLinuxSays) {
   EXPECT_EQ(facts.at("papi").at("usable"), true);
   const Json& device = facts.at("devices").at(0);
   EXPECT_EQ(device.at("firmware"), "16.35.2000");
-  EXPECT_EQ(device.at("numa_node"), 1);
+  EXPECT_EQ(device.at("numa_node"), 0);
   EXPECT_EQ(device.at("software"), false);
   EXPECT_EQ(device.at("pcie").at("width"), "16");
   const Json& port = device.at("ports").at(0);
@@ -147,9 +147,96 @@ TEST(Doctor, EachSpoilerIsMarkedWithWhatToDo) {
 TEST(Doctor, WhatTheHostsFileWantsIsComparedWithTheDevice) {
   const Tree tree;
   EXPECT_THAT(tree.found({.device = "mlx5_7"}), ElementsAre("no RDMA device mlx5_7"));
-  EXPECT_THAT(tree.found({.device = "mlx5_0", .cores = "14-20"}), testing::IsEmpty());
-  EXPECT_THAT(tree.found({.cores = "14,3"}), ElementsAre("core 3 is not on NUMA node 1, where mlx5_0 is"));
-  EXPECT_THAT(tree.found({.numa_node = 0}), ElementsAre("the threads are to run on NUMA node 0, mlx5_0 is on node 1"));
+  EXPECT_THAT(tree.found({.device = "mlx5_0", .cores = "4-10"}), testing::IsEmpty());
+  EXPECT_THAT(tree.found({.cores = "3,14"}), ElementsAre("core 14 is not on NUMA node 0, where mlx5_0 is"));
+  EXPECT_THAT(tree.found({.numa_node = 1}), ElementsAre("the threads are to run on NUMA node 1, mlx5_0 is on node 0"));
+}
+
+TEST(Doctor, TheCoresThatThreadsGetByDefaultAreComparedWithTheDevice) {
+  Tree tree;
+  tree.put(Tree::kDevice + "device/numa_node", "1");
+  EXPECT_THAT(tree.found(),
+              ElementsAre("threads run on the cores from 0 on unless told otherwise, mlx5_0 is on NUMA node 1"));
+  EXPECT_THAT(tree.found({.cores = "14-20"}), testing::IsEmpty());
+  EXPECT_THAT(tree.found({.numa_node = 1}), testing::IsEmpty());
+}
+
+// 8 GT/s * 128/130 * 8 lanes = 63.0 Gb/s, of which 256 of 280 bytes are payload: 57.6.
+TEST(Doctor, APortIsComparedWithItsSlot) {
+  Tree tree;
+  for (const char* width : {"current_link_width", "max_link_width"}) tree.put(Tree::kDevice + "device/" + width, "8");
+  EXPECT_THAT(tree.found(),
+              ElementsAre("mlx5_0:1: 100 Gb/s on the network, the slot of mlx5_0 carries 58 Gb/s (8.0 GT/s PCIe x8)"));
+  tree.put(Tree::kDevice + "ports/1/rate", "56 Gb/sec (4X FDR)");
+  EXPECT_THAT(tree.found(), testing::IsEmpty());
+}
+
+// Two functions of one adapter at 16 GT/s x16: 230 Gb/s for two ports of 200.
+TEST(Doctor, ThePortsOfASlotAreAddedUp) {
+  Tree tree;
+  tree.remove(Tree::kDevice + "device");
+  const std::string complex = "sys/devices/pci0000:d7/0000:d7:00.0/";
+  for (const std::string function : {"0", "1"}) {
+    const std::string device = "sys/class/infiniband/mlx5_" + function + "/";
+    const std::string pci = complex + "0000:d8:00." + function;
+    for (const char* name : {"current_link_", "max_link_"}) {
+      tree.put(pci + "/" + name + "speed", "16.0 GT/s PCIe");
+      tree.put(pci + "/" + name + "width", "16");
+    }
+    tree.put(device + "ports/1/state", "4: ACTIVE");
+    tree.put(device + "ports/1/link_layer", "InfiniBand");
+    tree.put(device + "ports/1/rate", "200 Gb/sec (4X HDR)");
+    tree.link(device + "device", "../../../" + pci.substr(4));
+  }
+  EXPECT_THAT(
+      tree.found(),
+      ElementsAre(
+          "mlx5_0:1, mlx5_1:1: 400 Gb/s on the network, the slot 0000:d8:00 carries 230 Gb/s (16.0 GT/s PCIe x16)"));
+  tree.put("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN");
+  EXPECT_THAT(tree.found(), ElementsAre("mlx5_1:1: state DOWN, not ACTIVE"));
+}
+
+// 25 Gb/s Ethernet is one lane of EDR, and 10 Gb/s one of QDR.
+TEST(Doctor, InfiniBandAtOneLaneOrSdrIsMarkedAndEthernetIsNot) {
+  Tree tree;
+  for (const char* rate : {"25 Gb/sec (1X EDR)", "10 Gb/sec (1X QDR)"}) {
+    tree.put(Tree::kDevice + "ports/1/rate", rate);
+    EXPECT_THAT(tree.found(), testing::IsEmpty()) << rate;
+  }
+  tree.put(Tree::kDevice + "ports/1/link_layer", "InfiniBand");
+  tree.put(Tree::kDevice + "ports/1/rate", "50 Gb/sec (1X HDR)");
+  EXPECT_THAT(tree.found(), ElementsAre(HasSubstr("up at 50 Gb/sec (1X HDR), one lane of four")));
+  tree.put(Tree::kDevice + "ports/1/rate", "10 Gb/sec (4X SDR)");
+  EXPECT_THAT(tree.found(), ElementsAre(HasSubstr("up at 10 Gb/sec (4X SDR), the lowest speed")));
+  tree.put(Tree::kDevice + "ports/1/rate", "100 Gb/sec (2X HDR)");
+  EXPECT_THAT(tree.found(), testing::IsEmpty());
+}
+
+TEST(Doctor, ALinkThatCannotBeReadIsNotJudged) {
+  for (const char* speed : {"Unknown", "Unknown speed"}) {
+    Tree tree;
+    tree.put(Tree::kDevice + "device/current_link_speed", speed);
+    tree.put(Tree::kDevice + "device/current_link_width", "0");
+    EXPECT_THAT(tree.found(), testing::IsEmpty());
+    EXPECT_THAT(host_report("n", tree.facts(), {}), HasSubstr("PCIe not known (can 8.0 GT/s PCIe x16)"));
+  }
+}
+
+// mlx4 has both ports under one device; without an address the second one has no GID that names its network device.
+TEST(Doctor, APortHasItsOwnNetworkDevice) {
+  Tree tree;
+  tree.put(Tree::kDevice + "ports/2/state", "4: ACTIVE");
+  tree.put(Tree::kDevice + "ports/2/link_layer", "Ethernet");
+  tree.put("sys/class/net/eth3/mtu", "4200");
+  tree.put(Tree::kDevice + "device/net/eth2/dev_port", "0");
+  tree.put(Tree::kDevice + "device/net/eth3/dev_port", "1");
+  const auto netdev = [&tree] { return tree.facts().at("devices").at(0).at("ports").at(1).at("netdev"); };
+  EXPECT_EQ(netdev(), "eth3");
+  tree.put(Tree::kDevice + "device/net/eth3/dev_port", "0");
+  tree.put(Tree::kDevice + "device/net/eth3/dev_id", "0x1");
+  EXPECT_EQ(netdev(), "eth3");
+  tree.remove(Tree::kDevice + "device/net");
+  EXPECT_EQ(netdev(), nullptr);
 }
 
 TEST(Doctor, ADeviceWithoutHardwareIsNoMeasure) {

@@ -16,11 +16,12 @@ C1 = "\u009b31m\u0085\x7f"  # the same by single characters, and DEL
 @dataclasses.dataclass
 class Case:
     """A command line, in a folder with the fixtures and `files`. `says` and `prints` are searched for in standard error and
-    output; `makes` are the files that it may make or change, and must when it ends with 0; `shell` are redirections, `blocks` of 512 bytes the largest file that it
-    may write; `silent`: it need not say anything."""
+    output; `status` may be several; `makes` are the files that it may make or change, and must when it ends with 0; `shell` are redirections, `blocks` of 512 bytes the largest file that it
+    may write; `silent`: it need not say anything; `loose`: it may make files besides; `judge` yields what is wrong with the files
+    that are there afterwards."""
     name: str
     argv: tuple
-    status: int
+    status: int | tuple
     says: str = ""
     prints: str = ""
     files: dict = dataclasses.field(default_factory=dict)
@@ -29,6 +30,8 @@ class Case:
     environment: dict = dataclasses.field(default_factory=dict)
     silent: bool = False
     blocks: int = 0
+    loose: bool = False
+    judge: object = None
 
 
 def line(value):

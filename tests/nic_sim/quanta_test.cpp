@@ -9,6 +9,7 @@
 
 #include "common/error.hpp"
 #include "nic_sim/time/barrier.hpp"
+#include "tests/common/temp_dir.hpp"
 #include "tests/nic_sim/two_nodes.hpp"
 
 namespace verbscope::test {
@@ -49,6 +50,20 @@ TEST(Quanta, AnAppointmentComesBeforeWhatElseHappensThen) {
   world.quanta.run();
   EXPECT_EQ(before, 1u);
   EXPECT_THAT(world.log, testing::ElementsAre(30, 50));
+}
+
+// Two parts that take no time answer each other for ever.
+TEST(Quanta, ATimeThatStandsStillEndsTheRunWithThatReason) {
+  World world;
+  struct Answer {
+    static void now(void* world, std::uint64_t) {
+      sim::Engine& engine = static_cast<World*>(world)->engine();
+      engine.schedule(engine.now(), &now, world);
+    }
+  };
+  world.engine().schedule(Picos(30'000), &Answer::now, &world);
+  world.end(60'000);
+  EXPECT_THAT(message_of<Error>([&] { world.quanta.run(); }), testing::HasSubstr("simulated time stands still at 30 ns"));
 }
 
 TEST(Quanta, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {

@@ -55,7 +55,7 @@ TEST(OneSidedStores, EveryValueIsRightWhilePutsAreExecuted) {
 // 10 ms, so slowly that the halves of a window of 0.3 ms agree.
 TEST(OneSidedStores, ARateDoesNotDependOnTheWindowWhereTranslationsMiss) {
   const TempDir folder;
-  const std::string cluster = test::changed_cluster(folder, {{"/wire/pcie_lane_mb_per_s", 1969.2}});
+  const std::string cluster = test::changed_cluster(folder, {{"/wire/pcie_lanes", 16}});
   const std::string options = "--store farm_var --emulate --put_percent 5 -s 1000 --threads 6 --fabric " + cluster;
   const double short_mops = one_sided_result(options + " -D 300us").at("rate_mops");
   const double long_mops = one_sided_result(options + " -D 5ms").at("rate_mops");

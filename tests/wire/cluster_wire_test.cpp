@@ -124,8 +124,19 @@ TEST(ClusterWire, RefusesValuesOutOfRange) {
   EXPECT_THAT(with("pcie_generation", 7), testing::HasSubstr("7 is not from 1 to 6"));
   EXPECT_THAT(with("pcie_mrrs_bytes", 500), testing::HasSubstr("500 is no power of two"));
   EXPECT_THAT(with("pcie_rcb_bytes", 512), testing::HasSubstr("512 is not from 64 to 256"));
-  EXPECT_THAT(with("port_gbit_per_s", -1), testing::HasSubstr("-1 is not above 0"));
+  EXPECT_THAT(with("port_gbit_per_s", -1), testing::HasSubstr("-1 is not from 0.1 to 10000"));
+  EXPECT_THAT(with("port_gbit_per_s", 1e300), testing::HasSubstr("is not from 0.1 to 10000"));
   EXPECT_THAT(with("nic_family", "mlx6"), testing::HasSubstr("NIC family 'mlx6' is unknown: one of mlx4, mlx5"));
+}
+
+// 16 GT/s, the rate of generation 4, on a link of generation 3.
+TEST(ClusterWire, ALaneRateThatIsNotOfTheGenerationIsRefused) {
+  Json profile = cib_profile();
+  profile["wire"]["pcie_lane_mb_per_s"]["value"] = 1969.2;
+  EXPECT_THAT(error_of(profile),
+              testing::HasSubstr("1969.2 contradicts pcie_generation 3, of which a lane carries 984.6"));
+  profile["wire"]["pcie_generation"]["value"] = 4;
+  EXPECT_EQ(read_cluster_wire(profile, "x.json").pcie.lane_mb_per_s, 1969.2);
 }
 
 TEST(Names, GoBothWays) {
