@@ -191,8 +191,9 @@ bool MemoryLink::stalled(Picos limit) {
 
 PointReports MemoryLink::collect(std::string& failure) {
   window_.close();
-  if (failure.empty()) failure = failure_;
-  if (failure.empty()) failure = steadiness_.failure(nodes_.front().why_missing() + window_.rnr_naks());
+  // Where every thread has failed nobody has looked since.
+  if (failure.empty() && failed()) failure = failure_;
+  if (failure.empty()) failure = steadiness_.failure(nodes_.front().why_missing() + window_.disturbances());
   const auto report = [&](std::size_t node, std::uint64_t expected) {
     return nodes_[node].report(window_.use(node), expected, first_cores(nodes_[node].threads().size()), failure);
   };

@@ -7,8 +7,8 @@ namespace verbscope {
 namespace {
 
 // What came first at the end may not have been there at the beginning.
-// What was under way at the beginning may turn out later to be no work, as a poll that finds nothing: then there is less
-// than before, which is nothing.
+// What was under way at the beginning may turn out later to be no work, as a poll that finds nothing: then there is
+// less than before, which is nothing.
 std::vector<std::int64_t> differences(const std::vector<Picos>& begin, const std::vector<Picos>& end) {
   std::vector<std::int64_t> out;
   for (std::size_t i = 0; i < end.size(); ++i)

@@ -49,12 +49,18 @@ bool SimWindow::translations_settled() const {
   return true;
 }
 
-std::string SimWindow::rnr_naks() const {
-  std::uint64_t naks = 0;
+std::string SimWindow::disturbances() const {
+  std::uint64_t naks = 0, resent = 0;
   for (std::size_t node = 0; node < end_.nodes.size(); ++node) {
     naks += end_.nodes[node].nic.rnr_naks_sent - begin_.nodes[node].nic.rnr_naks_sent;
+    resent += cluster_.nic_counts(static_cast<int>(node)).packets_resent;
   }
-  return naks == 0 ? "" : fmt::format("; {} RNR NAKs: messages found no RECV posted (--rx_depth)", naks);
+  std::string text;
+  if (naks > 0) text += fmt::format("; {} RNR NAKs: messages found no RECV posted (--rx_depth)", naks);
+  if (resent > 0) {
+    text += fmt::format("; packets sent again: {} (a QP that lost its last one waits for --qp_timeout)", resent);
+  }
+  return text;
 }
 
 CounterReport SimWindow::counters(std::size_t node, const Profile& profile) const {

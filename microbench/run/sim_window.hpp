@@ -32,8 +32,9 @@ class SimWindow {
   // Whether the adapters' caches of address translations miss as often as they will after a long time: hardly ever, or
   // they were filled, and what they held then has left for others.
   bool translations_settled() const;
-  // A reason for a rate that is not steady: the RNR NAKs of the window; empty where there were none.
-  std::string rnr_naks() const;
+  // Reasons for a rate that is not steady or not there: the RNR NAKs of the window, and the packets that the run had to
+  // send again; empty where there were none.
+  std::string disturbances() const;
   WindowUse use(std::size_t node) const;
   CounterReport counters(std::size_t node, const Profile& profile) const;
   // The same of what the node's program posted and polled; the cluster has come to rest.

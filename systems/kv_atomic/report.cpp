@@ -53,8 +53,9 @@ Json server_results(const KvServer& server) {
                 {"reached", server.lock_slots(kSlotBits)}}}};
 }
 
-// The records must show what all clients did. A client that was lost may have left tickets, and did what it never told.
-std::string disagreement(const Json& result, bool client_gone) {
+// The records must show what all clients did. Where some were lost or the run ended early (`cut_short`), locks may
+// still be taken, and PUTs done that were never told.
+std::string disagreement(const Json& result, bool cut_short) {
   const auto count = [&result](const char* key) { return result.value(key, 0ull); };
   if (count("violations") > 0) {
     return fmt::format("{} GETs found bytes that nobody has written under their key, or PUTs lost a lock that they had",
@@ -63,7 +64,7 @@ std::string disagreement(const Json& result, bool client_gone) {
   if (count("records_inconsistent") > 0) {
     return fmt::format("{} records do not hold the value of their last PUT", count("records_inconsistent"));
   }
-  if (client_gone) return "";
+  if (cut_short) return "";
   if (count("records_locked") > 0) return fmt::format("{} records are still locked", count("records_locked"));
   if (count("puts_in_records") != count("puts")) {
     return fmt::format("the records count {} PUTs, the clients completed {}", count("puts_in_records"), count("puts"));
@@ -136,7 +137,7 @@ void kv_finish(Outcome& outcome) {
   const double puts = result.value("puts", 0.0);
   result["lock_retries_per_put"] = puts > 0 ? Json(result.value("lock_retries", 0.0) / puts) : Json();
   add_slot_waits(outcome);
-  const std::string found = disagreement(result, result.value("clients_gone", 0) > 0);
+  const std::string found = disagreement(result, result.value("clients_gone", 0) > 0 || !outcome.failure.empty());
   if (!found.empty()) outcome.failure = found;
 }
 

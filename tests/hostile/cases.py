@@ -167,7 +167,7 @@ def bad_results(record):
     yield Case("no_last_line_end", ("verbscope", "compare", "x.jsonl"), 0, prints="sim:cib", files={"x.jsonl": good.strip()})
     yield Case("endless_line", ("verbscope", "compare", "x.jsonl"), 0, says=r"x\.jsonl:2: longer than",
                files={"x.jsonl": good + b"x" * (17 << 20) + b"\n" + good})
-    yield Case("no_line_end_ever", ("verbscope", "compare", "/dev/zero"), 1, says="the line has no end")
+    yield Case("no_line_end_ever", ("verbscope", "compare", "/dev/zero"), 1, says="it is no regular file")
     # A comparison of half a file would mislead: another version stops the reader.
     yield Case("another_version", ("verbscope", "compare", "x.jsonl"), 1, says=r"x\.jsonl:2.*verbscope\.record/9",
                files={"x.jsonl": good + line({**record, "schema": "verbscope.record/9"})})
@@ -175,7 +175,7 @@ def bad_results(record):
         yield Case(f"without_record_{name}", ("verbscope", "explain", "x.jsonl"), 1, says=r"x\.jsonl: has no record", files={"x.jsonl": text})
     for command in ("compare", "explain", "export", "report"):
         yield Case(f"missing_{command}", ("verbscope", command, "none.jsonl"), 1, says=r"none\.jsonl: No such file")
-        yield Case(f"folder_{command}", ("verbscope", command, "folder"), 1, says="folder: Is a directory")
+        yield Case(f"folder_{command}", ("verbscope", command, "folder"), 1, says="folder: it is a folder")
     yield Case("missing_diff", ("verbscope", "diff", "a.jsonl", "none.jsonl"), 1, says=r"none\.jsonl: No such file")
     yield Case("missing_collect", ("verbscope", "collect", "none.jsonl"), 1, says="none.jsonl")
 

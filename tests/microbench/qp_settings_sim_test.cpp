@@ -133,5 +133,23 @@ TEST(QpSettings, AreRefusedWhereNothingCouldFollowThem) {
   }
 }
 
+// Both sides send without a RECV to spare, and both QPs end: nobody is left to look at the other.
+TEST(QpSettings, AnErrorThatEndsEveryThreadIsTold) {
+  const test::Ran ran = run_program("send_rate --fabric sim:cx6 -s 2 -b -t 83 -r 83 --rnr_retry 0");
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("RNR retry counter exceeded"));
+}
+
+// A window of 50 us and time-outs of 67 ms.
+TEST(QpSettings, PacketsSentAgainAreAReasonForARateThatIsNotThere) {
+  const TempDir folder;
+  const std::string lossy = test::changed_cluster(folder, {{"/fabric/loss_probability", 0.1}});
+  for (const char* benchmark : {"read_rate", "kv_atomic --threads 4 --put_percent 50 --keys 4096 --window 4"}) {
+    const test::Ran ran = run_program(std::string(benchmark) + " -D 50us --warmup 0 --longest 20ms --fabric " + lossy);
+    EXPECT_EQ(ran.exit_code, 1);
+    EXPECT_THAT(ran.err, testing::AllOf(HasSubstr("packets sent again: "), HasSubstr("--qp_timeout"))) << benchmark;
+  }
+}
+
 }  // namespace
 }  // namespace verbscope
