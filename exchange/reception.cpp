@@ -73,7 +73,14 @@ void Reception::turn(const Deadline& deadline) {
 }
 
 void Reception::answer_door() {
-  std::optional<Fd> socket = tcp_accept(listener_, Deadline(Picos(0)));
+  std::optional<Fd> socket;
+  try {
+    socket = tcp_accept(listener_, Deadline(Picos(0)));
+  } catch (const NoDescriptor& error) {
+    // Strangers may hold all of them: the one who has waited longest makes room, and who knocks is let in next time.
+    if (callers_.empty()) throw;
+    return drop(callers_.begin(), error.what());
+  }
   if (!socket) return;  // it has gone again
   if (callers_.size() == kMostHandshakes) drop(callers_.begin(), "too many connections at once");
   callers_.emplace_back(std::move(*socket), secret_, patience_);

@@ -192,6 +192,7 @@ std::optional<Fd> tcp_accept(const Fd& listener, const Deadline& deadline) {
       return fd;
     }
     // The peer may have gone between poll and accept.
+    if (errno == EMFILE || errno == ENFILE) throw NoDescriptor("accept a connection: " + errno_text(errno));
     if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) throw_errno("accept a connection", errno);
   }
   return std::nullopt;

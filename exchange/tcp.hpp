@@ -44,6 +44,12 @@ class PeerGone : public Error {
 // A peer's machine that answers nothing for so long, neither data nor keep-alive probes, is given up.
 inline constexpr std::chrono::seconds kPeerSilence{15};
 
+// The process, or the system, has no descriptor left for a connection.
+class NoDescriptor : public Error {
+ public:
+  using Error::Error;
+};
+
 // Listens on `port` (0: the system picks) of `address` ("": every address, IPv6 and IPv4). A name that means loopback
 // by the hosts file of this machine (means_loopback_here) is listened for on every address, with a warning.
 Fd tcp_listen(const std::string& address, int port);

@@ -43,7 +43,9 @@ std::vector<EvidenceRow> all_evidence() {
 }
 
 std::vector<EvidenceRow> evidence_of_file(const std::filesystem::path& file) {
-  return MeasuredForms().rows(read_text_file(file), file.string());
+  std::vector<EvidenceRow> rows = MeasuredForms().rows(read_text_file(file), file.string());
+  if (rows.empty()) fail("{}: has no row below its columns", file.string());
+  return rows;
 }
 
 std::string Programs::lacks(const RowRun& run) {
