@@ -22,8 +22,8 @@ def slowed(profile, factor):
         for key, parameter in profile[section].items():
             if key.endswith("_ns"):
                 parameter["value"] *= factor
-    for key in ("pcie_lane_mb_per_s", "port_gbit_per_s"):
-        profile["wire"][key]["value"] /= factor
+    for section, key in (("link", "tlp_share"), ("link", "host_share"), ("wire", "port_gbit_per_s")):
+        profile[section][key]["value"] /= factor
     return profile
 
 
