@@ -6,10 +6,11 @@
 namespace verbscope {
 
 // The RDMA devices as an array, one object a device: name, driver, driver_version (only drivers from outside the kernel
-// tell theirs), firmware, board, numa_node, software (true for soft-RoCE and soft-iWARP), iommu (the type of its
-// group), pcie {speed, width, max_speed, max_width, as /sys writes them}, ports [{port, state, link_layer, rate,
-// mtu_bytes, netdev, netdev_mtu_bytes, gids [{index, gid, type}]}]. What is not known is null. mtu_bytes is the path
-// MTU that the Ethernet device allows; that of InfiniBand is not in /sys.
+// tell theirs), firmware, board, numa_node, software (true for soft-RoCE and soft-iWARP), virtual_function (of SR-IOV,
+// where its physical function is on this machine), iommu (the type of its group), slot (the PCI address without the
+// function, as functions of one card share it), pcie {speed, width, max_speed, max_width, as /sys writes them}, ports
+// [{port, state, link_layer, rate, mtu_bytes, netdev, netdev_mtu_bytes, gids [{index, gid, type}]}]. What is not known
+// is null. mtu_bytes is the path MTU that the Ethernet device allows; that of InfiniBand is not in /sys.
 Json rdma_device_facts(const SysTree& sys);
 
 }  // namespace verbscope

@@ -1,9 +1,13 @@
 #include "harness/doctor/findings.hpp"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <charconv>
 #include <set>
 
 #include "harness/doctor/fact_reader.hpp"
+#include "harness/doctor/link_findings.hpp"
 
 namespace verbscope {
 namespace {
@@ -27,14 +31,6 @@ std::set<int> core_set(const std::string& list) {
     at = next < end ? next + 1 : end;
   }
   return cores;
-}
-
-// The number at the beginning of "8.0 GT/s PCIe" or "16".
-double leading_number(const Json& value) {
-  const std::string text = fact_text(value);
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
 }
 
 void judge_cpu(const Json& facts, std::vector<Finding>& out) {
@@ -72,73 +68,101 @@ void judge_memory(const Json& facts, std::vector<Finding>& out) {
                  "as root: sysctl vm.nr_hugepages=1024"});
 }
 
-void judge_pcie(const std::string& name, const Json& pcie, std::vector<Finding>& out) {
-  const std::string speed = fact_text(fact_at(pcie, "speed")), max_speed = fact_text(fact_at(pcie, "max_speed"));
-  const std::string width = fact_text(fact_at(pcie, "width")), max_width = fact_text(fact_at(pcie, "max_width"));
-  if (leading_number(fact_at(pcie, "speed")) >= leading_number(fact_at(pcie, "max_speed")) &&
-      leading_number(fact_at(pcie, "width")) >= leading_number(fact_at(pcie, "max_width"))) {
-    return;
-  }
-  out.push_back({fmt::format("{}: PCIe runs at {} x{}, the card can {} x{}", name, speed, width, max_speed, max_width),
-                 "another slot, the card reseated, the slot's setting in the BIOS"});
+// Where a command needs the name of a port's network device.
+std::string netdev_name(const Json& port) {
+  const std::string name = fact_text(fact_at(port, "netdev"));
+  return name.empty() ? "DEVICE" : name;
 }
 
 void judge_port(const std::string& name, const Json& port, std::vector<Finding>& out) {
   const std::string state = fact_text(fact_at(port, "state"));
   const std::string link_layer = fact_text(fact_at(port, "link_layer"));
   if (state != "ACTIVE") {
-    out.push_back({fmt::format("{}: state {}, not ACTIVE", name, state), link_layer == "InfiniBand"
-                                                                             ? "the cable; a subnet manager (opensm)"
-                                                                             : "the cable; ip link set DEVICE up"});
+    out.push_back({fmt::format("{}: state {}, not ACTIVE", name, state.empty() ? "not known" : state),
+                   link_layer == "InfiniBand" ? "the cable; a subnet manager (opensm)"
+                                              : fmt::format("the cable; ip link set {} up", netdev_name(port))});
   }
   if (link_layer != "Ethernet") return;
   const Json& mtu = fact_at(port, "mtu_bytes");
   if (mtu.is_number() && mtu.get<double>() < 4096) {
     out.push_back({fmt::format("{}: path MTU at most {} bytes, for {} has {}", name, mtu.get<long long>(),
-                               fact_text(fact_at(port, "netdev")), fact_text(fact_at(port, "netdev_mtu_bytes"))),
-                   "on every machine and switch: ip link set " + fact_text(fact_at(port, "netdev")) + " mtu 4200"});
+                               netdev_name(port), fact_text(fact_at(port, "netdev_mtu_bytes"))),
+                   fmt::format("on every machine and switch: ip link set {} mtu 4200", netdev_name(port))});
   }
-  if (fact_list(port, "gids").empty()) {
-    out.push_back({name + ": no GID", "an IP address for " + fact_text(fact_at(port, "netdev"))});
+  if (fact_list(port, "gids").empty()) out.push_back({name + ": no GID", "an IP address for " + netdev_name(port)});
+}
+
+// The cores of a NUMA node; empty when they are not known.
+std::set<int> cores_of_node(const Json& facts, long long number) {
+  for (const Json& each : fact_list(facts, "numa_nodes")) {
+    if (fact_text(fact_at(each, "node")) == std::to_string(number)) return core_set(fact_text(fact_at(each, "cores")));
   }
+  return {};
+}
+
+// The first two cores that a run without --cores takes: the allowed ones in order (docs/benchmarks.md, --cores).
+std::vector<int> default_cores(const Json& facts) {
+  std::set<int> all = core_set(fact_text(fact_at(facts, "allowed_cores")));
+  if (all.empty()) {
+    for (const Json& each : fact_list(facts, "numa_nodes")) all.merge(core_set(fact_text(fact_at(each, "cores"))));
+  }
+  std::vector<int> first(all.begin(), all.end());
+  first.resize(std::min<std::size_t>(first.size(), 2));
+  return first;
 }
 
 void judge_placement(const Json& facts, const Json& device, const Wanted& wanted, std::vector<Finding>& out) {
   const Json& node = fact_at(device, "numa_node");
   if (!node.is_number()) return;
   const auto number = node.get<long long>();
-  for (const Json& each : fact_list(facts, "numa_nodes")) {
-    if (fact_text(fact_at(each, "node")) != std::to_string(number)) continue;
-    const std::set<int> near = core_set(fact_text(fact_at(each, "cores")));
-    for (const int core : core_set(wanted.cores)) {
-      if (near.contains(core)) continue;
-      out.push_back(
-          {fmt::format("core {} is not on NUMA node {}, where {} is", core, number, fact_text(fact_at(device, "name"))),
-           fmt::format("numa_node={} in the hosts file", number)});
-      return;
-    }
+  const std::string name = fact_text(fact_at(device, "name"));
+  const std::string todo = fmt::format("numa_node={} in the hosts file", number);
+  if (wanted.numa_node >= 0) {
+    if (wanted.numa_node == number) return;
+    out.push_back(
+        {fmt::format("the threads are to run on NUMA node {}, {} is on node {}", wanted.numa_node, name, number),
+         todo});
+    return;
   }
-  if (wanted.numa_node >= 0 && wanted.numa_node != number) {
-    out.push_back({fmt::format("the threads are to run on NUMA node {}, {} is on node {}", wanted.numa_node,
-                               fact_text(fact_at(device, "name")), number),
-                   fmt::format("numa_node={} in the hosts file", number)});
+  const std::set<int> near = cores_of_node(facts, number);
+  const auto is_far = [&near](int core) { return !near.contains(core); };
+  if (near.empty()) return;
+  if (!wanted.cores.empty()) {
+    const std::set<int> cores = core_set(wanted.cores);
+    const auto far = std::ranges::find_if(cores, is_far);
+    if (far == cores.end()) return;
+    out.push_back({fmt::format("core {} is not on NUMA node {}, where {} is", *far, number, name), todo});
+    return;
   }
+  const std::vector<int> cores = default_cores(facts);
+  const auto far = std::ranges::find_if(cores, is_far);
+  if (far == cores.end()) return;
+  out.push_back({fmt::format("threads run on cores {}, ... by default: core {} is not on NUMA node {}, where {} is",
+                             fmt::join(cores, ", "), *far, number, name),
+                 todo + ", or --cores"});
 }
 
-void judge_device(const Json& facts, const Json& device, const Wanted& wanted, std::vector<Finding>& out) {
+bool wants(const Wanted& wanted, const Json& device) {
+  return wanted.device.empty() || fact_text(fact_at(device, "name")) == wanted.device;
+}
+
+void judge_device(const Json& device, const Wanted& wanted, std::vector<Finding>& out) {
   const std::string name = fact_text(fact_at(device, "name"));
-  if (fact_at(device, "software") == true) {
+  const bool software = fact_at(device, "software") == true;
+  if (software) {
     out.push_back({name + " is made of software: its rates say nothing about an RDMA NIC", "a device of hardware"});
+  } else {
+    judge_pcie(device, out);
   }
-  judge_pcie(name, fact_at(device, "pcie"), out);
   const std::string iommu = fact_text(fact_at(device, "iommu"));
   if (iommu.starts_with("DMA")) {
     out.push_back({name + ": the IOMMU translates its DMA", "boot with iommu=pt"});
   }
-  judge_placement(facts, device, wanted, out);
   for (const Json& port : fact_list(device, "ports")) {
     const std::string number = fact_text(fact_at(port, "port"));
-    if (wanted.ib_port == 0 || std::to_string(wanted.ib_port) == number) judge_port(name + ":" + number, port, out);
+    if (wanted.ib_port != 0 && std::to_string(wanted.ib_port) != number) continue;
+    judge_port(name + ":" + number, port, out);
+    if (!software) judge_link(name + ":" + number, port, out);
   }
 }
 
@@ -146,16 +170,18 @@ void judge_device(const Json& facts, const Json& device, const Wanted& wanted, s
 
 std::vector<Finding> judge_host(const Json& facts, const Wanted& wanted) {
   std::vector<Finding> out;
-  bool found = false;
+  std::vector<Json> devices;
   for (const Json& device : fact_list(facts, "devices")) {
-    if (!wanted.device.empty() && fact_text(fact_at(device, "name")) != wanted.device) continue;
-    found = true;
-    judge_device(facts, device, wanted, out);
+    if (wants(wanted, device)) devices.push_back(device);
   }
-  if (!found) {
+  if (devices.empty()) {
     out.push_back({wanted.device.empty() ? "no RDMA device" : "no RDMA device " + wanted.device,
                    "the driver (modprobe mlx5_ib), or another device= in the hosts file"});
   }
+  for (const Json& device : devices) judge_device(device, wanted, out);
+  judge_slots(devices, wanted.ib_port, out);
+  // A run that names no device takes the first.
+  if (!devices.empty()) judge_placement(facts, devices.front(), wanted, out);
   judge_cpu(facts, out);
   judge_memory(facts, out);
   return out;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/doctor/fact_reader.hpp"
+#include "harness/doctor/link_findings.hpp"
 
 namespace verbscope {
 namespace {
@@ -36,9 +37,8 @@ std::string device_lines(const Json& device) {
                   fact_at(device, "software") == true ? "software" : or_unknown(fact_at(device, "driver")),
                   or_unknown(fact_at(device, "firmware")), or_unknown(fact_at(device, "numa_node")));
   if (pcie.is_object()) {
-    out += fmt::format("PCIe {} x{} (can {} x{})\n", or_unknown(fact_at(pcie, "speed")),
-                       or_unknown(fact_at(pcie, "width")), or_unknown(fact_at(pcie, "max_speed")),
-                       or_unknown(fact_at(pcie, "max_width")));
+    out += fmt::format("PCIe {} (the card can: {})\n", pcie_text(fact_at(pcie, "speed"), fact_at(pcie, "width")),
+                       pcie_text(fact_at(pcie, "max_speed"), fact_at(pcie, "max_width")));
   } else {
     out += "no PCIe link\n";
   }
