@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string>
 
+#include "common/stall_counters.hpp"
 #include "wire/pcie.hpp"
 
 namespace verbscope {
@@ -17,6 +18,17 @@ constexpr long long kRoceHeaderBytes = 40 + 8 + 12 + 28 + 4;
 std::string part_after_colon(const std::string& text) {
   const std::size_t colon = text.find(": ");
   return colon == std::string::npos ? text : text.substr(colon + 2);
+}
+
+// Counters are of a port, or of the device where its driver does not count by ports.
+Json stall_facts(const SysTree& sys, const std::string& folder) {
+  Json stalls = Json::object();
+  for (const StallCounter& each : stall_counters()) {
+    const std::string name(each.name);
+    const long long count = sys.read_number(folder + "/hw_counters/" + name).value_or(0);
+    if (count > 0) stalls[name] = count;
+  }
+  return stalls;
 }
 
 Json gid_facts(const SysTree& sys, const std::string& port) {
@@ -94,7 +106,8 @@ Json port_facts(const SysTree& sys, const std::string& device, const std::string
              {"mtu_bytes", nullptr},
              {"netdev", nullptr},
              {"netdev_mtu_bytes", nullptr},
-             {"gids", gid_facts(sys, port)}};
+             {"gids", gid_facts(sys, port)},
+             {"stalls", stall_facts(sys, port)}};
   const std::optional<std::string> netdev = netdev_of(sys, device, number);
   if (!netdev) return facts;
   facts["netdev"] = *netdev;
@@ -153,6 +166,7 @@ Json device_facts(const SysTree& sys, const std::string& name) {
               {"iommu", sys.read_json(bus + "/iommu_group/type")},
               {"slot", slot_facts(sys, device)},
               {"pcie", pcie_facts(sys, bus)},
+              {"stalls", stall_facts(sys, device)},
               {"ports", ports}};
 }
 

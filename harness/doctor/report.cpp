@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "common/stall_counters.hpp"
 #include "harness/doctor/fact_reader.hpp"
 #include "harness/doctor/link_findings.hpp"
 
@@ -11,6 +12,17 @@ namespace {
 std::string or_unknown(const Json& value) {
   const std::string text = fact_text(value);
   return text.empty() ? "not known" : text;
+}
+
+// A line for what held QPs up since the driver was loaded; none where nothing did.
+std::string stalls_line(const Json& stalls) {
+  std::vector<std::string> parts;
+  for (const StallCounter& each : stall_counters()) {
+    const Json& count = fact_at(stalls, std::string(each.name).c_str());
+    if (count.is_number())
+      parts.push_back(fmt::format("{} {} ({}: {})", fact_text(count), each.unit, each.name, each.cause));
+  }
+  return parts.empty() ? "" : fmt::format("      counted since the driver was loaded: {}\n", fmt::join(parts, ", "));
 }
 
 std::string port_lines(const Json& port) {
@@ -23,6 +35,7 @@ std::string port_lines(const Json& port) {
         fmt::format(", {} (MTU {})", fact_text(fact_at(port, "netdev")), or_unknown(fact_at(port, "netdev_mtu_bytes")));
   }
   out += "\n";
+  out += stalls_line(fact_at(port, "stalls"));
   for (const Json& gid : fact_list(port, "gids")) {
     out += fmt::format("      GID {:>3} {} {}\n", fact_text(fact_at(gid, "index")), fact_text(fact_at(gid, "gid")),
                        fact_text(fact_at(gid, "type")));
@@ -42,6 +55,7 @@ std::string device_lines(const Json& device) {
   } else {
     out += "no PCIe link\n";
   }
+  out += stalls_line(fact_at(device, "stalls"));
   for (const Json& port : fact_list(device, "ports")) out += port_lines(port);
   return out;
 }

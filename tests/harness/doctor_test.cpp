@@ -290,6 +290,23 @@ TEST(Doctor, APortHasItsOwnNetworkDevice) {
   EXPECT_EQ(netdev(), "ens2") << "the other stands for a virtual function";
 }
 
+TEST(Doctor, CountersThatHoldQpsUpArePrintedByAnyDriversName) {
+  Tree tree;
+  const std::string counters = Tree::kDevice + "ports/1/hw_counters/";
+  tree.put(counters + "rnr_nak_retry_err", "12");
+  tree.put(counters + "np_cnp_sent", "0");
+  tree.put(counters + "Nak Sequence Error", "3");
+  tree.put(counters + "rx_read_requests", "99");
+  tree.put(Tree::kDevice + "hw_counters/rq_num_oos", "7");
+  EXPECT_THAT(tree.found(), testing::IsEmpty()) << "some day something was lost: no spoiler";
+  const std::string report = host_report("n", tree.facts(), {});
+  EXPECT_THAT(report,
+              HasSubstr("counted since the driver was loaded: 12 RNR NAKs (rnr_nak_retry_err: too few RECVs), 3 NAKs "
+                        "of a sequence error (Nak Sequence Error: loss)\n"));
+  EXPECT_THAT(report, HasSubstr("counted since the driver was loaded: 7 packets out of sequence (rq_num_oos: loss)\n"));
+  EXPECT_THAT(report, testing::Not(HasSubstr("rx_read_requests")));
+}
+
 TEST(Doctor, SoftRoceOnAnAdaptersPortIsSoftware) {
   Tree tree;
   tree.put(Tree::kDevice + "parent", "eth2");  // beside the adapter's function
