@@ -192,7 +192,8 @@ TEST(Diff, TheCauseIsReadFromTheCountersOfEachDriver) {
   const auto counted = [](double mops, const std::string& name, int count) {
     std::vector<Record> records = runs({mops, mops + 0.1});
     for (Record& record : records) {
-      for (const auto& [source, prefix] : {std::pair{"nic", "port1/hw_counters/"}, {"rdma-statistic", "port1/qp9/"}}) {
+      for (const auto& [source, prefix] :
+           {std::pair{"nic", "port1/hw_counters/"}, std::pair{"rdma-statistic", "port1/qp9/"}}) {
         CounterReport report{.source = source, .node = "client0", .blind = "", .window_s = 0.001, .events = {}};
         report.extra["net"] = Json{{prefix + name, count}, {"port1/counters/port_xmit_packets", 1000}};
         record.counters.push_back(report);
