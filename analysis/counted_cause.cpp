@@ -4,54 +4,32 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "analysis/keys.hpp"
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
+#include "common/stall_counters.hpp"
 
 namespace verbscope {
 namespace {
 
-// The least rise, per operation and of what was counted before, that is no noise.
+// The least rise, of what was counted before, that is no noise.
 constexpr double kLeastRise = 0.05;
+// So few RNR NAKs, losses or CNPs per operation count: each holds up a QP for ten microseconds to milliseconds, in
+// which an adapter does thousands of operations.
+constexpr double kStallCounts = 1e-4;
 
 struct Counter {
   std::string_view key, cause, unit;
 };
 
-// Counts of an adapter, or of the port of a device, under their last word in `extra`: the simulator's, then those of
-// the kernel's drivers mlx5, mlx4, bnxt_re, irdma and efa (hw_counters of Linux 6.1, drivers/infiniband/hw).
-constexpr std::array kOfAdapters{
+// Counts of the simulator's caches.
+constexpr std::array kOfCaches{
     Counter{"wqe_cache_reread_lines", "WQE cache", "re-reads"},
     Counter{"qp_context_misses", "QP-context cache", "misses"},
     Counter{"translation_misses", "translation cache", "misses"},
-    Counter{"rnr_naks_sent", "too few RECVs", "RNR NAKs"},
-    Counter{"rnr_nak_retry_err", "too few RECVs", "RNR NAKs"},
-    Counter{"sq_num_rnr", "too few RECVs", "RNR NAKs"},
-    Counter{"rq_num_rnr", "too few RECVs", "RNR NAKs"},
-    Counter{"rnr_naks_rcvd", "too few RECVs", "RNR NAKs"},
-    Counter{"dropped_no_recv", "too few RECVs", "dropped messages"},
-    Counter{"out_of_buffer", "too few RECVs", "messages without a RECV"},
-    Counter{"rx_drops", "too few RECVs", "dropped packets"},
-    Counter{"packets_resent", "loss", "packets sent again"},
-    Counter{"out_of_sequence", "loss", "packets out of sequence"},
-    Counter{"packet_seq_err", "loss", "NAKs for a packet out of sequence"},
-    Counter{"local_ack_timeout_err", "loss", "time-outs"},
-    Counter{"rq_num_oos", "loss", "packets out of sequence"},
-    Counter{"sq_num_oos", "loss", "NAKs for a packet out of sequence"},
-    Counter{"sq_num_to", "loss", "time-outs"},
-    Counter{"oos_drop_count", "loss", "packets out of sequence"},
-    Counter{"seq_err_naks_rcvd", "loss", "NAKs for a packet out of sequence"},
-    Counter{"to_retransmits", "loss", "time-outs"},
-    Counter{"tcpRetransSegs", "loss", "segments sent again"},
-    Counter{"retrans_pkts", "loss", "packets sent again"},
-    Counter{"np_cnp_sent", "congestion", "CNPs sent"},
-    Counter{"rp_cnp_handled", "congestion", "CNPs handled"},
-    Counter{"tx_cnp_pkts", "congestion", "CNPs sent"},
-    Counter{"rx_cnp_pkts", "congestion", "CNPs handled"},
-    Counter{"cnpSent", "congestion", "CNPs sent"},
-    Counter{"cnpHandled", "congestion", "CNPs handled"},
 };
 // Events at the machine under test, as result_number has them.
 constexpr std::array kOfPcie{
@@ -62,34 +40,56 @@ constexpr std::array kOfPcie{
     Counter{"mmio_doorbells_per_op", "MMIO", "doorbells"},
 };
 
-// The sum over all nodes per operation; none where no node has the key.
-std::optional<double> counted_by_adapters(const Record& record, std::string_view key) {
+// A counter's value, in what a source keeps of the whole window and in what it has less background, by its last word:
+// "port1/hw_counters/np_cnp_sent" is np_cnp_sent, of each port and QP.
+std::optional<double> counted_by(const CounterReport& report, std::string_view key) {
   std::optional<double> sum;
-  for (const CounterReport& report : record.counters) {
-    const double ops = operations_in_window(record.result, report);
-    if (!(ops > 0)) continue;
-    for (const auto& [name, value] : report.extra.items()) {
-      if (value.is_number() && name.substr(name.rfind('/') + 1) == key) {
-        sum = sum.value_or(0) + value.get<double>() / ops;
-      }
+  const auto add = [&](const Json& values) {
+    for (const auto& [name, value] : values.items()) {
+      if (value.is_number() && name.substr(name.rfind('/') + 1) == key) sum = sum.value_or(0) + value.get<double>();
     }
-  }
+  };
+  add(report.extra);
+  if (const auto net = report.extra.find("net"); net != report.extra.end() && net->is_object()) add(*net);
   return sum;
 }
 
-std::optional<std::string> rise(const Counter& counter, const std::optional<double>& before,
+// The sum over all nodes per operation; none where no node has the key. Of two sources of a node, the kernel's counters
+// of a port and those of its QPs, the larger counts.
+std::optional<double> counted_by_adapters(const Record& record, std::string_view key) {
+  std::map<std::string, double> of_nodes;
+  for (const CounterReport& report : record.counters) {
+    const double ops = operations_in_window(record.result, report);
+    const std::optional<double> count = counted_by(report, key);
+    if (!(ops > 0) || !count) continue;
+    double& most = of_nodes[report.node];
+    most = std::max(most, *count / ops);
+  }
+  if (of_nodes.empty()) return std::nullopt;
+  double sum = 0;
+  for (const auto& [node, count] : of_nodes) sum += count;
+  return sum;
+}
+
+// Rises below `least` per operation are noise.
+std::optional<std::string> rise(const Counter& counter, double least, const std::optional<double>& before,
                                 const std::optional<double>& after) {
-  if (!before || !after || *after - *before < std::max(kRereadCounts, kLeastRise * *before)) return std::nullopt;
-  const std::string than = *before < kRereadCounts ? "" : fmt::format(" instead of {:.2g}", *before);
+  if (!before || !after || *after - *before < std::max(least, kLeastRise * *before)) return std::nullopt;
+  const std::string than = *before < least ? "" : fmt::format(" instead of {:.2g}", *before);
   return fmt::format("{}, {:.2g} {} per operation{}", counter.cause, *after, counter.unit, than);
 }
 
 }  // namespace
 
 std::optional<std::string> adapter_cause(const Record& before, const Record& after) {
-  for (const Counter& counter : kOfAdapters) {
-    auto cause = rise(counter, counted_by_adapters(before, counter.key), counted_by_adapters(after, counter.key));
-    if (cause) return cause;
+  const auto rise_of = [&](const Counter& counter, double least) {
+    return rise(counter, least, counted_by_adapters(before, counter.key), counted_by_adapters(after, counter.key));
+  };
+  for (const Counter& counter : kOfCaches) {
+    if (auto cause = rise_of(counter, kRereadCounts)) return cause;
+  }
+  for (const auto& [name, cause, unit] : stall_counters()) {
+    if (auto stall = rise_of({name, cause, unit}, kStallCounts)) return stall;
   }
   return std::nullopt;
 }
@@ -98,9 +98,18 @@ std::optional<std::string> counted_cause(const Record& before, const Record& aft
   if (auto cause = adapter_cause(before, after)) return cause;
   for (const Counter& counter : kOfPcie) {
     const std::string key(counter.key);
-    if (auto cause = rise(counter, result_number(before, key), result_number(after, key))) return cause;
+    if (auto cause = rise(counter, kRereadCounts, result_number(before, key), result_number(after, key))) return cause;
   }
   return std::nullopt;
+}
+
+std::vector<CountedStall> counted_stalls(const Record& record) {
+  std::vector<CountedStall> stalls;
+  for (const auto& [name, cause, unit] : stall_counters()) {
+    const double per_op = counted_by_adapters(record, name).value_or(0);
+    if (per_op >= kStallCounts) stalls.push_back({std::string(cause), std::string(unit), std::string(name), per_op});
+  }
+  return stalls;
 }
 
 }  // namespace verbscope

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/record.hpp"
 
@@ -13,5 +14,12 @@ namespace verbscope {
 std::optional<std::string> adapter_cause(const Record& before, const Record& after);
 // The same, else what shows a cause: reads, writes and MMIO over PCIe.
 std::optional<std::string> counted_cause(const Record& before, const Record& after);
+
+// RNR NAKs, losses and congestion that the adapters of a record counted often enough to cost something.
+struct CountedStall {
+  std::string cause, unit, counter;  // "congestion", "CNPs sent", "np_cnp_sent"
+  double per_op;
+};
+std::vector<CountedStall> counted_stalls(const Record& record);
 
 }  // namespace verbscope

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/counted_cause.hpp"
 #include "analysis/points.hpp"
 #include "analysis/text_table.hpp"
 #include "common/environment.hpp"
@@ -146,6 +147,20 @@ std::string words_of(const TriedTwice& tried) {
   std::vector<std::string_view> words;
   for (const Resource resource : tried.doubled) words.push_back(words_for(resource));
   return fmt::format("{}", fmt::join(words, " and "));
+}
+
+// What the counters of an adapter say that no load shows. A simulated run has it as the load of its RECVs.
+std::vector<CountedStall> stalls_of(const Record& record) {
+  return simulated(record) ? std::vector<CountedStall>{} : counted_stalls(record);
+}
+
+std::string stalls_text(const Record& record) {
+  std::vector<std::string> parts;
+  for (const CountedStall& each : stalls_of(record)) {
+    parts.push_back(fmt::format("{} ({:.2g} {} per operation, {})", each.cause, each.per_op, each.unit, each.counter));
+  }
+  return parts.empty() ? ""
+                       : fmt::format("Counted by the adapters, and each holds QPs up: {}.\n", fmt::join(parts, "; "));
 }
 
 // What was simulated; or why the closed form alone answers.
@@ -354,6 +369,7 @@ std::string explain_text(const Explanation& it, std::size_t width) {
                                                              simulated(record) ? "simulated " : "", it.limit_sentence(),
                                                              it.options_sentence()),
                                                  width);
+  out += wrap_lines(stalls_text(record), width);
   if (it.runs && it.runs->target) out += wrap_lines(target_text(*it.runs->target), width);
   if (!it.loads.server.empty()) out += "\n" + load_table(it, width);
   out += "\n";
@@ -374,6 +390,11 @@ Json explain_json(const Explanation& it) {
   json["gain_of_all"] = it.gain_of_all;
   json["undecided"] = it.undecided;
   json["sentence"] = it.limit_sentence();
+  json["counted_stalls"] = Json::array();
+  for (const CountedStall& each : stalls_of(*it.record)) {
+    json["counted_stalls"].push_back(
+        Json{{"cause", each.cause}, {"unit", each.unit}, {"counter", each.counter}, {"per_op", each.per_op}});
+  }
   json["measured"] = it.loads.measured;
   json["loads"] = loads_json(it.loads.server);
   json["peer_loads"] = loads_json(it.loads.peers);

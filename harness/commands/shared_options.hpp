@@ -50,9 +50,12 @@ inline void add_where(CLI::App& command, std::vector<std::string>& where) {
 
 // `format` becomes one of `formats`, which has "text" and "json"; --json is the short form of the latter.
 inline void add_format(CLI::App& command, std::string& format, const std::vector<std::string>& formats) {
-  command.add_option("--format", format, "what is printed")->transform(one_of(formats))->default_str("text");
-  command.add_flag_callback(
-      "--json", [&format] { format = "json"; }, "the same as --format json");
+  CLI::Option* named =
+      command.add_option("--format", format, "what is printed")->transform(one_of(formats))->default_str("text");
+  command
+      .add_flag_callback(
+          "--json", [&format] { format = "json"; }, "the same as --format json")
+      ->excludes(named);
 }
 
 // The way to the hosts; `names` are the launchers that the subcommand takes, with its default.

@@ -1,7 +1,11 @@
 #include "harness/doctor/device_facts.hpp"
 
-#include <cstdlib>
+#include <algorithm>
+#include <charconv>
 #include <string>
+
+#include "common/stall_counters.hpp"
+#include "wire/pcie.hpp"
 
 namespace verbscope {
 namespace {
@@ -16,6 +20,17 @@ std::string part_after_colon(const std::string& text) {
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
 
+// Counters are of a port, or of the device where its driver does not count by ports.
+Json stall_facts(const SysTree& sys, const std::string& folder) {
+  Json stalls = Json::object();
+  for (const StallCounter& each : stall_counters()) {
+    const std::string name(each.name);
+    const long long count = sys.read_number(folder + "/hw_counters/" + name).value_or(0);
+    if (count > 0) stalls[name] = count;
+  }
+  return stalls;
+}
+
 Json gid_facts(const SysTree& sys, const std::string& port) {
   Json gids = Json::array();
   for (const std::string& index : sys.list(port + "/gids")) {
@@ -28,31 +43,49 @@ Json gid_facts(const SysTree& sys, const std::string& port) {
   return gids;
 }
 
-// The network device of a port: of its first GID, the device under a soft-RoCE one, or that which says its number;
-// where no device says one, a lone port's first.
-std::optional<std::string> netdev_of(const SysTree& sys, const std::string& device, const std::string& number) {
-  const std::string gids = device + "/ports/" + number + "/gid_attrs/ndevs";
-  for (const std::string& index : sys.list(gids)) {
-    if (const auto name = sys.read(gids + "/" + index); name && !name->empty()) return name;
-  }
-  if (const auto parent = sys.read(device + "/parent"); parent && !parent->empty()) return parent;
-  const std::vector<std::string> nets = sys.list(device + "/device/net");
-  for (const std::string& net : nets) {
-    // The kernel counts from 0: dev_port, and dev_id, in hexadecimal, of older drivers, where dev_port is 0 always.
-    const std::string folder = device + "/device/net/" + net;
-    const long long port = sys.read_number(folder + "/dev_port").value_or(-1);
-    const std::string id = sys.read(folder + "/dev_id").value_or("");
-    if (std::to_string(port + 1) == number && (port > 0 || id.empty() || id == "0x0")) return net;
-    if (port <= 0 && id.starts_with("0x") && std::to_string(std::strtol(id.c_str(), nullptr, 16) + 1) == number)
-      return net;
-  }
-  return nets.empty() || sys.list(device + "/ports").size() > 1 ? std::nullopt : std::optional(nets.front());
+// The device's folder on its bus.
+std::string bus_device(const SysTree& sys, const std::string& device) {
+  if (sys.exists(device + "/device/.")) return device + "/device";
+  return device + "/" + sys.link_target(device + "/device").value_or("device");
 }
 
-// What /sys writes of a link that it cannot read, as of a virtual function, is not known: "Unknown", a width of 0.
-Json link_fact(const SysTree& sys, const std::string& path) {
-  const std::optional<long long> number = sys.read_number(path);
-  return number && *number > 0 ? sys.read_json(path) : Json();
+// The port of the adapter, from 0, that a network device of its function belongs to; nothing where neither of its
+// two files (the older one is dev_id) is there.
+std::optional<long long> port_index(const SysTree& sys, const std::string& bus, const std::string& net) {
+  for (const std::string& folder : {bus + "/net/" + net, "sys/class/net/" + net}) {
+    const auto port = sys.read_number(folder + "/dev_port");
+    if (port.value_or(0) > 0) return port;
+    const std::optional<std::string> id = sys.read(folder + "/dev_id");  // "0x1"
+    long long number = 0;
+    if (id && id->starts_with("0x")) std::from_chars(id->data() + 2, id->data() + id->size(), number, 16);
+    if (number > 0) return number;
+    if (port || id) return 0;
+  }
+  return std::nullopt;
+}
+
+// In switchdev mode the network devices that stand for virtual functions hang from the same function: "pf0vf3".
+bool is_representor(const SysTree& sys, const std::string& net) {
+  const std::string name = sys.read("sys/class/net/" + net + "/phys_port_name").value_or("");
+  return name.find("pf") != std::string::npos;
+}
+
+// The network device of a port: of its first GID, the device under a soft-RoCE one, or the function's for this port.
+std::optional<std::string> netdev_of(const SysTree& sys, const std::string& device, const std::string& number) {
+  const std::string ndevs = device + "/ports/" + number + "/gid_attrs/ndevs";
+  for (const std::string& index : sys.list(ndevs)) {
+    if (const auto name = sys.read(ndevs + "/" + index); name && !name->empty()) return name;
+  }
+  if (const auto parent = sys.read(device + "/parent"); parent && !parent->empty()) return parent;
+  const std::string bus = bus_device(sys, device);
+  std::vector<std::string> nets = sys.list(bus + "/net");
+  std::erase_if(nets, [&](const std::string& net) { return is_representor(sys, net); });
+  for (const std::string& net : nets) {
+    const auto index = port_index(sys, bus, net);
+    if (index && std::to_string(*index + 1) == number) return net;
+    if (!index && nets.size() == 1 && sys.list(device + "/ports").size() == 1) return net;
+  }
+  return std::nullopt;
 }
 
 Json path_mtu(long long netdev_mtu) {
@@ -73,7 +106,8 @@ Json port_facts(const SysTree& sys, const std::string& device, const std::string
              {"mtu_bytes", nullptr},
              {"netdev", nullptr},
              {"netdev_mtu_bytes", nullptr},
-             {"gids", gid_facts(sys, port)}};
+             {"gids", gid_facts(sys, port)},
+             {"stalls", stall_facts(sys, port)}};
   const std::optional<std::string> netdev = netdev_of(sys, device, number);
   if (!netdev) return facts;
   facts["netdev"] = *netdev;
@@ -84,26 +118,40 @@ Json port_facts(const SysTree& sys, const std::string& device, const std::string
   return facts;
 }
 
-Json pcie_facts(const SysTree& sys, const std::string& pci) {
-  if (!sys.exists(pci + "/current_link_speed")) return Json();
-  return Json{{"speed", link_fact(sys, pci + "/current_link_speed")},
-              {"width", link_fact(sys, pci + "/current_link_width")},
-              {"max_speed", link_fact(sys, pci + "/max_link_speed")},
-              {"max_width", link_fact(sys, pci + "/max_link_width")}};
+// Null for "Unknown", as virtual functions and guests have it.
+Json link_speed(const SysTree& sys, const std::string& file) {
+  const std::optional<std::string> text = sys.read(file);
+  double speed = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), speed);
+  return speed > 0 ? Json(*text) : Json();
 }
 
-// "0000:d8:00" of the function 0000:d8:00.1: the functions of an adapter share its slot.
-Json slot_of(const SysTree& sys, const std::string& pci) {
-  const std::optional<std::string> function = sys.link_name(pci);
-  return function && function->find(':') != std::string::npos ? Json(function->substr(0, function->rfind('.')))
-                                                              : Json();
+// Null for what is no width: 0, 63 and 255 stand for a link that cannot be read.
+Json link_width(const SysTree& sys, const std::string& file) {
+  const auto width = sys.read_number(file);
+  return width && std::ranges::find(kPcieWidths, *width) != kPcieWidths.end() ? sys.read_json(file) : Json();
+}
+
+Json pcie_facts(const SysTree& sys, const std::string& bus) {
+  if (!sys.exists(bus + "/current_link_speed")) return Json();
+  return Json{{"speed", link_speed(sys, bus + "/current_link_speed")},
+              {"width", link_width(sys, bus + "/current_link_width")},
+              {"max_speed", link_speed(sys, bus + "/max_link_speed")},
+              {"max_width", link_width(sys, bus + "/max_link_width")}};
+}
+
+// "0000:d8:00" of the function 0000:d8:00.1.
+Json slot_facts(const SysTree& sys, const std::string& device) {
+  const std::string address = sys.link_name(device + "/device").value_or("");
+  const std::size_t dot = address.rfind('.');
+  return dot != std::string::npos && std::ranges::count(address, ':') == 2 ? Json(address.substr(0, dot)) : Json();
 }
 
 Json device_facts(const SysTree& sys, const std::string& name) {
   const std::string device = "sys/class/infiniband/" + name;
-  const std::string pci = device + "/device";
-  const std::optional<std::string> driver = sys.link_name(pci + "/driver");
-  const std::optional<long long> numa_node = sys.read_number(pci + "/numa_node");
+  const std::string bus = bus_device(sys, device);
+  const std::optional<std::string> driver = sys.link_name(bus + "/driver");
+  const std::optional<long long> numa_node = sys.read_number(bus + "/numa_node");
   Json ports = Json::array();
   for (const std::string& port : sys.list(device + "/ports")) ports.push_back(port_facts(sys, device, port));
   return Json{{"name", name},
@@ -112,11 +160,13 @@ Json device_facts(const SysTree& sys, const std::string& name) {
               {"firmware", sys.read_json(device + "/fw_ver")},
               {"board", sys.read_json(device + "/board_id")},
               {"numa_node", numa_node && *numa_node >= 0 ? Json(*numa_node) : Json()},
-              {"software", !sys.exists(pci)},
-              {"iommu", sys.read_json(pci + "/iommu_group/type")},
-              {"slot", slot_of(sys, pci)},
-              {"virtual_function", sys.exists(pci + "/physfn")},
-              {"pcie", pcie_facts(sys, pci)},
+              // Soft-RoCE on an adapter's port has the adapter's function, and its network device as parent.
+              {"software", !sys.exists(bus) || sys.exists(device + "/parent")},
+              {"virtual_function", sys.exists(bus + "/physfn")},
+              {"iommu", sys.read_json(bus + "/iommu_group/type")},
+              {"slot", slot_facts(sys, device)},
+              {"pcie", pcie_facts(sys, bus)},
+              {"stalls", stall_facts(sys, device)},
               {"ports", ports}};
 }
 

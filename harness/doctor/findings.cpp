@@ -7,7 +7,7 @@
 #include <set>
 
 #include "harness/doctor/fact_reader.hpp"
-#include "wire/pcie.hpp"
+#include "harness/doctor/link_findings.hpp"
 
 namespace verbscope {
 namespace {
@@ -31,14 +31,6 @@ std::set<int> core_set(const std::string& list) {
     at = next < end ? next + 1 : end;
   }
   return cores;
-}
-
-// The number at the beginning of "8.0 GT/s PCIe" or "16".
-double leading_number(const Json& value) {
-  const std::string text = fact_text(value);
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
 }
 
 void judge_cpu(const Json& facts, std::vector<Finding>& out) {
@@ -76,102 +68,46 @@ void judge_memory(const Json& facts, std::vector<Finding>& out) {
                  "as root: sysctl vm.nr_hugepages=1024"});
 }
 
-void judge_pcie(const std::string& name, const Json& pcie, std::vector<Finding>& out) {
-  const std::string speed = fact_text(fact_at(pcie, "speed")), max_speed = fact_text(fact_at(pcie, "max_speed"));
-  const std::string width = fact_text(fact_at(pcie, "width")), max_width = fact_text(fact_at(pcie, "max_width"));
-  if (speed.empty() || width.empty() || max_speed.empty() || max_width.empty()) return;  // not known
-  if (leading_number(fact_at(pcie, "speed")) >= leading_number(fact_at(pcie, "max_speed")) &&
-      leading_number(fact_at(pcie, "width")) >= leading_number(fact_at(pcie, "max_width"))) {
-    return;
-  }
-  out.push_back({fmt::format("{}: PCIe runs at {} x{}, the card can {} x{}", name, speed, width, max_speed, max_width),
-                 "another slot, the card reseated, the slot's setting in the BIOS"});
-}
-
-// The most that a link carries in messages, Gb/s: its lanes, less the headers of TLPs with 256 bytes. 0: not known.
-double carried_gbit(const Json& pcie) {
-  const auto most = [&pcie](const char* now, const char* can) {
-    return std::max(leading_number(fact_at(pcie, now)), leading_number(fact_at(pcie, can)));
-  };
-  constexpr double kPayload = 256;
-  const double speed = most("speed", "max_speed");
-  for (const PcieGeneration& generation : kPcieGenerations) {
-    if (generation.gt_per_s != speed) continue;
-    const double header = static_cast<double>(generation.request_header.value);
-    return generation.lane_mb_per_s * 8e-3 * most("width", "max_width") * kPayload / (kPayload + header);
-  }
-  return 0;
-}
-
-std::string slot_name(const Json& device) {
-  const std::string slot = fact_text(fact_at(device, "slot"));
-  return slot.empty() ? "of " + fact_text(fact_at(device, "name")) : slot;
-}
-
-// The active ports of all functions in a slot against what its link carries, said once, for the first device.
-void judge_slot(const Json& facts, const Json& device, std::vector<Finding>& out) {
-  std::vector<std::string> names;
-  double ports_gbit = 0;
-  for (const Json& each : fact_list(facts, "devices")) {
-    if (slot_name(each) != slot_name(device) || fact_at(each, "virtual_function") == true) continue;
-    for (const Json& port : fact_list(each, "ports")) {
-      if (fact_text(fact_at(port, "state")) != "ACTIVE") continue;
-      ports_gbit += leading_number(fact_at(port, "rate"));
-      names.push_back(fmt::format("{}:{}", fact_text(fact_at(each, "name")), fact_text(fact_at(port, "port"))));
-    }
-  }
-  const Json& pcie = fact_at(device, "pcie");
-  const double carried = carried_gbit(pcie);
-  if (names.empty() || !names.front().starts_with(fact_text(fact_at(device, "name")) + ":")) return;
-  if (carried == 0 || ports_gbit <= carried) return;
-  out.push_back({fmt::format("{}: {:.0f} Gb/s on the network, the slot {} carries {:.0f} Gb/s ({} x{})",
-                             fmt::join(names, ", "), ports_gbit, slot_name(device), carried,
-                             fact_text(fact_at(pcie, "max_speed")), fact_text(fact_at(pcie, "max_width"))),
-                 names.size() == 1
-                     ? "PCIe is the limit of large messages: a slot with more lanes or a newer generation"
-                     : "PCIe is the limit of large messages on all ports together: measure one, or use two slots"});
-}
-
-// "100 Gb/sec (4X EDR)": InfiniBand cables have four lanes, and no adapter of today stops at SDR. Of Ethernet the words
-// say little: 25 Gb/s is one lane.
-void judge_rate(const std::string& name, const Json& port, std::vector<Finding>& out) {
-  const std::string rate = fact_text(fact_at(port, "rate"));
-  const bool is_narrow = rate.find("(1X") != std::string::npos, is_slow = rate.find("SDR") != std::string::npos;
-  if (!is_narrow && !is_slow) return;
-  out.push_back(
-      {fmt::format("{}: the link is up at {}, {}", name, rate, is_narrow ? "one lane of four" : "the lowest speed"),
-       "the cable and its ends, the switch's port; ibportstate tells what both sides can"});
+// Where a command needs the name of a port's network device.
+std::string netdev_name(const Json& port) {
+  const std::string name = fact_text(fact_at(port, "netdev"));
+  return name.empty() ? "DEVICE" : name;
 }
 
 void judge_port(const std::string& name, const Json& port, std::vector<Finding>& out) {
   const std::string state = fact_text(fact_at(port, "state"));
   const std::string link_layer = fact_text(fact_at(port, "link_layer"));
   if (state != "ACTIVE") {
-    out.push_back({fmt::format("{}: state {}, not ACTIVE", name, state), link_layer == "InfiniBand"
-                                                                             ? "the cable; a subnet manager (opensm)"
-                                                                             : "the cable; ip link set DEVICE up"});
+    out.push_back({fmt::format("{}: state {}, not ACTIVE", name, state.empty() ? "not known" : state),
+                   link_layer == "InfiniBand" ? "the cable; a subnet manager (opensm)"
+                                              : fmt::format("the cable; ip link set {} up", netdev_name(port))});
   }
-  if (link_layer == "InfiniBand" && state == "ACTIVE") judge_rate(name, port, out);
   if (link_layer != "Ethernet") return;
   const Json& mtu = fact_at(port, "mtu_bytes");
   if (mtu.is_number() && mtu.get<double>() < 4096) {
     out.push_back({fmt::format("{}: path MTU at most {} bytes, for {} has {}", name, mtu.get<long long>(),
-                               fact_text(fact_at(port, "netdev")), fact_text(fact_at(port, "netdev_mtu_bytes"))),
-                   "on every machine and switch: ip link set " + fact_text(fact_at(port, "netdev")) + " mtu 4200"});
+                               netdev_name(port), fact_text(fact_at(port, "netdev_mtu_bytes"))),
+                   fmt::format("on every machine and switch: ip link set {} mtu 4200", netdev_name(port))});
   }
-  if (fact_list(port, "gids").empty()) {
-    const std::string netdev = fact_text(fact_at(port, "netdev"));
-    out.push_back({name + ": no GID", "an IP address for " + (netdev.empty() ? "its network device" : netdev)});
-  }
+  if (fact_list(port, "gids").empty()) out.push_back({name + ": no GID", "an IP address for " + netdev_name(port)});
 }
 
-// The lowest core of the machine; -1: not known.
-int first_core(const Json& facts) {
-  int first = -1;
+// The cores of a NUMA node; empty when they are not known.
+std::set<int> cores_of_node(const Json& facts, long long number) {
   for (const Json& each : fact_list(facts, "numa_nodes")) {
-    const std::set<int> cores = core_set(fact_text(fact_at(each, "cores")));
-    if (!cores.empty() && (first < 0 || *cores.begin() < first)) first = *cores.begin();
+    if (fact_text(fact_at(each, "node")) == std::to_string(number)) return core_set(fact_text(fact_at(each, "cores")));
   }
+  return {};
+}
+
+// The first two cores that a run without --cores takes: the allowed ones in order (docs/benchmarks.md, --cores).
+std::vector<int> default_cores(const Json& facts) {
+  std::set<int> all = core_set(fact_text(fact_at(facts, "allowed_cores")));
+  if (all.empty()) {
+    for (const Json& each : fact_list(facts, "numa_nodes")) all.merge(core_set(fact_text(fact_at(each, "cores"))));
+  }
+  std::vector<int> first(all.begin(), all.end());
+  first.resize(std::min<std::size_t>(first.size(), 2));
   return first;
 }
 
@@ -179,46 +115,54 @@ void judge_placement(const Json& facts, const Json& device, const Wanted& wanted
   const Json& node = fact_at(device, "numa_node");
   if (!node.is_number()) return;
   const auto number = node.get<long long>();
-  for (const Json& each : fact_list(facts, "numa_nodes")) {
-    if (fact_text(fact_at(each, "node")) != std::to_string(number)) continue;
-    const std::set<int> near = core_set(fact_text(fact_at(each, "cores")));
-    if (const int first = first_core(facts);
-        wanted.cores.empty() && wanted.numa_node < 0 && first >= 0 && !near.empty() && !near.contains(first)) {
-      out.push_back(
-          {fmt::format("threads run on the cores from {} on unless told otherwise, {} is on NUMA node {}", first,
-                       fact_text(fact_at(device, "name")), number),
-           fmt::format("numa_node={} in the hosts file, or --cores {}", number, fact_text(fact_at(each, "cores")))});
-    }
-    for (const int core : core_set(wanted.cores)) {
-      if (near.contains(core)) continue;
-      out.push_back(
-          {fmt::format("core {} is not on NUMA node {}, where {} is", core, number, fact_text(fact_at(device, "name"))),
-           fmt::format("numa_node={} in the hosts file", number)});
-      return;
-    }
+  const std::string name = fact_text(fact_at(device, "name"));
+  const std::string todo = fmt::format("numa_node={} in the hosts file", number);
+  if (wanted.numa_node >= 0) {
+    if (wanted.numa_node == number) return;
+    out.push_back(
+        {fmt::format("the threads are to run on NUMA node {}, {} is on node {}", wanted.numa_node, name, number),
+         todo});
+    return;
   }
-  if (wanted.numa_node >= 0 && wanted.numa_node != number) {
-    out.push_back({fmt::format("the threads are to run on NUMA node {}, {} is on node {}", wanted.numa_node,
-                               fact_text(fact_at(device, "name")), number),
-                   fmt::format("numa_node={} in the hosts file", number)});
+  const std::set<int> near = cores_of_node(facts, number);
+  const auto is_far = [&near](int core) { return !near.contains(core); };
+  if (near.empty()) return;
+  if (!wanted.cores.empty()) {
+    const std::set<int> cores = core_set(wanted.cores);
+    const auto far = std::ranges::find_if(cores, is_far);
+    if (far == cores.end()) return;
+    out.push_back({fmt::format("core {} is not on NUMA node {}, where {} is", *far, number, name), todo});
+    return;
   }
+  const std::vector<int> cores = default_cores(facts);
+  const auto far = std::ranges::find_if(cores, is_far);
+  if (far == cores.end()) return;
+  out.push_back({fmt::format("threads run on cores {}, ... by default: core {} is not on NUMA node {}, where {} is",
+                             fmt::join(cores, ", "), *far, number, name),
+                 todo + ", or --cores"});
 }
 
-void judge_device(const Json& facts, const Json& device, const Wanted& wanted, std::vector<Finding>& out) {
+bool wants(const Wanted& wanted, const Json& device) {
+  return wanted.device.empty() || fact_text(fact_at(device, "name")) == wanted.device;
+}
+
+void judge_device(const Json& device, const Wanted& wanted, std::vector<Finding>& out) {
   const std::string name = fact_text(fact_at(device, "name"));
-  if (fact_at(device, "software") == true) {
+  const bool software = fact_at(device, "software") == true;
+  if (software) {
     out.push_back({name + " is made of software: its rates say nothing about an RDMA NIC", "a device of hardware"});
+  } else {
+    judge_pcie(device, out);
   }
-  judge_pcie(name, fact_at(device, "pcie"), out);
-  judge_slot(facts, device, out);
   const std::string iommu = fact_text(fact_at(device, "iommu"));
   if (iommu.starts_with("DMA")) {
     out.push_back({name + ": the IOMMU translates its DMA", "boot with iommu=pt"});
   }
-  judge_placement(facts, device, wanted, out);
   for (const Json& port : fact_list(device, "ports")) {
     const std::string number = fact_text(fact_at(port, "port"));
-    if (wanted.ib_port == 0 || std::to_string(wanted.ib_port) == number) judge_port(name + ":" + number, port, out);
+    if (wanted.ib_port != 0 && std::to_string(wanted.ib_port) != number) continue;
+    judge_port(name + ":" + number, port, out);
+    if (!software) judge_link(name + ":" + number, port, out);
   }
 }
 
@@ -226,16 +170,18 @@ void judge_device(const Json& facts, const Json& device, const Wanted& wanted, s
 
 std::vector<Finding> judge_host(const Json& facts, const Wanted& wanted) {
   std::vector<Finding> out;
-  bool found = false;
+  std::vector<Json> devices;
   for (const Json& device : fact_list(facts, "devices")) {
-    if (!wanted.device.empty() && fact_text(fact_at(device, "name")) != wanted.device) continue;
-    found = true;
-    judge_device(facts, device, wanted, out);
+    if (wants(wanted, device)) devices.push_back(device);
   }
-  if (!found) {
+  if (devices.empty()) {
     out.push_back({wanted.device.empty() ? "no RDMA device" : "no RDMA device " + wanted.device,
                    "the driver (modprobe mlx5_ib), or another device= in the hosts file"});
   }
+  for (const Json& device : devices) judge_device(device, wanted, out);
+  judge_slots(devices, wanted.ib_port, out);
+  // A run that names no device takes the first.
+  if (!devices.empty()) judge_placement(facts, devices.front(), wanted, out);
   judge_cpu(facts, out);
   judge_memory(facts, out);
   return out;

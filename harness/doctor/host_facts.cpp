@@ -57,6 +57,17 @@ Json huge_page_facts(const SysTree& sys) {
   return pages;
 }
 
+// The cores that a program started now may run on.
+Json allowed_core_facts(const SysTree& sys) {
+  std::istringstream lines(sys.read("proc/self/status").value_or(""));
+  const std::string key = "Cpus_allowed_list:";
+  for (std::string line; std::getline(lines, line);) {
+    std::string cores;
+    if (line.starts_with(key) && std::istringstream(line.substr(key.size())) >> cores) return cores;
+  }
+  return Json();
+}
+
 // The soft limit: what a program started now gets.
 Json memlock_facts(const SysTree& sys) {
   std::istringstream lines(sys.read("proc/self/limits").value_or(""));
@@ -126,6 +137,7 @@ Json host_facts(const SysTree& sys, const std::string& path) {
              {"cpu", value_after(cpu_info, "model name")},
              {"virtual_machine", cpu_info.find(" hypervisor") != std::string::npos},
              {"numa_nodes", numa_facts(sys)},
+             {"allowed_cores", allowed_core_facts(sys)},
              {"governors", governor_facts(sys)},
              {"turbo", turbo_facts(sys)},
              {"huge_pages", huge_page_facts(sys)},

@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include "common/stall_counters.hpp"
 #include "harness/doctor/fact_reader.hpp"
+#include "harness/doctor/link_findings.hpp"
 
 namespace verbscope {
 namespace {
@@ -10,6 +12,17 @@ namespace {
 std::string or_unknown(const Json& value) {
   const std::string text = fact_text(value);
   return text.empty() ? "not known" : text;
+}
+
+// A line for what held QPs up since the driver was loaded; none where nothing did.
+std::string stalls_line(const Json& stalls) {
+  std::vector<std::string> parts;
+  for (const StallCounter& each : stall_counters()) {
+    const Json& count = fact_at(stalls, std::string(each.name).c_str());
+    if (count.is_number())
+      parts.push_back(fmt::format("{} {} ({}: {})", fact_text(count), each.unit, each.name, each.cause));
+  }
+  return parts.empty() ? "" : fmt::format("      counted since the driver was loaded: {}\n", fmt::join(parts, ", "));
 }
 
 std::string port_lines(const Json& port) {
@@ -22,17 +35,12 @@ std::string port_lines(const Json& port) {
         fmt::format(", {} (MTU {})", fact_text(fact_at(port, "netdev")), or_unknown(fact_at(port, "netdev_mtu_bytes")));
   }
   out += "\n";
+  out += stalls_line(fact_at(port, "stalls"));
   for (const Json& gid : fact_list(port, "gids")) {
     out += fmt::format("      GID {:>3} {} {}\n", fact_text(fact_at(gid, "index")), fact_text(fact_at(gid, "gid")),
                        fact_text(fact_at(gid, "type")));
   }
   return out;
-}
-
-// "8.0 GT/s PCIe x16".
-std::string link_text(const Json& pcie, const char* speed, const char* width) {
-  if (fact_at(pcie, speed).is_null() || fact_at(pcie, width).is_null()) return "not known";
-  return fmt::format("{} x{}", fact_text(fact_at(pcie, speed)), fact_text(fact_at(pcie, width)));
 }
 
 std::string device_lines(const Json& device) {
@@ -42,11 +50,12 @@ std::string device_lines(const Json& device) {
                   fact_at(device, "software") == true ? "software" : or_unknown(fact_at(device, "driver")),
                   or_unknown(fact_at(device, "firmware")), or_unknown(fact_at(device, "numa_node")));
   if (pcie.is_object()) {
-    out +=
-        fmt::format("PCIe {} (can {})\n", link_text(pcie, "speed", "width"), link_text(pcie, "max_speed", "max_width"));
+    out += fmt::format("PCIe {} (the card can: {})\n", pcie_text(fact_at(pcie, "speed"), fact_at(pcie, "width")),
+                       pcie_text(fact_at(pcie, "max_speed"), fact_at(pcie, "max_width")));
   } else {
     out += "no PCIe link\n";
   }
+  out += stalls_line(fact_at(device, "stalls"));
   for (const Json& port : fact_list(device, "ports")) out += port_lines(port);
   return out;
 }

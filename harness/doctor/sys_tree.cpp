@@ -58,11 +58,19 @@ bool SysTree::readable(const std::string& path) const {
   return access((root_ / path).c_str(), R_OK) == 0;
 }
 
-std::optional<std::string> SysTree::link_name(const std::string& path) const {
+std::optional<std::string> SysTree::link_target(const std::string& path) const {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(root_ / path, error);
-  if (error) return std::nullopt;
-  return target.filename().string();
+  if (!error) return target.string();
+  if (!std::filesystem::is_regular_file(root_ / path, error)) return std::nullopt;
+  const std::optional<std::string> text = read(path);
+  return text && text->starts_with("../") ? text : std::nullopt;
+}
+
+std::optional<std::string> SysTree::link_name(const std::string& path) const {
+  const std::optional<std::string> target = link_target(path);
+  if (!target) return std::nullopt;
+  return std::filesystem::path(*target).filename().string();
 }
 
 }  // namespace verbscope

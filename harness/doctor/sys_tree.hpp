@@ -25,7 +25,9 @@ class SysTree {
   bool exists(const std::string& path) const;
   // Whether this user may read it; nothing is read.
   bool readable(const std::string& path) const;
-  // The last part of the path that the link leads to: the driver of a device, the group of an IOMMU.
+  // The target of the link. Copies of a tree without links have a file with that text in its place.
+  std::optional<std::string> link_target(const std::string& path) const;
+  // The last part of that: the driver of a device, the group of an IOMMU.
   std::optional<std::string> link_name(const std::string& path) const;
 
   const std::filesystem::path& root() const { return root_; }

@@ -56,6 +56,7 @@ PcieBus::PcieBus(Engine& engine, const Profile& profile, std::uint64_t seed)
       time_to_host_(BytesPerSecond{profile.wire.pcie.bandwidth().value * profile.link.host_share}),
       propagation_(profile.link.propagation),
       mmio_gap_(profile.link.mmio_gap),
+      turn_of_write_(time_to_host(link_.request_header.value + link_.mps.value)),
       credit_window_(time_to_host(profile.link.posted_credits.value)),
       tags_(profile.link.read_tags),
       free_tags_(tags_),
@@ -104,7 +105,7 @@ void PcieBus::start(std::uint32_t index) {
   counts_.dma_read_lines += lines_touched(read.address, read.bytes);
   count_to_host(header, 0);
   const Picos time = time_to_host(header);
-  const Picos sent = to_host_.take(engine_.now(), time);
+  const Picos sent = send_requests(read.requests, time);
   Picos latency = host_.memory_read;
   if (host_.memory_read_jitter.count() > 0) {
     latency +=
@@ -114,6 +115,14 @@ void PcieBus::start(std::uint32_t index) {
     latency += host_.slow_read_extra;
   tags_held_idle_ += (time + propagation_ + latency) * static_cast<std::int64_t>(read.tags);
   engine_.schedule(sent + propagation_ + latency, &at_memory, this, index);
+}
+
+Picos PcieBus::send_requests(std::uint64_t requests, Picos time) {
+  const Picos behind_all = to_host_.take(engine_.now(), time);
+  const Picos in_turns =
+      std::max(engine_.now(), requests_sent_) + time + turn_of_write_ * static_cast<std::int64_t>(requests);
+  requests_sent_ = std::min(behind_all, in_turns);
+  return requests_sent_;
 }
 
 void PcieBus::at_memory(void* object, std::uint64_t index) {

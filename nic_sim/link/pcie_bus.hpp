@@ -67,6 +67,10 @@ class PcieBus {
   static void at_memory(void* bus, std::uint64_t read);
   static void completed(void* bus, std::uint64_t read);
   void start(std::uint32_t read);
+  // When the last of `requests` read requests, which take the link for `time`, has left. The NIC's DMA engines that
+  // read and those that write take the link in turns, TLP by TLP: a request waits for one write of a backlog, not for
+  // all. (PCIe orders a read behind the writes that were issued before it; a write that waits for the link was not.)
+  Picos send_requests(std::uint64_t requests, Picos time);
   Picos time_to_nic(std::uint64_t bytes) const { return time_to_nic_(Bytes(bytes)); }
   Picos time_to_host(std::uint64_t bytes) const { return time_to_host_(Bytes(bytes)); }
   void count_to_nic(std::uint64_t header, std::uint64_t payload);
@@ -79,12 +83,14 @@ class PcieBus {
   TransferTime time_to_host_;
   Picos propagation_;
   Picos mmio_gap_;
+  Picos turn_of_write_;  // what the largest posted write takes of the link
   Picos credit_window_;  // how long the link takes to drain all posted credits
   std::uint64_t tags_;
   std::uint64_t free_tags_;
   Random random_;
   SerialResource to_nic_;
   SerialResource to_host_;
+  Picos requests_sent_{0};  // when the last read request leaves
   Picos mmio_busy_{0};
   Picos tags_held_{0};  // less the present for each tag that is held
   Picos tags_held_idle_{0};

@@ -187,6 +187,39 @@ TEST(Diff, TheCauseIsWhatTheCountersSay) {
   EXPECT_EQ(gate_failure(counts, false), "") << "more is no fault by itself";
 }
 
+// A kernel's counter stands in `net`, under the name that the driver gives it, for the port and perhaps for each QP.
+TEST(Diff, TheCauseIsReadFromTheCountersOfEachDriver) {
+  const auto counted = [](double mops, const std::string& name, int count) {
+    std::vector<Record> records = runs({mops, mops + 0.1});
+    for (Record& record : records) {
+      for (const auto& [source, prefix] :
+           {std::pair{"nic", "port1/hw_counters/"}, std::pair{"rdma-statistic", "port1/qp9/"}}) {
+        CounterReport report{.source = source, .node = "client0", .blind = "", .window_s = 0.001, .events = {}};
+        report.extra["net"] = Json{{prefix + name, count}, {"port1/counters/port_xmit_packets", 1000}};
+        record.counters.push_back(report);
+      }
+    }
+    return records;
+  };
+  for (const auto& [name, cause] : std::vector<std::pair<std::string, std::string>>{
+           {"rnr_nak_retry_err", "too few RECVs, 0.05 RNR NAKs"},          // mlx5
+           {"rp_cnp_handled", "congestion, 0.05 CNPs handled"},            //
+           {"packet_seq_err", "loss, 0.05 NAKs of a sequence error"},      //
+           {"sq_num_rnr", "too few RECVs, 0.05 RNR NAKs"},                 // mlx4
+           {"rq_num_oos", "loss, 0.05 packets out of sequence"},           //
+           {"rnr_naks_rcvd", "too few RECVs, 0.05 RNR NAKs"},              // bnxt_re
+           {"rx_cnp_pkts", "congestion, 0.05 CNPs handled"},               //
+           {"oos_drop_count", "loss, 0.05 packets out of sequence"},       //
+           {"cnpHandled", "congestion, 0.05 CNPs handled"},                // irdma
+           {"RNR received", "too few RECVs, 0.05 RNR NAKs"},               //
+           {"Nak Sequence Error", "loss, 0.05 NAKs of a sequence error"},  //
+           {"retrans_pkts", "loss, 0.05 packets sent again"}}) {           // efa
+    const auto base = counted(80, name, 0), other = counted(60, name, 50);
+    EXPECT_EQ(diff_at(base, other, 3).rows.at(0).cause, cause + " per operation") << name;
+  }
+  EXPECT_EQ(diff_at(counted(80, "rx_read_requests", 0), counted(60, "rx_read_requests", 50), 3).rows.at(0).cause, "");
+}
+
 TEST(Diff, AnIgnoredOptionDoesNotKeepPointsApart) {
   const auto base = runs({80, 81}, 1), other = runs({80, 81}, 2);
   DiffRequest request{.ignored = {"post_list"}};

@@ -47,6 +47,25 @@ TEST(Explain, TheLinkToTheNicIsNamedByWhatFillsIt) {
             Resource::pcie_to_nic);
 }
 
+// A thousand operations, of which a few met what no load of a measured record shows.
+TEST(Explain, WhatHoldsQpsUpIsReadFromTheAdaptersCounters) {
+  Record record = with_loads(inline_send(), 5, {});
+  record.counters[0] = {.source = "nic", .node = "server", .blind = "", .window_s = 1e-6, .events = {}};
+  record.counters[0].extra["net"] =
+      Json{{"port1/hw_counters/np_cnp_sent", 20}, {"port1/hw_counters/out_of_sequence", 2}};
+  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("holds QPs up"))) << "simulated";
+  record.environment["simulated"] = false;
+  EXPECT_THAT(explain_text(explain(record)),
+              testing::HasSubstr(
+                  "loss (0.002 packets out of sequence per operation, out_of_sequence); congestion (0.02 CNPs sent "
+                  "per operation, np_cnp_sent)"));
+  const Json stalls = explain_json(explain(record)).at("counted_stalls");
+  ASSERT_EQ(stalls.size(), 2u);
+  EXPECT_EQ(stalls[0].at("cause"), "loss");
+  record.counters[0].extra["net"] = Json{{"port1/hw_counters/np_cnp_sent", 0}};
+  EXPECT_THAT(explain_text(explain(record)), testing::Not(testing::HasSubstr("holds QPs up")));
+}
+
 TEST(Explain, OneBusyUnitIsThatOfAQpAndAllOfThemAreTheNic) {
   const Record one = with_loads(inline_send(), 8, {{"requester_busy_ps", 1.0}, {"requester_busiest_unit_ps", 1.0}});
   EXPECT_EQ(limit_of(one), Resource::requester_unit);

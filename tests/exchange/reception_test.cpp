@@ -2,6 +2,10 @@
 #include "exchange/reception.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -47,6 +51,7 @@ class Door {
   Channel join(const std::string& secret = kSecret) {
     return connect_exchange("127.0.0.1", local_port(listener_), our_terms(), secret, kLong);
   }
+  int port() const { return local_port(listener_); }
   // After the end of the reception: its error, and what standard error was told.
   std::string error() {
     return error_of([this] { serving_.get(); });
@@ -113,6 +118,42 @@ TEST(Reception, APortScannerIsDropped) {
   const std::string told = door.told();
   // Those that the server had not looked at when the client was there are not worth a word.
   EXPECT_LE(std::ranges::count(told, '\n'), 4) << told;
+}
+
+// While it lives, this process gets no further descriptor, but for those that it gives back.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const Fd lowest_free(dup(STDERR_FILENO));
+    const rlimit limit{static_cast<rlim_t>(lowest_free.get()), before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  ~NoMoreDescriptors() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  rlimit before_;
+};
+
+TEST(Reception, WithoutADescriptorTheOldestStrangerMakesRoom) {
+  Door door(1);
+  const Fd oldest = door.knock(hello_message(make_nonce()));
+  receive_message(oldest, "the server", "challenge", kMaxGreeting, Deadline(kLong));
+  const Fd next(socket(AF_INET, SOCK_STREAM, 0));
+  {
+    const NoMoreDescriptors none;
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<in_port_t>(door.port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(connect(next.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_THAT(farewell(oldest), AllOf(HasSubstr("refused this side"), HasSubstr("Too many open files")));
+    send_now(next, encode_message(hello_message(make_nonce()), kMaxGreeting));
+    receive_message(next, "the server", "challenge", kMaxGreeting, Deadline(kLong));
+  }
+  const Channel client = door.join();
+  EXPECT_EQ(door.error(), "(nothing thrown)");
+  EXPECT_THAT(door.told(), HasSubstr("Too many open files"));
 }
 
 TEST(Reception, GarbageIsDroppedByItsFirstBytes) {

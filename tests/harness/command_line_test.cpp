@@ -36,6 +36,14 @@ TEST(CommandLine, AWrongWordGetsTheNearestRightOne) {
   }
 }
 
+TEST(CommandLine, TwoFormatsAtOnceAreRefused) {
+  for (const char* command : {"compare", "diff", "explain"}) {
+    const Ran ran = run({command, "a.jsonl", "--format", "text", "--json"});
+    EXPECT_EQ(ran.end, "exit status 2") << command;
+    EXPECT_THAT(ran.err, testing::AllOf(testing::HasSubstr("--json"), testing::HasSubstr("--format")));
+  }
+}
+
 TEST(CommandLine, PredictTakesBytesWithUnitsAndWordsInEitherCase) {
   const auto predict = [](const std::string& verb, const std::string& connection, const std::string& size) {
     return run({"predict", "--cluster", "cib", "--json", "--verb", verb, "-c", connection, "-s", size}).out;
