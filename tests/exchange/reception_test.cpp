@@ -92,6 +92,8 @@ TEST(Reception, SilenceHasItsTime) {
   const Fd half = door.knock(hello_message(make_nonce()));
   receive_message(half, "the server", "challenge", kMaxGreeting, Deadline(kLong));
   EXPECT_EQ(farewell(half), "the server refused this side: waited 0.05 s for message \"proof\"");
+  const Channel client = door.join();
+  EXPECT_EQ(door.error(), "(nothing thrown)");
 }
 
 TEST(Reception, AWrongSecretIsRefusedAndTheServerGoesOn) {

@@ -41,6 +41,15 @@ TEST_P(BothWays, TheAdaptersCountWhatTheThreadsDo) {
   EXPECT_EQ(record.at("config").at("bidirectional"), true);
 }
 
+// The wire and PCIe to the host are nearly equal: neither side may win by having begun first.
+TEST_P(BothWays, AreFairWhereWireAndPcieAreNearlyEqual) {
+  for (const char* seed : {"1", "2", "3"}) {
+    const Json result =
+        result_of(GetParam() + " --fabric sim:cib -s 65536 -q 4 -b -t 4 -Q 1 --seed " + seed);
+    EXPECT_NEAR(result.at("rate_out_mops").get<double>() / result.at("rate_in_mops").get<double>(), 1, 0.05) << seed;
+  }
+}
+
 TEST_P(BothWays, IterationsAreThoseOfEachSide) {
   const Json result = result_of(GetParam() + " --fabric sim:cib -s 32 -q 2 -b -n 640");
   EXPECT_EQ(result.at("ops"), 2 * 2 * 640);

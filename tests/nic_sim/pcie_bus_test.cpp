@@ -230,6 +230,17 @@ TEST(Timing, WritesCanBeSeenAfterTheLinkAndMemory) {
   EXPECT_EQ(link.bus.dma_write(64, 64), Picos(11'000 + 180'000));
 }
 
+// 4096 bytes are 16 writes of 256 + 24 bytes, 17500 ps each. The request waits for one of them and takes 24 * 62.5 ps,
+// which those behind it are late by.
+TEST(Timing, AReadRequestWaitsForOneWriteOfABacklog) {
+  Link link;
+  link.bus.dma_write(0, 4096);
+  link.read(0, 64);
+  EXPECT_EQ(link.bus.dma_write(0, 64), Picos(16 * 17'500 + 1'500 + 5'500 + 180'000));
+  link.run();
+  EXPECT_THAT(link.done, ElementsAre(17'500 + kRead64));
+}
+
 TEST(Timing, MmioWritesLeaveOneAfterTheOtherWithTheirGap) {
   Profile profile = round_numbers();
   profile.link.mmio_gap = Picos(500);
