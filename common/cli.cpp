@@ -110,6 +110,8 @@ int run_main(const char* program, int argc, char** argv, const std::function<int
   } catch (const InterruptedError& error) {
     drop_blocked_output();
     return report(error, kExitInterrupted);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(Error(fmt::format("cannot use \"{}\": {}", error.path1().string(), error.code().message())), kFailed);
   } catch (const std::exception& error) {
     return report(error, kFailed);
   }

@@ -37,7 +37,7 @@ fs::path program_folder() {
 std::vector<fs::path> config_roots() {
   std::vector<fs::path> candidates;
   if (const char* chosen = std::getenv("VERBSCOPE_CONFIGS"); chosen != nullptr && *chosen != '\0') {
-    if (!fs::is_directory(chosen)) fail("VERBSCOPE_CONFIGS: \"{}\" is not a folder", chosen);
+    if (std::error_code error; !fs::is_directory(chosen, error)) fail("VERBSCOPE_CONFIGS: \"{}\" is not a folder", chosen);
     candidates.emplace_back(chosen);
   }
   // A program that is installed knows the files of its prefix, wherever that was moved, and no others.
@@ -61,7 +61,8 @@ fs::path find_config(const std::string& kind, const std::string& name) {
   const bool may_be_known = !name.starts_with('/') && !name.starts_with('.') && !name.ends_with(".json");
   for (const auto& root : may_be_known ? config_roots() : std::vector<fs::path>()) {
     fs::path path = root / kind / (name + ".json");
-    if (fs::is_regular_file(path)) return path;
+    std::error_code error;  // as of a name that is too long for a file
+    if (fs::is_regular_file(path, error)) return path;
   }
   if (!may_be_known || name.find('/') != std::string::npos) return name;
   const std::vector<std::string> known = list_configs(kind);

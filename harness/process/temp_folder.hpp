@@ -9,11 +9,14 @@
 
 namespace verbscope {
 
+// The system's temporary folder. Throws where TMPDIR names none.
+std::filesystem::path temporary_folder();
+
 // A folder in `parent`, which is the system's temporary folder unless another is given; removed with all in it, also by
 // a signal that ends the program.
 class TempFolder {
  public:
-  explicit TempFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path());
+  explicit TempFolder(const std::filesystem::path& parent = temporary_folder());
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
   const std::string& path() const { return path_; }

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kLook{100};
 // is such a folder.
 std::filesystem::path parent_of_counts() {
   constexpr const char* kMemory = "/dev/shm";
-  return access(kMemory, W_OK | X_OK) == 0 ? kMemory : std::filesystem::temp_directory_path();
+  return access(kMemory, W_OK | X_OK) == 0 ? kMemory : temporary_folder();
 }
 
 // When the counts of a process rose.

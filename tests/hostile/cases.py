@@ -287,6 +287,25 @@ def usage():
         yield Case(f"usage_verbscope_{name}", ("verbscope", *words), 2, says=says)
 
 
+def long_values():
+    """A value that is longer than any file's name is cut in one line."""
+    long = "a" * 5000
+    for name, argv in {"fabric": ("send_rate", "--fabric", "sim:" + long), "sweep": ("verbscope", "run", long, "--hosts", "null"),
+                       "hosts": ("verbscope", "run", "sweep.json", "--hosts", long), "hosts_file": ("verbscope", "hosts", long),
+                       "compare": ("verbscope", "compare", long), "explain": ("verbscope", "explain", long),
+                       "diff": ("verbscope", "diff", "a.jsonl", long), "plot": ("verbscope", "plot", long, "--x", "size"),
+                       "key": ("verbscope", "plot", "a.jsonl", "--x", long), "report": ("verbscope", "report", long, "-o", "p.html"),
+                       "export": ("verbscope", "export", long), "import": ("verbscope", "import", long, "-o", "p.jsonl"),
+                       "page": ("verbscope", "report", "a.jsonl", "-o", long), "predict": ("verbscope", "predict", "--cluster", long),
+                       "validate": ("verbscope", "validate", long), "rows": ("verbscope", "validate", "--rows", long),
+                       "reproduce": ("verbscope", "reproduce", long), "list": ("verbscope", "list", long),
+                       "out": ("send_rate", *SIM, "--out_json_file", long), "cores": ("send_rate", *SIM, "--cores", long),
+                       "verb": ("qp_scaling", *SIM, "--verb", long)}.items():
+        yield Case(f"long_{name}", argv, (1, 2), says=r"aaa\.\.\.")
+    yield Case("no_temporary_folder", ("verbscope", "deploy", "--hosts", "localhost"), 1, says='TMPDIR "/none"',
+               environment={"TMPDIR": "/none"})
+
+
 def as_asked():
     """What was asked is what is done, or it is refused."""
     for program in ("atomic_rate", "kv_atomic", "wqe_cache", "qp_scaling", "all_to_all"):
@@ -414,5 +433,6 @@ def all_cases(record, cluster):
     yield from outputs()
     yield from streams()
     yield from usage()
+    yield from long_values()
     yield from as_asked()
     yield from bad_files(cluster)

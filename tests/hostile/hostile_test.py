@@ -4,8 +4,8 @@ those whose name has a WORD, and the scenes of scenes.py; with --drawn COUNT cas
 
 What holds of every case, whatever it is:
 - it ends by itself, with the exit status that the table has: 0, 1 (what failed), 2 (wrong usage), never by a signal;
-- standard error has a few lines of printable text, each of which begins with the program's name; when the status is not 0
-  there is at least one, and it names what the table says;
+- standard error has a few lines of printable text, none of them long or in the words of a library, each of which begins
+  with the program's name; when the status is not 0 there is at least one, and it names what the table says;
 - neither standard output nor a file that is written has a control character, other than line ends;
 - it takes no more memory than MOST_BYTES, unless it says so;
 - no file that was there is changed, no file is made that the table does not name, and no temporary file is left.
@@ -30,6 +30,9 @@ import scenes
 
 MOST_BYTES = 1_500_000_000
 MOST_LINES = 12  # ten warnings, their number, an error
+LONGEST_LINE = 2100
+# What libraries and tools say of an error in words of their own.
+FOREIGN = re.compile(r"filesystem error|shared object|Warning: empty|gnuplot>|line \d+: .*undefined|basic_string|std::|\[json\.|terminate called")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -53,6 +56,8 @@ def faults(case, status, out, err, before, after, temporary):
         yield f"{len(lines)} lines on standard error"
     if any(not line.startswith(program + ": ") for line in lines):
         yield "a line on standard error does not begin with the program's name"
+    if any(len(line) > LONGEST_LINE or FOREIGN.search(line) for line in lines):
+        yield "a line on standard error is long, or in a library's words"
     if status != 0 and not lines and not case.silent:
         yield "nothing on standard error"
     if control_in(err) or control_in(out):
