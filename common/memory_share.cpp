@@ -1,10 +1,12 @@
 #include "common/memory_share.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <limits>
 
 #include "common/error.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 namespace {
@@ -24,6 +26,7 @@ std::size_t bytes_to_give() {
 }
 
 std::atomic<std::size_t> taken{0};
+std::atomic<std::size_t> next_told{1'000'000'000};
 
 double gigabytes(std::size_t bytes) {
   return static_cast<double>(bytes) / 1e9;
@@ -44,6 +47,11 @@ void MemoryShare::add(std::size_t bytes, const char* what) {
          gigabytes(before), gigabytes(all));
   }
   bytes_ += bytes;
+  const std::size_t taken_now = before + bytes;
+  std::size_t told = next_told.load();
+  if (taken_now < told || !next_told.compare_exchange_strong(told, std::max(2 * told, 2 * taken_now))) return;
+  tell_error(fmt::format("{} take this program's memory to {:.2g} GB, of {:.2g} GB that this machine has to give", what,
+                         gigabytes(taken_now), gigabytes(all)));
 }
 
 }  // namespace verbscope

@@ -19,8 +19,8 @@ class MemoryShare {
   }
   ~MemoryShare();
 
-  // Adds to it; throws Error, with the amounts, when all owners together would have more than was free. `what` is what
-  // the bytes are for: "a buffer".
+  // Adds to it; throws Error, with the amounts, when all owners together would have more than was free. Where they pass
+  // 1 GB, and each time they have doubled since, standard error is told. `what` is what the bytes are for: "buffers".
   void add(std::size_t bytes, const char* what);
 
  private:

@@ -37,7 +37,8 @@ fs::path program_folder() {
 std::vector<fs::path> config_roots() {
   std::vector<fs::path> candidates;
   if (const char* chosen = std::getenv("VERBSCOPE_CONFIGS"); chosen != nullptr && *chosen != '\0') {
-    if (std::error_code error; !fs::is_directory(chosen, error)) fail("VERBSCOPE_CONFIGS: \"{}\" is not a folder", chosen);
+    if (std::error_code error; !fs::is_directory(chosen, error))
+      fail("VERBSCOPE_CONFIGS: \"{}\" is not a folder", chosen);
     candidates.emplace_back(chosen);
   }
   // A program that is installed knows the files of its prefix, wherever that was moved, and no others.

@@ -42,7 +42,7 @@ bool Buffer::map_huge() {
 // The kernel may put larger pages under it unless `may_grow` forbids that.
 void Buffer::map_ordinary(bool may_grow) {
   mapped_ = round_up(size_, page_bytes());
-  share_.add(mapped_, "a buffer");
+  share_.add(mapped_, "buffers");
   const int touched = may_grow ? MAP_POPULATE : 0;
   data_ = static_cast<std::byte*>(check_pointer(fmt::format("allocate {} bytes", size_), map(mapped_, touched)));
   if (!may_grow) {
@@ -55,7 +55,7 @@ void Buffer::map_ordinary(bool may_grow) {
 // The kernel makes huge pages only of what lies on their boundaries, when it is touched.
 void Buffer::map_transparent() {
   mapped_ = round_up(size_, kHugePage);
-  share_.add(mapped_ + kHugePage, "a buffer");
+  share_.add(mapped_ + kHugePage, "buffers");
   auto* const raw = static_cast<std::byte*>(
       check_pointer(fmt::format("allocate {} bytes", size_), map(mapped_ + kHugePage, MAP_NORESERVE)));
   const std::size_t before =

@@ -70,25 +70,19 @@ UarChoice client_uars(const UarChoice& asked, const Traffic& traffic) {
 // Bytes of this machine that a QP takes, and each place of its queues; measured.
 constexpr double kQpBytes = 6e3;
 constexpr double kPlaceBytes = 150;
-constexpr double kBytesWorthTelling = 1e9;
 
-// Tells what the QPs and regions of all machines will take of this one, where that is much, and refuses what it has
-// not; likewise payloads, of which the simulator holds what is under way: at least one list on each QP.
+// Tells what the QPs and regions of all machines will take of this one, where that is much (MemoryShare), and refuses
+// what it has not; likewise payloads, of which the simulator holds what is under way: at least one list on each QP.
 void require_memory(const Benchmark& benchmark, const Plan& plan) {
-  double qps = 0, all = 0;
+  double all = 0;
   for (const Side side : {Side::server, Side::client}) {
     const auto own = static_cast<std::uint32_t>(plan_qps(plan.topology, side, 0).size());
     const double nodes = side == Side::server ? 1 : plan.topology.clients;
     const QueueNeeds needs = benchmark.needs(plan.operation, side);
     const double each = kQpBytes + kPlaceBytes * (double{1} * needs.send_depth + needs.recv_depth);
-    qps += nodes * own;
     all += nodes * (own * each + static_cast<double>(benchmark.region(plan.operation, side, own).bytes));
   }
   MemoryShare().add(static_cast<std::size_t>(std::min(all, 1e18)), "the QPs and the memory of the simulated machines");
-  if (all >= kBytesWorthTelling) {
-    tell_error(fmt::format("{:.0f} QPs and the memory of {} machines take about {:.2g} GB here", qps,
-                           plan.topology.machines(), all / 1e9));
-  }
   const double bytes =
       static_cast<double>(plan.operation.payload) * plan.operation.post_list * plan.topology.server_qps();
   MemoryShare().add(static_cast<std::size_t>(std::min(bytes, 1e18)), "one list of payloads on each QP");
@@ -141,7 +135,9 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   outcome.config.update(nodes.front().settled());
   ClusterWire wire = profile.wire;
   wire.mtu = Bytes(nodes.front().mtu());  // the MTU of the paths in use, as on a device
+  const bool failed = !outcome.failure.empty();
   check_against_counters(benchmark.operation_count(), plan.schedule, benchmark.moves_payloads(), outcome);
+  if (!failed && !outcome.failure.empty()) outcome.failure += link.window().disturbances();
   predict_point(benchmark, plan, wire, result.own, outcome);
   benchmark.finish(outcome);
   check_against_bounds(benchmark.bounded_rate(), outcome);

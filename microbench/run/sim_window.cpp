@@ -50,13 +50,16 @@ bool SimWindow::translations_settled() const {
 }
 
 std::string SimWindow::disturbances() const {
-  std::uint64_t naks = 0, resent = 0;
+  std::uint64_t naks = 0, resent = 0, lost = 0;
   for (std::size_t node = 0; node < end_.nodes.size(); ++node) {
     naks += end_.nodes[node].nic.rnr_naks_sent - begin_.nodes[node].nic.rnr_naks_sent;
-    resent += cluster_.nic_counts(static_cast<int>(node)).packets_resent;
+    const NicCounts now = cluster_.nic_counts(static_cast<int>(node));
+    resent += now.packets_resent;
+    lost += now.dropped_by_switch;
   }
   std::string text;
   if (naks > 0) text += fmt::format("; {} RNR NAKs: messages found no RECV posted (--rx_depth)", naks);
+  if (lost > 0) text += fmt::format("; packets that the network lost: {} (loss_probability of the profile)", lost);
   if (resent > 0) {
     text += fmt::format("; packets sent again: {} (a QP that lost its last one waits for --qp_timeout)", resent);
   }

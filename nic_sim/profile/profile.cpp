@@ -157,11 +157,9 @@ FabricProfile read_fabric(JsonFields& file) {
 
 }  // namespace
 
-Profile load_profile(const std::string& name) {
-  const std::filesystem::path path = find_config("clusters", name);
-  const Json json = read_json_file(path);
-  ClusterWire wire = read_cluster_wire(json, path.string());
-  JsonFields file(json, path.string());
+Profile read_profile(const Json& json, const std::string& where) {
+  ClusterWire wire = read_cluster_wire(json, where);
+  JsonFields file(json, where);
   Profile profile{.name = wire.name,
                   .wire = wire,
                   .host = read_host(file),
@@ -169,12 +167,17 @@ Profile load_profile(const std::string& name) {
                   .nic = read_nic(file),
                   .fabric = read_fabric(file)};
   if (profile.nic.input_buffer < profile.wire.mtu + Bytes(256)) {
-    fail("{}: nic: key \"input_buffer_bytes\": must hold a packet of the MTU and its headers", path.string());
+    fail("{}: nic: key \"input_buffer_bytes\": must hold a packet of the MTU and its headers", where);
   }
   if (!std::has_single_bit(profile.nic.atomic_slots)) {
-    fail("{}: nic: key \"atomic_slots\": {} is not a power of two", path.string(), profile.nic.atomic_slots);
+    fail("{}: nic: key \"atomic_slots\": {} is not a power of two", where, profile.nic.atomic_slots);
   }
   return profile;
+}
+
+Profile load_profile(const std::string& name) {
+  const std::filesystem::path path = find_config("clusters", name);
+  return read_profile(read_json_file(path), path.string());
 }
 
 int receivers_needed(const Profile& profile) {

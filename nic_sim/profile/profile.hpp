@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/json.hpp"
 #include "common/units.hpp"
 #include "wire/cluster_wire.hpp"
 
@@ -119,7 +120,11 @@ struct Profile {
   FabricProfile fabric;
 };
 
-// `name` as find_config("clusters", name) takes it. Throws Error with one line for an unknown, absent or ill-typed key.
+// Throws Error with one line, which begins with `where`, for an unknown, absent or ill-typed key, or a value that
+// cannot be.
+Profile read_profile(const Json& json, const std::string& where);
+
+// `name` as find_config("clusters", name) takes it.
 Profile load_profile(const std::string& name);
 
 // How many nodes must receive so that together they take more than one sends, whatever its payload: the ratio of a

@@ -87,9 +87,8 @@ TEST(RunMain, ErrorsBecomeOneLineAndTheirExitCode) {
   const Outcome other = run({"prog"}, [](int, char**) -> int { throw std::runtime_error("two\nlines"); });
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_EQ(other.err, "prog: two\\nlines\n");
-  const Outcome file = run({"prog"}, [](int, char**) -> int {
-    return std::filesystem::exists(std::string(5000, 'a')) ? 0 : 0;
-  });
+  const Outcome file =
+      run({"prog"}, [](int, char**) -> int { return std::filesystem::exists(std::string(5000, 'a')) ? 0 : 0; });
   EXPECT_EQ(file.exit_code, 1);
   EXPECT_EQ(file.err, "prog: cannot use \"" + std::string(60, 'a') + "...\": File name too long\n");
   EXPECT_EQ(run({"prog"}, [](int, char**) { return 1; }).exit_code, 1);

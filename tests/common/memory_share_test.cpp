@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "common/error.hpp"
@@ -30,6 +31,16 @@ TEST(MemoryShare, GoesBackWithItsOwner) {
   }
   EXPECT_THAT(message_of<Error>([] { MemoryShare().add(kTooMuch, "a buffer"); }),
               testing::HasSubstr("beside 0 GB taken before"));
+}
+
+TEST(MemoryShare, TellsEachTimeThatItHasDoubled) {
+  testing::internal::CaptureStderr();
+  MemoryShare share;
+  for (int hundreds = 1; hundreds <= 30; ++hundreds) share.add(100'000'000, "buffers");  // 3 GB, which is only counted
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(told, testing::AllOf(testing::HasSubstr("buffers take this program's memory to 1 GB"),
+                                   testing::HasSubstr("to 2 GB")));
+  EXPECT_EQ(std::ranges::count(told, '\n'), 2) << told;
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST(Buffer, OnPagesOfThisSizeOrNotAtAll) {
 
 TEST(Buffer, IsRefusedForNothingAndForTooMuch) {
   EXPECT_EQ(error_of([] { Buffer(Bytes(0)); }), "allocate a buffer of 0 bytes");
-  EXPECT_THAT(error_of([] { Buffer(Bytes(std::uint64_t{1} << 60)); }), HasSubstr("1.15e+09 GB for a buffer"));
+  EXPECT_THAT(error_of([] { Buffer(Bytes(std::uint64_t{1} << 60)); }), HasSubstr("1.15e+09 GB for buffers"));
 }
 
 TEST(Buffer, MovesWithItsMemory) {

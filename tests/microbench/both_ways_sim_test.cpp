@@ -44,8 +44,7 @@ TEST_P(BothWays, TheAdaptersCountWhatTheThreadsDo) {
 // The wire and PCIe to the host are nearly equal: neither side may win by having begun first.
 TEST_P(BothWays, AreFairWhereWireAndPcieAreNearlyEqual) {
   for (const char* seed : {"1", "2", "3"}) {
-    const Json result =
-        result_of(GetParam() + " --fabric sim:cib -s 65536 -q 4 -b -t 4 -Q 1 --seed " + seed);
+    const Json result = result_of(GetParam() + " --fabric sim:cib -s 65536 -q 4 -b -t 4 -Q 1 --seed " + seed);
     EXPECT_NEAR(result.at("rate_out_mops").get<double>() / result.at("rate_in_mops").get<double>(), 1, 0.05) << seed;
   }
 }

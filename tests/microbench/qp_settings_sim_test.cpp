@@ -149,6 +149,10 @@ TEST(QpSettings, PacketsSentAgainAreAReasonForARateThatIsNotThere) {
     EXPECT_EQ(ran.exit_code, 1);
     EXPECT_THAT(ran.err, testing::AllOf(HasSubstr("packets sent again: "), HasSubstr("--qp_timeout"))) << benchmark;
   }
+  // Its requests go over UC, where nothing is sent again but by the program.
+  const test::Ran store = run_program("kv_rate -D 50us --longest 2ms --fabric " + lossy);
+  EXPECT_EQ(store.exit_code, 1);
+  EXPECT_THAT(store.err, HasSubstr("packets that the network lost: "));
 }
 
 }  // namespace
