@@ -18,8 +18,9 @@ class Section {
 
   double number(const std::string& key, double least, double most) {
     const double value = json_value<double>(read_parameter(fields_, key, where_), where_ + ": " + key);
-    if (value < least || value > most)
+    if (!(value >= least && value <= most)) {
       fields_.fail_key(key, fmt::format("{} is not from {} to {}", value, least, most));
+    }
     return value;
   }
   // A key in ns.
@@ -185,8 +186,12 @@ int receivers_needed(const Profile& profile) {
   const auto ns = [](Picos t) { return static_cast<double>(t.count()); };
   const double quickest_send = std::min(ns(nic.doorbell_wqe), ns(nic.blueflame_wqe)) + ns(nic.wqe_block);
   const double slowest_receive = ns(nic.receive_packet) + 2 * ns(nic.receive_dma);
-  const double ratio = (nic.requester_units / quickest_send) / (nic.responder_units / slowest_receive);
-  return static_cast<int>(std::ceil(ratio * 1.1));  // a tenth to spare: QPs do not divide evenly over units
+  // A time of zero counts as a picosecond.
+  const double sends = nic.requester_units / std::max(quickest_send, 1.0);
+  const double receives = nic.responder_units / std::max(slowest_receive, 1.0);
+  constexpr double kToSpare = 1.1;  // QPs do not divide evenly over units
+  return std::clamp(static_cast<int>(std::ceil(std::min(kToSpare * sends / receives, 1.0 * kMostReceivers))), 1,
+                    kMostReceivers);
 }
 
 }  // namespace verbscope

@@ -128,7 +128,9 @@ Profile read_profile(const Json& json, const std::string& where);
 Profile load_profile(const std::string& name);
 
 // How many nodes must receive so that together they take more than one sends, whatever its payload: the ratio of a
-// sender's and a receiver's unit capacities at their most unequal (a header-only request against one with payload).
+// sender's and a receiver's unit capacities at their most unequal (a header-only request against one with payload), up
+// to kMostReceivers.
+inline constexpr int kMostReceivers = 64;
 int receivers_needed(const Profile& profile);
 
 }  // namespace verbscope
