@@ -1,6 +1,7 @@
 #include "microbench/run/sim_usage.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace verbscope {
@@ -45,15 +46,23 @@ void add_units(Json& json, const std::string& name, const std::vector<UnitTime>&
   json[name + "_rereading_ps"] = sum(differences(begin, end, &UnitTime::rereading));
 }
 
+// By unit or QP, whatever it was in use for.
+std::vector<std::int64_t> in_use(const std::vector<UnitTime>& begin, const std::vector<UnitTime>& end) {
+  std::vector<std::int64_t> all = differences(begin, end, &UnitTime::busy);
+  for (Picos UnitTime::*time : {&UnitTime::waited, &UnitTime::held_up}) {
+    const auto more = differences(begin, end, time);
+    std::ranges::transform(all, more, all.begin(), std::plus());
+  }
+  return all;
+}
+
 // The QP that units had longest, one of them at a time.
 void add_busiest(Json& json, const std::string& name, const std::vector<UnitTime>& begin,
                  const std::vector<UnitTime>& end) {
-  const auto busy = differences(begin, end, &UnitTime::busy);
   const auto waited = differences(begin, end, &UnitTime::waited);
   const auto held_up = differences(begin, end, &UnitTime::held_up);
   const auto rereading = differences(begin, end, &UnitTime::rereading);
-  std::vector<std::int64_t> all;
-  for (std::size_t i = 0; i < busy.size(); ++i) all.push_back(busy[i] + waited[i] + held_up[i]);
+  const std::vector<std::int64_t> all = in_use(begin, end);
   const auto busiest = static_cast<std::size_t>(std::ranges::max_element(all) - all.begin());
   json[name + "_busiest_unit_ps"] = largest(all);
   json[name + "_busiest_waited_ps"] = all.empty() ? 0 : waited[busiest];
@@ -128,6 +137,17 @@ Json usage_json(const UsageTimes& begin, const UsageTimes& end, const Profile& p
                           {"post_recv_wqe", profile.host.post_recv_wqe.count()}};
   json["cpu_polled_most_ps"] = worked.empty() ? 0 : differences(begin.threads_polling, end.threads_polling)[busiest];
   return json;
+}
+
+double use_of_units(const UsageTimes& begin, const UsageTimes& end, Picos time) {
+  const auto requesters = in_use(begin.requester_units, end.requester_units);
+  const auto responders = in_use(begin.responder_units, end.responder_units);
+  const auto share = [time](std::int64_t used, std::size_t of) {
+    return static_cast<double>(used) / (static_cast<double>(of) * static_cast<double>(time.count()));
+  };
+  return std::max({share(sum(requesters), requesters.size()), share(sum(responders), responders.size()),
+                   share(largest(in_use(begin.requester_qps, end.requester_qps)), 1),
+                   share(largest(in_use(begin.responder_qps, end.responder_qps)), 1)});
 }
 
 }  // namespace verbscope

@@ -29,8 +29,9 @@ class SimWindow {
   // After the end.
   // Operations in a second, by a counter of the adapters of one side.
   double counted_mops(const OperationCount& counter) const;
-  // Whether the adapters' caches of address translations miss as often as they will after a long time: hardly ever, or
-  // they were filled, and what they held then has left for others.
+  // Whether the rate is that of adapters whose caches of address translations miss as often as they will after a long
+  // time: they hardly ever miss, or seldom and no unit that waits for it is short of time; or they were filled, and
+  // what they held then has left for others.
   bool translations_settled() const;
   // Reasons for a rate that is not steady or not there: the RNR NAKs of the window, and the packets that the run had to
   // send again; empty where there were none.

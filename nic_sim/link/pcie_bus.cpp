@@ -76,7 +76,7 @@ void PcieBus::count_to_host(std::uint64_t header, std::uint64_t payload) {
 }
 
 void PcieBus::dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Action done, void* object,
-                       std::uint64_t argument) {
+                       std::uint64_t argument, Ordered ordered) {
   std::uint32_t index = free_read_;
   if (index == kNone) {
     index = static_cast<std::uint32_t>(reads_.size());
@@ -87,7 +87,7 @@ void PcieBus::dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Actio
   // A read that wants more tags than there are takes all of them: its requests follow one another.
   const std::uint64_t requests = count_requests(address, bytes, link_.mrrs);
   const std::uint64_t tags = std::min(requests, tags_);
-  reads_[index] = Read{address, bytes, requests, tags, done, object, argument, kNone};
+  reads_[index] = Read{address, bytes, requests, tags, done, object, argument, kNone, ordered};
   if (first_waiting_ == kNone && tags <= free_tags_) {
     start(index);
   } else {
@@ -105,7 +105,7 @@ void PcieBus::start(std::uint32_t index) {
   counts_.dma_read_lines += lines_touched(read.address, read.bytes);
   count_to_host(header, 0);
   const Picos time = time_to_host(header);
-  const Picos sent = send_requests(read.requests, time);
+  const Picos sent = send_requests(read.requests, time, read.ordered);
   Picos latency = host_.memory_read;
   if (host_.memory_read_jitter.count() > 0) {
     latency +=
@@ -117,12 +117,14 @@ void PcieBus::start(std::uint32_t index) {
   engine_.schedule(sent + propagation_ + latency, &at_memory, this, index);
 }
 
-Picos PcieBus::send_requests(std::uint64_t requests, Picos time) {
+Picos PcieBus::send_requests(std::uint64_t requests, Picos time, Ordered ordered) {
   const Picos behind_all = to_host_.take(engine_.now(), time);
   const Picos in_turns =
       std::max(engine_.now(), requests_sent_) + time + turn_of_write_ * static_cast<std::int64_t>(requests);
   requests_sent_ = std::min(behind_all, in_turns);
-  return requests_sent_;
+  if (ordered == Ordered::no) return requests_sent_;
+  ordered_sent_ = std::max(requests_sent_, ordered_sent_ + time);
+  return ordered_sent_;
 }
 
 void PcieBus::at_memory(void* object, std::uint64_t index) {
@@ -158,7 +160,7 @@ void PcieBus::completed(void* object, std::uint64_t index) {
   read.done(read.object, read.argument);
 }
 
-Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes) {
+Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ordered) {
   const std::uint64_t requests = count_requests(address, bytes, link_.mps);
   const std::uint64_t header = requests * link_.request_header.value;
   const std::uint64_t covered = lines_covered(address, bytes);
@@ -166,7 +168,9 @@ Picos PcieBus::dma_write(std::uint64_t address, std::uint64_t bytes) {
   counts_.dma_write_full_lines += covered;
   counts_.dma_write_partial_lines += lines_touched(address, bytes) - covered;
   count_to_host(header, bytes);
-  return to_host_.take(engine_.now(), time_to_host(header + bytes)) + write_latency();
+  const Picos sent = to_host_.take(engine_.now(), time_to_host(header + bytes));
+  if (ordered == Ordered::yes) ordered_sent_ = sent;
+  return sent + write_latency();
 }
 
 Picos PcieBus::posted_credit_at() const {

@@ -14,6 +14,11 @@
 
 namespace verbscope::sim {
 
+// Whether a transfer keeps its place among others of its kind. PCIe orders a read behind the writes that were issued
+// before it. What peers' requests write and read is kept so by the NIC: who READs behind a WRITE sees it. For all other
+// reads (WQEs, RECVs, payloads to send, contexts) and writes (responses, CQEs) nothing depends on their order.
+enum class Ordered : bool { no, yes };
+
 class PcieBus {
  public:
   PcieBus(Engine& engine, const Profile& profile, std::uint64_t seed);
@@ -22,10 +27,11 @@ class PcieBus {
 
   // NIC: reads `bytes` from host memory at `address` (only its place within lines and RCBs matters); `done` runs when
   // the last completion is at the NIC.
-  void dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Action done, void* object, std::uint64_t argument);
+  void dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Action done, void* object, std::uint64_t argument,
+                Ordered ordered = Ordered::no);
 
-  // NIC: writes to host memory; yields when the bytes can be seen there. Order is kept.
-  Picos dma_write(std::uint64_t address, std::uint64_t bytes);
+  // NIC: writes to host memory; yields when the bytes can be seen there. Writes keep their order.
+  Picos dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ordered = Ordered::no);
 
   // The least time from a write until its bytes can be seen.
   Picos write_latency() const { return propagation_ + host_.memory_write; }
@@ -62,6 +68,7 @@ class PcieBus {
     void* object;
     std::uint64_t argument;
     std::uint32_t next;  // free or waiting
+    Ordered ordered;
   };
 
   static void at_memory(void* bus, std::uint64_t read);
@@ -69,8 +76,8 @@ class PcieBus {
   void start(std::uint32_t read);
   // When the last of `requests` read requests, which take the link for `time`, has left. The NIC's DMA engines that
   // read and those that write take the link in turns, TLP by TLP: a request waits for one write of a backlog, not for
-  // all. (PCIe orders a read behind the writes that were issued before it; a write that waits for the link was not.)
-  Picos send_requests(std::uint64_t requests, Picos time);
+  // all; an ordered one for all ordered writes besides.
+  Picos send_requests(std::uint64_t requests, Picos time, Ordered ordered);
   Picos time_to_nic(std::uint64_t bytes) const { return time_to_nic_(Bytes(bytes)); }
   Picos time_to_host(std::uint64_t bytes) const { return time_to_host_(Bytes(bytes)); }
   void count_to_nic(std::uint64_t header, std::uint64_t payload);
@@ -90,7 +97,8 @@ class PcieBus {
   Random random_;
   SerialResource to_nic_;
   SerialResource to_host_;
-  Picos requests_sent_{0};  // when the last read request leaves
+  Picos requests_sent_{0};  // when the last read request leaves, but for ordered ones that wait for writes
+  Picos ordered_sent_{0};   // when the last ordered write or read request leaves
   Picos mmio_busy_{0};
   Picos tags_held_{0};  // less the present for each tag that is held
   Picos tags_held_idle_{0};

@@ -80,7 +80,8 @@ bool AnswerSender::respond(SimQp& qp, const Packet& read, std::uint32_t number, 
   if (answer.first || answer.last) answer.wire_bytes += static_cast<std::uint32_t>(kAeth.value);
   answer.reads_left = payload > 0 ? 1 : 0;
   const bool last = answer.last;
-  if (payload > 0) bus_.dma_read(answer.remote_address, payload, &response_read, &qp, as_argument(answer));
+  if (payload > 0)
+    bus_.dma_read(answer.remote_address, payload, &response_read, &qp, as_argument(answer), Ordered::yes);
   send(qp, answer);
   if (last) ++counts_.reads_served;
   return last;

@@ -34,7 +34,7 @@ void AtomicUnit::start(SimQp& qp, const Packet& packet) {
   answer.reads_left = 1;
   ++qp.responder.atomics;
   answers_.send(qp, answer);
-  bus_.dma_read(packet.remote_address, kAtomicBytes, &operand_read, &qp, as_argument(answer));
+  bus_.dma_read(packet.remote_address, kAtomicBytes, &operand_read, &qp, as_argument(answer), Ordered::yes);
 }
 
 void AtomicUnit::operand_read(void* object, std::uint64_t argument) {

@@ -29,6 +29,7 @@ class Cache {
   void insert(Entry& entry) {
     was_full_ = was_full_ || used_ + entry.bytes > capacity_;
     if (entry.bytes > capacity_) return;
+    if (replacement_ == Replacement::random && used_ + entry.bytes > capacity_ && take_place_of_one(entry)) return;
     while (used_ + entry.bytes > capacity_) drop(victim());
     if (replacement_ == Replacement::oldest && places_.size() > 2 * held_ + kSpare) close_gaps();
     places_.push_back(&entry);
@@ -56,6 +57,23 @@ class Cache {
 
  private:
   static constexpr std::size_t kSpare = 64;
+
+  // Where one entry at random leaves enough room: its place goes to the last one, whose place is the new one's.
+  bool take_place_of_one(Entry& entry) {
+    const std::size_t number = random_.below(places_.size());
+    Entry& leaves = *places_[number];
+    if (leaves.bytes != entry.bytes) {
+      drop(leaves);
+      return false;
+    }
+    Entry*& last = places_.back();
+    places_[number] = last;
+    last->place.number = static_cast<std::uint32_t>(number + 1);
+    leaves.place.number = 0;
+    last = &entry;
+    entry.place.number = static_cast<std::uint32_t>(places_.size());
+    return true;
+  }
 
   Entry& victim() {
     if (replacement_ == Replacement::random) return *places_[random_.below(places_.size())];

@@ -1,36 +1,46 @@
 // The units of a pool that have nothing to do.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace verbscope::sim {
 
+// A list through the units' numbers, and one more place that is both its ends.
 class IdleUnits {
  public:
   // All of `units` are idle.
-  explicit IdleUnits(int units) {
-    for (std::uint32_t unit = 0; unit < static_cast<std::uint32_t>(units); ++unit) units_.push_back(unit);
+  explicit IdleUnits(int units)
+      : end_(static_cast<std::uint32_t>(units)), next_(end_ + std::size_t{1}, end_), before_(next_) {
+    for (std::uint32_t unit = 0; unit < end_; ++unit) give_back(unit);
   }
 
-  bool empty() const { return units_.empty(); }
+  bool empty() const { return next_[end_] == end_; }
 
   // Takes `wanted` if it is idle, else the one that has been idle longest: a QP that goes back to the unit that it had
   // last keeps one unit, and many QPs share the work evenly. There is one.
   std::uint32_t take(std::uint32_t wanted) {
-    auto found = std::ranges::find(units_, wanted);
-    if (found == units_.end()) found = units_.begin();
-    const std::uint32_t unit = *found;
-    units_.erase(found);
+    const std::uint32_t unit = next_[wanted] != kBusy ? wanted : next_[end_];
+    next_[before_[unit]] = next_[unit];
+    before_[next_[unit]] = before_[unit];
+    next_[unit] = kBusy;
     return unit;
   }
 
-  void give_back(std::uint32_t unit) { units_.push_back(unit); }
+  void give_back(std::uint32_t unit) {
+    next_[unit] = end_;
+    before_[unit] = before_[end_];
+    next_[before_[end_]] = unit;
+    before_[end_] = unit;
+  }
 
  private:
-  std::vector<std::uint32_t> units_;  // the one that has been idle longest in front
+  static constexpr std::uint32_t kBusy = ~0u;
+
+  std::uint32_t end_;
+  std::vector<std::uint32_t> next_;  // the one that has been idle longest in front
+  std::vector<std::uint32_t> before_;
 };
 
 }  // namespace verbscope::sim

@@ -11,7 +11,7 @@ void PayloadWriter::write(std::uint64_t address, Packet& packet) {
   packet.remote_address = address;
   packet.kept = true;
   ++under_way_;
-  const Picos visible = bus_.dma_write(address, packet.payload);
+  const Picos visible = bus_.dma_write(address, packet.payload, Ordered::yes);
   engine_.schedule(visible, &written, this, as_argument(packet));
 }
 

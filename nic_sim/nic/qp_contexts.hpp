@@ -45,8 +45,9 @@ class QpContexts {
   // in the order of their asking, each after a read, unless one before it has brought the same state. Doorbells keep
   // their order: a requester's state that is there waits behind those that are read.
   bool at_hand(QpContext& context, Engine::Action then, void* object, std::uint64_t argument) {
-    if (!twice(context).use(context.listed)) ++counts_.qp_context_misses_twice;
-    if (context.place.cached() && (context.of_responder || line_.empty())) {
+    if (!context.listed.place.cached()) [[unlikely]]
+      list(context);
+    if (context.place.cached() && (context.of_responder || line_.empty())) [[likely]] {
       ++counts_.qp_context_hits;
       return true;
     }
@@ -85,6 +86,10 @@ class QpContexts {
     return context.of_responder && responders_apart_ ? twice_the_responders_ : twice_the_requesters_;
   }
   void begin_reads();
+  [[gnu::noinline]] void list(QpContext& context) {
+    twice(context).insert(context.listed);
+    ++counts_.qp_context_misses_twice;
+  }
 
   Engine& engine_;
   PcieBus& bus_;

@@ -51,7 +51,7 @@ ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
   const InlineReceive place = inline_receive(qp, packet);
   if (place != InlineReceive::nowhere && packet.payload > 0) {
     ++counts_.inline_receives;
-    if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload);
+    if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload, Ordered::yes);
   }
   if (grh_room(qp) > 0 && packet.has_grh) {
     const auto grh = grh_of(packet);
@@ -83,7 +83,7 @@ ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<co
 void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey) {
   if (payload_.under_way() == 0) {
     std::memcpy(reinterpret_cast<std::byte*>(address), data.data(), data.size());
-    bus_.dma_write(address, data.size());
+    bus_.dma_write(address, data.size(), Ordered::yes);
   } else {  // not before the WRITEs that came before it
     Packet& write = packets_.take(static_cast<std::uint32_t>(data.size()));
     std::memcpy(write.data, data.data(), data.size());

@@ -38,6 +38,7 @@ void Engine::put_in_more_room(std::int64_t time, Action action, void* object, st
   free_ = begin;
   for (std::uint32_t i = begin; i + 1 < events_.size(); ++i) events_[i].next = i + 1;
   events_.back().next = kNone;
+  many_ = events_.size() > kMany;
   put(time, action, object, argument);
 }
 
@@ -95,31 +96,34 @@ void Engine::fetch_ahead(std::uint64_t place) {
   ahead_ = event.next;
 }
 
-bool Engine::step() {
-  if (near_events_ == 0) {
-    if (first_far_ >= horizon_) return false;
-    set_now(first_far_);
+std::uint64_t Engine::run(std::uint64_t most) {
+  std::uint64_t done = 0;
+  for (; done < most; ++done) {
+    if (near_events_ == 0) [[unlikely]] {
+      if (first_far_ >= horizon_) break;
+      set_now(first_far_);
+    }
+    const std::uint64_t place = first_place();
+    const std::uint32_t index = first_of(place);
+    Event& event = events_[index];
+    const std::int64_t time = time_of(event);
+    if (time >= horizon_) [[unlikely]]
+      break;
+    if (many_) [[unlikely]]
+      fetch_ahead(place);
+    const Action action = event.action;
+    void* const object = event.object;
+    const std::uint64_t argument = event.argument;
+    wheel_[place].first = event.next;
+    if (event.next == kNone) occupied_.clear(place);
+    event.next = free_;
+    free_ = index;
+    --near_events_;
+    ++events_run_;
+    set_now(time);
+    action(object, argument);
   }
-  const std::uint64_t place = first_place();
-  Bucket& bucket = wheel_[place];
-  if (unsorted_.has(place)) sort(place);
-  const std::uint32_t index = bucket.first;
-  Event& event = events_[index];
-  const std::int64_t time = time_of(event);
-  if (time >= horizon_) return false;
-  if (near_events_ > kMany) fetch_ahead(place);
-  const Action action = event.action;
-  void* const object = event.object;
-  const std::uint64_t argument = event.argument;
-  bucket.first = event.next;
-  if (bucket.first == kNone) occupied_.clear(place);
-  event.next = free_;
-  free_ = index;
-  --near_events_;
-  ++events_run_;
-  set_now(time);
-  action(object, argument);
-  return true;
+  return done;
 }
 
 }  // namespace verbscope::sim

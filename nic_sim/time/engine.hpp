@@ -40,13 +40,14 @@ class Engine {
   // The time of the next event, kNever when there is none.
   std::int64_t next_time() {
     if (near_events_ == 0) return first_far_;
-    const std::uint64_t place = first_place();
-    if (unsorted_.has(place)) sort(place);
-    return time_of(events_[wheel_[place].first]);
+    return time_of(events_[first_of(first_place())]);
   }
 
   // Runs the next event; false when there is none before the horizon.
-  bool step();
+  bool step() { return run(1) == 1; }
+
+  // Runs events before the horizon, `most` at most; yields how many.
+  [[gnu::hot, gnu::noinline]] std::uint64_t run(std::uint64_t most);
 
   // Events from the horizon on are not to run yet: other nodes may still have a say in them.
   std::int64_t horizon() const { return horizon_; }
@@ -64,7 +65,8 @@ class Engine {
  private:
   static constexpr int kBucketShift = 7;  // 128 ps a bucket
   static constexpr std::uint32_t kBucketPicos = 1 << kBucketShift;
-  static constexpr std::uint64_t kBuckets = 8192;
+  static constexpr std::uint64_t kBuckets = 16384;
+  static constexpr std::uint64_t kTurn = 64;   // buckets: the wheel goes on by so many at a time
   static constexpr std::size_t kFew = 16;      // events of a bucket that are kept in order
   static constexpr std::uint32_t kNone = ~0u;  // no event
 
@@ -144,9 +146,24 @@ class Engine {
     }
     return index * 64 + static_cast<std::uint64_t>(std::countr_zero(word));
   }
+  // The first event of a bucket that has some.
+  std::uint32_t first_of(std::uint64_t place) {
+    const std::uint32_t index = wheel_[place].first;
+    if (events_[index].next == kNone || !unsorted_.has(place)) [[likely]]
+      return index;
+    sort(place);
+    return wheel_[place].first;
+  }
   void set_now(std::int64_t time) {
     now_ = time;
-    far_from_ = (bucket_number(time) + static_cast<std::int64_t>(kBuckets)) << kBucketShift;
+    if (time >= turn_at_) [[unlikely]]
+      turn();
+  }
+  // The wheel reaches further events.
+  [[gnu::noinline]] void turn() {
+    const std::int64_t begin = bucket_number(now_) & ~static_cast<std::int64_t>(kTurn - 1);
+    turn_at_ = (begin + static_cast<std::int64_t>(kTurn)) << kBucketShift;
+    far_from_ = (begin + static_cast<std::int64_t>(kBuckets)) << kBucketShift;
     if (first_far_ < far_from_) bring_near();
   }
   // Rare, and kept out of the way of what is not.
@@ -159,11 +176,12 @@ class Engine {
 
   std::int64_t now_ = 0;
   std::int64_t horizon_ = kNever;
+  std::int64_t turn_at_ = static_cast<std::int64_t>(kTurn) << kBucketShift;
   std::int64_t far_from_ = static_cast<std::int64_t>(kBuckets) << kBucketShift;  // from there on the wheel has no place
   std::int64_t first_far_ = kNever;
   std::uint64_t near_events_ = 0;
-  std::uint64_t events_run_ = 0;
   std::uint32_t free_ = kNone;         // the place that was freed last
+  bool many_ = false;                  // events that there is memory for
   std::uint32_t ahead_ = kNone;        // the event that is fetched next
   std::uint64_t ahead_of_ = kBuckets;  // while the events of this place run
   std::vector<Event> events_;
@@ -172,6 +190,7 @@ class Engine {
   std::array<Bucket, kBuckets> wheel_;
   std::priority_queue<FarEvent, std::vector<FarEvent>, Later> far_;
   std::uint64_t far_order_ = 0;
+  std::uint64_t events_run_ = 0;
   std::vector<std::uint32_t> sorted_;  // kept for their memory, as the next
   std::vector<std::uint64_t> keys_;
 };

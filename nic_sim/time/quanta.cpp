@@ -47,7 +47,7 @@ void Quanta::run_quantum(std::size_t process) {
     std::uint64_t events = 0;
     do {
       const Picos before = own.engine.now();
-      for (events = 0; events < kMostAtOnce && own.engine.step();) ++events;
+      events = own.engine.run(kMostAtOnce);
       if (events == kMostAtOnce && own.engine.now() == before) {
         fail("the simulated time stands still at {:.0f} ns: the cluster profile gives no time to what happens then",
              static_cast<double>(before.count()) / 1000);

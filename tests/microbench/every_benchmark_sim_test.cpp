@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
         "kv_atomic --put_percent 50 --keys 64 --pages 2m -q 8 -D 4ms",
         "kv_atomic --put_percent 50 --keys 4 --pages 2m -q 4 -s 16384 -D 20ms",
         "kv_rate --store pilaf --emulate --threads 4 --put_percent 50 -D 4ms",
-        "kv_rate --store farm --emulate --threads 4 --put_percent 50 -s 61 -D 4ms",
+        "kv_rate --store farm --emulate --threads 4 --put_percent 50 -s 61 -D 16ms",
         "kv_rate --store farm_var --emulate --threads 4 --put_percent 50 -D 4ms",
         "kv_rate --store pilaf --threads 4 --put_percent 50 --keys 10000 -D 4ms",
         "kv_rate --store farm_var --threads 4 --put_percent 50 --keys 10000 -s 61 -D 4ms",
