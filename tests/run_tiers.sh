@@ -139,6 +139,7 @@ long)
     step targets tests/analysis/explain_target.py build/bin --count 50 --seed 2
     step consistency tests/analysis/explain_consistency.py build/bin --count 500 --seed 2
     step hostile tests/hostile/hostile_test.py build/bin . --drawn 10000 --seed 2
+    step loads tests/perf/load_budgets.py build/bin/bench_simulator
     step validate build/bin/verbscope validate
     step commands tests/docs/commands_test.py build/bin --long
     run_tests timed release --label-regex timed

@@ -21,10 +21,14 @@ def loads_of(program):
     return [name for name in listed if "64_nodes" not in name]  # these have a budget of their own
 
 
-def instructions(program, load):
-    run = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program,
-                          f"--benchmark_filter=^{load}$", ONE_RUN], capture_output=True, text=True, timeout=1800, check=True)
+def instructions_of(command):
+    run = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command],
+                         capture_output=True, text=True, timeout=1800, check=True)
     return int(re.search(r"Collected : (\d+)", run.stderr).group(1))
+
+
+def instructions(program, load):
+    return instructions_of([program, f"--benchmark_filter=^{load}$", ONE_RUN])
 
 
 def seconds(program, load):
