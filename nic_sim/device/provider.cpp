@@ -171,7 +171,7 @@ ibv_mr* SimProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int a
   mr->page_bits = (access & IBV_ACCESS_HUGETLB) != 0 ? kHugePageBits : kPageBits;
   const auto begin = reinterpret_cast<std::uint64_t>(address);
   mr->pages.resize(length == 0 ? 0 : ((begin + length - 1) >> mr->page_bits) - (begin >> mr->page_bits) + 1);
-  mr->lkey = mr->rkey = nic_.regions().add(*mr);
+  mr->lkey = mr->rkey = nic_.memory().add(*mr);
   if (SimThread* const thread = nic_.running_thread()) {
     const std::uint64_t pages = length == 0 ? 0 : (begin + length - 1) / kRegisteredPage - begin / kRegisteredPage + 1;
     const HostProfile& host = nic_.profile().host;
@@ -182,7 +182,7 @@ ibv_mr* SimProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int a
 }
 
 int SimProvider::dereg_mr(ibv_mr* mr) {
-  nic_.regions().remove(*static_cast<SimMr*>(mr));
+  nic_.memory().remove(*static_cast<SimMr*>(mr));
   --as_sim(mr->pd).users;
   delete static_cast<SimMr*>(mr);
   return 0;

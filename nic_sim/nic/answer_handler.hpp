@@ -7,7 +7,7 @@
 #include "nic_sim/link/fabric.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
 #include "nic_sim/nic/receiving_units.hpp"
@@ -23,14 +23,14 @@ namespace verbscope::sim {
 class AnswerHandler {
  public:
   AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const NicProfile& profile, NicCounts& counts,
-                const MemoryRegions& regions, PayloadWriter& payload_writer, ReceivingUnits& units,
+                const HostMemory& memory, PayloadWriter& payload_writer, ReceivingUnits& units,
                 UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer, Retransmitter& retransmitter)
       : engine_(engine),
         bus_(bus),
         fabric_(fabric),
         profile_(profile),
         counts_(counts),
-        regions_(regions),
+        memory_(memory),
         payload_writer_(payload_writer),
         units_(units),
         scheduler_(scheduler),
@@ -61,7 +61,7 @@ class AnswerHandler {
   Fabric& fabric_;
   const NicProfile& profile_;
   NicCounts& counts_;
-  const MemoryRegions& regions_;
+  const HostMemory& memory_;
   PayloadWriter& payload_writer_;
   ReceivingUnits& units_;
   UnitScheduler& scheduler_;

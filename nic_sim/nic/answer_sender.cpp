@@ -29,7 +29,7 @@ Packet& AnswerSender::make(const SimQp& qp, Packet::Kind kind, std::uint32_t seq
   packet.sequence = sequence;
   packet.immediate = qp.settings.min_rnr_timer;
   packet.reads_left = 0;
-  packet.generation = qp.generation;
+  packet.cookie = with_generation(qp.generation, 0);
   Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(payload, kPayloadPad.value));
   if (qp.has_grh) bytes += kGrh;
   packet.wire_bytes = static_cast<std::uint32_t>(bytes.value);
@@ -45,7 +45,7 @@ void AnswerSender::send_ready(SimQp& qp) {
   PacketQueue& answers = qp.responder.answers;
   while (!answers.empty() && answers.front().reads_left == 0) {
     Packet& packet = answers.pop();
-    if (qp.state == IBV_QPS_RESET || packet.generation != qp.generation) {
+    if (qp.state == IBV_QPS_RESET || !of_this_generation(qp, packet.cookie)) {
       packets_.give_back(packet);
       continue;
     }
@@ -93,7 +93,7 @@ void AnswerSender::response_read(void* object, std::uint64_t argument) {
   Packet& answer = as_packet(argument);
   AnswerSender& self = answer_sender_of(qp);
   if (self.still_there(qp, answer, answer.payload)) {
-    std::memcpy(answer.data, reinterpret_cast<const std::byte*>(answer.remote_address), answer.payload);
+    self.memory_.read(answer.remote_address, answer.data, answer.payload);
   } else {
     answer.kind = Packet::Kind::nak_access;
   }
@@ -115,7 +115,7 @@ Packet& AnswerSender::make_atomic_response(const SimQp& qp, const Packet& atomic
 }
 
 void AnswerSender::data_read(SimQp& qp, Packet& answer, bool there) {
-  const bool fails = !there && answer.generation == qp.generation && receiving(qp);
+  const bool fails = !there && of_this_generation(qp, answer.cookie) && receiving(qp);
   if (!there) answer.kind = Packet::Kind::nak_access;
   answer.reads_left = 0;
   send_ready(qp);

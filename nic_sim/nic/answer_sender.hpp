@@ -9,7 +9,7 @@
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/profile/random.hpp"
 
@@ -19,14 +19,14 @@ class AnswerSender {
  public:
   // `node`: of the NIC, the answers' source.
   AnswerSender(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& packets, const NicProfile& profile,
-               NicCounts& counts, const MemoryRegions& regions, std::uint32_t node, std::uint64_t seed)
+               NicCounts& counts, const HostMemory& memory, std::uint32_t node, std::uint64_t seed)
       : engine_(engine),
         bus_(bus),
         fabric_(fabric),
         packets_(packets),
         profile_(profile),
         counts_(counts),
-        regions_(regions),
+        memory_(memory),
         node_(node),
         random_(seed) {}
   AnswerSender(const AnswerSender&) = delete;
@@ -47,7 +47,7 @@ class AnswerSender {
 
   // Whether the region that the request of `answer` named has not been deregistered meanwhile.
   bool still_there(const SimQp& qp, const Packet& answer, std::uint64_t bytes) const {
-    return regions_.grants(*qp.pd, answer.rkey, answer.remote_address, bytes, 0);
+    return memory_.grants(*qp.pd, answer.rkey, answer.remote_address, bytes, 0);
   }
   // The data of `answer` are in it, and it may leave. Not `there`: their region has gone; the answer refuses, and the
   // QP fails.
@@ -65,7 +65,7 @@ class AnswerSender {
   PacketPool& packets_;
   const NicProfile& profile_;
   NicCounts& counts_;
-  const MemoryRegions& regions_;
+  const HostMemory& memory_;
   std::uint32_t node_;
   Random random_;
 };

@@ -33,10 +33,9 @@ void doorbell_arrives(void* object, std::uint64_t) {
 
 void arm(Nic& nic, SimCq& cq, Notify asked, Picos when) {
   cq.arming.asked = std::max(cq.arming.asked, asked);
-  // Completions that are on their way to memory are new to the program. Delayed ones meet the queue when they are
-  // written.
+  // Completions that are on their way to memory are new to the program.
   for (std::uint64_t n = cq.written; n > cq.polled && cq.at(n - 1).visible > nic.engine().now(); --n) {
-    if (cq.at(n - 1).is_written() && wanted(cq.arming.asked, cq.at(n - 1))) cq.arming.met = true;
+    if (wanted(cq.arming.asked, cq.at(n - 1))) cq.arming.met = true;
   }
   nic.engine().schedule(when, &doorbell_arrives, &cq);
 }

@@ -50,14 +50,14 @@ void AtomicUnit::operation_done(void* object, std::uint64_t argument) {
   const std::uint64_t before = there ? self.operate(qp, answer) : 0;
   std::memcpy(answer.data, &before, sizeof before);
   self.give_up_slot(answer.remote_address);
-  if (answer.generation == qp.generation && --qp.responder.atomics == 0) self.units_.atomics_ended(qp);
+  if (of_this_generation(qp, answer.cookie) && --qp.responder.atomics == 0) self.units_.atomics_ended(qp);
   self.answers_.data_read(qp, answer, there);
 }
 
 // Does the operation that `answer` is the answer to. Yields what was there before.
 std::uint64_t AtomicUnit::operate(SimQp& qp, const Packet& answer) {
   std::uint64_t before = 0;
-  std::memcpy(&before, reinterpret_cast<const std::byte*>(answer.remote_address), sizeof before);
+  memory_.read(answer.remote_address, reinterpret_cast<std::byte*>(&before), sizeof before);
   std::uint64_t after = before + answer.operand;
   if (answer.verb == Verb::compare_swap) after = before == answer.compare ? answer.operand : before;
   Packet& write = packets_.take(sizeof after);
@@ -65,7 +65,7 @@ std::uint64_t AtomicUnit::operate(SimQp& qp, const Packet& answer) {
   std::memcpy(write.data, &after, sizeof after);
   payload_.write(answer.remote_address, write);
   ++counts_.atomics_served;
-  if (answer.generation == qp.generation) qp.results.keep(answer.sequence, before);
+  if (of_this_generation(qp, answer.cookie)) qp.results.keep(answer.sequence, before);
   return before;
 }
 

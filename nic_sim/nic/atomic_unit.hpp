@@ -11,6 +11,7 @@
 #include "nic_sim/nic/answer_sender.hpp"
 #include "nic_sim/nic/atomic_slots.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
 #include "nic_sim/nic/qp_table.hpp"
@@ -23,13 +24,15 @@ namespace verbscope::sim {
 class AtomicUnit {
  public:
   AtomicUnit(Engine& engine, PcieBus& bus, PacketPool& packets, const NicProfile& profile, NicCounts& counts,
-             const QpTable& qps, PayloadWriter& payload, ReceivingUnits& units, AnswerSender& answers)
+             const QpTable& qps, const HostMemory& memory, PayloadWriter& payload, ReceivingUnits& units,
+             AnswerSender& answers)
       : engine_(engine),
         bus_(bus),
         packets_(packets),
         profile_(profile),
         counts_(counts),
         qps_(qps),
+        memory_(memory),
         payload_(payload),
         units_(units),
         answers_(answers),
@@ -59,6 +62,7 @@ class AtomicUnit {
   const NicProfile& profile_;
   NicCounts& counts_;
   const QpTable& qps_;
+  const HostMemory& memory_;
   PayloadWriter& payload_;
   ReceivingUnits& units_;
   AnswerSender& answers_;

@@ -23,7 +23,7 @@ Verdict judge_order(const SimQp& qp, const Packet& packet) {
 
 // InfiniBand Architecture Specification 1.3, volume 1, section 9.7.4.1 (responder's checks): a message of no bytes
 // names no region.
-Verdict judge_access(const SimQp& qp, const Packet& packet, const MemoryRegions& regions) {
+Verdict judge_access(const SimQp& qp, const Packet& packet, const HostMemory& memory) {
   int access = IBV_ACCESS_REMOTE_WRITE;
   const VerbFacts& verb = facts(packet.verb);
   if (verb.wants_response) {
@@ -34,7 +34,7 @@ Verdict judge_access(const SimQp& qp, const Packet& packet, const MemoryRegions&
   if ((qp.settings.qp_access_flags & static_cast<unsigned>(access)) == 0) return Verdict::invalid;
   if (verb.atomic && packet.remote_address % kAtomicBytes != 0) return Verdict::invalid;
   if (packet.length == 0) return Verdict::take;
-  const bool granted = regions.grants(*qp.pd, packet.rkey, packet.remote_address, packet.length, access);
+  const bool granted = memory.grants(*qp.pd, packet.rkey, packet.remote_address, packet.length, access);
   return granted ? Verdict::take : Verdict::no_access;
 }
 
@@ -44,15 +44,15 @@ bool takes_recv(const SimQp& qp, const Packet& packet) {
   return !qp.responder.has_recv && (packet.verb == Verb::send ? packet.first : packet.has_immediate);
 }
 
-Verdict judge(const SimQp& qp, const Packet& packet, const MemoryRegions& regions) {
+Verdict judge(const SimQp& qp, const Packet& packet, const HostMemory& memory) {
   if (!receiving(qp)) return Verdict::drop;
   if (const Verdict order = judge_order(qp, packet); order != Verdict::take) return order;
   if (facts(packet.verb).one_sided && packet.first) {
-    const Verdict access = judge_access(qp, packet, regions);
+    const Verdict access = judge_access(qp, packet, memory);
     if (access != Verdict::take) return facts(qp.transport).reliable ? access : Verdict::drop;
   }
   if (packet.verb == Verb::write && !packet.first &&
-      regions.find(packet.rkey, packet.remote_address + packet.offset, packet.payload) == nullptr) {
+      memory.find(packet.rkey, packet.remote_address + packet.offset, packet.payload) == nullptr) {
     return facts(qp.transport).reliable ? Verdict::no_access : Verdict::drop;  // it went away meanwhile
   }
   const RecvQueue& queue = qp.recv_queue();

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "nic_sim/link/packet.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 
 namespace verbscope::sim {
@@ -25,6 +25,6 @@ enum class Verdict {
 bool takes_recv(const SimQp& qp, const Packet& packet);
 
 // Yields what the transport, the region and the receive queue say to a packet of `qp`.
-Verdict judge(const SimQp& qp, const Packet& packet, const MemoryRegions& regions);
+Verdict judge(const SimQp& qp, const Packet& packet, const HostMemory& memory);
 
 }  // namespace verbscope::sim

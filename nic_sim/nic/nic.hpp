@@ -12,7 +12,7 @@
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/cqe_writer.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
@@ -39,7 +39,7 @@ class Nic {
   NicCounts& counts() { return counts_; }
   const NicCounts& counts() const { return counts_; }
   UsageTimes usage() const;  // all but threads
-  MemoryRegions& regions() { return regions_; }
+  HostMemory& memory() { return memory_; }
   PayloadWriter& payload_writer() { return payload_writer_; }
   SharedLines& shared_lines() { return shared_lines_; }
   LockTimes& lock_times() { return lock_times_; }
@@ -74,7 +74,7 @@ class Nic {
   LockTimes lock_times_;
   QpTable qps_;
   QpContexts contexts_;
-  MemoryRegions regions_;
+  HostMemory memory_;
   PayloadWriter payload_writer_;
   CqeWriter cqe_writer_;
   Responder responder_;

@@ -76,9 +76,7 @@ struct SimAh : ibv_ah {
 
 // One entry of a completion queue, and when the program can see it.
 struct alignas(64) Completion {
-  static constexpr Picos kNotWritten = Picos::max();
-
-  Picos visible;  // kNotWritten while the CQE is delayed
+  Picos visible;
   std::uint64_t wr_id;
   SimQp* qp;
   std::uint64_t index;  // place of the work request in its queue: polling frees all up to it
@@ -91,8 +89,6 @@ struct alignas(64) Completion {
   unsigned flags;
   bool of_send;
   bool solicited = false;  // the sender asked for an event
-
-  bool is_written() const { return visible != kNotWritten; }
 };
 
 // Places grow with what is waiting, up to `cqe`: a ring of all of them would leave the processor's caches on every lap.

@@ -66,8 +66,7 @@ Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
   packet.qkey = wqe.qkey;
   packet.reads_left = 0;
   packet.offset = offset;
-  packet.wqe = wqe.index;
-  packet.generation = qp.generation;
+  packet.cookie = with_generation(qp.generation, wqe.index);
   packet.remote_address = wqe.remote_address;
   packet.rkey = wqe.rkey;
   packet.length = wqe.length;
@@ -93,7 +92,7 @@ bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) 
   const bool granted = walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, packet.offset, packet.payload,
                                  [this, &qp](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
                                    pieces_.push_back({address, bytes});
-                                   return regions_.grants(*qp.pd, lkey, address, bytes, 0);
+                                   return memory_.grants(*qp.pd, lkey, address, bytes, 0);
                                  });
   packet.reads_left = static_cast<std::uint32_t>(pieces_.size());
   if (granted) {
@@ -111,10 +110,11 @@ void PacketBuilder::payload_read(void* object, std::uint64_t argument) {
   if (--packet.reads_left > 0) return;
   // A repeated packet whose first copy was acknowledged meanwhile: the work request is done and its place may have
   // another one. The receiver drops the copy whatever is in it.
-  const bool stale = qp.state != IBV_QPS_RTS || packet.generation != qp.generation || packet.wqe < qp.send.done;
+  const std::uint64_t wqe = without_generation(packet.cookie);
+  const bool stale = qp.state != IBV_QPS_RTS || !of_this_generation(qp, packet.cookie) || wqe < qp.send.done;
   PacketBuilder& self = qp.nic->requester().packets;
   if (!stale && !self.gather(qp, packet)) {
-    self.completer_.fail_at(qp, qp.send.at(packet.wqe), IBV_WC_LOC_PROT_ERR);
+    self.completer_.fail_at(qp, qp.send.at(wqe), IBV_WC_LOC_PROT_ERR);
   }
   self.send_ready(qp);
 }
@@ -122,10 +122,10 @@ void PacketBuilder::payload_read(void* object, std::uint64_t argument) {
 // Copies the payload into the packet. False: a region of it was deregistered while it was read.
 bool PacketBuilder::gather(SimQp& qp, Packet& packet) const {
   std::byte* out = packet.data;
-  return walk_sges({qp.send.sges_of(packet.wqe), qp.send.max_sge}, packet.offset, packet.payload,
+  return walk_sges({qp.send.sges_of(without_generation(packet.cookie)), qp.send.max_sge}, packet.offset, packet.payload,
                    [this, &out](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
-                     if (regions_.find(lkey, address, bytes) == nullptr) return false;
-                     std::memcpy(out, reinterpret_cast<const std::byte*>(address), bytes);
+                     if (memory_.find(lkey, address, bytes) == nullptr) return false;
+                     memory_.read(address, out, bytes);
                      out += bytes;
                      return true;
                    });
@@ -136,7 +136,7 @@ void PacketBuilder::send_ready(SimQp& qp) {
   PacketQueue& unsent = qp.requester.unsent;
   while (!unsent.empty() && unsent.front().reads_left == 0) {
     Packet& packet = unsent.pop();
-    if (qp.state == IBV_QPS_RTS && packet.generation == qp.generation) {
+    if (qp.state == IBV_QPS_RTS && of_this_generation(qp, packet.cookie)) {
       fabric_.send(packet);
     } else {
       packets_.give_back(packet);

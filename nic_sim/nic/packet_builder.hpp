@@ -8,7 +8,7 @@
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/send_completer.hpp"
 
@@ -17,13 +17,13 @@ namespace verbscope::sim {
 class PacketBuilder {
  public:
   // `node`: of the NIC, the packets' source.
-  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, NicCounts& counts, const MemoryRegions& regions,
+  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, NicCounts& counts, const HostMemory& memory,
                 SendCompleter& completer, std::uint32_t node)
       : bus_(bus),
         fabric_(fabric),
         packets_(packets),
         counts_(counts),
-        regions_(regions),
+        memory_(memory),
         completer_(completer),
         node_(node) {}
   PacketBuilder(const PacketBuilder&) = delete;
@@ -49,7 +49,7 @@ class PacketBuilder {
   Fabric& fabric_;
   PacketPool& packets_;
   NicCounts& counts_;
-  const MemoryRegions& regions_;
+  const HostMemory& memory_;
   SendCompleter& completer_;
   std::uint32_t node_;
   std::vector<Piece> pieces_;  // the payload of the packet that is being built

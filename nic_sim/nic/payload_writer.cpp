@@ -1,7 +1,5 @@
 #include "nic_sim/nic/payload_writer.hpp"
 
-#include <cstring>
-
 #include "nic_sim/host/thread.hpp"
 #include "nic_sim/nic/objects.hpp"
 
@@ -20,8 +18,8 @@ void PayloadWriter::written(void* object, std::uint64_t argument) {
   Packet& packet = as_packet(argument);
   --self.under_way_;
   // The region may have been deregistered meanwhile.
-  if (self.regions_.find(packet.rkey, packet.remote_address, packet.payload) != nullptr) {
-    std::memcpy(reinterpret_cast<std::byte*>(packet.remote_address), packet.data, packet.payload);
+  if (self.memory_.find(packet.rkey, packet.remote_address, packet.payload) != nullptr) {
+    self.memory_.write(packet.remote_address, packet.data, packet.payload);
     self.watch_.written(packet.remote_address, packet.payload, [](SimThread& thread) { thread.memory_written(); });
   }
   self.packets_.give_back(packet);

@@ -6,15 +6,15 @@
 #include "nic_sim/host/memory_watch.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
 
 class PayloadWriter {
  public:
-  PayloadWriter(Engine& engine, PcieBus& bus, PacketPool& packets, const MemoryRegions& regions)
-      : engine_(engine), bus_(bus), packets_(packets), regions_(regions) {}
+  PayloadWriter(Engine& engine, PcieBus& bus, PacketPool& packets, const HostMemory& memory)
+      : engine_(engine), bus_(bus), packets_(packets), memory_(memory) {}
   PayloadWriter(const PayloadWriter&) = delete;
   PayloadWriter& operator=(const PayloadWriter&) = delete;
 
@@ -36,7 +36,7 @@ class PayloadWriter {
   Engine& engine_;
   PcieBus& bus_;
   PacketPool& packets_;
-  const MemoryRegions& regions_;
+  const HostMemory& memory_;
   std::uint64_t under_way_ = 0;
   MemoryWatch watch_;
 };

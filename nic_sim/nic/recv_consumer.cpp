@@ -68,9 +68,9 @@ ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<co
   const bool granted =
       walk_sges({qp.responder.recv_sges, qp.responder.recv.sges}, begin, data.size(),
                 [this, &qp, &data, place](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
-                  if (!regions_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
+                  if (!memory_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
                   if (place != InlineReceive::nowhere) {
-                    std::memcpy(reinterpret_cast<std::byte*>(address), data.data(), bytes);
+                    memory_.write(address, data.data(), bytes);
                   } else {
                     write(address, data.first(bytes), lkey);
                   }
@@ -82,7 +82,7 @@ ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<co
 
 void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey) {
   if (payload_.under_way() == 0) {
-    std::memcpy(reinterpret_cast<std::byte*>(address), data.data(), data.size());
+    memory_.write(address, data.data(), data.size());
     bus_.dma_write(address, data.size(), Ordered::yes);
   } else {  // not before the WRITEs that came before it
     Packet& write = packets_.take(static_cast<std::uint32_t>(data.size()));

@@ -13,7 +13,7 @@
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/cqe_writer.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
 #include "nic_sim/nic/recv_fetcher.hpp"
@@ -28,12 +28,12 @@ inline InlineReceive inline_receive(const SimQp& qp, const Packet& packet) {
 
 class RecvConsumer {
  public:
-  RecvConsumer(PcieBus& bus, PacketPool& packets, NicCounts& counts, const MemoryRegions& regions,
-               PayloadWriter& payload, CqeWriter& cqes, RecvFetcher& fetcher)
+  RecvConsumer(PcieBus& bus, PacketPool& packets, NicCounts& counts, const HostMemory& memory, PayloadWriter& payload,
+               CqeWriter& cqes, RecvFetcher& fetcher)
       : bus_(bus),
         packets_(packets),
         counts_(counts),
-        regions_(regions),
+        memory_(memory),
         payload_(payload),
         cqes_(cqes),
         fetcher_(fetcher) {}
@@ -60,7 +60,7 @@ class RecvConsumer {
   PcieBus& bus_;
   PacketPool& packets_;
   NicCounts& counts_;
-  const MemoryRegions& regions_;
+  const HostMemory& memory_;
   PayloadWriter& payload_;
   CqeWriter& cqes_;
   RecvFetcher& fetcher_;

@@ -36,7 +36,7 @@ void RequestProcessor::read_done(void* object, std::uint64_t) {
 void RequestProcessor::begin(SimQp& qp, Packet& packet) {
   ReceivingUnit& unit = units_.of(qp);
   unit.generation = qp.generation;
-  const Verdict verdict = judge(qp, packet, regions_);
+  const Verdict verdict = judge(qp, packet, memory_);
   if (verdict == Verdict::wait_for_recv) {
     unit.waits_for_recv = true;
     ++counts_.recv_waits;
@@ -59,8 +59,8 @@ void RequestProcessor::begin(SimQp& qp, Packet& packet) {
 // How many translations the packet's payload needs that are not there, or the whole response to a READ.
 std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& packet) {
   if (const VerbFacts& verb = facts(packet.verb); verb.one_sided) {
-    return regions_.missing_translations(packet.rkey, packet.remote_address + packet.offset,
-                                         verb.wants_response ? packet.length : packet.payload);
+    return memory_.missing_translations(packet.rkey, packet.remote_address + packet.offset,
+                                        verb.wants_response ? packet.length : packet.payload);
   }
   const ResponderState& state = qp.responder;
   RecvQueue& queue = qp.recv_queue();
@@ -71,7 +71,7 @@ std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& pa
   if (begin + packet.payload > recv.length) return 0;  // too long: nothing will be written
   walk_sges({sges, recv.sges}, begin, packet.payload,
             [this, &missing](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
-              missing += regions_.missing_translations(lkey, address, bytes);
+              missing += memory_.missing_translations(lkey, address, bytes);
               return true;
             });
   return missing;
@@ -112,7 +112,7 @@ void RequestProcessor::time_is_over(void* object, std::uint64_t argument) {
 // False: the packet stays in front, for more responses, for a RECV or for a slot.
 bool RequestProcessor::execute(ReceivingUnit& unit, SimQp& qp, Packet& packet) {
   if (unit.responses > 0) return respond(unit, qp, packet);
-  const Verdict verdict = judge(qp, packet, regions_);
+  const Verdict verdict = judge(qp, packet, memory_);
   unit.repeats = verdict == Verdict::repeat;
   switch (verdict) {
     case Verdict::wait_for_recv:  // another QP took the shared queue's last RECV meanwhile

@@ -8,8 +8,8 @@
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/answer_sender.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/judgement.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/receiving_units.hpp"
@@ -22,13 +22,13 @@ namespace verbscope::sim {
 class RequestProcessor {
  public:
   RequestProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
-                   MemoryRegions& regions, ReceivingUnits& units, RequestExecutor& executor, AnswerSender& answers)
+                   HostMemory& memory, ReceivingUnits& units, RequestExecutor& executor, AnswerSender& answers)
       : engine_(engine),
         bus_(bus),
         profile_(profile),
         counts_(counts),
         contexts_(contexts),
-        regions_(regions),
+        memory_(memory),
         units_(units),
         executor_(executor),
         answers_(answers) {}
@@ -58,7 +58,7 @@ class RequestProcessor {
   const NicProfile& profile_;
   NicCounts& counts_;
   QpContexts& contexts_;
-  MemoryRegions& regions_;
+  HostMemory& memory_;
   ReceivingUnits& units_;
   RequestExecutor& executor_;
   AnswerSender& answers_;

@@ -10,7 +10,7 @@
 #include "nic_sim/nic/answer_handler.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/cqe_writer.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/packet_builder.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
@@ -28,15 +28,15 @@ namespace verbscope::sim {
 struct Requester {
   // `units`: they take in the answers. `node`: of the NIC. `seed`: of the WQE cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const NicProfile& profile,
-            NicCounts& counts, QpContexts& contexts, MemoryRegions& regions, PayloadWriter& payload_writer,
-            CqeWriter& cqes, ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
+            NicCounts& counts, QpContexts& contexts, HostMemory& memory, PayloadWriter& payload_writer, CqeWriter& cqes,
+            ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
       : scheduler(engine, profile.requester_units, processor),
         fetcher(engine, bus, profile, counts, contexts, scheduler, seed),
         completer(engine, fetcher, cqes),
         retransmitter(engine, profile, scheduler, fetcher, completer),
-        packets(bus, fabric, pool, counts, regions, completer, node),
-        processor(engine, bus, profile, regions, scheduler, fetcher, packets, completer, retransmitter),
-        answers(engine, bus, fabric, profile, counts, regions, payload_writer, units, scheduler, fetcher, completer,
+        packets(bus, fabric, pool, counts, memory, completer, node),
+        processor(engine, bus, profile, memory, scheduler, fetcher, packets, completer, retransmitter),
+        answers(engine, bus, fabric, profile, counts, memory, payload_writer, units, scheduler, fetcher, completer,
                 retransmitter) {}
 
   // Completes everything from `done` on as flushed.

@@ -11,7 +11,7 @@
 #include "nic_sim/nic/atomic_unit.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/cqe_writer.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
@@ -29,15 +29,15 @@ namespace verbscope::sim {
 struct Responder {
   // `node`: of the NIC.
   Responder(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
-            const QpTable& qps, QpContexts& contexts, MemoryRegions& regions, PayloadWriter& payload, CqeWriter& cqes,
+            const QpTable& qps, QpContexts& contexts, HostMemory& memory, PayloadWriter& payload, CqeWriter& cqes,
             std::uint32_t node, std::uint64_t seed)
       : units(engine, bus, fabric, counts, qps, profile.nic.responder_units, contexts, processor),
         fetcher(bus, static_cast<std::uint64_t>(profile.wire.recv_prefetch), units),
-        recvs(bus, pool, counts, regions, payload, cqes, fetcher),
-        answers(engine, bus, fabric, pool, profile.nic, counts, regions, node, seed),
-        atomics(engine, bus, pool, profile.nic, counts, qps, payload, units, answers),
+        recvs(bus, pool, counts, memory, payload, cqes, fetcher),
+        answers(engine, bus, fabric, pool, profile.nic, counts, memory, node, seed),
+        atomics(engine, bus, pool, profile.nic, counts, qps, memory, payload, units, answers),
         executor(profile.nic, counts, payload, recvs, answers, atomics),
-        processor(engine, bus, profile.nic, counts, contexts, regions, units, executor, answers) {}
+        processor(engine, bus, profile.nic, counts, contexts, memory, units, executor, answers) {}
 
   // Completes all RECVs of the QP's own queue, and the one in use, as flushed.
   void flush(SimQp& qp) {

@@ -6,7 +6,7 @@
 
 namespace verbscope::sim {
 void SendCompleter::left_port(SimQp& qp, const Packet& packet, Picos when) {
-  engine_.schedule(when, &sent, &qp, with_generation(packet.generation, packet.wqe));
+  engine_.schedule(when, &sent, &qp, packet.cookie);
 }
 
 void SendCompleter::sent(void* object, std::uint64_t argument) {

@@ -25,7 +25,7 @@ void WqeProcessor::take_up(SimQp& qp) {
     const std::uint64_t most = wqe.wants_response() ? wqe.length : qp.path_mtu;
     walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, begin, std::min(wqe.length - begin, most),
               [this, &missing](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
-                missing += regions_.missing_translations(lkey, address, bytes);
+                missing += memory_.missing_translations(lkey, address, bytes);
                 return true;
               });
   }

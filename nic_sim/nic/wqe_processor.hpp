@@ -3,7 +3,7 @@
 #pragma once
 
 #include "nic_sim/link/pcie_bus.hpp"
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/packet_builder.hpp"
 #include "nic_sim/nic/retransmitter.hpp"
@@ -17,13 +17,12 @@ namespace verbscope::sim {
 
 class WqeProcessor {
  public:
-  WqeProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, MemoryRegions& regions,
-               UnitScheduler& scheduler, WqeFetcher& fetcher, PacketBuilder& packets, SendCompleter& completer,
-               Retransmitter& retransmitter)
+  WqeProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, HostMemory& memory, UnitScheduler& scheduler,
+               WqeFetcher& fetcher, PacketBuilder& packets, SendCompleter& completer, Retransmitter& retransmitter)
       : engine_(engine),
         bus_(bus),
         profile_(profile),
-        regions_(regions),
+        memory_(memory),
         scheduler_(scheduler),
         fetcher_(fetcher),
         packets_(packets),
@@ -48,7 +47,7 @@ class WqeProcessor {
   Engine& engine_;
   PcieBus& bus_;
   const NicProfile& profile_;
-  MemoryRegions& regions_;
+  HostMemory& memory_;
   UnitScheduler& scheduler_;
   WqeFetcher& fetcher_;
   PacketBuilder& packets_;

@@ -1,4 +1,4 @@
-#include "nic_sim/nic/memory_regions.hpp"
+#include "nic_sim/nic/host_memory.hpp"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ constexpr std::uint64_t kMostAhead = 256;
 
 }  // namespace
 
-std::uint32_t MemoryRegions::add(SimMr& mr) {
+std::uint32_t HostMemory::add(SimMr& mr) {
   const auto place = std::find(mrs_.begin(), mrs_.end(), nullptr);
   const auto index = static_cast<std::uint32_t>(place - mrs_.begin());
   if (place == mrs_.end()) {
@@ -27,18 +27,18 @@ std::uint32_t MemoryRegions::add(SimMr& mr) {
   return (index + 1) << kKeyTagBits | tag;
 }
 
-void MemoryRegions::remove(SimMr& mr) {
+void HostMemory::remove(SimMr& mr) {
   mrs_[(mr.lkey >> kKeyTagBits) - 1] = nullptr;
   for (Translation& page : mr.pages) translations_.drop(page);
 }
 
-SimMr* MemoryRegions::find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const {
+SimMr* HostMemory::find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const {
   const std::uint32_t index = (key >> kKeyTagBits) - 1;
   SimMr* mr = index < mrs_.size() ? mrs_[index] : nullptr;
   return mr != nullptr && mr->lkey == key && mr->holds(address, bytes) ? mr : nullptr;
 }
 
-std::uint64_t MemoryRegions::missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) {
+std::uint64_t HostMemory::missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) {
   SimMr* mr = find(key, address, bytes);
   if (mr == nullptr || bytes == 0) return 0;
   prefetch(address, std::min(bytes, kMostAhead));  // the program's memory, which the NIC will read or write soon

@@ -1,9 +1,12 @@
-// The regions of memory that are registered with a NIC, by their keys, and its cache of address translations.
+// The memory of a host's programs as its NIC reaches it: the regions that are registered, by their keys, the cache of
+// address translations, and the bytes themselves.
 #pragma once
 
 #include <infiniband/verbs.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "nic_sim/nic/caches.hpp"
@@ -13,9 +16,9 @@
 
 namespace verbscope::sim {
 
-class MemoryRegions {
+class HostMemory {
  public:
-  MemoryRegions(const NicProfile& profile, NicCounts& counts, std::uint64_t seed)
+  HostMemory(const NicProfile& profile, NicCounts& counts, std::uint64_t seed)
       : translations_(profile.translation_cache, Replacement::random, seed), counts_(counts) {}
 
   // Yields the key of the new region, for lkey and rkey.
@@ -30,6 +33,14 @@ class MemoryRegions {
   bool grants(const ibv_pd& pd, std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const {
     const SimMr* mr = find(key, address, bytes);
     return mr != nullptr && mr->pd == &pd && (mr->access & access) == access;
+  }
+
+  // Bytes of a program, at its own addresses, which a region holds; it is what DMA does, and the only place that does.
+  void read(std::uint64_t address, std::byte* to, std::uint64_t bytes) const {
+    std::memcpy(to, reinterpret_cast<const std::byte*>(address), bytes);
+  }
+  void write(std::uint64_t address, const std::byte* from, std::uint64_t bytes) const {
+    std::memcpy(reinterpret_cast<std::byte*>(address), from, bytes);
   }
 
   // How many translations of [address, address + bytes) are not in their cache, each one cache line to read; they will
