@@ -92,7 +92,9 @@ void require_memory(const Benchmark& benchmark, const Plan& plan) {
 
 Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   const std::string name = options.fabric.substr(kPrefix.size());
-  const Profile profile = load_profile(name);
+  const std::filesystem::path file = find_config("clusters", name);
+  const Json parameters = read_json_file(file);
+  const Profile profile = read_profile(parameters, file.string());
   const Traffic traffic = benchmark.traffic();
   Plan plan = make_plan(options, sim_facts(options, profile), traffic);
   require_memory(benchmark, plan);
@@ -130,8 +132,8 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   for (std::size_t n = 0; n < counted.size(); ++n) {
     outcome.counters.push_back(link.window().driver_counters(n, counted[n]));
   }
-  outcome.environment["assumed"] = assumed_parameters(read_json_file(find_config("clusters", name)), outcome.counters,
-                                                      static_cast<double>(result.own.window_ops));
+  outcome.environment["assumed"] =
+      assumed_parameters(parameters, outcome.counters, static_cast<double>(result.own.window_ops));
   outcome.config.update(nodes.front().settled());
   ClusterWire wire = profile.wire;
   wire.mtu = Bytes(nodes.front().mtu());  // the MTU of the paths in use, as on a device
