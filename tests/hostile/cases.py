@@ -314,6 +314,7 @@ def as_asked():
     for program in ("atomic_rate", "wqe_cache", "kv_atomic"):  # nobody asked for a window: it is what fits
         yield Case(f"usual_window_{program}", (program, *SIM, "--tx_depth", "8", "--out_json_file", "-"), 0, prints='"window":8,')
     yield Case("qp_beside_connections", ("qp_scaling", *SIM, "--connections", "8", "--qp", "4"), 2, says="--qp 4")
+    yield Case("visibility_of_gigabytes", ("write_visibility", *SIM, "--size", "2147483648"), 2, says="--size 2147483648: .*16 to 1048576")
     yield Case("gbits_alone", ("send_rate", *SIM, "--report_gbits"), 0, prints="Gb/s")
     yield Case("connections_uneven", ("qp_scaling", *SIM, "--connections", "1000", "--threads", "3"), 2, says="give --connections 999 or 1002")
     yield Case("connections_few", ("qp_scaling", *SIM, "--connections", "10", "--clients", "20"), 2, says="give --connections 20, or --clients 10")
