@@ -7,7 +7,7 @@
 #include "common/error.hpp"
 #include "nic_sim/device/provider.hpp"
 #include "nic_sim/host/partition.hpp"
-#include "nic_sim/link/fabric.hpp"
+#include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/nic.hpp"
 #include "nic_sim/time/mailbox.hpp"
 #include "nic_sim/time/quanta.hpp"
@@ -42,17 +42,35 @@ struct SimCluster::Impl {
     return partitions;
   }
 
+  // The partitions of nodes, and of switches behind them, which take turns.
+  static std::vector<std::size_t> with_switches(const Profile& profile, std::vector<std::size_t> homes) {
+    const std::size_t partitions = *std::ranges::max_element(homes) + 1;
+    const std::uint32_t switches = sim::switches_of(profile, static_cast<std::uint32_t>(homes.size()));
+    for (std::uint32_t i = 0; i < switches; ++i) homes.push_back(i % partitions);
+    return homes;
+  }
+
+  std::vector<sim::SwitchHome> switch_homes(std::size_t nodes, const std::vector<std::size_t>& homes) {
+    std::vector<sim::SwitchHome> switches;
+    for (std::size_t i = nodes; i < homes.size(); ++i) {
+      switches.push_back({&partitions[homes[i]].engine, &partitions[homes[i]].packets});
+    }
+    return switches;
+  }
+
   // `homes`: the partition of each node.
   Impl(const Profile& p, std::uint64_t seed, const std::vector<std::size_t>& homes, std::size_t by_threads)
       : profile(p),
-        mailbox(homes, *std::ranges::max_element(homes) + 1),
+        all_homes(with_switches(profile, homes)),
+        mailbox(all_homes, *std::ranges::max_element(homes) + 1),
         partitions(make_partitions(profile.wire.mtu, mailbox.partitions())),
-        quanta(processes(), mailbox, sim::Fabric::way_to_switch(profile),
+        quanta(processes(), mailbox, sim::shortest_way(profile),
                std::clamp<std::size_t>(by_threads, 1, mailbox.partitions()),
                [this](std::size_t partition) { take_packets_back(partition); }),
-        fabric(mailbox, profile, seed_of(seed, 0)) {
+        fabric(sim::make_fabric(mailbox, profile, static_cast<std::uint32_t>(homes.size()),
+                                switch_homes(homes.size(), all_homes), seed_of(seed, 0))) {
     for (std::uint32_t node = 0; node < homes.size(); ++node) {
-      machines.emplace_back(partitions[homes[node]], fabric, profile, node, seed_of(seed, node + 1));
+      machines.emplace_back(partitions[homes[node]], *fabric, profile, node, seed_of(seed, node + 1));
       machines.back().core_used.resize(static_cast<std::size_t>(profile.host.cores));
     }
   }
@@ -78,10 +96,11 @@ struct SimCluster::Impl {
   static void start_thread(void* thread, std::uint64_t) { static_cast<sim::SimThread*>(thread)->start(); }
 
   Profile profile;
+  std::vector<std::size_t> all_homes;
   sim::Mailbox mailbox;
   std::deque<sim::Partition> partitions;
   sim::Quanta quanta;
-  sim::Fabric fabric;
+  std::unique_ptr<sim::Fabric> fabric;
   std::deque<Machine> machines;
   std::deque<sim::SimThread> threads;
 };
@@ -156,7 +175,23 @@ PcieCounts SimCluster::pcie_counts(int node) const {
   return impl_->machines.at(static_cast<std::size_t>(node)).nic.bus().counts();
 }
 NicCounts SimCluster::nic_counts(int node) const {
-  return impl_->machines.at(static_cast<std::size_t>(node)).nic.counts();
+  const auto& machine = impl_->machines.at(static_cast<std::size_t>(node));
+  NicCounts counts = machine.nic.counts();
+  counts.dropped_by_switch += impl_->fabric->ethernet_counts(static_cast<std::uint32_t>(node)).dropped_by_chance;
+  return counts;
+}
+std::optional<EthernetCounts> SimCluster::ethernet_counts(int node) const {
+  if (!facts(impl_->profile.wire.link_type).ethernet) return std::nullopt;
+  const EthernetCounts& own = impl_->machines.at(static_cast<std::size_t>(node)).nic.ethernet_counts();
+  EthernetCounts counts = impl_->fabric->ethernet_counts(static_cast<std::uint32_t>(node));
+  counts.np_ecn_marked_roce_packets = own.np_ecn_marked_roce_packets;
+  counts.np_cnp_sent = own.np_cnp_sent;
+  counts.rp_cnp_handled = own.rp_cnp_handled;
+  counts.rate_limited_ps = own.rate_limited_ps;
+  return counts;
+}
+std::uint64_t SimCluster::deepest_queue(int node) const {
+  return impl_->fabric->deepest_queue(static_cast<std::uint32_t>(node));
 }
 
 UsageTimes SimCluster::usage_times(int node) const {

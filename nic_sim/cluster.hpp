@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/pcie_events.hpp"
@@ -68,6 +69,9 @@ class SimCluster {
   // Running totals of a node; take differences.
   PcieCounts pcie_counts(int node) const;
   NicCounts nic_counts(int node) const;
+  std::optional<EthernetCounts> ethernet_counts(int node) const;  // none on InfiniBand
+  // The longest queue, in bytes, that has waited in the switch for a port of the node so far; 0 on InfiniBand.
+  std::uint64_t deepest_queue(int node) const;
   UsageTimes usage_times(int node) const;
   // CPU time of a node's threads so far, polling included; a thread that sleeps for an event takes none.
   Picos busy_time(int node) const;

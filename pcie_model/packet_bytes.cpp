@@ -7,8 +7,6 @@
 namespace verbscope {
 namespace {
 
-constexpr std::uint64_t kEveryPacket = kLrh.value + kBth.value + kIcrc.value + kVcrc.value;
-
 std::uint64_t packet_count(Bytes payload, Bytes mtu) {
   return std::max<std::uint64_t>(1, divide_up(payload.value, mtu.value));
 }
@@ -18,21 +16,29 @@ std::uint64_t padded(Bytes payload) {
   return round_up(payload.value, kPayloadPad.value);
 }
 
-}  // namespace
-
-Bytes request_bytes(Verb verb, Transport transport, Bytes payload, bool immediate, Bytes mtu) {
-  const Bytes carried = facts(verb).carries_payload ? payload : Bytes(0);
-  const std::uint64_t each = kEveryPacket + facts(transport).packet_header.value;
-  const std::uint64_t once = facts(verb).request_header.value + (immediate ? kImmDt.value : 0);
-  return Bytes(packet_count(carried, mtu) * each + once + padded(carried));
+// `packets` with `content` bytes in all besides what the link puts around each. Of several packets none is so short
+// that it is padded: the least content of a last one is 4 bytes.
+Bytes occupied(LinkType link, std::uint64_t packets, std::uint64_t content) {
+  const LinkFacts& around = facts(link);
+  const std::uint64_t frames = packets * around.around.value + content;
+  return Bytes(std::max(frames, around.least_frame.value) + packets * around.between.value);
 }
 
-Bytes response_bytes(Verb verb, Bytes payload, Bytes mtu) {
+}  // namespace
+
+Bytes request_bytes(Verb verb, Transport transport, Bytes payload, bool immediate, Bytes mtu, LinkType link) {
+  const Bytes carried = facts(verb).carries_payload ? payload : Bytes(0);
+  const std::uint64_t packets = packet_count(carried, mtu);
+  const std::uint64_t once = facts(verb).request_header.value + (immediate ? kImmDt.value : 0);
+  return occupied(link, packets, packets * facts(transport).packet_header.value + once + padded(carried));
+}
+
+Bytes response_bytes(Verb verb, Bytes payload, Bytes mtu, LinkType link) {
   if (!facts(verb).wants_response) return Bytes(0);
   const Bytes carried = facts(verb).atomic ? Bytes(0) : payload;  // what an atomic brings is in its extension header
   const std::uint64_t packets = packet_count(carried, mtu);
   const std::uint64_t once = std::min<std::uint64_t>(packets, 2) * kAeth.value + facts(verb).response_header.value;
-  return Bytes(packets * kEveryPacket + once + padded(carried));
+  return occupied(link, packets, once + padded(carried));
 }
 
 }  // namespace verbscope

@@ -194,8 +194,9 @@ Prediction predict_requester(const ClusterWire& cluster, const VerbShape& shape)
   add_weighted(out.pcie, dma_write(cluster.pcie, 0, cluster.cqe_bytes), 1.0 / shape.signal_every);
   out.cpu = requester_stores(cluster, shape, wqe, out.method);
 
-  const Bytes sent = request_bytes(shape.verb, shape.transport, shape.payload, has_immediate(shape), cluster.mtu);
-  const Bytes received = response_bytes(shape.verb, shape.payload, cluster.mtu);
+  const Bytes sent =
+      request_bytes(shape.verb, shape.transport, shape.payload, has_immediate(shape), cluster.mtu, cluster.link_type);
+  const Bytes received = response_bytes(shape.verb, shape.payload, cluster.mtu, cluster.link_type);
   set_bounds(out, cluster, {reads.payload_bytes_to_nic, sent, received});
   return out;
 }
@@ -214,7 +215,8 @@ Prediction predict_receiver(const ClusterWire& cluster, const VerbShape& shape) 
   add_recv(cluster, shape, out);
   if (!comes_in_cqe(cluster, shape)) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
 
-  const Bytes received = request_bytes(Verb::send, shape.transport, shape.payload, has_immediate(shape), cluster.mtu);
+  const Bytes received =
+      request_bytes(Verb::send, shape.transport, shape.payload, has_immediate(shape), cluster.mtu, cluster.link_type);
   set_bounds(out, cluster, {static_cast<double>(out.wqe_bytes.value), Bytes(0), received});
   return out;
 }
@@ -235,8 +237,9 @@ Prediction predict_responder(const ClusterWire& cluster, const VerbShape& shape)
   add_weighted(out.pcie, reads, 1);
   if (verb.carries_payload || verb.atomic) add_weighted(out.pcie, by_packets(dma_write, cluster, shape), 1);
 
-  const Bytes received = request_bytes(shape.verb, shape.transport, shape.payload, shape.immediate, cluster.mtu);
-  const Bytes sent = response_bytes(shape.verb, shape.payload, cluster.mtu);
+  const Bytes received =
+      request_bytes(shape.verb, shape.transport, shape.payload, shape.immediate, cluster.mtu, cluster.link_type);
+  const Bytes sent = response_bytes(shape.verb, shape.payload, cluster.mtu, cluster.link_type);
   set_bounds(out, cluster, {reads.payload_bytes_to_nic + static_cast<double>(out.wqe_bytes.value), sent, received});
   return out;
 }

@@ -55,14 +55,17 @@ class Parameters {
     }
     return value;
   }
-  NicFamily family(const std::string& key) {
+  // A word that `from` knows.
+  template <class From>
+  auto word(const std::string& key, From from) {
     const auto text = read<std::string>(key);
     try {
-      return nic_family_from(text);
+      return from(text);
     } catch (const Error& error) {
       section_.fail_key(key, error.what());
     }
   }
+  bool has(const std::string& key) { return section_.has(key); }
 
  private:
   template <class T>
@@ -114,7 +117,8 @@ ClusterWire read_cluster_wire(const Json& profile, const std::string& where) {
   JsonFields section = file.object("wire");
   Parameters parameters(section);
   cluster.pcie = read_link(parameters);
-  cluster.family = parameters.family("nic_family");
+  cluster.family = parameters.word("nic_family", nic_family_from);
+  if (parameters.has("link_type")) cluster.link_type = parameters.word("link_type", link_type_from);
   cluster.ports = static_cast<int>(parameters.integer("ports", 1, 8));
   cluster.port_rate = BytesPerSecond{parameters.number("port_gbit_per_s", 0.1, 10'000) * 1e9 / 8};
   cluster.mtu = parameters.power_of_two("mtu_bytes", 256, 4096);

@@ -7,6 +7,7 @@
 
 #include "common/json.hpp"
 #include "common/units.hpp"
+#include "wire/link_type.hpp"
 #include "wire/pcie.hpp"
 #include "wire/wqe.hpp"
 
@@ -19,9 +20,10 @@ struct ClusterWire {
   std::string name;
   PcieLink pcie;
   NicFamily family = NicFamily::mlx5;
+  LinkType link_type = LinkType::infiniband;
   int ports = 1;
   BytesPerSecond port_rate;  // data rate of one port, line encoding taken off
-  Bytes mtu;                 // payload of one packet
+  Bytes mtu;                 // payload of one packet, on RoCE too
   Bytes blueflame_max;       // largest WQE that goes by BlueFlame
   Bytes cqe_bytes;
   Bytes doorbell_bytes;

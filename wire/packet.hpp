@@ -1,22 +1,30 @@
 // Packet headers on the wire, in bytes. InfiniBand Architecture Specification 1.3, volume 1, chapters 7 to 9 (sections
-// 7.7 LRH, 8.3 GRH, 9.2 BTH, 9.3 extended transport headers, 7.8 CRCs).
+// 7.7 LRH, 8.3 GRH, 9.2 BTH, 9.3 extended transport headers, 7.8 CRCs); for RoCE v2 its annex A17, RFC 791 and 768, and
+// IEEE 802.3 (clauses 3.1.1 and 4.4.2).
 #pragma once
 
 #include "common/units.hpp"
 
 namespace verbscope {
 
-inline constexpr Bytes kLrh{8};           // every InfiniBand packet
-inline constexpr Bytes kGrh{40};          // packets whose address asks for it (RoCE v1: every packet)
-inline constexpr Bytes kBth{12};          // every packet
-inline constexpr Bytes kReth{16};         // first or only WRITE packet, READ request
-inline constexpr Bytes kDeth{8};          // every packet of UD
-inline constexpr Bytes kAeth{4};          // acknowledgement; first, last and only READ response; atomic response
-inline constexpr Bytes kImmDt{4};         // last or only packet of an operation with immediate
-inline constexpr Bytes kAtomicEth{28};    // atomic request
-inline constexpr Bytes kAtomicAckEth{8};  // atomic response
-inline constexpr Bytes kIcrc{4};          // every packet
-inline constexpr Bytes kVcrc{2};          // every InfiniBand packet
-inline constexpr Bytes kPayloadPad{4};    // the payload of a packet is padded to this (BTH PadCnt, section 9.2)
+inline constexpr Bytes kLrh{8};              // every InfiniBand packet
+inline constexpr Bytes kGrh{40};             // packets whose address asks for it (RoCE v1: every packet)
+inline constexpr Bytes kBth{12};             // every packet
+inline constexpr Bytes kReth{16};            // first or only WRITE packet, READ request
+inline constexpr Bytes kDeth{8};             // every packet of UD
+inline constexpr Bytes kAeth{4};             // acknowledgement; first, last and only READ response; atomic response
+inline constexpr Bytes kImmDt{4};            // last or only packet of an operation with immediate
+inline constexpr Bytes kAtomicEth{28};       // atomic request
+inline constexpr Bytes kAtomicAckEth{8};     // atomic response
+inline constexpr Bytes kIcrc{4};             // every packet
+inline constexpr Bytes kVcrc{2};             // every InfiniBand packet
+inline constexpr Bytes kEthernetHeader{14};  // every Ethernet frame, without a VLAN tag
+inline constexpr Bytes kIpv4Header{20};      // every packet of RoCE v2 over IPv4
+inline constexpr Bytes kUdpHeader{8};        // every packet of RoCE v2
+inline constexpr Bytes kFcs{4};              // every Ethernet frame
+inline constexpr Bytes kLeastFrame{64};      // with FCS
+inline constexpr Bytes kPreamble{8};         // before a frame, with its delimiter
+inline constexpr Bytes kInterpacketGap{12};  // behind a frame
+inline constexpr Bytes kPayloadPad{4};       // the payload of a packet is padded to this (BTH PadCnt, section 9.2)
 
 }  // namespace verbscope

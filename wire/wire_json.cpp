@@ -31,6 +31,7 @@ void each_number(Wire& wire, Visit&& visit) {
 
 Json to_json(const ClusterWire& wire) {
   Json json{{"nic_family", to_string(wire.family)}, {"port_gbit_per_s", wire.port_rate.value / kBytesPerGbit}};
+  if (wire.link_type != LinkType::infiniband) json["link_type"] = to_string(wire.link_type);
   each_number(wire, [&json](const char* name, auto value, int) { json[name] = value; });
   return json;
 }
@@ -38,11 +39,15 @@ Json to_json(const ClusterWire& wire) {
 ClusterWire wire_from_json(const Json& json, const std::string& where) {
   JsonFields fields(json, where);
   ClusterWire wire;
-  try {
-    wire.family = nic_family_from(fields.require<std::string>("nic_family"));
-  } catch (const Error& error) {
-    fields.fail_key("nic_family", error.what());
-  }
+  const auto word = [&fields](const char* key, auto from) {
+    try {
+      return from(fields.require<std::string>(key));
+    } catch (const Error& error) {
+      fields.fail_key(key, error.what());
+    }
+  };
+  wire.family = word("nic_family", nic_family_from);
+  if (fields.has("link_type")) wire.link_type = word("link_type", link_type_from);
   wire.port_rate = BytesPerSecond{fields.require<double>("port_gbit_per_s", 1e-3, kLargest) * kBytesPerGbit};
   each_number(wire, [&fields]<class T>(const char* name, T& value, int least) {
     value = fields.require<T>(name, static_cast<T>(least), static_cast<T>(kLargest));

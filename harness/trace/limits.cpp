@@ -167,8 +167,9 @@ class Reckoning {
     requester_[use.qp] += kind.count * unit;
     if (kind.fetches_payload) dma_reads_ += kind.count * kind.packets;
     const Bytes length(kind.request.length), mtu(qp.facts.mtu);
-    bytes_out_ += kind.count * number(request_bytes(kind.verb, kind.transport, length, false, mtu).value);
-    bytes_in_ += kind.count * number(response_bytes(kind.verb, length, mtu).value);
+    bytes_out_ += kind.count *
+                  number(request_bytes(kind.verb, kind.transport, length, false, mtu, profile_.wire.link_type).value);
+    bytes_in_ += kind.count * number(response_bytes(kind.verb, length, mtu, profile_.wire.link_type).value);
     const bool answered = facts(kind.verb).wants_response;
     if (facts(kind.transport).reliable) {
       const double answers = answered ? number(std::max<std::uint64_t>(1, divide_up(length.value, mtu.value))) : 1;
@@ -232,7 +233,9 @@ class Reckoning {
     if (!transport) return;
     const Bytes payload(length - std::min<std::uint64_t>(length, facts(*transport).grh_room));
     bytes_in_ +=
-        number(use.received) * number(request_bytes(Verb::send, *transport, payload, false, Bytes(qp.facts.mtu)).value);
+        number(use.received) *
+        number(
+            request_bytes(Verb::send, *transport, payload, false, Bytes(qp.facts.mtu), profile_.wire.link_type).value);
   }
 
   void add(const driver::PollUse& use) {

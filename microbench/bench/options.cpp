@@ -92,6 +92,13 @@ void add_place_options(OptionTable& table, Options& o) {
       "sim: threads of this machine that simulate, one the server and the others the clients; the figures are the same "
       "(default 1; 2 for 16 machines and more)",
       false);
+  table.optional_choice<FlowControl>(
+      "--flow_control", o.flow_control, {{"none", FlowControl::tail_drop}, {"pfc", FlowControl::pfc}},
+      "sim, Ethernet: let full switches drop packets, or pause senders (default: the profile's)");
+  table.optional_choice<CongestionControl>(
+      "--congestion_control", o.congestion_control,
+      {{"none", CongestionControl::none}, {"dcqcn", CongestionControl::dcqcn}},
+      "sim, Ethernet: adapters react to marks of switches, or do not (default: the profile's)");
   table.integer("--clients", o.clients, 1u, kMaxClients,
                 "machines facing the server (default 1; sim: so many that they are not the limit)");
   table.integer("--client_threads", o.client_threads, 1u, kMaxThreads,
@@ -218,6 +225,10 @@ void check_options(const Options& o) {
   }
   if (o.sim_threads && !o.fabric.starts_with("sim:")) {
     fail_usage("--sim_threads {}: --fabric {} simulates nothing", *o.sim_threads, o.fabric);
+  }
+  for (const auto& [given, name] : {std::pair{o.flow_control.has_value(), "--flow_control"},
+                                    std::pair{o.congestion_control.has_value(), "--congestion_control"}}) {
+    if (given && !is_simulated(o.fabric)) fail_usage("{}: --fabric {} simulates no network", name, o.fabric);
   }
   if (o.fabric != "verbs" && !o.host.empty()) {
     fail_usage("a host argument ({}) makes no sense with --fabric {}: one process plays every role", o.host, o.fabric);

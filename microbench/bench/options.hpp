@@ -9,6 +9,7 @@
 
 #include "common/units.hpp"
 #include "microbench/bench/option_table.hpp"
+#include "nic_sim/profile/profile.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope {
@@ -62,6 +63,8 @@ struct Options {
   // The place.
   std::string fabric = "verbs";
   std::optional<std::uint32_t> sim_threads;
+  std::optional<FlowControl> flow_control;              // of a simulated network; none: the profile's
+  std::optional<CongestionControl> congestion_control;  // of simulated adapters; none: the profile's
   std::optional<std::uint32_t> clients;
   std::optional<std::uint32_t> client_threads;
   std::string ib_dev;

@@ -38,6 +38,11 @@ FabricFacts sim_facts(const Options& options, const Profile& profile) {
   return facts;
 }
 
+// Whether packets can be lost, by chance or for want of room.
+bool may_lose(const Profile& profile) {
+  return profile.fabric.loss_probability > 0 || profile.fabric.flow_control == FlowControl::tail_drop;
+}
+
 // Virtual time in which all that threads have left under way arrives, but for what waits for a retransmission.
 constexpr Picos kSettled = std::chrono::microseconds(500);
 
@@ -88,22 +93,46 @@ void require_memory(const Benchmark& benchmark, const Plan& plan) {
   MemoryShare().add(static_cast<std::size_t>(std::min(bytes, 1e18)), "one list of payloads on each QP");
 }
 
+template <class Value, std::size_t count>
+std::string word_of(const std::array<std::pair<std::string_view, Value>, count>& table, Value value) {
+  return std::string(std::ranges::find(table, value, &std::pair<std::string_view, Value>::second)->first);
+}
+
+// What the person asks of an Ethernet network instead of what the profile says.
+void choose_network(const Options& options, Profile& profile) {
+  const bool ethernet = facts(profile.wire.link_type).ethernet;
+  for (const auto& [given, name] : {std::pair{options.flow_control.has_value(), "--flow_control"},
+                                    std::pair{options.congestion_control.has_value(), "--congestion_control"}}) {
+    if (given && !ethernet) {
+      fail("{}: the network of {} is {}, whose ports have credits and no choice", name, options.fabric,
+           to_string(profile.wire.link_type));
+    }
+  }
+  profile.fabric.flow_control = options.flow_control.value_or(profile.fabric.flow_control);
+  profile.nic.congestion_control = options.congestion_control.value_or(profile.nic.congestion_control);
+}
+
 }  // namespace
 
 Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   const std::string name = options.fabric.substr(kPrefix.size());
   const std::filesystem::path file = find_config("clusters", name);
   const Json parameters = read_json_file(file);
-  const Profile profile = read_profile(parameters, file.string());
+  Profile profile = read_profile(parameters, file.string());
+  choose_network(options, profile);
   const Traffic traffic = benchmark.traffic();
   Plan plan = make_plan(options, sim_facts(options, profile), traffic);
   require_memory(benchmark, plan);
-  if (profile.fabric.loss_probability > 0) plan.schedule.steady_within = kLossySteadyWithin;
+  if (may_lose(profile)) plan.schedule.steady_within = kLossySteadyWithin;
   const int timeout = static_cast<int>(options.qps.qp_timeout.value_or(kAckTimeout));
   plan.schedule.stuck = std::max(plan.schedule.stuck, kRetransmissions * profile.nic.ack_wait(timeout));
   Outcome outcome;
   outcome.environment["cluster_profile"] = profile_checksum(name);
   outcome.config = plan_json(plan);
+  if (facts(profile.wire.link_type).ethernet) {
+    outcome.config["flow_control"] = word_of(kFlowControls, profile.fabric.flow_control);
+    outcome.config["congestion_control"] = word_of(kCongestionControls, profile.nic.congestion_control);
+  }
   const std::size_t count = 1 + plan.topology.clients;
   SlowRun slow(fmt::format("making the QPs and the memory of {} machines", count));
   SimCluster cluster(profile, static_cast<int>(count), options.seed, shared_out(count, options.sim_threads));

@@ -11,8 +11,9 @@ SimWindow::Moment SimWindow::counts() const {
   if (driver::counting()) now.driver = driver::summarize_process();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const int node = static_cast<int>(i);
-    now.nodes.push_back({cluster_.pcie_counts(node), cluster_.nic_counts(node), cluster_.usage_times(node),
-                         cluster_.busy_time(node), nodes_[i].threads().armed()});
+    now.nodes.push_back({cluster_.pcie_counts(node), cluster_.nic_counts(node), cluster_.ethernet_counts(node),
+                         cluster_.deepest_queue(node), cluster_.usage_times(node), cluster_.busy_time(node),
+                         nodes_[i].threads().armed()});
   }
   return now;
 }
@@ -55,16 +56,18 @@ bool SimWindow::translations_settled() const {
 }
 
 std::string SimWindow::disturbances() const {
-  std::uint64_t naks = 0, resent = 0, lost = 0;
+  std::uint64_t naks = 0, resent = 0, lost = 0, full = 0;
   for (std::size_t node = 0; node < end_.nodes.size(); ++node) {
     naks += end_.nodes[node].nic.rnr_naks_sent - begin_.nodes[node].nic.rnr_naks_sent;
     const NicCounts now = cluster_.nic_counts(static_cast<int>(node));
     resent += now.packets_resent;
     lost += now.dropped_by_switch;
+    full += cluster_.ethernet_counts(static_cast<int>(node)).value_or(EthernetCounts{}).dropped_full_buffer;
   }
   std::string text;
   if (naks > 0) text += fmt::format("; {} RNR NAKs: messages found no RECV posted (--rx_depth)", naks);
   if (lost > 0) text += fmt::format("; packets that the network lost: {} (loss_probability of the profile)", lost);
+  if (full > 0) text += fmt::format("; packets that full buffers of the network dropped: {} (--flow_control)", full);
   if (resent > 0) {
     text += fmt::format("; packets sent again: {} (a QP that lost its last one waits for --qp_timeout)", resent);
   }
@@ -86,6 +89,14 @@ CounterReport SimWindow::counters(std::size_t node, const Profile& profile) cons
   NicCounts::each(begin.nic, [&](const char*, std::uint64_t value) { before.push_back(value); });
   i = 0;
   NicCounts::each(end.nic, [&](const char* name, std::uint64_t value) { report.extra[name] = value - before[i++]; });
+  if (end.ethernet) {
+    before.clear();
+    EthernetCounts::each(*begin.ethernet, [&](const char*, std::uint64_t value) { before.push_back(value); });
+    i = 0;
+    EthernetCounts::each(*end.ethernet,
+                         [&](const char* name, std::uint64_t value) { report.extra[name] = value - before[i++]; });
+    report.extra["deepest_queue_bytes"] = end.deepest_queue;  // since the run began
+  }
   report.extra.update(usage_json(begin.usage, end.usage, profile));
   return report;
 }

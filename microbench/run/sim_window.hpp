@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "common/record.hpp"
@@ -45,6 +46,8 @@ class SimWindow {
   struct NodeCounts {
     PcieCounts pcie;
     NicCounts nic;
+    std::optional<EthernetCounts> ethernet;
+    std::uint64_t deepest_queue = 0;
     UsageTimes usage;
     Picos busy{0};  // CPU time of its threads
     std::uint64_t armed = 0;

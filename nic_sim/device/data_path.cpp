@@ -86,12 +86,14 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
     const SimAh& ah = *static_cast<const SimAh*>(wr.wr.ud.ah);
     wqe.target_node = ah.node;
     wqe.has_grh = ah.global;
+    wqe.priority = ah.priority & 7;
     wqe.target_qp = wr.wr.ud.remote_qpn;
     // A controlled Q_Key stands for the QP's own: InfiniBand Architecture Specification 1.3, volume 1, section 10.2.4.
     wqe.qkey = (wr.wr.ud.remote_qkey >> 31) != 0 ? qp.qkey : wr.wr.ud.remote_qkey;
   } else {
     wqe.target_node = qp.peer_node;
     wqe.has_grh = qp.has_grh;
+    wqe.priority = qp.priority & 7;
     wqe.target_qp = qp.peer_qp;
     write_remote(wqe, wr);
   }

@@ -102,11 +102,12 @@ int SimProvider::query_port(ibv_context*, std::uint8_t port, ibv_port_attr* attr
   attr->gid_tbl_len = 1;
   attr->pkey_tbl_len = 1;
   attr->max_msg_sz = 1u << 31;
-  attr->lid = lid_of(nic_.node());
-  attr->sm_lid = 1;
+  const LinkFacts& link = facts(nic_.profile().wire.link_type);
+  attr->lid = link.ethernet ? std::uint16_t{0} : lid_of(nic_.node());
+  attr->sm_lid = link.ethernet ? 0 : 1;
   attr->phys_state = 5;    // LinkUp
   attr->active_width = 2;  // 4x
-  attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
+  attr->link_layer = link.ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
   return 0;
 }
 
@@ -114,9 +115,10 @@ int SimProvider::query_gid(ibv_context*, std::uint8_t port, std::uint32_t index,
   if (port < 1 || port > nic_.profile().wire.ports) return EINVAL;
   if (index > 0) return ENODATA;
   *entry = ibv_gid_entry{};
-  entry->gid = gid_of(nic_.node(), port);
+  const LinkType link = nic_.profile().wire.link_type;
+  entry->gid = gid_of(link, nic_.node(), port);
   entry->port_num = port;
-  entry->gid_type = IBV_GID_TYPE_IB;
+  entry->gid_type = facts(link).ethernet ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
   return 0;
 }
 
@@ -242,12 +244,13 @@ int SimProvider::destroy_srq(ibv_srq* srq) {
 
 bool SimProvider::resolve(const ibv_ah_attr& attr, std::uint32_t* node) const {
   if (attr.port_num < 1 || attr.port_num > nic_.profile().wire.ports) return false;
+  const LinkType link = nic_.profile().wire.link_type;
   if (attr.is_global != 0) {
-    const std::uint64_t id = big_endian(attr.grh.dgid.global.interface_id);
-    if (id >> 8 == 0) return false;
-    *node = static_cast<std::uint32_t>((id >> 8) - 1);
+    const auto named = node_of(link, attr.grh.dgid);
+    if (!named) return false;
+    *node = *named;
   } else {
-    if (attr.dlid == 0) return false;
+    if (attr.dlid == 0 || facts(link).ethernet) return false;  // RoCE has no LIDs
     *node = attr.dlid - 1u;
   }
   return *node < nic_.fabric().nodes();
@@ -262,6 +265,7 @@ ibv_ah* SimProvider::create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   ah->node = node;
   ah->port = static_cast<std::uint8_t>(attr->port_num - 1);
   ah->global = attr->is_global != 0;
+  ah->priority = priority_of(nic_.profile().wire.link_type, *attr);
   ++as_sim(pd).users;
   return ah;
 }

@@ -167,6 +167,7 @@ int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
   if ((mask & IBV_QP_AV) != 0) {
     resolve(attr->ah_attr, &qp.peer_node);
     qp.has_grh = attr->ah_attr.is_global != 0;
+    qp.priority = priority_of(nic_.profile().wire.link_type, attr->ah_attr);
     qp.attributes.ah_attr = attr->ah_attr;
   }
   if ((mask & IBV_QP_PATH_MTU) != 0) {

@@ -21,7 +21,8 @@ struct alignas(64) Packet {
     nak_access,
     nak_operation,
     read_response,
-    atomic_response
+    atomic_response,
+    congestion_notification  // a CNP: packets of the flow that goes back were marked
   };
 
   Packet* next = nullptr;  // in whichever queue holds it
@@ -33,11 +34,13 @@ struct alignas(64) Packet {
   bool has_immediate = false;
   bool has_grh = false;
   bool solicited = false;
-  bool kept = false;       // its payload is on its way to memory: given back when it is there
-  bool counted = false;    // a response that ends one of the responder's reads; a request that ends a new message
-  bool completes = false;  // its work request is done, and signaled, when it has left the port
-  std::uint8_t port = 0;   // index from 0; the same on both sides
-  std::uint8_t pool = 0;   // the pool that it was taken from
+  bool kept = false;          // its payload is on its way to memory: given back when it is there
+  bool counted = false;       // a response that ends one of the responder's reads; a request that ends a new message
+  bool completes = false;     // its work request is done, and signaled, when it has left the port
+  std::uint8_t port = 0;      // index from 0; the same on both sides
+  std::uint8_t pool = 0;      // the pool that it was taken from
+  std::uint8_t priority = 0;  // on Ethernet
+  bool marked = false;        // a switch has marked it for congestion (ECN)
   std::uint32_t source_node = 0;
   std::uint32_t target_node = 0;
   std::uint32_t source_qp = 0;
@@ -49,6 +52,7 @@ struct alignas(64) Packet {
   std::uint32_t wire_bytes = 0;  // payload, padding, headers and CRCs
   std::uint32_t reads_left = 0;  // payload reads of the sender's NIC that are not back
   std::uint32_t offset = 0;      // where the payload stands in its message
+  std::uint32_t ingress = 0;     // the port of the switch that it comes to
   std::uint64_t cookie = 0;      // the sending NIC's own
   // WRITE, READ and atomics have a RETH or an AtomicETH. The simulator repeats them in each packet of a WRITE.
   std::uint64_t remote_address = 0;  // where the whole message begins

@@ -4,8 +4,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "nic_sim/link/fabric.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"

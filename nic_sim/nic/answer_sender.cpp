@@ -15,7 +15,8 @@ AnswerSender& answer_sender_of(const SimQp& qp) {
 
 }  // namespace
 
-Packet& AnswerSender::make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload) {
+Packet& AnswerSender::make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload,
+                           Bytes extensions) {
   Packet& packet = packets_.take(payload);
   packet.kind = kind;
   packet.transport = qp.transport;
@@ -30,9 +31,8 @@ Packet& AnswerSender::make(const SimQp& qp, Packet::Kind kind, std::uint32_t seq
   packet.immediate = qp.settings.min_rnr_timer;
   packet.reads_left = 0;
   packet.cookie = with_generation(qp.generation, 0);
-  Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(payload, kPayloadPad.value));
-  if (qp.has_grh) bytes += kGrh;
-  packet.wire_bytes = static_cast<std::uint32_t>(bytes.value);
+  packet.wire_bytes = framing_.bytes(payload, extensions, qp.has_grh);
+  packet.priority = qp.priority;
   return packet;
 }
 
@@ -43,9 +43,15 @@ void AnswerSender::send(SimQp& qp, Packet& answer) {
 
 void AnswerSender::send_ready(SimQp& qp) {
   PacketQueue& answers = qp.responder.answers;
-  while (!answers.empty() && answers.front().reads_left == 0) {
-    Packet& packet = answers.pop();
-    if (qp.state == IBV_QPS_RESET || !of_this_generation(qp, packet.cookie)) {
+  while (!answers.empty() && answers.front().reads_left == 0 && !qp.responder.waits_for_rate) {
+    Packet& packet = answers.front();
+    const bool wanted = qp.state != IBV_QPS_RESET && of_this_generation(qp, packet.cookie);
+    if (wanted && packet.payload > 0 && !congestion_.may_send(qp, packet, &rate_allows)) {
+      qp.responder.waits_for_rate = true;
+      return;
+    }
+    answers.pop();
+    if (!wanted) {
       packets_.give_back(packet);
       continue;
     }
@@ -54,9 +60,14 @@ void AnswerSender::send_ready(SimQp& qp) {
   }
 }
 
+void AnswerSender::rate_allows(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
+  qp.responder.waits_for_rate = false;
+  answer_sender_of(qp).send_ready(qp);
+}
+
 void AnswerSender::acknowledge(SimQp& qp, Packet::Kind kind, std::uint32_t sequence) {
-  Packet& packet = make(qp, kind, sequence, 0);
-  packet.wire_bytes += static_cast<std::uint32_t>(kAeth.value);
+  Packet& packet = make(qp, kind, sequence, 0, kAeth);
   if (kind == Packet::Kind::ack) {
     qp.responder.unacknowledged = 0;
     ++counts_.acks_sent;
@@ -71,15 +82,15 @@ void AnswerSender::acknowledge(SimQp& qp, Packet::Kind kind, std::uint32_t seque
 bool AnswerSender::respond(SimQp& qp, const Packet& read, std::uint32_t number, bool repeats) {
   const std::uint32_t offset = number * qp.path_mtu;
   const std::uint32_t payload = std::min(read.length - offset, qp.path_mtu);
-  Packet& answer = make(qp, Packet::Kind::read_response, read.sequence + number, payload);
-  answer.first = offset == 0;
-  answer.last = offset + payload == read.length;
+  const bool first = offset == 0, last = offset + payload == read.length;
+  Packet& answer =
+      make(qp, Packet::Kind::read_response, read.sequence + number, payload, first || last ? kAeth : Bytes(0));
+  answer.first = first;
+  answer.last = last;
   answer.remote_address = read.remote_address + offset;
   answer.rkey = read.rkey;
   answer.counted = answer.last && !repeats;
-  if (answer.first || answer.last) answer.wire_bytes += static_cast<std::uint32_t>(kAeth.value);
   answer.reads_left = payload > 0 ? 1 : 0;
-  const bool last = answer.last;
   if (payload > 0)
     bus_.dma_read(answer.remote_address, payload, &response_read, &qp, as_argument(answer), Ordered::yes);
   send(qp, answer);
@@ -109,9 +120,8 @@ void AnswerSender::response_ready(void* object, std::uint64_t argument) {
 }
 
 Packet& AnswerSender::make_atomic_response(const SimQp& qp, const Packet& atomic) {
-  Packet& answer = make(qp, Packet::Kind::atomic_response, atomic.sequence, kAtomicBytes);
-  answer.wire_bytes += static_cast<std::uint32_t>(kAeth.value);  // AtomicAckETH is the 8 bytes of the result
-  return answer;
+  // AtomicAckETH is the 8 bytes of the result.
+  return make(qp, Packet::Kind::atomic_response, atomic.sequence, kAtomicBytes, kAeth);
 }
 
 void AnswerSender::data_read(SimQp& qp, Packet& answer, bool there) {

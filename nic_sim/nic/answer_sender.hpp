@@ -4,10 +4,12 @@
 
 #include <cstdint>
 
-#include "nic_sim/link/fabric.hpp"
+#include "nic_sim/link/framing.hpp"
 #include "nic_sim/link/packet.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/net/fabric.hpp"
+#include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
@@ -18,15 +20,18 @@ namespace verbscope::sim {
 class AnswerSender {
  public:
   // `node`: of the NIC, the answers' source.
-  AnswerSender(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& packets, const NicProfile& profile,
-               NicCounts& counts, const HostMemory& memory, std::uint32_t node, std::uint64_t seed)
+  AnswerSender(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& packets, const Profile& profile,
+               NicCounts& counts, const HostMemory& memory, Congestion& congestion, std::uint32_t node,
+               std::uint64_t seed)
       : engine_(engine),
         bus_(bus),
         fabric_(fabric),
         packets_(packets),
-        profile_(profile),
+        framing_(profile.wire.link_type),
+        profile_(profile.nic),
         counts_(counts),
         memory_(memory),
+        congestion_(congestion),
         node_(node),
         random_(seed) {}
   AnswerSender(const AnswerSender&) = delete;
@@ -56,16 +61,19 @@ class AnswerSender {
  private:
   static void response_read(void* qp, std::uint64_t packet);
   static void response_ready(void* qp, std::uint64_t packet);
-  Packet& make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload);
+  static void rate_allows(void* qp, std::uint64_t);
+  Packet& make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload, Bytes extensions);
   void send_ready(SimQp& qp);
 
   Engine& engine_;
   PcieBus& bus_;
   Fabric& fabric_;
   PacketPool& packets_;
+  Framing framing_;
   const NicProfile& profile_;
   NicCounts& counts_;
   const HostMemory& memory_;
+  Congestion& congestion_;
   std::uint32_t node_;
   Random random_;
 };

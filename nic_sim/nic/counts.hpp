@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/units.hpp"
-#include "nic_sim/link/fabric_counts.hpp"
+#include "nic_sim/net/counts.hpp"
 
 namespace verbscope {
 

@@ -8,8 +8,9 @@
 #include "nic_sim/host/partition.hpp"
 #include "nic_sim/host/shared_lines.hpp"
 #include "nic_sim/host/thread.hpp"
-#include "nic_sim/link/fabric.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/net/fabric.hpp"
+#include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/cqe_writer.hpp"
 #include "nic_sim/nic/host_memory.hpp"
@@ -38,6 +39,7 @@ class Nic {
   const Profile& profile() const { return profile_; }
   NicCounts& counts() { return counts_; }
   const NicCounts& counts() const { return counts_; }
+  const EthernetCounts& ethernet_counts() const { return ethernet_counts_; }
   UsageTimes usage() const;  // all but threads
   HostMemory& memory() { return memory_; }
   PayloadWriter& payload_writer() { return payload_writer_; }
@@ -70,11 +72,13 @@ class Nic {
   std::uint32_t node_;
   PcieBus bus_;
   NicCounts counts_;
+  EthernetCounts ethernet_counts_;
   SharedLines shared_lines_;
   LockTimes lock_times_;
   QpTable qps_;
   QpContexts contexts_;
   HostMemory memory_;
+  Congestion congestion_;
   PayloadWriter payload_writer_;
   CqeWriter cqe_writer_;
   Responder responder_;

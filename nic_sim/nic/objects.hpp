@@ -72,6 +72,7 @@ struct SimAh : ibv_ah {
   std::uint32_t node;
   std::uint8_t port;  // index from 0
   bool global;
+  std::uint8_t priority;
 };
 
 // One entry of a completion queue, and when the program can see it.
@@ -183,7 +184,8 @@ struct alignas(64) SimQp : ibv_qp {
   Transport transport;
   bool signal_all;
   bool has_grh = false;
-  std::uint8_t port = 0;  // index from 0
+  std::uint8_t port = 0;      // index from 0
+  std::uint8_t priority = 0;  // of its packets, on Ethernet
   QpSettings settings;
   SendQueue send;
   RequesterState requester;
@@ -192,6 +194,7 @@ struct alignas(64) SimQp : ibv_qp {
   ReadsUnderWay reads;
   RecvQueue recv;
   AtomicResults results;
+  Pace pace;
   std::vector<ibv_sge> srq_sges;  // those of the RECV that was taken from the shared queue
   ibv_qp_attr attributes;         // the others as modify_qp left them, for query_qp
 

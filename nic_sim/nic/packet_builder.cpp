@@ -16,11 +16,9 @@ bool carries_payload(const SendWqe& wqe) {
   return facts(wqe.verb).carries_payload;
 }
 
-// The bytes that a packet takes on the wire: payload, padding, headers and CRCs.
-Bytes wire_bytes(const Packet& packet) {
-  Bytes bytes = kLrh + kBth + kIcrc + kVcrc + Bytes(round_up(packet.payload, kPayloadPad.value));
-  bytes += facts(packet.transport).packet_header;
-  if (packet.has_grh) bytes += kGrh;
+// The headers of a request behind its BTH.
+Bytes extensions(const Packet& packet) {
+  Bytes bytes = facts(packet.transport).packet_header;
   if (packet.has_immediate) bytes += kImmDt;
   if (packet.first) bytes += facts(packet.verb).request_header;
   return bytes;
@@ -72,7 +70,8 @@ Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
   packet.length = wqe.length;
   packet.operand = wqe.operand;
   packet.compare = wqe.compare;
-  packet.wire_bytes = static_cast<std::uint32_t>(wire_bytes(packet).value);
+  packet.wire_bytes = framing_.bytes(packet.payload, extensions(packet), packet.has_grh);
+  packet.priority = wqe.priority;
   return packet;
 }
 
@@ -131,17 +130,31 @@ bool PacketBuilder::gather(SimQp& qp, Packet& packet) const {
                    });
 }
 
-// Packets leave in order, each when its payload is there.
+// Packets leave in order, each when its payload is there and the rate of the QP allows it.
 void PacketBuilder::send_ready(SimQp& qp) {
   PacketQueue& unsent = qp.requester.unsent;
-  while (!unsent.empty() && unsent.front().reads_left == 0) {
-    Packet& packet = unsent.pop();
-    if (qp.state == IBV_QPS_RTS && of_this_generation(qp, packet.cookie)) {
+  while (!unsent.empty() && unsent.front().reads_left == 0 && !qp.requester.waits_for_rate) {
+    Packet& packet = unsent.front();
+    const bool wanted = qp.state == IBV_QPS_RTS && of_this_generation(qp, packet.cookie);
+    if (wanted && !congestion_.may_send(qp, packet, &rate_allows)) {
+      qp.requester.waits_for_rate = true;
+      return;
+    }
+    unsent.pop();
+    if (wanted) {
       fabric_.send(packet);
     } else {
       packets_.give_back(packet);
     }
   }
+}
+
+void PacketBuilder::rate_allows(void* object, std::uint64_t) {
+  SimQp& qp = as_qp(object);
+  qp.requester.waits_for_rate = false;
+  PacketBuilder& self = qp.nic->requester().packets;
+  self.send_ready(qp);
+  self.scheduler_.activate(qp);
 }
 
 }  // namespace verbscope::sim

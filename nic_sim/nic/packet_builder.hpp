@@ -4,26 +4,33 @@
 #include <cstdint>
 #include <vector>
 
-#include "nic_sim/link/fabric.hpp"
+#include "nic_sim/link/framing.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/net/fabric.hpp"
+#include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/send_completer.hpp"
+#include "nic_sim/nic/unit_scheduler.hpp"
 
 namespace verbscope::sim {
 
 class PacketBuilder {
  public:
   // `node`: of the NIC, the packets' source.
-  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, NicCounts& counts, const HostMemory& memory,
-                SendCompleter& completer, std::uint32_t node)
+  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, LinkType link, NicCounts& counts,
+                const HostMemory& memory, Congestion& congestion, UnitScheduler& scheduler, SendCompleter& completer,
+                std::uint32_t node)
       : bus_(bus),
         fabric_(fabric),
         packets_(packets),
+        framing_(link),
         counts_(counts),
         memory_(memory),
+        congestion_(congestion),
+        scheduler_(scheduler),
         completer_(completer),
         node_(node) {}
   PacketBuilder(const PacketBuilder&) = delete;
@@ -39,6 +46,7 @@ class PacketBuilder {
   };
 
   static void payload_read(void* qp, std::uint64_t packet);
+  static void rate_allows(void* qp, std::uint64_t);
   bool gather(SimQp& qp, Packet& packet) const;
   Packet& make(const SimQp& qp, const SendWqe& wqe);
   void count(SimQp& qp, const SendWqe& wqe, Packet& packet);
@@ -48,8 +56,11 @@ class PacketBuilder {
   PcieBus& bus_;
   Fabric& fabric_;
   PacketPool& packets_;
+  Framing framing_;
   NicCounts& counts_;
   const HostMemory& memory_;
+  Congestion& congestion_;
+  UnitScheduler& scheduler_;
   SendCompleter& completer_;
   std::uint32_t node_;
   std::vector<Piece> pieces_;  // the payload of the packet that is being built

@@ -35,6 +35,19 @@ struct ReadsUnderWay {
   }
 };
 
+// How congestion has slowed a QP: the reaction point of DCQCN, by the names of its paper R_C, R_T and alpha.
+struct Pace {
+  double rate = 0;    // bytes a second; 0: not limited
+  double target = 0;  // likewise
+  double alpha = 1;
+  Picos alpha_falls{Picos::max()};  // next, without a CNP
+  Picos rises{0};                   // next, by the timer
+  std::uint64_t bytes = 0;          // since the byte counter's last turn
+  int by_timer = 0, by_bytes = 0;   // rises since the last CNP
+  Picos next{0};                    // no packet leaves before
+  Picos next_cnp{0};                // the notification point tells the peer no earlier
+};
+
 // The requester's side of a QP remembers this.
 struct RequesterState {
   std::uint32_t unit = 0;              // has it, or had it last
@@ -44,6 +57,7 @@ struct RequesterState {
   bool served = false;                 // a unit has it
   bool waiting = false;                // a WQE is being read again for it
   bool waits_for_rnr = false;          // it waits for an RNR timer
+  bool waits_for_rate = false;         // its next packet waits for the rate of the QP
   std::uint8_t rnr_waits = 0;          // so many timers were set: all but the last are void
   std::uint32_t packet_of_next = 0;    // packets of the WQE at `next` that are sent
   std::uint32_t sequence_to_post = 0;  // PSN of the next work request that is posted
@@ -59,7 +73,7 @@ struct RequesterState {
   bool reading_for_answer = false;  // the WQE of a response is being read again; answers wait
   bool timer_runs = false;
 
-  bool must_wait() const { return waiting || waits_for_rnr; }
+  bool must_wait() const { return waiting || waits_for_rnr || waits_for_rate; }
 };
 
 // The responder's last results of atomics, kept for repeated requests.
@@ -100,6 +114,7 @@ struct ResponderState {
   bool nak_sent = false;             // one NAK per gap
   std::uint32_t unacknowledged = 0;  // messages since the last ACK
   PacketQueue answers;               // all in order, those whose data are still being read among them
+  bool waits_for_rate = false;       // the first of them waits for the rate of the QP
   std::uint32_t reads = 0;           // READs and atomics that are not answered yet
   std::uint32_t atomics = 0;         // so many have not written yet
   // The RECV of the present message.

@@ -17,12 +17,13 @@ bool is_for(const SimQp& qp, const Packet& packet) {
 }  // namespace
 
 ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
-                               int units, QpContexts& contexts, RequestProcessor& processor)
+                               Congestion& congestion, int units, QpContexts& contexts, RequestProcessor& processor)
     : engine_(engine),
       bus_(bus),
       fabric_(fabric),
       counts_(counts),
       qps_(qps),
+      congestion_(congestion),
       contexts_(contexts),
       processor_(processor),
       units_(static_cast<std::size_t>(units)),
@@ -46,11 +47,16 @@ void ReceivingUnits::take_in_later(void* object, std::uint64_t argument) {
 }
 
 void ReceivingUnits::take_in(SimQp* qp, Packet& packet) {
+  if (packet.kind == Packet::Kind::congestion_notification) {
+    if (qp != nullptr && receiving(*qp)) congestion_.notified(*qp);
+    return fabric_.done_with(packet);
+  }
   const bool answer = is_answer(packet);
   if (qp == nullptr || !(answer || is_for(*qp, packet))) {
     if (!answer) ++counts_.dropped_refused;
     return fabric_.done_with(packet);
   }
+  if (packet.marked) congestion_.marked(*qp, packet);
   if (!answer) ++qp->arrivals.requests;
   qp->arrivals.line.push(packet);
   get_in_line(*qp);

@@ -9,9 +9,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "nic_sim/link/fabric.hpp"
 #include "nic_sim/link/packet.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/net/fabric.hpp"
+#include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/idle_units.hpp"
 #include "nic_sim/nic/objects.hpp"
@@ -44,8 +45,8 @@ struct alignas(64) ReceivingUnit {
 class ReceivingUnits {
  public:
   // `processor` does a unit's work on the packet in front.
-  ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps, int units,
-                 QpContexts& contexts, RequestProcessor& processor);
+  ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
+                 Congestion& congestion, int units, QpContexts& contexts, RequestProcessor& processor);
   ReceivingUnits(const ReceivingUnits&) = delete;
   ReceivingUnits& operator=(const ReceivingUnits&) = delete;
 
@@ -114,6 +115,7 @@ class ReceivingUnits {
   Fabric& fabric_;
   NicCounts& counts_;
   const QpTable& qps_;
+  Congestion& congestion_;
   QpContexts& contexts_;
   RequestProcessor& processor_;
   std::vector<ReceivingUnit> units_;

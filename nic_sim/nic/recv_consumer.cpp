@@ -22,9 +22,28 @@ std::array<std::byte, 40> grh_of(const Packet& packet) {
   grh.next_hdr = 0x1b;
   grh.hop_limit = 64;
   const auto port = static_cast<std::uint8_t>(packet.port + 1);
-  grh.sgid = gid_of(packet.source_node, port);
-  grh.dgid = gid_of(packet.target_node, port);
+  grh.sgid = gid_of(LinkType::infiniband, packet.source_node, port);
+  grh.dgid = gid_of(LinkType::infiniband, packet.target_node, port);
   return std::bit_cast<std::array<std::byte, 40>>(grh);
+}
+
+// On RoCE v2 an IPv4 header takes the end of that room (annex A17.9.2); its fields are those of RFC 791.
+std::array<std::byte, 40> ipv4_of(const Packet& packet) {
+  std::array<std::uint8_t, 40> room{};
+  const auto put = [&room](std::size_t at, std::uint64_t value, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) room[20 + at + i] = static_cast<std::uint8_t>(value >> 8 * (bytes - 1 - i));
+  };
+  const auto address = [&packet](std::uint32_t node) {
+    return big_endian(gid_of(LinkType::roce_v2, node, static_cast<std::uint8_t>(packet.port + 1)).global.interface_id);
+  };
+  put(0, 0x45, 1);
+  put(1, std::uint64_t{packet.priority} << 5 | (packet.marked ? 3 : 2), 1);  // the priority as DSCP; ECN
+  put(2, kIpv4Header.value + kUdpHeader.value + kBth.value + kDeth.value + packet.payload + kIcrc.value, 2);
+  put(8, 64, 1);
+  put(9, 17, 1);  // UDP follows
+  put(12, address(packet.source_node), 4);
+  put(16, address(packet.target_node), 4);
+  return std::bit_cast<std::array<std::byte, 40>>(room);
 }
 
 }  // namespace
@@ -54,7 +73,7 @@ ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
     if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload, Ordered::yes);
   }
   if (grh_room(qp) > 0 && packet.has_grh) {
-    const auto grh = grh_of(packet);
+    const auto grh = ethernet_ ? ipv4_of(packet) : grh_of(packet);
     if (const ibv_wc_status status = scatter(qp, 0, grh, InlineReceive::nowhere); status != IBV_WC_SUCCESS)
       return status;
   }
@@ -98,19 +117,20 @@ void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status statu
   if (grh_room(qp) > 0 && packet.has_grh) flags |= IBV_WC_GRH;
   const bool by_write = packet.verb == Verb::write;
   state.has_recv = false;
-  cqes_.complete(qp.recv_completions(), Completion{.visible = {},
-                                                   .wr_id = state.recv.wr_id,
-                                                   .qp = &qp,
-                                                   .index = state.recv_index,
-                                                   .status = status,
-                                                   .opcode = by_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
-                                                   .bytes = state.offset + grh_room(qp),
-                                                   .immediate = packet.immediate,
-                                                   .source_qp = packet.source_qp,
-                                                   .source_lid = lid_of(packet.source_node),
-                                                   .flags = flags,
-                                                   .of_send = false,
-                                                   .solicited = packet.solicited});
+  cqes_.complete(qp.recv_completions(),
+                 Completion{.visible = {},
+                            .wr_id = state.recv.wr_id,
+                            .qp = &qp,
+                            .index = state.recv_index,
+                            .status = status,
+                            .opcode = by_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+                            .bytes = state.offset + grh_room(qp),
+                            .immediate = packet.immediate,
+                            .source_qp = packet.source_qp,
+                            .source_lid = ethernet_ ? std::uint16_t{0} : lid_of(packet.source_node),
+                            .flags = flags,
+                            .of_send = false,
+                            .solicited = packet.solicited});
   fetcher_.fetch(qp);
 }
 

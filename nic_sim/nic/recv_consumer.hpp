@@ -28,9 +28,10 @@ inline InlineReceive inline_receive(const SimQp& qp, const Packet& packet) {
 
 class RecvConsumer {
  public:
-  RecvConsumer(PcieBus& bus, PacketPool& packets, NicCounts& counts, const HostMemory& memory, PayloadWriter& payload,
-               CqeWriter& cqes, RecvFetcher& fetcher)
-      : bus_(bus),
+  RecvConsumer(PcieBus& bus, PacketPool& packets, LinkType link, NicCounts& counts, const HostMemory& memory,
+               PayloadWriter& payload, CqeWriter& cqes, RecvFetcher& fetcher)
+      : ethernet_(facts(link).ethernet),
+        bus_(bus),
         packets_(packets),
         counts_(counts),
         memory_(memory),
@@ -57,6 +58,7 @@ class RecvConsumer {
   void write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey);
   void complete_flushed(SimQp& qp, std::uint64_t wr_id, std::uint64_t index);
 
+  bool ethernet_;
   PcieBus& bus_;
   PacketPool& packets_;
   NicCounts& counts_;

@@ -4,10 +4,11 @@
 // NIC.
 #pragma once
 
-#include "nic_sim/link/fabric.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/answer_handler.hpp"
+#include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/cqe_writer.hpp"
 #include "nic_sim/nic/host_memory.hpp"
@@ -27,16 +28,16 @@ namespace verbscope::sim {
 
 struct Requester {
   // `units`: they take in the answers. `node`: of the NIC. `seed`: of the WQE cache.
-  Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const NicProfile& profile,
-            NicCounts& counts, QpContexts& contexts, HostMemory& memory, PayloadWriter& payload_writer, CqeWriter& cqes,
-            ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
-      : scheduler(engine, profile.requester_units, processor),
-        fetcher(engine, bus, profile, counts, contexts, scheduler, seed),
+  Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
+            QpContexts& contexts, HostMemory& memory, Congestion& congestion, PayloadWriter& payload_writer,
+            CqeWriter& cqes, ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
+      : scheduler(engine, profile.nic.requester_units, processor),
+        fetcher(engine, bus, profile.nic, counts, contexts, scheduler, seed),
         completer(engine, fetcher, cqes),
-        retransmitter(engine, profile, scheduler, fetcher, completer),
-        packets(bus, fabric, pool, counts, memory, completer, node),
-        processor(engine, bus, profile, memory, scheduler, fetcher, packets, completer, retransmitter),
-        answers(engine, bus, fabric, profile, counts, memory, payload_writer, units, scheduler, fetcher, completer,
+        retransmitter(engine, profile.nic, scheduler, fetcher, completer),
+        packets(bus, fabric, pool, profile.wire.link_type, counts, memory, congestion, scheduler, completer, node),
+        processor(engine, bus, profile.nic, memory, scheduler, fetcher, packets, completer, retransmitter),
+        answers(engine, bus, fabric, profile.nic, counts, memory, payload_writer, units, scheduler, fetcher, completer,
                 retransmitter) {}
 
   // Completes everything from `done` on as flushed.

@@ -4,11 +4,12 @@
 // finds its part here through the QP's NIC.
 #pragma once
 
-#include "nic_sim/link/fabric.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/answer_sender.hpp"
 #include "nic_sim/nic/atomic_unit.hpp"
+#include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/cqe_writer.hpp"
 #include "nic_sim/nic/host_memory.hpp"
@@ -29,12 +30,12 @@ namespace verbscope::sim {
 struct Responder {
   // `node`: of the NIC.
   Responder(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
-            const QpTable& qps, QpContexts& contexts, HostMemory& memory, PayloadWriter& payload, CqeWriter& cqes,
-            std::uint32_t node, std::uint64_t seed)
-      : units(engine, bus, fabric, counts, qps, profile.nic.responder_units, contexts, processor),
+            const QpTable& qps, QpContexts& contexts, HostMemory& memory, Congestion& congestion,
+            PayloadWriter& payload, CqeWriter& cqes, std::uint32_t node, std::uint64_t seed)
+      : units(engine, bus, fabric, counts, qps, congestion, profile.nic.responder_units, contexts, processor),
         fetcher(bus, static_cast<std::uint64_t>(profile.wire.recv_prefetch), units),
-        recvs(bus, pool, counts, memory, payload, cqes, fetcher),
-        answers(engine, bus, fabric, pool, profile.nic, counts, memory, node, seed),
+        recvs(bus, pool, profile.wire.link_type, counts, memory, payload, cqes, fetcher),
+        answers(engine, bus, fabric, pool, profile, counts, memory, congestion, node, seed),
         atomics(engine, bus, pool, profile.nic, counts, qps, memory, payload, units, answers),
         executor(profile.nic, counts, payload, recvs, answers, atomics),
         processor(engine, bus, profile.nic, counts, contexts, memory, units, executor, answers) {}

@@ -39,6 +39,7 @@ void Retransmitter::refused(SimQp& qp, const Packet& nak) {
     case Packet::Kind::ack:
     case Packet::Kind::read_response:
     case Packet::Kind::atomic_response:
+    case Packet::Kind::congestion_notification:
       return;  // these refuse nothing
   }
 }

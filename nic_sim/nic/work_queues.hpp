@@ -58,7 +58,8 @@ struct alignas(64) SendWqe {
   bool fenced;  // waits for the READs and atomics before it
   bool solicited;
   bool has_immediate;
-  bool has_grh;
+  bool has_grh : 1;
+  std::uint8_t priority : 3;  // of its packets
   bool inlined;
   bool by_blueflame;
   bool staged;  // read again after a miss, held for its use

@@ -1,14 +1,24 @@
 #include "nic_sim/profile/profile.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "common/json.hpp"
 #include "common/paths.hpp"
 
 namespace verbscope {
 namespace {
+
+constexpr Bytes kLongestHeaders{256};  // those of a packet, generously
+constexpr std::array kReplacements{std::pair{std::string_view("oldest"), Replacement::oldest},
+                                   std::pair{std::string_view("random"), Replacement::random}};
 
 // Reads the parameters of one section; every parameter must be there, none may be unknown.
 class Section {
@@ -31,14 +41,21 @@ class Section {
   Bytes bytes(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count(key, 1 << 30))); }
   Bytes bytes_or_none(const std::string& key) { return Bytes(static_cast<std::uint64_t>(small_number(key, 1 << 30))); }
   int count(const std::string& key, int most) { return whole(key, 1, most); }
-  Replacement replacement(const std::string& key) {
+  // A key whose value is one of the words of `table`.
+  template <class Value, std::size_t count>
+  Value word(const std::string& key, const std::array<std::pair<std::string_view, Value>, count>& table) {
     const auto name = json_value<std::string>(read_parameter(fields_, key, where_), where_ + ": " + key);
-    if (name == "oldest") return Replacement::oldest;
-    if (name == "random") return Replacement::random;
-    fields_.fail_key(key, fmt::format("\"{}\" is neither oldest nor random", name));
+    std::vector<std::string_view> names;
+    for (const auto& [known, value] : table) {
+      if (known == name) return value;
+      names.push_back(known);
+    }
+    fields_.fail_key(key, fmt::format("\"{}\" is not one of {}", name, fmt::join(names, ", ")));
   }
+  BytesPerSecond gbits(const std::string& key) { return BytesPerSecond{number(key, 0.001, 10'000) * 1e9 / 8}; }
   int small_number(const std::string& key, int most) { return whole(key, 0, most); }
   bool has(const std::string& key) { return fields_.has(key); }
+  [[noreturn]] void fail(const std::string& key, const std::string& what) const { fields_.fail_key(key, what); }
   void done() const { fields_.reject_unknown(); }
 
  private:
@@ -53,6 +70,8 @@ class Section {
   std::string where_;
   JsonFields fields_;
 };
+
+constexpr double kLeastInterval = 100;  // ns: of a timer of congestion control, which is reckoned turn by turn
 
 // A tenth of a cycle: a thread that polled in no time would poll for ever.
 constexpr double kLeastPoll = 0.03;  // ns
@@ -101,6 +120,24 @@ LinkProfile read_link(JsonFields& file) {
   return link;
 }
 
+// What a profile leaves out is as in the paper.
+DcqcnProfile read_dcqcn(Section& s) {
+  DcqcnProfile dcqcn;
+  const auto time = [&s](const std::string& key, Picos& value) {
+    if (s.has(key)) value = s.time(key, kLeastInterval);
+  };
+  time("dcqcn_cnp_interval_ns", dcqcn.cnp_interval);
+  time("dcqcn_alpha_timer_ns", dcqcn.alpha_timer);
+  time("dcqcn_increase_timer_ns", dcqcn.increase_timer);
+  if (s.has("dcqcn_gain")) dcqcn.gain = s.number("dcqcn_gain", 1e-6, 1);
+  if (s.has("dcqcn_increase_bytes")) dcqcn.increase_bytes = s.bytes("dcqcn_increase_bytes");
+  if (s.has("dcqcn_fast_recovery")) dcqcn.fast_recovery = s.count("dcqcn_fast_recovery", 1000);
+  if (s.has("dcqcn_additive_gbit_per_s")) dcqcn.additive = s.gbits("dcqcn_additive_gbit_per_s");
+  if (s.has("dcqcn_hyper_gbit_per_s")) dcqcn.hyper = s.gbits("dcqcn_hyper_gbit_per_s");
+  if (s.has("dcqcn_least_gbit_per_s")) dcqcn.least = s.gbits("dcqcn_least_gbit_per_s");
+  return dcqcn;
+}
+
 NicProfile read_nic(JsonFields& file) {
   Section s(file, "nic");
   NicProfile nic{.requester_units = s.count("requester_units", 1024),
@@ -126,7 +163,7 @@ NicProfile read_nic(JsonFields& file) {
                  .transmit = s.time("transmit_ns"),
                  .wqe_cache = s.bytes("wqe_cache_bytes"),
                  .sent_wqe_cache = s.bytes("sent_wqe_cache_bytes"),
-                 .sent_wqe_replacement = s.replacement("sent_wqe_replacement"),
+                 .sent_wqe_replacement = s.word("sent_wqe_replacement", kReplacements),
                  .reread_wqe = s.time("reread_wqe_ns"),
                  .wqe_fetch_ahead = s.bytes("wqe_fetch_ahead_bytes"),
                  .qp_context = s.bytes("qp_context_bytes"),
@@ -142,16 +179,46 @@ NicProfile read_nic(JsonFields& file) {
                  .ack_coalescing = s.count("ack_coalescing_messages", 1024)};
   if (s.has("ack_timeout_floor")) nic.ack_timeout_floor = s.small_number("ack_timeout_floor", 31);
   if (s.has("ack_timeout_factor")) nic.ack_timeout_factor = s.count("ack_timeout_factor", 64);
+  if (s.has("congestion_control")) nic.congestion_control = s.word("congestion_control", kCongestionControls);
+  if (nic.congestion_control == CongestionControl::dcqcn) nic.dcqcn = read_dcqcn(s);
   s.done();
   return nic;
 }
 
-FabricProfile read_fabric(JsonFields& file) {
+SwitchProfile read_switches(Section& s, Bytes mtu) {
+  SwitchProfile switches{.buffer = s.bytes("buffer_bytes"),
+                         .alpha = s.number("buffer_alpha", 1.0 / 1024, 1024),
+                         .pfc_xoff = s.bytes("pfc_xoff_bytes"),
+                         .pfc_xon = s.bytes("pfc_xon_bytes"),
+                         .ecn_least = s.bytes_or_none("ecn_kmin_bytes"),
+                         .ecn_most = s.bytes_or_none("ecn_kmax_bytes"),
+                         .ecn_probability = s.number("ecn_pmax", 0, 1),
+                         .rack_nodes = static_cast<std::uint32_t>(s.small_number("rack_nodes", 1 << 16)),
+                         .uplinks = 0,
+                         .uplink_rate = {}};
+  if (switches.rack_nodes > 0) {
+    switches.uplinks = static_cast<std::uint32_t>(s.count("uplinks", 1024));
+    switches.uplink_rate = s.gbits("uplink_gbit_per_s");
+  }
+  if (switches.buffer < mtu + kLongestHeaders) s.fail("buffer_bytes", "must hold a packet of the MTU and its headers");
+  if (switches.pfc_xon > switches.pfc_xoff) s.fail("pfc_xon_bytes", "must not be above pfc_xoff_bytes");
+  if (switches.ecn_least > switches.ecn_most) s.fail("ecn_kmin_bytes", "must not be above ecn_kmax_bytes");
+  return switches;
+}
+
+FabricProfile read_fabric(JsonFields& file, const ClusterWire& wire) {
   Section s(file, "fabric");
   FabricProfile fabric{.cable = s.time("cable_ns"),
                        .switch_latency = s.time("switch_ns"),
                        .port_share = s.number("port_share", 0.01, 1),
                        .loss_probability = s.number("loss_probability", 0, 1)};
+  const bool ethernet = facts(wire.link_type).ethernet;
+  if (ethernet || s.has("flow_control")) fabric.flow_control = s.word("flow_control", kFlowControls);
+  if (ethernet != (fabric.flow_control != FlowControl::credits)) {
+    s.fail("flow_control", fmt::format("a link of type {} has {}", to_string(wire.link_type),
+                                       ethernet ? "none or pfc, not credits" : "credits, not none or pfc"));
+  }
+  if (ethernet) fabric.switches = read_switches(s, wire.mtu);
   s.done();
   return fabric;
 }
@@ -166,8 +233,8 @@ Profile read_profile(const Json& json, const std::string& where) {
                   .host = read_host(file),
                   .link = read_link(file),
                   .nic = read_nic(file),
-                  .fabric = read_fabric(file)};
-  if (profile.nic.input_buffer < profile.wire.mtu + Bytes(256)) {
+                  .fabric = read_fabric(file, wire)};
+  if (profile.nic.input_buffer < profile.wire.mtu + kLongestHeaders) {
     fail("{}: nic: key \"input_buffer_bytes\": must hold a packet of the MTU and its headers", where);
   }
   if (!std::has_single_bit(profile.nic.atomic_slots)) {

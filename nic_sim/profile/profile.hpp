@@ -2,8 +2,12 @@
 // that are simulated. No rate of any benchmark is in it. docs/simulator.md says what each parameter does.
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "common/json.hpp"
 #include "common/units.hpp"
@@ -56,6 +60,24 @@ struct LinkProfile {
 // What a cache throws out to make room: the entry that came first, or any.
 enum class Replacement { oldest, random };
 
+// How a requester reacts to congestion: of those, the notification point and the reaction point are in the adapters.
+enum class CongestionControl : std::uint8_t { none, dcqcn };
+inline constexpr std::array kCongestionControls{std::pair{std::string_view("none"), CongestionControl::none},
+                                                std::pair{std::string_view("dcqcn"), CongestionControl::dcqcn}};
+
+// DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3 and its parameters.
+struct DcqcnProfile {
+  Picos cnp_interval{std::chrono::microseconds(50)};    // between two CNPs of a flow
+  double gain = 1.0 / 256;                              // g of the estimate alpha
+  Picos alpha_timer{std::chrono::microseconds(55)};     // without a CNP for so long alpha falls
+  Picos increase_timer{std::chrono::microseconds(55)};  // the timer of rate increases
+  Bytes increase_bytes{10'000'000};                     // and their byte counter
+  int fast_recovery = 5;                                // F: increases of either kind before the target rises
+  BytesPerSecond additive{40e6 / 8};                    // R_AI
+  BytesPerSecond hyper{400e6 / 8};                      // R_HAI
+  BytesPerSecond least{10e6 / 8};                       // no flow is slowed below this
+};
+
 struct NicProfile {
   int requester_units;
   Picos front_end;             // from a doorbell's or a WQE's arrival until fetch or scheduling
@@ -94,6 +116,8 @@ struct NicProfile {
   Bytes translation_cache;
   Bytes input_buffer;  // per port: packets that have left the switch and are not yet handled
   int ack_coalescing;  // messages that one acknowledgement may cover while more are waiting
+  CongestionControl congestion_control = CongestionControl::none;
+  DcqcnProfile dcqcn{};
   // What firmware makes of a QP's timeout: the least code that it follows, and how many times of it pass.
   int ack_timeout_floor = 0;
   int ack_timeout_factor = 1;
@@ -104,11 +128,33 @@ struct NicProfile {
   }
 };
 
+// What a switch does with its packet buffer when it gets full.
+enum class FlowControl : std::uint8_t { credits, tail_drop, pfc };
+inline constexpr std::array kFlowControls{std::pair{std::string_view("credits"), FlowControl::credits},
+                                          std::pair{std::string_view("none"), FlowControl::tail_drop},
+                                          std::pair{std::string_view("pfc"), FlowControl::pfc}};
+
+// An Ethernet switch and the way to others. Sizes are those of each switch.
+struct SwitchProfile {
+  Bytes buffer{0};               // packets of all ports share it
+  double alpha = 1;              // a queue may have so many times what is free of it (Choudhury and Hahne, ToN 1998)
+  Bytes pfc_xoff{0};             // of a port and a priority: the sender is paused above this
+  Bytes pfc_xon{0};              // and goes on below this
+  Bytes ecn_least{0};            // K_min: packets are marked from this length of a queue on
+  Bytes ecn_most{0};             // K_max: all packets are marked from this length on; 0: none ever is
+  double ecn_probability = 0;    // P_max: the share that is marked just below K_max
+  std::uint32_t rack_nodes = 0;  // nodes of a switch; 0: all
+  std::uint32_t uplinks = 0;     // cables from each rack's switch to the spine
+  BytesPerSecond uplink_rate;    // of each
+};
+
 struct FabricProfile {
   Picos cable;  // one way, port to switch
   Picos switch_latency;
   double port_share;        // share of a port's data rate left to packets by flow control, idle symbols and gaps
   double loss_probability;  // share of packets that the switch drops
+  FlowControl flow_control = FlowControl::credits;
+  SwitchProfile switches{};  // of an Ethernet network
 };
 
 struct Profile {

@@ -1,65 +1,33 @@
-// Ports, cables and the switch. A port of a node reaches only the same port of other nodes. Flow control is by credit:
-// a packet goes on from the switch only when the target's input buffer has room for it, so nothing is lost for want of
-// room; until then it stays in the switch. A port of which as much is held there as it sends in a way there and back
-// stops, and what cannot depart holds up what is behind it.
+// InfiniBand: ports, cables and one switch. Flow control is by credit: a packet goes on from the switch only when the
+// target's input buffer has room for it, so nothing is lost for want of room; until then it stays in the switch. A port
+// of which as much is held there as it sends in a way there and back stops, and what cannot depart holds up what is
+// behind it. Outputs of the switch share nothing, so each is simulated with its node.
 #pragma once
 
 #include <vector>
 
-#include "nic_sim/link/fabric_counts.hpp"
-#include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/serial_resource.hpp"
+#include "nic_sim/net/fabric.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/profile/random.hpp"
-#include "nic_sim/time/engine.hpp"
-#include "nic_sim/time/mailbox.hpp"
 
 namespace verbscope::sim {
 
-// A node gives this to the fabric when it is attached: its ends of two calls, and what the fabric needs of it. All of
-// it outlives the fabric's last event.
-struct Attachment {
-  void* node;  // the first argument of both functions
-  // A packet has arrived at one of the node's ports, whose room it takes until Fabric::taken_in or done_with.
-  void (*receive)(void* node, Packet& packet);
-  // A packet with Packet::completes will have left its port at `when`.
-  void (*left_port)(void* node, const Packet& packet, Picos when);
-  Engine* engine;
-  PacketPool* packets;  // the pool of the node's partition
-  FabricCounts* counts;
-};
-
-// How long a port was in use in each direction.
-struct PortTimes {
-  Picos out;
-  Picos in;
-};
-
-class Fabric {
+class CreditFabric final : public Fabric {
  public:
-  Fabric(Mailbox& mailbox, const Profile& profile, std::uint64_t seed);
-  Fabric(const Fabric&) = delete;
-  Fabric& operator=(const Fabric&) = delete;
+  CreditFabric(Mailbox& mailbox, const Profile& profile, std::uint64_t seed);
 
-  // Nodes are numbered in the order in which they are attached.
-  void attach(const Attachment& node);
-
-  std::size_t nodes() const { return ports_.size() / ports_per_node_; }
+  void attach(const Attachment& node) override;
+  std::size_t nodes() const override { return ports_.size() / ports_per_node_; }
 
   // From a port's first bit to the switch's output: pipeline of the sender, cable, switch. What one node does is known
   // at no other earlier.
   static Picos way_to_switch(const Profile& profile);
 
-  // Sends from the packet's source by its port; the target receives it.
-  void send(Packet& packet);
-
-  // The times of each port of a node so far.
-  std::vector<PortTimes> port_times(std::uint32_t node) const;
-
-  // The target has taken the packet in: its room is free again; the packet is the caller's to give back.
-  void taken_in(const Packet& packet) { free_room(target(packet), packet.wire_bytes); }
-  // The target has handled the packet: its room is free again, and so is the packet.
-  void done_with(Packet& packet);
+  void send(Packet& packet) override;
+  void taken_in(const Packet& packet) override { free_room(target(packet), packet.wire_bytes); }
+  void done_with(Packet& packet) override;
+  std::vector<PortTimes> port_times(std::uint32_t node) const override;
 
  private:
   // Bytes that an output of the switch holds of a port: now, and as the port was told last.
@@ -69,9 +37,9 @@ class Fabric {
   };
   // A node's port, and the switch's output to it.
   struct alignas(64) Port {
-    Port(Fabric& fabric, const Attachment& node, std::uint64_t seed);
+    Port(CreditFabric& fabric, const Attachment& node, std::uint64_t seed);
 
-    Fabric* fabric;
+    CreditFabric* fabric;
     Engine* engine;
     SerialResource out;               // to the switch
     PacketQueue waiting;              // to depart

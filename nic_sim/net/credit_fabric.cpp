@@ -1,4 +1,4 @@
-#include "nic_sim/link/fabric.hpp"
+#include "nic_sim/net/credit_fabric.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,14 +10,14 @@ constexpr std::int64_t kTellings = 8;  // at most, while what is held of a port 
 
 }  // namespace
 
-Fabric::Port::Port(Fabric& f, const Attachment& n, std::uint64_t seed)
+CreditFabric::Port::Port(CreditFabric& f, const Attachment& n, std::uint64_t seed)
     : fabric(&f), engine(n.engine), node(n), room(f.input_buffer_), random(seed) {}
 
-Picos Fabric::way_to_switch(const Profile& profile) {
+Picos CreditFabric::way_to_switch(const Profile& profile) {
   return std::max(profile.nic.transmit + profile.fabric.cable + profile.fabric.switch_latency, Picos(1));
 }
 
-Fabric::Fabric(Mailbox& mailbox, const Profile& profile, std::uint64_t seed)
+CreditFabric::CreditFabric(Mailbox& mailbox, const Profile& profile, std::uint64_t seed)
     : mailbox_(mailbox),
       ports_per_node_(static_cast<std::size_t>(profile.wire.ports)),
       input_buffer_(profile.nic.input_buffer.value),
@@ -29,17 +29,17 @@ Fabric::Fabric(Mailbox& mailbox, const Profile& profile, std::uint64_t seed)
       loss_probability_(profile.fabric.loss_probability),
       seed_(seed) {}
 
-void Fabric::attach(const Attachment& node) {
+void CreditFabric::attach(const Attachment& node) {
   for (std::size_t i = 0; i < ports_per_node_; ++i) ports_.emplace_back(*this, node, seed_ + ports_.size());
 }
 
 // A port's time is given away for no longer than a packet takes to the switch: no more than that can go on departing
 // when the port is stopped.
-bool Fabric::may_depart(const Port& port) const {
+bool CreditFabric::may_depart(const Port& port) const {
   return !stopped(port) && port.out.free_at() <= port.engine->now() + to_switch_;
 }
 
-void Fabric::send(Packet& packet) {
+void CreditFabric::send(Packet& packet) {
   Port& port = source(packet);
   if (port.waiting.empty() && may_depart(port)) return depart(port, packet);
   if (stopped(port)) ++port.node.counts->credit_waits;
@@ -47,7 +47,7 @@ void Fabric::send(Packet& packet) {
   depart_all(port);
 }
 
-void Fabric::depart(Port& port, Packet& packet) {
+void CreditFabric::depart(Port& port, Packet& packet) {
   const Picos time = duration(packet);
   const Picos end = port.out.take(port.engine->now(), time);
   if (packet.counted && packet.kind == Packet::Kind::request) ++port.node.counts->messages_sent;
@@ -56,21 +56,21 @@ void Fabric::depart(Port& port, Packet& packet) {
 }
 
 // Waiting packets depart, as far as they may, and the rest when the port has time for them.
-void Fabric::depart_all(Port& port) {
+void CreditFabric::depart_all(Port& port) {
   while (!port.waiting.empty() && may_depart(port)) depart(port, port.waiting.pop());
   if (port.waiting.empty() || stopped(port) || port.departs_later) return;
   port.departs_later = true;
   port.engine->schedule(port.out.free_at() - to_switch_, &port_has_time, &port);
 }
 
-void Fabric::port_has_time(void* object, std::uint64_t) {
+void CreditFabric::port_has_time(void* object, std::uint64_t) {
   Port& port = *static_cast<Port*>(object);
   port.departs_later = false;
   port.fabric->depart_all(port);
 }
 
-void Fabric::at_switch(void* object, std::uint64_t argument) {
-  Fabric& fabric = *static_cast<Fabric*>(object);
+void CreditFabric::at_switch(void* object, std::uint64_t argument) {
+  CreditFabric& fabric = *static_cast<CreditFabric*>(object);
   Packet& packet = as_packet(argument);
   Port& to = fabric.target(packet);
   if (fabric.loss_probability_ > 0 && to.random.uniform() < fabric.loss_probability_) {
@@ -83,14 +83,14 @@ void Fabric::at_switch(void* object, std::uint64_t argument) {
   }
 }
 
-void Fabric::hold(Port& to, Packet& packet) {
+void CreditFabric::hold(Port& to, Packet& packet) {
   to.held.push(packet);
   held_changes(to, packet, packet.wire_bytes);
 }
 
 // The port that the packet came from learns of it as long after as a packet takes from there; of less than an eighth of
 // the most, with what follows.
-void Fabric::held_changes(Port& to, const Packet& packet, std::int64_t bytes) {
+void CreditFabric::held_changes(Port& to, const Packet& packet, std::int64_t bytes) {
   if (to.held_from.empty()) to.held_from.resize(nodes());
   Held& held = to.held_from[packet.source_node];
   held.now += bytes;
@@ -101,25 +101,25 @@ void Fabric::held_changes(Port& to, const Packet& packet, std::int64_t bytes) {
                 static_cast<std::uint64_t>(news));
 }
 
-void Fabric::learns(void* object, std::uint64_t bytes) {
+void CreditFabric::learns(void* object, std::uint64_t bytes) {
   Port& port = *static_cast<Port*>(object);
   port.held_elsewhere += static_cast<std::int64_t>(bytes);
   port.fabric->depart_all(port);
 }
 
-void Fabric::forward(Port& to, Packet& packet) {
+void CreditFabric::forward(Port& to, Packet& packet) {
   to.room -= packet.wire_bytes;
   const Picos end = to.in.take(to.engine->now(), duration(packet));
   to.engine->schedule(end + cable_, &at_target, this, as_argument(packet));
 }
 
-void Fabric::at_target(void* object, std::uint64_t argument) {
+void CreditFabric::at_target(void* object, std::uint64_t argument) {
   Packet& packet = as_packet(argument);
-  const Attachment& target = static_cast<Fabric*>(object)->target(packet).node;
+  const Attachment& target = static_cast<CreditFabric*>(object)->target(packet).node;
   target.receive(target.node, packet);
 }
 
-std::vector<PortTimes> Fabric::port_times(std::uint32_t node) const {
+std::vector<PortTimes> CreditFabric::port_times(std::uint32_t node) const {
   std::vector<PortTimes> times;
   for (std::size_t i = 0; i < ports_per_node_; ++i) {
     const Port& port = ports_[node * ports_per_node_ + i];
@@ -128,12 +128,12 @@ std::vector<PortTimes> Fabric::port_times(std::uint32_t node) const {
   return times;
 }
 
-void Fabric::done_with(Packet& packet) {
+void CreditFabric::done_with(Packet& packet) {
   taken_in(packet);
   target(packet).node.packets->give_back(packet);
 }
 
-void Fabric::free_room(Port& port, std::uint64_t bytes) {
+void CreditFabric::free_room(Port& port, std::uint64_t bytes) {
   port.room += bytes;
   while (!port.held.empty() && port.held.front().wire_bytes <= port.room) {
     Packet& packet = port.held.pop();

@@ -1,0 +1,39 @@
+// The network's counts of a node: running totals, of which takers form differences.
+#pragma once
+
+#include <cstdint>
+
+namespace verbscope {
+
+struct FabricCounts {
+  std::uint64_t messages_sent = 0;      // whose last packet has left the port; each first time only
+  std::uint64_t dropped_by_switch = 0;  // packets towards this node that the switch lost by chance
+  std::uint64_t credit_waits = 0;       // packets that waited at their port while the switch held others of it
+};
+
+// What an Ethernet network counts besides. Names are those of the mlx5 driver's counters where it has them.
+struct EthernetCounts {
+  std::uint64_t dropped_by_chance = 0;           // part of FabricCounts::dropped_by_switch, where takers find it
+  std::uint64_t dropped_full_buffer = 0;         // packets towards this node for which a buffer had no room
+  std::uint64_t np_ecn_marked_roce_packets = 0;  // packets that came with a mark
+  std::uint64_t np_cnp_sent = 0;
+  std::uint64_t rp_cnp_handled = 0;
+  std::uint64_t rx_pauses = 0;        // pauses that the switch asked of this node's ports
+  std::uint64_t rx_pause_ps = 0;      // their time, summed over ports and priorities
+  std::uint64_t tx_pauses = 0;        // pauses that this node asked of the switch
+  std::uint64_t rate_limited_ps = 0;  // packets waited that long, front by front, for the rate of their QP
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("dropped_full_buffer", self.dropped_full_buffer);
+    visit("np_ecn_marked_roce_packets", self.np_ecn_marked_roce_packets);
+    visit("np_cnp_sent", self.np_cnp_sent);
+    visit("rp_cnp_handled", self.rp_cnp_handled);
+    visit("rx_pauses", self.rx_pauses);
+    visit("rx_pause_ps", self.rx_pause_ps);
+    visit("tx_pauses", self.tx_pauses);
+    visit("rate_limited_ps", self.rate_limited_ps);
+  }
+};
+
+}  // namespace verbscope

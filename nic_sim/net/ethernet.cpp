@@ -1,0 +1,90 @@
+#include "nic_sim/net/ethernet.hpp"
+
+#include <algorithm>
+
+namespace verbscope::sim {
+
+Ethernet::Ethernet(Mailbox& mailbox, const Profile& profile, std::uint32_t nodes, const std::vector<SwitchHome>& homes,
+                   std::uint64_t seed)
+    : wiring_(mailbox, profile, nodes), planes_(static_cast<std::uint32_t>(profile.wire.ports)) {
+  const Topology& topology = wiring_.topology;
+  for (std::uint32_t number = 0; number < topology.switches(); ++number) {
+    switches_.push_back(std::make_unique<Switch>(wiring_, number, homes[number], seed + number));
+  }
+  for (std::uint32_t number = 0; number < switches_.size(); ++number) {
+    for (std::uint32_t port = 0; port < topology.ports_of(number); ++port) {
+      const FarEnd end = topology.far_end({number, port});
+      if (!end.is_node) switches_[number]->plug_in_switch(port, *switches_[end.id], end.port);
+    }
+  }
+}
+
+Picos Ethernet::shortest_way(const Profile& profile) {
+  return std::max(std::min(profile.nic.transmit, profile.fabric.switch_latency) + profile.fabric.cable, Picos(1));
+}
+
+void Ethernet::attach(const Attachment& node) {
+  const auto number = static_cast<std::uint32_t>(ports_.size() / planes_);
+  for (std::uint32_t plane = 0; plane < planes_; ++plane) {
+    const SwitchPort at = wiring_.topology.of_node(number, plane);
+    ports_.push_back(std::make_unique<NodePort>(wiring_, node, number, *switches_[at.of], at.number));
+  }
+}
+
+// A port that is behind is looked at again when half of what waits has left, if it is not paused meanwhile.
+Picos Ethernet::room_from(std::uint32_t node, std::uint8_t plane, std::uint8_t priority) const {
+  constexpr std::uint32_t kRoom = 65536;  // bytes of a priority; assumed: some 20 us of a 25 GbE line
+  const NodePort& port = port_of(node, plane);
+  const std::uint64_t waits = port.queued(priority);
+  return waits < kRoom ? port.now() : port.now() + port.time_of(static_cast<std::uint32_t>(waits - kRoom / 2));
+}
+
+void Ethernet::send(Packet& packet) {
+  packet.marked = false;
+  port_of(packet.source_node, packet.port).push(packet);
+}
+
+void Ethernet::taken_in(const Packet& packet) {
+  port_of(packet.target_node, packet.port).free_room(packet);
+}
+
+void Ethernet::done_with(Packet& packet) {
+  NodePort& port = port_of(packet.target_node, packet.port);
+  port.free_room(packet);
+  port.give_back(packet);
+}
+
+std::vector<PortTimes> Ethernet::port_times(std::uint32_t node) const {
+  std::vector<PortTimes> times;
+  for (std::uint32_t plane = 0; plane < planes_; ++plane) {
+    const NodePort& port = port_of(node, plane);
+    times.push_back({port.busy(), port.from_switch().busy()});
+  }
+  return times;
+}
+
+EthernetCounts Ethernet::ethernet_counts(std::uint32_t node) const {
+  EthernetCounts counts;
+  for (const auto& each : switches_) {
+    counts.dropped_full_buffer += each->losses(node).for_room;
+    counts.dropped_by_chance += each->losses(node).by_chance;
+  }
+  for (std::uint32_t plane = 0; plane < planes_; ++plane) {
+    const NodePort& port = port_of(node, plane);
+    counts.dropped_full_buffer += port.dropped();
+    counts.rx_pauses += port.pauses();
+    counts.rx_pause_ps += static_cast<std::uint64_t>(port.paused().count());
+    counts.tx_pauses += port.asked_pauses();
+  }
+  return counts;
+}
+
+std::uint64_t Ethernet::deepest_queue(std::uint32_t node) const {
+  std::uint64_t deepest = 0;
+  for (std::uint32_t plane = 0; plane < planes_; ++plane) {
+    deepest = std::max(deepest, port_of(node, plane).from_switch().deepest());
+  }
+  return deepest;
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,72 @@
+// The sending side of an Ethernet port, of a node or a switch: a queue for each priority, and the line. Of the queues
+// that the far end has not paused the one of the highest priority goes first.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "nic_sim/link/packet.hpp"
+#include "nic_sim/link/serial_resource.hpp"
+#include "nic_sim/time/engine.hpp"
+
+namespace verbscope::sim {
+
+inline constexpr std::size_t kPriorities = 8;  // IEEE 802.1Q
+
+class OutPort {
+ public:
+  // `rate`: of the line.
+  OutPort(Engine& engine, BytesPerSecond rate) : engine_(engine), time_(rate) {}
+  OutPort(const OutPort&) = delete;
+  OutPort& operator=(const OutPort&) = delete;
+  virtual ~OutPort() = default;
+
+  void push(Packet& packet);
+
+  // The far end asks for a pause of a priority, or ends it: actions of an event, whose object is a port.
+  static void pause(void* port, std::uint64_t priority);
+  static void resume(void* port, std::uint64_t priority);
+
+  // Bytes of a priority that have not left, those on the line among them; and of all.
+  std::uint64_t queued(std::size_t priority) const { return queued_[priority]; }
+  std::uint64_t queued() const { return all_queued_; }
+  std::uint64_t deepest() const { return deepest_; }
+  Picos time_of(std::uint32_t bytes) const { return time_(Bytes(bytes)); }
+  Picos now() const { return engine_.now(); }
+  Picos busy() const { return line_.busy(engine_.now()); }
+  std::uint64_t pauses() const { return pauses_; }
+  Picos paused() const;
+
+  // What has left the line.
+  struct Sent {
+    std::uint32_t bytes;
+    std::uint8_t priority;
+    std::uint32_t ingress;
+  };
+
+ protected:
+  // The packet's first bit leaves at `begin`, its last one at `end`. It is the far end's from now on.
+  virtual void begins(Packet& packet, Picos begin, Picos end) = 0;
+  virtual void ended(const Sent&) {}
+
+  Engine& engine_;
+
+ private:
+  static void line_is_free(void* port, std::uint64_t);
+  void serve();
+
+  TransferTime time_;
+  SerialResource line_;
+  std::array<PacketQueue, kPriorities> queues_;
+  std::array<std::uint64_t, kPriorities> queued_{};
+  std::uint64_t all_queued_ = 0;
+  std::uint64_t deepest_ = 0;
+  unsigned waiting_ = 0;  // priorities with packets that wait, a bit each
+  unsigned paused_ = 0;   // priorities, likewise
+  bool sending_ = false;
+  Sent sent_{};  // while sending_: what is on the line
+  std::uint64_t pauses_ = 0;
+  Picos paused_time_{0};  // less the present for each priority that is paused
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,113 @@
+#include "nic_sim/net/switch.hpp"
+
+#include <algorithm>
+
+namespace verbscope::sim {
+
+class Switch::Output final : public OutPort {
+ public:
+  Output(Switch& owner, BytesPerSecond rate) : OutPort(*owner.home_.engine, rate), owner_(owner) {}
+
+  void leads_to(std::uint32_t id, Engine::Action action, void* object) {
+    id_ = id;
+    action_ = action;
+    object_ = object;
+  }
+  void leads_to(std::uint32_t id, Switch& next, std::uint32_t port) {
+    id_ = id;
+    next_ = &next;
+    next_port_ = port;
+  }
+
+ private:
+  void begins(Packet& packet, Picos begin, Picos end) override {
+    const Wiring& wiring = owner_.wiring_;
+    const Picos way = wiring.switch_latency + wiring.cable;
+    const std::uint32_t self = wiring.id_of(owner_.number_);
+    if (next_ == nullptr) return wiring.mailbox.send(self, id_, end + way, action_, object_, as_argument(packet));
+    packet.ingress = next_port_;
+    wiring.mailbox.send(self, id_, next_->ready(packet, begin, end, way), &Switch::arrives, next_, as_argument(packet));
+  }
+  void ended(const Sent& sent) override { owner_.left(sent); }
+
+  Switch& owner_;
+  std::uint32_t id_ = 0;  // of the far end in the mailbox
+  Engine::Action action_ = nullptr;
+  void* object_ = nullptr;
+  Switch* next_ = nullptr;  // the far end, where it is a switch
+  std::uint32_t next_port_ = 0;
+};
+
+Switch::Switch(const Wiring& wiring, std::uint32_t number, const SwitchHome& home, std::uint64_t seed)
+    : wiring_(wiring),
+      number_(number),
+      home_(home),
+      random_(seed),
+      inputs_(wiring.topology.ports_of(number)),
+      losses_(wiring.nodes) {
+  for (std::uint32_t port = 0; port < inputs_.size(); ++port) {
+    outputs_.push_back(std::make_unique<Output>(*this, wiring.rate_of({number, port})));
+  }
+}
+
+Switch::~Switch() = default;
+
+void Switch::plug_in(std::uint32_t port, std::uint32_t id, OutPort& sender) {
+  const Picos way = wiring_.pause_way(wiring_.rate_of({number_, port}), wiring_.switch_latency);
+  inputs_[port].emplace(wiring_.mailbox, *wiring_.of_switches, wiring_.id_of(number_), id, sender, way);
+}
+
+void Switch::plug_in_node(std::uint32_t port, std::uint32_t node, Engine::Action action, void* object,
+                          OutPort& sender) {
+  plug_in(port, node, sender);
+  outputs_[port]->leads_to(node, action, object);
+}
+
+void Switch::plug_in_switch(std::uint32_t port, Switch& other, std::uint32_t its_port) {
+  const std::uint32_t id = wiring_.id_of(other.number_);
+  plug_in(port, id, other.output(its_port));
+  outputs_[port]->leads_to(id, other, its_port);
+}
+
+OutPort& Switch::output(std::uint32_t port) {
+  return *outputs_[port];
+}
+const OutPort& Switch::output(std::uint32_t port) const {
+  return *outputs_[port];
+}
+
+Picos Switch::ready(const Packet& packet, Picos begin, Picos end, Picos way) const {
+  return begin + way + std::max(end - begin - way_out(packet).time_of(packet.wire_bytes), Picos(0));
+}
+
+void Switch::arrives(void* object, std::uint64_t packet) {
+  static_cast<Switch*>(object)->take(as_packet(packet));
+}
+
+void Switch::take(Packet& packet) {
+  SwitchLosses& losses = losses_[packet.target_node];
+  bytes_.in += packet.wire_bytes;
+  if (wiring_.loss_probability > 0 && random_.uniform() < wiring_.loss_probability)
+    return drop(packet, losses.by_chance);
+  Output& out = way_out(packet);
+  const std::uint64_t queue = out.queued(packet.priority);
+  if (!wiring_.of_switches->admits(bytes_.held, queue, packet.wire_bytes)) return drop(packet, losses.for_room);
+  if (wiring_.marking.marks(queue, random_)) packet.marked = true;
+  bytes_.held += packet.wire_bytes;
+  inputs_[packet.ingress]->took(packet.priority, packet.wire_bytes, home_.engine->now());
+  out.push(packet);
+}
+
+void Switch::drop(Packet& packet, std::uint64_t& count) {
+  ++count;
+  bytes_.dropped += packet.wire_bytes;
+  home_.packets->give_back(packet);
+}
+
+void Switch::left(const OutPort::Sent& sent) {
+  bytes_.held -= sent.bytes;
+  bytes_.out += sent.bytes;
+  inputs_[sent.ingress]->gave(sent.priority, sent.bytes, home_.engine->now());
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,75 @@
+// An Ethernet switch: outputs with queues, which share one packet buffer, and what it has of each sender. It forwards
+// while a packet comes in; from a slow line to a quick one it begins so late that the bytes are there in time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "nic_sim/net/fabric.hpp"
+#include "nic_sim/net/ingress.hpp"
+#include "nic_sim/net/out_port.hpp"
+#include "nic_sim/net/wiring.hpp"
+#include "nic_sim/profile/random.hpp"
+
+namespace verbscope::sim {
+
+// Bytes that a switch has seen: in = out + dropped + held.
+struct SwitchBytes {
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t held = 0;
+};
+
+// Packets that a switch dropped.
+struct SwitchLosses {
+  std::uint64_t by_chance = 0;
+  std::uint64_t for_room = 0;
+};
+
+class Switch {
+ public:
+  Switch(const Wiring& wiring, std::uint32_t number, const SwitchHome& home, std::uint64_t seed);
+  Switch(const Switch&) = delete;
+  Switch& operator=(const Switch&) = delete;
+  ~Switch();
+
+  std::uint32_t number() const { return number_; }
+
+  // The cable at a port leads to a node, whose `action` of `object` takes what has come in whole, or to a port of
+  // another switch; `sender` sends towards this port.
+  void plug_in_node(std::uint32_t port, std::uint32_t node, Engine::Action action, void* object, OutPort& sender);
+  void plug_in_switch(std::uint32_t port, Switch& other, std::uint32_t its_port);
+
+  // A packet comes to the port Packet::ingress: an action, whose object is a switch. It comes when it may be forwarded.
+  static void arrives(void* object, std::uint64_t packet);
+  // When that is for a packet which is sent from `begin` to `end`, and whose first bit takes `way`.
+  Picos ready(const Packet& packet, Picos begin, Picos end, Picos way) const;
+
+  OutPort& output(std::uint32_t port);
+  const OutPort& output(std::uint32_t port) const;
+  const SwitchBytes& bytes() const { return bytes_; }
+  const SwitchLosses& losses(std::uint32_t node) const { return losses_[node]; }  // of packets for this node
+
+ private:
+  class Output;
+
+  Output& way_out(const Packet& packet) const { return *outputs_[wiring_.topology.way_out(number_, packet)]; }
+  void plug_in(std::uint32_t port, std::uint32_t id, OutPort& sender);
+  void take(Packet& packet);
+  void drop(Packet& packet, std::uint64_t& count);
+  void left(const OutPort::Sent& sent);
+
+  const Wiring& wiring_;
+  std::uint32_t number_;
+  SwitchHome home_;
+  Random random_;
+  SwitchBytes bytes_;
+  std::vector<std::unique_ptr<Output>> outputs_;
+  std::vector<std::optional<Ingress>> inputs_;  // none: nobody is there
+  std::vector<SwitchLosses> losses_;
+};
+
+}  // namespace verbscope::sim
