@@ -150,6 +150,9 @@ class Adviser {
       case Resource::wqe_cache:
       case Resource::outstanding:
       case Resource::reads_outstanding:
+      case Resource::pauses:
+      case Resource::switch_buffer:
+      case Resource::rate_control:
       case Resource::recv_queue:
         break;
     }

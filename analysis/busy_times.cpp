@@ -47,6 +47,12 @@ std::vector<Load> BusyTimes::loads() const {
   add(Resource::wire_out);
   add(Resource::wire_in);
   add(Resource::atomic_slot);
+  // Of a network that may lose packets: sums over ports or QPs, of which one that is held up is enough.
+  for (const Resource each : {Resource::pauses, Resource::switch_buffer, Resource::rate_control}) {
+    if (!number_at(report_.extra, std::string(facts(each).counter))) continue;
+    add(each);
+    out.back().utilisation = std::min(1.0, out.back().utilisation);
+  }
   return out;
 }
 

@@ -28,6 +28,9 @@ enum class Resource {
   wqe_cache,          // WQEs are read again
   outstanding,        // operations that the program has outstanding: latency
   reads_outstanding,  // READs and atomics that an RC QP may have outstanding
+  pauses,             // the switch pauses senders: flow control
+  switch_buffer,      // packets are dropped for want of buffer, and all behind them are sent again
+  rate_control,       // adapters slow QPs whose packets were marked
   recv_queue,         // RECVs that are posted: without one a message is dropped or sent again
 };
 

@@ -6,6 +6,8 @@ namespace verbscope {
 namespace {
 
 constexpr std::string_view kRecvs = "too few RECVs", kLoss = "loss", kCongestion = "congestion";
+constexpr std::string_view kDrops = "go-back-N after drops", kPauses = "pauses of the switch",
+                           kDcqcn = "rates limited by DCQCN";
 
 // Names under hw_counters: Linux 6.12, drivers/infiniband: hw/mlx5/counters.c, hw/mlx4/main.c,
 // hw/bnxt_re/hw_counters.c, hw/irdma/verbs.c, hw/efa/efa_verbs.c, sw/rxe/rxe_hw_counters.c.
@@ -29,6 +31,10 @@ constexpr std::array kCounters{
     StallCounter{"send_rnr_err", kRecvs, "RNR NAKs sent"},
     StallCounter{"rcvd_rnr_err", kRecvs, "RNR NAKs"},
 
+    // The simulator, on Ethernet.
+    StallCounter{"dropped_full_buffer", kDrops, "packets without buffer"},
+    StallCounter{"rx_pauses", kPauses, "pauses"},
+
     StallCounter{"packets_resent", kLoss, "packets sent again"},
     StallCounter{"out_of_sequence", kLoss, "packets out of sequence"},
     StallCounter{"packet_seq_err", kLoss, "NAKs of a sequence error"},
@@ -50,7 +56,7 @@ constexpr std::array kCounters{
     StallCounter{"rcvd_seq_err", kLoss, "NAKs of a sequence error"},
 
     StallCounter{"np_cnp_sent", kCongestion, "CNPs sent"},
-    StallCounter{"rp_cnp_handled", kCongestion, "CNPs handled"},
+    StallCounter{"rp_cnp_handled", kDcqcn, "CNPs handled"},
     StallCounter{"np_ecn_marked_roce_packets", kCongestion, "packets marked by ECN"},
     StallCounter{"tx_cnp_pkts", kCongestion, "CNPs sent"},
     StallCounter{"rx_cnp_pkts", kCongestion, "CNPs handled"},

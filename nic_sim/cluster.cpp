@@ -188,6 +188,7 @@ std::optional<EthernetCounts> SimCluster::ethernet_counts(int node) const {
   counts.np_cnp_sent = own.np_cnp_sent;
   counts.rp_cnp_handled = own.rp_cnp_handled;
   counts.rate_limited_ps = own.rate_limited_ps;
+  counts.ack_timeout_ps = own.ack_timeout_ps;
   return counts;
 }
 std::uint64_t SimCluster::deepest_queue(int node) const {

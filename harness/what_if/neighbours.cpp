@@ -120,6 +120,10 @@ class Ladders {
 
   void memory() {
     words("pages");
+    if (record_.config.contains("flow_control")) {
+      words("flow_control");
+      words("congestion_control");
+    }
     const double size = now("size").value_or(0);
     if (const auto mtu = now("mtu"); mtu && size > kLeastMtu)
       values("mtu", static_cast<std::int64_t>(*mtu), {1024, 2048, 4096});

@@ -34,7 +34,7 @@ class EchoClient final : public WorkloadOn<EchoClient> {
         asked_(setup.lanes.size() * options.outstanding) {
     const Operation& op = setup.operation;
     const bool datagram = !facts(op.transport).connected || options.mode == EchoMode::write_send;
-    if (!options.responses_written()) recvs_.emplace(setup, options.outstanding, datagram);
+    if (!options.responses_written()) recvs_.emplace(setup, op.payload, options.outstanding, datagram);
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
     state_.cq = setup.cq;
     state_.channel = setup.channel;
@@ -111,7 +111,7 @@ class EchoServer final : public WorkloadOn<EchoServer> {
         answered_(setup.lanes.size()) {
     const Operation& op = setup.operation;
     if (!options.requests_written()) {
-      recvs_.emplace(setup, requests_under_way(setup, options), !facts(op.transport).connected);
+      recvs_.emplace(setup, op.payload, requests_under_way(setup, options), !facts(op.transport).connected);
     }
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
     if (options.answers_by_datagram(op)) share_queues(setup, options);

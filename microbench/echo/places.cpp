@@ -31,9 +31,9 @@ std::uint32_t echo_recvs(const Operation& op, std::uint64_t under_way) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(op.rx_depth, under_way + kSpareRecvs));
 }
 
-EchoRecvPlaces::EchoRecvPlaces(const ThreadSetup& setup, std::uint64_t under_way, bool datagram)
+EchoRecvPlaces::EchoRecvPlaces(const ThreadSetup& setup, std::uint32_t payload, std::uint64_t under_way, bool datagram)
     : each_(echo_recvs(setup.operation, under_way)),
-      payload_(setup.operation.payload),
+      payload_(payload),
       grh_(datagram ? static_cast<std::uint32_t>(kGrh.value) : 0),
       buffer_(Bytes(setup.lanes.size() * each_ * recv_stride(payload_)), setup.huge_pages),
       mr_(setup.pd, buffer_.data(), buffer_.size()),

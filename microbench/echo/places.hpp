@@ -24,8 +24,8 @@ std::uint32_t echo_recvs(const Operation& op, std::uint64_t under_way);
 // The RECVs of a thread's lanes and the memory that they fill.
 class EchoRecvPlaces {
  public:
-  // `under_way`: messages that may come at once on a lane. `datagram`: each has a GRH before it.
-  EchoRecvPlaces(const ThreadSetup& setup, std::uint64_t under_way, bool datagram);
+  // `under_way`: messages of `payload` bytes that may come at once on a lane. `datagram`: each has a GRH before it.
+  EchoRecvPlaces(const ThreadSetup& setup, std::uint32_t payload, std::uint64_t under_way, bool datagram);
 
   // Posts the RECVs of lane `index` to `qp`.
   EchoRecvs post(ibv_qp* qp, std::uint32_t index);

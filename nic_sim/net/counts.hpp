@@ -22,6 +22,7 @@ struct EthernetCounts {
   std::uint64_t rx_pause_ps = 0;      // their time, summed over ports and priorities
   std::uint64_t tx_pauses = 0;        // pauses that this node asked of the switch
   std::uint64_t rate_limited_ps = 0;  // packets waited that long, front by front, for the rate of their QP
+  std::uint64_t ack_timeout_ps = 0;   // QPs stood still for that long until their timers told that packets were lost
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
@@ -33,6 +34,7 @@ struct EthernetCounts {
     visit("rx_pause_ps", self.rx_pause_ps);
     visit("tx_pauses", self.tx_pauses);
     visit("rate_limited_ps", self.rate_limited_ps);
+    visit("ack_timeout_ps", self.ack_timeout_ps);
   }
 };
 

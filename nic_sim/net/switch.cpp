@@ -24,6 +24,7 @@ class Switch::Output final : public OutPort {
     const Wiring& wiring = owner_.wiring_;
     const Picos way = wiring.switch_latency + wiring.cable;
     const std::uint32_t self = wiring.id_of(owner_.number_);
+    if (wiring.marking.marks(queued(packet.priority), owner_.random_)) packet.marked = true;
     if (next_ == nullptr) return wiring.mailbox.send(self, id_, end + way, action_, object_, as_argument(packet));
     packet.ingress = next_port_;
     wiring.mailbox.send(self, id_, next_->ready(packet, begin, end, way), &Switch::arrives, next_, as_argument(packet));
@@ -92,7 +93,6 @@ void Switch::take(Packet& packet) {
   Output& out = way_out(packet);
   const std::uint64_t queue = out.queued(packet.priority);
   if (!wiring_.of_switches->admits(bytes_.held, queue, packet.wire_bytes)) return drop(packet, losses.for_room);
-  if (wiring_.marking.marks(queue, random_)) packet.marked = true;
   bytes_.held += packet.wire_bytes;
   inputs_[packet.ingress]->took(packet.priority, packet.wire_bytes, home_.engine->now());
   out.push(packet);

@@ -37,6 +37,7 @@ class Switch {
   ~Switch();
 
   std::uint32_t number() const { return number_; }
+  std::uint32_t ports() const { return static_cast<std::uint32_t>(inputs_.size()); }
 
   // The cable at a port leads to a node, whose `action` of `object` takes what has come in whole, or to a port of
   // another switch; `sender` sends towards this port.

@@ -50,7 +50,6 @@ void Congestion::notified(SimQp& qp) {
   if (!reacts_) return;
   Pace& pace = qp.pace;
   const Picos now = engine_.now();
-  if (pace.rate == 0) pace.rate = line_;
   catch_up(pace, now);
   lower_alpha(pace, now);
   if (pace.rate == 0) pace.rate = line_;

@@ -18,8 +18,8 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       cqe_writer_(bus_, profile.wire.cqe_bytes),
       responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, contexts_, memory_, congestion_,
                  payload_writer_, cqe_writer_, node, seed ^ 5),
-      requester_(engine_, bus_, fabric_, packets_, profile, counts_, contexts_, memory_, congestion_, payload_writer_,
-                 cqe_writer_, responder_.units, node, seed ^ 1) {
+      requester_(engine_, bus_, fabric_, packets_, profile, counts_, ethernet_counts_, contexts_, memory_, congestion_,
+                 payload_writer_, cqe_writer_, responder_.units, node, seed ^ 1) {
   fabric_.attach({.node = this,
                   .receive = &receive,
                   .left_port = &left_port,

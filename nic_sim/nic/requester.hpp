@@ -29,12 +29,13 @@ namespace verbscope::sim {
 struct Requester {
   // `units`: they take in the answers. `node`: of the NIC. `seed`: of the WQE cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
-            QpContexts& contexts, HostMemory& memory, Congestion& congestion, PayloadWriter& payload_writer,
-            CqeWriter& cqes, ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
+            EthernetCounts& ethernet, QpContexts& contexts, HostMemory& memory, Congestion& congestion,
+            PayloadWriter& payload_writer, CqeWriter& cqes, ReceivingUnits& units, std::uint32_t node,
+            std::uint64_t seed)
       : scheduler(engine, profile.nic.requester_units, processor),
         fetcher(engine, bus, profile.nic, counts, contexts, scheduler, seed),
         completer(engine, fetcher, cqes),
-        retransmitter(engine, profile.nic, scheduler, fetcher, completer),
+        retransmitter(engine, profile.nic, ethernet.ack_timeout_ps, scheduler, fetcher, completer),
         packets(bus, fabric, pool, profile.wire.link_type, counts, memory, congestion, scheduler, completer, node),
         processor(engine, bus, profile.nic, memory, scheduler, fetcher, packets, completer, retransmitter),
         answers(engine, bus, fabric, profile.nic, counts, memory, payload_writer, units, scheduler, fetcher, completer,

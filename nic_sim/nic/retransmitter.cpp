@@ -103,6 +103,7 @@ void Retransmitter::retry_timer(void* object, std::uint64_t argument) {
     if (qp.requester.retries_left-- == 0) {
       return self.completer_.fail_at(qp, qp.send.at(qp.send.done), IBV_WC_RETRY_EXC_ERR);
     }
+    self.lost_time_ += static_cast<std::uint64_t>((now - qp.requester.progress_at).count());
     qp.requester.progress_at = now;
     qp.requester.asked_again = false;
     self.go_back(qp, qp.send.at(qp.send.done).sequence);

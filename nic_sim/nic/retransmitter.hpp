@@ -12,9 +12,15 @@ namespace verbscope::sim {
 
 class Retransmitter {
  public:
-  Retransmitter(Engine& engine, const NicProfile& profile, UnitScheduler& scheduler, WqeFetcher& fetcher,
-                SendCompleter& completer)
-      : engine_(engine), profile_(profile), scheduler_(scheduler), fetcher_(fetcher), completer_(completer) {}
+  // `lost_time`: picoseconds that QPs stood still until a timer told of a loss; it adds to them.
+  Retransmitter(Engine& engine, const NicProfile& profile, std::uint64_t& lost_time, UnitScheduler& scheduler,
+                WqeFetcher& fetcher, SendCompleter& completer)
+      : engine_(engine),
+        profile_(profile),
+        lost_time_(lost_time),
+        scheduler_(scheduler),
+        fetcher_(fetcher),
+        completer_(completer) {}
   Retransmitter(const Retransmitter&) = delete;
   Retransmitter& operator=(const Retransmitter&) = delete;
 
@@ -36,6 +42,7 @@ class Retransmitter {
 
   Engine& engine_;
   const NicProfile& profile_;
+  std::uint64_t& lost_time_;
   UnitScheduler& scheduler_;
   WqeFetcher& fetcher_;
   SendCompleter& completer_;

@@ -1,5 +1,5 @@
-// The fabric by itself: what it asks of a node, and what it does for one. No NIC is needed.
-#include "nic_sim/link/fabric.hpp"
+// InfiniBand's fabric by itself: what it asks of a node, and what it does for one. No NIC is needed.
+#include "nic_sim/net/credit_fabric.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ struct Net {
   Engine engine;
   PacketPool packets{Bytes(4096), 0, 1};
   Mailbox mailbox{{0, 0}, 1};
-  Fabric fabric;
+  CreditFabric fabric;
   Node nodes[2]{Node(*this), Node(*this)};
 };
 

@@ -1,0 +1,133 @@
+// Many senders, one receiver: what each flow gets of the receiver's port, and how long a packet is on its way there and
+// back.
+#include <algorithm>
+
+#include "common/environment.hpp"
+#include "microbench/incast/flows.hpp"
+#include "microbench/loop/payload.hpp"
+#include "microbench/loop/receiver.hpp"
+#include "microbench/loop/target.hpp"
+#include "microbench/run/console.hpp"
+#include "microbench/run/outcome.hpp"
+#include "microbench/run/runner.hpp"
+
+namespace verbscope {
+namespace {
+
+constexpr std::uint32_t kDefaultPayload = 1024;              // bytes
+constexpr Picos kSimWarmup = std::chrono::milliseconds(20);  // congestion control needs it to find its rates
+constexpr std::uint32_t kMostWindow = 4096;
+constexpr Picos kGiveUp = std::chrono::milliseconds(100);
+constexpr Picos kSimGiveUp = std::chrono::milliseconds(20);  // longer than a full buffer holds a packet
+
+class IncastRate final : public Benchmark {
+ public:
+  Description describe() const override {
+    return {"incast_rate", "Goodput, fairness and round trips of flows from many machines to one.",
+            "--verb write -s 64k --clients 2"};
+  }
+
+  void options(OptionTable& table) override {
+    table_ = &table;
+    table.restate("--size", kDefaultPayload, "payload of a message");
+    table.restate("--qp", Json(), "QPs of each thread of the receiver (default: --flows for each sender; UD: --flows)");
+    table.choice<Verb>("--verb", verb_, {{"send", Verb::send}, {"write", Verb::write}, {"read", Verb::read}},
+                       "what brings the bytes: SEND or WRITE of the senders, or READ of the receiver");
+    table.integer("--flows", flows_, 1u, 1024u, "flows of each sender, a QP each");
+    table.integer("--window", flow_.window, 1u, kMostWindow, "messages of a flow that are outstanding");
+    table.flag("--together", flow_.together,
+               "READ from all senders, and wait for all before the next READs, as who gathers shares of one answer");
+  }
+
+  void adjust(Options& o) override {
+    if (o.fabric == "null") fail_usage("--fabric null: it moves no bytes, so nothing comes together");
+    if (o.header_only) fail_usage("--header_only: goodput is of payload");
+    if (o.validate) fail_usage("--validate: flows are not looked at");
+    if (o.post_list > 1) fail_usage("--post_list {}: messages of a flow are posted one by one", o.post_list);
+    if (verb_ != Verb::send && o.connection != Transport::rc) {
+      fail_usage("--verb {}: over RC alone a flow knows what has arrived, not over {}",
+                 verb_ == Verb::read ? "read" : "write", to_string(o.connection));
+    }
+    if (flow_.together && verb_ != Verb::read) fail_usage("--together: only with --verb read, where the receiver asks");
+    if (flow_.window > o.tx_depth) {
+      fail_usage("--window {}: more than a send queue holds (--tx_depth {})", flow_.window, o.tx_depth);
+    }
+    o.size = o.size.value_or(kDefaultPayload);
+    if (*o.size == 0) fail_usage("--size 0: goodput is of payload");
+    o.clients = o.clients.value_or(is_simulated(o.fabric) ? 2 : 1);
+    o.client_threads = o.client_threads.value_or(1);
+    if (is_simulated(o.fabric) && !o.warmup) o.warmup = kSimWarmup;
+    const std::uint32_t all = facts(o.connection).connected ? *o.clients * *o.client_threads * flows_ : flows_;
+    if (!table_->given("--qp")) o.qp = std::max(1u, all / o.threads);
+    flow_.give_up = is_simulated(o.fabric) ? kSimGiveUp : kGiveUp;
+  }
+
+  Traffic traffic() const override {
+    const Side driver = verb_ == Verb::read ? Side::server : Side::client;
+    return {.verb = verb_,
+            .driver = driver,
+            .counted = driver,
+            .messages_at_once = verb_ == Verb::send ? flow_.window : 0,
+            .label = verb_ == Verb::read    ? "READs of all"
+                     : verb_ == Verb::write ? "WRITEs to one"
+                                            : "SENDs to one",
+            .immediate = false};
+  }
+
+  // A lost or repeated message is counted as often as it comes.
+  std::optional<OperationCount> operation_count() const override { return std::nullopt; }
+
+  QueueNeeds needs(const Operation& op, Side side) const override {
+    if (verb_ == Verb::send && !needs_answers(op) && side == Side::server) return receiver_needs(op);
+    return {.send_depth = op.tx_depth,
+            .recv_depth = op.rx_depth,
+            .inline_bytes = op.inline_limit,
+            .completions = op.tx_depth + op.rx_depth};
+  }
+
+  RegionNeeds region(const Operation& op, Side side, std::uint32_t qps) const override {
+    const Side target = verb_ == Verb::read ? Side::client : Side::server;
+    return {.bytes = verb_ == Verb::send || side != target ? 0 : qps * flow_stride(op)};
+  }
+
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    const Side sender = verb_ == Verb::read ? Side::server : Side::client;
+    if (setup.side == sender) return make_flow_sender(setup, flow_);
+    if (verb_ != Verb::send) return make_target(setup);
+    if (needs_answers(setup.operation)) return make_flow_answerer(setup, flow_);
+    return make_receiver(setup);
+  }
+
+  Json results(const std::vector<const Workload*>& threads) const override { return flow_results(threads); }
+  void finish(Outcome& outcome) const override {
+    join_flows(outcome.result, outcome.config.at("size").get<std::uint32_t>(), verb_ == Verb::read);
+  }
+  std::string report(const Json& result) const override {
+    const auto number = [&result](const char* key) { return result.value(key, 0.0); };
+    std::string text = fmt::format("  {:.0f} flows of {:.3g} Gb/s ({:.3g} to {:.3g}), fairness {:.3f}{}\n",
+                                   number("flows"), number("flow_gbit_per_s_mean"), number("flow_gbit_per_s_min"),
+                                   number("flow_gbit_per_s_max"), number("fairness"),
+                                   number("lost") > 0 ? fmt::format(", {:.0f} messages lost", number("lost")) : "");
+    return text + latency_line(result);
+  }
+
+  Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
+    if (verb_ == Verb::read) return predict_requester(cluster, verb_shape(op, ports));
+    if (verb_ == Verb::write) return predict_responder(cluster, verb_shape(op, ports));
+    return predict_receiver(cluster, verb_shape(op, ports));
+  }
+
+ private:
+  const OptionTable* table_ = nullptr;
+  Verb verb_ = Verb::write;
+  std::uint32_t flows_ = 1;
+  FlowOptions flow_;
+};
+
+}  // namespace
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  verbscope::IncastRate benchmark;
+  return verbscope::benchmark_main(benchmark, argc, argv);
+}
