@@ -119,7 +119,7 @@ Topology plan_topology(const Options& o, const FabricFacts& fabric, const Traffi
       traffic.driver == Side::server ? std::min(kSimReceivingThreads, fabric.client_cores) : fabric.client_cores;
   t.client_threads = o.client_threads.value_or(fabric.simulated ? simulated_threads : 1);
   t.clients = fabric.alone ? 1 : o.clients.value_or(fabric.default_clients);
-  if (t.qps_per_pair > 0) t.qps_per_thread = t.qps_per_pair * t.clients;
+  if (t.qps_per_pair > 0) t.qps_per_thread = t.qps_per_pair * (facts(t.transport).connected ? t.clients : 1);
   if (fabric.alone) return t;
   const bool one_client_a_qp = facts(o.connection).connected && !traffic.client_qps;
   if (one_client_a_qp && t.clients > t.server_qps()) {
@@ -225,10 +225,19 @@ std::vector<QpPlan> client_ends(const Topology& t, std::uint32_t client) {
   return qps;
 }
 
-// By thread, then pair by pair the QPs to each other machine in turn.
+// By thread, then pair by pair the QPs to each other machine in turn; a datagram's QP is for all of them.
 std::vector<QpPlan> paired_ends(const Topology& t, std::uint32_t machine) {
   std::vector<QpPlan> qps;
   const std::uint32_t others = t.machines() - 1;
+  if (!facts(t.transport).connected) {
+    for (std::uint32_t k = 0; k < t.threads * t.qps_per_pair; ++k) {
+      const std::uint32_t thread = k / t.qps_per_pair;
+      QpPlan qp{thread % t.ports, thread, {}, t.transport};
+      for (std::uint32_t number = 0; number < others; ++number) qp.partners.push_back({number, k});
+      qps.push_back(qp);
+    }
+    return qps;
+  }
   for (std::uint32_t k = 0; k < t.threads * t.qps_per_pair * others; ++k) {
     const std::uint32_t thread = k / (t.qps_per_pair * others), number = k % others;
     const std::uint32_t back = peer_number(peer_machine(machine, number), machine);

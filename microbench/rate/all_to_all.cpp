@@ -7,6 +7,8 @@
 #include "common/digits.hpp"
 #include "common/error.hpp"
 #include "microbench/bench/options.hpp"
+#include "microbench/loop/datagrams.hpp"
+#include "microbench/loop/receiver.hpp"
 #include "microbench/rate/one_sided.hpp"
 #include "microbench/run/outcome.hpp"
 #include "microbench/run/runner.hpp"
@@ -27,14 +29,15 @@ class AllToAll final : public OneSided {
   }
 
   Description describe() const override {
-    return {"all_to_all", "Rate of READs or WRITEs where every machine asks every other one, and serves it.",
+    return {"all_to_all", "Rate of READs, WRITEs or datagrams where every machine asks every other one, and serves it.",
             "--machines 4 --verb read -s 256"};
   }
 
   void options(OptionTable& table) override {
     table_ = &table;
     table.restate("--threads", 1, "threads of each machine, each pinned to a core");
-    add_verb(table, false);
+    add_verb(table, true);
+    offer_transports(table, {Verb::read, Verb::write, Verb::send});
     table.integer("--machines", machines_, 2u, 1u << 10, "machines, of which one is the server and the others clients");
     table.integer("--vms", vms_, 1u, 1u << 12, "QPs of each thread to each other machine");
     table.integer(
@@ -46,6 +49,7 @@ class AllToAll final : public OneSided {
   }
 
   void adjust(Options& options) override {
+    if (verb_ == Verb::send) adjust_datagrams(options);
     if (table_->given("--qp")) fail_usage("--qp {}: --vms says how many there are to each machine", options.qp);
     const std::uint32_t clients = machines_ - 1;
     if (options.clients && *options.clients != clients) {
@@ -73,8 +77,24 @@ class AllToAll final : public OneSided {
   Traffic traffic() const override {
     Traffic traffic = OneSided::traffic();
     traffic.qps_per_pair = vms_;
-    traffic.label = verb_ == Verb::read ? "READ among all" : "WRITE among all";
+    traffic.label = fmt::format("{} among all", verb_ == Verb::read ? "READ" : verb_ == Verb::write ? "WRITE" : "SEND");
+    if (verb_ == Verb::send) {
+      traffic.counted = driver_;
+      traffic.cq_per_qp = false;
+    }
     return traffic;
+  }
+
+  QueueNeeds needs(const Operation& op, Side side) const override {
+    return verb_ == Verb::send ? datagram_needs_both_ways(op) : OneSided::needs(op, side);
+  }
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    return verb_ == Verb::send ? make_datagram_exchange(setup) : OneSided::setup(setup);
+  }
+  // Datagrams that nobody could take are sent all the same.
+  std::optional<OperationCount> operation_count() const override {
+    return verb_ == Verb::send ? std::optional(OperationCount{Side::server, "messages_sent"})
+                               : OneSided::operation_count();
   }
 
   // One machine may be ahead of the others, who then serve it more than it serves them.
@@ -108,11 +128,29 @@ class AllToAll final : public OneSided {
   // For each operation of its own a machine serves one of the others'.
   Prediction predict(const ClusterWire& cluster, const Operation& op, int ports) const override {
     const VerbShape shape = verb_shape(op, ports);
+    if (verb_ == Verb::send) {
+      return predict_together("sender and receiver",
+                              {{predict_requester(cluster, shape)}, {predict_listed_receiver(cluster, op, ports)}});
+    }
     return predict_together("requester and responder",
                             {{predict_requester(cluster, shape)}, {predict_responder(cluster, shape)}});
   }
 
  private:
+  void adjust_datagrams(Options& o) {
+    if (o.connection != Transport::ud) {
+      fail_usage("--verb send: over UD (-c UD), where one QP reaches all, not over {}", to_string(o.connection));
+    }
+    for (const char* option : {"--window", "--seen_by", "--region_size", "--addresses", "--alignment", "--pages"}) {
+      if (table_->given(option)) fail_usage("{}: not with --verb send", option);
+    }
+    if (o.post_list > 1) fail_usage("--post_list {}: each datagram has a peer of its own", o.post_list);
+    if (o.validate) fail_usage("--validate: not with --verb send");
+    wait_ = WaitFor::any;
+    outstanding_ = 0;
+    cq_per_qp_ = false;
+  }
+
   OptionTable* table_ = nullptr;
   std::uint32_t machines_ = 2;
   std::uint32_t vms_ = 1;

@@ -56,12 +56,13 @@ std::string profile_checksum(const std::string& name) {
 constexpr std::size_t kManyNodes = 16;
 
 // The server does about as much as all clients together, so one thread of this machine simulates it, and the others
-// the clients.
-SimWork shared_out(std::size_t nodes, std::optional<std::uint32_t> asked) {
+// the clients. Where all machines are `alike`, they are dealt evenly.
+SimWork shared_out(std::size_t nodes, bool alike, std::optional<std::uint32_t> asked) {
   const std::size_t usual = nodes >= kManyNodes && std::thread::hardware_concurrency() > 1 ? 2 : 1;
   const std::size_t threads = std::min<std::size_t>(asked.value_or(usual), nodes);
   SimWork work{.partitions = std::vector<std::size_t>(nodes), .threads = threads};
-  for (std::size_t c = 1; c < nodes && threads > 1; ++c) work.partitions[c] = 1 + (c - 1) % (threads - 1);
+  for (std::size_t c = 1; c < nodes && threads > 1; ++c)
+    work.partitions[c] = alike ? c % threads : 1 + (c - 1) % (threads - 1);
   return work;
 }
 
@@ -104,8 +105,8 @@ void choose_network(const Options& options, Profile& profile) {
   for (const auto& [given, name] : {std::pair{options.flow_control.has_value(), "--flow_control"},
                                     std::pair{options.congestion_control.has_value(), "--congestion_control"}}) {
     if (given && !ethernet) {
-      fail("{}: the network of {} is {}, whose ports have credits and no choice", name, options.fabric,
-           to_string(profile.wire.link_type));
+      fail_usage("{}: the network of {} is {}, whose ports have credits and no choice", name, options.fabric,
+                 to_string(profile.wire.link_type));
     }
   }
   profile.fabric.flow_control = options.flow_control.value_or(profile.fabric.flow_control);
@@ -135,7 +136,8 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   }
   const std::size_t count = 1 + plan.topology.clients;
   SlowRun slow(fmt::format("making the QPs and the memory of {} machines", count));
-  SimCluster cluster(profile, static_cast<int>(count), options.seed, shared_out(count, options.sim_threads));
+  SimCluster cluster(profile, static_cast<int>(count), options.seed,
+                     shared_out(count, traffic.qps_per_pair > 0, options.sim_threads));
   std::deque<CountedProvider> counted;  // one a node where --counter_sources asks for it
   std::deque<NodeRun> nodes;
   for (std::size_t n = 0; n < count; ++n) {
