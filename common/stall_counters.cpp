@@ -59,10 +59,10 @@ constexpr std::array kCounters{
     StallCounter{"rp_cnp_handled", kDcqcn, "CNPs handled"},
     StallCounter{"np_ecn_marked_roce_packets", kCongestion, "packets marked by ECN"},
     StallCounter{"tx_cnp_pkts", kCongestion, "CNPs sent"},
-    StallCounter{"rx_cnp_pkts", kCongestion, "CNPs handled"},
+    StallCounter{"rx_cnp_pkts", kDcqcn, "CNPs handled"},
     StallCounter{"rx_ecn_marked_pkts", kCongestion, "packets marked by ECN"},
     StallCounter{"cnpSent", kCongestion, "CNPs sent"},
-    StallCounter{"cnpHandled", kCongestion, "CNPs handled"},
+    StallCounter{"cnpHandled", kDcqcn, "CNPs handled"},
     StallCounter{"RxECNMrkd", kCongestion, "packets marked by ECN"},
 };
 

@@ -12,7 +12,8 @@ int req_notify_cq(ibv_cq* verbs_cq, int solicited_only) {
   SimCq& cq = *static_cast<SimCq*>(verbs_cq);
   Nic& nic = *static_cast<SimContext*>(cq.context)->nic;
   const Picos departed = ring_arm_doorbell(nic, nic.running_thread());
-  arm(nic, cq, solicited_only != 0 ? Notify::solicited : Notify::any, departed + nic.bus().propagation());
+  nic.completion_events().arm(cq, solicited_only != 0 ? Notify::solicited : Notify::any,
+                              departed + nic.bus().propagation());
   return 0;
 }
 

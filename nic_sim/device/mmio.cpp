@@ -26,7 +26,7 @@ void drain(SimQp& qp, SimThread* thread, const MmioWrite& write) {
 
 void drain_later(void* object, std::uint64_t argument) {
   auto* thread = reinterpret_cast<SimThread*>(argument);
-  drain(as_qp(object), thread, thread->wc_buffers().drain_first());
+  drain(*static_cast<SimQp*>(object), thread, thread->wc_buffers().drain_first());
 }
 
 NicFamily nic_family(const SimQp& qp) {

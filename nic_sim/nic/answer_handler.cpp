@@ -3,18 +3,9 @@
 #include <cstring>
 
 #include "nic_sim/link/sequence.hpp"
-#include "nic_sim/nic/nic.hpp"
 #include "verbs/sge_walk.hpp"
 
 namespace verbscope::sim {
-namespace {
-
-AnswerHandler& answers_of(const SimQp& qp) {
-  return qp.nic->requester().answers;
-}
-
-}  // namespace
-
 void AnswerHandler::take(SimQp& qp, Packet& packet) {
   // Not open: those of a connection before a reset.
   if (qp.state != IBV_QPS_RTS || !facts(qp.transport).reliable ||
@@ -32,7 +23,7 @@ void AnswerHandler::handle_all(SimQp& qp) {
     if (is_response(packet)) {
       if (qp.reads.count() > 0) {
         SendWqe& wqe = qp.send.at(qp.reads.oldest());
-        state.reading_for_answer = !fetcher_.at_hand_for_response(qp, wqe, &wqe_read);
+        state.reading_for_answer = !fetcher_.at_hand_for_response(qp, wqe, &wqe_read, this);
         if (state.reading_for_answer) return;
         wqe.staged = true;  // held for the rest of the response and the completion
         handle_response(qp, wqe, packet);
@@ -128,20 +119,21 @@ void AnswerHandler::acknowledge_up_to(SimQp& qp, std::uint32_t sequence) {
   completer_.complete_all_confirmed(qp);
 }
 
-void AnswerHandler::wqe_read(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
-  AnswerHandler& self = answers_of(qp);
-  self.units_.note_reread(qp, self.profile_.reread_wqe);
-  self.engine_.schedule(self.units_.occupy(qp, self.profile_.reread_wqe), &wqe_handled, &qp, argument);
+void AnswerHandler::wqe_read(void* object, std::uint64_t word) {
+  AnswerHandler& self = *static_cast<AnswerHandler*>(object);
+  SimQp* const qp = self.qps_.current(word);
+  if (qp == nullptr || qp->state != IBV_QPS_RTS) return;
+  self.units_.note_reread(*qp, self.profile_.reread_wqe);
+  self.engine_.schedule(self.units_.occupy(*qp, self.profile_.reread_wqe), &wqe_handled, object, word);
 }
 
-void AnswerHandler::wqe_handled(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
-  qp.requester.reading_for_answer = false;
-  qp.send.at(without_generation(argument)).staged = true;
-  answers_of(qp).handle_all(qp);
+void AnswerHandler::wqe_handled(void* object, std::uint64_t word) {
+  AnswerHandler& self = *static_cast<AnswerHandler*>(object);
+  SimQp* const qp = self.qps_.current(word);
+  if (qp == nullptr || qp->state != IBV_QPS_RTS) return;
+  qp->requester.reading_for_answer = false;
+  qp->send.at(qp->send.whole(QpWord::count(word), QpWord::kCountBits)).staged = true;
+  self.handle_all(*qp);
 }
 
 void AnswerHandler::forget(SimQp& qp) {

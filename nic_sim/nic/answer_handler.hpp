@@ -23,13 +23,14 @@ namespace verbscope::sim {
 class AnswerHandler {
  public:
   AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const NicProfile& profile, NicCounts& counts,
-                const HostMemory& memory, PayloadWriter& payload_writer, ReceivingUnits& units,
+                const QpTable& qps, const HostMemory& memory, PayloadWriter& payload_writer, ReceivingUnits& units,
                 UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer, Retransmitter& retransmitter)
       : engine_(engine),
         bus_(bus),
         fabric_(fabric),
         profile_(profile),
         counts_(counts),
+        qps_(qps),
         memory_(memory),
         payload_writer_(payload_writer),
         units_(units),
@@ -47,8 +48,8 @@ class AnswerHandler {
   void forget(SimQp& qp);
 
  private:
-  static void wqe_read(void* qp, std::uint64_t wqe);
-  static void wqe_handled(void* qp, std::uint64_t wqe);
+  static void wqe_read(void* handler, std::uint64_t word);
+  static void wqe_handled(void* handler, std::uint64_t word);
   void handle_all(SimQp& qp);
   void handle_ack(SimQp& qp, const Packet& packet);
   void handle_response(SimQp& qp, SendWqe& wqe, Packet& packet);
@@ -61,6 +62,7 @@ class AnswerHandler {
   Fabric& fabric_;
   const NicProfile& profile_;
   NicCounts& counts_;
+  const QpTable& qps_;
   const HostMemory& memory_;
   PayloadWriter& payload_writer_;
   ReceivingUnits& units_;

@@ -3,18 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "nic_sim/nic/nic.hpp"
 #include "wire/packet.hpp"
 
 namespace verbscope::sim {
-namespace {
-
-AnswerSender& answer_sender_of(const SimQp& qp) {
-  return qp.nic->responder().answers;
-}
-
-}  // namespace
-
 Packet& AnswerSender::make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload,
                            Bytes extensions) {
   Packet& packet = packets_.take(payload);
@@ -46,7 +37,7 @@ void AnswerSender::send_ready(SimQp& qp) {
   while (!answers.empty() && answers.front().reads_left == 0 && !qp.responder.waits_for_rate) {
     Packet& packet = answers.front();
     const bool wanted = qp.state != IBV_QPS_RESET && of_this_generation(qp, packet.cookie);
-    if (wanted && packet.payload > 0 && !congestion_.may_send(qp, packet, &rate_allows)) {
+    if (wanted && packet.payload > 0 && !congestion_.may_send(qp, packet, &rate_allows, this)) {
       qp.responder.waits_for_rate = true;
       return;
     }
@@ -60,10 +51,10 @@ void AnswerSender::send_ready(SimQp& qp) {
   }
 }
 
-void AnswerSender::rate_allows(void* object, std::uint64_t) {
-  SimQp& qp = as_qp(object);
+void AnswerSender::rate_allows(void* object, std::uint64_t argument) {
+  SimQp& qp = as_qp(argument);
   qp.responder.waits_for_rate = false;
-  answer_sender_of(qp).send_ready(qp);
+  static_cast<AnswerSender*>(object)->send_ready(qp);
 }
 
 void AnswerSender::acknowledge(SimQp& qp, Packet::Kind kind, std::uint32_t sequence) {
@@ -92,7 +83,7 @@ bool AnswerSender::respond(SimQp& qp, const Packet& read, std::uint32_t number, 
   answer.counted = answer.last && !repeats;
   answer.reads_left = payload > 0 ? 1 : 0;
   if (payload > 0)
-    bus_.dma_read(answer.remote_address, payload, &response_read, &qp, as_argument(answer), Ordered::yes);
+    bus_.dma_read(answer.remote_address, payload, &response_read, this, as_argument(answer), Ordered::yes);
   send(qp, answer);
   if (last) ++counts_.reads_served;
   return last;
@@ -100,9 +91,9 @@ bool AnswerSender::respond(SimQp& qp, const Packet& read, std::uint32_t number, 
 
 // The bytes are those of the moment at which their read is back: what comes later changes them no more.
 void AnswerSender::response_read(void* object, std::uint64_t argument) {
-  const SimQp& qp = as_qp(object);
+  AnswerSender& self = *static_cast<AnswerSender*>(object);
   Packet& answer = as_packet(argument);
-  AnswerSender& self = answer_sender_of(qp);
+  const SimQp& qp = self.qps_.once_there(answer.source_qp);
   if (self.still_there(qp, answer, answer.payload)) {
     self.memory_.read(answer.remote_address, answer.data, answer.payload);
   } else {
@@ -114,9 +105,9 @@ void AnswerSender::response_read(void* object, std::uint64_t argument) {
 }
 
 void AnswerSender::response_ready(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
+  AnswerSender& self = *static_cast<AnswerSender*>(object);
   Packet& answer = as_packet(argument);
-  answer_sender_of(qp).data_read(qp, answer, answer.kind != Packet::Kind::nak_access);
+  self.data_read(self.qps_.once_there(answer.source_qp), answer, answer.kind != Packet::Kind::nak_access);
 }
 
 Packet& AnswerSender::make_atomic_response(const SimQp& qp, const Packet& atomic) {
@@ -129,7 +120,7 @@ void AnswerSender::data_read(SimQp& qp, Packet& answer, bool there) {
   if (!there) answer.kind = Packet::Kind::nak_access;
   answer.reads_left = 0;
   send_ready(qp);
-  if (fails) qp.nic->fail_qp(qp);
+  if (fails) whole_.fail_qp(qp);
 }
 
 }  // namespace verbscope::sim

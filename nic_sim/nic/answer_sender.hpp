@@ -13,6 +13,8 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/profile/random.hpp"
 
 namespace verbscope::sim {
@@ -21,8 +23,8 @@ class AnswerSender {
  public:
   // `node`: of the NIC, the answers' source.
   AnswerSender(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& packets, const Profile& profile,
-               NicCounts& counts, const HostMemory& memory, Congestion& congestion, std::uint32_t node,
-               std::uint64_t seed)
+               NicCounts& counts, const QpTable& qps, const WholeNic& whole, const HostMemory& memory,
+               Congestion& congestion, std::uint32_t node, std::uint64_t seed)
       : engine_(engine),
         bus_(bus),
         fabric_(fabric),
@@ -30,6 +32,8 @@ class AnswerSender {
         framing_(profile.wire.link_type),
         profile_(profile.nic),
         counts_(counts),
+        qps_(qps),
+        whole_(whole),
         memory_(memory),
         congestion_(congestion),
         node_(node),
@@ -59,9 +63,9 @@ class AnswerSender {
   void data_read(SimQp& qp, Packet& answer, bool there);
 
  private:
-  static void response_read(void* qp, std::uint64_t packet);
-  static void response_ready(void* qp, std::uint64_t packet);
-  static void rate_allows(void* qp, std::uint64_t);
+  static void response_read(void* sender, std::uint64_t answer);
+  static void response_ready(void* sender, std::uint64_t answer);
+  static void rate_allows(void* sender, std::uint64_t qp);
   Packet& make(const SimQp& qp, Packet::Kind kind, std::uint32_t sequence, std::uint32_t payload, Bytes extensions);
   void send_ready(SimQp& qp);
 
@@ -72,6 +76,8 @@ class AnswerSender {
   Framing framing_;
   const NicProfile& profile_;
   NicCounts& counts_;
+  const QpTable& qps_;
+  const WholeNic& whole_;
   const HostMemory& memory_;
   Congestion& congestion_;
   std::uint32_t node_;

@@ -2,17 +2,7 @@
 
 #include <cstring>
 
-#include "nic_sim/nic/nic.hpp"
-
 namespace verbscope::sim {
-namespace {
-
-AtomicUnit& atomics_of(const SimQp& qp) {
-  return qp.nic->responder().atomics;
-}
-
-}  // namespace
-
 bool AtomicUnit::begin(SimQp& qp, const Packet& packet) {
   if (!slots_.take(slots_.slot_of(packet.remote_address), static_cast<int>(qp.arrivals.unit), engine_.now())) {
     ++counts_.atomic_slot_waits;
@@ -34,18 +24,18 @@ void AtomicUnit::start(SimQp& qp, const Packet& packet) {
   answer.reads_left = 1;
   ++qp.responder.atomics;
   answers_.send(qp, answer);
-  bus_.dma_read(packet.remote_address, kAtomicBytes, &operand_read, &qp, as_argument(answer), Ordered::yes);
+  bus_.dma_read(packet.remote_address, kAtomicBytes, &operand_read, this, as_argument(answer), Ordered::yes);
 }
 
 void AtomicUnit::operand_read(void* object, std::uint64_t argument) {
-  AtomicUnit& self = atomics_of(as_qp(object));
+  AtomicUnit& self = *static_cast<AtomicUnit*>(object);
   self.engine_.schedule(self.engine_.now() + self.profile_.atomic_operation, &operation_done, object, argument);
 }
 
 void AtomicUnit::operation_done(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
+  AtomicUnit& self = *static_cast<AtomicUnit*>(object);
   Packet& answer = as_packet(argument);
-  AtomicUnit& self = atomics_of(qp);
+  SimQp& qp = self.qps_.once_there(answer.source_qp);
   const bool there = self.answers_.still_there(qp, answer, kAtomicBytes);
   const std::uint64_t before = there ? self.operate(qp, answer) : 0;
   std::memcpy(answer.data, &before, sizeof before);

@@ -50,8 +50,8 @@ class AtomicUnit {
   std::vector<Picos> times_held() const { return slots_.times_held(engine_.now()); }
 
  private:
-  static void operand_read(void* qp, std::uint64_t answer);
-  static void operation_done(void* qp, std::uint64_t answer);
+  static void operand_read(void* unit, std::uint64_t answer);
+  static void operation_done(void* unit, std::uint64_t answer);
   void start(SimQp& qp, const Packet& packet);
   std::uint64_t operate(SimQp& qp, const Packet& answer);
   void give_up_slot(std::uint64_t address);

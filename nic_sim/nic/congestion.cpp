@@ -62,21 +62,21 @@ void Congestion::notified(SimQp& qp) {
   pace.by_timer = pace.by_bytes = 0;
 }
 
-bool Congestion::has_room(SimQp& qp, const Packet& packet, Engine::Action again) {
+bool Congestion::has_room(SimQp& qp, const Packet& packet, Engine::Action again, void* object) {
   const Picos from = fabric_.room_from(node_, packet.port, packet.priority);
   if (from <= engine_.now()) return true;
-  engine_.schedule(from, again, &qp);
+  engine_.schedule(from, again, object, as_argument(qp));
   return false;
 }
 
-bool Congestion::take_turn(SimQp& qp, std::uint32_t bytes, Engine::Action again) {
+bool Congestion::take_turn(SimQp& qp, std::uint32_t bytes, Engine::Action again, void* object) {
   Pace& pace = qp.pace;
   const Picos now = engine_.now();
   catch_up(pace, now);
   if (pace.rate == 0) return true;
   if (now < pace.next) {
     counts_.rate_limited_ps += static_cast<std::uint64_t>((pace.next - now).count());
-    engine_.schedule(pace.next, again, &qp);
+    engine_.schedule(pace.next, again, object, as_argument(qp));
     return false;
   }
   pace.next = now + TransferTime(BytesPerSecond{pace.rate})(Bytes(bytes));

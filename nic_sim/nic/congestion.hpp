@@ -27,16 +27,16 @@ class Congestion {
   // The peer of `qp` tells that packets of it were marked.
   void notified(SimQp& qp);
 
-  // Whether `qp` may send `packet` now: its rate allows it, and its port has room. Else `again` happens when
-  // it may be so. InfiniBand's QPs always may.
-  bool may_send(SimQp& qp, const Packet& packet, Engine::Action again) {
-    return !framing_.ethernet() ||
-           (has_room(qp, packet, again) && (qp.pace.rate == 0 || take_turn(qp, packet.wire_bytes, again)));
+  // Whether `qp` may send `packet` now: its rate allows it, and its port has room. Else `again` of `object` happens,
+  // with the QP, when it may be so. InfiniBand's QPs always may.
+  bool may_send(SimQp& qp, const Packet& packet, Engine::Action again, void* object) {
+    return !framing_.ethernet() || (has_room(qp, packet, again, object) &&
+                                    (qp.pace.rate == 0 || take_turn(qp, packet.wire_bytes, again, object)));
   }
 
  private:
-  bool has_room(SimQp& qp, const Packet& packet, Engine::Action again);
-  bool take_turn(SimQp& qp, std::uint32_t bytes, Engine::Action again);
+  bool has_room(SimQp& qp, const Packet& packet, Engine::Action again, void* object);
+  bool take_turn(SimQp& qp, std::uint32_t bytes, Engine::Action again, void* object);
   void catch_up(Pace& pace, Picos now) const;
   void increase(Pace& pace) const;
   void lower_alpha(Pace& pace, Picos now) const;

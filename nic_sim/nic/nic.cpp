@@ -11,15 +11,17 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       node_(node),
       bus_(engine_, profile, seed),
       shared_lines_(profile.host),
+      whole_(*this),
       contexts_(engine_, bus_, profile.nic, counts_, seed ^ 2),
       memory_(profile.nic, counts_, seed ^ 3),
       congestion_(engine_, fabric_, packets_, profile, ethernet_counts_, node),
       payload_writer_(engine_, bus_, packets_, memory_),
-      cqe_writer_(bus_, profile.wire.cqe_bytes),
-      responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, contexts_, memory_, congestion_,
+      completion_events_(engine_, bus_),
+      cqe_writer_(bus_, completion_events_, profile.wire.cqe_bytes),
+      responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, whole_, contexts_, memory_, congestion_,
                  payload_writer_, cqe_writer_, node, seed ^ 5),
-      requester_(engine_, bus_, fabric_, packets_, profile, counts_, ethernet_counts_, contexts_, memory_, congestion_,
-                 payload_writer_, cqe_writer_, responder_.units, node, seed ^ 1) {
+      requester_(engine_, bus_, fabric_, packets_, profile, counts_, ethernet_counts_, qps_, whole_, contexts_, memory_,
+                 congestion_, payload_writer_, cqe_writer_, responder_.units, node, seed ^ 1) {
   fabric_.attach({.node = this,
                   .receive = &receive,
                   .left_port = &left_port,
@@ -90,6 +92,25 @@ void Nic::fail_qp(SimQp& qp) {
   qp.state = IBV_QPS_ERR;
   requester_.flush(qp);
   responder_.flush(qp);
+}
+
+void WholeNic::fail_qp(SimQp& qp) const {
+  nic_.fail_qp(qp);
+}
+void WholeNic::take_answer(SimQp& qp, Packet& answer) const {
+  nic_.requester().answers.take(qp, answer);
+}
+bool WholeNic::wqe_at_hand(SimQp& qp) const {
+  return nic_.requester().fetcher.at_hand(qp);
+}
+void WholeNic::take_up_wqe(SimQp& qp) const {
+  nic_.requester().processor.take_up(qp);
+}
+void WholeNic::take_up_packet(SimQp& qp, Packet& packet) const {
+  nic_.responder().processor.take_up(qp, packet);
+}
+void WholeNic::go_on(SimQp& qp, Packet& packet) const {
+  nic_.responder().processor.begin(qp, packet);
 }
 
 }  // namespace verbscope::sim

@@ -10,9 +10,9 @@
 #include "nic_sim/host/thread.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/net/fabric.hpp"
+#include "nic_sim/nic/completion.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
-#include "nic_sim/nic/cqe_writer.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
@@ -47,6 +47,7 @@ class Nic {
   LockTimes& lock_times() { return lock_times_; }
   const LockTimes& lock_times() const { return lock_times_; }
   const SharedLines& shared_lines() const { return shared_lines_; }
+  CompletionEvents& completion_events() { return completion_events_; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
   SimThread* running_thread() const { return home_.running; }
@@ -76,10 +77,12 @@ class Nic {
   SharedLines shared_lines_;
   LockTimes lock_times_;
   QpTable qps_;
+  WholeNic whole_;
   QpContexts contexts_;
   HostMemory memory_;
   Congestion congestion_;
   PayloadWriter payload_writer_;
+  CompletionEvents completion_events_;
   CqeWriter cqe_writer_;
   Responder responder_;
   Requester requester_;  // whose answers the responder's units take in

@@ -16,7 +16,6 @@
 #include "nic_sim/host/pollable.hpp"
 #include "nic_sim/host/spin_lock.hpp"
 #include "nic_sim/link/packet.hpp"
-#include "nic_sim/nic/arming.hpp"
 #include "nic_sim/nic/cache_place.hpp"
 #include "nic_sim/nic/qp_sides.hpp"
 #include "nic_sim/nic/work_queues.hpp"
@@ -73,6 +72,16 @@ struct SimAh : ibv_ah {
   std::uint8_t port;  // index from 0
   bool global;
   std::uint8_t priority;
+};
+
+// Which completions the program wants to be told of.
+enum class Notify : std::uint8_t { none, solicited, any };
+
+// A completion queue keeps the program's request for an event here: one event, then it is forgotten.
+struct Arming {
+  Notify asked = Notify::none;
+  bool at_nic = false;  // the doorbell has arrived
+  bool met = false;     // a completion came before it was armed
 };
 
 // One entry of a completion queue, and when the program can see it.
@@ -225,12 +234,33 @@ inline SimQp& as_sim(ibv_qp* qp) {
   return *static_cast<SimQp*>(qp);
 }
 
-// Events carry a QP as their object, and a packet as their argument.
-inline SimQp& as_qp(void* object) {
-  return *static_cast<SimQp*>(object);
+// Events carry the part that handles them as their object, and as their argument a QP or a packet, or a QpWord.
+inline SimQp& as_qp(std::uint64_t argument) {
+  return *reinterpret_cast<SimQp*>(argument);
+}
+inline std::uint64_t as_argument(SimQp& qp) {
+  return reinterpret_cast<std::uint64_t>(&qp);
 }
 
-// An argument of an event that only matters as long as its QP is of the generation in which it was scheduled.
+// A QP's number, the generation for which an event was scheduled, and the low bits of a count, of a WQE for example.
+// QPs are found again by QpTable::current, counts by SendQueue::whole.
+struct QpWord {
+  static constexpr unsigned kGenerationBits = 16, kCountBits = 24;
+  static std::uint64_t make(std::uint32_t number, std::uint16_t generation, std::uint64_t count = 0) {
+    constexpr std::uint64_t kMask = (std::uint64_t{1} << kCountBits) - 1;
+    return std::uint64_t{number} << (kGenerationBits + kCountBits) | (count & kMask) << kGenerationBits | generation;
+  }
+  static std::uint64_t make(const SimQp& qp, std::uint64_t count = 0) { return make(qp.qp_num, qp.generation, count); }
+  static std::uint32_t number(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word >> (kGenerationBits + kCountBits));
+  }
+  static std::uint16_t generation(std::uint64_t word) { return static_cast<std::uint16_t>(word); }
+  static std::uint32_t count(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word >> kGenerationBits & ((1u << kCountBits) - 1));
+  }
+};
+
+// A value that only matters as long as its QP is of the generation in which it was made.
 inline std::uint64_t with_generation(std::uint16_t generation, std::uint64_t value) {
   return value << 16 | generation;
 }

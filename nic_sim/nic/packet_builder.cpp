@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "nic_sim/link/sequence.hpp"
-#include "nic_sim/nic/nic.hpp"
 #include "verbs/sge_walk.hpp"
 #include "wire/packet.hpp"
 
@@ -96,7 +95,7 @@ bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) 
   packet.reads_left = static_cast<std::uint32_t>(pieces_.size());
   if (granted) {
     for (const Piece& piece : pieces_) {
-      bus_.dma_read(piece.address, piece.bytes, &payload_read, &qp, as_argument(packet));
+      bus_.dma_read(piece.address, piece.bytes, &payload_read, this, as_argument(packet));
     }
   }
   pieces_.clear();
@@ -104,14 +103,14 @@ bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) 
 }
 
 void PacketBuilder::payload_read(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
+  PacketBuilder& self = *static_cast<PacketBuilder*>(object);
   Packet& packet = as_packet(argument);
   if (--packet.reads_left > 0) return;
+  SimQp& qp = self.qps_.once_there(packet.source_qp);
   // A repeated packet whose first copy was acknowledged meanwhile: the work request is done and its place may have
   // another one. The receiver drops the copy whatever is in it.
   const std::uint64_t wqe = without_generation(packet.cookie);
   const bool stale = qp.state != IBV_QPS_RTS || !of_this_generation(qp, packet.cookie) || wqe < qp.send.done;
-  PacketBuilder& self = qp.nic->requester().packets;
   if (!stale && !self.gather(qp, packet)) {
     self.completer_.fail_at(qp, qp.send.at(wqe), IBV_WC_LOC_PROT_ERR);
   }
@@ -136,7 +135,7 @@ void PacketBuilder::send_ready(SimQp& qp) {
   while (!unsent.empty() && unsent.front().reads_left == 0 && !qp.requester.waits_for_rate) {
     Packet& packet = unsent.front();
     const bool wanted = qp.state == IBV_QPS_RTS && of_this_generation(qp, packet.cookie);
-    if (wanted && !congestion_.may_send(qp, packet, &rate_allows)) {
+    if (wanted && !congestion_.may_send(qp, packet, &rate_allows, this)) {
       qp.requester.waits_for_rate = true;
       return;
     }
@@ -149,10 +148,10 @@ void PacketBuilder::send_ready(SimQp& qp) {
   }
 }
 
-void PacketBuilder::rate_allows(void* object, std::uint64_t) {
-  SimQp& qp = as_qp(object);
+void PacketBuilder::rate_allows(void* object, std::uint64_t argument) {
+  PacketBuilder& self = *static_cast<PacketBuilder*>(object);
+  SimQp& qp = as_qp(argument);
   qp.requester.waits_for_rate = false;
-  PacketBuilder& self = qp.nic->requester().packets;
   self.send_ready(qp);
   self.scheduler_.activate(qp);
 }

@@ -12,6 +12,7 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/nic/send_completer.hpp"
 #include "nic_sim/nic/unit_scheduler.hpp"
 
@@ -20,7 +21,7 @@ namespace verbscope::sim {
 class PacketBuilder {
  public:
   // `node`: of the NIC, the packets' source.
-  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, LinkType link, NicCounts& counts,
+  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, LinkType link, NicCounts& counts, const QpTable& qps,
                 const HostMemory& memory, Congestion& congestion, UnitScheduler& scheduler, SendCompleter& completer,
                 std::uint32_t node)
       : bus_(bus),
@@ -28,6 +29,7 @@ class PacketBuilder {
         packets_(packets),
         framing_(link),
         counts_(counts),
+        qps_(qps),
         memory_(memory),
         congestion_(congestion),
         scheduler_(scheduler),
@@ -45,8 +47,8 @@ class PacketBuilder {
     std::uint64_t bytes;
   };
 
-  static void payload_read(void* qp, std::uint64_t packet);
-  static void rate_allows(void* qp, std::uint64_t);
+  static void payload_read(void* builder, std::uint64_t packet);
+  static void rate_allows(void* builder, std::uint64_t qp);
   bool gather(SimQp& qp, Packet& packet) const;
   Packet& make(const SimQp& qp, const SendWqe& wqe);
   void count(SimQp& qp, const SendWqe& wqe, Packet& packet);
@@ -58,6 +60,7 @@ class PacketBuilder {
   PacketPool& packets_;
   Framing framing_;
   NicCounts& counts_;
+  const QpTable& qps_;
   const HostMemory& memory_;
   Congestion& congestion_;
   UnitScheduler& scheduler_;

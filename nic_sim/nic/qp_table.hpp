@@ -13,6 +13,7 @@ class QpTable {
   // Yields the number of the new QP. A number is given once.
   std::uint32_t add(SimQp& qp) {
     qps_.push_back(&qp);
+    all_.push_back(&qp);
     return kFirstNumber + static_cast<std::uint32_t>(qps_.size() - 1);
   }
   void remove(const SimQp& qp) { qps_[qp.qp_num - kFirstNumber] = nullptr; }
@@ -21,6 +22,15 @@ class QpTable {
   SimQp* find(std::uint32_t number) const {
     const std::uint32_t index = number - kFirstNumber;
     return index < qps_.size() ? qps_[index] : nullptr;
+  }
+
+  // The same for a QP that was there, be it gone: what it has under way is still to end.
+  SimQp& once_there(std::uint32_t number) const { return *all_[number - kFirstNumber]; }
+
+  // The QP of a QpWord if it is there and of that generation; else null.
+  SimQp* current(std::uint64_t word) const {
+    SimQp* qp = find(QpWord::number(word));
+    return qp != nullptr && qp->generation == QpWord::generation(word) ? qp : nullptr;
   }
 
   // Every QP that there was, in the order of coming; null: it is gone.
@@ -33,6 +43,7 @@ class QpTable {
   static constexpr std::uint32_t kFirstNumber = 0x100;
 
   std::vector<SimQp*> qps_;
+  std::vector<SimQp*> all_;
 };
 
 }  // namespace verbscope::sim

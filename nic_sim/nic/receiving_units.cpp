@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "nic_sim/nic/nic.hpp"
-
 namespace verbscope::sim {
 namespace {
 
@@ -17,7 +15,7 @@ bool is_for(const SimQp& qp, const Packet& packet) {
 }  // namespace
 
 ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
-                               Congestion& congestion, int units, QpContexts& contexts, RequestProcessor& processor)
+                               Congestion& congestion, int units, QpContexts& contexts, const WholeNic& whole)
     : engine_(engine),
       bus_(bus),
       fabric_(fabric),
@@ -25,7 +23,7 @@ ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, Nic
       qps_(qps),
       congestion_(congestion),
       contexts_(contexts),
-      processor_(processor),
+      whole_(whole),
       units_(static_cast<std::size_t>(units)),
       idle_(units) {}
 
@@ -81,7 +79,7 @@ void ReceivingUnits::serve() {
     unit.waiting_since = engine_.now();
     unit.translated = false;
     unit.responses = 0;
-    processor_.take_up(qp, unit.front());
+    whole_.take_up_packet(qp, unit.front());
   }
 }
 
@@ -147,7 +145,7 @@ void ReceivingUnits::resume(ReceivingUnit& unit) {
   if (unit.waits_for_recv) note_waited(unit);
   if (unit.waits_for_atomic) note_held_up(unit, engine_.now() - unit.waiting_since);
   unit.waits_for_recv = unit.waits_for_atomic = false;
-  processor_.begin(*unit.qp, unit.front());
+  whole_.go_on(*unit.qp, unit.front());
 }
 
 void ReceivingUnits::recvs_came(SimQp& qp) {

@@ -19,11 +19,10 @@
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/qp_line.hpp"
 #include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
-
-class RequestProcessor;
 
 // One cache line.
 struct alignas(64) ReceivingUnit {
@@ -44,9 +43,9 @@ struct alignas(64) ReceivingUnit {
 
 class ReceivingUnits {
  public:
-  // `processor` does a unit's work on the packet in front.
+  // `whole` leads to who does a unit's work on the packet in front.
   ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
-                 Congestion& congestion, int units, QpContexts& contexts, RequestProcessor& processor);
+                 Congestion& congestion, int units, QpContexts& contexts, const WholeNic& whole);
   ReceivingUnits(const ReceivingUnits&) = delete;
   ReceivingUnits& operator=(const ReceivingUnits&) = delete;
 
@@ -117,7 +116,7 @@ class ReceivingUnits {
   const QpTable& qps_;
   Congestion& congestion_;
   QpContexts& contexts_;
-  RequestProcessor& processor_;
+  const WholeNic& whole_;
   std::vector<ReceivingUnit> units_;
   IdleUnits idle_;
   QpLine<&SimQp::arrivals> line_;

@@ -1,7 +1,5 @@
 #include "nic_sim/nic/request_executor.hpp"
 
-#include "nic_sim/nic/nic.hpp"
-
 namespace verbscope::sim {
 
 bool RequestExecutor::take(SimQp& qp, Packet& packet) {
@@ -44,7 +42,7 @@ void RequestExecutor::fail_message(SimQp& qp, const Packet& packet, ibv_wc_statu
   if (facts(qp.transport).reliable) {
     answers_.acknowledge(qp, too_long ? Packet::Kind::nak_invalid : Packet::Kind::nak_operation, packet.sequence);
   }
-  qp.nic->fail_qp(qp);
+  whole_.fail_qp(qp);
 }
 
 void RequestExecutor::finish_message(SimQp& qp, const Packet& packet) {
@@ -72,7 +70,7 @@ void RequestExecutor::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
   } else if (verdict == Verdict::invalid || verdict == Verdict::no_access) {
     const bool invalid = verdict == Verdict::invalid;
     answers_.acknowledge(qp, invalid ? Packet::Kind::nak_invalid : Packet::Kind::nak_access, packet.sequence);
-    qp.nic->fail_qp(qp);
+    whole_.fail_qp(qp);
   } else if (verdict == Verdict::no_recv && facts(qp.transport).reliable) {
     answers_.acknowledge(qp, Packet::Kind::nak_receiver_not_ready, state.expected);
     state.nak_sent = true;  // what follows this packet is out of sequence until the sender goes back

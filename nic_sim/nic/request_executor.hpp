@@ -9,15 +9,22 @@
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/payload_writer.hpp"
 #include "nic_sim/nic/recv_consumer.hpp"
+#include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/profile/profile.hpp"
 
 namespace verbscope::sim {
 
 class RequestExecutor {
  public:
-  RequestExecutor(const NicProfile& profile, NicCounts& counts, PayloadWriter& payload, RecvConsumer& recvs,
-                  AnswerSender& answers, AtomicUnit& atomics)
-      : profile_(profile), counts_(counts), payload_(payload), recvs_(recvs), answers_(answers), atomics_(atomics) {}
+  RequestExecutor(const NicProfile& profile, NicCounts& counts, const WholeNic& whole, PayloadWriter& payload,
+                  RecvConsumer& recvs, AnswerSender& answers, AtomicUnit& atomics)
+      : profile_(profile),
+        counts_(counts),
+        whole_(whole),
+        payload_(payload),
+        recvs_(recvs),
+        answers_(answers),
+        atomics_(atomics) {}
   RequestExecutor(const RequestExecutor&) = delete;
   RequestExecutor& operator=(const RequestExecutor&) = delete;
 
@@ -35,6 +42,7 @@ class RequestExecutor {
 
   const NicProfile& profile_;
   NicCounts& counts_;
+  const WholeNic& whole_;
   PayloadWriter& payload_;
   RecvConsumer& recvs_;
   AnswerSender& answers_;

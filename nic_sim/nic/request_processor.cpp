@@ -2,32 +2,31 @@
 
 #include <algorithm>
 
-#include "nic_sim/nic/nic.hpp"
 #include "verbs/sge_walk.hpp"
 
 namespace verbscope::sim {
 
 void RequestProcessor::take_up(SimQp& qp, Packet& packet) {
   if (is_answer(packet)) return take_answer(qp, packet);
-  if (contexts_.at_hand(qp.responder_context, &read_done, &qp, 0)) begin(qp, packet);
+  if (contexts_.at_hand(qp.responder_context, &read_done, this, as_argument(qp))) begin(qp, packet);
 }
 
 void RequestProcessor::take_answer(SimQp& qp, const Packet& answer) {
   const Picos time =
       is_response(answer) ? profile_.handle_response + further_lines(answer.payload) : profile_.handle_ack;
-  engine_.schedule(units_.occupy(qp, time), &answer_taken, &qp);
+  engine_.schedule(units_.occupy(qp, time), &answer_taken, this, as_argument(qp));
 }
 
-void RequestProcessor::answer_taken(void* object, std::uint64_t) {
-  SimQp& qp = as_qp(object);
-  ReceivingUnits& units = qp.nic->responder().units;
-  qp.nic->requester().answers.take(qp, units.answer_is_taken(units.of(qp)));
+void RequestProcessor::answer_taken(void* object, std::uint64_t argument) {
+  RequestProcessor& self = *static_cast<RequestProcessor*>(object);
+  SimQp& qp = as_qp(argument);
+  self.whole_.take_answer(qp, self.units_.answer_is_taken(self.units_.of(qp)));
 }
 
 // The state of the QP, or the translations that were missing, have been read.
-void RequestProcessor::read_done(void* object, std::uint64_t) {
-  SimQp& qp = as_qp(object);
-  RequestProcessor& self = qp.nic->responder().processor;
+void RequestProcessor::read_done(void* object, std::uint64_t argument) {
+  RequestProcessor& self = *static_cast<RequestProcessor*>(object);
+  SimQp& qp = as_qp(argument);
   ReceivingUnit& unit = self.units_.of(qp);
   self.units_.note_waited(unit);
   self.begin(qp, unit.front());
@@ -45,7 +44,7 @@ void RequestProcessor::begin(SimQp& qp, Packet& packet) {
   if ((verdict == Verdict::take || verdict == Verdict::repeat) && !unit.translated) {
     unit.translated = true;
     if (const std::uint64_t missing = missing_translations(qp, packet); missing > 0) {
-      return bus_.dma_read(0, missing * kCacheLine.value, &read_done, &qp, 0);
+      return bus_.dma_read(0, missing * kCacheLine.value, &read_done, this, as_argument(qp));
     }
   }
   // Requests of a QP take effect in order; only its atomics overlap, which their slots keep apart.
@@ -53,7 +52,7 @@ void RequestProcessor::begin(SimQp& qp, Packet& packet) {
     unit.waits_for_atomic = true;
     return;
   }
-  work(qp, packet, service_time(qp, packet, verdict));
+  work(qp, service_time(qp, packet, verdict));
 }
 
 // How many translations the packet's payload needs that are not there, or the whole response to a READ.
@@ -97,16 +96,16 @@ Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verd
 }
 
 // The unit works on the packet in front for `time`, from when it is free.
-void RequestProcessor::work(SimQp& qp, Packet& packet, Picos time) {
-  engine_.schedule(units_.occupy(qp, time), &time_is_over, &qp, as_argument(packet));
+void RequestProcessor::work(SimQp& qp, Picos time) {
+  engine_.schedule(units_.occupy(qp, time), &time_is_over, this, as_argument(qp));
 }
 
 void RequestProcessor::time_is_over(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  RequestProcessor& self = qp.nic->responder().processor;
+  RequestProcessor& self = *static_cast<RequestProcessor*>(object);
+  SimQp& qp = as_qp(argument);
   ReceivingUnit& unit = self.units_.of(qp);
   const bool wanted = receiving(qp) && unit.generation == qp.generation;
-  if (!wanted || self.execute(unit, qp, as_packet(argument))) self.units_.front_is_done(unit);
+  if (!wanted || self.execute(unit, qp, unit.front())) self.units_.front_is_done(unit);
 }
 
 // False: the packet stays in front, for more responses, for a RECV or for a slot.
@@ -143,7 +142,7 @@ bool RequestProcessor::respond(ReceivingUnit& unit, SimQp& qp, Packet& packet) {
     return true;
   }
   ++unit.responses;
-  work(qp, packet, profile_.next_packet);
+  work(qp, profile_.next_packet);
   return false;
 }
 

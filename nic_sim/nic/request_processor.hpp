@@ -14,6 +14,7 @@
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/receiving_units.hpp"
 #include "nic_sim/nic/request_executor.hpp"
+#include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
 
@@ -22,13 +23,15 @@ namespace verbscope::sim {
 class RequestProcessor {
  public:
   RequestProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
-                   HostMemory& memory, ReceivingUnits& units, RequestExecutor& executor, AnswerSender& answers)
+                   HostMemory& memory, const WholeNic& whole, ReceivingUnits& units, RequestExecutor& executor,
+                   AnswerSender& answers)
       : engine_(engine),
         bus_(bus),
         profile_(profile),
         counts_(counts),
         contexts_(contexts),
         memory_(memory),
+        whole_(whole),
         units_(units),
         executor_(executor),
         answers_(answers) {}
@@ -42,14 +45,14 @@ class RequestProcessor {
   void begin(SimQp& qp, Packet& packet);
 
  private:
-  static void read_done(void* qp, std::uint64_t);
+  static void read_done(void* processor, std::uint64_t qp);
   void take_answer(SimQp& qp, const Packet& answer);
-  static void answer_taken(void* qp, std::uint64_t packet);
-  static void time_is_over(void* qp, std::uint64_t packet);
+  static void answer_taken(void* processor, std::uint64_t qp);
+  static void time_is_over(void* processor, std::uint64_t qp);
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
   Picos further_lines(std::uint64_t payload) const;
   Picos service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const;
-  void work(SimQp& qp, Packet& packet, Picos time);
+  void work(SimQp& qp, Picos time);
   bool execute(ReceivingUnit& unit, SimQp& qp, Packet& packet);
   bool respond(ReceivingUnit& unit, SimQp& qp, Packet& packet);
 
@@ -59,6 +62,7 @@ class RequestProcessor {
   NicCounts& counts_;
   QpContexts& contexts_;
   HostMemory& memory_;
+  const WholeNic& whole_;
   ReceivingUnits& units_;
   RequestExecutor& executor_;
   AnswerSender& answers_;

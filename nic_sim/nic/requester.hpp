@@ -1,16 +1,15 @@
 // The half of a NIC that asks: its parts, each of which knows only those that its constructor is given. WQEs are
 // fetched, units take QPs with work in turn and send a packet each time, and work requests end when sent (unreliable),
-// acknowledged or answered (reliable). An event carries its QP, and the handler finds its part here through the QP's
-// NIC.
+// acknowledged or answered (reliable).
 #pragma once
 
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/answer_handler.hpp"
+#include "nic_sim/nic/completion.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
-#include "nic_sim/nic/cqe_writer.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/packet_builder.hpp"
@@ -29,17 +28,17 @@ namespace verbscope::sim {
 struct Requester {
   // `units`: they take in the answers. `node`: of the NIC. `seed`: of the WQE cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
-            EthernetCounts& ethernet, QpContexts& contexts, HostMemory& memory, Congestion& congestion,
-            PayloadWriter& payload_writer, CqeWriter& cqes, ReceivingUnits& units, std::uint32_t node,
-            std::uint64_t seed)
-      : scheduler(engine, profile.nic.requester_units, processor),
-        fetcher(engine, bus, profile.nic, counts, contexts, scheduler, seed),
-        completer(engine, fetcher, cqes),
-        retransmitter(engine, profile.nic, ethernet.ack_timeout_ps, scheduler, fetcher, completer),
-        packets(bus, fabric, pool, profile.wire.link_type, counts, memory, congestion, scheduler, completer, node),
+            EthernetCounts& ethernet, const QpTable& qps, const WholeNic& whole, QpContexts& contexts,
+            HostMemory& memory, Congestion& congestion, PayloadWriter& payload_writer, CqeWriter& cqes,
+            ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
+      : scheduler(engine, profile.nic.requester_units, whole),
+        fetcher(engine, bus, profile.nic, counts, qps, contexts, scheduler, seed),
+        completer(engine, qps, whole, fetcher, cqes),
+        retransmitter(engine, profile.nic, ethernet.ack_timeout_ps, qps, scheduler, fetcher, completer),
+        packets(bus, fabric, pool, profile.wire.link_type, counts, qps, memory, congestion, scheduler, completer, node),
         processor(engine, bus, profile.nic, memory, scheduler, fetcher, packets, completer, retransmitter),
-        answers(engine, bus, fabric, profile.nic, counts, memory, payload_writer, units, scheduler, fetcher, completer,
-                retransmitter) {}
+        answers(engine, bus, fabric, profile.nic, counts, qps, memory, payload_writer, units, scheduler, fetcher,
+                completer, retransmitter) {}
 
   // Completes everything from `done` on as flushed.
   void flush(SimQp& qp) {

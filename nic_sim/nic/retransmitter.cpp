@@ -3,7 +3,6 @@
 #include <array>
 
 #include "nic_sim/link/sequence.hpp"
-#include "nic_sim/nic/nic.hpp"
 
 namespace verbscope::sim {
 namespace {
@@ -15,10 +14,6 @@ constexpr std::array<int, 32> kRnrTimer{65536, 1,    2,    3,    4,    6,     8,
                                         2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
 constexpr int kForEver = 7;  // RNR retry count: no limit
-
-Retransmitter& retransmitter_of(const SimQp& qp) {
-  return qp.nic->requester().retransmitter;
-}
 
 }  // namespace
 
@@ -52,14 +47,15 @@ void Retransmitter::wait_for_receiver(SimQp& qp, const Packet& nak) {
   fetcher_.give_up_share(qp);
   qp.requester.waits_for_rnr = true;
   qp.requester.progress_at = engine_.now() + Picos(kRnrTimer[nak.immediate % 32] * 10'000'000LL);
-  engine_.schedule(qp.requester.progress_at, &rnr_timer, &qp, with_generation(qp.generation, ++qp.requester.rnr_waits));
+  engine_.schedule(qp.requester.progress_at, &rnr_timer, this, QpWord::make(qp, ++qp.requester.rnr_waits));
 }
 
-void Retransmitter::rnr_timer(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (!of_this_generation(qp, argument) || without_generation(argument) != qp.requester.rnr_waits) return;
-  qp.requester.waits_for_rnr = false;
-  retransmitter_of(qp).scheduler_.activate(qp);
+void Retransmitter::rnr_timer(void* object, std::uint64_t word) {
+  Retransmitter& self = *static_cast<Retransmitter*>(object);
+  SimQp* const qp = self.qps_.current(word);
+  if (qp == nullptr || QpWord::count(word) != qp->requester.rnr_waits) return;
+  qp->requester.waits_for_rnr = false;
+  self.scheduler_.activate(*qp);
 }
 
 // Sends again from the packet `sequence` on; a READ or an atomic is asked for as a whole.
@@ -86,15 +82,15 @@ void Retransmitter::ask_again(SimQp& qp) {
 void Retransmitter::start_timer(SimQp& qp) {
   if (qp.requester.timer_runs || qp.settings.timeout == 0) return;  // 0 waits for ever
   qp.requester.timer_runs = true;
-  engine_.schedule(engine_.now() + profile_.ack_wait(qp.settings.timeout), &retry_timer, &qp,
-                   with_generation(qp.generation, 0));
+  engine_.schedule(engine_.now() + profile_.ack_wait(qp.settings.timeout), &retry_timer, this, QpWord::make(qp));
 }
 
 // One timer per QP: it looks whether there was progress within the timeout, and if so runs on from there.
-void Retransmitter::retry_timer(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (!of_this_generation(qp, argument)) return;
-  Retransmitter& self = retransmitter_of(qp);
+void Retransmitter::retry_timer(void* object, std::uint64_t word) {
+  Retransmitter& self = *static_cast<Retransmitter*>(object);
+  SimQp* const current = self.qps_.current(word);
+  if (current == nullptr) return;
+  SimQp& qp = *current;
   qp.requester.timer_runs = false;
   if (qp.state != IBV_QPS_RTS || qp.send.done >= qp.send.next) return;
   const Picos now = self.engine_.now();
@@ -111,7 +107,7 @@ void Retransmitter::retry_timer(void* object, std::uint64_t argument) {
     return self.start_timer(qp);
   }
   qp.requester.timer_runs = true;
-  self.engine_.schedule(due, &retry_timer, &qp, argument);
+  self.engine_.schedule(due, &retry_timer, object, word);
 }
 
 }  // namespace verbscope::sim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/nic/send_completer.hpp"
 #include "nic_sim/nic/unit_scheduler.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
@@ -13,11 +14,12 @@ namespace verbscope::sim {
 class Retransmitter {
  public:
   // `lost_time`: picoseconds that QPs stood still until a timer told of a loss; it adds to them.
-  Retransmitter(Engine& engine, const NicProfile& profile, std::uint64_t& lost_time, UnitScheduler& scheduler,
-                WqeFetcher& fetcher, SendCompleter& completer)
+  Retransmitter(Engine& engine, const NicProfile& profile, std::uint64_t& lost_time, const QpTable& qps,
+                UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer)
       : engine_(engine),
         profile_(profile),
         lost_time_(lost_time),
+        qps_(qps),
         scheduler_(scheduler),
         fetcher_(fetcher),
         completer_(completer) {}
@@ -35,14 +37,15 @@ class Retransmitter {
   void ask_again(SimQp& qp);
 
  private:
-  static void rnr_timer(void* qp, std::uint64_t wait);
-  static void retry_timer(void* qp, std::uint64_t);
+  static void rnr_timer(void* retransmitter, std::uint64_t wait);
+  static void retry_timer(void* retransmitter, std::uint64_t word);
   void go_back(SimQp& qp, std::uint32_t sequence);
   void wait_for_receiver(SimQp& qp, const Packet& nak);
 
   Engine& engine_;
   const NicProfile& profile_;
   std::uint64_t& lost_time_;
+  const QpTable& qps_;
   UnitScheduler& scheduler_;
   WqeFetcher& fetcher_;
   SendCompleter& completer_;

@@ -1,20 +1,20 @@
 #include "nic_sim/nic/send_completer.hpp"
 
 #include "nic_sim/link/sequence.hpp"
-#include "nic_sim/nic/nic.hpp"
 #include "verbs/ibv_codes.hpp"
 
 namespace verbscope::sim {
 void SendCompleter::left_port(SimQp& qp, const Packet& packet, Picos when) {
-  engine_.schedule(when, &sent, &qp, packet.cookie);
+  engine_.schedule(when, &sent, this, QpWord::make(qp, without_generation(packet.cookie)));
 }
 
-void SendCompleter::sent(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
-  const std::uint64_t index = without_generation(argument);
-  qp.send.done = index + 1;
-  qp.nic->requester().completer.complete(qp, qp.send.at(index), IBV_WC_SUCCESS);
+void SendCompleter::sent(void* object, std::uint64_t word) {
+  SendCompleter& self = *static_cast<SendCompleter*>(object);
+  SimQp* const qp = self.qps_.current(word);
+  if (qp == nullptr || qp->state != IBV_QPS_RTS) return;
+  const std::uint64_t index = qp->send.whole(QpWord::count(word), QpWord::kCountBits);
+  qp->send.done = index + 1;
+  self.complete(*qp, qp->send.at(index), IBV_WC_SUCCESS);
 }
 
 void SendCompleter::complete_all_confirmed(SimQp& qp) {
@@ -45,7 +45,7 @@ void SendCompleter::fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status)
       complete(qp, ended, IBV_WC_WR_FLUSH_ERR);
     }
   }
-  qp.nic->fail_qp(qp);
+  whole_.fail_qp(qp);
 }
 
 void SendCompleter::flush(SimQp& qp) {

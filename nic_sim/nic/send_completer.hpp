@@ -4,8 +4,10 @@
 
 #include <infiniband/verbs.h>
 
-#include "nic_sim/nic/cqe_writer.hpp"
+#include "nic_sim/nic/completion.hpp"
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
 #include "nic_sim/time/engine.hpp"
 
@@ -13,8 +15,8 @@ namespace verbscope::sim {
 
 class SendCompleter {
  public:
-  SendCompleter(Engine& engine, WqeFetcher& fetcher, CqeWriter& cqes)
-      : engine_(engine), fetcher_(fetcher), cqes_(cqes) {}
+  SendCompleter(Engine& engine, const QpTable& qps, const WholeNic& whole, WqeFetcher& fetcher, CqeWriter& cqes)
+      : engine_(engine), qps_(qps), whole_(whole), fetcher_(fetcher), cqes_(cqes) {}
   SendCompleter(const SendCompleter&) = delete;
   SendCompleter& operator=(const SendCompleter&) = delete;
 
@@ -33,10 +35,12 @@ class SendCompleter {
   void flush(SimQp& qp);
 
  private:
-  static void sent(void* qp, std::uint64_t wqe);
+  static void sent(void* completer, std::uint64_t word);
   void complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
 
   Engine& engine_;
+  const QpTable& qps_;
+  const WholeNic& whole_;
   WqeFetcher& fetcher_;
   CqeWriter& cqes_;
 };

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "nic_sim/nic/wqe_processor.hpp"
-
 namespace verbscope::sim {
 namespace {
 
@@ -35,11 +33,11 @@ void UnitScheduler::serve() {
   while (!line_.empty() && !idle_.empty()) {
     SimQp& qp = line_.pop();
     if (qp.state != IBV_QPS_RTS || qp.requester.waits_for_rnr || !qp.send.has_work()) continue;
-    if (!processor_.at_hand(qp)) continue;
+    if (!whole_.wqe_at_hand(qp)) continue;
     qp.requester.served = true;
     qp.requester.unit = idle_.take(qp.requester.unit);
     unit_of(qp).serving_since = engine_.now();
-    processor_.take_up(qp);
+    whole_.take_up_wqe(qp);
   }
 }
 

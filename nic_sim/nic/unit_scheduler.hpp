@@ -11,17 +11,16 @@
 #include "nic_sim/nic/idle_units.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_line.hpp"
+#include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
 
-class WqeProcessor;
-
 class UnitScheduler {
  public:
-  // `processor` does a unit's work on the QP that it has taken.
-  UnitScheduler(Engine& engine, int units, WqeProcessor& processor)
-      : engine_(engine), processor_(processor), units_(static_cast<std::size_t>(units)), idle_(units) {}
+  // `whole` leads to who does the work of a unit on the QP that it has taken.
+  UnitScheduler(Engine& engine, int units, const WholeNic& whole)
+      : engine_(engine), whole_(whole), units_(static_cast<std::size_t>(units)), idle_(units) {}
   UnitScheduler(const UnitScheduler&) = delete;
   UnitScheduler& operator=(const UnitScheduler&) = delete;
 
@@ -62,7 +61,7 @@ class UnitScheduler {
   void serve();
 
   Engine& engine_;
-  WqeProcessor& processor_;
+  const WholeNic& whole_;
   std::vector<Unit> units_;
   IdleUnits idle_;
   QpLine<&SimQp::requester> line_;  // QPs with work

@@ -96,6 +96,10 @@ struct SendQueue {
   std::unique_ptr<std::byte[]> inline_data;  // max_inline per slot
 
   bool has_work() const { return next < arrived; }
+  // The work request of which `low` has the low `bits` of the number; none but the last 2^bits can be meant.
+  std::uint64_t whole(std::uint64_t low, unsigned bits) const {
+    return posted - ((posted - low) & ((std::uint64_t{1} << bits) - 1));
+  }
   SendWqe& at(std::uint64_t n) { return ring[n]; }
   Batch& batch(std::uint64_t first) { return ring[first].batch; }
   ibv_sge* sges_of(std::uint64_t n) { return &sges[ring.place(n) * max_sge]; }

@@ -2,31 +2,29 @@
 
 #include <algorithm>
 
-#include "nic_sim/nic/nic.hpp"
-
 namespace verbscope::sim {
 namespace {
 
 // A unit looks so many WQEs ahead for those that were evicted, and reads as many again behind them. Assumed.
 constexpr std::uint64_t kReadAgainRun = 8;
 
-// A run of work requests in one event argument.
+// A run of work requests in the count of a QpWord: the low bits of the first, and how many.
+constexpr unsigned kRunBits = 5;
+static_assert(2 * kReadAgainRun < 1u << kRunBits);
+constexpr unsigned kFirstBits = QpWord::kCountBits - kRunBits;  // a send queue is shorter
 std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
-  return first << 8 | count;
-}
-
-WqeFetcher& fetcher_of(const SimQp& qp) {
-  return qp.nic->requester().fetcher;
+  return first << kRunBits | count;
 }
 
 }  // namespace
 
-WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
-                       UnitScheduler& scheduler, std::uint64_t seed)
+WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, const QpTable& qps,
+                       QpContexts& contexts, UnitScheduler& scheduler, std::uint64_t seed)
     : engine_(engine),
       bus_(bus),
       profile_(profile),
       counts_(counts),
+      qps_(qps),
       contexts_(contexts),
       scheduler_(scheduler),
       shares_(static_cast<std::size_t>(profile.requester_units)),
@@ -34,27 +32,28 @@ WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, 
       sent_(profile.sent_wqe_cache, profile.sent_wqe_replacement, seed ^ 4) {}
 
 void WqeFetcher::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
-  engine_.schedule(when + profile_.front_end + contexts_.distance(qp), &batch_arrived, &qp, batch);
+  engine_.schedule(when + profile_.front_end + contexts_.distance(qp), &batch_arrived, this,
+                   QpWord::make(qp.qp_num, static_cast<std::uint16_t>(batch), without_generation(batch)));
 }
 
-void WqeFetcher::batch_arrived(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;  // flushed on the way
-  if (fetcher_of(qp).contexts_.at_hand(qp.requester_context, &context_is_here, &qp, argument)) {
-    context_is_here(object, argument);
-  }
+void WqeFetcher::batch_arrived(void* object, std::uint64_t word) {
+  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
+  SimQp* const qp = self.sending(word);
+  if (qp == nullptr) return;  // flushed on the way
+  if (self.contexts_.at_hand(qp->requester_context, &context_is_here, object, word)) context_is_here(object, word);
 }
 
 // The QP's state was there for the batch. Batches go on in the order of posting, whichever has found it first.
-void WqeFetcher::context_is_here(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
-  SendQueue& queue = qp.send;
-  queue.batch(without_generation(argument)).has_context = true;
+void WqeFetcher::context_is_here(void* object, std::uint64_t word) {
+  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
+  SimQp* const qp = self.sending(word);
+  if (qp == nullptr) return;
+  SendQueue& queue = qp->send;
+  queue.batch(queue.whole(QpWord::count(word), QpWord::kCountBits)).has_context = true;
   while (queue.rung < queue.posted && queue.batch(queue.rung).has_context) {
     const std::uint64_t first = queue.rung;
     queue.rung += queue.batch(first).count;
-    fetcher_of(qp).begin_batch(qp, first);
+    self.begin_batch(*qp, first);
   }
 }
 
@@ -89,11 +88,11 @@ void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
   SendQueue& queue = qp.send;
   Batch& batch = queue.batch(first);
   share_of(qp).asked_at = engine_.now();
-  const std::uint64_t argument = with_generation(qp.generation, first);
+  const std::uint64_t word = QpWord::make(qp, first);
   std::uint64_t begin = queue.at(first).ring_offset, bytes = 0;
-  const auto read = [this, &qp, &batch, argument](std::uint64_t from, std::uint64_t length) {
+  const auto read = [this, &batch, word](std::uint64_t from, std::uint64_t length) {
     ++batch.reads_left;
-    bus_.dma_read(from, length, &part_fetched, &qp, argument);
+    bus_.dma_read(from, length, &part_fetched, this, word);
   };
   batch.reads_left = 0;
   for (std::uint64_t i = 0; i < batch.count; ++i) {
@@ -115,11 +114,12 @@ void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
   if (bytes > 0) read(begin, bytes);
 }
 
-void WqeFetcher::part_fetched(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
-  const std::uint64_t first = without_generation(argument);
-  WqeFetcher& self = fetcher_of(qp);
+void WqeFetcher::part_fetched(void* object, std::uint64_t word) {
+  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
+  SimQp* const sending = self.sending(word);
+  if (sending == nullptr) return;
+  SimQp& qp = *sending;
+  const std::uint64_t first = qp.send.whole(QpWord::count(word), QpWord::kCountBits);
   Batch& batch = qp.send.batch(first);
   if (--batch.reads_left > 0) return;
   if (const Share& share = self.share_of(qp); !share.fetches.empty()) self.scheduler_.note_held_up(qp, share.asked_at);
@@ -174,25 +174,27 @@ std::uint64_t WqeFetcher::read_again(SimQp& qp, std::uint64_t first, std::uint64
   }
   counts_.wqe_cache_misses += next - first;
   counts_.wqe_cache_reread_lines += bytes / kCacheLine.value;
-  bus_.dma_read(begin, bytes, &wqes_read_again, &qp, with_generation(qp.generation, pack_run(first, next - first)));
+  bus_.dma_read(begin, bytes, &wqes_read_again, this, QpWord::make(qp, pack_run(first, next - first)));
   return next - 1;
 }
 
-void WqeFetcher::wqes_read_again(void* object, std::uint64_t argument) {
-  SimQp& qp = as_qp(object);
-  if (qp.state != IBV_QPS_RTS || !of_this_generation(qp, argument)) return;
-  const std::uint64_t run = without_generation(argument);
-  for (std::uint64_t i = 0; i < (run & 0xff); ++i) {
-    SendWqe& wqe = qp.send.at((run >> 8) + i);
-    if (wqe.index != (run >> 8) + i) continue;  // it was confirmed meanwhile, and another has its place
+void WqeFetcher::wqes_read_again(void* object, std::uint64_t word) {
+  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
+  SimQp* const qp = self.sending(word);
+  if (qp == nullptr) return;
+  const std::uint32_t run = QpWord::count(word);
+  const std::uint64_t first = qp->send.whole(run >> kRunBits, kFirstBits);
+  for (std::uint64_t i = first; i < first + (run & ((1u << kRunBits) - 1)); ++i) {
+    SendWqe& wqe = qp->send.at(i);
+    if (wqe.index != i) continue;  // it was confirmed meanwhile, and another has its place
     wqe.coming = false;
     wqe.staged = true;
   }
-  qp.requester.waiting = false;
-  fetcher_of(qp).scheduler_.activate(qp);
+  qp->requester.waiting = false;
+  self.scheduler_.activate(*qp);
 }
 
-bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Action read) {
+bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Action read, void* object) {
   if (wqe.staged) return true;
   if (wqe.place.cached()) {
     ++counts_.wqe_cache_hits;
@@ -200,7 +202,7 @@ bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Act
   }
   ++counts_.wqe_cache_misses;
   counts_.wqe_cache_reread_lines += wqe.bytes / kCacheLine.value;
-  bus_.dma_read(wqe.ring_offset, wqe.bytes, read, &qp, with_generation(qp.generation, wqe.index));
+  bus_.dma_read(wqe.ring_offset, wqe.bytes, read, object, QpWord::make(qp, wqe.index));
   return false;
 }
 

@@ -11,6 +11,7 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
+#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/nic/unit_scheduler.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
@@ -20,8 +21,8 @@ namespace verbscope::sim {
 class WqeFetcher {
  public:
   // `scheduler` is told of QPs whose WQEs have come.
-  WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
-             UnitScheduler& scheduler, std::uint64_t seed);
+  WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, const QpTable& qps,
+             QpContexts& contexts, UnitScheduler& scheduler, std::uint64_t seed);
   WqeFetcher(const WqeFetcher&) = delete;
   WqeFetcher& operator=(const WqeFetcher&) = delete;
 
@@ -32,9 +33,9 @@ class WqeFetcher {
   // Whether the WQE at `next` is in the NIC; else the QP waits for it. What is missing of those that come next is read
   // again meanwhile.
   bool at_hand(SimQp& qp);
-  // Whether a WQE is in the NIC for the response to it. If not it is read again: then `read` runs, with with_generation
-  // of its index.
-  bool at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Action read);
+  // Whether a WQE is in the NIC for the response to it. If not it is read again: then `read` of `object` runs, with a
+  // QpWord of its number.
+  bool at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Action read, void* object);
 
   // A unit takes the WQE up: it no longer counts as fetched ahead, and others may be.
   void taken_up(const SimQp& qp, SendWqe& wqe);
@@ -60,10 +61,16 @@ class WqeFetcher {
     std::deque<Fetch> fetches;  // doorbells whose WQEs are not asked for yet
   };
 
-  static void batch_arrived(void* qp, std::uint64_t batch);
-  static void context_is_here(void* qp, std::uint64_t batch);
-  static void part_fetched(void* qp, std::uint64_t batch);
-  static void wqes_read_again(void* qp, std::uint64_t run);
+  static void batch_arrived(void* fetcher, std::uint64_t word);
+  static void context_is_here(void* fetcher, std::uint64_t word);
+  static void part_fetched(void* fetcher, std::uint64_t word);
+  static void wqes_read_again(void* fetcher, std::uint64_t word);
+
+  // The QP of a QpWord, if it still sends what it sent then; else null.
+  SimQp* sending(std::uint64_t word) const {
+    SimQp* const qp = qps_.current(word);
+    return qp != nullptr && qp->state == IBV_QPS_RTS ? qp : nullptr;
+  }
 
   Share& share_of(const SimQp& qp) { return shares_[qp.requester.fetch_share]; }
   void begin_batch(SimQp& qp, std::uint64_t first);
@@ -77,6 +84,7 @@ class WqeFetcher {
   PcieBus& bus_;
   const NicProfile& profile_;
   NicCounts& counts_;
+  const QpTable& qps_;
   QpContexts& contexts_;
   UnitScheduler& scheduler_;
   std::vector<Share> shares_;

@@ -3,19 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "nic_sim/nic/nic.hpp"
 #include "nic_sim/time/prefetch.hpp"
 #include "verbs/sge_walk.hpp"
 
 namespace verbscope::sim {
-namespace {
-
-WqeProcessor& processor_of(const SimQp& qp) {
-  return qp.nic->requester().processor;
-}
-
-}  // namespace
-
 // First looks up the addresses of the packet that comes next, or all that the response to a READ will bring.
 void WqeProcessor::take_up(SimQp& qp) {
   const SendWqe& wqe = qp.send.at(qp.send.next);
@@ -31,12 +22,11 @@ void WqeProcessor::take_up(SimQp& qp) {
   }
   if (wqe.inlined && wqe.length > 0) prefetch(qp.send.inline_data_of(wqe.index), wqe.length);
   if (missing == 0) return begin(qp);
-  bus_.dma_read(0, missing * kCacheLine.value, &translations_read, &qp, 0);
+  bus_.dma_read(0, missing * kCacheLine.value, &translations_read, this, as_argument(qp));
 }
 
-void WqeProcessor::translations_read(void* object, std::uint64_t) {
-  SimQp& qp = as_qp(object);
-  processor_of(qp).begin(qp);
+void WqeProcessor::translations_read(void* object, std::uint64_t qp) {
+  static_cast<WqeProcessor*>(object)->begin(as_qp(qp));
 }
 
 void WqeProcessor::begin(SimQp& qp) {
@@ -52,12 +42,12 @@ void WqeProcessor::begin(SimQp& qp) {
   }
   if (!wqe.inlined && wqe.length > 0 && facts(wqe.verb).carries_payload) time += profile_.gather;
   fetcher_.taken_up(qp, wqe);
-  engine_.schedule(scheduler_.begin_work(qp, time), &time_is_over, &qp);
+  engine_.schedule(scheduler_.begin_work(qp, time), &time_is_over, this, as_argument(qp));
 }
 
-void WqeProcessor::time_is_over(void* object, std::uint64_t) {
-  SimQp& qp = as_qp(object);
-  WqeProcessor& self = processor_of(qp);
+void WqeProcessor::time_is_over(void* object, std::uint64_t argument) {
+  WqeProcessor& self = *static_cast<WqeProcessor*>(object);
+  SimQp& qp = as_qp(argument);
   if (qp.state == IBV_QPS_RTS && !qp.requester.must_wait() && qp.send.has_work()) self.send_packet(qp);
   self.scheduler_.work_done(qp);
 }

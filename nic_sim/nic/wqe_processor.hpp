@@ -31,15 +31,12 @@ class WqeProcessor {
   WqeProcessor(const WqeProcessor&) = delete;
   WqeProcessor& operator=(const WqeProcessor&) = delete;
 
-  // Whether the WQE that comes next is in the NIC. If not the QP waits until it was read again, and is activated then.
-  bool at_hand(SimQp& qp) { return fetcher_.at_hand(qp); }
-
   // Begins work on the QP. The scheduler hears of its end by work_done.
   void take_up(SimQp& qp);
 
  private:
-  static void translations_read(void* qp, std::uint64_t);
-  static void time_is_over(void* qp, std::uint64_t);
+  static void translations_read(void* processor, std::uint64_t qp);
+  static void time_is_over(void* processor, std::uint64_t qp);
   void begin(SimQp& qp);
   void send_packet(SimQp& qp);
   void wqe_sent(SimQp& qp, SendWqe& wqe);

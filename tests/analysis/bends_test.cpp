@@ -41,7 +41,7 @@ TEST(Bends, ACliffHasTheCauseThatAnyDriverNames) {
                                                         {"hw_counters/rq_num_rnr", "too few RECVs"},
                                                         {"port1/hw_counters/oos_drop_count", "loss"},
                                                         {"port1/hw_counters/retrans_pkts", "loss"},
-                                                        {"port1/hw_counters/cnpHandled", "congestion"}}) {
+                                                        {"port1/hw_counters/cnpHandled", "rates limited by DCQCN"}}) {
     Record before = point_at(32, 100), after = point_at(48, 50);
     before.counters[0].extra[counter] = 0;
     after.counters[0].extra[counter] = 500;

@@ -202,18 +202,18 @@ TEST(Diff, TheCauseIsReadFromTheCountersOfEachDriver) {
     return records;
   };
   for (const auto& [name, cause] : std::vector<std::pair<std::string, std::string>>{
-           {"rnr_nak_retry_err", "too few RECVs, 0.05 RNR NAKs"},          // mlx5
-           {"rp_cnp_handled", "congestion, 0.05 CNPs handled"},            //
-           {"packet_seq_err", "loss, 0.05 NAKs of a sequence error"},      //
-           {"sq_num_rnr", "too few RECVs, 0.05 RNR NAKs"},                 // mlx4
-           {"rq_num_oos", "loss, 0.05 packets out of sequence"},           //
-           {"rnr_naks_rcvd", "too few RECVs, 0.05 RNR NAKs"},              // bnxt_re
-           {"rx_cnp_pkts", "congestion, 0.05 CNPs handled"},               //
-           {"oos_drop_count", "loss, 0.05 packets out of sequence"},       //
-           {"cnpHandled", "congestion, 0.05 CNPs handled"},                // irdma
-           {"RNR received", "too few RECVs, 0.05 RNR NAKs"},               //
-           {"Nak Sequence Error", "loss, 0.05 NAKs of a sequence error"},  //
-           {"retrans_pkts", "loss, 0.05 packets sent again"}}) {           // efa
+           {"rnr_nak_retry_err", "too few RECVs, 0.05 RNR NAKs"},            // mlx5
+           {"rp_cnp_handled", "rates limited by DCQCN, 0.05 CNPs handled"},  //
+           {"packet_seq_err", "loss, 0.05 NAKs of a sequence error"},        //
+           {"sq_num_rnr", "too few RECVs, 0.05 RNR NAKs"},                   // mlx4
+           {"rq_num_oos", "loss, 0.05 packets out of sequence"},             //
+           {"rnr_naks_rcvd", "too few RECVs, 0.05 RNR NAKs"},                // bnxt_re
+           {"rx_cnp_pkts", "rates limited by DCQCN, 0.05 CNPs handled"},     //
+           {"oos_drop_count", "loss, 0.05 packets out of sequence"},         //
+           {"cnpHandled", "rates limited by DCQCN, 0.05 CNPs handled"},      // irdma
+           {"RNR received", "too few RECVs, 0.05 RNR NAKs"},                 //
+           {"Nak Sequence Error", "loss, 0.05 NAKs of a sequence error"},    //
+           {"retrans_pkts", "loss, 0.05 packets sent again"}}) {             // efa
     const auto base = counted(80, name, 0), other = counted(60, name, 50);
     EXPECT_EQ(diff_at(base, other, 3).rows.at(0).cause, cause + " per operation") << name;
   }

@@ -24,7 +24,7 @@ def main():
     binaries, document = map(pathlib.Path, sys.argv[1:3])
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "r.jsonl"
-        subprocess.run([binaries / "send_rate", "--fabric", "sim:cib", "-c", "UD", "--duration", "50us", "--warmup", "50us",
+        subprocess.run([binaries / "send_rate", "--fabric", "sim:cx4", "-c", "UD", "--duration", "50us", "--warmup", "50us",
                         "--out_json_file", out], check=True, stdout=subprocess.DEVNULL, timeout=120)
         record = json.loads(out.read_text().splitlines()[-1])
     written = {"events": record["counters"][0]["events"], "extra": record["counters"][0]["extra"],

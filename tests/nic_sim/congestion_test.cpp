@@ -31,7 +31,7 @@ struct Reaction {
   int send_until(Picos until) {
     int sent = 0;
     while (engine.now() < until) {
-      if (congestion.may_send(qp, packet, &nothing)) {
+      if (congestion.may_send(qp, packet, &nothing, this)) {
         ++sent;
         engine.advance_to(std::max(qp.pace.next, engine.now() + Nanos(250)));  // the line takes 250 ns
       } else {
@@ -71,8 +71,8 @@ TEST(Dcqcn, ARateIsKeptPacketByPacket) {
   // 50 us at 2 GB/s: a packet of 1000 bytes each half microsecond, until the timer rises after 55 us.
   EXPECT_NEAR(it.send_until(microseconds(50)), 100, 1);
   EXPECT_EQ(it.counts.rate_limited_ps, 0u);  // it came when it might
-  EXPECT_TRUE(it.congestion.may_send(it.qp, it.packet, &Reaction::nothing));
-  EXPECT_FALSE(it.congestion.may_send(it.qp, it.packet, &Reaction::nothing));
+  EXPECT_TRUE(it.congestion.may_send(it.qp, it.packet, &Reaction::nothing, &it));
+  EXPECT_FALSE(it.congestion.may_send(it.qp, it.packet, &Reaction::nothing, &it));
   EXPECT_EQ(it.counts.rate_limited_ps, 500'000u);
 }
 

@@ -1,9 +1,8 @@
-#include "nic_sim/nic/arming.hpp"
+#include "nic_sim/nic/completion.hpp"
 
 #include <algorithm>
 
 #include "nic_sim/host/event_channel.hpp"
-#include "nic_sim/nic/nic.hpp"
 #include "wire/event.hpp"
 
 namespace verbscope::sim {
@@ -15,35 +14,35 @@ bool wanted(Notify asked, const Completion& completion) {
   return asked == Notify::solicited && (completion.solicited || completion.status != IBV_WC_SUCCESS);
 }
 
+}  // namespace
+
 // The event: an entry for the event queue and an interrupt, both behind the CQE on the link.
-void raise(Nic& nic, SimCq& cq) {
+void CompletionEvents::raise(SimCq& cq) {
   cq.arming = Arming{};
-  nic.bus().dma_write(0, kEventQueueEntry.value);
-  const Picos at = nic.bus().dma_write(0, kInterruptMessage.value);
+  bus_.dma_write(0, kEventQueueEntry.value);
+  const Picos at = bus_.dma_write(0, kInterruptMessage.value);
   if (cq.channel != nullptr) static_cast<SimChannel*>(cq.channel)->interrupt(&cq, at);
 }
 
-void doorbell_arrives(void* object, std::uint64_t) {
-  SimCq& cq = *static_cast<SimCq*>(object);
+void CompletionEvents::doorbell_arrives(void* object, std::uint64_t argument) {
+  SimCq& cq = *reinterpret_cast<SimCq*>(argument);
   cq.arming.at_nic = cq.arming.asked != Notify::none;
-  if (cq.arming.met) raise(*static_cast<SimContext*>(cq.context)->nic, cq);
+  if (cq.arming.met) static_cast<CompletionEvents*>(object)->raise(cq);
 }
 
-}  // namespace
-
-void arm(Nic& nic, SimCq& cq, Notify asked, Picos when) {
+void CompletionEvents::arm(SimCq& cq, Notify asked, Picos when) {
   cq.arming.asked = std::max(cq.arming.asked, asked);
   // Completions that are on their way to memory are new to the program.
-  for (std::uint64_t n = cq.written; n > cq.polled && cq.at(n - 1).visible > nic.engine().now(); --n) {
+  for (std::uint64_t n = cq.written; n > cq.polled && cq.at(n - 1).visible > engine_.now(); --n) {
     if (wanted(cq.arming.asked, cq.at(n - 1))) cq.arming.met = true;
   }
-  nic.engine().schedule(when, &doorbell_arrives, &cq);
+  engine_.schedule(when, &doorbell_arrives, this, reinterpret_cast<std::uint64_t>(&cq));
 }
 
-void meet(Nic& nic, SimCq& cq, const Completion& completion) {
+void CompletionEvents::meet(SimCq& cq, const Completion& completion) {
   if (!wanted(cq.arming.asked, completion)) return;
   if (cq.arming.at_nic) {
-    raise(nic, cq);
+    raise(cq);
   } else {
     cq.arming.met = true;
   }
