@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "nic_sim/link/addresses.hpp"
 #include "nic_sim/profile/random.hpp"
 #include "tests/nic_sim/net_rig.hpp"
 
@@ -140,6 +141,16 @@ TEST(Ethernet, MarksByTheLengthOfTheQueue) {
   const auto marked = std::ranges::count_if(all, &Arrival::marked);
   EXPECT_GE(marked, 58);
   EXPECT_LE(marked, 70);
+}
+
+TEST(Ethernet, APathHasThePriorityOfItsClassOrItsServiceLevel) {
+  ibv_ah_attr path{};
+  path.sl = 11;
+  EXPECT_EQ(priority_of(LinkType::roce_v2, path), 3);  // the three lowest bits
+  path.is_global = 1;
+  path.grh.traffic_class = 46 << 2;  // DSCP 46, expedited forwarding
+  EXPECT_EQ(priority_of(LinkType::roce_v2, path), 5);
+  EXPECT_EQ(priority_of(LinkType::infiniband, path), 0);
 }
 
 struct Drawn {

@@ -26,11 +26,30 @@ Profile crowded(bool chance) {
   return profile;
 }
 
+// Racks of two with a slow uplink, whose switches mark and pause or drop.
+Profile ethernet(FlowControl flow_control) {
+  Profile profile = load_profile("cx4");
+  profile.host.cores = 2;
+  profile.fabric.flow_control = flow_control;
+  profile.nic.congestion_control = CongestionControl::dcqcn;
+  profile.fabric.switches.buffer = Bytes(60'000);
+  profile.fabric.switches.pfc_xoff = Bytes(4'000);
+  profile.fabric.switches.pfc_xon = Bytes(2'000);
+  profile.fabric.switches.rack_nodes = 2;
+  profile.fabric.switches.uplinks = 1;
+  profile.fabric.switches.uplink_rate = BytesPerSecond{1.5e9};
+  return profile;
+}
+
 // Every node reads from, writes to and adds at its neighbour, and floods the one behind it with datagrams.
 class Ring {
  public:
-  Ring(bool chance, const SimWork& work) : cluster_(crowded(chance), kNodes, 7, work) {
-    for (int i = 0; i < kNodes; ++i) nodes_.emplace_back(cluster_, i);
+  Ring(const Profile& profile, const SimWork& work)
+      : options_{.timeout = 3,
+                 .mtu = profile.wire.mtu.value < 4096 ? IBV_MTU_1024 : IBV_MTU_4096,
+                 .global = facts(profile.wire.link_type).ethernet},
+        cluster_(profile, kNodes, 7, work) {
+    for (int i = 0; i < kNodes; ++i) nodes_.emplace_back(cluster_, i, options_);
     for (int i = 0; i < kNodes; ++i) connect(i);
     for (Node& node : nodes_) {
       cluster_.add_thread(node.number, 0, [&, this](SimNode& self) { one_sided(node, self); });
@@ -46,6 +65,10 @@ class Ring {
         for (const std::uint64_t value : values(cluster_.pcie_counts(i))) all.push_back(value);
         for (const std::uint64_t value : values(cluster_.nic_counts(i))) all.push_back(value);
         all.push_back(static_cast<std::uint64_t>(cluster_.busy_time(i).count()));
+        if (const auto counts = cluster_.ethernet_counts(i)) {
+          EthernetCounts::each(*counts, [&](const char*, std::uint64_t value) { all.push_back(value); });
+          network_ += counts->dropped_full_buffer + counts->rx_pauses;
+        }
       }
       stop_ = true;
     });
@@ -61,6 +84,8 @@ class Ring {
     for (const Node& node : nodes_) sum += node.logs[0].size() + node.logs[1].size() / 2;
     return sum;
   }
+  // Drops and pauses up to that moment.
+  std::uint64_t network() const { return network_; }
   std::uint64_t credit_waits() const {
     std::uint64_t sum = 0;
     for (int i = 0; i < kNodes; ++i) sum += cluster_.nic_counts(i).credit_waits;
@@ -69,9 +94,9 @@ class Ring {
 
  private:
   struct Node {
-    Node(SimCluster& cluster, int n) : number(n), verbs(cluster, n) {
-      connected[0] = verbs.make_qp(IBV_QPT_RC, kOptions);
-      connected[1] = verbs.make_qp(IBV_QPT_RC, kOptions);
+    Node(SimCluster& cluster, int n, const QpOptions& options) : number(n), verbs(cluster, n) {
+      connected[0] = verbs.make_qp(IBV_QPT_RC, options);
+      connected[1] = verbs.make_qp(IBV_QPT_RC, options);
       datagram = verbs.make_qp(IBV_QPT_UD);
       datagram_cq = datagram->recv_cq;
     }
@@ -85,17 +110,15 @@ class Ring {
     std::vector<std::uint64_t> logs[2];  // by thread: times and ids
   };
 
-  static inline const QpOptions kOptions{.timeout = 3};
-
   Node& after(int node, int distance = 1) { return nodes_[static_cast<std::size_t>((node + distance) % kNodes)]; }
 
   void connect(int i) {
     Node& node = after(i, 0);
     Node& next = after(i);
-    EXPECT_EQ(bring_up(node.verbs, node.connected[0], kOptions, next.number, next.connected[1]->qp_num), 0);
-    EXPECT_EQ(bring_up(next.verbs, next.connected[1], kOptions, node.number, node.connected[0]->qp_num), 0);
+    EXPECT_EQ(bring_up(node.verbs, node.connected[0], options_, next.number, next.connected[1]->qp_num), 0);
+    EXPECT_EQ(bring_up(next.verbs, next.connected[1], options_, node.number, node.connected[0]->qp_num), 0);
     EXPECT_EQ(bring_up(node.verbs, node.datagram, {}, 0, 0), 0);
-    node.ah = node.verbs.make_ah(after(i, 2).number);
+    node.ah = node.verbs.make_ah(after(i, 2).number, options_);
     EXPECT_EQ(node.verbs.post_recvs(node.datagram, kIn, 1064, 64), 0);
   }
 
@@ -151,7 +174,9 @@ class Ring {
     }
   }
 
+  QpOptions options_;
   SimCluster cluster_;
+  std::uint64_t network_ = 0;
   std::deque<Node> nodes_;
   bool stop_ = false;
 };
@@ -160,16 +185,30 @@ class AnyPartition : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(, AnyPartition, testing::Bool(),
                          [](const auto& chance) { return chance.param ? "with_chance" : "without_chance"; });
 
-TEST_P(AnyPartition, GivesTheSameRun) {
-  Ring one(GetParam(), {});
-  const std::vector<std::uint64_t> by_one = one.run();
-  EXPECT_GT(one.completions(), 1000u);
-  EXPECT_GT(one.credit_waits(), 100u);
+void expect_the_same(const Profile& profile, const std::vector<std::uint64_t>& by_one) {
   for (const auto& partitions : std::vector<std::vector<std::size_t>>{
            {0, 0, 0, 1, 1, 1}, {0, 1, 0, 1, 0, 1}, {0, 1, 1, 1, 2, 2}, {0, 1, 2, 3, 4, 5}}) {
     for (const std::size_t threads : {1, 2, 3}) {
-      EXPECT_EQ(Ring(GetParam(), {partitions, threads}).run(), by_one) << threads << " threads";
+      EXPECT_EQ(Ring(profile, {partitions, threads}).run(), by_one) << threads << " threads";
     }
+  }
+}
+
+TEST_P(AnyPartition, GivesTheSameRun) {
+  Ring one(crowded(GetParam()), {});
+  const std::vector<std::uint64_t> by_one = one.run();
+  EXPECT_GT(one.completions(), 1000u);
+  EXPECT_GT(one.credit_waits(), 100u);
+  expect_the_same(crowded(GetParam()), by_one);
+}
+
+TEST(AnyPartitionOfEthernet, GivesTheSameRun) {
+  for (const FlowControl flow_control : {FlowControl::tail_drop, FlowControl::pfc}) {
+    Ring one(ethernet(flow_control), {});
+    const std::vector<std::uint64_t> by_one = one.run();
+    EXPECT_GT(one.completions(), 500u);
+    EXPECT_GT(one.network(), 20u);
+    expect_the_same(ethernet(flow_control), by_one);
   }
 }
 

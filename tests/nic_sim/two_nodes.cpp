@@ -83,7 +83,8 @@ ibv_ah_attr address_of(Provider& of, ibv_context* context, int node, const QpOpt
     attr.is_global = 1;
     attr.grh.dgid = entry.gid;
     // All nodes have one subnet prefix; the interface id has the node's number (nic_sim/device/provider.cpp).
-    attr.grh.dgid.raw[14] = static_cast<std::uint8_t>(node + 1);
+    const std::size_t place = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 15 : 14;
+    attr.grh.dgid.raw[place] = static_cast<std::uint8_t>(node + 1);
   }
   return attr;
 }
