@@ -4,13 +4,19 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
-#include "nic_sim/nic/objects.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/profile/random.hpp"
 
 namespace verbscope::sim {
+
+// It says where a cache has an entry, of which it is the member `place`.
+struct CachePlace {
+  std::uint32_t number = 0;  // places count from 1; 0: it has none
+  bool cached() const { return number > 0; }
+};
 
 // `Entry` has a member `CachePlace place` and a member or constant `bytes`.
 template <class Entry>

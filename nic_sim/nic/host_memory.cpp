@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "nic_sim/host/thread.hpp"
+#include "nic_sim/nic/objects.hpp"
 #include "nic_sim/time/prefetch.hpp"
 
 namespace verbscope::sim {
+
 namespace {
 
 // Memory keys: an index, and 8 bits that change with each registration so that a stale key is noticed.
@@ -50,6 +53,26 @@ std::uint64_t HostMemory::missing_translations(std::uint32_t key, std::uint64_t 
   counts_.translation_hits += end - begin - missing;
   counts_.translation_misses += missing;
   return missing;
+}
+
+void PayloadWriter::write(std::uint64_t address, Packet& packet) {
+  packet.remote_address = address;
+  packet.kept = true;
+  ++under_way_;
+  const Picos visible = bus_.dma_write(address, packet.payload, Ordered::yes);
+  engine_.schedule(visible, &written, this, as_argument(packet));
+}
+
+void PayloadWriter::written(void* object, std::uint64_t argument) {
+  PayloadWriter& self = *static_cast<PayloadWriter*>(object);
+  Packet& packet = as_packet(argument);
+  --self.under_way_;
+  // The region may have been deregistered meanwhile.
+  if (self.memory_.find(packet.rkey, packet.remote_address, packet.payload) != nullptr) {
+    self.memory_.write(packet.remote_address, packet.data, packet.payload);
+    self.watch_.written(packet.remote_address, packet.payload, [](SimThread& thread) { thread.memory_written(); });
+  }
+  self.packets_.give_back(packet);
 }
 
 }  // namespace verbscope::sim

@@ -16,9 +16,8 @@
 #include "nic_sim/host/pollable.hpp"
 #include "nic_sim/host/spin_lock.hpp"
 #include "nic_sim/link/packet.hpp"
-#include "nic_sim/nic/cache_place.hpp"
-#include "nic_sim/nic/qp_sides.hpp"
-#include "nic_sim/nic/work_queues.hpp"
+#include "nic_sim/nic/caches.hpp"
+#include "nic_sim/nic/qp_state.hpp"
 #include "wire/doorbell_registers.hpp"
 #include "wire/wqe.hpp"
 

@@ -1,11 +1,42 @@
-// The units of a pool that have nothing to do.
+// QPs that stand in line for a unit, and units that wait for a QP.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "nic_sim/nic/objects.hpp"
+
 namespace verbscope::sim {
+
+// QPs that stand in line for a unit. `side`: the member of a QP that has `queued` and `next_in_line` for it.
+template <auto side>
+class QpLine {
+ public:
+  bool empty() const { return first_ == nullptr; }
+
+  // `qp` is not in line.
+  void push(SimQp& qp) {
+    (qp.*side).queued = true;
+    (qp.*side).next_in_line = nullptr;
+    (first_ == nullptr ? first_ : (last_->*side).next_in_line) = &qp;
+    last_ = &qp;
+  }
+
+  // There is one.
+  SimQp& pop() {
+    SimQp& qp = *first_;
+    first_ = (qp.*side).next_in_line;
+    (qp.*side).queued = false;
+    return qp;
+  }
+
+ private:
+  SimQp* first_ = nullptr;
+  SimQp* last_ = nullptr;
+};
+
+// The units of a pool that have nothing to do.
 
 // A list through the units' numbers, and one more place that is both its ends.
 class IdleUnits {
