@@ -323,7 +323,8 @@ void WqeFetcher::forget(SimQp& qp) {
 }
 
 void SendCompleter::left_port(SimQp& qp, const Packet& packet, Picos when) {
-  engine_.schedule(when, &sent, this, QpWord::make(qp, without_generation(packet.cookie)));
+  const auto generation = static_cast<std::uint16_t>(packet.cookie);  // it may have waited at the port for longer
+  engine_.schedule(when, &sent, this, QpWord::make(qp.qp_num, generation, without_generation(packet.cookie)));
 }
 
 void SendCompleter::sent(void* object, std::uint64_t word) {
