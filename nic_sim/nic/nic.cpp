@@ -1,6 +1,16 @@
 #include "nic_sim/nic/nic.hpp"
 
 namespace verbscope::sim {
+namespace {
+
+// Where no LID tells nodes apart, as on Ethernet, numbers of QPs do: those of adapters begin anywhere. Of 24 bits a
+// node has 16.
+std::uint32_t first_qp_number(LinkType link, std::uint32_t node) {
+  constexpr std::uint32_t kFirst = 0x100, kEach = 0x10000, kNodes = 255;
+  return facts(link).ethernet ? kFirst + node % kNodes * kEach : kFirst;
+}
+
+}  // namespace
 
 Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t node, std::uint64_t seed)
     : engine_(home.engine),
@@ -11,6 +21,7 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       node_(node),
       bus_(engine_, profile, seed),
       shared_lines_(profile.host),
+      qps_(first_qp_number(profile.wire.link_type, node)),
       whole_(*this),
       contexts_(engine_, bus_, profile.nic, counts_, seed ^ 2),
       memory_(profile.nic, counts_, seed ^ 3),

@@ -10,22 +10,25 @@ namespace verbscope::sim {
 
 class QpTable {
  public:
+  // `first`: the number of the first QP.
+  explicit QpTable(std::uint32_t first) : first_(first) {}
+
   // Yields the number of the new QP. A number is given once.
   std::uint32_t add(SimQp& qp) {
     qps_.push_back(&qp);
     all_.push_back(&qp);
-    return kFirstNumber + static_cast<std::uint32_t>(qps_.size() - 1);
+    return first_ + static_cast<std::uint32_t>(qps_.size() - 1);
   }
-  void remove(const SimQp& qp) { qps_[qp.qp_num - kFirstNumber] = nullptr; }
+  void remove(const SimQp& qp) { qps_[qp.qp_num - first_] = nullptr; }
 
   // The QP that `number` names; null when there is none.
   SimQp* find(std::uint32_t number) const {
-    const std::uint32_t index = number - kFirstNumber;
+    const std::uint32_t index = number - first_;
     return index < qps_.size() ? qps_[index] : nullptr;
   }
 
   // The same for a QP that was there, be it gone: what it has under way is still to end.
-  SimQp& once_there(std::uint32_t number) const { return *all_[number - kFirstNumber]; }
+  SimQp& once_there(std::uint32_t number) const { return *all_[number - first_]; }
 
   // The QP of a QpWord if it is there and of that generation; else null.
   SimQp* current(std::uint64_t word) const {
@@ -40,8 +43,7 @@ class QpTable {
   }
 
  private:
-  static constexpr std::uint32_t kFirstNumber = 0x100;
-
+  std::uint32_t first_;
   std::vector<SimQp*> qps_;
   std::vector<SimQp*> all_;
 };
