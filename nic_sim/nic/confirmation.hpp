@@ -1,0 +1,152 @@
+// How work requests end: those that were sent, those that the peer has confirmed or answered, those that are sent
+// again.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "nic_sim/link/pcie_bus.hpp"
+#include "nic_sim/net/fabric.hpp"
+#include "nic_sim/nic/completion.hpp"
+#include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/host_memory.hpp"
+#include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/units.hpp"
+#include "nic_sim/nic/whole_nic.hpp"
+#include "nic_sim/nic/wqe_fetcher.hpp"
+#include "nic_sim/profile/profile.hpp"
+#include "nic_sim/time/engine.hpp"
+
+namespace verbscope::sim {
+
+// Ends the work requests of send queues, in their order: with success when they were sent (UC, UD) or confirmed by the
+// peer (RC), with an error when they failed, as flushed behind an error.
+class SendCompleter {
+ public:
+  SendCompleter(Engine& engine, const QpTable& qps, const WholeNic& whole, WqeFetcher& fetcher, CqeWriter& cqes)
+      : engine_(engine), qps_(qps), whole_(whole), fetcher_(fetcher), cqes_(cqes) {}
+  SendCompleter(const SendCompleter&) = delete;
+  SendCompleter& operator=(const SendCompleter&) = delete;
+
+  // `packet`, the last of a signaled work request on UC or UD, leaves the port at `when`.
+  void left_port(SimQp& qp, const Packet& packet, Picos when);
+
+  // Ends the work requests that the peer has confirmed, up to the first that it has not. RC.
+  void complete_all_confirmed(SimQp& qp);
+
+  // The first work request that the peer has not confirmed was refused: it completes with `status` and the QP fails.
+  void fail_refused(SimQp& qp, ibv_wc_status status);
+  // `wqe` completes with `status`, those before it that are not confirmed as flushed (they had no other end), and the
+  // QP fails.
+  void fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
+  // All that is not done completes as flushed.
+  void flush(SimQp& qp);
+
+ private:
+  static void sent(void* completer, std::uint64_t word);
+  void complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
+
+  Engine& engine_;
+  const QpTable& qps_;
+  const WholeNic& whole_;
+  WqeFetcher& fetcher_;
+  CqeWriter& cqes_;
+};
+
+// Sends again, on RC, what a peer has missed: goes back after a refusal, a lost response or a timeout, waits when the
+// peer has no RECV, and gives up when the tries are used up.
+class Retransmitter {
+ public:
+  // `lost_time`: picoseconds that QPs stood still until a timer told of a loss; it adds to them.
+  Retransmitter(Engine& engine, const NicProfile& profile, std::uint64_t& lost_time, const QpTable& qps,
+                UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer)
+      : engine_(engine),
+        profile_(profile),
+        lost_time_(lost_time),
+        qps_(qps),
+        scheduler_(scheduler),
+        fetcher_(fetcher),
+        completer_(completer) {}
+  Retransmitter(const Retransmitter&) = delete;
+  Retransmitter& operator=(const Retransmitter&) = delete;
+
+  // The last packet of a WQE is made: the timer runs from now on, unless it does already.
+  void start_timer(SimQp& qp);
+
+  // The peer has refused the packet that a NAK names, and everything before it is confirmed.
+  void refused(SimQp& qp, const Packet& nak);
+
+  // The response to the oldest READ or atomic has a gap: it is asked for again. Once until something comes in order
+  // again: further packets behind the gap say nothing new.
+  void ask_again(SimQp& qp);
+
+ private:
+  static void rnr_timer(void* retransmitter, std::uint64_t wait);
+  static void retry_timer(void* retransmitter, std::uint64_t word);
+  void go_back(SimQp& qp, std::uint32_t sequence);
+  void wait_for_receiver(SimQp& qp, const Packet& nak);
+
+  Engine& engine_;
+  const NicProfile& profile_;
+  std::uint64_t& lost_time_;
+  const QpTable& qps_;
+  UnitScheduler& scheduler_;
+  WqeFetcher& fetcher_;
+  SendCompleter& completer_;
+};
+
+// The requester's work on what comes back on RC: acknowledgements, responses to READs and atomics, and the completions
+// that follow from them.
+class AnswerHandler {
+ public:
+  AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const NicProfile& profile, NicCounts& counts,
+                const QpTable& qps, const HostMemory& memory, PayloadWriter& payload_writer, ReceivingUnits& units,
+                UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer, Retransmitter& retransmitter)
+      : engine_(engine),
+        bus_(bus),
+        fabric_(fabric),
+        profile_(profile),
+        counts_(counts),
+        qps_(qps),
+        memory_(memory),
+        payload_writer_(payload_writer),
+        units_(units),
+        scheduler_(scheduler),
+        fetcher_(fetcher),
+        completer_(completer),
+        retransmitter_(retransmitter) {}
+  AnswerHandler(const AnswerHandler&) = delete;
+  AnswerHandler& operator=(const AnswerHandler&) = delete;
+
+  // A unit has taken in an acknowledgement of either kind or a response; gives the packet back when it is done with it.
+  void take(SimQp& qp, Packet& packet);
+
+  // The QP is flushed, reset or destroyed: answers that wait are dropped.
+  void forget(SimQp& qp);
+
+ private:
+  static void wqe_read(void* handler, std::uint64_t word);
+  static void wqe_handled(void* handler, std::uint64_t word);
+  void handle_all(SimQp& qp);
+  void handle_ack(SimQp& qp, const Packet& packet);
+  void handle_response(SimQp& qp, SendWqe& wqe, Packet& packet);
+  ibv_wc_status scatter(SimQp& qp, const SendWqe& wqe, Packet& packet);
+  std::uint32_t confirmed_by(SimQp& qp, std::uint32_t sequence);
+  void acknowledge_up_to(SimQp& qp, std::uint32_t sequence);
+
+  Engine& engine_;
+  PcieBus& bus_;
+  Fabric& fabric_;
+  const NicProfile& profile_;
+  NicCounts& counts_;
+  const QpTable& qps_;
+  const HostMemory& memory_;
+  PayloadWriter& payload_writer_;
+  ReceivingUnits& units_;
+  UnitScheduler& scheduler_;
+  WqeFetcher& fetcher_;
+  SendCompleter& completer_;
+  Retransmitter& retransmitter_;
+};
+
+}  // namespace verbscope::sim

@@ -1,0 +1,206 @@
+#include "nic_sim/nic/recvs.hpp"
+
+#include <endian.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "nic_sim/link/addresses.hpp"
+#include "verbs/sge_walk.hpp"
+#include "wire/packet.hpp"
+
+namespace verbscope::sim {
+
+namespace {
+
+constexpr unsigned kAddressBits = 48;  // addresses of a program are shorter
+
+}  // namespace
+
+void RecvFetcher::fetch(SimQp& qp) {
+  if (qp.srq != nullptr) return fetch(*qp.shared_queue());
+  fetch(qp.recv, &recvs_fetched, QpWord::make(qp), QpWord::kGenerationBits);
+}
+
+void RecvFetcher::fetch(SimSrq& srq) {
+  fetch(srq.queue, &shared_recvs_fetched, reinterpret_cast<std::uint64_t>(&srq), kAddressBits);
+}
+
+// The event says whose RECVs have come, and above bit `shift` how many. Aligned groups, so that a group is one DMA
+// read; two groups ahead of use; less than a group only when there is nothing else at hand.
+void RecvFetcher::fetch(RecvQueue& queue, Engine::Action fetched, std::uint64_t owner, unsigned shift) {
+  const std::uint64_t group = std::min<std::uint64_t>(group_, queue.ring.size());
+  while (queue.fetching < queue.posted && queue.fetching - queue.used < 2 * group) {
+    const std::uint64_t rest = group - queue.fetching % group;
+    const std::uint64_t count = std::min(rest, queue.posted - queue.fetching);
+    if (count < rest && queue.fetching > queue.used) return;
+    const std::uint64_t begin = queue.ring.place(queue.fetching) * queue.slot_bytes;
+    queue.fetching += count;
+    bus_.dma_read(begin, count * queue.slot_bytes, fetched, this, owner | count << shift);
+  }
+}
+
+void RecvFetcher::recvs_fetched(void* object, std::uint64_t word) {
+  RecvFetcher& self = *static_cast<RecvFetcher*>(object);
+  SimQp* const qp = self.qps_.current(word);
+  if (qp == nullptr || qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET) return;
+  qp->recv.fetched += QpWord::count(word);
+  self.units_.recvs_came(*qp);
+}
+
+void RecvFetcher::shared_recvs_fetched(void* object, std::uint64_t argument) {
+  SimSrq& srq = *reinterpret_cast<SimSrq*>(argument & ((std::uint64_t{1} << kAddressBits) - 1));
+  srq.queue.fetched += argument >> kAddressBits;
+  static_cast<RecvFetcher*>(object)->units_.recvs_came(srq);
+}
+
+namespace {
+
+// InfiniBand Architecture Specification 1.3, volume 1, section 8.3: version, payload length, next header (0x1B: BTH
+// follows), hop limit, and the two addresses.
+std::array<std::byte, 40> grh_of(const Packet& packet) {
+  ibv_grh grh{};
+  grh.version_tclass_flow = htobe32(6u << 28);
+  grh.paylen = htobe16(static_cast<std::uint16_t>(packet.wire_bytes - (kLrh + kGrh + kVcrc).value));
+  grh.next_hdr = 0x1b;
+  grh.hop_limit = 64;
+  const auto port = static_cast<std::uint8_t>(packet.port + 1);
+  grh.sgid = gid_of(LinkType::infiniband, packet.source_node, port);
+  grh.dgid = gid_of(LinkType::infiniband, packet.target_node, port);
+  return std::bit_cast<std::array<std::byte, 40>>(grh);
+}
+
+// On RoCE v2 an IPv4 header takes the end of that room (annex A17.9.2); its fields are those of RFC 791.
+std::array<std::byte, 40> ipv4_of(const Packet& packet) {
+  std::array<std::uint8_t, 40> room{};
+  const auto put = [&room](std::size_t at, std::uint64_t value, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) room[20 + at + i] = static_cast<std::uint8_t>(value >> 8 * (bytes - 1 - i));
+  };
+  const auto address = [&packet](std::uint32_t node) {
+    return big_endian(gid_of(LinkType::roce_v2, node, static_cast<std::uint8_t>(packet.port + 1)).global.interface_id);
+  };
+  put(0, 0x45, 1);
+  put(1, std::uint64_t{packet.priority} << 5 | (packet.marked ? 3 : 2), 1);  // the priority as DSCP; ECN
+  put(2, kIpv4Header.value + kUdpHeader.value + kBth.value + kDeth.value + packet.payload + kIcrc.value, 2);
+  put(8, 64, 1);
+  put(9, 17, 1);  // UDP follows
+  put(12, address(packet.source_node), 4);
+  put(16, address(packet.target_node), 4);
+  return std::bit_cast<std::array<std::byte, 40>>(room);
+}
+
+}  // namespace
+
+// A RECV of a shared queue is copied: its place is free again.
+void RecvConsumer::take(SimQp& qp, const Packet& packet) {
+  RecvQueue& queue = qp.recv_queue();
+  ResponderState& state = qp.responder;
+  state.has_recv = true;
+  state.recv = queue.at(queue.used);
+  state.recv_index = queue.used;
+  state.recv_sges = queue.sges_of(queue.used);
+  if (qp.srq != nullptr) {
+    qp.srq_sges.assign(state.recv_sges, state.recv_sges + state.recv.sges);
+    state.recv_sges = qp.srq_sges.data();
+  }
+  ++queue.used;
+  if (!packet.last) fetcher_.fetch(qp);  // another message may need the next before this one is complete
+}
+
+ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
+  const std::uint64_t begin = qp.responder.offset + grh_room(qp);
+  if (begin + packet.payload > qp.responder.recv.length) return IBV_WC_LOC_LEN_ERR;
+  const InlineReceive place = inline_receive(qp, packet);
+  if (place != InlineReceive::nowhere && packet.payload > 0) {
+    ++counts_.inline_receives;
+    if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload, Ordered::yes);
+  }
+  if (grh_room(qp) > 0 && packet.has_grh) {
+    const auto grh = ethernet_ ? ipv4_of(packet) : grh_of(packet);
+    if (const ibv_wc_status status = scatter(qp, 0, grh, InlineReceive::nowhere); status != IBV_WC_SUCCESS)
+      return status;
+  }
+  return scatter(qp, begin, {packet.data, packet.payload}, place);
+}
+
+// Writes `data` to the buffer of the RECV in use, from its byte `begin` on, or does as the driver will with what is
+// left at `place`.
+ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data,
+                                    InlineReceive place) {
+  const bool granted =
+      walk_sges({qp.responder.recv_sges, qp.responder.recv.sges}, begin, data.size(),
+                [this, &qp, &data, place](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                  if (!memory_.grants(*qp.pd, lkey, address, bytes, IBV_ACCESS_LOCAL_WRITE)) return false;
+                  if (place != InlineReceive::nowhere) {
+                    memory_.write(address, data.data(), bytes);
+                  } else {
+                    write(address, data.first(bytes), lkey);
+                  }
+                  data = data.subspan(bytes);
+                  return true;
+                });
+  return granted ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
+}
+
+void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey) {
+  if (payload_.under_way() == 0) {
+    memory_.write(address, data.data(), data.size());
+    bus_.dma_write(address, data.size(), Ordered::yes);
+  } else {  // not before the WRITEs that came before it
+    Packet& write = packets_.take(static_cast<std::uint32_t>(data.size()));
+    std::memcpy(write.data, data.data(), data.size());
+    write.rkey = lkey;
+    payload_.write(address, write);
+  }
+}
+
+void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status status) {
+  ResponderState& state = qp.responder;
+  unsigned flags = packet.has_immediate ? IBV_WC_WITH_IMM : 0;
+  if (grh_room(qp) > 0 && packet.has_grh) flags |= IBV_WC_GRH;
+  const bool by_write = packet.verb == Verb::write;
+  state.has_recv = false;
+  cqes_.complete(qp.recv_completions(),
+                 Completion{.visible = {},
+                            .wr_id = state.recv.wr_id,
+                            .qp = &qp,
+                            .index = state.recv_index,
+                            .status = status,
+                            .opcode = by_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+                            .bytes = state.offset + grh_room(qp),
+                            .immediate = packet.immediate,
+                            .source_qp = packet.source_qp,
+                            .source_lid = ethernet_ ? std::uint16_t{0} : lid_of(packet.source_node),
+                            .flags = flags,
+                            .of_send = false,
+                            .solicited = packet.solicited});
+  fetcher_.fetch(qp);
+}
+
+void RecvConsumer::complete_flushed(SimQp& qp, std::uint64_t wr_id, std::uint64_t index) {
+  cqes_.complete(qp.recv_completions(), Completion{.visible = {},
+                                                   .wr_id = wr_id,
+                                                   .qp = &qp,
+                                                   .index = index,
+                                                   .status = IBV_WC_WR_FLUSH_ERR,
+                                                   .opcode = IBV_WC_RECV,
+                                                   .bytes = 0,
+                                                   .immediate = 0,
+                                                   .source_qp = 0,
+                                                   .source_lid = 0,
+                                                   .flags = 0,
+                                                   .of_send = false});
+}
+
+void RecvConsumer::flush(SimQp& qp) {
+  RecvQueue& queue = qp.recv;
+  ResponderState& state = qp.responder;
+  if (state.has_recv) complete_flushed(qp, state.recv.wr_id, state.recv_index);
+  state.has_recv = false;
+  for (; queue.used < queue.posted; ++queue.used) complete_flushed(qp, queue.at(queue.used).wr_id, queue.used);
+  queue.fetched = queue.fetching = queue.posted;
+}
+
+}  // namespace verbscope::sim

@@ -1,0 +1,244 @@
+#include "nic_sim/nic/wqe_fetcher.hpp"
+
+#include <algorithm>
+
+namespace verbscope::sim {
+
+namespace {
+
+// A unit looks so many WQEs ahead for those that were evicted, and reads as many again behind them. Assumed.
+constexpr std::uint64_t kReadAgainRun = 8;
+
+// A run of work requests in the count of a QpWord: the low bits of the first, and how many.
+constexpr unsigned kRunBits = 5;
+static_assert(2 * kReadAgainRun < 1u << kRunBits);
+constexpr unsigned kFirstBits = QpWord::kCountBits - kRunBits;  // a send queue is shorter
+std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
+  return first << kRunBits | count;
+}
+
+}  // namespace
+
+WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, const QpTable& qps,
+                       QpContexts& contexts, UnitScheduler& scheduler, std::uint64_t seed)
+    : engine_(engine),
+      bus_(bus),
+      profile_(profile),
+      counts_(counts),
+      qps_(qps),
+      contexts_(contexts),
+      scheduler_(scheduler),
+      shares_(static_cast<std::size_t>(profile.requester_units)),
+      waiting_(profile.wqe_cache, Replacement::random, seed),
+      sent_(profile.sent_wqe_cache, profile.sent_wqe_replacement, seed ^ 4) {}
+
+void WqeFetcher::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
+  engine_.schedule(when + profile_.front_end + contexts_.distance(qp), &batch_arrived, this,
+                   QpWord::make(qp.qp_num, static_cast<std::uint16_t>(batch), without_generation(batch)));
+}
+
+void WqeFetcher::batch_arrived(void* object, std::uint64_t word) {
+  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
+  SimQp* const qp = self.sending(word);
+  if (qp == nullptr) return;  // flushed on the way
+  if (self.contexts_.at_hand(qp->requester_context, &context_is_here, object, word)) context_is_here(object, word);
+}
+
+// The QP's state was there for the batch. Batches go on in the order of posting, whichever has found it first.
+void WqeFetcher::context_is_here(void* object, std::uint64_t word) {
+  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
+  SimQp* const qp = self.sending(word);
+  if (qp == nullptr) return;
+  SendQueue& queue = qp->send;
+  queue.batch(queue.whole(QpWord::count(word), QpWord::kCountBits)).has_context = true;
+  while (queue.rung < queue.posted && queue.batch(queue.rung).has_context) {
+    const std::uint64_t first = queue.rung;
+    queue.rung += queue.batch(first).count;
+    self.begin_batch(*qp, first);
+  }
+}
+
+// What was rung for is fetched, what came with the write itself can be taken up.
+void WqeFetcher::begin_batch(SimQp& qp, std::uint64_t first) {
+  if (SendWqe& wqe = qp.send.at(first); wqe.by_blueflame) {
+    waiting_.insert(wqe);
+    batch_is_here(qp, first);
+  } else {
+    Share& share = share_of(qp);
+    share.fetches.push_back({&qp, qp.generation, first});
+    fetch_more(share);
+  }
+}
+
+// Asks for the WQEs of doorbells as long as the unit's share of fetching ahead allows; for one batch at least.
+void WqeFetcher::fetch_more(Share& share) {
+  const std::uint64_t limit = profile_.wqe_fetch_ahead.value;
+  while (!share.fetches.empty()) {
+    const auto [qp, generation, first] = share.fetches.front();
+    const std::uint64_t bytes = qp->send.batch(first).bytes;
+    const bool wanted = qp->state == IBV_QPS_RTS && qp->generation == generation;
+    if (wanted && share.bytes > 0 && share.bytes + bytes > limit) return;
+    share.fetches.pop_front();
+    if (wanted) fetch(*qp, first);
+  }
+}
+
+// One DMA read of WQEs that lie one after another, as those of packed blocks do and those that fill mlx4's slots; two
+// where one crosses the end of the ring. What lies between WQEs in wider slots is not read.
+void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
+  SendQueue& queue = qp.send;
+  Batch& batch = queue.batch(first);
+  share_of(qp).asked_at = engine_.now();
+  const std::uint64_t word = QpWord::make(qp, first);
+  std::uint64_t begin = queue.at(first).ring_offset, bytes = 0;
+  const auto read = [this, &batch, word](std::uint64_t from, std::uint64_t length) {
+    ++batch.reads_left;
+    bus_.dma_read(from, length, &part_fetched, this, word);
+  };
+  batch.reads_left = 0;
+  for (std::uint64_t i = 0; i < batch.count; ++i) {
+    SendWqe& wqe = queue.at(first + i);
+    wqe.ahead = true;
+    share_of(qp).bytes += wqe.bytes;
+    if (wqe.ring_offset != begin + bytes) {
+      read(begin, bytes);
+      begin = wqe.ring_offset;
+      bytes = 0;
+    }
+    bytes += wqe.bytes;
+    if (begin + bytes > queue.ring_bytes) {
+      read(begin, queue.ring_bytes - begin);
+      bytes -= queue.ring_bytes - begin;
+      begin = 0;
+    }
+  }
+  if (bytes > 0) read(begin, bytes);
+}
+
+void WqeFetcher::part_fetched(void* object, std::uint64_t word) {
+  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
+  SimQp* const sending = self.sending(word);
+  if (sending == nullptr) return;
+  SimQp& qp = *sending;
+  const std::uint64_t first = qp.send.whole(QpWord::count(word), QpWord::kCountBits);
+  Batch& batch = qp.send.batch(first);
+  if (--batch.reads_left > 0) return;
+  if (const Share& share = self.share_of(qp); !share.fetches.empty()) self.scheduler_.note_held_up(qp, share.asked_at);
+  for (std::uint64_t i = 0; i < batch.count; ++i) self.waiting_.insert(qp.send.at(first + i));
+  self.batch_is_here(qp, first);
+}
+
+// WQEs are taken up in the order of posting, whichever fetch is back first.
+void WqeFetcher::batch_is_here(SimQp& qp, std::uint64_t first) {
+  SendQueue& queue = qp.send;
+  queue.batch(first).at_nic = true;
+  while (queue.arrived < queue.posted && queue.batch(queue.arrived).at_nic) {
+    queue.arrived += queue.batch(queue.arrived).count;
+  }
+  scheduler_.activate(qp);
+}
+
+bool WqeFetcher::at_hand(SimQp& qp) {
+  const SendWqe& wanted = qp.send.at(qp.send.next);
+  if (qp.requester.packet_of_next > 0) return true;
+  const bool here = wanted.staged || wanted.place.cached();
+  if (!here || waiting_.was_full()) read_again_ahead(qp);
+  if (wanted.place.cached()) ++counts_.wqe_cache_hits;
+  qp.requester.waiting = !here;
+  return here;
+}
+
+// When one of the next few WQEs is missing, that and all that are missing behind it are asked for together, with a DMA
+// read for those that lie one after another.
+void WqeFetcher::read_again_ahead(SimQp& qp) {
+  SendQueue& queue = qp.send;
+  std::uint64_t first = queue.next;
+  const std::uint64_t near = std::min(queue.next + kReadAgainRun, queue.arrived);
+  while (first < near && !queue.at(first).missing()) ++first;
+  if (first == near) return;
+  queue.at(first).led_reread = true;
+  for (const std::uint64_t end = std::min(queue.next + 2 * kReadAgainRun, queue.arrived); first < end; ++first) {
+    if (queue.at(first).missing()) first = read_again(qp, first, end);
+  }
+}
+
+// Reads WQEs again from `first` on, before `end`, as far as they are missing and lie one after another; yields the
+// last.
+std::uint64_t WqeFetcher::read_again(SimQp& qp, std::uint64_t first, std::uint64_t end) {
+  const std::uint64_t begin = qp.send.at(first).ring_offset;
+  std::uint64_t bytes = 0, next = first;
+  for (; next < end; ++next) {
+    SendWqe& wqe = qp.send.at(next);
+    if (!wqe.missing() || wqe.ring_offset != begin + bytes) break;
+    wqe.coming = true;
+    bytes += wqe.bytes;
+  }
+  counts_.wqe_cache_misses += next - first;
+  counts_.wqe_cache_reread_lines += bytes / kCacheLine.value;
+  bus_.dma_read(begin, bytes, &wqes_read_again, this, QpWord::make(qp, pack_run(first, next - first)));
+  return next - 1;
+}
+
+void WqeFetcher::wqes_read_again(void* object, std::uint64_t word) {
+  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
+  SimQp* const qp = self.sending(word);
+  if (qp == nullptr) return;
+  const std::uint32_t run = QpWord::count(word);
+  const std::uint64_t first = qp->send.whole(run >> kRunBits, kFirstBits);
+  for (std::uint64_t i = first; i < first + (run & ((1u << kRunBits) - 1)); ++i) {
+    SendWqe& wqe = qp->send.at(i);
+    if (wqe.index != i) continue;  // it was confirmed meanwhile, and another has its place
+    wqe.coming = false;
+    wqe.staged = true;
+  }
+  qp->requester.waiting = false;
+  self.scheduler_.activate(*qp);
+}
+
+bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Action read, void* object) {
+  if (wqe.staged) return true;
+  if (wqe.place.cached()) {
+    ++counts_.wqe_cache_hits;
+    return true;
+  }
+  ++counts_.wqe_cache_misses;
+  counts_.wqe_cache_reread_lines += wqe.bytes / kCacheLine.value;
+  bus_.dma_read(wqe.ring_offset, wqe.bytes, read, object, QpWord::make(qp, wqe.index));
+  return false;
+}
+
+void WqeFetcher::taken_up(const SimQp& qp, SendWqe& wqe) {
+  if (!wqe.ahead) return;
+  wqe.ahead = false;
+  Share& share = share_of(qp);
+  share.bytes -= wqe.bytes;
+  fetch_more(share);
+}
+
+void WqeFetcher::give_up_share(SimQp& qp) {
+  Share& share = share_of(qp);
+  for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) {
+    SendWqe& wqe = qp.send.at(i);
+    if (wqe.ahead) share.bytes -= wqe.bytes;
+    wqe.ahead = false;
+  }
+  fetch_more(share);
+}
+
+void WqeFetcher::is_sent(SendWqe& wqe) {
+  release(wqe);
+  wqe.sent = true;
+  if (wqe.wants_response()) sent_.insert(wqe);
+}
+
+void WqeFetcher::release(SendWqe& wqe) {
+  (wqe.sent ? sent_ : waiting_).drop(wqe);
+  wqe.staged = false;
+}
+
+void WqeFetcher::forget(SimQp& qp) {
+  for (std::uint64_t i = qp.send.done; i < qp.send.posted; ++i) release(qp.send.at(i));
+  give_up_share(qp);
+}
+
+}  // namespace verbscope::sim
