@@ -47,7 +47,7 @@ std::vector<Load> BusyTimes::loads() const {
   add(Resource::wire_out);
   add(Resource::wire_in);
   add(Resource::atomic_slot);
-  // Of a network that may lose packets: sums over ports or QPs, of which one that is held up is enough.
+  // Each of these counters is a sum over ports or QPs. One port or QP that is held up all the time is a full load.
   for (const Resource each : {Resource::pauses, Resource::switch_buffer, Resource::rate_control}) {
     if (!number_at(report_.extra, std::string(facts(each).counter))) continue;
     add(each);

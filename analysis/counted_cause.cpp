@@ -1,6 +1,6 @@
 #include "analysis/counted_cause.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +10,7 @@
 #include "analysis/keys.hpp"
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
+#include "analysis/resource.hpp"
 #include "common/stall_counters.hpp"
 
 namespace verbscope {
@@ -71,6 +72,14 @@ std::optional<double> counted_by_adapters(const Record& record, std::string_view
   return sum;
 }
 
+// The options of the resource that is called like the cause.
+std::string changed_by(std::string_view cause) {
+  for (const ResourceFacts& each : all_resources()) {
+    if (each.words == cause) return fmt::format("; options that change it: --{}", fmt::join(each.options, ", --"));
+  }
+  return "";
+}
+
 // Rises below `least` per operation are noise.
 std::optional<std::string> rise(const Counter& counter, double least, const std::optional<double>& before,
                                 const std::optional<double>& after) {
@@ -107,7 +116,8 @@ std::vector<CountedStall> counted_stalls(const Record& record) {
   std::vector<CountedStall> stalls;
   for (const auto& [name, cause, unit] : stall_counters()) {
     const double per_op = counted_by_adapters(record, name).value_or(0);
-    if (per_op >= kStallCounts) stalls.push_back({std::string(cause), std::string(unit), std::string(name), per_op});
+    if (per_op >= kStallCounts)
+      stalls.push_back({std::string(cause), std::string(unit), std::string(name), per_op, changed_by(cause)});
   }
   return stalls;
 }

@@ -19,6 +19,7 @@ std::optional<std::string> counted_cause(const Record& before, const Record& aft
 struct CountedStall {
   std::string cause, unit, counter;  // "congestion", "CNPs sent", "np_cnp_sent"
   double per_op;
+  std::string changed_by;  // options that change the cause, as the end of a clause; empty where none are known
 };
 std::vector<CountedStall> counted_stalls(const Record& record);
 

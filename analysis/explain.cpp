@@ -156,19 +156,11 @@ std::vector<CountedStall> stalls_of(const Record& record) {
   return lossless ? std::vector<CountedStall>{} : counted_stalls(record);
 }
 
-// The options that change a cause, of the resource that has its name; empty where there are none.
-std::string changed_by(const std::string& cause) {
-  for (const ResourceFacts& each : all_resources()) {
-    if (each.words == cause) return fmt::format("; --{} changes that", fmt::join(each.options, ", --"));
-  }
-  return "";
-}
-
 std::string stalls_text(const Record& record) {
   std::vector<std::string> parts;
   for (const CountedStall& each : stalls_of(record)) {
     parts.push_back(fmt::format("{} ({:.2g} {} per operation, {}{})", each.cause, each.per_op, each.unit, each.counter,
-                                changed_by(each.cause)));
+                                each.changed_by));
   }
   return parts.empty() ? ""
                        : fmt::format("Counted by the adapters, and each holds QPs up: {}.\n", fmt::join(parts, "; "));

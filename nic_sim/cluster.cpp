@@ -182,13 +182,8 @@ NicCounts SimCluster::nic_counts(int node) const {
 }
 std::optional<EthernetCounts> SimCluster::ethernet_counts(int node) const {
   if (!facts(impl_->profile.wire.link_type).ethernet) return std::nullopt;
-  const EthernetCounts& own = impl_->machines.at(static_cast<std::size_t>(node)).nic.ethernet_counts();
   EthernetCounts counts = impl_->fabric->ethernet_counts(static_cast<std::uint32_t>(node));
-  counts.np_ecn_marked_roce_packets = own.np_ecn_marked_roce_packets;
-  counts.np_cnp_sent = own.np_cnp_sent;
-  counts.rp_cnp_handled = own.rp_cnp_handled;
-  counts.rate_limited_ps = own.rate_limited_ps;
-  counts.ack_timeout_ps = own.ack_timeout_ps;
+  counts += impl_->machines.at(static_cast<std::size_t>(node)).nic.ethernet_counts();
   return counts;
 }
 std::uint64_t SimCluster::deepest_queue(int node) const {

@@ -25,7 +25,7 @@ ibv_send_wr atomic_request(std::uint32_t queue, Verb verb, ibv_sge* result, std:
 }
 
 LaneQueue lane_queue(const Lane& lane, std::uint32_t outstanding) {
-  return {.qp = lane.qp, .builder = lane.builder, .depth = outstanding, .room = outstanding, .signal_every = 1};
+  return empty_queue(lane.qp, lane.builder, outstanding, 1);
 }
 
 class AtomicClient final : public WorkloadOn<AtomicClient> {

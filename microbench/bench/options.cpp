@@ -90,14 +90,15 @@ void add_place_options(OptionTable& table, Options& o) {
   table.integer(
       "--sim_threads", o.sim_threads, 1u, SimWork::kMostPartitions,
       "sim: threads of this machine that simulate, one the server and the others the clients; the figures are the same "
-      "(default 1; 2 for 16 machines and more)",
+      "(default 1; on InfiniBand 2 for 16 machines and more)",
       false);
+  auto flow_controls = names_and_values(kFlowControls);
+  std::erase_if(flow_controls, [](const auto& each) { return each.second == FlowControl::credits; });  // InfiniBand's
   table.optional_choice<FlowControl>(
-      "--flow_control", o.flow_control, {{"none", FlowControl::tail_drop}, {"pfc", FlowControl::pfc}},
+      "--flow_control", o.flow_control, flow_controls,
       "sim, Ethernet: let full switches drop packets, or pause senders (default: the profile's)");
   table.optional_choice<CongestionControl>(
-      "--congestion_control", o.congestion_control,
-      {{"none", CongestionControl::none}, {"dcqcn", CongestionControl::dcqcn}},
+      "--congestion_control", o.congestion_control, names_and_values(kCongestionControls),
       "sim, Ethernet: adapters react to marks of switches, or do not (default: the profile's)");
   table.integer("--clients", o.clients, 1u, kMaxClients,
                 "machines facing the server (default 1; sim: so many that they are not the limit)");
@@ -199,6 +200,11 @@ void check_qp_settings(const Options& o) {
 
 }  // namespace
 
+const char* network_option(const Options& o) {
+  if (o.flow_control) return "--flow_control";
+  return o.congestion_control ? "--congestion_control" : nullptr;
+}
+
 void check_options(const Options& o) {
   if (o.header_only && o.size.value_or(0) != 0) {
     fail_usage("--header_only sends no payload: leave out --size {}", *o.size);
@@ -226,9 +232,8 @@ void check_options(const Options& o) {
   if (o.sim_threads && !o.fabric.starts_with("sim:")) {
     fail_usage("--sim_threads {}: --fabric {} simulates nothing", *o.sim_threads, o.fabric);
   }
-  for (const auto& [given, name] : {std::pair{o.flow_control.has_value(), "--flow_control"},
-                                    std::pair{o.congestion_control.has_value(), "--congestion_control"}}) {
-    if (given && !is_simulated(o.fabric)) fail_usage("{}: --fabric {} simulates no network", name, o.fabric);
+  if (const char* option = network_option(o); option != nullptr && !is_simulated(o.fabric)) {
+    fail_usage("{}: --fabric {} simulates no network", option, o.fabric);
   }
   if (o.fabric != "verbs" && !o.host.empty()) {
     fail_usage("a host argument ({}) makes no sense with --fabric {}: one process plays every role", o.host, o.fabric);

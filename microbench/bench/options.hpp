@@ -103,6 +103,9 @@ void add_common_options(OptionTable& table, Options& options);
 // Offers in --help the transports that have one of the verbs.
 void offer_transports(OptionTable& table, const std::vector<Verb>& verbs);
 
+// The option that was given of those for a simulated Ethernet network; null: none was.
+const char* network_option(const Options& options);
+
 // Refuses options that are wrong by themselves. Throws UsageError with one line.
 void check_options(const Options& options);
 

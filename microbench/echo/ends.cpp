@@ -14,7 +14,7 @@ namespace verbscope {
 namespace {
 
 LaneQueue lane_queue(ibv_qp* qp, ibv_qp_ex* builder, const Operation& op) {
-  return {.qp = qp, .builder = builder, .depth = op.tx_depth, .room = op.tx_depth, .signal_every = op.signal_every};
+  return empty_queue(qp, builder, op.tx_depth, op.signal_every);
 }
 
 EchoSlots slots_of(const LocalRegion& region, const Lane& lane, std::uint32_t payload) {

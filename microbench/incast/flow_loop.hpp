@@ -1,6 +1,7 @@
-// The data path of flows: a window of operations on each QP, whose round trips are measured one by one. An operation is
-// over when it completes, or where nobody acknowledges it, when the receiver has answered. Where nothing ends for a
-// while after a turn of the phase, time bounds the window: flows that stand still must not hold up the others' figures.
+// The data path of flows: a window of operations on each QP, whose round trips are measured one by one. Over RC an
+// operation is over when it completes. UC and UD acknowledge nothing: there it is over when the receiver has answered.
+// A measured interval begins and ends with a completion. When none comes for 20 ms it begins or ends without one, so
+// that flows that stand still do not hold up the figures of the others.
 #pragma once
 
 #include <endian.h>
@@ -60,21 +61,21 @@ class FlowSenderLoop {
         window_(tally, state.goal),
         wait_(state.cq, state.channel, tally) {}
 
-  // Sends until the stop, then waits for what is outstanding. How it ended is in tally.end.
+  // Sends until the stop, then waits until nothing is outstanding. tally.end says how it ended.
   void run() {
     for (bool running = true;;) {
       if (running && !fill()) return;
       const int count = take();
       if (count < 0) return;
       const Phase phase = control_.phase.load(std::memory_order_relaxed);
-      const bool whole = s_.together ? idle() : count > 0;  // what was asked for together counts together
+      const bool whole = s_.together ? idle() : count > 0;  // a round counts as a whole
       if (running && (whole || late(phase)) && window_.see(node_, phase, ops_)) running = false;
       if (!running && idle()) return;
       if (count > 0) continue;
       if (must_give_up(control_, tally_.end)) return;
       if (s_.answered && give_up_lost()) continue;
-      if (s_.answered && s_.channel == nullptr) {
-        node_.relax_until(node_.now() + s_.give_up);
+      if (s_.channel == nullptr) {
+        node_.relax_until(node_.now() + (s_.answered ? s_.give_up : kPatience));
       } else {
         wait_.idle(node_);
       }
@@ -82,9 +83,10 @@ class FlowSenderLoop {
   }
 
  private:
-  // Whether the phase has turned so long ago that the window waits for no completion any more.
+  static constexpr Picos kPatience = std::chrono::milliseconds(20);
+
+  // Whether the phase turned so long ago that the measured interval waits for no completion any more.
   bool late(Phase phase) {
-    constexpr Picos kPatience = std::chrono::milliseconds(20);
     if (phase == window_.seen()) return false;
     if (std::exchange(turned_to_, phase) != phase) turned_at_ = node_.now();
     return phase == Phase::stop || node_.now() - turned_at_ >= kPatience;
@@ -120,7 +122,8 @@ class FlowSenderLoop {
     });
   }
 
-  // Answers come in order: what was sent before, and is not answered, is lost. One to what was given up is late.
+  // Answers come in order. One of them says that requests before it which have no answer are lost. An answer to a
+  // request that was given up is ignored.
   void take_answer(Flow& flow, std::uint32_t number) {
     const std::uint64_t ahead = (number - flow.over) & 0xffff;
     if (ahead >= flow.sent - flow.over) return;

@@ -16,11 +16,6 @@ namespace {
 
 constexpr const char* kPackedTrips = "lat_packed";
 
-LaneQueue lane_queue(const Lane& lane, const Operation& op, std::uint32_t signal_every) {
-  return {
-      .qp = lane.qp, .builder = lane.builder, .depth = op.tx_depth, .room = op.tx_depth, .signal_every = signal_every};
-}
-
 class FlowSender final : public WorkloadOn<FlowSender> {
  public:
   FlowSender(const ThreadSetup& setup, const FlowOptions& options)
@@ -80,7 +75,7 @@ class FlowSender final : public WorkloadOn<FlowSender> {
     }
     if (answers_) flow.answers = answers_->post(lane.qp, index);
     flows_.push_back(flow);
-    queues_.push_back(lane_queue(lane, op, state_.answered ? op.signal_every : 1));
+    queues_.push_back(empty_queue(lane.qp, lane.builder, op.tx_depth, state_.answered ? op.signal_every : 1));
   }
 
   Buffer buffer_;
@@ -135,7 +130,7 @@ class FlowAnswerer final : public WorkloadOn<FlowAnswerer> {
       mine.addresses = addresses_[index];
     }
     lanes_.push_back(mine);
-    queues_.push_back(lane_queue(lane, setup.operation, setup.operation.signal_every));
+    queues_.push_back(empty_queue(lane.qp, lane.builder, setup.operation.tx_depth, setup.operation.signal_every));
   }
 
   EchoRecvPlaces recvs_;

@@ -1,4 +1,4 @@
-// Flows as workloads: who sends them, and who answers those that nobody acknowledges.
+// The workloads of incast_rate: senders of flows, and receivers that answer messages of UC and UD.
 #pragma once
 
 #include <cstdint>

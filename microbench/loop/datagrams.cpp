@@ -32,11 +32,7 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
     fill_payload(op.seed, 0, {buffer_.data(), op.payload});
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) {
       const Lane& lane = setup.lanes[i];
-      queues_.push_back({.qp = lane.qp,
-                         .builder = lane.builder,
-                         .depth = op.tx_depth,
-                         .room = op.tx_depth,
-                         .signal_every = op.signal_every});
+      queues_.push_back(empty_queue(lane.qp, lane.builder, op.tx_depth, op.signal_every));
       ibv_send_wr& wr = requests_.emplace_back();
       wr.wr_id = send_id(i);
       wr.opcode = request_opcode(Verb::send, false);

@@ -29,6 +29,11 @@ struct LaneQueue {
   std::uint64_t posted = 0;
 };
 
+// A queue with nothing posted.
+inline LaneQueue empty_queue(ibv_qp* qp, ibv_qp_ex* builder, std::uint32_t depth, std::uint32_t signal_every) {
+  return {.qp = qp, .builder = builder, .depth = depth, .room = depth, .signal_every = signal_every};
+}
+
 // Gives `wr` the next place of the queue, which must have room, and says whether it is signaled.
 inline void take_place(LaneQueue& q, ibv_send_wr& wr) {
   if (++q.unsignaled == q.signal_every) {

@@ -141,6 +141,34 @@ std::string rnr_line(const Record& record) {
       naks, record.config.value("rx_depth", 0));
 }
 
+// What a simulated Ethernet network did to the packets of the measured interval; empty where it did nothing.
+std::string network_line(const Record& record) {
+  double paused = 0, deepest = 0;
+  const auto sum = [&record](const char* key) {
+    std::uint64_t all = 0;
+    for (const CounterReport& report : record.counters) all += report.extra.value(key, std::uint64_t{0});
+    return all;
+  };
+  for (const CounterReport& report : record.counters) {
+    paused = std::max(paused, report.extra.value("rx_pause_ps", 0.0) / (report.window_s * 1e12));
+    deepest = std::max(deepest, report.extra.value("deepest_queue_bytes", 0.0));
+  }
+  std::vector<std::string> parts;
+  const auto tell = [&parts, &sum](const char* key, const char* what) {
+    if (const std::uint64_t count = sum(key); count > 0) parts.push_back(fmt::format("{} {}", count, what));
+  };
+  if (deepest == 0) return "";  // not Ethernet
+  tell("dropped_full_buffer", "packets dropped for want of buffer");
+  tell("packets_resent", "sent again");
+  if (const std::uint64_t pauses = sum("rx_pauses"); pauses > 0) {
+    parts.push_back(fmt::format("{} pauses, up to {:.0f} % of a node's time", pauses, 100 * paused));
+  }
+  tell("np_ecn_marked_roce_packets", "packets marked");
+  tell("np_cnp_sent", "CNPs");
+  if (parts.empty()) return "";
+  return fmt::format("  network: {}; deepest queue {:.0f} KB\n", fmt::join(parts, ", "), deepest / 1000);
+}
+
 // Of simulated cluster `name`: what of the result no documentation and no measurement stands behind.
 std::string assumed_line(const Record& record) {
   const Json assumed = record.environment.value("assumed", Json::object());
@@ -176,6 +204,7 @@ std::string summary(const Traffic& traffic, const Record& record) {
                                     record.result.value("messages_expected", 0ull));
   }
   text += rnr_line(record);
+  text += network_line(record);
   text += assumed_line(record);
   if (record.result.contains("validation") && record.result.at("validation").is_object()) {
     text += fmt::format("  validated: {} {}, {} wrong\n", record.result.at("validation").value("checked", 0ull),

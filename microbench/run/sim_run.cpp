@@ -95,20 +95,11 @@ void require_memory(const Benchmark& benchmark, const Plan& plan) {
   MemoryShare().add(static_cast<std::size_t>(std::min(bytes, 1e18)), "one list of payloads on each QP");
 }
 
-template <class Value, std::size_t count>
-std::string word_of(const std::array<std::pair<std::string_view, Value>, count>& table, Value value) {
-  return std::string(std::ranges::find(table, value, &std::pair<std::string_view, Value>::second)->first);
-}
-
 // What the person asks of an Ethernet network instead of what the profile says.
 void choose_network(const Options& options, Profile& profile) {
-  const bool ethernet = facts(profile.wire.link_type).ethernet;
-  for (const auto& [given, name] : {std::pair{options.flow_control.has_value(), "--flow_control"},
-                                    std::pair{options.congestion_control.has_value(), "--congestion_control"}}) {
-    if (given && !ethernet) {
-      fail_usage("{}: the network of {} is {}, whose ports have credits and no choice", name, options.fabric,
-                 to_string(profile.wire.link_type));
-    }
+  if (const char* option = network_option(options); option != nullptr && !facts(profile.wire.link_type).ethernet) {
+    fail_usage("{}: the network of {} is {}, whose ports have credits and no choice", option, options.fabric,
+               to_string(profile.wire.link_type));
   }
   profile.fabric.flow_control = options.flow_control.value_or(profile.fabric.flow_control);
   profile.nic.congestion_control = options.congestion_control.value_or(profile.nic.congestion_control);
@@ -132,8 +123,8 @@ Outcome run_on_simulator(const Benchmark& benchmark, const Options& options) {
   outcome.environment["cluster_profile"] = profile_checksum(name);
   outcome.config = plan_json(plan);
   if (facts(profile.wire.link_type).ethernet) {
-    outcome.config["flow_control"] = word_of(kFlowControls, profile.fabric.flow_control);
-    outcome.config["congestion_control"] = word_of(kCongestionControls, profile.nic.congestion_control);
+    outcome.config["flow_control"] = row_of(kFlowControls, profile.fabric.flow_control).name;
+    outcome.config["congestion_control"] = row_of(kCongestionControls, profile.nic.congestion_control).name;
   }
   const std::size_t count = 1 + plan.topology.clients;
   SlowRun slow(fmt::format("making the QPs and the memory of {} machines", count));

@@ -5,6 +5,18 @@
 #include "microbench/run/sim_usage.hpp"
 
 namespace verbscope {
+namespace {
+
+// Of two moments: each count by name, with its rise.
+template <class Counts, class Visit>
+void each_difference(const Counts& begin, const Counts& end, Visit&& visit) {
+  std::vector<std::uint64_t> before;
+  Counts::each(begin, [&](const char*, std::uint64_t value) { before.push_back(value); });
+  std::size_t i = 0;
+  Counts::each(end, [&](const char* name, std::uint64_t value) { visit(name, value - before[i++]); });
+}
+
+}  // namespace
 
 SimWindow::Moment SimWindow::counts() const {
   Moment now{cluster_.now(), {}};
@@ -81,20 +93,14 @@ CounterReport SimWindow::counters(std::size_t node, const Profile& profile) cons
                        .blind = "",
                        .window_s = to_seconds(end_.time - begin_.time),
                        .events = end.pcie};
-  std::vector<std::uint64_t> before;
-  PcieCounts::each(begin.pcie, [&](const char*, std::uint64_t value) { before.push_back(value); });
+  std::vector<std::uint64_t> events;
+  each_difference(begin.pcie, end.pcie, [&](const char*, std::uint64_t value) { events.push_back(value); });
   std::size_t i = 0;
-  PcieCounts::each(report.events, [&](const char*, std::uint64_t& value) { value -= before[i++]; });
-  before.clear();
-  NicCounts::each(begin.nic, [&](const char*, std::uint64_t value) { before.push_back(value); });
-  i = 0;
-  NicCounts::each(end.nic, [&](const char* name, std::uint64_t value) { report.extra[name] = value - before[i++]; });
+  PcieCounts::each(report.events, [&](const char*, std::uint64_t& value) { value = events[i++]; });
+  const auto keep = [&report](const char* name, std::uint64_t value) { report.extra[name] = value; };
+  each_difference(begin.nic, end.nic, keep);
   if (end.ethernet) {
-    before.clear();
-    EthernetCounts::each(*begin.ethernet, [&](const char*, std::uint64_t value) { before.push_back(value); });
-    i = 0;
-    EthernetCounts::each(*end.ethernet,
-                         [&](const char* name, std::uint64_t value) { report.extra[name] = value - before[i++]; });
+    each_difference(*begin.ethernet, *end.ethernet, keep);
     report.extra["deepest_queue_bytes"] = end.deepest_queue;  // since the run began
   }
   report.extra.update(usage_json(begin.usage, end.usage, profile));

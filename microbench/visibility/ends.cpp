@@ -40,8 +40,8 @@ class VisibilityEnd {
   std::array<LaneQueue, 2> queues(const ThreadSetup& setup) const {
     const Lane& lane = setup.lanes.front();
     const std::uint32_t depth = setup.operation.tx_depth;
-    return {LaneQueue{.qp = lane.qp, .builder = lane.builder, .depth = depth, .room = depth},
-            LaneQueue{.qp = lane.companion, .builder = lane.companion_builder, .depth = depth, .room = depth}};
+    return {empty_queue(lane.qp, lane.builder, depth, 1),
+            empty_queue(lane.companion, lane.companion_builder, depth, 1)};
   }
 
   ibv_send_wr tell() {

@@ -11,18 +11,19 @@ struct FabricCounts {
   std::uint64_t credit_waits = 0;       // packets that waited at their port while the switch held others of it
 };
 
-// What an Ethernet network counts besides. Names are those of the mlx5 driver's counters where it has them.
+// What is counted on Ethernet besides, the first five by the network, the others by the adapter. Names are those of the
+// mlx5 driver's counters where it has them.
 struct EthernetCounts {
   std::uint64_t dropped_by_chance = 0;           // part of FabricCounts::dropped_by_switch, where takers find it
   std::uint64_t dropped_full_buffer = 0;         // packets towards this node for which a buffer had no room
+  std::uint64_t rx_pauses = 0;                   // pauses that the switch asked of this node's ports
+  std::uint64_t rx_pause_ps = 0;                 // their time, summed over ports and priorities
+  std::uint64_t tx_pauses = 0;                   // pauses that this node asked of the switch
   std::uint64_t np_ecn_marked_roce_packets = 0;  // packets that came with a mark
   std::uint64_t np_cnp_sent = 0;
   std::uint64_t rp_cnp_handled = 0;
-  std::uint64_t rx_pauses = 0;        // pauses that the switch asked of this node's ports
-  std::uint64_t rx_pause_ps = 0;      // their time, summed over ports and priorities
-  std::uint64_t tx_pauses = 0;        // pauses that this node asked of the switch
-  std::uint64_t rate_limited_ps = 0;  // packets waited that long, front by front, for the rate of their QP
-  std::uint64_t ack_timeout_ps = 0;   // QPs stood still for that long until their timers told that packets were lost
+  std::uint64_t rate_limited_ps = 0;  // QPs waited so long for their rate, summed
+  std::uint64_t ack_timeout_ps = 0;   // QPs stood still so long until their timers told of a loss, summed
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
@@ -35,6 +36,20 @@ struct EthernetCounts {
     visit("tx_pauses", self.tx_pauses);
     visit("rate_limited_ps", self.rate_limited_ps);
     visit("ack_timeout_ps", self.ack_timeout_ps);
+  }
+
+  EthernetCounts& operator+=(const EthernetCounts& more) {
+    dropped_by_chance += more.dropped_by_chance;
+    dropped_full_buffer += more.dropped_full_buffer;
+    rx_pauses += more.rx_pauses;
+    rx_pause_ps += more.rx_pause_ps;
+    tx_pauses += more.tx_pauses;
+    np_ecn_marked_roce_packets += more.np_ecn_marked_roce_packets;
+    np_cnp_sent += more.np_cnp_sent;
+    rp_cnp_handled += more.rp_cnp_handled;
+    rate_limited_ps += more.rate_limited_ps;
+    ack_timeout_ps += more.ack_timeout_ps;
+    return *this;
   }
 };
 

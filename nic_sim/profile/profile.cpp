@@ -17,8 +17,6 @@ namespace verbscope {
 namespace {
 
 constexpr Bytes kLongestHeaders{256};  // those of a packet, generously
-constexpr std::array kReplacements{std::pair{std::string_view("oldest"), Replacement::oldest},
-                                   std::pair{std::string_view("random"), Replacement::random}};
 
 // Reads the parameters of one section; every parameter must be there, none may be unknown.
 class Section {
@@ -41,16 +39,15 @@ class Section {
   Bytes bytes(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count(key, 1 << 30))); }
   Bytes bytes_or_none(const std::string& key) { return Bytes(static_cast<std::uint64_t>(small_number(key, 1 << 30))); }
   int count(const std::string& key, int most) { return whole(key, 1, most); }
-  // A key whose value is one of the words of `table`.
-  template <class Value, std::size_t count>
-  Value word(const std::string& key, const std::array<std::pair<std::string_view, Value>, count>& table) {
+  // A key whose value is one of the words of `table`, which the message calls `what`.
+  template <class Table>
+  auto word(const std::string& key, const std::string& what, const Table& table) {
     const auto name = json_value<std::string>(read_parameter(fields_, key, where_), where_ + ": " + key);
-    std::vector<std::string_view> names;
-    for (const auto& [known, value] : table) {
-      if (known == name) return value;
-      names.push_back(known);
+    try {
+      return value_named(table, what, name);
+    } catch (const Error& error) {
+      fields_.fail_key(key, error.what());
     }
-    fields_.fail_key(key, fmt::format("\"{}\" is not one of {}", name, fmt::join(names, ", ")));
   }
   BytesPerSecond gbits(const std::string& key) { return BytesPerSecond{number(key, 0.001, 10'000) * 1e9 / 8}; }
   int small_number(const std::string& key, int most) { return whole(key, 0, most); }
@@ -163,7 +160,7 @@ NicProfile read_nic(JsonFields& file) {
                  .transmit = s.time("transmit_ns"),
                  .wqe_cache = s.bytes("wqe_cache_bytes"),
                  .sent_wqe_cache = s.bytes("sent_wqe_cache_bytes"),
-                 .sent_wqe_replacement = s.word("sent_wqe_replacement", kReplacements),
+                 .sent_wqe_replacement = s.word("sent_wqe_replacement", "replacement", kReplacements),
                  .reread_wqe = s.time("reread_wqe_ns"),
                  .wqe_fetch_ahead = s.bytes("wqe_fetch_ahead_bytes"),
                  .qp_context = s.bytes("qp_context_bytes"),
@@ -179,7 +176,8 @@ NicProfile read_nic(JsonFields& file) {
                  .ack_coalescing = s.count("ack_coalescing_messages", 1024)};
   if (s.has("ack_timeout_floor")) nic.ack_timeout_floor = s.small_number("ack_timeout_floor", 31);
   if (s.has("ack_timeout_factor")) nic.ack_timeout_factor = s.count("ack_timeout_factor", 64);
-  if (s.has("congestion_control")) nic.congestion_control = s.word("congestion_control", kCongestionControls);
+  if (s.has("congestion_control"))
+    nic.congestion_control = s.word("congestion_control", "congestion control", kCongestionControls);
   if (nic.congestion_control == CongestionControl::dcqcn) nic.dcqcn = read_dcqcn(s);
   s.done();
   return nic;
@@ -213,7 +211,7 @@ FabricProfile read_fabric(JsonFields& file, const ClusterWire& wire) {
                        .port_share = s.number("port_share", 0.01, 1),
                        .loss_probability = s.number("loss_probability", 0, 1)};
   const bool ethernet = facts(wire.link_type).ethernet;
-  if (ethernet || s.has("flow_control")) fabric.flow_control = s.word("flow_control", kFlowControls);
+  if (ethernet || s.has("flow_control")) fabric.flow_control = s.word("flow_control", "flow control", kFlowControls);
   if (ethernet != (fabric.flow_control != FlowControl::credits)) {
     s.fail("flow_control", fmt::format("a link of type {} has {}", to_string(wire.link_type),
                                        ethernet ? "none or pfc, not credits" : "credits, not none or pfc"));

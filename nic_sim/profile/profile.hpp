@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/enum_table.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
 #include "wire/cluster_wire.hpp"
@@ -57,13 +58,24 @@ struct LinkProfile {
   Bytes posted_credits;  // posted writes that the NIC may have queued before its units wait
 };
 
-// What a cache throws out to make room: the entry that came first, or any.
-enum class Replacement { oldest, random };
+// A value of a parameter that is a word, as profiles, options and records have it.
+template <class E>
+struct Word {
+  E value;
+  std::string_view name;
+};
 
-// How a requester reacts to congestion: of those, the notification point and the reaction point are in the adapters.
+// What a cache throws out to make room: the entry that came first, or any.
+enum class Replacement : std::uint8_t { oldest, random };
+inline constexpr EnumTable<Replacement, Word<Replacement>> kReplacements{
+    {{Replacement::oldest, "oldest"}, {Replacement::random, "random"}}};
+static_assert(in_order(kReplacements));
+
+// How adapters react when switches mark packets for congestion.
 enum class CongestionControl : std::uint8_t { none, dcqcn };
-inline constexpr std::array kCongestionControls{std::pair{std::string_view("none"), CongestionControl::none},
-                                                std::pair{std::string_view("dcqcn"), CongestionControl::dcqcn}};
+inline constexpr EnumTable<CongestionControl, Word<CongestionControl>> kCongestionControls{
+    {{CongestionControl::none, "none"}, {CongestionControl::dcqcn, "dcqcn"}}};
+static_assert(in_order(kCongestionControls));
 
 // DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3 and its parameters.
 struct DcqcnProfile {
@@ -130,9 +142,9 @@ struct NicProfile {
 
 // What a switch does with its packet buffer when it gets full.
 enum class FlowControl : std::uint8_t { credits, tail_drop, pfc };
-inline constexpr std::array kFlowControls{std::pair{std::string_view("credits"), FlowControl::credits},
-                                          std::pair{std::string_view("none"), FlowControl::tail_drop},
-                                          std::pair{std::string_view("pfc"), FlowControl::pfc}};
+inline constexpr EnumTable<FlowControl, Word<FlowControl>> kFlowControls{
+    {{FlowControl::credits, "credits"}, {FlowControl::tail_drop, "none"}, {FlowControl::pfc, "pfc"}}};
+static_assert(in_order(kFlowControls));
 
 // An Ethernet switch and the way to others. Sizes are those of each switch.
 struct SwitchProfile {

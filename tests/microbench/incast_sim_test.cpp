@@ -13,6 +13,7 @@ using test::refusal_of;
 using test::result_of;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // What 25 Gb/s carry of packets with 1024 bytes of payload and 82 bytes of RoCE around them.
 constexpr double kLine = 25.0 * 1024 / 1106;
@@ -51,6 +52,18 @@ TEST(TwoToOne, GetsTheLinkByDcqcnAndLosesNothing) {
   EXPECT_EQ(counted(record, "server", "dropped_full_buffer"), 0);
   EXPECT_GT(counted(record, "server", "np_cnp_sent"), 0);
   for (const char* client : {"client0", "client1"}) EXPECT_GT(counted(record, client, "rate_limited_ps"), 0);
+}
+
+TEST(TwoToOne, TellsOnTheConsoleWhatTheNetworkDid) {
+  const auto said = [](const std::string& options) {
+    return test::run_program("incast_rate --fabric sim:cx4 --verb write -s 64k --clients 2 --window 128 -D 2ms" +
+                             options)
+        .out;
+  };
+  EXPECT_THAT(said(""), AllOf(HasSubstr("dropped for want of buffer"), HasSubstr("sent again")));
+  EXPECT_THAT(said(" --flow_control pfc"), AllOf(HasSubstr("pauses"), Not(HasSubstr("dropped"))));
+  EXPECT_THAT(said(" --congestion_control dcqcn"), AllOf(HasSubstr("CNPs"), HasSubstr("deepest queue")));
+  EXPECT_THAT(test::run_program("write_rate --fabric sim:cx4 -D 50us --warmup 50us").out, Not(HasSubstr("network:")));
 }
 
 TEST(Incast, SharesTheLinkEvenly) {
