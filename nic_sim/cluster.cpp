@@ -35,10 +35,11 @@ struct SimCluster::Impl {
     std::vector<const sim::SimThread*> own_threads;
   };
 
-  static std::deque<sim::Partition> make_partitions(Bytes mtu, std::size_t all) {
+  static std::deque<sim::Partition> make_partitions(sim::PacketMemory& packets, std::size_t all) {
     if (all > SimWork::kMostPartitions) fail("partition {}: up to {}", all - 1, SimWork::kMostPartitions - 1);
+    static_assert(SimWork::kMostPartitions <= sim::PacketMemory::kMostPools);
     std::deque<sim::Partition> partitions;
-    for (std::size_t i = 0; i < all; ++i) partitions.emplace_back(mtu, i, all);
+    for (std::size_t i = 0; i < all; ++i) partitions.emplace_back(packets, i, all);
     return partitions;
   }
 
@@ -63,7 +64,8 @@ struct SimCluster::Impl {
       : profile(p),
         all_homes(with_switches(profile, homes)),
         mailbox(all_homes, *std::ranges::max_element(homes) + 1),
-        partitions(make_partitions(profile.wire.mtu, mailbox.partitions())),
+        packets(profile.wire.mtu, mailbox.partitions()),
+        partitions(make_partitions(packets, mailbox.partitions())),
         quanta(processes(), mailbox, sim::shortest_way(profile),
                std::clamp<std::size_t>(by_threads, 1, mailbox.partitions()),
                [this](std::size_t partition) { take_packets_back(partition); }),
@@ -98,6 +100,7 @@ struct SimCluster::Impl {
   Profile profile;
   std::vector<std::size_t> all_homes;
   sim::Mailbox mailbox;
+  sim::PacketMemory packets;
   std::deque<sim::Partition> partitions;
   sim::Quanta quanta;
   std::unique_ptr<sim::Fabric> fabric;

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 
-#include "common/units.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/time/logical_process.hpp"
 
@@ -12,8 +11,9 @@ namespace verbscope::sim {
 class SimThread;
 
 struct alignas(64) Partition : LogicalProcess {
-  Partition(Bytes mtu, std::size_t number, std::size_t partitions)
-      : LogicalProcess(partitions == 1), packets(mtu, number, partitions) {}
+  // `memory`: of the packets of all partitions.
+  Partition(PacketMemory& memory, std::size_t number, std::size_t partitions)
+      : LogicalProcess(partitions == 1), packets(memory, number, partitions) {}
 
   SimThread* running = nullptr;  // the thread that runs now; null while the control path runs outside of threads
   PacketPool packets;

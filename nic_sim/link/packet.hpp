@@ -3,13 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
-#include <utility>
+#include <vector>
 
 #include "common/units.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope::sim {
+
+// A packet's place in the memory of all (PacketMemory). Packets name one another by it and hold no pointer, so that
+// processes can share that memory, each at an address of its own.
+using PacketId = std::uint32_t;
+inline constexpr PacketId kNoPacket = ~PacketId{0};
 
 struct alignas(64) Packet {
   enum class Kind : std::uint8_t {
@@ -25,7 +31,8 @@ struct alignas(64) Packet {
     congestion_notification  // a CNP: packets of the flow that goes back were marked
   };
 
-  Packet* next = nullptr;  // in whichever queue holds it
+  PacketId id = kNoPacket;
+  PacketId next = kNoPacket;  // in whichever queue holds it
   Kind kind = Kind::request;
   Verb verb = Verb::send;  // what a request asks for
   Transport transport = Transport::rc;
@@ -38,7 +45,6 @@ struct alignas(64) Packet {
   bool counted = false;       // a response that ends one of the responder's reads; a request that ends a new message
   bool completes = false;     // its work request is done, and signaled, when it has left the port
   std::uint8_t port = 0;      // index from 0; the same on both sides
-  std::uint8_t pool = 0;      // the pool that it was taken from
   std::uint8_t priority = 0;  // on Ethernet
   bool marked = false;        // a switch has marked it for congestion (ECN)
   std::uint32_t source_node = 0;
@@ -60,13 +66,16 @@ struct alignas(64) Packet {
   std::uint32_t length = 0;   // bytes of the whole message
   std::uint64_t operand = 0;  // what is added or swapped in; in an atomic response, what was there before
   std::uint64_t compare = 0;
-  std::byte* data = nullptr;  // `payload` bytes
+
+  // `payload` bytes.
+  std::byte* data() { return payload <= kOwnBytes ? own_ : reinterpret_cast<std::byte*>(this) + large_; }
+  const std::byte* data() const { return const_cast<Packet*>(this)->data(); }
 
  private:
-  friend class PacketPool;
+  friend class PacketMemory;
   static constexpr std::size_t kOwnBytes = 192;
-  std::unique_ptr<std::byte[]> large_;  // kept with the packet once it was needed
-  std::byte own_[kOwnBytes];            // begins with a cache line
+  std::uint32_t large_ = 0;  // how far behind the packet there is room for a large payload
+  alignas(64) std::byte own_[kOwnBytes];
 };
 
 static_assert(sizeof(Packet) == 2 * 64 + 192, "two cache lines in front of the bytes of its own");
@@ -87,25 +96,55 @@ inline std::uint64_t as_argument(Packet& packet) {
   return reinterpret_cast<std::uint64_t>(&packet);
 }
 
+// Where the packets of all pools of a cluster are.
+class PacketMemory {
+ public:
+  static constexpr std::size_t kMostPools = 256;
+
+  PacketMemory(Bytes mtu, std::size_t pools) : mtu_(mtu.value), blocks_(pools << kBlockBits) {}
+
+  Packet& at(PacketId id) const { return block(id)[id & (kBlock - 1)]; }
+  static std::size_t pool_of(PacketId id) { return id >> (kPlaceBits + kBlockBits); }
+  // Bytes that a packet can take.
+  std::size_t most_bytes() const { return sizeof(Packet) + mtu_; }
+
+  // The packet `number` of a pool, which had one fewer. Others may look packets up meanwhile. Throws Error where a pool
+  // may have no more, and std::bad_alloc.
+  Packet& add(std::size_t pool, std::size_t number);
+
+ private:
+  static constexpr unsigned kPlaceBits = 12, kBlockBits = 12;
+  static constexpr std::size_t kBlock = std::size_t{1} << kPlaceBits;  // packets, and behind them their large payloads
+
+  struct Free {
+    void operator()(std::byte* block) const { std::free(block); }
+  };
+
+  Packet* block(PacketId id) const { return reinterpret_cast<Packet*>(blocks_[id >> kPlaceBits].get()); }
+
+  std::size_t mtu_;
+  std::vector<std::unique_ptr<std::byte, Free>> blocks_;  // of a pool one after another
+};
+
 // First in, first out, through Packet::next.
 class PacketQueue {
  public:
   bool empty() const { return first_ == nullptr; }
   Packet& front() const { return *first_; }
   void push(Packet& packet) {
-    packet.next = nullptr;
-    (first_ == nullptr ? first_ : last_->next) = &packet;
+    packet.next = kNoPacket;
+    if (first_ == nullptr) {
+      first_ = &packet;
+    } else {
+      last_->next = packet.id;
+    }
     last_ = &packet;
   }
-  Packet& pop() {
+  // `memory`: of the packets in it.
+  Packet& pop(const PacketMemory& memory) {
     Packet& packet = *first_;
-    first_ = packet.next;
+    first_ = packet.next == kNoPacket ? nullptr : &memory.at(packet.next);
     return packet;
-  }
-  // Empties the queue: its first packet, and `rest` linked behind its last; there is one.
-  Packet* in_front_of(Packet* rest) {
-    last_->next = rest;
-    return std::exchange(first_, nullptr);
   }
 
  private:

@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <utility>
 #include <vector>
 
 #include "common/memory_share.hpp"
-#include "common/units.hpp"
 #include "nic_sim/link/packet.hpp"
 
 namespace verbscope::sim {
@@ -16,68 +15,61 @@ namespace verbscope::sim {
 // keeps it until its own asks for it.
 class PacketPool {
  public:
-  PacketPool(Bytes mtu, std::size_t number, std::size_t pools)
-      : mtu_(mtu.value), number_(static_cast<std::uint8_t>(number)), of_others_(pools) {}
+  // `number`: of the pool, among `pools` in `memory`.
+  PacketPool(PacketMemory& memory, std::size_t number, std::size_t pools)
+      : memory_(memory), number_(number), of_others_(pools, kNoPacket) {}
+
+  const PacketMemory& memory() const { return memory_; }
 
   // A packet with room for `payload` bytes (at most the MTU), other fields as they were left.
   Packet& take(std::uint32_t payload) {
-    Packet* packet = free_;
-    if (packet != nullptr) {
-      free_ = packet->next;
-    } else {
-      make_room();
-      packet = &all_.emplace_back();
-      packet->pool = number_;
-    }
-    packet->next = nullptr;
-    packet->kept = false;
-    packet->payload = payload;
-    if (payload <= Packet::kOwnBytes) {
-      packet->data = packet->own_;
-    } else {
-      if (packet->large_ == nullptr) packet->large_ = std::make_unique<std::byte[]>(mtu_);
-      packet->data = packet->large_.get();
-    }
-    return *packet;
+    if (free_ == kNoPacket) [[unlikely]]
+      free_ = add();
+    Packet& packet = memory_.at(free_);
+    free_ = packet.next;
+    packet.kept = false;
+    packet.payload = payload;
+    return packet;
   }
 
   void give_back(Packet& packet) {
-    if (packet.pool == number_) {
-      packet.next = free_;
-      free_ = &packet;
-    } else {
-      of_others_[packet.pool].push(packet);
-    }
+    const std::size_t pool = PacketMemory::pool_of(packet.id);
+    PacketId& first = pool == number_ ? free_ : of_others_[pool];
+    packet.next = std::exchange(first, packet.id);
   }
 
   // Its packets that were given back to `other` meanwhile. Neither of the two may be in use.
   void take_back_from(PacketPool& other) {
-    PacketQueue& back = other.of_others_[number_];
-    if (!back.empty()) free_ = back.in_front_of(free_);
+    for (PacketId id = std::exchange(other.of_others_[number_], kNoPacket); id != kNoPacket;) {
+      Packet& packet = memory_.at(id);
+      id = std::exchange(packet.next, free_);
+      free_ = packet.id;
+    }
   }
 
-  std::size_t size() const { return all_.size(); }
+  std::size_t size() const { return size_; }
 
  private:
   static constexpr std::size_t kStep = 1 << 20;  // bytes that are asked for at a time
 
-  // Counts a further packet, with the memory of a large payload. Throws when the machine has none left.
-  void make_room() {
-    const std::size_t bytes = sizeof(Packet) + mtu_;
+  // A further packet, counted with the memory of a large payload. Throws when the machine has none left.
+  [[gnu::noinline]] PacketId add() {
+    const std::size_t bytes = memory_.most_bytes();
     if (room_ < bytes) {
       share_.add(kStep, "packets under way");
       room_ += kStep;
     }
     room_ -= bytes;
+    return memory_.add(number_, size_++).id;
   }
 
-  std::size_t mtu_;
+  PacketMemory& memory_;
+  std::size_t number_;
+  std::size_t size_ = 0;
   std::size_t room_ = 0;
   MemoryShare share_;
-  std::uint8_t number_;
-  Packet* free_ = nullptr;
-  std::deque<Packet> all_;
-  std::vector<PacketQueue> of_others_;  // packets of other pools, by pool
+  PacketId free_ = kNoPacket;        // the first of a list, as the next
+  std::vector<PacketId> of_others_;  // packets of other pools, by pool
 };
 
 }  // namespace verbscope::sim

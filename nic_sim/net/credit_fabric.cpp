@@ -57,7 +57,7 @@ void CreditFabric::depart(Port& port, Packet& packet) {
 
 // Waiting packets depart, as far as they may, and the rest when the port has time for them.
 void CreditFabric::depart_all(Port& port) {
-  while (!port.waiting.empty() && may_depart(port)) depart(port, port.waiting.pop());
+  while (!port.waiting.empty() && may_depart(port)) depart(port, port.waiting.pop(port.node.packets->memory()));
   if (port.waiting.empty() || stopped(port) || port.departs_later) return;
   port.departs_later = true;
   port.engine->schedule(port.out.free_at() - to_switch_, &port_has_time, &port);
@@ -136,7 +136,7 @@ void CreditFabric::done_with(Packet& packet) {
 void CreditFabric::free_room(Port& port, std::uint64_t bytes) {
   port.room += bytes;
   while (!port.held.empty() && port.held.front().wire_bytes <= port.room) {
-    Packet& packet = port.held.pop();
+    Packet& packet = port.held.pop(port.node.packets->memory());
     held_changes(port, packet, -static_cast<std::int64_t>(packet.wire_bytes));
     forward(port, packet);
   }

@@ -4,7 +4,7 @@ namespace verbscope::sim {
 
 NodePort::NodePort(const Wiring& wiring, const Attachment& node, std::uint32_t number, Switch& neighbour,
                    std::uint32_t at)
-    : OutPort(*node.engine, wiring.port_rate),
+    : OutPort(*node.engine, node.packets->memory(), wiring.port_rate),
       wiring_(wiring),
       node_(node),
       number_(number),

@@ -19,7 +19,7 @@ void OutPort::serve() {
   if (sending_ || ready == 0) return;
   const auto priority = static_cast<std::uint8_t>(std::bit_width(ready) - 1);
   PacketQueue& queue = queues_[priority];
-  Packet& packet = queue.pop();
+  Packet& packet = queue.pop(packets_);
   if (queue.empty()) waiting_ &= ~(1u << priority);
   sending_ = true;
   sent_ = {.bytes = packet.wire_bytes, .priority = priority, .ingress = packet.ingress};

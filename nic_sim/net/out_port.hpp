@@ -15,8 +15,9 @@ inline constexpr std::size_t kPriorities = 8;  // IEEE 802.1Q
 
 class OutPort {
  public:
-  // `rate`: of the line.
-  OutPort(Engine& engine, BytesPerSecond rate) : engine_(engine), time_(rate) {}
+  // `packets`: the memory of what it sends. `rate`: of the line.
+  OutPort(Engine& engine, const PacketMemory& packets, BytesPerSecond rate)
+      : engine_(engine), packets_(packets), time_(rate) {}
   OutPort(const OutPort&) = delete;
   OutPort& operator=(const OutPort&) = delete;
   virtual ~OutPort() = default;
@@ -55,6 +56,7 @@ class OutPort {
   static void line_is_free(void* port, std::uint64_t);
   void serve();
 
+  const PacketMemory& packets_;
   TransferTime time_;
   SerialResource line_;
   std::array<PacketQueue, kPriorities> queues_;

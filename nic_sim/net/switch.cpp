@@ -6,7 +6,8 @@ namespace verbscope::sim {
 
 class Switch::Output final : public OutPort {
  public:
-  Output(Switch& owner, BytesPerSecond rate) : OutPort(*owner.home_.engine, rate), owner_(owner) {}
+  Output(Switch& owner, BytesPerSecond rate)
+      : OutPort(*owner.home_.engine, owner.home_.packets->memory(), rate), owner_(owner) {}
 
   void leads_to(std::uint32_t id, Engine::Action action, void* object) {
     id_ = id;

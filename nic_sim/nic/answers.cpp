@@ -42,7 +42,7 @@ void AnswerSender::send_ready(SimQp& qp) {
       qp.responder.waits_for_rate = true;
       return;
     }
-    answers.pop();
+    answers.pop(packets_.memory());
     if (!wanted) {
       packets_.give_back(packet);
       continue;
@@ -96,7 +96,7 @@ void AnswerSender::response_read(void* object, std::uint64_t argument) {
   Packet& answer = as_packet(argument);
   const SimQp& qp = self.qps_.once_there(answer.source_qp);
   if (self.still_there(qp, answer, answer.payload)) {
-    self.memory_.read(answer.remote_address, answer.data, answer.payload);
+    self.memory_.read(answer.remote_address, answer.data(), answer.payload);
   } else {
     answer.kind = Packet::Kind::nak_access;
   }
@@ -159,7 +159,7 @@ void AtomicUnit::operation_done(void* object, std::uint64_t argument) {
   SimQp& qp = self.qps_.once_there(answer.source_qp);
   const bool there = self.answers_.still_there(qp, answer, kAtomicBytes);
   const std::uint64_t before = there ? self.operate(qp, answer) : 0;
-  std::memcpy(answer.data, &before, sizeof before);
+  std::memcpy(answer.data(), &before, sizeof before);
   self.give_up_slot(answer.remote_address);
   if (of_this_generation(qp, answer.cookie) && --qp.responder.atomics == 0) self.units_.atomics_ended(qp);
   self.answers_.data_read(qp, answer, there);
@@ -173,7 +173,7 @@ std::uint64_t AtomicUnit::operate(SimQp& qp, const Packet& answer) {
   if (answer.verb == Verb::compare_swap) after = before == answer.compare ? answer.operand : before;
   Packet& write = packets_.take(sizeof after);
   write.rkey = answer.rkey;
-  std::memcpy(write.data, &after, sizeof after);
+  std::memcpy(write.data(), &after, sizeof after);
   payload_.write(answer.remote_address, write);
   ++counts_.atomics_served;
   if (of_this_generation(qp, answer.cookie)) qp.results.keep(answer.sequence, before);
@@ -202,7 +202,7 @@ void AtomicUnit::repeat(SimQp& qp, const Packet& packet) {
   const AtomicResults::Result* result = qp.results.find(packet.sequence);
   if (result == nullptr) return;
   Packet& answer = answers_.make_atomic_response(qp, packet);
-  std::memcpy(answer.data, &result->value, sizeof result->value);
+  std::memcpy(answer.data(), &result->value, sizeof result->value);
   answers_.send(qp, answer);
 }
 

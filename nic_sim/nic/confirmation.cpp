@@ -210,7 +210,7 @@ void AnswerHandler::handle_all(SimQp& qp) {
       handle_ack(qp, packet);
     }
     if (qp.state != IBV_QPS_RTS) return;  // failed: forget() has taken the answers
-    state.answers.pop();
+    state.answers.pop(packets_);
     if (packet.kept) {
       fabric_.taken_in(packet);
     } else {
@@ -265,7 +265,7 @@ void AnswerHandler::handle_response(SimQp& qp, SendWqe& wqe, Packet& packet) {
 // which only a thread that polls could see: for it they come when they are written, in one piece.
 ibv_wc_status AnswerHandler::scatter(SimQp& qp, const SendWqe& wqe, Packet& packet) {
   const bool by_cqe = wqe.signaled && qp.inline_place == InlineReceive::in_cqe && wqe.length <= qp.inline_recv;
-  const std::byte* from = packet.data;
+  const std::byte* from = packet.data();
   const bool granted =
       walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, wqe.responses * std::uint64_t{qp.path_mtu}, packet.payload,
                 [this, &qp, &packet, &from, by_cqe](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
@@ -317,7 +317,7 @@ void AnswerHandler::wqe_handled(void* object, std::uint64_t word) {
 void AnswerHandler::forget(SimQp& qp) {
   RequesterState& state = qp.requester;
   state.asked_again = state.reading_for_answer = false;
-  while (!state.answers.empty()) fabric_.done_with(state.answers.pop());
+  while (!state.answers.empty()) fabric_.done_with(state.answers.pop(packets_));
 }
 
 }  // namespace verbscope::sim

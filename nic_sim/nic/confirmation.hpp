@@ -99,12 +99,14 @@ class Retransmitter {
 // that follow from them.
 class AnswerHandler {
  public:
-  AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const NicProfile& profile, NicCounts& counts,
-                const QpTable& qps, const HostMemory& memory, PayloadWriter& payload_writer, ReceivingUnits& units,
-                UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer, Retransmitter& retransmitter)
+  AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets, const NicProfile& profile,
+                NicCounts& counts, const QpTable& qps, const HostMemory& memory, PayloadWriter& payload_writer,
+                ReceivingUnits& units, UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer,
+                Retransmitter& retransmitter)
       : engine_(engine),
         bus_(bus),
         fabric_(fabric),
+        packets_(packets),
         profile_(profile),
         counts_(counts),
         qps_(qps),
@@ -137,6 +139,7 @@ class AnswerHandler {
   Engine& engine_;
   PcieBus& bus_;
   Fabric& fabric_;
+  const PacketMemory& packets_;
   const NicProfile& profile_;
   NicCounts& counts_;
   const QpTable& qps_;

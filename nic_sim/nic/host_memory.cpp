@@ -69,7 +69,7 @@ void PayloadWriter::written(void* object, std::uint64_t argument) {
   --self.under_way_;
   // The region may have been deregistered meanwhile.
   if (self.memory_.find(packet.rkey, packet.remote_address, packet.payload) != nullptr) {
-    self.memory_.write(packet.remote_address, packet.data, packet.payload);
+    self.memory_.write(packet.remote_address, packet.data(), packet.payload);
     self.watch_.written(packet.remote_address, packet.payload, [](SimThread& thread) { thread.memory_written(); });
   }
   self.packets_.give_back(packet);

@@ -122,7 +122,7 @@ ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
     if (const ibv_wc_status status = scatter(qp, 0, grh, InlineReceive::nowhere); status != IBV_WC_SUCCESS)
       return status;
   }
-  return scatter(qp, begin, {packet.data, packet.payload}, place);
+  return scatter(qp, begin, {packet.data(), packet.payload}, place);
 }
 
 // Writes `data` to the buffer of the RECV in use, from its byte `begin` on, or does as the driver will with what is
@@ -150,7 +150,7 @@ void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data,
     bus_.dma_write(address, data.size(), Ordered::yes);
   } else {  // not before the WRITEs that came before it
     Packet& write = packets_.take(static_cast<std::uint32_t>(data.size()));
-    std::memcpy(write.data, data.data(), data.size());
+    std::memcpy(write.data(), data.data(), data.size());
     write.rkey = lkey;
     payload_.write(address, write);
   }

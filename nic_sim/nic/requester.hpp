@@ -33,8 +33,8 @@ struct Requester {
         retransmitter(engine, profile.nic, ethernet.ack_timeout_ps, qps, scheduler, fetcher, completer),
         packets(bus, fabric, pool, profile.wire.link_type, counts, qps, memory, congestion, scheduler, completer, node),
         processor(engine, bus, profile.nic, memory, scheduler, fetcher, packets, completer, retransmitter),
-        answers(engine, bus, fabric, profile.nic, counts, qps, memory, payload_writer, units, scheduler, fetcher,
-                completer, retransmitter) {}
+        answers(engine, bus, fabric, pool.memory(), profile.nic, counts, qps, memory, payload_writer, units, scheduler,
+                fetcher, completer, retransmitter) {}
 
   // Completes everything from `done` on as flushed.
   void flush(SimQp& qp) {

@@ -27,7 +27,8 @@ struct Responder {
   Responder(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
             const QpTable& qps, const WholeNic& whole, QpContexts& contexts, HostMemory& memory, Congestion& congestion,
             PayloadWriter& payload, CqeWriter& cqes, std::uint32_t node, std::uint64_t seed)
-      : units(engine, bus, fabric, counts, qps, congestion, profile.nic.responder_units, contexts, whole),
+      : units(engine, bus, fabric, pool.memory(), counts, qps, congestion, profile.nic.responder_units, contexts,
+              whole),
         fetcher(bus, qps, static_cast<std::uint64_t>(profile.wire.recv_prefetch), units),
         recvs(bus, pool, profile.wire.link_type, counts, memory, payload, cqes, fetcher),
         answers(engine, bus, fabric, pool, profile, counts, qps, whole, memory, congestion, node, seed),

@@ -87,11 +87,13 @@ bool is_for(const SimQp& qp, const Packet& packet) {
 
 }  // namespace
 
-ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
-                               Congestion& congestion, int units, QpContexts& contexts, const WholeNic& whole)
+ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets,
+                               NicCounts& counts, const QpTable& qps, Congestion& congestion, int units,
+                               QpContexts& contexts, const WholeNic& whole)
     : engine_(engine),
       bus_(bus),
       fabric_(fabric),
+      packets_(packets),
       counts_(counts),
       qps_(qps),
       congestion_(congestion),
@@ -162,7 +164,7 @@ bool ReceivingUnits::refuse_front(SimQp& qp) {
   if (line.empty() || is_answer(line.front()) || receiving(qp)) return false;
   --qp.arrivals.requests;
   ++counts_.dropped_refused;
-  fabric_.done_with(line.pop());
+  fabric_.done_with(line.pop(packets_));
   return true;
 }
 
@@ -180,14 +182,14 @@ void ReceivingUnits::let_go(ReceivingUnit& unit) {
 }
 
 Packet& ReceivingUnits::answer_is_taken(ReceivingUnit& unit) {
-  Packet& packet = unit.qp->arrivals.line.pop();
+  Packet& packet = unit.qp->arrivals.line.pop(packets_);
   let_go(unit);
   free_later(unit, engine_.now());
   return packet;
 }
 
 void ReceivingUnits::front_is_done(ReceivingUnit& unit) {
-  Packet& packet = unit.qp->arrivals.line.pop();
+  Packet& packet = unit.qp->arrivals.line.pop(packets_);
   --unit.qp->arrivals.requests;
   ++counts_.packets_received;
   if (packet.kept) {

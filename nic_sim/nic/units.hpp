@@ -164,8 +164,8 @@ struct alignas(64) ReceivingUnit {
 class ReceivingUnits {
  public:
   // `whole` leads to who does a unit's work on the packet in front.
-  ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, NicCounts& counts, const QpTable& qps,
-                 Congestion& congestion, int units, QpContexts& contexts, const WholeNic& whole);
+  ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets, NicCounts& counts,
+                 const QpTable& qps, Congestion& congestion, int units, QpContexts& contexts, const WholeNic& whole);
   ReceivingUnits(const ReceivingUnits&) = delete;
   ReceivingUnits& operator=(const ReceivingUnits&) = delete;
 
@@ -232,6 +232,7 @@ class ReceivingUnits {
   Engine& engine_;
   PcieBus& bus_;
   Fabric& fabric_;
+  const PacketMemory& packets_;
   NicCounts& counts_;
   const QpTable& qps_;
   Congestion& congestion_;

@@ -33,7 +33,7 @@ void PacketBuilder::send_next(SimQp& qp, const SendWqe& wqe) {
   count(qp, wqe, packet);
   if (wqe.inlined) {
     if (packet.payload > 0) {
-      std::memcpy(packet.data, qp.send.inline_data_of(wqe.index) + packet.offset, packet.payload);
+      std::memcpy(packet.data(), qp.send.inline_data_of(wqe.index) + packet.offset, packet.payload);
     }
   } else if (packet.payload > 0 && !read_payload(qp, wqe, packet)) {
     packets_.give_back(packet);
@@ -122,7 +122,7 @@ void PacketBuilder::payload_read(void* object, std::uint64_t argument) {
 
 // Copies the payload into the packet. False: a region of it was deregistered while it was read.
 bool PacketBuilder::gather(SimQp& qp, Packet& packet) const {
-  std::byte* out = packet.data;
+  std::byte* out = packet.data();
   return walk_sges({qp.send.sges_of(without_generation(packet.cookie)), qp.send.max_sge}, packet.offset, packet.payload,
                    [this, &out](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
                      if (memory_.find(lkey, address, bytes) == nullptr) return false;
@@ -142,7 +142,7 @@ void PacketBuilder::send_ready(SimQp& qp) {
       qp.requester.waits_for_rate = true;
       return;
     }
-    unsent.pop();
+    unsent.pop(packets_.memory());
     if (wanted) {
       fabric_.send(packet);
     } else {

@@ -103,7 +103,8 @@ std::uint64_t Engine::run(std::uint64_t most) {
       if (first_far_ >= horizon_) break;
       set_now(first_far_);
     }
-    const std::uint64_t place = first_place();
+    const Occupied first = first_occupied();
+    const std::uint64_t place = first.place();
     const std::uint32_t index = first_of(place);
     Event& event = events_[index];
     const std::int64_t time = time_of(event);
@@ -115,14 +116,14 @@ std::uint64_t Engine::run(std::uint64_t most) {
     void* const object = event.object;
     const std::uint64_t argument = event.argument;
     wheel_[place].first = event.next;
-    if (event.next == kNone) occupied_.clear(place);
+    if (event.next == kNone) occupied_.words[first.index] ^= first.word & -first.word;
     event.next = free_;
     free_ = index;
     --near_events_;
-    ++events_run_;
     set_now(time);
     action(object, argument);
   }
+  events_run_ += done;
   return done;
 }
 

@@ -40,7 +40,7 @@ class Engine {
   // The time of the next event, kNever when there is none.
   std::int64_t next_time() {
     if (near_events_ == 0) return first_far_;
-    return time_of(events_[first_of(first_place())]);
+    return time_of(events_[first_of(first_occupied().place())]);
   }
 
   // Runs the next event; false when there is none before the horizon.
@@ -135,8 +135,14 @@ class Engine {
     if (later(last, event)) return put_before_others(place, index);
     last.next = bucket.last = index;
   }
-  // The place of the first bucket that has events; there is one.
-  std::uint64_t first_place() const {
+  // The first bucket that has events: its word of bits, and the bits from its own on.
+  struct Occupied {
+    std::uint64_t index;
+    std::uint64_t word;
+    std::uint64_t place() const { return index * 64 + static_cast<std::uint64_t>(std::countr_zero(word)); }
+  };
+  // There is one.
+  Occupied first_occupied() const {
     const std::uint64_t begin = place_of(now_);
     std::uint64_t index = begin / 64;
     std::uint64_t word = occupied_.words[index] & (~std::uint64_t{0} << (begin % 64));
@@ -144,7 +150,7 @@ class Engine {
       index = (index + 1) % occupied_.words.size();
       word = occupied_.words[index];
     }
-    return index * 64 + static_cast<std::uint64_t>(std::countr_zero(word));
+    return {index, word};
   }
   // The first event of a bucket that has some.
   std::uint32_t first_of(std::uint64_t place) {

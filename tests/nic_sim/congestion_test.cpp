@@ -43,7 +43,8 @@ struct Reaction {
 
   Profile profile = reacting();
   Engine engine;
-  PacketPool packets{Bytes(4096), 0, 1};
+  PacketMemory memory{Bytes(4096), 1};
+  PacketPool packets{memory, 0, 1};
   Mailbox mailbox{{0, 0, 0}, 1};
   Ethernet net{mailbox, profile, 2, {{&engine, &packets}}, 1};
   FabricCounts fabric_counts;

@@ -66,7 +66,8 @@ struct Net {
   }
 
   Engine engine;
-  PacketPool packets{Bytes(4096), 0, 1};
+  PacketMemory memory{Bytes(4096), 1};
+  PacketPool packets{memory, 0, 1};
   Mailbox mailbox{{0, 0}, 1};
   CreditFabric fabric;
   Node nodes[2]{Node(*this), Node(*this)};

@@ -49,7 +49,7 @@ class NetRig {
   NetRig(const Profile& p, std::uint32_t nodes, std::size_t partitions = 1, Picos longest = Picos::max(),
          Picos keeps = Picos(0))
       : profile(p), mailbox_(homes(nodes, partitions), partitions), keeps_(keeps) {
-    for (std::size_t i = 0; i < partitions; ++i) partitions_.emplace_back(Bytes(4096), i, partitions);
+    for (std::size_t i = 0; i < partitions; ++i) partitions_.emplace_back(packets_, i, partitions);
     std::vector<LogicalProcess*> processes;
     for (Partition& each : partitions_) processes.push_back(&each);
     quanta_ = std::make_unique<Quanta>(processes, mailbox_, std::min(longest, Ethernet::shortest_way(p)), 1,
@@ -145,6 +145,7 @@ class NetRig {
 
   Mailbox mailbox_;
   Picos keeps_;
+  PacketMemory packets_{Bytes(4096), 256};
   std::deque<Partition> partitions_;
   std::unique_ptr<Quanta> quanta_;
   std::deque<Node> nodes_;
