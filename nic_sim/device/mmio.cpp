@@ -21,7 +21,7 @@ Picos write_lines(Nic& nic, SimThread* thread, std::uint32_t lines, std::uint32_
 void drain(SimQp& qp, SimThread* thread, const MmioWrite& write) {
   Nic& nic = *qp.nic;
   const Picos departed = write_lines(nic, thread, write.lines, write.line_bytes);
-  nic.requester().fetcher.batch_arrives(qp, write.batch, departed + nic.bus().propagation());
+  nic.requester().batch_arrives(qp, write.batch, departed + nic.bus().propagation());
 }
 
 void drain_later(void* object, std::uint64_t argument) {

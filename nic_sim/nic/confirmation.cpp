@@ -9,18 +9,10 @@
 
 namespace verbscope::sim {
 
-void SendCompleter::left_port(SimQp& qp, const Packet& packet, Picos when) {
-  const auto generation = static_cast<std::uint16_t>(packet.cookie);  // it may have waited at the port for longer
-  engine_.schedule(when, &sent, this, QpWord::make(qp.qp_num, generation, without_generation(packet.cookie)));
-}
-
-void SendCompleter::sent(void* object, std::uint64_t word) {
-  SendCompleter& self = *static_cast<SendCompleter*>(object);
-  SimQp* const qp = self.qps_.current(word);
-  if (qp == nullptr || qp->state != IBV_QPS_RTS) return;
-  const std::uint64_t index = qp->send.whole(QpWord::count(word), QpWord::kCountBits);
-  qp->send.done = index + 1;
-  self.complete(*qp, qp->send.at(index), IBV_WC_SUCCESS);
+void SendCompleter::sent(SimQp& qp, std::uint64_t low_index) {
+  const std::uint64_t index = qp.send.whole(low_index, QpWord::kCountBits);
+  qp.send.done = index + 1;
+  complete(qp, qp.send.at(index), IBV_WC_SUCCESS);
 }
 
 void SendCompleter::complete_all_confirmed(SimQp& qp) {
@@ -121,15 +113,14 @@ void Retransmitter::wait_for_receiver(SimQp& qp, const Packet& nak) {
   fetcher_.give_up_share(qp);
   qp.requester.waits_for_rnr = true;
   qp.requester.progress_at = engine_.now() + Picos(kRnrTimer[nak.immediate % 32] * 10'000'000LL);
-  engine_.schedule(qp.requester.progress_at, &rnr_timer, this, QpWord::make(qp, ++qp.requester.rnr_waits));
+  engine_.schedule(qp.requester.progress_at, events_.receiver_wait_over, events_.requester,
+                   QpWord::make(qp, ++qp.requester.rnr_waits));
 }
 
-void Retransmitter::rnr_timer(void* object, std::uint64_t word) {
-  Retransmitter& self = *static_cast<Retransmitter*>(object);
-  SimQp* const qp = self.qps_.current(word);
-  if (qp == nullptr || QpWord::count(word) != qp->requester.rnr_waits) return;
-  qp->requester.waits_for_rnr = false;
-  self.scheduler_.activate(*qp);
+void Retransmitter::receiver_wait_over(SimQp& qp, std::uint32_t waits) {
+  if (waits != qp.requester.rnr_waits) return;
+  qp.requester.waits_for_rnr = false;
+  scheduler_.activate(qp);
 }
 
 // Sends again from the packet `sequence` on; a READ or an atomic is asked for as a whole.
@@ -155,33 +146,29 @@ void Retransmitter::ask_again(SimQp& qp) {
 
 void Retransmitter::start_timer(SimQp& qp) {
   if (qp.requester.timer_runs || qp.settings.timeout == 0) return;  // 0 waits for ever
-  qp.requester.timer_runs = true;
-  engine_.schedule(engine_.now() + profile_.ack_wait(qp.settings.timeout), &retry_timer, this, QpWord::make(qp));
+  run_timer(qp, engine_.now() + profile_.ack_wait(qp.settings.timeout));
 }
 
-// One timer per QP: it looks whether there was progress within the timeout, and if so runs on from there.
-void Retransmitter::retry_timer(void* object, std::uint64_t word) {
-  Retransmitter& self = *static_cast<Retransmitter*>(object);
-  SimQp* const current = self.qps_.current(word);
-  if (current == nullptr) return;
-  SimQp& qp = *current;
+void Retransmitter::run_timer(SimQp& qp, Picos until) {
+  qp.requester.timer_runs = true;
+  engine_.schedule(until, events_.retry_due, events_.requester, QpWord::make(qp));
+}
+
+void Retransmitter::retry_due(SimQp& qp) {
   qp.requester.timer_runs = false;
   if (qp.state != IBV_QPS_RTS || qp.send.done >= qp.send.next) return;
-  const Picos now = self.engine_.now();
-  const Picos due = qp.requester.progress_at + self.profile_.ack_wait(qp.settings.timeout);
-  if (due <= now) {
-    if (qp.requester.retries_left-- == 0) {
-      return self.completer_.fail_at(qp, qp.send.at(qp.send.done), IBV_WC_RETRY_EXC_ERR);
-    }
-    self.lost_time_ += static_cast<std::uint64_t>((now - qp.requester.progress_at).count());
-    qp.requester.progress_at = now;
-    qp.requester.asked_again = false;
-    self.go_back(qp, qp.send.at(qp.send.done).sequence);
-    self.scheduler_.activate(qp);
-    return self.start_timer(qp);
+  const Picos now = engine_.now();
+  const Picos due = qp.requester.progress_at + profile_.ack_wait(qp.settings.timeout);
+  if (due > now) return run_timer(qp, due);
+  if (qp.requester.retries_left-- == 0) {
+    return completer_.fail_at(qp, qp.send.at(qp.send.done), IBV_WC_RETRY_EXC_ERR);
   }
-  qp.requester.timer_runs = true;
-  self.engine_.schedule(due, &retry_timer, object, word);
+  lost_time_ += static_cast<std::uint64_t>((now - qp.requester.progress_at).count());
+  qp.requester.progress_at = now;
+  qp.requester.asked_again = false;
+  go_back(qp, qp.send.at(qp.send.done).sequence);
+  scheduler_.activate(qp);
+  start_timer(qp);
 }
 
 void AnswerHandler::take(SimQp& qp, Packet& packet) {
@@ -201,7 +188,7 @@ void AnswerHandler::handle_all(SimQp& qp) {
     if (is_response(packet)) {
       if (qp.reads.count() > 0) {
         SendWqe& wqe = qp.send.at(qp.reads.oldest());
-        state.reading_for_answer = !fetcher_.at_hand_for_response(qp, wqe, &wqe_read, this);
+        state.reading_for_answer = !fetcher_.at_hand_for_response(qp, wqe);
         if (state.reading_for_answer) return;
         wqe.staged = true;  // held for the rest of the response and the completion
         handle_response(qp, wqe, packet);
@@ -297,21 +284,15 @@ void AnswerHandler::acknowledge_up_to(SimQp& qp, std::uint32_t sequence) {
   completer_.complete_all_confirmed(qp);
 }
 
-void AnswerHandler::wqe_read(void* object, std::uint64_t word) {
-  AnswerHandler& self = *static_cast<AnswerHandler*>(object);
-  SimQp* const qp = self.qps_.current(word);
-  if (qp == nullptr || qp->state != IBV_QPS_RTS) return;
-  self.units_.note_reread(*qp, self.profile_.reread_wqe);
-  self.engine_.schedule(self.units_.occupy(*qp, self.profile_.reread_wqe), &wqe_handled, object, word);
+void AnswerHandler::wqe_is_back(SimQp& qp, std::uint64_t word) {
+  units_.note_reread(qp, profile_.reread_wqe);
+  engine_.schedule(units_.occupy(qp, profile_.reread_wqe), events_.wqe_handled_for_answer, events_.requester, word);
 }
 
-void AnswerHandler::wqe_handled(void* object, std::uint64_t word) {
-  AnswerHandler& self = *static_cast<AnswerHandler*>(object);
-  SimQp* const qp = self.qps_.current(word);
-  if (qp == nullptr || qp->state != IBV_QPS_RTS) return;
-  qp->requester.reading_for_answer = false;
-  qp->send.at(qp->send.whole(QpWord::count(word), QpWord::kCountBits)).staged = true;
-  self.handle_all(*qp);
+void AnswerHandler::wqe_is_handled(SimQp& qp, std::uint64_t low_index) {
+  qp.requester.reading_for_answer = false;
+  qp.send.at(qp.send.whole(low_index, QpWord::kCountBits)).staged = true;
+  handle_all(qp);
 }
 
 void AnswerHandler::forget(SimQp& qp) {

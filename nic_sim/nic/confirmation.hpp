@@ -10,7 +10,7 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/send_events.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
@@ -23,13 +23,13 @@ namespace verbscope::sim {
 // peer (RC), with an error when they failed, as flushed behind an error.
 class SendCompleter {
  public:
-  SendCompleter(Engine& engine, const QpTable& qps, const WholeNic& whole, WqeFetcher& fetcher, CqeWriter& cqes)
-      : engine_(engine), qps_(qps), whole_(whole), fetcher_(fetcher), cqes_(cqes) {}
+  SendCompleter(const WholeNic& whole, WqeFetcher& fetcher, CqeWriter& cqes)
+      : whole_(whole), fetcher_(fetcher), cqes_(cqes) {}
   SendCompleter(const SendCompleter&) = delete;
   SendCompleter& operator=(const SendCompleter&) = delete;
 
-  // `packet`, the last of a signaled work request on UC or UD, leaves the port at `when`.
-  void left_port(SimQp& qp, const Packet& packet, Picos when);
+  // The last packet of a signaled work request has left its port: that ends it, and those before it. UC, UD.
+  void sent(SimQp& qp, std::uint64_t low_index);
 
   // Ends the work requests that the peer has confirmed, up to the first that it has not. RC.
   void complete_all_confirmed(SimQp& qp);
@@ -43,11 +43,8 @@ class SendCompleter {
   void flush(SimQp& qp);
 
  private:
-  static void sent(void* completer, std::uint64_t word);
   void complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
 
-  Engine& engine_;
-  const QpTable& qps_;
   const WholeNic& whole_;
   WqeFetcher& fetcher_;
   CqeWriter& cqes_;
@@ -58,12 +55,12 @@ class SendCompleter {
 class Retransmitter {
  public:
   // `lost_time`: picoseconds that QPs stood still until a timer told of a loss; it adds to them.
-  Retransmitter(Engine& engine, const NicProfile& profile, std::uint64_t& lost_time, const QpTable& qps,
+  Retransmitter(Engine& engine, const NicProfile& profile, std::uint64_t& lost_time, const SendEvents& events,
                 UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer)
       : engine_(engine),
         profile_(profile),
         lost_time_(lost_time),
-        qps_(qps),
+        events_(events),
         scheduler_(scheduler),
         fetcher_(fetcher),
         completer_(completer) {}
@@ -76,20 +73,24 @@ class Retransmitter {
   // The peer has refused the packet that a NAK names, and everything before it is confirmed.
   void refused(SimQp& qp, const Packet& nak);
 
+  // The time that the peer wanted to be left alone is over, if it has not asked for another since.
+  void receiver_wait_over(SimQp& qp, std::uint32_t waits);
+  // The timer has run out. It looks whether there was progress since it was set, and if so runs on from there.
+  void retry_due(SimQp& qp);
+
   // The response to the oldest READ or atomic has a gap: it is asked for again. Once until something comes in order
   // again: further packets behind the gap say nothing new.
   void ask_again(SimQp& qp);
 
  private:
-  static void rnr_timer(void* retransmitter, std::uint64_t wait);
-  static void retry_timer(void* retransmitter, std::uint64_t word);
+  void run_timer(SimQp& qp, Picos until);
   void go_back(SimQp& qp, std::uint32_t sequence);
   void wait_for_receiver(SimQp& qp, const Packet& nak);
 
   Engine& engine_;
   const NicProfile& profile_;
   std::uint64_t& lost_time_;
-  const QpTable& qps_;
+  const SendEvents& events_;
   UnitScheduler& scheduler_;
   WqeFetcher& fetcher_;
   SendCompleter& completer_;
@@ -100,7 +101,7 @@ class Retransmitter {
 class AnswerHandler {
  public:
   AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets, const NicProfile& profile,
-                NicCounts& counts, const QpTable& qps, const HostMemory& memory, PayloadWriter& payload_writer,
+                NicCounts& counts, const SendEvents& events, const HostMemory& memory, PayloadWriter& payload_writer,
                 ReceivingUnits& units, UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer,
                 Retransmitter& retransmitter)
       : engine_(engine),
@@ -109,7 +110,7 @@ class AnswerHandler {
         packets_(packets),
         profile_(profile),
         counts_(counts),
-        qps_(qps),
+        events_(events),
         memory_(memory),
         payload_writer_(payload_writer),
         units_(units),
@@ -123,12 +124,14 @@ class AnswerHandler {
   // A unit has taken in an acknowledgement of either kind or a response; gives the packet back when it is done with it.
   void take(SimQp& qp, Packet& packet);
 
+  // The WQE that a response waits for was read again; and a unit has handled it.
+  void wqe_is_back(SimQp& qp, std::uint64_t word);
+  void wqe_is_handled(SimQp& qp, std::uint64_t low_index);
+
   // The QP is flushed, reset or destroyed: answers that wait are dropped.
   void forget(SimQp& qp);
 
  private:
-  static void wqe_read(void* handler, std::uint64_t word);
-  static void wqe_handled(void* handler, std::uint64_t word);
   void handle_all(SimQp& qp);
   void handle_ack(SimQp& qp, const Packet& packet);
   void handle_response(SimQp& qp, SendWqe& wqe, Packet& packet);
@@ -142,7 +145,7 @@ class AnswerHandler {
   const PacketMemory& packets_;
   const NicProfile& profile_;
   NicCounts& counts_;
-  const QpTable& qps_;
+  const SendEvents& events_;
   const HostMemory& memory_;
   PayloadWriter& payload_writer_;
   ReceivingUnits& units_;

@@ -54,7 +54,7 @@ UsageTimes Nic::usage() const {
                    .qp_context_reads_held = contexts_.reads_held(),
                    .read_tags_held_idle = bus_.tags_held_idle(),
                    .qp_context_reads_held_idle = contexts_.reads_held_idle(),
-                   .requester_units = requester_.scheduler.times(),
+                   .requester_units = requester_.unit_times(),
                    .responder_units = responder_.units.times(),
                    .requester_qps = times_of_qps(&SimQp::requester),
                    .responder_qps = times_of_qps(&SimQp::arrivals),
@@ -74,7 +74,7 @@ std::uint32_t Nic::add_qp(SimQp& qp) {
   qp.responder_context.of_responder = true;
   qp.responder_context.bytes = static_cast<std::uint32_t>(profile_.nic.qp_responder_context.value);
   for (QpContext* context : {&qp.requester_context, &qp.responder_context}) context->listed.bytes = context->bytes;
-  requester_.scheduler.bind(qp);
+  requester_.bind(qp);
   return qps_.add(qp);
 }
 
@@ -95,7 +95,7 @@ void Nic::receive(void* object, Packet& packet) {
 
 void Nic::left_port(void* object, const Packet& packet, Picos when) {
   Nic& nic = *static_cast<Nic*>(object);
-  if (SimQp* qp = nic.qps_.find(packet.source_qp)) nic.requester_.completer.left_port(*qp, packet, when);
+  if (SimQp* qp = nic.qps_.find(packet.source_qp)) nic.requester_.left_port(*qp, packet, when);
 }
 
 void Nic::fail_qp(SimQp& qp) {
@@ -109,13 +109,7 @@ void WholeNic::fail_qp(SimQp& qp) const {
   nic_.fail_qp(qp);
 }
 void WholeNic::take_answer(SimQp& qp, Packet& answer) const {
-  nic_.requester().answers.take(qp, answer);
-}
-bool WholeNic::wqe_at_hand(SimQp& qp) const {
-  return nic_.requester().fetcher.at_hand(qp);
-}
-void WholeNic::take_up_wqe(SimQp& qp) const {
-  nic_.requester().processor.take_up(qp);
+  nic_.requester().take_answer(qp, answer);
 }
 void WholeNic::take_up_packet(SimQp& qp, Packet& packet) const {
   nic_.responder().processor.take_up(qp, packet);

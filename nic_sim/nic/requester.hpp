@@ -1,6 +1,5 @@
-// The half of a NIC that asks: its parts, each of which knows only those that its constructor is given. WQEs are
-// fetched, units take QPs with work in turn and send a packet each time, and work requests end when sent (unreliable),
-// acknowledged or answered (reliable).
+// The half of a NIC that asks. Its parts know only those that their constructors are given, and schedule SendEvents;
+// what happens at each of them is in requester.cpp, in the order of a WQE's life.
 #pragma once
 
 #include "nic_sim/link/packet_pool.hpp"
@@ -13,6 +12,8 @@
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
+#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/send_events.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
 #include "nic_sim/nic/wqe_processor.hpp"
@@ -21,42 +22,60 @@
 
 namespace verbscope::sim {
 
-struct Requester {
+class Requester {
+ public:
   // `units`: they take in the answers. `node`: of the NIC. `seed`: of the WQE cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
             EthernetCounts& ethernet, const QpTable& qps, const WholeNic& whole, QpContexts& contexts,
             HostMemory& memory, Congestion& congestion, PayloadWriter& payload_writer, CqeWriter& cqes,
-            ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
-      : scheduler(engine, profile.nic.requester_units, whole),
-        fetcher(engine, bus, profile.nic, counts, qps, contexts, scheduler, seed),
-        completer(engine, qps, whole, fetcher, cqes),
-        retransmitter(engine, profile.nic, ethernet.ack_timeout_ps, qps, scheduler, fetcher, completer),
-        packets(bus, fabric, pool, profile.wire.link_type, counts, qps, memory, congestion, scheduler, completer, node),
-        processor(engine, bus, profile.nic, memory, scheduler, fetcher, packets, completer, retransmitter),
-        answers(engine, bus, fabric, pool.memory(), profile.nic, counts, qps, memory, payload_writer, units, scheduler,
-                fetcher, completer, retransmitter) {}
+            ReceivingUnits& units, std::uint32_t node, std::uint64_t seed);
+  Requester(const Requester&) = delete;
+  Requester& operator=(const Requester&) = delete;
+
+  // Gives a new QP what of the requester is its own.
+  void bind(SimQp& qp) { scheduler_.bind(qp); }
+  // The MMIO write that tells of a batch of `qp` reaches the NIC at `when`. `batch`: with_generation, the batch's first
+  // WQE.
+  void batch_arrives(SimQp& qp, std::uint64_t batch, Picos when);
+  // `packet`, the last of a signaled work request on UC or UD, leaves the port at `when`.
+  void left_port(SimQp& qp, const Packet& packet, Picos when);
+  // A unit has taken in an acknowledgement of either kind or a response.
+  void take_answer(SimQp& qp, Packet& answer);
 
   // Completes everything from `done` on as flushed.
-  void flush(SimQp& qp) {
-    forget(qp);
-    completer.flush(qp);
-  }
+  void flush(SimQp& qp);
   // Forgets the QP before it is destroyed or reset.
-  void forget(SimQp& qp) {
-    fetcher.forget(qp);
-    qp.requester.packet_of_next = 0;
-    qp.requester.waiting = qp.requester.waits_for_rnr = false;
-    qp.reads.ended = qp.reads.begun;
-    answers.forget(qp);
-  }
+  void forget(SimQp& qp);
 
-  UnitScheduler scheduler;
-  WqeFetcher fetcher;
-  SendCompleter completer;
-  Retransmitter retransmitter;
-  PacketBuilder packets;
-  WqeProcessor processor;
-  AnswerHandler answers;
+  // The times of each unit so far.
+  std::vector<UnitTime> unit_times() const { return scheduler_.times(); }
+
+ private:
+  enum class Step;
+
+  template <Step step>
+  static void on(void* requester, std::uint64_t argument);
+  template <Step step>
+  void live(SimQp& qp, std::uint64_t argument);
+  template <Step step>
+  void detour(SimQp& qp, std::uint64_t argument);
+  template <Step step>
+  SimQp* qp_of(std::uint64_t argument) const;
+  void serve();
+
+  Engine& engine_;
+  PcieBus& bus_;
+  const NicProfile& profile_;
+  const QpTable& qps_;
+  QpContexts& contexts_;
+  const SendEvents events_;
+  UnitScheduler scheduler_;
+  WqeFetcher fetcher_;
+  SendCompleter completer_;
+  Retransmitter retransmitter_;
+  PacketBuilder packets_;
+  WqeProcessor processor_;
+  AnswerHandler answers_;
 };
 
 }  // namespace verbscope::sim

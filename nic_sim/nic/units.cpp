@@ -27,19 +27,20 @@ void UnitScheduler::activate(SimQp& qp) {
   if (state.queued || state.served || state.must_wait() || qp.state != IBV_QPS_RTS) return;
   if (!qp.send.has_work() || waits_for_reads(qp)) return;
   line_.push(qp);
-  serve();
 }
 
-void UnitScheduler::serve() {
+SimQp* UnitScheduler::next_in_line() {
   while (!line_.empty() && !idle_.empty()) {
     SimQp& qp = line_.pop();
-    if (qp.state != IBV_QPS_RTS || qp.requester.waits_for_rnr || !qp.send.has_work()) continue;
-    if (!whole_.wqe_at_hand(qp)) continue;
-    qp.requester.served = true;
-    qp.requester.unit = idle_.take(qp.requester.unit);
-    unit_of(qp).serving_since = engine_.now();
-    whole_.take_up_wqe(qp);
+    if (qp.state == IBV_QPS_RTS && !qp.requester.waits_for_rnr && qp.send.has_work()) return &qp;
   }
+  return nullptr;
+}
+
+void UnitScheduler::give_unit(SimQp& qp) {
+  qp.requester.served = true;
+  qp.requester.unit = idle_.take(qp.requester.unit);
+  unit_of(qp).serving_since = engine_.now();
 }
 
 Picos UnitScheduler::begin_work(SimQp& qp, Picos time) {
@@ -57,7 +58,6 @@ void UnitScheduler::work_done(SimQp& qp) {
   idle_.give_back(qp.requester.unit);
   qp.requester.served = false;
   activate(qp);
-  serve();
 }
 
 void UnitScheduler::note_held_up(SimQp& qp, Picos since) {

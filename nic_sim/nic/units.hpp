@@ -89,21 +89,24 @@ class IdleUnits {
 // QP a unit takes next, and when, is decided here and nowhere else.
 class UnitScheduler {
  public:
-  // `whole` leads to who does the work of a unit on the QP that it has taken.
-  UnitScheduler(Engine& engine, int units, const WholeNic& whole)
-      : engine_(engine), whole_(whole), units_(static_cast<std::size_t>(units)), idle_(units) {}
+  UnitScheduler(Engine& engine, int units) : engine_(engine), units_(static_cast<std::size_t>(units)), idle_(units) {}
   UnitScheduler(const UnitScheduler&) = delete;
   UnitScheduler& operator=(const UnitScheduler&) = delete;
 
   // Gives a new QP a unit to begin with, and its share of fetching ahead, one after the other.
   void bind(SimQp& qp);
 
-  // Something has changed for `qp`: it gets in line if it has work that its unit can do now and is not there.
+  // Something has changed for `qp`: it gets in line if it has work that a unit can do now and is not there.
   void activate(SimQp& qp);
+
+  // While a unit is idle, takes the next QP with work from the line; null: there is none.
+  SimQp* next_in_line();
+  // The QP that came from the line has a unit from now on.
+  void give_unit(SimQp& qp);
 
   // All that the unit needs to work on the QP that it has taken is there: it works for `time`. Yields the end.
   Picos begin_work(SimQp& qp, Picos time);
-  // The unit has done its work on the QP that it had taken, and takes the next.
+  // The unit has done its work on the QP that it had taken, and is idle.
   void work_done(SimQp& qp);
 
   // WQEs of `qp` have come that were asked for at `since`, while doorbells wait, for its share may fetch no more ahead:
@@ -129,10 +132,8 @@ class UnitScheduler {
 
   // The unit that has the QP, or had it last.
   Unit& unit_of(const SimQp& qp) { return units_[qp.requester.unit]; }
-  void serve();
 
   Engine& engine_;
-  const WholeNic& whole_;
   std::vector<Unit> units_;
   IdleUnits idle_;
   QpLine<&SimQp::requester> line_;  // QPs with work

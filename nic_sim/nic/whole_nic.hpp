@@ -1,4 +1,4 @@
-// What parts of a NIC ask of those that are built on them, through the NIC as a whole: these five things, and no more.
+// What parts of a NIC ask of those that are built on them, through the NIC as a whole: these four things, and no more.
 #pragma once
 
 #include "nic_sim/link/packet.hpp"
@@ -19,9 +19,6 @@ class WholeNic {
   void fail_qp(SimQp& qp) const;
   // A unit has taken in an acknowledgement of either kind or a response for the requester of `qp`.
   void take_answer(SimQp& qp, Packet& answer) const;
-  // A unit of the requester is free: whether the WQE that comes next is in the NIC, else the QP waits; and begins it.
-  bool wqe_at_hand(SimQp& qp) const;
-  void take_up_wqe(SimQp& qp) const;
   // A unit of the responder has taken the QP, or what the packet in front waited for has come: begins, or goes on.
   void take_up_packet(SimQp& qp, Packet& packet) const;
   void go_on(SimQp& qp, Packet& packet) const;

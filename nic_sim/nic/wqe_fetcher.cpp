@@ -19,46 +19,28 @@ std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
 
 }  // namespace
 
-WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, const QpTable& qps,
-                       QpContexts& contexts, UnitScheduler& scheduler, std::uint64_t seed)
+WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts,
+                       const SendEvents& events, UnitScheduler& scheduler, std::uint64_t seed)
     : engine_(engine),
       bus_(bus),
       profile_(profile),
       counts_(counts),
-      qps_(qps),
-      contexts_(contexts),
+      events_(events),
       scheduler_(scheduler),
       shares_(static_cast<std::size_t>(profile.requester_units)),
       waiting_(profile.wqe_cache, Replacement::random, seed),
       sent_(profile.sent_wqe_cache, profile.sent_wqe_replacement, seed ^ 4) {}
 
-void WqeFetcher::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
-  engine_.schedule(when + profile_.front_end + contexts_.distance(qp), &batch_arrived, this,
-                   QpWord::make(qp.qp_num, static_cast<std::uint16_t>(batch), without_generation(batch)));
-}
-
-void WqeFetcher::batch_arrived(void* object, std::uint64_t word) {
-  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
-  SimQp* const qp = self.sending(word);
-  if (qp == nullptr) return;  // flushed on the way
-  if (self.contexts_.at_hand(qp->requester_context, &context_is_here, object, word)) context_is_here(object, word);
-}
-
-// The QP's state was there for the batch. Batches go on in the order of posting, whichever has found it first.
-void WqeFetcher::context_is_here(void* object, std::uint64_t word) {
-  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
-  SimQp* const qp = self.sending(word);
-  if (qp == nullptr) return;
-  SendQueue& queue = qp->send;
-  queue.batch(queue.whole(QpWord::count(word), QpWord::kCountBits)).has_context = true;
+void WqeFetcher::begin(SimQp& qp, std::uint64_t low_first) {
+  SendQueue& queue = qp.send;
+  queue.batch(queue.whole(low_first, QpWord::kCountBits)).has_context = true;
   while (queue.rung < queue.posted && queue.batch(queue.rung).has_context) {
     const std::uint64_t first = queue.rung;
     queue.rung += queue.batch(first).count;
-    self.begin_batch(*qp, first);
+    begin_batch(qp, first);
   }
 }
 
-// What was rung for is fetched, what came with the write itself can be taken up.
 void WqeFetcher::begin_batch(SimQp& qp, std::uint64_t first) {
   if (SendWqe& wqe = qp.send.at(first); wqe.by_blueflame) {
     waiting_.insert(wqe);
@@ -93,7 +75,7 @@ void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
   std::uint64_t begin = queue.at(first).ring_offset, bytes = 0;
   const auto read = [this, &batch, word](std::uint64_t from, std::uint64_t length) {
     ++batch.reads_left;
-    bus_.dma_read(from, length, &part_fetched, this, word);
+    bus_.dma_read(from, length, events_.wqes_fetched, events_.requester, word);
   };
   batch.reads_left = 0;
   for (std::uint64_t i = 0; i < batch.count; ++i) {
@@ -115,17 +97,13 @@ void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
   if (bytes > 0) read(begin, bytes);
 }
 
-void WqeFetcher::part_fetched(void* object, std::uint64_t word) {
-  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
-  SimQp* const sending = self.sending(word);
-  if (sending == nullptr) return;
-  SimQp& qp = *sending;
-  const std::uint64_t first = qp.send.whole(QpWord::count(word), QpWord::kCountBits);
+void WqeFetcher::fetched(SimQp& qp, std::uint64_t low_first) {
+  const std::uint64_t first = qp.send.whole(low_first, QpWord::kCountBits);
   Batch& batch = qp.send.batch(first);
   if (--batch.reads_left > 0) return;
-  if (const Share& share = self.share_of(qp); !share.fetches.empty()) self.scheduler_.note_held_up(qp, share.asked_at);
-  for (std::uint64_t i = 0; i < batch.count; ++i) self.waiting_.insert(qp.send.at(first + i));
-  self.batch_is_here(qp, first);
+  if (const Share& share = share_of(qp); !share.fetches.empty()) scheduler_.note_held_up(qp, share.asked_at);
+  for (std::uint64_t i = 0; i < batch.count; ++i) waiting_.insert(qp.send.at(first + i));
+  batch_is_here(qp, first);
 }
 
 // WQEs are taken up in the order of posting, whichever fetch is back first.
@@ -175,27 +153,24 @@ std::uint64_t WqeFetcher::read_again(SimQp& qp, std::uint64_t first, std::uint64
   }
   counts_.wqe_cache_misses += next - first;
   counts_.wqe_cache_reread_lines += bytes / kCacheLine.value;
-  bus_.dma_read(begin, bytes, &wqes_read_again, this, QpWord::make(qp, pack_run(first, next - first)));
+  bus_.dma_read(begin, bytes, events_.wqes_read_again, events_.requester,
+                QpWord::make(qp, pack_run(first, next - first)));
   return next - 1;
 }
 
-void WqeFetcher::wqes_read_again(void* object, std::uint64_t word) {
-  WqeFetcher& self = *static_cast<WqeFetcher*>(object);
-  SimQp* const qp = self.sending(word);
-  if (qp == nullptr) return;
-  const std::uint32_t run = QpWord::count(word);
-  const std::uint64_t first = qp->send.whole(run >> kRunBits, kFirstBits);
+void WqeFetcher::read_again_is_back(SimQp& qp, std::uint32_t run) {
+  const std::uint64_t first = qp.send.whole(run >> kRunBits, kFirstBits);
   for (std::uint64_t i = first; i < first + (run & ((1u << kRunBits) - 1)); ++i) {
-    SendWqe& wqe = qp->send.at(i);
+    SendWqe& wqe = qp.send.at(i);
     if (wqe.index != i) continue;  // it was confirmed meanwhile, and another has its place
     wqe.coming = false;
     wqe.staged = true;
   }
-  qp->requester.waiting = false;
-  self.scheduler_.activate(*qp);
+  qp.requester.waiting = false;
+  scheduler_.activate(qp);
 }
 
-bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Action read, void* object) {
+bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe) {
   if (wqe.staged) return true;
   if (wqe.place.cached()) {
     ++counts_.wqe_cache_hits;
@@ -203,7 +178,8 @@ bool WqeFetcher::at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Act
   }
   ++counts_.wqe_cache_misses;
   counts_.wqe_cache_reread_lines += wqe.bytes / kCacheLine.value;
-  bus_.dma_read(wqe.ring_offset, wqe.bytes, read, object, QpWord::make(qp, wqe.index));
+  bus_.dma_read(wqe.ring_offset, wqe.bytes, events_.wqe_read_for_answer, events_.requester,
+                QpWord::make(qp, wqe.index));
   return false;
 }
 

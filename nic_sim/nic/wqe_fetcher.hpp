@@ -1,5 +1,5 @@
-// Brings WQEs from the send queues into the NIC: takes doorbells and BlueFlame WQEs, reads the WQEs of doorbells, holds
-// them in the WQE cache until their last use, and reads again those that were evicted before it.
+// Brings WQEs from the send queues into the NIC: keeps BlueFlame WQEs, reads the WQEs of doorbells, holds them in the
+// WQE cache until their last use, and reads again those that were evicted before it.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,7 @@
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/nic/qp_contexts.hpp"
-#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/send_events.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
@@ -21,21 +20,25 @@ namespace verbscope::sim {
 class WqeFetcher {
  public:
   // `scheduler` is told of QPs whose WQEs have come.
-  WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, const QpTable& qps,
-             QpContexts& contexts, UnitScheduler& scheduler, std::uint64_t seed);
+  WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, const SendEvents& events,
+             UnitScheduler& scheduler, std::uint64_t seed);
   WqeFetcher(const WqeFetcher&) = delete;
   WqeFetcher& operator=(const WqeFetcher&) = delete;
 
-  // The MMIO write that tells of a batch of `qp` reaches the NIC at `when`. `batch`: with_generation, the batch's first
-  // WQE.
-  void batch_arrives(SimQp& qp, std::uint64_t batch, Picos when);
+  // The NIC knows of a batch and has the state of its QP. `low_first`: the low bits of its first WQE, as a QpWord has
+  // them. Batches go on in the order of posting, whichever has found the state first: what came with the write itself
+  // can be taken up, what was rung for is read.
+  void begin(SimQp& qp, std::uint64_t low_first);
+  // A DMA read of a batch's WQEs is back.
+  void fetched(SimQp& qp, std::uint64_t low_first);
+  // So is one of a run that was read again.
+  void read_again_is_back(SimQp& qp, std::uint32_t run);
 
   // Whether the WQE at `next` is in the NIC; else the QP waits for it. What is missing of those that come next is read
   // again meanwhile.
   bool at_hand(SimQp& qp);
-  // Whether a WQE is in the NIC for the response to it. If not it is read again: then `read` of `object` runs, with a
-  // QpWord of its number.
-  bool at_hand_for_response(SimQp& qp, const SendWqe& wqe, Engine::Action read, void* object);
+  // Whether a WQE is in the NIC for the response to it. If not it is read again.
+  bool at_hand_for_response(SimQp& qp, const SendWqe& wqe);
 
   // A unit takes the WQE up: it no longer counts as fetched ahead, and others may be.
   void taken_up(const SimQp& qp, SendWqe& wqe);
@@ -61,17 +64,6 @@ class WqeFetcher {
     std::deque<Fetch> fetches;  // doorbells whose WQEs are not asked for yet
   };
 
-  static void batch_arrived(void* fetcher, std::uint64_t word);
-  static void context_is_here(void* fetcher, std::uint64_t word);
-  static void part_fetched(void* fetcher, std::uint64_t word);
-  static void wqes_read_again(void* fetcher, std::uint64_t word);
-
-  // The QP of a QpWord, if it still sends what it sent then; else null.
-  SimQp* sending(std::uint64_t word) const {
-    SimQp* const qp = qps_.current(word);
-    return qp != nullptr && qp->state == IBV_QPS_RTS ? qp : nullptr;
-  }
-
   Share& share_of(const SimQp& qp) { return shares_[qp.requester.fetch_share]; }
   void begin_batch(SimQp& qp, std::uint64_t first);
   void fetch_more(Share& share);
@@ -84,8 +76,7 @@ class WqeFetcher {
   PcieBus& bus_;
   const NicProfile& profile_;
   NicCounts& counts_;
-  const QpTable& qps_;
-  QpContexts& contexts_;
+  const SendEvents& events_;
   UnitScheduler& scheduler_;
   std::vector<Share> shares_;
   Cache<SendWqe> waiting_;  // from their arrival until they are sent

@@ -98,26 +98,21 @@ bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) 
   packet.reads_left = static_cast<std::uint32_t>(pieces_.size());
   if (granted) {
     for (const Piece& piece : pieces_) {
-      bus_.dma_read(piece.address, piece.bytes, &payload_read, this, as_argument(packet));
+      bus_.dma_read(piece.address, piece.bytes, events_.payload_read, events_.requester, as_argument(packet));
     }
   }
   pieces_.clear();
   return granted;
 }
 
-void PacketBuilder::payload_read(void* object, std::uint64_t argument) {
-  PacketBuilder& self = *static_cast<PacketBuilder*>(object);
-  Packet& packet = as_packet(argument);
+void PacketBuilder::payload_read(SimQp& qp, Packet& packet) {
   if (--packet.reads_left > 0) return;
-  SimQp& qp = self.qps_.once_there(packet.source_qp);
   // A repeated packet whose first copy was acknowledged meanwhile: the work request is done and its place may have
   // another one. The receiver drops the copy whatever is in it.
   const std::uint64_t wqe = without_generation(packet.cookie);
   const bool stale = qp.state != IBV_QPS_RTS || !of_this_generation(qp, packet.cookie) || wqe < qp.send.done;
-  if (!stale && !self.gather(qp, packet)) {
-    self.completer_.fail_at(qp, qp.send.at(wqe), IBV_WC_LOC_PROT_ERR);
-  }
-  self.send_ready(qp);
+  if (!stale && !gather(qp, packet)) completer_.fail_at(qp, qp.send.at(wqe), IBV_WC_LOC_PROT_ERR);
+  send_ready(qp);
 }
 
 // Copies the payload into the packet. False: a region of it was deregistered while it was read.
@@ -138,7 +133,7 @@ void PacketBuilder::send_ready(SimQp& qp) {
   while (!unsent.empty() && unsent.front().reads_left == 0 && !qp.requester.waits_for_rate) {
     Packet& packet = unsent.front();
     const bool wanted = qp.state == IBV_QPS_RTS && of_this_generation(qp, packet.cookie);
-    if (wanted && !congestion_.may_send(qp, packet, &rate_allows, this)) {
+    if (wanted && !congestion_.may_send(qp, packet, events_.rate_allows, events_.requester)) {
       qp.requester.waits_for_rate = true;
       return;
     }
@@ -151,16 +146,13 @@ void PacketBuilder::send_ready(SimQp& qp) {
   }
 }
 
-void PacketBuilder::rate_allows(void* object, std::uint64_t argument) {
-  PacketBuilder& self = *static_cast<PacketBuilder*>(object);
-  SimQp& qp = as_qp(argument);
+void PacketBuilder::rate_allows(SimQp& qp) {
   qp.requester.waits_for_rate = false;
-  self.send_ready(qp);
-  self.scheduler_.activate(qp);
+  send_ready(qp);
+  scheduler_.activate(qp);
 }
 
-// First looks up the addresses of the packet that comes next, or all that the response to a READ will bring.
-void WqeProcessor::take_up(SimQp& qp) {
+std::uint64_t WqeProcessor::missing_translations(SimQp& qp) {
   const SendWqe& wqe = qp.send.at(qp.send.next);
   std::uint64_t missing = 0;
   if (!wqe.inlined && wqe.length > 0 && qp.state == IBV_QPS_RTS && qp.send.has_work()) {
@@ -173,15 +165,10 @@ void WqeProcessor::take_up(SimQp& qp) {
               });
   }
   if (wqe.inlined && wqe.length > 0) prefetch(qp.send.inline_data_of(wqe.index), wqe.length);
-  if (missing == 0) return begin(qp);
-  bus_.dma_read(0, missing * kCacheLine.value, &translations_read, this, as_argument(qp));
+  return missing;
 }
 
-void WqeProcessor::translations_read(void* object, std::uint64_t qp) {
-  static_cast<WqeProcessor*>(object)->begin(as_qp(qp));
-}
-
-void WqeProcessor::begin(SimQp& qp) {
+Picos WqeProcessor::begin_work(SimQp& qp) {
   SendWqe& wqe = qp.send.at(qp.send.next);
   Picos time = profile_.next_packet;
   if (qp.requester.packet_of_next == 0) {
@@ -194,17 +181,11 @@ void WqeProcessor::begin(SimQp& qp) {
   }
   if (!wqe.inlined && wqe.length > 0 && facts(wqe.verb).carries_payload) time += profile_.gather;
   fetcher_.taken_up(qp, wqe);
-  engine_.schedule(scheduler_.begin_work(qp, time), &time_is_over, this, as_argument(qp));
-}
-
-void WqeProcessor::time_is_over(void* object, std::uint64_t argument) {
-  WqeProcessor& self = *static_cast<WqeProcessor*>(object);
-  SimQp& qp = as_qp(argument);
-  if (qp.state == IBV_QPS_RTS && !qp.requester.must_wait() && qp.send.has_work()) self.send_packet(qp);
-  self.scheduler_.work_done(qp);
+  return scheduler_.begin_work(qp, time);
 }
 
 void WqeProcessor::send_packet(SimQp& qp) {
+  if (qp.state != IBV_QPS_RTS || qp.requester.must_wait() || !qp.send.has_work()) return;
   SendWqe& wqe = qp.send.at(qp.send.next);
   if (facts(qp.transport).one_packet && wqe.packets > 1) {
     return completer_.fail_at(qp, wqe, IBV_WC_LOC_LEN_ERR);  // a datagram is one packet

@@ -13,7 +13,7 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/send_events.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -25,15 +25,15 @@ namespace verbscope::sim {
 class PacketBuilder {
  public:
   // `node`: of the NIC, the packets' source.
-  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, LinkType link, NicCounts& counts, const QpTable& qps,
-                const HostMemory& memory, Congestion& congestion, UnitScheduler& scheduler, SendCompleter& completer,
-                std::uint32_t node)
+  PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, LinkType link, NicCounts& counts,
+                const SendEvents& events, const HostMemory& memory, Congestion& congestion, UnitScheduler& scheduler,
+                SendCompleter& completer, std::uint32_t node)
       : bus_(bus),
         fabric_(fabric),
         packets_(packets),
         framing_(link),
         counts_(counts),
-        qps_(qps),
+        events_(events),
         memory_(memory),
         congestion_(congestion),
         scheduler_(scheduler),
@@ -44,6 +44,10 @@ class PacketBuilder {
 
   // Builds the packet of `wqe` that is next, and sends it when its payload is there. The QP may fail: its state says.
   void send_next(SimQp& qp, const SendWqe& wqe);
+  // A piece of the payload of `packet` was read; with the last one it can be sent.
+  void payload_read(SimQp& qp, Packet& packet);
+  // The packet in front need wait no longer for the rate of the QP, or for room at the port.
+  void rate_allows(SimQp& qp);
 
  private:
   struct Piece {
@@ -51,8 +55,6 @@ class PacketBuilder {
     std::uint64_t bytes;
   };
 
-  static void payload_read(void* builder, std::uint64_t packet);
-  static void rate_allows(void* builder, std::uint64_t qp);
   bool gather(SimQp& qp, Packet& packet) const;
   Packet& make(const SimQp& qp, const SendWqe& wqe);
   void count(SimQp& qp, const SendWqe& wqe, Packet& packet);
@@ -64,7 +66,7 @@ class PacketBuilder {
   PacketPool& packets_;
   Framing framing_;
   NicCounts& counts_;
-  const QpTable& qps_;
+  const SendEvents& events_;
   const HostMemory& memory_;
   Congestion& congestion_;
   UnitScheduler& scheduler_;
@@ -73,14 +75,13 @@ class PacketBuilder {
   std::vector<Piece> pieces_;  // the payload of the packet that is being built
 };
 
-// The work of a requester's unit on the QP that it has taken: it has the addresses of the payload looked up, takes the
-// time that the WQE or its next packet costs, and sends one packet.
+// The work of a requester's unit on the QP that it has taken: which addresses it looks up, the time that the WQE or its
+// next packet costs, and the packet that it sends then.
 class WqeProcessor {
  public:
-  WqeProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, HostMemory& memory, UnitScheduler& scheduler,
+  WqeProcessor(Engine& engine, const NicProfile& profile, HostMemory& memory, UnitScheduler& scheduler,
                WqeFetcher& fetcher, PacketBuilder& packets, SendCompleter& completer, Retransmitter& retransmitter)
       : engine_(engine),
-        bus_(bus),
         profile_(profile),
         memory_(memory),
         scheduler_(scheduler),
@@ -91,18 +92,18 @@ class WqeProcessor {
   WqeProcessor(const WqeProcessor&) = delete;
   WqeProcessor& operator=(const WqeProcessor&) = delete;
 
-  // Begins work on the QP. The scheduler hears of its end by work_done.
-  void take_up(SimQp& qp);
+  // How many translations are missing in the NIC of the addresses that the next packet needs, or the whole response to
+  // a READ.
+  std::uint64_t missing_translations(SimQp& qp);
+  // They are there: the unit works. Yields the end.
+  Picos begin_work(SimQp& qp);
+  // That has come: sends the packet, if the QP may still send. The QP may fail: its state says.
+  void send_packet(SimQp& qp);
 
  private:
-  static void translations_read(void* processor, std::uint64_t qp);
-  static void time_is_over(void* processor, std::uint64_t qp);
-  void begin(SimQp& qp);
-  void send_packet(SimQp& qp);
   void wqe_sent(SimQp& qp, SendWqe& wqe);
 
   Engine& engine_;
-  PcieBus& bus_;
   const NicProfile& profile_;
   HostMemory& memory_;
   UnitScheduler& scheduler_;
