@@ -165,7 +165,7 @@ int post_send(ibv_qp* verbs_qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   if (error != 0) *bad_wr = wr;
   if (qp.send.posted == first) return error;
   if (qp.state == IBV_QPS_ERR) {
-    qp.nic->requester().flush(qp);
+    qp.nic->requester().completer().flush(qp);
   } else {
     post_batch(qp, first, size, bytes);
   }

@@ -51,9 +51,9 @@ int post_recv(ibv_qp* verbs_qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   if (queue.posted == first) return error;
   spend_on_recvs(*qp.nic, queue.posted - first);
   if (qp.state == IBV_QPS_ERR) {
-    qp.nic->responder().flush(qp);
+    qp.nic->recvs().flush(qp);
   } else {
-    qp.nic->responder().fetcher.fetch(qp);
+    qp.nic->recv_fetcher().fetch(qp);
   }
   return error;
 }
@@ -66,7 +66,7 @@ int post_srq_recv(ibv_srq* verbs_srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   const int error = append_recvs(queue, wr, bad_wr, [&queue] { return queue.posted - queue.used; });
   if (queue.posted == first) return error;
   spend_on_recvs(*srq.nic, queue.posted - first);
-  srq.nic->responder().fetcher.fetch(srq);
+  srq.nic->recv_fetcher().fetch(srq);
   return error;
 }
 

@@ -57,8 +57,7 @@ void clean(SimCq& cq, const SimQp& qp) {
 
 void reset(SimQp& qp) {
   qp.state = IBV_QPS_RESET;
-  qp.nic->requester().forget(qp);
-  qp.nic->responder().units.forget(qp);
+  qp.nic->forget_work(qp);
   clean(qp.send_completions(), qp);
   clean(qp.recv_completions(), qp);
   SendQueue& send = qp.send;
@@ -190,7 +189,7 @@ int SimProvider::modify_qp(ibv_qp* verbs_qp, ibv_qp_attr* attr, int mask) {
   if ((mask & IBV_QP_RETRY_CNT) != 0) qp.requester.retries_left = qp.settings.retry_cnt = attr->retry_cnt;
   if ((mask & IBV_QP_RNR_RETRY) != 0) qp.requester.rnr_retries_left = qp.settings.rnr_retry = attr->rnr_retry;
   if (to == IBV_QPS_ERR) {
-    nic_.fail_qp(qp);
+    nic_.requester().completer().fail(qp);
   } else if (to == IBV_QPS_RESET) {
     reset(qp);
   }

@@ -121,7 +121,7 @@ void AnswerSender::data_read(SimQp& qp, Packet& answer, bool there) {
   if (!there) answer.kind = Packet::Kind::nak_access;
   answer.reads_left = 0;
   send_ready(qp);
-  if (fails) whole_.fail_qp(qp);
+  if (fails) completer_.fail(qp);
 }
 
 bool AtomicUnit::begin(SimQp& qp, const Packet& packet) {
@@ -150,23 +150,18 @@ void AtomicUnit::start(SimQp& qp, const Packet& packet) {
 
 void AtomicUnit::operand_read(void* object, std::uint64_t argument) {
   AtomicUnit& self = *static_cast<AtomicUnit*>(object);
-  self.engine_.schedule(self.engine_.now() + self.profile_.atomic_operation, &operation_done, object, argument);
+  self.engine_.schedule(self.engine_.now() + self.profile_.atomic_operation, self.events_.atomic_done,
+                        self.events_.responder, argument);
 }
 
-void AtomicUnit::operation_done(void* object, std::uint64_t argument) {
-  AtomicUnit& self = *static_cast<AtomicUnit*>(object);
-  Packet& answer = as_packet(argument);
-  SimQp& qp = self.qps_.once_there(answer.source_qp);
-  const bool there = self.answers_.still_there(qp, answer, kAtomicBytes);
-  const std::uint64_t before = there ? self.operate(qp, answer) : 0;
+// Puts into the answer what was there before. Not `there`: the region has gone.
+void AtomicUnit::operate(SimQp& qp, Packet& answer, bool there) {
+  const std::uint64_t before = there ? change(qp, answer) : 0;
   std::memcpy(answer.data(), &before, sizeof before);
-  self.give_up_slot(answer.remote_address);
-  if (of_this_generation(qp, answer.cookie) && --qp.responder.atomics == 0) self.units_.atomics_ended(qp);
-  self.answers_.data_read(qp, answer, there);
 }
 
 // Does the operation that `answer` is the answer to. Yields what was there before.
-std::uint64_t AtomicUnit::operate(SimQp& qp, const Packet& answer) {
+std::uint64_t AtomicUnit::change(SimQp& qp, const Packet& answer) {
   std::uint64_t before = 0;
   memory_.read(answer.remote_address, reinterpret_cast<std::byte*>(&before), sizeof before);
   std::uint64_t after = before + answer.operand;
@@ -181,9 +176,10 @@ std::uint64_t AtomicUnit::operate(SimQp& qp, const Packet& answer) {
 }
 
 // The unit that has waited longest for the slot has it now; the packet in front of its line begins.
-void AtomicUnit::give_up_slot(std::uint64_t address) {
+bool AtomicUnit::give_up_slot(std::uint64_t address) {
   const std::uint64_t slot = slots_.slot_of(address);
   const Picos now = engine_.now();
+  bool idle = false;
   for (int number = slots_.give_up(slot, now); number != AtomicSlots::kNobody; number = slots_.give_up(slot, now)) {
     ReceivingUnit& unit = units_[number];
     Packet& packet = unit.front();
@@ -193,9 +189,10 @@ void AtomicUnit::give_up_slot(std::uint64_t address) {
     units_.note_held_up(unit, waited);
     const bool wanted = qp != nullptr && receiving(*qp) && unit.generation == qp->generation;
     if (wanted) start(*qp, packet);
-    units_.front_is_done(unit);
-    if (wanted) return;
+    idle |= units_.front_is_done(unit);
+    if (wanted) break;
   }
+  return idle;
 }
 
 void AtomicUnit::repeat(SimQp& qp, const Packet& packet) {

@@ -9,13 +9,14 @@
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/net/fabric.hpp"
+#include "nic_sim/nic/confirmation.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/receive_events.hpp"
 #include "nic_sim/nic/units.hpp"
-#include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/profile/random.hpp"
 #include "nic_sim/time/engine.hpp"
@@ -28,7 +29,7 @@ class AnswerSender {
  public:
   // `node`: of the NIC, the answers' source.
   AnswerSender(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& packets, const Profile& profile,
-               NicCounts& counts, const QpTable& qps, const WholeNic& whole, const HostMemory& memory,
+               NicCounts& counts, const QpTable& qps, SendCompleter& completer, const HostMemory& memory,
                Congestion& congestion, std::uint32_t node, std::uint64_t seed)
       : engine_(engine),
         bus_(bus),
@@ -38,7 +39,7 @@ class AnswerSender {
         profile_(profile.nic),
         counts_(counts),
         qps_(qps),
-        whole_(whole),
+        completer_(completer),
         memory_(memory),
         congestion_(congestion),
         node_(node),
@@ -82,7 +83,7 @@ class AnswerSender {
   const NicProfile& profile_;
   NicCounts& counts_;
   const QpTable& qps_;
-  const WholeNic& whole_;
+  SendCompleter& completer_;
   const HostMemory& memory_;
   Congestion& congestion_;
   std::uint32_t node_;
@@ -153,7 +154,7 @@ class AtomicUnit {
  public:
   AtomicUnit(Engine& engine, PcieBus& bus, PacketPool& packets, const NicProfile& profile, NicCounts& counts,
              const QpTable& qps, const HostMemory& memory, PayloadWriter& payload, ReceivingUnits& units,
-             AnswerSender& answers)
+             AnswerSender& answers, const ReceiveEvents& events)
       : engine_(engine),
         bus_(bus),
         packets_(packets),
@@ -164,6 +165,7 @@ class AtomicUnit {
         payload_(payload),
         units_(units),
         answers_(answers),
+        events_(events),
         slots_(profile) {}
   AtomicUnit(const AtomicUnit&) = delete;
   AtomicUnit& operator=(const AtomicUnit&) = delete;
@@ -174,15 +176,27 @@ class AtomicUnit {
   // An atomic that was done before gets the result that was kept, if it was. The operation itself is not done twice.
   void repeat(SimQp& qp, const Packet& packet);
 
+  // The operation that `answer` is the answer to is done at memory. `go_on` is called with the QP where a request
+  // waited for its last atomic. Whether a unit is idle now that waited for the slot.
+  template <class GoOn>
+  bool done(SimQp& qp, Packet& answer, GoOn&& go_on) {
+    const bool there = answers_.still_there(qp, answer, kAtomicBytes);
+    operate(qp, answer, there);
+    const bool idle = give_up_slot(answer.remote_address);
+    if (of_this_generation(qp, answer.cookie) && --qp.responder.atomics == 0) units_.atomics_ended(qp, go_on);
+    answers_.data_read(qp, answer, there);
+    return idle;
+  }
+
   // How long each slot has been held so far.
   std::vector<Picos> times_held() const { return slots_.times_held(engine_.now()); }
 
  private:
   static void operand_read(void* unit, std::uint64_t answer);
-  static void operation_done(void* unit, std::uint64_t answer);
   void start(SimQp& qp, const Packet& packet);
-  std::uint64_t operate(SimQp& qp, const Packet& answer);
-  void give_up_slot(std::uint64_t address);
+  void operate(SimQp& qp, Packet& answer, bool there);
+  std::uint64_t change(SimQp& qp, const Packet& answer);
+  bool give_up_slot(std::uint64_t address);
 
   Engine& engine_;
   PcieBus& bus_;
@@ -194,6 +208,7 @@ class AtomicUnit {
   PayloadWriter& payload_;
   ReceivingUnits& units_;
   AnswerSender& answers_;
+  const ReceiveEvents& events_;
   AtomicSlots slots_;
 };
 

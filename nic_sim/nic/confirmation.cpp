@@ -43,10 +43,19 @@ void SendCompleter::fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status)
       complete(qp, ended, IBV_WC_WR_FLUSH_ERR);
     }
   }
-  whole_.fail_qp(qp);
+  fail(qp);
+}
+
+void SendCompleter::fail(SimQp& qp) {
+  if (qp.state == IBV_QPS_ERR) return;
+  qp.state = IBV_QPS_ERR;
+  flush(qp);
+  recvs_.flush(qp);
+  units_.forget(qp);
 }
 
 void SendCompleter::flush(SimQp& qp) {
+  forget(qp);
   SendQueue& queue = qp.send;
   for (; queue.done < queue.posted; ++queue.done) {
     // Unreliable and unsignaled: it was done when it was sent.
@@ -54,6 +63,15 @@ void SendCompleter::flush(SimQp& qp) {
     if (!sent || queue.at(queue.done).signaled) complete(qp, queue.at(queue.done), IBV_WC_WR_FLUSH_ERR);
   }
   queue.next = queue.arrived = queue.rung = queue.posted;
+}
+
+void SendCompleter::forget(SimQp& qp) {
+  RequesterState& state = qp.requester;
+  fetcher_.forget(qp);
+  state.packet_of_next = 0;
+  state.waiting = state.waits_for_rnr = state.asked_again = state.reading_for_answer = false;
+  qp.reads.ended = qp.reads.begun;
+  while (!state.answers.empty()) fabric_.done_with(state.answers.pop(packets_));
 }
 
 void SendCompleter::complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status) {
@@ -293,12 +311,6 @@ void AnswerHandler::wqe_is_handled(SimQp& qp, std::uint64_t low_index) {
   qp.requester.reading_for_answer = false;
   qp.send.at(qp.send.whole(low_index, QpWord::kCountBits)).staged = true;
   handle_all(qp);
-}
-
-void AnswerHandler::forget(SimQp& qp) {
-  RequesterState& state = qp.requester;
-  state.asked_again = state.reading_for_answer = false;
-  while (!state.answers.empty()) fabric_.done_with(state.answers.pop(packets_));
 }
 
 }  // namespace verbscope::sim

@@ -10,9 +10,9 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
+#include "nic_sim/nic/recvs.hpp"
 #include "nic_sim/nic/send_events.hpp"
 #include "nic_sim/nic/units.hpp"
-#include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
@@ -23,8 +23,10 @@ namespace verbscope::sim {
 // peer (RC), with an error when they failed, as flushed behind an error.
 class SendCompleter {
  public:
-  SendCompleter(const WholeNic& whole, WqeFetcher& fetcher, CqeWriter& cqes)
-      : whole_(whole), fetcher_(fetcher), cqes_(cqes) {}
+  // `recvs` and `units` are told of QPs that fail.
+  SendCompleter(Fabric& fabric, const PacketMemory& packets, WqeFetcher& fetcher, RecvConsumer& recvs,
+                ReceivingUnits& units, CqeWriter& cqes)
+      : fabric_(fabric), packets_(packets), fetcher_(fetcher), recvs_(recvs), units_(units), cqes_(cqes) {}
   SendCompleter(const SendCompleter&) = delete;
   SendCompleter& operator=(const SendCompleter&) = delete;
 
@@ -39,14 +41,21 @@ class SendCompleter {
   // `wqe` completes with `status`, those before it that are not confirmed as flushed (they had no other end), and the
   // QP fails.
   void fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
-  // All that is not done completes as flushed.
+  // Puts the QP into the error state: everything outstanding on both sides completes as flushed.
+  void fail(SimQp& qp);
+  // All work requests that are not done complete as flushed.
   void flush(SimQp& qp);
+  // The requester forgets the QP before it is destroyed or reset.
+  void forget(SimQp& qp);
 
  private:
   void complete(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
 
-  const WholeNic& whole_;
+  Fabric& fabric_;
+  const PacketMemory& packets_;
   WqeFetcher& fetcher_;
+  RecvConsumer& recvs_;
+  ReceivingUnits& units_;
   CqeWriter& cqes_;
 };
 
@@ -127,9 +136,6 @@ class AnswerHandler {
   // The WQE that a response waits for was read again; and a unit has handled it.
   void wqe_is_back(SimQp& qp, std::uint64_t word);
   void wqe_is_handled(SimQp& qp, std::uint64_t low_index);
-
-  // The QP is flushed, reset or destroyed: answers that wait are dropped.
-  void forget(SimQp& qp);
 
  private:
   void handle_all(SimQp& qp);

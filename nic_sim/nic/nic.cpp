@@ -22,17 +22,21 @@ Nic::Nic(Partition& home, Fabric& fabric, const Profile& profile, std::uint32_t 
       bus_(engine_, profile, seed),
       shared_lines_(profile.host),
       qps_(first_qp_number(profile.wire.link_type, node)),
-      whole_(*this),
       contexts_(engine_, bus_, profile.nic, counts_, seed ^ 2),
       memory_(profile.nic, counts_, seed ^ 3),
       congestion_(engine_, fabric_, packets_, profile, ethernet_counts_, node),
       payload_writer_(engine_, bus_, packets_, memory_),
       completion_events_(engine_, bus_),
       cqe_writer_(bus_, completion_events_, profile.wire.cqe_bytes),
-      responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, whole_, contexts_, memory_, congestion_,
-                 payload_writer_, cqe_writer_, node, seed ^ 5),
-      requester_(engine_, bus_, fabric_, packets_, profile, counts_, ethernet_counts_, qps_, whole_, contexts_, memory_,
-                 congestion_, payload_writer_, cqe_writer_, responder_.units, node, seed ^ 1) {
+      receive_events_(Responder::events_of(&responder_)),
+      receiving_units_(engine_, bus_, fabric_, packets_.memory(), counts_, qps_, congestion_,
+                       profile.nic.responder_units, contexts_, receive_events_),
+      recv_fetcher_(bus_, static_cast<std::uint64_t>(profile.wire.recv_prefetch), receive_events_),
+      recvs_(bus_, packets_, profile.wire.link_type, counts_, memory_, payload_writer_, cqe_writer_, recv_fetcher_),
+      requester_(engine_, bus_, fabric_, packets_, profile, counts_, ethernet_counts_, qps_, contexts_, memory_,
+                 congestion_, payload_writer_, cqe_writer_, recvs_, receiving_units_, node, seed ^ 1),
+      responder_(engine_, bus_, fabric_, packets_, profile, counts_, qps_, receive_events_, contexts_, memory_,
+                 congestion_, payload_writer_, receiving_units_, recv_fetcher_, recvs_, requester_, node, seed ^ 5) {
   fabric_.attach({.node = this,
                   .receive = &receive,
                   .left_port = &left_port,
@@ -55,12 +59,12 @@ UsageTimes Nic::usage() const {
                    .read_tags_held_idle = bus_.tags_held_idle(),
                    .qp_context_reads_held_idle = contexts_.reads_held_idle(),
                    .requester_units = requester_.unit_times(),
-                   .responder_units = responder_.units.times(),
+                   .responder_units = receiving_units_.times(),
                    .requester_qps = times_of_qps(&SimQp::requester),
                    .responder_qps = times_of_qps(&SimQp::arrivals),
                    .ports_out = {},
                    .ports_in = {},
-                   .atomic_slots = responder_.atomics.times_held(),
+                   .atomic_slots = responder_.atomic_slots_held(),
                    .threads = {}};
   for (const auto& [out, in] : fabric_.port_times(node_)) {
     times.ports_out.push_back(out);
@@ -79,8 +83,7 @@ std::uint32_t Nic::add_qp(SimQp& qp) {
 }
 
 void Nic::remove_qp(SimQp& qp) {
-  requester_.forget(qp);
-  responder_.units.forget(qp);
+  forget_work(qp);
   for (QpContext* context : {&qp.requester_context, &qp.responder_context}) {
     contexts_.drop(*context);
     context->gone = true;
@@ -90,32 +93,12 @@ void Nic::remove_qp(SimQp& qp) {
 }
 
 void Nic::receive(void* object, Packet& packet) {
-  static_cast<Nic*>(object)->responder_.units.receive(packet);
+  static_cast<Nic*>(object)->responder_.receive(packet);
 }
 
 void Nic::left_port(void* object, const Packet& packet, Picos when) {
   Nic& nic = *static_cast<Nic*>(object);
   if (SimQp* qp = nic.qps_.find(packet.source_qp)) nic.requester_.left_port(*qp, packet, when);
-}
-
-void Nic::fail_qp(SimQp& qp) {
-  if (qp.state == IBV_QPS_ERR) return;
-  qp.state = IBV_QPS_ERR;
-  requester_.flush(qp);
-  responder_.flush(qp);
-}
-
-void WholeNic::fail_qp(SimQp& qp) const {
-  nic_.fail_qp(qp);
-}
-void WholeNic::take_answer(SimQp& qp, Packet& answer) const {
-  nic_.requester().take_answer(qp, answer);
-}
-void WholeNic::take_up_packet(SimQp& qp, Packet& packet) const {
-  nic_.responder().processor.take_up(qp, packet);
-}
-void WholeNic::go_on(SimQp& qp, Packet& packet) const {
-  nic_.responder().processor.begin(qp, packet);
 }
 
 }  // namespace verbscope::sim

@@ -47,8 +47,9 @@ class Nic {
   const LockTimes& lock_times() const { return lock_times_; }
   const SharedLines& shared_lines() const { return shared_lines_; }
   CompletionEvents& completion_events() { return completion_events_; }
+  RecvFetcher& recv_fetcher() { return recv_fetcher_; }
+  RecvConsumer& recvs() { return recvs_; }
   Requester& requester() { return requester_; }
-  Responder& responder() { return responder_; }
   SimThread* running_thread() const { return home_.running; }
   std::uint32_t node() const { return node_; }
 
@@ -56,8 +57,11 @@ class Nic {
   std::uint32_t add_qp(SimQp& qp);
   void remove_qp(SimQp& qp);
 
-  // Puts the QP into the error state: everything outstanding completes as flushed.
-  void fail_qp(SimQp& qp);
+  // Forgets what the QP has under way before it is destroyed or reset.
+  void forget_work(SimQp& qp) {
+    requester_.completer().forget(qp);
+    receiving_units_.forget(qp);
+  }
 
  private:
   // The fabric calls these: Attachment.
@@ -76,15 +80,18 @@ class Nic {
   SharedLines shared_lines_;
   LockTimes lock_times_;
   QpTable qps_;
-  WholeNic whole_;
   QpContexts contexts_;
   HostMemory memory_;
   Congestion congestion_;
   PayloadWriter payload_writer_;
   CompletionEvents completion_events_;
   CqeWriter cqe_writer_;
+  const ReceiveEvents receive_events_;  // of responder_
+  ReceivingUnits receiving_units_;
+  RecvFetcher recv_fetcher_;
+  RecvConsumer recvs_;
+  Requester requester_;
   Responder responder_;
-  Requester requester_;  // whose answers the responder's units take in
 };
 
 }  // namespace verbscope::sim

@@ -21,11 +21,11 @@ constexpr unsigned kAddressBits = 48;  // addresses of a program are shorter
 
 void RecvFetcher::fetch(SimQp& qp) {
   if (qp.srq != nullptr) return fetch(*qp.shared_queue());
-  fetch(qp.recv, &recvs_fetched, QpWord::make(qp), QpWord::kGenerationBits);
+  fetch(qp.recv, events_.recvs_fetched, QpWord::make(qp), QpWord::kGenerationBits);
 }
 
 void RecvFetcher::fetch(SimSrq& srq) {
-  fetch(srq.queue, &shared_recvs_fetched, reinterpret_cast<std::uint64_t>(&srq), kAddressBits);
+  fetch(srq.queue, events_.shared_recvs_fetched, reinterpret_cast<std::uint64_t>(&srq), kAddressBits);
 }
 
 // The event says whose RECVs have come, and above bit `shift` how many. Aligned groups, so that a group is one DMA
@@ -38,22 +38,14 @@ void RecvFetcher::fetch(RecvQueue& queue, Engine::Action fetched, std::uint64_t 
     if (count < rest && queue.fetching > queue.used) return;
     const std::uint64_t begin = queue.ring.place(queue.fetching) * queue.slot_bytes;
     queue.fetching += count;
-    bus_.dma_read(begin, count * queue.slot_bytes, fetched, this, owner | count << shift);
+    bus_.dma_read(begin, count * queue.slot_bytes, fetched, events_.responder, owner | count << shift);
   }
 }
 
-void RecvFetcher::recvs_fetched(void* object, std::uint64_t word) {
-  RecvFetcher& self = *static_cast<RecvFetcher*>(object);
-  SimQp* const qp = self.qps_.current(word);
-  if (qp == nullptr || qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET) return;
-  qp->recv.fetched += QpWord::count(word);
-  self.units_.recvs_came(*qp);
-}
-
-void RecvFetcher::shared_recvs_fetched(void* object, std::uint64_t argument) {
+SimSrq& RecvFetcher::shared_recvs_are_here(std::uint64_t argument) {
   SimSrq& srq = *reinterpret_cast<SimSrq*>(argument & ((std::uint64_t{1} << kAddressBits) - 1));
   srq.queue.fetched += argument >> kAddressBits;
-  static_cast<RecvFetcher*>(object)->units_.recvs_came(srq);
+  return srq;
 }
 
 namespace {
@@ -118,11 +110,14 @@ ibv_wc_status RecvConsumer::deliver(SimQp& qp, const Packet& packet) {
     if (place == InlineReceive::in_recv) bus_.dma_write(0, packet.payload, Ordered::yes);
   }
   if (grh_room(qp) > 0 && packet.has_grh) {
-    const auto grh = ethernet_ ? ipv4_of(packet) : grh_of(packet);
-    if (const ibv_wc_status status = scatter(qp, 0, grh, InlineReceive::nowhere); status != IBV_WC_SUCCESS)
-      return status;
+    if (const ibv_wc_status status = deliver_grh(qp, packet); status != IBV_WC_SUCCESS) return status;
   }
   return scatter(qp, begin, {packet.data(), packet.payload}, place);
+}
+
+ibv_wc_status RecvConsumer::deliver_grh(SimQp& qp, const Packet& packet) {
+  const auto grh = ethernet_ ? ipv4_of(packet) : grh_of(packet);
+  return scatter(qp, 0, grh, InlineReceive::nowhere);
 }
 
 // Writes `data` to the buffer of the RECV in use, from its byte `begin` on, or does as the driver will with what is
@@ -148,12 +143,17 @@ void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data,
   if (payload_.under_way() == 0) {
     memory_.write(address, data.data(), data.size());
     bus_.dma_write(address, data.size(), Ordered::yes);
-  } else {  // not before the WRITEs that came before it
-    Packet& write = packets_.take(static_cast<std::uint32_t>(data.size()));
-    std::memcpy(write.data(), data.data(), data.size());
-    write.rkey = lkey;
-    payload_.write(address, write);
+  } else {
+    write_behind(address, data, lkey);
   }
+}
+
+// Not before the WRITEs that came before it.
+void RecvConsumer::write_behind(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey) {
+  Packet& write = packets_.take(static_cast<std::uint32_t>(data.size()));
+  std::memcpy(write.data(), data.data(), data.size());
+  write.rkey = lkey;
+  payload_.write(address, write);
 }
 
 void RecvConsumer::complete(SimQp& qp, const Packet& packet, ibv_wc_status status) {

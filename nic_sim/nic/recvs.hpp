@@ -14,8 +14,7 @@
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/nic/qp_table.hpp"
-#include "nic_sim/nic/units.hpp"
+#include "nic_sim/nic/receive_events.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
@@ -23,9 +22,9 @@ namespace verbscope::sim {
 // Fetches RECVs ahead of use, from the queues of QPs and from shared ones.
 class RecvFetcher {
  public:
-  // `group`: as many RECVs as one DMA read fetches. `units` are told of RECVs that have come.
-  RecvFetcher(PcieBus& bus, const QpTable& qps, std::uint64_t group, ReceivingUnits& units)
-      : bus_(bus), qps_(qps), group_(group), units_(units) {}
+  // `group`: as many RECVs as one DMA read fetches.
+  RecvFetcher(PcieBus& bus, std::uint64_t group, const ReceiveEvents& events)
+      : bus_(bus), group_(group), events_(events) {}
   RecvFetcher(const RecvFetcher&) = delete;
   RecvFetcher& operator=(const RecvFetcher&) = delete;
 
@@ -33,15 +32,15 @@ class RecvFetcher {
   void fetch(SimQp& qp);
   void fetch(SimSrq& srq);
 
+  // RECVs of a shared queue are there, as the event says; yields the queue.
+  SimSrq& shared_recvs_are_here(std::uint64_t srq_and_count);
+
  private:
-  static void recvs_fetched(void* fetcher, std::uint64_t word);
-  static void shared_recvs_fetched(void* fetcher, std::uint64_t srq_and_count);
   void fetch(RecvQueue& queue, Engine::Action fetched, std::uint64_t owner, unsigned shift);
 
   PcieBus& bus_;
-  const QpTable& qps_;
   std::uint64_t group_;
-  ReceivingUnits& units_;
+  const ReceiveEvents& events_;
 };
 
 // Uses RECVs: a message takes one, its bytes fill it, and it completes; those of a QP that has failed complete as
@@ -83,6 +82,9 @@ class RecvConsumer {
  private:
   ibv_wc_status scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data, InlineReceive place);
   void write(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey);
+  // Rare, and not in the way of what is not.
+  [[gnu::noinline]] void write_behind(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey);
+  [[gnu::noinline]] ibv_wc_status deliver_grh(SimQp& qp, const Packet& packet);
   void complete_flushed(SimQp& qp, std::uint64_t wr_id, std::uint64_t index);
 
   bool ethernet_;

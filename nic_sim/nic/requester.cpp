@@ -23,9 +23,9 @@ enum class Requester::Step {
 };
 
 Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile,
-                     NicCounts& counts, EthernetCounts& ethernet, const QpTable& qps, const WholeNic& whole,
-                     QpContexts& contexts, HostMemory& memory, Congestion& congestion, PayloadWriter& payload_writer,
-                     CqeWriter& cqes, ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
+                     NicCounts& counts, EthernetCounts& ethernet, const QpTable& qps, QpContexts& contexts,
+                     HostMemory& memory, Congestion& congestion, PayloadWriter& payload_writer, CqeWriter& cqes,
+                     RecvConsumer& recvs, ReceivingUnits& units, std::uint32_t node, std::uint64_t seed)
     : engine_(engine),
       bus_(bus),
       profile_(profile.nic),
@@ -43,7 +43,7 @@ Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& p
               .rate_allows = &on<Step::rate_allows>},
       scheduler_(engine, profile.nic.requester_units),
       fetcher_(engine, bus, profile.nic, counts, events_, scheduler_, seed),
-      completer_(whole, fetcher_, cqes),
+      completer_(fabric, pool.memory(), fetcher_, recvs, units, cqes),
       retransmitter_(engine, profile.nic, ethernet.ack_timeout_ps, events_, scheduler_, fetcher_, completer_),
       packets_(bus, fabric, pool, profile.wire.link_type, counts, events_, memory, congestion, scheduler_, completer_,
                node),
@@ -60,8 +60,9 @@ inline void Requester::live(SimQp& qp, std::uint64_t argument) {
       if (!contexts_.at_hand(qp.requester_context, &on<Step::context_is_here>, this, argument)) return;
       [[fallthrough]];
     case Step::context_is_here:
-      fetcher_.begin(qp, QpWord::count(argument));  // rung for: DMA reads of WQEs
-      break;
+      fetcher_.context_is_here(qp, QpWord::count(argument));
+      while (fetcher_.begin_next(qp)) serve();  // rung for: DMA reads of WQEs; else the QP stands in line
+      return;
     case Step::wqes_fetched:
       fetcher_.fetched(qp, QpWord::count(argument));  // the QP stands in line
       break;
@@ -120,7 +121,7 @@ inline void Requester::detour(SimQp& qp, std::uint64_t argument) {
 }
 
 // Idle units take the QPs that stand in line. Whose WQE was evicted waits until it has been read again.
-void Requester::serve() {
+void Requester::serve_line() {
   while (SimQp* qp = scheduler_.next_in_line()) {
     if (!fetcher_.at_hand(*qp)) continue;
     scheduler_.give_unit(*qp);
@@ -165,19 +166,6 @@ void Requester::left_port(SimQp& qp, const Packet& packet, Picos when) {
 
 void Requester::take_answer(SimQp& qp, Packet& answer) {
   live<Step::answered>(qp, as_argument(answer));
-}
-
-void Requester::flush(SimQp& qp) {
-  forget(qp);
-  completer_.flush(qp);
-}
-
-void Requester::forget(SimQp& qp) {
-  fetcher_.forget(qp);
-  qp.requester.packet_of_next = 0;
-  qp.requester.waiting = qp.requester.waits_for_rnr = false;
-  qp.reads.ended = qp.reads.begun;
-  answers_.forget(qp);
 }
 
 }  // namespace verbscope::sim

@@ -24,10 +24,11 @@ namespace verbscope::sim {
 
 class Requester {
  public:
-  // `units`: they take in the answers. `node`: of the NIC. `seed`: of the WQE cache.
+  // `units`: they take in the answers. `recvs`: are flushed when a QP fails. `node`: of the NIC. `seed`: of the WQE
+  // cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
-            EthernetCounts& ethernet, const QpTable& qps, const WholeNic& whole, QpContexts& contexts,
-            HostMemory& memory, Congestion& congestion, PayloadWriter& payload_writer, CqeWriter& cqes,
+            EthernetCounts& ethernet, const QpTable& qps, QpContexts& contexts, HostMemory& memory,
+            Congestion& congestion, PayloadWriter& payload_writer, CqeWriter& cqes, RecvConsumer& recvs,
             ReceivingUnits& units, std::uint32_t node, std::uint64_t seed);
   Requester(const Requester&) = delete;
   Requester& operator=(const Requester&) = delete;
@@ -42,10 +43,8 @@ class Requester {
   // A unit has taken in an acknowledgement of either kind or a response.
   void take_answer(SimQp& qp, Packet& answer);
 
-  // Completes everything from `done` on as flushed.
-  void flush(SimQp& qp);
-  // Forgets the QP before it is destroyed or reset.
-  void forget(SimQp& qp);
+  // Ends work requests of QPs, and QPs that fail.
+  SendCompleter& completer() { return completer_; }
 
   // The times of each unit so far.
   std::vector<UnitTime> unit_times() const { return scheduler_.times(); }
@@ -61,7 +60,10 @@ class Requester {
   void detour(SimQp& qp, std::uint64_t argument);
   template <Step step>
   SimQp* qp_of(std::uint64_t argument) const;
-  void serve();
+  void serve() {
+    if (scheduler_.can_serve()) serve_line();
+  }
+  void serve_line();
 
   Engine& engine_;
   PcieBus& bus_;

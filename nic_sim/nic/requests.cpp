@@ -102,7 +102,7 @@ void RequestExecutor::fail_message(SimQp& qp, const Packet& packet, ibv_wc_statu
   if (facts(qp.transport).reliable) {
     answers_.acknowledge(qp, too_long ? Packet::Kind::nak_invalid : Packet::Kind::nak_operation, packet.sequence);
   }
-  whole_.fail_qp(qp);
+  completer_.fail(qp);
 }
 
 void RequestExecutor::finish_message(SimQp& qp, const Packet& packet) {
@@ -130,7 +130,7 @@ void RequestExecutor::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
   } else if (verdict == Verdict::invalid || verdict == Verdict::no_access) {
     const bool invalid = verdict == Verdict::invalid;
     answers_.acknowledge(qp, invalid ? Packet::Kind::nak_invalid : Packet::Kind::nak_access, packet.sequence);
-    whole_.fail_qp(qp);
+    completer_.fail(qp);
   } else if (verdict == Verdict::no_recv && facts(qp.transport).reliable) {
     answers_.acknowledge(qp, Packet::Kind::nak_receiver_not_ready, state.expected);
     state.nak_sent = true;  // what follows this packet is out of sequence until the sender goes back
@@ -142,28 +142,19 @@ void RequestExecutor::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
 
 void RequestProcessor::take_up(SimQp& qp, Packet& packet) {
   if (is_answer(packet)) return take_answer(qp, packet);
-  if (contexts_.at_hand(qp.responder_context, &read_done, this, as_argument(qp))) begin(qp, packet);
+  if (contexts_.at_hand(qp.responder_context, events_.read_done, events_.responder, as_argument(qp))) begin(qp, packet);
 }
 
 void RequestProcessor::take_answer(SimQp& qp, const Packet& answer) {
   const Picos time =
       is_response(answer) ? profile_.handle_response + further_lines(answer.payload) : profile_.handle_ack;
-  engine_.schedule(units_.occupy(qp, time), &answer_taken, this, as_argument(qp));
+  engine_.schedule(units_.occupy(qp, time), events_.answer_taken, events_.responder, as_argument(qp));
 }
 
-void RequestProcessor::answer_taken(void* object, std::uint64_t argument) {
-  RequestProcessor& self = *static_cast<RequestProcessor*>(object);
-  SimQp& qp = as_qp(argument);
-  self.whole_.take_answer(qp, self.units_.answer_is_taken(self.units_.of(qp)));
-}
-
-// The state of the QP, or the translations that were missing, have been read.
-void RequestProcessor::read_done(void* object, std::uint64_t argument) {
-  RequestProcessor& self = *static_cast<RequestProcessor*>(object);
-  SimQp& qp = as_qp(argument);
-  ReceivingUnit& unit = self.units_.of(qp);
-  self.units_.note_waited(unit);
-  self.begin(qp, unit.front());
+void RequestProcessor::read_done(SimQp& qp) {
+  ReceivingUnit& unit = units_.of(qp);
+  units_.note_waited(unit);
+  begin(qp, unit.front());
 }
 
 void RequestProcessor::begin(SimQp& qp, Packet& packet) {
@@ -178,7 +169,7 @@ void RequestProcessor::begin(SimQp& qp, Packet& packet) {
   if ((verdict == Verdict::take || verdict == Verdict::repeat) && !unit.translated) {
     unit.translated = true;
     if (const std::uint64_t missing = missing_translations(qp, packet); missing > 0) {
-      return bus_.dma_read(0, missing * kCacheLine.value, &read_done, this, as_argument(qp));
+      return bus_.dma_read(0, missing * kCacheLine.value, events_.read_done, events_.responder, as_argument(qp));
     }
   }
   // Requests of a QP take effect in order; only its atomics overlap, which their slots keep apart.
@@ -231,15 +222,13 @@ Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verd
 
 // The unit works on the packet in front for `time`, from when it is free.
 void RequestProcessor::work(SimQp& qp, Picos time) {
-  engine_.schedule(units_.occupy(qp, time), &time_is_over, this, as_argument(qp));
+  engine_.schedule(units_.occupy(qp, time), events_.unit_has_worked, events_.responder, as_argument(qp));
 }
 
-void RequestProcessor::time_is_over(void* object, std::uint64_t argument) {
-  RequestProcessor& self = *static_cast<RequestProcessor*>(object);
-  SimQp& qp = as_qp(argument);
-  ReceivingUnit& unit = self.units_.of(qp);
+bool RequestProcessor::has_worked(SimQp& qp) {
+  ReceivingUnit& unit = units_.of(qp);
   const bool wanted = receiving(qp) && unit.generation == qp.generation;
-  if (!wanted || self.execute(unit, qp, unit.front())) self.units_.front_is_done(unit);
+  return (!wanted || execute(unit, qp, unit.front())) && units_.front_is_done(unit);
 }
 
 // False: the packet stays in front, for more responses, for a RECV or for a slot.

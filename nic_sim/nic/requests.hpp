@@ -10,9 +10,9 @@
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
+#include "nic_sim/nic/receive_events.hpp"
 #include "nic_sim/nic/recvs.hpp"
 #include "nic_sim/nic/units.hpp"
-#include "nic_sim/nic/whole_nic.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
 
@@ -43,11 +43,11 @@ Verdict judge(const SimQp& qp, const Packet& packet, const HostMemory& memory);
 // Does what a request asks for, or says why not: payload into memory or a RECV, atomics, completions, acknowledgements.
 class RequestExecutor {
  public:
-  RequestExecutor(const NicProfile& profile, NicCounts& counts, const WholeNic& whole, PayloadWriter& payload,
+  RequestExecutor(const NicProfile& profile, NicCounts& counts, SendCompleter& completer, PayloadWriter& payload,
                   RecvConsumer& recvs, AnswerSender& answers, AtomicUnit& atomics)
       : profile_(profile),
         counts_(counts),
-        whole_(whole),
+        completer_(completer),
         payload_(payload),
         recvs_(recvs),
         answers_(answers),
@@ -69,7 +69,7 @@ class RequestExecutor {
 
   const NicProfile& profile_;
   NicCounts& counts_;
-  const WholeNic& whole_;
+  SendCompleter& completer_;
   PayloadWriter& payload_;
   RecvConsumer& recvs_;
   AnswerSender& answers_;
@@ -81,7 +81,7 @@ class RequestExecutor {
 class RequestProcessor {
  public:
   RequestProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
-                   HostMemory& memory, const WholeNic& whole, ReceivingUnits& units, RequestExecutor& executor,
+                   HostMemory& memory, const ReceiveEvents& events, ReceivingUnits& units, RequestExecutor& executor,
                    AnswerSender& answers)
       : engine_(engine),
         bus_(bus),
@@ -89,7 +89,7 @@ class RequestProcessor {
         counts_(counts),
         contexts_(contexts),
         memory_(memory),
-        whole_(whole),
+        events_(events),
         units_(units),
         executor_(executor),
         answers_(answers) {}
@@ -101,12 +101,13 @@ class RequestProcessor {
   // The state of the QP is there, or the RECV or the earlier atomic that the packet in front waited for: it is judged
   // and costs its time, unless it must wait for something else.
   void begin(SimQp& qp, Packet& packet);
+  // What was missing for the packet in front, the QP's state or translations, was read: it begins.
+  void read_done(SimQp& qp);
+  // The unit has worked on the packet in front: it takes effect, or is refused. Whether the unit is idle now.
+  bool has_worked(SimQp& qp);
 
  private:
-  static void read_done(void* processor, std::uint64_t qp);
   void take_answer(SimQp& qp, const Packet& answer);
-  static void answer_taken(void* processor, std::uint64_t qp);
-  static void time_is_over(void* processor, std::uint64_t qp);
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
   Picos further_lines(std::uint64_t payload) const;
   Picos service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const;
@@ -120,7 +121,7 @@ class RequestProcessor {
   NicCounts& counts_;
   QpContexts& contexts_;
   HostMemory& memory_;
-  const WholeNic& whole_;
+  const ReceiveEvents& events_;
   ReceivingUnits& units_;
   RequestExecutor& executor_;
   AnswerSender& answers_;

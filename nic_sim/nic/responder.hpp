@@ -1,20 +1,24 @@
-// The half of a NIC that answers: its parts, each of which knows only those that its constructor is given. Request
-// packets wait in line for the unit of their QP. A SEND takes a RECV; payload and CQE are written; READs and atomics
-// are answered, all else is acknowledged on reliable transports, in order.
+// The half of a NIC that answers. Its parts know only those that their constructors are given, and schedule
+// ReceiveEvents; what happens at each of them is here. Packets wait in line for a unit, answers among them, which go on
+// to the requester. A SEND takes a RECV; payload and CQE are written; READs and atomics are answered, all else is
+// acknowledged on reliable transports, in order.
 #pragma once
+
+#include <vector>
 
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/answers.hpp"
-#include "nic_sim/nic/completion.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/qp_table.hpp"
+#include "nic_sim/nic/receive_events.hpp"
 #include "nic_sim/nic/recvs.hpp"
+#include "nic_sim/nic/requester.hpp"
 #include "nic_sim/nic/requests.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -22,33 +26,61 @@
 
 namespace verbscope::sim {
 
-struct Responder {
-  // `node`: of the NIC.
-  Responder(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
-            const QpTable& qps, const WholeNic& whole, QpContexts& contexts, HostMemory& memory, Congestion& congestion,
-            PayloadWriter& payload, CqeWriter& cqes, std::uint32_t node, std::uint64_t seed)
-      : units(engine, bus, fabric, pool.memory(), counts, qps, congestion, profile.nic.responder_units, contexts,
-              whole),
-        fetcher(bus, qps, static_cast<std::uint64_t>(profile.wire.recv_prefetch), units),
-        recvs(bus, pool, profile.wire.link_type, counts, memory, payload, cqes, fetcher),
-        answers(engine, bus, fabric, pool, profile, counts, qps, whole, memory, congestion, node, seed),
-        atomics(engine, bus, pool, profile.nic, counts, qps, memory, payload, units, answers),
-        executor(profile.nic, counts, whole, payload, recvs, answers, atomics),
-        processor(engine, bus, profile.nic, counts, contexts, memory, whole, units, executor, answers) {}
+class Responder {
+ public:
+  // The events of the responder that is, or will be, at an address.
+  static ReceiveEvents events_of(void* responder);
 
-  // Completes all RECVs of the QP's own queue, and the one in use, as flushed.
-  void flush(SimQp& qp) {
-    recvs.flush(qp);
-    units.forget(qp);
+  // `units` and `fetcher` schedule `events` too. `requester`: gets the answers. `node`: of the NIC.
+  Responder(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
+            const QpTable& qps, const ReceiveEvents& events, QpContexts& contexts, HostMemory& memory,
+            Congestion& congestion, PayloadWriter& payload, ReceivingUnits& units, RecvFetcher& fetcher,
+            RecvConsumer& recvs, Requester& requester, std::uint32_t node, std::uint64_t seed)
+      : qps_(qps),
+        units_(units),
+        fetcher_(fetcher),
+        requester_(requester),
+        answers_(engine, bus, fabric, pool, profile, counts, qps, requester.completer(), memory, congestion, node,
+                 seed),
+        atomics_(engine, bus, pool, profile.nic, counts, qps, memory, payload, units, answers_, events),
+        executor_(profile.nic, counts, requester.completer(), payload, recvs, answers_, atomics_),
+        processor_(engine, bus, profile.nic, counts, contexts, memory, events, units, executor_, answers_) {}
+  Responder(const Responder&) = delete;
+  Responder& operator=(const Responder&) = delete;
+
+  // A packet has arrived.
+  void receive(Packet& packet);
+
+  // How long each slot for atomics has been held so far.
+  std::vector<Picos> atomic_slots_held() const { return atomics_.times_held(); }
+
+ private:
+  // The actions of ReceiveEvents, by their names.
+  static void state_is_near(void* responder, std::uint64_t packet);
+  static void unit_is_free(void* responder, std::uint64_t unit);
+  static void read_done(void* responder, std::uint64_t qp);
+  static void answer_taken(void* responder, std::uint64_t qp);
+  static void unit_has_worked(void* responder, std::uint64_t qp);
+  static void recvs_fetched(void* responder, std::uint64_t word);
+  static void shared_recvs_fetched(void* responder, std::uint64_t srq_and_count);
+  static void atomic_done(void* responder, std::uint64_t answer);
+  void serve() {
+    if (units_.can_serve()) serve_line();
+  }
+  void serve_line();
+  // Goes on with the packet in front of a QP, which has waited.
+  auto go_on() {
+    return [this](SimQp& qp) { processor_.begin(qp, units_.of(qp).front()); };
   }
 
-  ReceivingUnits units;
-  RecvFetcher fetcher;
-  RecvConsumer recvs;
-  AnswerSender answers;
-  AtomicUnit atomics;
-  RequestExecutor executor;
-  RequestProcessor processor;
+  const QpTable& qps_;
+  ReceivingUnits& units_;
+  RecvFetcher& fetcher_;
+  Requester& requester_;
+  AnswerSender answers_;
+  AtomicUnit atomics_;
+  RequestExecutor executor_;
+  RequestProcessor processor_;
 };
 
 }  // namespace verbscope::sim

@@ -30,7 +30,7 @@ void UnitScheduler::activate(SimQp& qp) {
 }
 
 SimQp* UnitScheduler::next_in_line() {
-  while (!line_.empty() && !idle_.empty()) {
+  while (can_serve()) {
     SimQp& qp = line_.pop();
     if (qp.state == IBV_QPS_RTS && !qp.requester.waits_for_rnr && qp.send.has_work()) return &qp;
   }
@@ -89,7 +89,7 @@ bool is_for(const SimQp& qp, const Packet& packet) {
 
 ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets,
                                NicCounts& counts, const QpTable& qps, Congestion& congestion, int units,
-                               QpContexts& contexts, const WholeNic& whole)
+                               QpContexts& contexts, const ReceiveEvents& events)
     : engine_(engine),
       bus_(bus),
       fabric_(fabric),
@@ -98,42 +98,27 @@ ReceivingUnits::ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, con
       qps_(qps),
       congestion_(congestion),
       contexts_(contexts),
-      whole_(whole),
+      events_(events),
       units_(static_cast<std::size_t>(units)),
       idle_(units) {}
 
-// Packets of a QP come in the order of their arrival, however far its state is for each.
-void ReceivingUnits::receive(Packet& packet) {
-  SimQp* qp = qps_.find(packet.target_qp);
-  if (qp == nullptr) return take_in(qp, packet);
-  Arrivals& arrivals = qp->arrivals;
-  arrivals.latest = std::max(engine_.now() + contexts_.distance(*qp), arrivals.latest);
-  if (arrivals.latest == engine_.now()) return take_in(qp, packet);
-  engine_.schedule(arrivals.latest, &take_in_later, this, as_argument(packet));
-}
-
-// The QP may be gone by then.
-void ReceivingUnits::take_in_later(void* object, std::uint64_t argument) {
-  auto& self = *static_cast<ReceivingUnits*>(object);
-  Packet& packet = as_packet(argument);
-  self.take_in(self.qps_.find(packet.target_qp), packet);
-}
-
-void ReceivingUnits::take_in(SimQp* qp, Packet& packet) {
+bool ReceivingUnits::take_in(SimQp* qp, Packet& packet) {
   if (packet.kind == Packet::Kind::congestion_notification) {
     if (qp != nullptr && receiving(*qp)) congestion_.notified(*qp);
-    return fabric_.done_with(packet);
+    fabric_.done_with(packet);
+    return false;
   }
   const bool answer = is_answer(packet);
   if (qp == nullptr || !(answer || is_for(*qp, packet))) {
     if (!answer) ++counts_.dropped_refused;
-    return fabric_.done_with(packet);
+    fabric_.done_with(packet);
+    return false;
   }
   if (packet.marked) congestion_.marked(*qp, packet);
   if (!answer) ++qp->arrivals.requests;
   qp->arrivals.line.push(packet);
   get_in_line(*qp);
-  serve();
+  return true;
 }
 
 void ReceivingUnits::get_in_line(SimQp& qp) {
@@ -141,8 +126,8 @@ void ReceivingUnits::get_in_line(SimQp& qp) {
   if (!arrivals.queued && !arrivals.served && !arrivals.line.empty()) line_.push(qp);
 }
 
-void ReceivingUnits::serve() {
-  while (!line_.empty() && !idle_.empty()) {
+SimQp* ReceivingUnits::serve_next() {
+  while (can_serve()) {
     SimQp& qp = line_.pop();
     while (refuse_front(qp)) {
     }
@@ -154,8 +139,9 @@ void ReceivingUnits::serve() {
     unit.waiting_since = engine_.now();
     unit.translated = false;
     unit.responses = 0;
-    whole_.take_up_packet(qp, unit.front());
+    return &qp;
   }
+  return nullptr;
 }
 
 // Drops the packet in front if the QP takes no requests any more.
@@ -184,11 +170,11 @@ void ReceivingUnits::let_go(ReceivingUnit& unit) {
 Packet& ReceivingUnits::answer_is_taken(ReceivingUnit& unit) {
   Packet& packet = unit.qp->arrivals.line.pop(packets_);
   let_go(unit);
-  free_later(unit, engine_.now());
+  give_back(number_of(unit));
   return packet;
 }
 
-void ReceivingUnits::front_is_done(ReceivingUnit& unit) {
+bool ReceivingUnits::front_is_done(ReceivingUnit& unit) {
   Packet& packet = unit.qp->arrivals.line.pop(packets_);
   --unit.qp->arrivals.requests;
   ++counts_.packets_received;
@@ -198,46 +184,13 @@ void ReceivingUnits::front_is_done(ReceivingUnit& unit) {
     fabric_.done_with(packet);
   }
   let_go(unit);
-  free_later(unit, bus_.posted_credit_at());
-}
-
-void ReceivingUnits::free_later(ReceivingUnit& unit, Picos when) {
-  if (when > engine_.now()) {
-    engine_.schedule(when, &unit_free, this, number_of(unit));
-  } else {
-    unit_free(this, number_of(unit));
+  const Picos credits = bus_.posted_credit_at();
+  if (credits > engine_.now()) {
+    engine_.schedule(credits, events_.unit_is_free, events_.responder, number_of(unit));
+    return false;
   }
-}
-
-void ReceivingUnits::unit_free(void* object, std::uint64_t number) {
-  ReceivingUnits& self = *static_cast<ReceivingUnits*>(object);
-  self.idle_.give_back(static_cast<std::uint32_t>(number));
-  self.serve();
-}
-
-// The RECV or the atomic that the packet in front waited for is there.
-void ReceivingUnits::resume(ReceivingUnit& unit) {
-  if (unit.waits_for_recv) note_waited(unit);
-  if (unit.waits_for_atomic) note_held_up(unit, engine_.now() - unit.waiting_since);
-  unit.waits_for_recv = unit.waits_for_atomic = false;
-  whole_.go_on(*unit.qp, unit.front());
-}
-
-void ReceivingUnits::recvs_came(SimQp& qp) {
-  ReceivingUnit& unit = of(qp);
-  if (unit.waits_for_recv && unit.qp == &qp) resume(unit);
-}
-
-void ReceivingUnits::recvs_came(const SimSrq& srq) {
-  for (ReceivingUnit& unit : units_) {
-    if (!unit.waits_for_recv) continue;
-    if (unit.qp->srq == &srq) resume(unit);
-  }
-}
-
-void ReceivingUnits::atomics_ended(SimQp& qp) {
-  ReceivingUnit& unit = of(qp);
-  if (unit.waits_for_atomic && unit.qp == &qp) resume(unit);
+  give_back(number_of(unit));
+  return true;
 }
 
 void ReceivingUnits::forget(SimQp& qp) {
@@ -245,7 +198,7 @@ void ReceivingUnits::forget(SimQp& qp) {
   if ((!unit.waits_for_recv && !unit.waits_for_atomic) || unit.qp != &qp) return;
   unit.waits_for_recv = unit.waits_for_atomic = false;
   let_go(unit);
-  engine_.schedule(engine_.now(), &unit_free, this, number_of(unit));
+  engine_.schedule(engine_.now(), events_.unit_is_free, events_.responder, number_of(unit));
 }
 
 std::vector<UnitTime> ReceivingUnits::times() const {

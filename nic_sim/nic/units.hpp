@@ -14,7 +14,7 @@
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/qp_table.hpp"
-#include "nic_sim/nic/whole_nic.hpp"
+#include "nic_sim/nic/receive_events.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
@@ -99,6 +99,8 @@ class UnitScheduler {
   // Something has changed for `qp`: it gets in line if it has work that a unit can do now and is not there.
   void activate(SimQp& qp);
 
+  // Whether a unit is idle while a QP stands in line.
+  bool can_serve() const { return !line_.empty() && !idle_.empty(); }
   // While a unit is idle, takes the next QP with work from the line; null: there is none.
   SimQp* next_in_line();
   // The QP that came from the line has a unit from now on.
@@ -164,9 +166,9 @@ struct alignas(64) ReceivingUnit {
 
 class ReceivingUnits {
  public:
-  // `whole` leads to who does a unit's work on the packet in front.
   ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets, NicCounts& counts,
-                 const QpTable& qps, Congestion& congestion, int units, QpContexts& contexts, const WholeNic& whole);
+                 const QpTable& qps, Congestion& congestion, int units, QpContexts& contexts,
+                 const ReceiveEvents& events);
   ReceivingUnits(const ReceivingUnits&) = delete;
   ReceivingUnits& operator=(const ReceivingUnits&) = delete;
 
@@ -188,8 +190,26 @@ class ReceivingUnits {
     qp.arrivals.time.rereading += time;
   }
 
-  // A packet has arrived.
-  void receive(Packet& packet);
+  // A packet has arrived. It comes to the line of its QP when the QP's state is near enough; those of a QP in the order
+  // of their arrival, however far its state is for each. Whether it has come there.
+  bool receive(Packet& packet) {
+    SimQp* qp = qps_.find(packet.target_qp);
+    if (qp == nullptr) return take_in(qp, packet);
+    Arrivals& arrivals = qp->arrivals;
+    arrivals.latest = std::max(engine_.now() + contexts_.distance(*qp), arrivals.latest);
+    if (arrivals.latest == engine_.now()) return take_in(qp, packet);
+    engine_.schedule(arrivals.latest, events_.state_is_near, events_.responder, as_argument(packet));
+    return false;
+  }
+  bool state_is_near(Packet& packet) { return take_in(qps_.find(packet.target_qp), packet); }  // the QP may be gone
+
+  // Whether a unit is idle while a QP stands in line.
+  bool can_serve() const { return !line_.empty() && !idle_.empty(); }
+  // While a unit is idle, gives it to the next QP of the line: the packet in front is to be taken up; null: there is
+  // none.
+  SimQp* serve_next();
+  // The unit takes part again.
+  void give_back(std::uint64_t number) { idle_.give_back(static_cast<std::uint32_t>(number)); }
 
   // The time from `waiting_since` to now is the unit's time of waiting.
   void note_waited(ReceivingUnit& unit);
@@ -201,14 +221,28 @@ class ReceivingUnits {
 
   // The unit has taken in the answer in front: it leaves the line.
   Packet& answer_is_taken(ReceivingUnit& unit);
-  // The unit is done with the request in front, and takes the next as soon as its posted writes have credits.
-  void front_is_done(ReceivingUnit& unit);
+  // The unit is done with the request in front. Whether it is idle now, as it is when its posted writes have credits;
+  // else unit_is_free happens when they have.
+  bool front_is_done(ReceivingUnit& unit);
 
-  // RECVs have come for a QP, for those of a shared receive queue; the last atomic of a QP has ended: who waits for
-  // that goes on.
-  void recvs_came(SimQp& qp);
-  void recvs_came(const SimSrq& srq);
-  void atomics_ended(SimQp& qp);
+  // RECVs have come for a QP, for those of a shared receive queue; the last atomic of a QP has ended. Whose packet in
+  // front waits for that may go on: `go_on` is called with each such QP.
+  template <class GoOn>
+  void recvs_came(SimQp& qp, GoOn&& go_on) {
+    ReceivingUnit& unit = of(qp);
+    if (unit.waits_for_recv && unit.qp == &qp) resume(unit, go_on);
+  }
+  template <class GoOn>
+  void recvs_came(const SimSrq& srq, GoOn&& go_on) {
+    for (ReceivingUnit& unit : units_) {
+      if (unit.waits_for_recv && unit.qp->srq == &srq) resume(unit, go_on);
+    }
+  }
+  template <class GoOn>
+  void atomics_ended(SimQp& qp, GoOn&& go_on) {
+    ReceivingUnit& unit = of(qp);
+    if (unit.waits_for_atomic && unit.qp == &qp) resume(unit, go_on);
+  }
 
   // The QP is flushed, reset or destroyed. A unit that waits for a RECV or an atomic of this QP goes on: the packet in
   // front finds the QP gone. (One that waits for a slot finds that when it has the slot.)
@@ -218,17 +252,19 @@ class ReceivingUnits {
   std::vector<UnitTime> times() const;
 
  private:
-  static void unit_free(void* units, std::uint64_t unit);
-  static void take_in_later(void* units, std::uint64_t packet);
   // `qp`: that the packet names; null: there is none.
-  void take_in(SimQp* qp, Packet& packet);
+  bool take_in(SimQp* qp, Packet& packet);
   std::uint32_t number_of(const ReceivingUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
   void get_in_line(SimQp& qp);
   void let_go(ReceivingUnit& unit);
-  void serve();
   bool refuse_front(SimQp& qp);
-  void resume(ReceivingUnit& unit);
-  void free_later(ReceivingUnit& unit, Picos when);
+  template <class GoOn>
+  void resume(ReceivingUnit& unit, GoOn&& go_on) {
+    if (unit.waits_for_recv) note_waited(unit);
+    if (unit.waits_for_atomic) note_held_up(unit, engine_.now() - unit.waiting_since);
+    unit.waits_for_recv = unit.waits_for_atomic = false;
+    go_on(*unit.qp);
+  }
 
   Engine& engine_;
   PcieBus& bus_;
@@ -238,7 +274,7 @@ class ReceivingUnits {
   const QpTable& qps_;
   Congestion& congestion_;
   QpContexts& contexts_;
-  const WholeNic& whole_;
+  const ReceiveEvents& events_;
   std::vector<ReceivingUnit> units_;
   IdleUnits idle_;
   QpLine<&SimQp::arrivals> line_;

@@ -31,18 +31,16 @@ WqeFetcher::WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, 
       waiting_(profile.wqe_cache, Replacement::random, seed),
       sent_(profile.sent_wqe_cache, profile.sent_wqe_replacement, seed ^ 4) {}
 
-void WqeFetcher::begin(SimQp& qp, std::uint64_t low_first) {
-  SendQueue& queue = qp.send;
-  queue.batch(queue.whole(low_first, QpWord::kCountBits)).has_context = true;
-  while (queue.rung < queue.posted && queue.batch(queue.rung).has_context) {
-    const std::uint64_t first = queue.rung;
-    queue.rung += queue.batch(first).count;
-    begin_batch(qp, first);
-  }
+void WqeFetcher::context_is_here(SimQp& qp, std::uint64_t low_first) {
+  qp.send.batch(qp.send.whole(low_first, QpWord::kCountBits)).has_context = true;
 }
 
-void WqeFetcher::begin_batch(SimQp& qp, std::uint64_t first) {
-  if (SendWqe& wqe = qp.send.at(first); wqe.by_blueflame) {
+bool WqeFetcher::begin_next(SimQp& qp) {
+  SendQueue& queue = qp.send;
+  const std::uint64_t first = queue.rung;
+  if (first == queue.posted || !queue.batch(first).has_context) return false;
+  queue.rung += queue.batch(first).count;
+  if (SendWqe& wqe = queue.at(first); wqe.by_blueflame) {
     waiting_.insert(wqe);
     batch_is_here(qp, first);
   } else {
@@ -50,6 +48,7 @@ void WqeFetcher::begin_batch(SimQp& qp, std::uint64_t first) {
     share.fetches.push_back({&qp, qp.generation, first});
     fetch_more(share);
   }
+  return true;
 }
 
 // Asks for the WQEs of doorbells as long as the unit's share of fetching ahead allows; for one batch at least.

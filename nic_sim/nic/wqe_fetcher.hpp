@@ -26,9 +26,11 @@ class WqeFetcher {
   WqeFetcher& operator=(const WqeFetcher&) = delete;
 
   // The NIC knows of a batch and has the state of its QP. `low_first`: the low bits of its first WQE, as a QpWord has
-  // them. Batches go on in the order of posting, whichever has found the state first: what came with the write itself
-  // can be taken up, what was rung for is read.
-  void begin(SimQp& qp, std::uint64_t low_first);
+  // them.
+  void context_is_here(SimQp& qp, std::uint64_t low_first);
+  // Begins the next batch of which that is so; false: there is none. Batches go on in the order of posting, whichever
+  // has found the state first: what came with the write itself can be taken up, what was rung for is read.
+  bool begin_next(SimQp& qp);
   // A DMA read of a batch's WQEs is back.
   void fetched(SimQp& qp, std::uint64_t low_first);
   // So is one of a run that was read again.
@@ -65,7 +67,6 @@ class WqeFetcher {
   };
 
   Share& share_of(const SimQp& qp) { return shares_[qp.requester.fetch_share]; }
-  void begin_batch(SimQp& qp, std::uint64_t first);
   void fetch_more(Share& share);
   void fetch(SimQp& qp, std::uint64_t first);
   void batch_is_here(SimQp& qp, std::uint64_t first);

@@ -106,10 +106,12 @@ std::uint64_t Engine::run(std::uint64_t most) {
     const Occupied first = first_occupied();
     const std::uint64_t place = first.place();
     const std::uint32_t index = first_of(place);
+    const std::int64_t time = time_of(events_[index]);
+    if (time >= stop_at_) [[unlikely]] {
+      if (time >= horizon_) break;
+      set_now(time);
+    }
     Event& event = events_[index];
-    const std::int64_t time = time_of(event);
-    if (time >= horizon_) [[unlikely]]
-      break;
     if (many_) [[unlikely]]
       fetch_ahead(place);
     const Action action = event.action;
@@ -120,7 +122,7 @@ std::uint64_t Engine::run(std::uint64_t most) {
     event.next = free_;
     free_ = index;
     --near_events_;
-    set_now(time);
+    now_ = time;
     action(object, argument);
   }
   events_run_ += done;

@@ -5,6 +5,7 @@
 // the order is the same. Memory is what is outstanding, never what has passed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -51,7 +52,10 @@ class Engine {
 
   // Events from the horizon on are not to run yet: other nodes may still have a say in them.
   std::int64_t horizon() const { return horizon_; }
-  void set_horizon(std::int64_t horizon) { horizon_ = horizon; }
+  void set_horizon(std::int64_t horizon) {
+    horizon_ = horizon;
+    stop_at_ = std::min(horizon_, turn_at_);
+  }
 
   // Moves the clock on to `when`; no event may be due before it.
   void advance_to(Picos when) {
@@ -170,6 +174,7 @@ class Engine {
     const std::int64_t begin = bucket_number(now_) & ~static_cast<std::int64_t>(kTurn - 1);
     turn_at_ = (begin + static_cast<std::int64_t>(kTurn)) << kBucketShift;
     far_from_ = (begin + static_cast<std::int64_t>(kBuckets)) << kBucketShift;
+    stop_at_ = std::min(horizon_, turn_at_);
     if (first_far_ < far_from_) bring_near();
   }
   // Rare, and kept out of the way of what is not.
@@ -183,6 +188,7 @@ class Engine {
   std::int64_t now_ = 0;
   std::int64_t horizon_ = kNever;
   std::int64_t turn_at_ = static_cast<std::int64_t>(kTurn) << kBucketShift;
+  std::int64_t stop_at_ = turn_at_;  // the lesser of horizon_ and turn_at_: there run() has more to do than events
   std::int64_t far_from_ = static_cast<std::int64_t>(kBuckets) << kBucketShift;  // from there on the wheel has no place
   std::int64_t first_far_ = kNever;
   std::uint64_t near_events_ = 0;
