@@ -14,8 +14,9 @@
 namespace verbscope {
 namespace {
 
-constexpr std::uint32_t kDefaultPayload = 1024;              // bytes
-constexpr Picos kSimWarmup = std::chrono::milliseconds(20);  // congestion control needs it to find its rates
+constexpr std::uint32_t kDefaultPayload = 1024;                // bytes
+constexpr Picos kSimWarmup = std::chrono::milliseconds(20);    // congestion control needs it to find its rates
+constexpr Picos kSimDuration = std::chrono::milliseconds(10);  // several round trips of what full buffers hold
 constexpr std::uint32_t kMostWindow = 4096;
 constexpr Picos kGiveUp = std::chrono::milliseconds(100);
 constexpr Picos kSimGiveUp = std::chrono::milliseconds(20);  // longer than a full buffer holds a packet
@@ -56,7 +57,10 @@ class IncastRate final : public Benchmark {
     if (*o.size == 0) fail_usage("--size 0: goodput is of payload");
     o.clients = o.clients.value_or(is_simulated(o.fabric) ? 2 : 1);
     o.client_threads = o.client_threads.value_or(1);
-    if (is_simulated(o.fabric) && !o.warmup) o.warmup = kSimWarmup;
+    if (is_simulated(o.fabric)) {
+      o.warmup = o.warmup.value_or(kSimWarmup);
+      if (!o.iters) o.duration = o.duration.value_or(kSimDuration);
+    }
     const std::uint32_t all = facts(o.connection).connected ? *o.clients * *o.client_threads * flows_ : flows_;
     if (!table_->given("--qp")) o.qp = std::max(1u, all / o.threads);
     flow_.give_up = is_simulated(o.fabric) ? kSimGiveUp : kGiveUp;
