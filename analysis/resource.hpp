@@ -63,9 +63,6 @@ inline Resource capacity(Resource resource) {
   return facts(resource).capacity;
 }
 
-// READs and atomics that adapters of Mellanox allow on a QP, where no option asks for fewer.
-inline constexpr unsigned kMostReads = 16;
-
 // A processing unit of an adapter, of the requester or of the responder.
 inline bool is_unit(Resource resource) {
   return capacity(resource) == Resource::requester_unit || capacity(resource) == Resource::responder_unit;

@@ -5,6 +5,7 @@
 #include "analysis/cpu_cost.hpp"
 #include "analysis/points.hpp"
 #include "analysis/resource.hpp"
+#include "wire/verb.hpp"
 
 namespace verbscope {
 namespace {

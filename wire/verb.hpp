@@ -27,6 +27,9 @@ struct VerbFacts {
   Bytes response_header;  // extension header of the response, beside the AETH
 };
 
+// READs and atomics that a QP may have outstanding, on mlx4 and mlx5 devices (max_qp_rd_atom of ibv_query_device).
+inline constexpr std::uint32_t kMostReads = 16;
+
 inline constexpr EnumTable<Verb, VerbFacts> kVerbs{{
     {.value = Verb::send,
      .name = "send",

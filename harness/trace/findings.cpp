@@ -9,6 +9,7 @@
 #include <set>
 
 #include "drivers_patch/counter_report.hpp"
+#include "wire/verb.hpp"
 
 namespace verbscope {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "drivers_patch/counter_report.hpp"
 #include "pcie_model/packet_bytes.hpp"
+#include "wire/verb.hpp"
 
 namespace verbscope {
 namespace {

@@ -8,6 +8,7 @@
 #include "analysis/points.hpp"
 #include "analysis/round_trip.hpp"
 #include "harness/cluster/shell_quote.hpp"
+#include "wire/verb.hpp"
 
 namespace verbscope {
 namespace {

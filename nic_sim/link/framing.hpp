@@ -1,4 +1,4 @@
-// The bytes for which a packet occupies the wire, header by header.
+// The bytes that a packet takes on the wire, header by header.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ class Framing {
 
   bool ethernet() const { return facts_->ethernet; }
 
-  // `extensions`: the transport headers behind the BTH. `global`: InfiniBand's GRH is there; on RoCE addresses are in
-  // the IP header of every packet.
+  // `extensions`: transport headers behind the BTH. `global`: with InfiniBand's GRH; on RoCE every packet has an IP
+  // header.
   std::uint32_t bytes(std::uint32_t payload, Bytes extensions, bool global) const {
     Bytes bytes = around_ + extensions + Bytes(round_up(payload, kPayloadPad.value));
     if (ethernet()) {

@@ -6,7 +6,7 @@
 
 namespace verbscope::sim {
 
-// A block is asked for whole; the system gives memory to what of it is used.
+// A block is allocated at once; the operating system backs only the pages that are used.
 Packet& PacketMemory::add(std::size_t pool, std::size_t number) {
   constexpr std::size_t kMost = kBlock << kBlockBits;
   if (number >= kMost) fail("{} packets are under way: the simulator can have no more", kMost);

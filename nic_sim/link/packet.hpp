@@ -1,4 +1,4 @@
-// Packets travel between NICs, and hold the bytes meanwhile.
+// Packets between NICs, with their payload, and the memory that holds them.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace verbscope::sim {
 
-// A packet's place in the memory of all (PacketMemory). Packets name one another by it and hold no pointer, so that
-// processes can share that memory, each at an address of its own.
+// The place of a packet in PacketMemory. Packets refer to one another by it and contain no pointers, so that processes
+// can share their memory at different addresses.
 using PacketId = std::uint32_t;
 inline constexpr PacketId kNoPacket = ~PacketId{0};
 
@@ -28,22 +28,22 @@ struct alignas(64) Packet {
     nak_operation,
     read_response,
     atomic_response,
-    congestion_notification  // a CNP: packets of the flow that goes back were marked
+    congestion_notification  // a CNP: switches have marked packets of the opposite flow
   };
 
   PacketId id = kNoPacket;
-  PacketId next = kNoPacket;  // in whichever queue holds it
+  PacketId next = kNoPacket;  // in the queue that holds it
   Kind kind = Kind::request;
-  Verb verb = Verb::send;  // what a request asks for
+  Verb verb = Verb::send;  // of a request
   Transport transport = Transport::rc;
   bool first = true;  // the first packet of its message
   bool last = true;
   bool has_immediate = false;
   bool has_grh = false;
   bool solicited = false;
-  bool kept = false;          // its payload is on its way to memory: given back when it is there
-  bool counted = false;       // a response that ends one of the responder's reads; a request that ends a new message
-  bool completes = false;     // its work request is done, and signaled, when it has left the port
+  bool kept = false;          // PayloadWriter frees it when its payload has been written
+  bool counted = false;       // response: ends one of the responder's reads; request: ends a message, sent first
+  bool completes = false;     // when it leaves the port, its signaled work request completes
   std::uint8_t port = 0;      // index from 0; the same on both sides
   std::uint8_t priority = 0;  // on Ethernet
   bool marked = false;        // a switch has marked it for congestion (ECN)
@@ -56,15 +56,15 @@ struct alignas(64) Packet {
   std::uint32_t qkey = 0;
   std::uint32_t payload = 0;     // bytes
   std::uint32_t wire_bytes = 0;  // payload, padding, headers and CRCs
-  std::uint32_t reads_left = 0;  // payload reads of the sender's NIC that are not back
-  std::uint32_t offset = 0;      // where the payload stands in its message
-  std::uint32_t ingress = 0;     // the port of the switch that it comes to
-  std::uint64_t cookie = 0;      // the sending NIC's own
+  std::uint32_t reads_left = 0;  // outstanding DMA reads of its payload in the sending NIC
+  std::uint32_t offset = 0;      // of the payload in the message
+  std::uint32_t ingress = 0;     // port of the next switch
+  std::uint64_t cookie = 0;      // private to the sending NIC
   // WRITE, READ and atomics have a RETH or an AtomicETH. The simulator repeats them in each packet of a WRITE.
-  std::uint64_t remote_address = 0;  // where the whole message begins
+  std::uint64_t remote_address = 0;  // of the whole message
   std::uint32_t rkey = 0;
   std::uint32_t length = 0;   // bytes of the whole message
-  std::uint64_t operand = 0;  // what is added or swapped in; in an atomic response, what was there before
+  std::uint64_t operand = 0;  // of an atomic: the addend or the new value
   std::uint64_t compare = 0;
 
   // `payload` bytes.
@@ -74,13 +74,13 @@ struct alignas(64) Packet {
  private:
   friend class PacketMemory;
   static constexpr std::size_t kOwnBytes = 192;
-  std::uint32_t large_ = 0;  // how far behind the packet there is room for a large payload
+  std::uint32_t large_ = 0;  // distance from the packet to its room for a large payload, bytes
   alignas(64) std::byte own_[kOwnBytes];
 };
 
 static_assert(sizeof(Packet) == 2 * 64 + 192, "two cache lines in front of the bytes of its own");
 
-// Whether it answers a request of the node that gets it; and with data, not only by an acknowledgement of either kind.
+// True for ACKs, NAKs and responses (is_answer); for responses, which carry data (is_response).
 inline bool is_answer(const Packet& packet) {
   return packet.kind != Packet::Kind::request;
 }
@@ -88,7 +88,7 @@ inline bool is_response(const Packet& packet) {
   return packet.kind == Packet::Kind::read_response || packet.kind == Packet::Kind::atomic_response;
 }
 
-// Events carry a packet as their argument.
+// Conversions between a packet and the argument of an event.
 inline Packet& as_packet(std::uint64_t argument) {
   return *reinterpret_cast<Packet*>(argument);
 }
@@ -96,7 +96,7 @@ inline std::uint64_t as_argument(Packet& packet) {
   return reinterpret_cast<std::uint64_t>(&packet);
 }
 
-// Where the packets of all pools of a cluster are.
+// The memory of the packets of all pools of a cluster, in blocks.
 class PacketMemory {
  public:
   static constexpr std::size_t kMostPools = 256;
@@ -105,16 +105,17 @@ class PacketMemory {
 
   Packet& at(PacketId id) const { return block(id)[id & (kBlock - 1)]; }
   static std::size_t pool_of(PacketId id) { return id >> (kPlaceBits + kBlockBits); }
-  // Bytes that a packet can take.
+  // Memory of a packet with the largest payload.
   std::size_t most_bytes() const { return sizeof(Packet) + mtu_; }
 
-  // The packet `number` of a pool, which had one fewer. Others may look packets up meanwhile. Throws Error where a pool
-  // may have no more, and std::bad_alloc.
+  // Creates packet `number` of a pool, the first that it does not have. Other threads may call at() meanwhile. Throws
+  // Error if the pool is full, and std::bad_alloc.
   Packet& add(std::size_t pool, std::size_t number);
 
  private:
   static constexpr unsigned kPlaceBits = 12, kBlockBits = 12;
-  static constexpr std::size_t kBlock = std::size_t{1} << kPlaceBits;  // packets, and behind them their large payloads
+  // Packets of a block, which holds their large payloads behind them.
+  static constexpr std::size_t kBlock = std::size_t{1} << kPlaceBits;
 
   struct Free {
     void operator()(std::byte* block) const { std::free(block); }
@@ -123,7 +124,7 @@ class PacketMemory {
   Packet* block(PacketId id) const { return reinterpret_cast<Packet*>(blocks_[id >> kPlaceBits].get()); }
 
   std::size_t mtu_;
-  std::vector<std::unique_ptr<std::byte, Free>> blocks_;  // of a pool one after another
+  std::vector<std::unique_ptr<std::byte, Free>> blocks_;  // 2^kBlockBits per pool
 };
 
 // First in, first out, through Packet::next.
@@ -140,7 +141,7 @@ class PacketQueue {
     }
     last_ = &packet;
   }
-  // `memory`: of the packets in it.
+  // `memory` holds the packets of the queue.
   Packet& pop(const PacketMemory& memory) {
     Packet& packet = *first_;
     first_ = packet.next == kNoPacket ? nullptr : &memory.at(packet.next);

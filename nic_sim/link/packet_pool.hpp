@@ -1,4 +1,4 @@
-// The memory of packets: reused; it grows to what is in flight at once.
+// Pools of free packets. Their memory grows with the packets in flight, not with simulated time.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace verbscope::sim {
 
-// One for each partition of a cluster. A packet may be given back to another pool than it was taken from; that one
-// keeps it until its own asks for it.
+// Each partition of a cluster has one. A packet may be given back to another pool than its own; that pool keeps it
+// until its own pool collects it.
 class PacketPool {
  public:
-  // `number`: of the pool, among `pools` in `memory`.
+  // `number`: of this pool, among `pools` pools in `memory`.
   PacketPool(PacketMemory& memory, std::size_t number, std::size_t pools)
       : memory_(memory), number_(number), of_others_(pools, kNoPacket) {}
 
   const PacketMemory& memory() const { return memory_; }
 
-  // A packet with room for `payload` bytes (at most the MTU), other fields as they were left.
+  // Returns a packet with room for `payload` bytes (up to the MTU). Other fields keep their last values.
   Packet& take(std::uint32_t payload) {
     if (free_ == kNoPacket) [[unlikely]]
       free_ = add();
@@ -38,7 +38,7 @@ class PacketPool {
     packet.next = std::exchange(first, packet.id);
   }
 
-  // Its packets that were given back to `other` meanwhile. Neither of the two may be in use.
+  // Collects the packets of this pool that were given back to `other`. No thread may use either pool meanwhile.
   void take_back_from(PacketPool& other) {
     for (PacketId id = std::exchange(other.of_others_[number_], kNoPacket); id != kNoPacket;) {
       Packet& packet = memory_.at(id);
@@ -50,9 +50,9 @@ class PacketPool {
   std::size_t size() const { return size_; }
 
  private:
-  static constexpr std::size_t kStep = 1 << 20;  // bytes that are asked for at a time
+  static constexpr std::size_t kStep = 1 << 20;  // bytes that MemoryShare counts at a time
 
-  // A further packet, counted with the memory of a large payload. Throws when the machine has none left.
+  // Creates a packet, counted with room for a large payload. Throws Error if the machine has no memory left.
   [[gnu::noinline]] PacketId add() {
     const std::size_t bytes = memory_.most_bytes();
     if (room_ < bytes) {
@@ -68,8 +68,8 @@ class PacketPool {
   std::size_t size_ = 0;
   std::size_t room_ = 0;
   MemoryShare share_;
-  PacketId free_ = kNoPacket;        // the first of a list, as the next
-  std::vector<PacketId> of_others_;  // packets of other pools, by pool
+  PacketId free_ = kNoPacket;        // head of a list
+  std::vector<PacketId> of_others_;  // heads of lists of other pools' packets, by pool
 };
 
 }  // namespace verbscope::sim

@@ -1,4 +1,4 @@
-// The network's counts of a node: running totals, of which takers form differences.
+// The network's counters of a node. They are running totals; callers take differences.
 #pragma once
 
 #include <cstdint>
@@ -6,24 +6,24 @@
 namespace verbscope {
 
 struct FabricCounts {
-  std::uint64_t messages_sent = 0;      // whose last packet has left the port; each first time only
-  std::uint64_t dropped_by_switch = 0;  // packets towards this node that the switch lost by chance
-  std::uint64_t credit_waits = 0;       // packets that waited at their port while the switch held others of it
+  std::uint64_t messages_sent = 0;      // whose last packet left the port, without retransmissions
+  std::uint64_t dropped_by_switch = 0;  // packets to this node, by random loss
+  std::uint64_t credit_waits = 0;       // packets that waited at their port for credits
 };
 
-// What is counted on Ethernet besides, the first five by the network, the others by the adapter. Names are those of the
-// mlx5 driver's counters where it has them.
+// Further counters on Ethernet: the first five by the network, the others by the adapter. Names are those of the mlx5
+// driver, where it has such a counter.
 struct EthernetCounts {
-  std::uint64_t dropped_by_chance = 0;           // part of FabricCounts::dropped_by_switch, where takers find it
-  std::uint64_t dropped_full_buffer = 0;         // packets towards this node for which a buffer had no room
-  std::uint64_t rx_pauses = 0;                   // pauses that the switch asked of this node's ports
+  std::uint64_t dropped_by_chance = 0;           // packets to this node, also in FabricCounts::dropped_by_switch
+  std::uint64_t dropped_full_buffer = 0;         // packets to this node, for lack of buffer
+  std::uint64_t rx_pauses = 0;                   // pauses received from the switch
   std::uint64_t rx_pause_ps = 0;                 // their time, summed over ports and priorities
-  std::uint64_t tx_pauses = 0;                   // pauses that this node asked of the switch
-  std::uint64_t np_ecn_marked_roce_packets = 0;  // packets that came with a mark
+  std::uint64_t tx_pauses = 0;                   // pauses sent to the switch
+  std::uint64_t np_ecn_marked_roce_packets = 0;  // marked packets received
   std::uint64_t np_cnp_sent = 0;
   std::uint64_t rp_cnp_handled = 0;
-  std::uint64_t rate_limited_ps = 0;  // QPs waited so long for their rate, summed
-  std::uint64_t ack_timeout_ps = 0;   // QPs stood still so long until their timers told of a loss, summed
+  std::uint64_t rate_limited_ps = 0;  // time that QPs waited for their rate, summed
+  std::uint64_t ack_timeout_ps = 0;   // time from the last progress of QPs to their timeouts, summed
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {

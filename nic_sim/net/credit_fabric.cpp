@@ -6,7 +6,7 @@
 namespace verbscope::sim {
 namespace {
 
-constexpr std::int64_t kTellings = 8;  // at most, while what is held of a port grows to the most
+constexpr std::int64_t kTellings = 8;  // reports to a port, at most, while its held bytes grow to the limit
 
 }  // namespace
 
@@ -33,8 +33,7 @@ void CreditFabric::attach(const Attachment& node) {
   for (std::size_t i = 0; i < ports_per_node_; ++i) ports_.emplace_back(*this, node, seed_ + ports_.size());
 }
 
-// A port's time is given away for no longer than a packet takes to the switch: no more than that can go on departing
-// when the port is stopped.
+// A port schedules departures no further ahead than the way to the switch, so that no more departs after it is stopped.
 bool CreditFabric::may_depart(const Port& port) const {
   return !stopped(port) && port.out.free_at() <= port.engine->now() + to_switch_;
 }
@@ -55,7 +54,7 @@ void CreditFabric::depart(Port& port, Packet& packet) {
   mailbox_.send(packet.source_node, packet.target_node, end - time + to_switch_, &at_switch, this, as_argument(packet));
 }
 
-// Waiting packets depart, as far as they may, and the rest when the port has time for them.
+// Lets waiting packets depart as far as possible, and schedules the rest for when the port is free.
 void CreditFabric::depart_all(Port& port) {
   while (!port.waiting.empty() && may_depart(port)) depart(port, port.waiting.pop(port.node.packets->memory()));
   if (port.waiting.empty() || stopped(port) || port.departs_later) return;
@@ -88,8 +87,8 @@ void CreditFabric::hold(Port& to, Packet& packet) {
   held_changes(to, packet, packet.wire_bytes);
 }
 
-// The port that the packet came from learns of it as long after as a packet takes from there; of less than an eighth of
-// the most, with what follows.
+// The source port learns of the change after the time from port to switch. Changes below an eighth of the limit are
+// reported together with later ones.
 void CreditFabric::held_changes(Port& to, const Packet& packet, std::int64_t bytes) {
   if (to.held_from.empty()) to.held_from.resize(nodes());
   Held& held = to.held_from[packet.source_node];

@@ -1,7 +1,7 @@
-// InfiniBand: ports, cables and one switch. Flow control is by credit: a packet goes on from the switch only when the
-// target's input buffer has room for it, so nothing is lost for want of room; until then it stays in the switch. A port
-// of which as much is held there as it sends in a way there and back stops, and what cannot depart holds up what is
-// behind it. Outputs of the switch share nothing, so each is simulated with its node.
+// InfiniBand: ports, cables and one switch, with credits. The switch forwards a packet when the input buffer of the
+// target has room, and holds it until then, so that no packet is lost for lack of room. A port stops while the switch
+// holds as many of its bytes as it sends in one round trip to the switch; packets behind a stopped one wait. Outputs of
+// the switch share nothing, so that each is simulated with its node.
 #pragma once
 
 #include <vector>
@@ -20,8 +20,8 @@ class CreditFabric final : public Fabric {
   void attach(const Attachment& node) override;
   std::size_t nodes() const override { return ports_.size() / ports_per_node_; }
 
-  // From a port's first bit to the switch's output: pipeline of the sender, cable, switch. What one node does is known
-  // at no other earlier.
+  // Time from a port to the switch's output: pipeline of the sender, cable, switch. No node affects another one
+  // earlier.
   static Picos way_to_switch(const Profile& profile);
 
   void send(Packet& packet) override;
@@ -30,12 +30,12 @@ class CreditFabric final : public Fabric {
   std::vector<PortTimes> port_times(std::uint32_t node) const override;
 
  private:
-  // Bytes that an output of the switch holds of a port: now, and as the port was told last.
+  // Bytes of one port that an output of the switch holds: now, and as last reported to the port.
   struct Held {
     std::int64_t now = 0;
     std::int64_t told = 0;
   };
-  // A node's port, and the switch's output to it.
+  // A node's port, and the output of the switch to it.
   struct alignas(64) Port {
     Port(CreditFabric& fabric, const Attachment& node, std::uint64_t seed);
 
@@ -43,13 +43,13 @@ class CreditFabric final : public Fabric {
     Engine* engine;
     SerialResource out;               // to the switch
     PacketQueue waiting;              // to depart
-    std::int64_t held_elsewhere = 0;  // bytes that departed here and are held in the switch, as is known here
-    bool departs_later = false;       // an event will let packets depart
+    std::int64_t held_elsewhere = 0;  // bytes of this port that the switch holds, as last reported
+    bool departs_later = false;       // an event is scheduled for waiting packets
     Attachment node;
     SerialResource in;            // from the switch
-    std::uint64_t room;           // bytes of input buffer without a packet or a promise
-    PacketQueue held;             // in the switch, for want of room
-    std::vector<Held> held_from;  // what waits of these packets, by the node it came from
+    std::uint64_t room;           // free bytes of the input buffer that are not promised
+    PacketQueue held;             // in the switch, for lack of room
+    std::vector<Held> held_from;  // bytes of `held`, by source node
     Random random;
   };
 
@@ -73,9 +73,9 @@ class CreditFabric final : public Fabric {
   Mailbox& mailbox_;
   std::size_t ports_per_node_;
   std::uint64_t input_buffer_;
-  TransferTime transfer_time_;  // at the rate that packets can have
+  TransferTime transfer_time_;  // at the rate available to packets
   Picos to_switch_;
-  std::int64_t most_held_;  // bytes of a port in the switch
+  std::int64_t most_held_;  // bytes of a port in the switch at which it stops
   Picos cable_;
   double loss_probability_;
   std::uint64_t seed_;

@@ -31,9 +31,9 @@ void Ethernet::attach(const Attachment& node) {
   }
 }
 
-// A port that is behind is looked at again when half of what waits has left, if it is not paused meanwhile.
+// If a port has too little room, it is asked again when half of its queue has left, unless it is paused meanwhile.
 Picos Ethernet::room_from(std::uint32_t node, std::uint8_t plane, std::uint8_t priority) const {
-  constexpr std::uint32_t kRoom = 65536;  // bytes of a priority; assumed: some 20 us of a 25 GbE line
+  constexpr std::uint32_t kRoom = 65536;  // bytes per priority, 20 us of a 25 GbE line; assumed
   const NodePort& port = port_of(node, plane);
   const std::uint64_t waits = port.queued(priority);
   return waits < kRoom ? port.now() : port.now() + port.time_of(static_cast<std::uint32_t>(waits - kRoom / 2));

@@ -1,6 +1,6 @@
-// Ethernet: switches with one packet buffer each, of which all their outputs have queues, and the ports of nodes. A
-// packet that finds no room is dropped; with flow control its sender is paused before that. A switch is simulated by
-// itself, as a node is.
+// Ethernet: switches, each with one packet buffer that the queues of all its outputs share, and the ports of nodes. A
+// packet without room is dropped; with flow control its sender is paused before. A switch is simulated like a node, in
+// a partition.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class Ethernet final : public Fabric {
   Ethernet(Mailbox& mailbox, const Profile& profile, std::uint32_t nodes, const std::vector<SwitchHome>& homes,
            std::uint64_t seed);
 
-  // From a node's unit to its switch, or through a switch to what follows.
+  // Shortest time from a node's unit to its switch, or from a switch to its neighbour.
   static Picos shortest_way(const Profile& profile);
 
   void attach(const Attachment& node) override;

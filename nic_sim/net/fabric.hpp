@@ -1,6 +1,5 @@
-// What carries packets from node to node. A port of a node reaches only the same port of other nodes. There is one kind
-// for InfiniBand, which never loses a packet for want of room (credit_fabric.hpp), and one for Ethernet, which may
-// (ethernet.hpp).
+// The network between nodes. A port of a node reaches only the same port of other nodes. InfiniBand never loses a
+// packet for lack of room (credit_fabric.hpp); Ethernet may (ethernet.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,26 +14,25 @@
 
 namespace verbscope::sim {
 
-// A node gives this to the fabric when it is attached: its ends of two calls, and what the fabric needs of it. All of
-// it outlives the fabric's last event.
+// A node as the fabric sees it. All members outlive the fabric's last event.
 struct Attachment {
   void* node;  // the first argument of both functions
-  // A packet has arrived at one of the node's ports, whose room it takes until Fabric::taken_in or done_with.
+  // A packet has arrived at a port of the node. It uses room there until Fabric::taken_in or done_with.
   void (*receive)(void* node, Packet& packet);
-  // A packet with Packet::completes will have left its port at `when`.
+  // A packet with Packet::completes leaves its port at `when`.
   void (*left_port)(void* node, const Packet& packet, Picos when);
   Engine* engine;
   PacketPool* packets;  // the pool of the node's partition
   FabricCounts* counts;
 };
 
-// Where a switch is simulated.
+// The partition in which a switch is simulated.
 struct SwitchHome {
   Engine* engine;
   PacketPool* packets;
 };
 
-// How long a port was in use in each direction.
+// Busy time of a port in each direction.
 struct PortTimes {
   Picos out;
   Picos in;
@@ -47,37 +45,35 @@ class Fabric {
   Fabric& operator=(const Fabric&) = delete;
   virtual ~Fabric() = default;
 
-  // Nodes are numbered in the order in which they are attached.
+  // Nodes get numbers in the order of attachment.
   virtual void attach(const Attachment& node) = 0;
   virtual std::size_t nodes() const = 0;
 
-  // When a port of the node has room for a packet of the priority, as far as can be told: the present where it has. A
-  // port takes more all the same. InfiniBand's always has.
+  // Estimated time at which a port of the node has room for a packet of the priority; not in the future if it has room
+  // now. send() accepts packets without room, too. InfiniBand: always now.
   virtual Picos room_from(std::uint32_t, std::uint8_t, std::uint8_t) const { return Picos(0); }
-  // Sends from the packet's source by its port; the target receives it.
+  // Sends a packet from its source port to its target.
   virtual void send(Packet& packet) = 0;
 
-  // The target has taken the packet in: its room is free again; the packet is the caller's to give back.
+  // The target has processed the packet: frees its room, but not the packet.
   virtual void taken_in(const Packet& packet) = 0;
-  // The target has handled the packet: its room is free again, and so is the packet.
+  // The target has processed the packet: frees its room and the packet.
   virtual void done_with(Packet& packet) = 0;
 
-  // The times of each port of a node so far.
+  // Busy times of each port of a node so far.
   virtual std::vector<PortTimes> port_times(std::uint32_t node) const = 0;
-  // What was counted of a node so far; zeros on InfiniBand.
+  // Counters of a node so far; zeros on InfiniBand.
   virtual EthernetCounts ethernet_counts(std::uint32_t) const { return {}; }
-  // The longest queue, in bytes, that waited in switches for a port of this node so far; 0 on InfiniBand, whose packets
-  // wait at their sources.
+  // Longest queue in switches for a port of this node so far, in bytes; 0 on InfiniBand.
   virtual std::uint64_t deepest_queue(std::uint32_t) const { return 0; }
 };
 
-// What is to be known of a network before there is one. Switches that are simulated by themselves have numbers in the
-// mailbox behind those of the nodes.
+// Number of switches that are simulated by themselves. Their numbers in the mailbox follow those of the nodes.
 std::uint32_t switches_of(const Profile& profile, std::uint32_t nodes);
-// What one node or switch does is known at no other earlier.
+// Shortest time until an action of a node or switch affects another one.
 Picos shortest_way(const Profile& profile);
 
-// `switches`: as many as switches_of yields.
+// `switches`: one entry for each of switches_of().
 std::unique_ptr<Fabric> make_fabric(Mailbox& mailbox, const Profile& profile, std::uint32_t nodes,
                                     const std::vector<SwitchHome>& switches, std::uint64_t seed);
 

@@ -1,5 +1,4 @@
-// The receiving side of an Ethernet port: what the buffer behind it has of its sender, by priority, and whether the
-// sender was told to pause.
+// The receiving side of an Ethernet port: bytes of its sender in the buffer, by priority, and pauses of that sender.
 #pragma once
 
 #include <array>
@@ -13,12 +12,12 @@ namespace verbscope::sim {
 
 class Ingress {
  public:
-  // `self` and `sender`: numbers in the mailbox. `way`: from the decision until the sender acts on it.
+  // `self` and `sender`: numbers in the mailbox. `way`: time from the decision to pause until the sender acts on it.
   Ingress(Mailbox& mailbox, const Discipline& discipline, std::uint32_t self, std::uint32_t sender, OutPort& far_end,
           Picos way)
       : mailbox_(&mailbox), discipline_(&discipline), self_(self), sender_(sender), far_end_(&far_end), way_(way) {}
 
-  // A packet of `bytes` is in the buffer, or has left it, at `now`.
+  // A packet of `bytes` enters the buffer, or leaves it, at `now`.
   void took(std::size_t priority, std::uint32_t bytes, Picos now) {
     held_[priority] += bytes;
     tell(priority, now);
@@ -27,7 +26,7 @@ class Ingress {
     held_[priority] -= bytes;
     tell(priority, now);
   }
-  // Pauses that were asked for.
+  // Pauses sent so far.
   std::uint64_t pauses() const { return pauses_; }
 
  private:
@@ -47,7 +46,7 @@ class Ingress {
   OutPort* far_end_;
   Picos way_;
   std::array<std::uint64_t, kPriorities> held_{};
-  unsigned told_ = 0;  // priorities, a bit each
+  unsigned told_ = 0;  // paused priorities, one bit each
   std::uint64_t pauses_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// ECN: an output marks packets as they leave, by the length of its queue then, as switches with a shared buffer do, so
-// that the mark does not wait with them (Zhu et al., "ECN or Delay", CoNEXT 2016, section 5.2). None below K_min, all
-// above K_max, and a share between that rises to P_max (Zhu et al., "Congestion Control for Large-Scale RDMA
-// Deployments", SIGCOMM 2015, section 3.1).
+// ECN marking. An output marks packets when they leave, by the length of its queue at that time, as switches with a
+// shared buffer do: the mark does not wait in the queue (Zhu et al., "ECN or Delay", CoNEXT 2016, section 5.2). The
+// probability is 0 below K_min, rises to P_max at K_max, and is 1 above (Zhu et al., "Congestion Control for
+// Large-Scale RDMA Deployments", SIGCOMM 2015, section 3.1).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Marking {
   explicit Marking(const SwitchProfile& profile)
       : least_(profile.ecn_least.value), most_(profile.ecn_most.value), probability_(profile.ecn_probability) {}
 
-  // Whether a packet is marked that leaves a queue of `queue` bytes.
+  // True if a packet that leaves a queue of `queue` bytes is to be marked.
   bool marks(std::uint64_t queue, Random& random) const {
     if (most_ == 0 || queue < least_) return false;
     if (queue >= most_) return true;

@@ -1,4 +1,4 @@
-// A node's port on an Ethernet network: its sending side, and the input buffer of what comes.
+// A node's port on an Ethernet network: the sending side, and the input buffer.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace verbscope::sim {
 
 class NodePort final : public OutPort {
  public:
-  // Plugs itself in at port `at` of `neighbour`.
+  // Connects itself to port `at` of `neighbour`.
   NodePort(const Wiring& wiring, const Attachment& node, std::uint32_t number, Switch& neighbour, std::uint32_t at);
 
-  // The node has taken in a packet that came here.
+  // The node has processed a packet from this port.
   void free_room(const Packet& packet) {
     used_ -= packet.wire_bytes;
     input_.gave(packet.priority, packet.wire_bytes, engine_.now());
@@ -25,7 +25,7 @@ class NodePort final : public OutPort {
 
   std::uint64_t dropped() const { return dropped_; }
   std::uint64_t asked_pauses() const { return input_.pauses(); }
-  // The switch's output to here.
+  // The switch's output to this port.
   const OutPort& from_switch() const { return neighbour_.output(at_); }
 
  private:
@@ -38,7 +38,7 @@ class NodePort final : public OutPort {
   Switch& neighbour_;
   std::uint32_t at_;
   Ingress input_;
-  std::uint64_t used_ = 0;  // bytes of the input buffer
+  std::uint64_t used_ = 0;  // bytes of the input buffer in use
   std::uint64_t dropped_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The sending side of an Ethernet port, of a node or a switch: a queue for each priority, and the line. Of the queues
-// that the far end has not paused the one of the highest priority goes first.
+// The sending side of an Ethernet port of a node or a switch: a queue per priority, and the line. The highest priority
+// that is not paused goes first.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ inline constexpr std::size_t kPriorities = 8;  // IEEE 802.1Q
 
 class OutPort {
  public:
-  // `packets`: the memory of what it sends. `rate`: of the line.
+  // `packets`: memory of the packets. `rate`: of the line.
   OutPort(Engine& engine, const PacketMemory& packets, BytesPerSecond rate)
       : engine_(engine), packets_(packets), time_(rate) {}
   OutPort(const OutPort&) = delete;
@@ -24,11 +24,11 @@ class OutPort {
 
   void push(Packet& packet);
 
-  // The far end asks for a pause of a priority, or ends it: actions of an event, whose object is a port.
+  // Actions of events: the far end pauses or resumes a priority of `port`.
   static void pause(void* port, std::uint64_t priority);
   static void resume(void* port, std::uint64_t priority);
 
-  // Bytes of a priority that have not left, those on the line among them; and of all.
+  // Bytes that have not left completely: of a priority, and of all.
   std::uint64_t queued(std::size_t priority) const { return queued_[priority]; }
   std::uint64_t queued() const { return all_queued_; }
   std::uint64_t deepest() const { return deepest_; }
@@ -38,7 +38,7 @@ class OutPort {
   std::uint64_t pauses() const { return pauses_; }
   Picos paused() const;
 
-  // What has left the line.
+  // A packet that has left the line.
   struct Sent {
     std::uint32_t bytes;
     std::uint8_t priority;
@@ -46,7 +46,7 @@ class OutPort {
   };
 
  protected:
-  // The packet's first bit leaves at `begin`, its last one at `end`. It is the far end's from now on.
+  // The packet is sent from `begin` to `end`. It belongs to the far end from now on.
   virtual void begins(Packet& packet, Picos begin, Picos end) = 0;
   virtual void ended(const Sent&) {}
 
@@ -63,12 +63,12 @@ class OutPort {
   std::array<std::uint64_t, kPriorities> queued_{};
   std::uint64_t all_queued_ = 0;
   std::uint64_t deepest_ = 0;
-  unsigned waiting_ = 0;  // priorities with packets that wait, a bit each
-  unsigned paused_ = 0;   // priorities, likewise
+  unsigned waiting_ = 0;  // priorities with waiting packets, one bit each
+  unsigned paused_ = 0;   // paused priorities, one bit each
   bool sending_ = false;
-  Sent sent_{};  // while sending_: what is on the line
+  Sent sent_{};  // while sending_: the packet on the line
   std::uint64_t pauses_ = 0;
-  Picos paused_time_{0};  // less the present for each priority that is paused
+  Picos paused_time_{0};  // minus the start time of each pause that goes on
 };
 
 }  // namespace verbscope::sim

@@ -1,6 +1,6 @@
-// Priority flow control, IEEE 802.1Qbb: a sender of which the buffer has more than XOFF bytes of a priority pauses that
-// priority until it has less than XON. The rest of the buffer is headroom for what is still on its way; a packet that
-// finds none is dropped.
+// Priority flow control (IEEE 802.1Qbb): a sender with more than XOFF bytes of a priority in the buffer pauses that
+// priority until it has less than XON. The rest of the buffer is headroom for packets on their way; a packet without
+// room is dropped.
 #include "nic_sim/net/discipline.hpp"
 
 namespace verbscope::sim {

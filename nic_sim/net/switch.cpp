@@ -33,10 +33,10 @@ class Switch::Output final : public OutPort {
   void ended(const Sent& sent) override { owner_.left(sent); }
 
   Switch& owner_;
-  std::uint32_t id_ = 0;  // of the far end in the mailbox
+  std::uint32_t id_ = 0;  // number of the far end in the mailbox
   Engine::Action action_ = nullptr;
   void* object_ = nullptr;
-  Switch* next_ = nullptr;  // the far end, where it is a switch
+  Switch* next_ = nullptr;  // the far end, if it is a switch
   std::uint32_t next_port_ = 0;
 };
 

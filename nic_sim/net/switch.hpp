@@ -1,5 +1,5 @@
-// An Ethernet switch: outputs with queues, which share one packet buffer, and what it has of each sender. It forwards
-// while a packet comes in; from a slow line to a quick one it begins so late that the bytes are there in time.
+// An Ethernet switch: outputs with queues that share one packet buffer, and an Ingress per input. It is cut-through: it
+// forwards a packet while it arrives, from a slow line to a fast one only so early that the bytes arrive in time.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace verbscope::sim {
 
-// Bytes that a switch has seen: in = out + dropped + held.
+// Bytes of a switch so far: in = out + dropped + held.
 struct SwitchBytes {
   std::uint64_t in = 0;
   std::uint64_t out = 0;
@@ -23,7 +23,7 @@ struct SwitchBytes {
   std::uint64_t held = 0;
 };
 
-// Packets that a switch dropped.
+// Packets that a switch has dropped.
 struct SwitchLosses {
   std::uint64_t by_chance = 0;
   std::uint64_t for_room = 0;
@@ -39,20 +39,20 @@ class Switch {
   std::uint32_t number() const { return number_; }
   std::uint32_t ports() const { return static_cast<std::uint32_t>(inputs_.size()); }
 
-  // The cable at a port leads to a node, whose `action` of `object` takes what has come in whole, or to a port of
-  // another switch; `sender` sends towards this port.
+  // Connects a port to a node, whose `action` with `object` receives complete packets, or to a port of another switch.
+  // `sender` is the sending side at the other end.
   void plug_in_node(std::uint32_t port, std::uint32_t node, Engine::Action action, void* object, OutPort& sender);
   void plug_in_switch(std::uint32_t port, Switch& other, std::uint32_t its_port);
 
-  // A packet comes to the port Packet::ingress: an action, whose object is a switch. It comes when it may be forwarded.
+  // Action of an event: a packet arrives at port Packet::ingress of the switch `object`, and may be forwarded.
   static void arrives(void* object, std::uint64_t packet);
-  // When that is for a packet which is sent from `begin` to `end`, and whose first bit takes `way`.
+  // Time of that event for a packet that is sent from `begin` to `end`, and whose first bit takes `way`.
   Picos ready(const Packet& packet, Picos begin, Picos end, Picos way) const;
 
   OutPort& output(std::uint32_t port);
   const OutPort& output(std::uint32_t port) const;
   const SwitchBytes& bytes() const { return bytes_; }
-  const SwitchLosses& losses(std::uint32_t node) const { return losses_[node]; }  // of packets for this node
+  const SwitchLosses& losses(std::uint32_t node) const { return losses_[node]; }  // packets to this node
 
  private:
   class Output;
@@ -69,7 +69,7 @@ class Switch {
   Random random_;
   SwitchBytes bytes_;
   std::vector<std::unique_ptr<Output>> outputs_;
-  std::vector<std::optional<Ingress>> inputs_;  // none: nobody is there
+  std::vector<std::optional<Ingress>> inputs_;  // empty: nothing is connected
   std::vector<SwitchLosses> losses_;
 };
 

@@ -1,5 +1,5 @@
-// No flow control: a queue may have alpha times what is free of the buffer, and what comes then is dropped (Choudhury
-// and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM ToN 6(2), 1998).
+// No flow control: a queue may use alpha times the free bytes of the buffer; further packets are dropped (Choudhury and
+// Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM ToN 6(2), 1998).
 #include "nic_sim/net/discipline.hpp"
 
 namespace verbscope::sim {

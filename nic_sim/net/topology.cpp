@@ -21,7 +21,7 @@ SwitchPort Topology::of_node(std::uint32_t node, std::uint32_t plane) const {
   return {plane * per_plane_ + node / rack_nodes_, node % rack_nodes_};
 }
 
-// Cable i of a rack goes from the i-th uplink of its switch to the spine, whose ports stand in the order of the racks.
+// Cable i of a rack connects the i-th uplink of its switch to the spine, whose ports are in the order of the racks.
 FarEnd Topology::far_end(SwitchPort port) const {
   const std::uint32_t plane = port.of / per_plane_, place = port.of % per_plane_;
   if (is_spine(port.of)) {
@@ -31,8 +31,8 @@ FarEnd Topology::far_end(SwitchPort port) const {
   return {false, plane * per_plane_ + racks_, place * uplinks_ + port.number - rack_nodes_};
 }
 
-// Of several cables a hash of the flow takes one, as ECMP does by addresses and the UDP source port, which stands for
-// the two QPs.
+// A hash of the flow selects the cable, as ECMP does by addresses and the UDP source port, which identifies the two
+// QPs.
 std::uint32_t Topology::way_out(std::uint32_t number, const Packet& packet) const {
   const std::uint32_t rack = packet.target_node / rack_nodes_;
   if (!is_spine(number) && number % per_plane_ == rack) return packet.target_node % rack_nodes_;

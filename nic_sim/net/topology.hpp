@@ -1,5 +1,5 @@
-// Which switches there are, what their ports lead to, and the way of a packet through them. Nodes are on one switch, or
-// in racks whose switches meet in a spine; a flow keeps one path. Each port of a node has switches of its own, a plane.
+// Switches, cables and routes. Nodes are on one switch, or in racks whose switches are connected by a spine; a flow
+// keeps one path. Each port of a node has a set of switches of its own, a plane.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct SwitchPort {
   std::uint32_t number;
 };
 
-// What the cable at a port of a switch leads to: a node, or a port of another switch.
+// The far end of the cable at a port of a switch: a node, or a port of another switch.
 struct FarEnd {
   bool is_node;
   std::uint32_t id;    // of the node or the switch
-  std::uint32_t port;  // there; of a node: its plane
+  std::uint32_t port;  // of that switch; for a node, its plane
 };
 
 class Topology {
@@ -29,12 +29,12 @@ class Topology {
   std::uint32_t switches() const { return per_plane_ * planes_; }
   std::uint32_t ports_of(std::uint32_t number) const;
 
-  // Where a node's port is plugged in.
+  // The switch port to which a node's port is connected.
   SwitchPort of_node(std::uint32_t node, std::uint32_t plane) const;
   FarEnd far_end(SwitchPort port) const;
-  // Whether the cable goes from one switch to another.
+  // True if the cable connects two switches.
   bool is_uplink(SwitchPort port) const { return !far_end(port).is_node; }
-  // The port by which the packet leaves the switch.
+  // The port through which the packet leaves the switch.
   std::uint32_t way_out(std::uint32_t number, const Packet& packet) const;
 
  private:

@@ -10,8 +10,8 @@ BufferLimits limits_of_switch(const SwitchProfile& profile) {
           .xon = profile.pfc_xon.value};
 }
 
-// A node's port has the buffer for itself: it pauses when half of it is in use, and leaves the rest for what is on its
-// way.
+// A node's port has its buffer for itself. It pauses its sender when half of it is in use; the rest is for packets on
+// their way.
 BufferLimits limits_of_node(const Profile& profile) {
   const std::uint64_t size = profile.nic.input_buffer.value;
   return {.size = size, .alpha = static_cast<double>(size), .xoff = size / 2, .xon = size / 4};

@@ -1,4 +1,4 @@
-// What all ports and switches of an Ethernet network share.
+// Facts that all ports and switches of an Ethernet network share.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ namespace verbscope::sim {
 struct Wiring {
   Wiring(Mailbox& box, const Profile& profile, std::uint32_t count);
 
-  // Numbers in the mailbox: nodes, and switches behind them.
+  // Numbers in the mailbox: nodes first, then switches.
   std::uint32_t id_of(std::uint32_t number) const { return nodes + number; }
   BytesPerSecond rate_of(SwitchPort port) const { return topology.is_uplink(port) ? uplink_rate : port_rate; }
-  // From the decision of a switch or a node until its neighbour has read a pause frame.
+  // Time from a decision to pause until the neighbour has received the pause frame.
   Picos pause_way(BytesPerSecond rate, Picos inside) const {
     return inside + cable + TransferTime(rate)(kLeastFrame + kPreamble + kInterpacketGap);
   }

@@ -90,7 +90,7 @@ bool AnswerSender::respond(SimQp& qp, const Packet& read, std::uint32_t number, 
   return last;
 }
 
-// The bytes are those of the moment at which their read is back: what comes later changes them no more.
+// The answer's bytes are those in memory when the DMA read completes.
 void AnswerSender::response_read(void* object, std::uint64_t argument) {
   AnswerSender& self = *static_cast<AnswerSender*>(object);
   Packet& answer = as_packet(argument);
@@ -154,13 +154,13 @@ void AtomicUnit::operand_read(void* object, std::uint64_t argument) {
                         self.events_.responder, argument);
 }
 
-// Puts into the answer what was there before. Not `there`: the region has gone.
+// Stores the previous value in the answer. `there`: the region is still registered.
 void AtomicUnit::operate(SimQp& qp, Packet& answer, bool there) {
   const std::uint64_t before = there ? change(qp, answer) : 0;
   std::memcpy(answer.data(), &before, sizeof before);
 }
 
-// Does the operation that `answer` is the answer to. Yields what was there before.
+// Performs the operation that `answer` answers. Returns the previous value.
 std::uint64_t AtomicUnit::change(SimQp& qp, const Packet& answer) {
   std::uint64_t before = 0;
   memory_.read(answer.remote_address, reinterpret_cast<std::byte*>(&before), sizeof before);
@@ -175,7 +175,7 @@ std::uint64_t AtomicUnit::change(SimQp& qp, const Packet& answer) {
   return before;
 }
 
-// The unit that has waited longest for the slot has it now; the packet in front of its line begins.
+// Gives the slot to the unit that has waited longest for it, whose atomic starts.
 bool AtomicUnit::give_up_slot(std::uint64_t address) {
   const std::uint64_t slot = slots_.slot_of(address);
   const Picos now = engine_.now();

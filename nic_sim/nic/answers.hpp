@@ -1,4 +1,4 @@
-// What a responder sends back: acknowledgements, the data of READs, the results of atomics.
+// Packets that a responder sends back: ACKs and NAKs, data of READs, results of atomics; and the atomic unit.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 #include "nic_sim/nic/confirmation.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_table.hpp"
-#include "nic_sim/nic/receive_events.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/profile/random.hpp"
@@ -23,11 +23,11 @@
 
 namespace verbscope::sim {
 
-// Sends what the responder answers: acknowledgements, the data of READs, the results of atomics. All of a QP leave in
-// the order of the requests, so one whose data are still being read holds up those behind it.
+// Sends the answers of each QP in the order of its requests: an answer whose data are still being read holds up those
+// behind it.
 class AnswerSender {
  public:
-  // `node`: of the NIC, the answers' source.
+  // `node`: number of the NIC's node, the source of the answers.
   AnswerSender(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& packets, const Profile& profile,
                NicCounts& counts, const QpTable& qps, SendCompleter& completer, const HostMemory& memory,
                Congestion& congestion, std::uint32_t node, std::uint64_t seed)
@@ -47,25 +47,25 @@ class AnswerSender {
   AnswerSender(const AnswerSender&) = delete;
   AnswerSender& operator=(const AnswerSender&) = delete;
 
-  // An acknowledgement of either kind of everything up to `sequence`.
+  // Sends an ACK or a NAK (`kind`) with `sequence`.
   void acknowledge(SimQp& qp, Packet::Kind kind, std::uint32_t sequence);
 
-  // Packet `number` of the response to a READ; its data are read first. `repeats`: the READ was answered before. Yields
-  // whether it is the last.
+  // Sends packet `number` of the response to a READ, after a DMA read of its data. `repeats`: the READ was answered
+  // before. Returns true if it is the last packet.
   bool respond(SimQp& qp, const Packet& read, std::uint32_t number, bool repeats);
 
-  // The response to an atomic; the caller puts the 8 bytes of the result into its data.
+  // Makes the response to an atomic. The caller stores the result, 8 bytes, in its data.
   Packet& make_atomic_response(const SimQp& qp, const Packet& atomic);
 
-  // Puts an answer behind those of the QP that have not left. It waits there while its reads_left is not 0.
+  // Queues an answer. It leaves after those before it, and not while its reads_left is above 0.
   void send(SimQp& qp, Packet& answer);
 
-  // Whether the region that the request of `answer` named has not been deregistered meanwhile.
+  // True if the region that the request named is still registered.
   bool still_there(const SimQp& qp, const Packet& answer, std::uint64_t bytes) const {
     return memory_.grants(*qp.pd, answer.rkey, answer.remote_address, bytes, 0);
   }
-  // The data of `answer` are in it, and it may leave. Not `there`: their region has gone; the answer refuses, and the
-  // QP fails.
+  // `answer` holds its data and may leave. If not `there`, the region was deregistered: the answer becomes a NAK, and
+  // the QP fails.
   void data_read(SimQp& qp, Packet& answer, bool there);
 
  private:
@@ -90,8 +90,8 @@ class AnswerSender {
   Random random_;
 };
 
-// The locks of the atomic unit. An atomic holds the slot that its address chooses while its read-modify-write crosses
-// PCIe; who finds it taken waits in line for it.
+// The locks of the atomic unit: the address of an atomic selects a slot, which the atomic holds during its
+// read-modify-write over PCIe. Units wait in line for a slot that is taken.
 class AtomicSlots {
  public:
   explicit AtomicSlots(const NicProfile& profile)
@@ -101,7 +101,7 @@ class AtomicSlots {
 
   std::uint64_t slot_of(std::uint64_t address) const { return address >> lowest_bit_ & (slots_.size() - 1); }
 
-  // Takes the slot; or, when it is taken, has responder unit `unit` wait for it: false.
+  // Takes the slot. If it is taken, `unit` waits in its line, and the result is false.
   bool take(std::uint64_t number, int unit, Picos now) {
     Slot& slot = slots_[number];
     if (!slot.taken) {
@@ -114,7 +114,7 @@ class AtomicSlots {
     next_[static_cast<std::size_t>(unit)] = kNobody;
     return false;
   }
-  // Frees the slot, or gives it to the unit that has waited longest: its number, else kNobody.
+  // Gives the slot to the unit that has waited longest and returns that unit; if none waits, frees it: kNobody.
   static constexpr int kNobody = -1;
   int give_up(std::uint64_t number, Picos now) {
     Slot& slot = slots_[number];
@@ -140,16 +140,16 @@ class AtomicSlots {
     bool taken = false;
     int first = kNobody;  // units that wait, linked through next_
     int last = kNobody;
-    Picos held{0};  // so far; while it is taken less the present
+    Picos held{0};  // so far; while it is taken, minus the time at which it was taken
   };
 
   int lowest_bit_;
   std::vector<Slot> slots_;
-  std::vector<int> next_;  // the next unit in the line, by unit: each waits for one slot at most
+  std::vector<int> next_;  // by unit: the next unit in the same line
 };
 
-// The responder's atomic unit. An atomic holds the slot that its address chooses while 8 bytes are read, changed and
-// written; one that finds its slot taken waits in front of its unit's line, with all that is behind it.
+// The responder's atomic unit. It reads, changes and writes 8 bytes over PCIe while it holds the slot of the address.
+// An atomic whose slot is taken stays in front of its unit and blocks that unit.
 class AtomicUnit {
  public:
   AtomicUnit(Engine& engine, PcieBus& bus, PacketPool& packets, const NicProfile& profile, NicCounts& counts,
@@ -170,14 +170,14 @@ class AtomicUnit {
   AtomicUnit(const AtomicUnit&) = delete;
   AtomicUnit& operator=(const AtomicUnit&) = delete;
 
-  // Begins the atomic when its slot is free. False: the packet waits for it in front of its unit's line.
+  // Starts the atomic if its slot is free. Else the packet waits in front of its unit, and the result is false.
   bool begin(SimQp& qp, const Packet& packet);
 
-  // An atomic that was done before gets the result that was kept, if it was. The operation itself is not done twice.
+  // Answers a repeated atomic with the result that was kept, if it still is. The operation is not done twice.
   void repeat(SimQp& qp, const Packet& packet);
 
-  // The operation that `answer` is the answer to is done at memory. `go_on` is called with the QP where a request
-  // waited for its last atomic. Whether a unit is idle now that waited for the slot.
+  // The operation of an atomic is done; `answer` answers it. Calls `go_on` with the QP if its first packet waited for
+  // its last atomic. Returns true if a unit that waited for the slot is idle now.
   template <class GoOn>
   bool done(SimQp& qp, Packet& answer, GoOn&& go_on) {
     const bool there = answers_.still_there(qp, answer, kAtomicBytes);

@@ -1,6 +1,6 @@
-// The NIC's caches of host memory: WQEs between arrival and last use, the state of QPs, address translations. Each
-// holds so many bytes. To make room it throws out either what came first, so that a working set a little larger than
-// the cache misses always, or entries at random, so that it misses more and more: what adapters do is not public.
+// The NIC's caches of host memory: WQEs between arrival and last use, QP contexts, address translations. A cache has a
+// capacity in bytes. It evicts the oldest entry, so that a working set slightly above the capacity always misses, or a
+// random one, so that misses grow gradually. The policies of adapters are not public.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace verbscope::sim {
 
-// It says where a cache has an entry, of which it is the member `place`.
+// The place of an entry in a cache: the member `place` of the entry.
 struct CachePlace {
-  std::uint32_t number = 0;  // places count from 1; 0: it has none
+  std::uint32_t number = 0;  // from 1; 0: not cached
   bool cached() const { return number > 0; }
 };
 
@@ -25,7 +25,7 @@ class Cache {
   Cache(Bytes capacity, Replacement replacement, std::uint64_t seed)
       : capacity_(capacity.value), replacement_(replacement), random_(seed) {}
 
-  // Whether `entry` is here. After a miss it is, if it fits at all, and others may have left.
+  // Returns true if `entry` is cached. Else inserts it, which may evict others.
   bool use(Entry& entry) {
     if (entry.place.cached()) return true;
     insert(entry);
@@ -44,7 +44,7 @@ class Cache {
     ++held_;
   }
 
-  // Whether there was ever no room for all.
+  // True if an insertion ever found too little room.
   bool was_full() const { return was_full_; }
 
   void drop(Entry& entry) {
@@ -64,7 +64,8 @@ class Cache {
  private:
   static constexpr std::size_t kSpare = 64;
 
-  // Where one entry at random leaves enough room: its place goes to the last one, whose place is the new one's.
+  // Evicts a random entry and inserts `entry`, if they are of equal size: the last entry takes the free place, and
+  // `entry` the last one. Else only evicts it and returns false.
   bool take_place_of_one(Entry& entry) {
     const std::size_t number = random_.below(places_.size());
     Entry& leaves = *places_[number];
@@ -103,8 +104,8 @@ class Cache {
   Replacement replacement_;
   bool was_full_ = false;
   std::size_t held_ = 0;
-  std::size_t first_ = 0;       // before it are gaps only
-  std::vector<Entry*> places_;  // in the order of their coming, with gaps; for random victims in any, without
+  std::size_t first_ = 0;       // the places before it are empty
+  std::vector<Entry*> places_;  // oldest: in order of insertion, with gaps; random: in any order, without gaps
   Random random_;
 };
 

@@ -1,7 +1,6 @@
-// The completion unit of a NIC. Every CQE passes here. CqeWriter writes CQEs to completion queues, over PCIe, and wakes
-// who polls them. The state of every queue is in the NIC at all times: the adapters' caches of it are not modelled.
-// CompletionEvents: the program arms a completion queue, and a completion that meets an armed queue raises one event.
-// docs/simulator.md has the sequence.
+// The completion unit of a NIC. CqeWriter writes all CQEs to completion queues over PCIe and wakes the threads that
+// poll them. CompletionEvents raises one event when a completion reaches an armed queue. The adapters' caches of queue
+// contexts are not modelled. docs/simulator.md has the sequence.
 #pragma once
 
 #include "nic_sim/host/thread.hpp"
@@ -17,11 +16,11 @@ class CompletionEvents {
   CompletionEvents(const CompletionEvents&) = delete;
   CompletionEvents& operator=(const CompletionEvents&) = delete;
 
-  // The program asks for an event of `cq`, by a doorbell that arrives at the NIC at `when`. Completions that the
-  // program can see by now cause none.
+  // The program arms `cq` with a doorbell that arrives at the NIC at `when`. Completions that it can already see cause
+  // no event.
   void arm(SimCq& cq, Notify asked, Picos when);
 
-  // `completion` has come to a queue for which an event is asked.
+  // `completion` was written to a queue that is armed or being armed.
   void meet(SimCq& cq, const Completion& completion);
 
  private:
@@ -34,15 +33,16 @@ class CompletionEvents {
 
 class CqeWriter {
  public:
-  // `cqe`: the size of one.
+  // `cqe`: size of a CQE.
   CqeWriter(PcieBus& bus, CompletionEvents& events, Bytes cqe) : bus_(bus), events_(events), cqe_bytes_(cqe.value) {}
   CqeWriter(const CqeWriter&) = delete;
   CqeWriter& operator=(const CqeWriter&) = delete;
 
-  // `what` has happened. `what.visible` is not looked at. Inline: what the caller says goes straight to its place.
+  // Writes a CQE with the contents of `what`, except `visible`, which is computed. Inline so that the compiler builds
+  // `what` in its final place.
   void complete(SimCq& cq, const Completion& what) {
     if (cq.waiting() == static_cast<std::uint64_t>(cq.cqe)) {
-      cq.overrun = true;  // the program sees it at its next poll; what came before stays readable
+      cq.overrun = true;  // the program sees it at its next poll; earlier completions stay readable
       return;
     }
     const Picos visible = write(cq.written);
@@ -54,7 +54,7 @@ class CqeWriter {
   }
 
  private:
-  // Writes CQE number `n`; yields when it can be seen. The ring ends where a line does.
+  // Writes CQE number `n`. Returns the time at which the program can see it. The ring ends at a cache line's end.
   Picos write(std::uint64_t n) { return bus_.dma_write(n * cqe_bytes_, cqe_bytes_); }
 
   PcieBus& bus_;

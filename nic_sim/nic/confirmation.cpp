@@ -58,7 +58,7 @@ void SendCompleter::flush(SimQp& qp) {
   forget(qp);
   SendQueue& queue = qp.send;
   for (; queue.done < queue.posted; ++queue.done) {
-    // Unreliable and unsignaled: it was done when it was sent.
+    // An unsignaled work request on UC or UD was done when it was sent.
     const bool sent = !facts(qp.transport).reliable && queue.done < queue.next;
     if (!sent || queue.at(queue.done).signaled) complete(qp, queue.at(queue.done), IBV_WC_WR_FLUSH_ERR);
   }
@@ -141,7 +141,7 @@ void Retransmitter::receiver_wait_over(SimQp& qp, std::uint32_t waits) {
   scheduler_.activate(qp);
 }
 
-// Sends again from the packet `sequence` on; a READ or an atomic is asked for as a whole.
+// Sends again from the packet `sequence` on; a READ or an atomic is requested as a whole.
 void Retransmitter::go_back(SimQp& qp, std::uint32_t sequence) {
   SendQueue& queue = qp.send;
   for (std::uint64_t i = queue.done; i < queue.arrived; ++i) {
@@ -163,7 +163,7 @@ void Retransmitter::ask_again(SimQp& qp) {
 }
 
 void Retransmitter::start_timer(SimQp& qp) {
-  if (qp.requester.timer_runs || qp.settings.timeout == 0) return;  // 0 waits for ever
+  if (qp.requester.timer_runs || qp.settings.timeout == 0) return;  // 0: no timeout
   run_timer(qp, engine_.now() + profile_.ack_wait(qp.settings.timeout));
 }
 
@@ -190,7 +190,7 @@ void Retransmitter::retry_due(SimQp& qp) {
 }
 
 void AnswerHandler::take(SimQp& qp, Packet& packet) {
-  // Not open: those of a connection before a reset.
+  // A packet with a later sequence number belongs to a connection before a reset.
   if (qp.state != IBV_QPS_RTS || !facts(qp.transport).reliable ||
       !sequence_before(packet.sequence, qp.requester.sequence_unsent)) {
     return fabric_.done_with(packet);
@@ -208,13 +208,13 @@ void AnswerHandler::handle_all(SimQp& qp) {
         SendWqe& wqe = qp.send.at(qp.reads.oldest());
         state.reading_for_answer = !fetcher_.at_hand_for_response(qp, wqe);
         if (state.reading_for_answer) return;
-        wqe.staged = true;  // held for the rest of the response and the completion
+        wqe.staged = true;  // until the response is complete
         handle_response(qp, wqe, packet);
       }
     } else {
       handle_ack(qp, packet);
     }
-    if (qp.state != IBV_QPS_RTS) return;  // failed: forget() has taken the answers
+    if (qp.state != IBV_QPS_RTS) return;  // failed: forget() has dropped the answers
     state.answers.pop(packets_);
     if (packet.kept) {
       fabric_.taken_in(packet);
@@ -224,8 +224,8 @@ void AnswerHandler::handle_all(SimQp& qp) {
   }
 }
 
-// The last packet that an acknowledgement of everything up to `sequence` confirms: nothing that is to be sent again,
-// and no READ or atomic without its response. One that is ahead of a response says that the response was lost.
+// The last packet that an ACK up to `sequence` confirms. It confirms no packet that is to be sent again, and no READ or
+// atomic without its response: an ACK beyond such a one means that the response was lost.
 std::uint32_t AnswerHandler::confirmed_by(SimQp& qp, std::uint32_t sequence) {
   SendQueue& queue = qp.send;
   const RequesterState& state = qp.requester;
@@ -254,7 +254,7 @@ void AnswerHandler::handle_response(SimQp& qp, SendWqe& wqe, Packet& packet) {
   const std::uint32_t missing = wqe.sequence + wqe.responses;
   if (packet.sequence != missing) {
     if (sequence_before(missing, packet.sequence)) retransmitter_.ask_again(qp);
-    return;  // else a repetition
+    return;  // earlier: a repetition
   }
   if (const ibv_wc_status status = scatter(qp, wqe, packet); status != IBV_WC_SUCCESS) {
     return completer_.fail_at(qp, wqe, status);
@@ -266,8 +266,8 @@ void AnswerHandler::handle_response(SimQp& qp, SendWqe& wqe, Packet& packet) {
   scheduler_.activate(qp);
 }
 
-// Writes what the response brings to where the WQE wants it, or leaves it to the CQE. The bytes are there at once,
-// which only a thread that polls could see: for it they come when they are written, in one piece.
+// Writes the response's bytes to the buffers of the WQE, or leaves them to the CQE. The bytes are in memory at once,
+// which only a thread that polls there could notice: for such a thread they appear when the DMA write ends.
 ibv_wc_status AnswerHandler::scatter(SimQp& qp, const SendWqe& wqe, Packet& packet) {
   const bool by_cqe = wqe.signaled && qp.inline_place == InlineReceive::in_cqe && wqe.length <= qp.inline_recv;
   const std::byte* from = packet.data();

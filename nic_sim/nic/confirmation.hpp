@@ -1,5 +1,4 @@
-// How work requests end: those that were sent, those that the peer has confirmed or answered, those that are sent
-// again.
+// The end of work requests: completion, acknowledgements and responses, and retransmission.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -8,10 +7,10 @@
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/completion.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/recvs.hpp"
-#include "nic_sim/nic/send_events.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -19,33 +18,32 @@
 
 namespace verbscope::sim {
 
-// Ends the work requests of send queues, in their order: with success when they were sent (UC, UD) or confirmed by the
-// peer (RC), with an error when they failed, as flushed behind an error.
+// Completes the work requests of send queues in order: with success when sent (UC, UD) or confirmed by the peer (RC),
+// with an error status when they fail, as flushed behind an error. Also fails QPs.
 class SendCompleter {
  public:
-  // `recvs` and `units` are told of QPs that fail.
+  // When a QP fails, `recvs` flushes its RECVs and `units` frees its unit.
   SendCompleter(Fabric& fabric, const PacketMemory& packets, WqeFetcher& fetcher, RecvConsumer& recvs,
                 ReceivingUnits& units, CqeWriter& cqes)
       : fabric_(fabric), packets_(packets), fetcher_(fetcher), recvs_(recvs), units_(units), cqes_(cqes) {}
   SendCompleter(const SendCompleter&) = delete;
   SendCompleter& operator=(const SendCompleter&) = delete;
 
-  // The last packet of a signaled work request has left its port: that ends it, and those before it. UC, UD.
+  // UC and UD: the last packet of a signaled work request has left the port. Completes it and ends those before it.
   void sent(SimQp& qp, std::uint64_t low_index);
 
-  // Ends the work requests that the peer has confirmed, up to the first that it has not. RC.
+  // RC: completes the work requests that the peer has confirmed, up to the first that it has not.
   void complete_all_confirmed(SimQp& qp);
 
-  // The first work request that the peer has not confirmed was refused: it completes with `status` and the QP fails.
+  // The peer refused the first unconfirmed work request: completes it with `status` and fails the QP.
   void fail_refused(SimQp& qp, ibv_wc_status status);
-  // `wqe` completes with `status`, those before it that are not confirmed as flushed (they had no other end), and the
-  // QP fails.
+  // Completes `wqe` with `status` and the unconfirmed work requests before it as flushed, then fails the QP.
   void fail_at(SimQp& qp, const SendWqe& wqe, ibv_wc_status status);
-  // Puts the QP into the error state: everything outstanding on both sides completes as flushed.
+  // Moves the QP to the error state. All work requests and RECVs that are outstanding complete as flushed.
   void fail(SimQp& qp);
-  // All work requests that are not done complete as flushed.
+  // Completes all outstanding work requests of the send queue as flushed.
   void flush(SimQp& qp);
-  // The requester forgets the QP before it is destroyed or reset.
+  // Drops the requester's work on a QP that is destroyed or reset.
   void forget(SimQp& qp);
 
  private:
@@ -59,11 +57,11 @@ class SendCompleter {
   CqeWriter& cqes_;
 };
 
-// Sends again, on RC, what a peer has missed: goes back after a refusal, a lost response or a timeout, waits when the
-// peer has no RECV, and gives up when the tries are used up.
+// Retransmission on RC: goes back to the first missing packet after a NAK, a lost response or a timeout, waits after an
+// RNR NAK, and fails the QP when its retries are used up.
 class Retransmitter {
  public:
-  // `lost_time`: picoseconds that QPs stood still until a timer told of a loss; it adds to them.
+  // `lost_time`: a counter of picoseconds, to which it adds the time between the last progress and a timeout.
   Retransmitter(Engine& engine, const NicProfile& profile, std::uint64_t& lost_time, const SendEvents& events,
                 UnitScheduler& scheduler, WqeFetcher& fetcher, SendCompleter& completer)
       : engine_(engine),
@@ -76,19 +74,18 @@ class Retransmitter {
   Retransmitter(const Retransmitter&) = delete;
   Retransmitter& operator=(const Retransmitter&) = delete;
 
-  // The last packet of a WQE is made: the timer runs from now on, unless it does already.
+  // The last packet of a WQE was built: starts the QP's timer if it does not run.
   void start_timer(SimQp& qp);
 
-  // The peer has refused the packet that a NAK names, and everything before it is confirmed.
+  // The peer has refused a packet with `nak`; everything before that packet is confirmed.
   void refused(SimQp& qp, const Packet& nak);
 
-  // The time that the peer wanted to be left alone is over, if it has not asked for another since.
+  // The RNR wait number `waits` is over. Ignored if a later one has begun.
   void receiver_wait_over(SimQp& qp, std::uint32_t waits);
-  // The timer has run out. It looks whether there was progress since it was set, and if so runs on from there.
+  // The timer has expired. If there was progress since it was set, it runs on from there; else goes back.
   void retry_due(SimQp& qp);
 
-  // The response to the oldest READ or atomic has a gap: it is asked for again. Once until something comes in order
-  // again: further packets behind the gap say nothing new.
+  // The response to the oldest READ or atomic has a gap: requests it again, once until a packet arrives in order.
   void ask_again(SimQp& qp);
 
  private:
@@ -105,8 +102,7 @@ class Retransmitter {
   SendCompleter& completer_;
 };
 
-// The requester's work on what comes back on RC: acknowledgements, responses to READs and atomics, and the completions
-// that follow from them.
+// Handles what peers send back on RC: ACKs, NAKs, and the responses to READs and atomics.
 class AnswerHandler {
  public:
   AnswerHandler(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets, const NicProfile& profile,
@@ -130,10 +126,10 @@ class AnswerHandler {
   AnswerHandler(const AnswerHandler&) = delete;
   AnswerHandler& operator=(const AnswerHandler&) = delete;
 
-  // A unit has taken in an acknowledgement of either kind or a response; gives the packet back when it is done with it.
+  // A unit has processed an ACK, a NAK or a response. Takes over the packet.
   void take(SimQp& qp, Packet& packet);
 
-  // The WQE that a response waits for was read again; and a unit has handled it.
+  // The WQE that a response needs was read again; then, a unit has processed it.
   void wqe_is_back(SimQp& qp, std::uint64_t word);
   void wqe_is_handled(SimQp& qp, std::uint64_t low_index);
 

@@ -23,7 +23,7 @@ Congestion::Congestion(Engine& engine, Fabric& fabric, PacketPool& packets, cons
       counts_(counts),
       node_(node) {}
 
-// Only a QP that has one peer can be slowed by it.
+// Only QPs with one peer get CNPs: a UD QP has many.
 void Congestion::marked(SimQp& qp, const Packet& packet) {
   ++counts_.np_ecn_marked_roce_packets;
   if (!reacts_ || !facts(qp.transport).connected || engine_.now() < qp.pace.next_cnp) return;
@@ -89,7 +89,7 @@ bool Congestion::take_turn(SimQp& qp, std::uint32_t bytes, Engine::Action again,
   return true;
 }
 
-// The turns of the timer that have passed. A QP that is as quick as the line is limited no more.
+// Applies the timer's rate increases up to `now`. A QP at line rate is no longer limited.
 void Congestion::catch_up(Pace& pace, Picos now) const {
   for (; pace.rate != 0 && pace.rises <= now; pace.rises += dcqcn_.increase_timer) {
     ++pace.by_timer;

@@ -1,6 +1,6 @@
-// Congestion control of an adapter on Ethernet. It tells the sender of packets that came with a mark, and slows its own
-// QPs of which others tell it: DCQCN (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015,
-// section 3), notification point and reaction point. Without it, marks are only counted.
+// Congestion control of an adapter on Ethernet: DCQCN's notification point, which sends a CNP for marked packets, and
+// its reaction point, which slows a QP after a CNP (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments",
+// SIGCOMM 2015, section 3). Without DCQCN, marks are only counted.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ class Congestion {
   Congestion(const Congestion&) = delete;
   Congestion& operator=(const Congestion&) = delete;
 
-  // A packet for `qp` has come with a mark.
+  // A marked packet for `qp` has arrived.
   void marked(SimQp& qp, const Packet& packet);
-  // The peer of `qp` tells that packets of it were marked.
+  // A CNP for `qp` has arrived.
   void notified(SimQp& qp);
 
-  // Whether `qp` may send `packet` now: its rate allows it, and its port has room. Else `again` of `object` happens,
-  // with the QP, when it may be so. InfiniBand's QPs always may.
+  // Returns true if `qp` may send `packet` now: its rate allows it, and its port has room. Else schedules `again` with
+  // the QP as argument, for when that may change. Always true on InfiniBand.
   bool may_send(SimQp& qp, const Packet& packet, Engine::Action again, void* object) {
     return !framing_.ethernet() || (has_room(qp, packet, again, object) &&
                                     (qp.pace.rate == 0 || take_turn(qp, packet.wire_bytes, again, object)));

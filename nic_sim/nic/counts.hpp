@@ -1,5 +1,5 @@
-// The counts of a simulated NIC beside PCIe events, the fabric's of its node among them: running totals, of which
-// takers form differences.
+// Counters of a simulated NIC and of its node in the fabric, except PCIe events. They are running totals; callers take
+// differences.
 #pragma once
 
 #include <cstdint>
@@ -70,26 +70,24 @@ struct NicCounts : FabricCounts {
   }
 };
 
-// A processing unit of a NIC: the time that it served, and the time that it could serve nothing because of the packet
-// or WQE at hand: the state of its QP, addresses or its RECV were still being read.
+// Time of a processing unit.
 struct UnitTime {
   Picos busy{0};
-  Picos waited{0};
-  // The time that it had nothing to serve though there was work: of a requester's unit, WQEs were on their way and
-  // doorbells waited because it may fetch no more of them ahead; of a responder's, atomics before the packet in front
-  // were under way.
+  Picos waited{0};  // with a WQE or packet, for a read of a context, of translations, or of a RECV
+  // Without anything to serve although there was work. Requester: WQEs were being fetched, and doorbells waited because
+  // the fetch-ahead share was used up. Responder: earlier atomics held up the first packet.
   Picos held_up{0};
-  Picos rereading{0};  // the part of `busy` that WQEs that had to be read again cost
+  Picos rereading{0};  // part of `busy`: due to WQEs that had to be read again
 };
 
-// How long the parts of a simulated node have been in use: running totals, of which takers form differences.
+// Busy times of the parts of a simulated node. They are running totals; callers take differences.
 struct UsageTimes {
   Picos pcie_to_nic{0};  // the link's directions
   Picos pcie_to_host{0};
-  Picos mmio{0};                   // the part of pcie_to_nic that MMIO writes take, with the gaps behind them
+  Picos mmio{0};                   // part of pcie_to_nic: MMIO writes, with the gaps behind them
   Picos read_tags_held{0};         // summed over tags
-  Picos qp_context_reads_held{0};  // time that reads of QP contexts were under way, summed over them
-  // Both as they would have been if no read had waited for the link.
+  Picos qp_context_reads_held{0};  // for which reads of QP contexts were outstanding, summed over reads
+  // The same two, as they would be if no read had waited for the link.
   Picos read_tags_held_idle{0}, qp_context_reads_held_idle{0};
   std::vector<UnitTime> requester_units{}, responder_units{};
   std::vector<UnitTime> requester_qps{}, responder_qps{};  // the same by QP: one unit at a time serves it

@@ -1,5 +1,4 @@
-// The memory of a host's programs as its NIC reaches it: the regions that are registered, by their keys, the cache of
-// address translations, and the bytes themselves.
+// A host's memory as its NIC accesses it: registered regions by key, the cache of address translations, and the bytes.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -24,21 +23,21 @@ class HostMemory {
   HostMemory(const NicProfile& profile, NicCounts& counts, std::uint64_t seed)
       : translations_(profile.translation_cache, Replacement::random, seed), counts_(counts) {}
 
-  // Yields the key of the new region, for lkey and rkey.
+  // Returns the key of the new region, its lkey and rkey.
   std::uint32_t add(SimMr& mr);
   void remove(SimMr& mr);
 
-  // The region that `key` names if it holds [address, address + bytes), whatever its protection domain and what it
-  // grants; else null. For what was allowed, and may have been deregistered since.
+  // The region with `key` if it contains [address, address + bytes); else null. Checks no rights: for accesses that
+  // were checked before, and whose region may have been deregistered since.
   SimMr* find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const;
 
-  // Whether `key` names a region of `pd` that holds [address, address + bytes) and grants `access`.
+  // True if `key` is of a region of `pd` that contains [address, address + bytes) and grants `access`.
   bool grants(const ibv_pd& pd, std::uint32_t key, std::uint64_t address, std::uint64_t bytes, int access) const {
     const SimMr* mr = find(key, address, bytes);
     return mr != nullptr && mr->pd == &pd && (mr->access & access) == access;
   }
 
-  // Bytes of a program, at its own addresses, which a region holds; it is what DMA does, and the only place that does.
+  // DMA access to a program's memory, at the program's own addresses, inside a region. The only place that does this.
   void read(std::uint64_t address, std::byte* to, std::uint64_t bytes) const {
     std::memcpy(to, reinterpret_cast<const std::byte*>(address), bytes);
   }
@@ -46,8 +45,8 @@ class HostMemory {
     std::memcpy(reinterpret_cast<std::byte*>(address), from, bytes);
   }
 
-  // How many translations of [address, address + bytes) are not in their cache, each one cache line to read; they will
-  // be there then. None where `key` names no region.
+  // Looks up the translations of [address, address + bytes) and returns the number of misses; each needs a DMA read of
+  // one cache line. They are cached afterwards. 0 if `key` is of no region.
   std::uint64_t missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes);
 
  private:
@@ -57,7 +56,7 @@ class HostMemory {
   NicCounts& counts_;
 };
 
-// Writes payload that comes with packets to the host's memory, over PCIe, and wakes the threads that poll there.
+// Writes the payload of packets to the host's memory over PCIe and wakes the threads that poll there.
 class PayloadWriter {
  public:
   PayloadWriter(Engine& engine, PcieBus& bus, PacketPool& packets, const HostMemory& memory)
@@ -65,14 +64,13 @@ class PayloadWriter {
   PayloadWriter(const PayloadWriter&) = delete;
   PayloadWriter& operator=(const PayloadWriter&) = delete;
 
-  // Writes the payload of `packet` to `address`, in the region of its rkey, and gives the packet back when the bytes
-  // are there.
+  // Writes the payload of `packet` to `address`, in the region of its rkey, and frees the packet afterwards.
   void write(std::uint64_t address, Packet& packet);
 
-  // How many payloads are not there yet.
+  // Number of payloads that are not yet in memory.
   std::uint64_t under_way() const { return under_way_; }
 
-  // Whether a thread polls there, so that it must not see bytes before they are written.
+  // True if a thread polls there, and so must not see the bytes before the DMA write ends.
   bool polled(std::uint64_t address, std::uint64_t bytes) const { return watch_.polled(address, bytes); }
   // The threads that poll memory.
   MemoryWatch& watch() { return watch_; }

@@ -1,7 +1,7 @@
-// The states of QPs, of requesters and of responders: a cache of both, or of each, in the NIC, and the reads over PCIe
-// of those that are not in it. Few of these reads are under way at once, and the others wait in line for them: what
-// misses costs its QP a latency, and all QPs together a rate. The states of the QPs that were used last are nearer to
-// the units: those of others come later, as many at once as are wanted.
+// Caches of QP contexts in the NIC, one for requesters and responders together or one for each, and the DMA reads after
+// misses. A profile limits the number of outstanding reads; further misses wait in line. So a miss costs its QP
+// latency, and many misses limit the rate of all QPs. The contexts of recently used QPs are near the units; another
+// context arrives later, without such a limit.
 #pragma once
 
 #include <cstdint>
@@ -38,12 +38,12 @@ class QpContexts {
   QpContexts(const QpContexts&) = delete;
   QpContexts& operator=(const QpContexts&) = delete;
 
-  // How much later than at once the state of `qp` can be used, if it is in the NIC.
+  // Delay until the context of `qp` can be used, if it is cached.
   Picos distance(SimQp& qp) { return far_time_ == Picos(0) || near_.use(qp.near_context) ? Picos(0) : far_time_; }
 
-  // Whether the state is in the NIC. If not `then` runs with `object` and `argument` when it is: those that miss go on
-  // in the order of their asking, each after a read, unless one before it has brought the same state. Doorbells keep
-  // their order: a requester's state that is there waits behind those that are read.
+  // Returns true if the context is cached. Else `then` runs with `object` and `argument` when it is. Misses are served
+  // in order, each by a read unless an earlier one has fetched the same context. Doorbells keep their order: the cached
+  // context of a requester waits behind the misses in line.
   bool at_hand(QpContext& context, Engine::Action then, void* object, std::uint64_t argument) {
     if (!context.listed.place.cached()) [[unlikely]]
       list(context);
@@ -62,11 +62,11 @@ class QpContexts {
   }
   void drop(NearContext& context) { near_.drop(context); }
 
-  // The time that reads were under way so far, summed over them.
+  // Time for which reads have been outstanding so far, summed over reads.
   Picos reads_held() const {
     return reads_held_ + engine_.now() * static_cast<std::int64_t>(reads_.size() - free_reads_.size());
   }
-  // The time that they would have been if they had not waited for tags or the link.
+  // The same, as it would be if no read had waited for tags or the link.
   Picos reads_held_idle() const { return reads_held_idle_; }
 
  private:
@@ -101,9 +101,9 @@ class QpContexts {
   Picos far_time_;
   NicCounts& counts_;
   Picos miss_time_;
-  std::vector<Miss> reads_;  // as many as may be under way
+  std::vector<Miss> reads_;  // one for each read that may be outstanding
   std::vector<std::uint64_t> free_reads_;
-  Picos reads_held_{0};  // less the present for each that is under way
+  Picos reads_held_{0};  // minus the start time of each outstanding read
   Picos reads_held_idle_{0};
   std::deque<Miss> line_;
 };

@@ -1,4 +1,4 @@
-// What a NIC knows of a QP: its queues of work requests, and what its two sides remember.
+// The state of a QP in the NIC: its queues of work requests, and the states of its requester and its responder.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -17,42 +17,41 @@
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/send_layout.hpp"
+#include "wire/verb.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope::sim {
 
-// The queues of work requests: what the program has posted, and how far program and NIC are with it. Counts run from
-// the last reset of the QP.
 struct SimQp;
 
-// WQEs that one MMIO write brings or rings for. A batch is named by the number of its first, which keeps this.
+// The WQEs of one MMIO write (BlueFlame or doorbell). The number of the first WQE identifies the batch.
 struct Batch {
   std::uint32_t count;
-  std::uint32_t bytes;            // its WQEs take together
-  std::uint32_t reads_left : 30;  // DMA reads that fetch it and are not back
+  std::uint32_t bytes;            // of its WQEs together
+  std::uint32_t reads_left : 30;  // outstanding DMA reads of its WQEs
   bool at_nic : 1;
-  bool has_context : 1;  // the QP's state was in the NIC for it
+  bool has_context : 1;  // its doorbell has arrived, and the QP's context was in the NIC
 };
 
 struct alignas(64) SendWqe {
   std::uint64_t wr_id;
   std::uint64_t index;
   SimQp* qp;
-  CachePlace place;  // where a WQE cache has it
-  bool sent;         // it is kept for its response, if at all
-  bool led_reread;   // the first of those that were read again together
+  CachePlace place;  // in a WQE cache
+  bool sent;         // all its packets were sent; it is kept for its response, if at all
+  bool led_reread;   // the first WQE of a run that was read again
   std::uint64_t remote_address;
-  std::uint64_t operand;  // what an atomic adds or swaps in
+  std::uint64_t operand;  // of an atomic: the addend or the new value
   std::uint64_t compare;
   std::uint32_t rkey;
-  std::uint32_t responses;  // packets of the response that have come in order
+  std::uint32_t responses;  // response packets received in order
   std::uint32_t length;     // bytes of the message
   std::uint32_t immediate;
   std::uint32_t bytes;        // size of the WQE, in whole 64-byte blocks
-  std::uint32_t ring_offset;  // where the WQE begins in the send queue
+  std::uint32_t ring_offset;  // of the WQE in the send queue, bytes
   std::uint32_t sequence;     // PSN of the first packet
-  std::uint32_t sequences;    // PSNs that it takes: its packets, or those of the response to a READ
-  std::uint32_t packets;      // packets of the request itself: 1 of a READ
+  std::uint32_t sequences;    // number of PSNs: its packets, or the response packets of a READ
+  std::uint32_t packets;      // request packets: 1 for a READ
   std::uint32_t target_node;
   std::uint32_t target_qp;
   std::uint32_t qkey;
@@ -66,14 +65,14 @@ struct alignas(64) SendWqe {
   std::uint8_t priority : 3;  // of its packets
   bool inlined;
   bool by_blueflame;
-  bool staged;  // read again after a miss, held for its use
+  bool staged;  // read again after a miss, and held until used
   bool coming;  // being read again
-  bool ahead;   // counts as fetched ahead in its unit
-  Batch batch;  // the batch that it is the first of
+  bool ahead;   // counts in the fetch-ahead share
+  Batch batch;  // of the first WQE of a batch
 
   bool wants_response() const { return facts(verb).wants_response; }
   bool answered() const { return !wants_response() || responses == sequences; }
-  // It is neither in the NIC nor on its way there.
+  // Neither in the NIC nor being read.
   bool missing() const { return !place.cached() && !staged && !coming; }
 };
 
@@ -81,16 +80,16 @@ static_assert(sizeof(SendWqe) == 128, "two cache lines");
 
 struct SendQueue {
   Ring<SendWqe> ring;
-  // Work requests, counted since the QP was reset.
+  // Numbers of work requests since the last reset of the QP. All before each of these have passed that stage.
   std::uint64_t posted = 0;
-  std::uint64_t rung = 0;     // of whose batches the NIC has been told, in order, with the QP's state there
-  std::uint64_t arrived = 0;  // at the NIC
-  std::uint64_t next = 0;     // the requester's unit will take it up
+  std::uint64_t rung = 0;     // their batches were begun by WqeFetcher, in order
+  std::uint64_t arrived = 0;  // their WQEs are in the NIC
+  std::uint64_t next = 0;     // all their packets were built
   std::uint64_t done = 0;     // sent (unreliable) or acknowledged (reliable)
-  std::uint64_t freed = 0;    // the program has polled its completion, or a later one's
+  std::uint64_t freed = 0;    // the program has polled their completion, or a later one
 
   std::uint64_t ring_bytes = 0;
-  std::uint64_t posted_bytes = 0;  // packed blocks: where the next WQE begins, not wrapped
+  std::uint64_t posted_bytes = 0;  // packed blocks: offset of the next WQE, not wrapped
   std::uint32_t slot_bytes = 0;    // fixed slots (mlx4); 0: packed blocks
   std::uint32_t depth = 0;
   std::uint32_t max_sge = 0;
@@ -100,7 +99,7 @@ struct SendQueue {
   std::unique_ptr<std::byte[]> inline_data;  // max_inline per slot
 
   bool has_work() const { return next < arrived; }
-  // The work request of which `low` has the low `bits` of the number; none but the last 2^bits can be meant.
+  // The number of a work request from its low `bits`: one of the last 2^bits that were posted.
   std::uint64_t whole(std::uint64_t low, unsigned bits) const {
     return posted - ((posted - low) & ((std::uint64_t{1} << bits) - 1));
   }
@@ -123,12 +122,12 @@ struct RecvQueue {
   std::uint32_t max_sge = 0;
   std::uint32_t slot_bytes = 0;
   std::uint64_t posted = 0;
-  std::uint64_t fetched = 0;   // at the NIC
-  std::uint64_t fetching = 0;  // asked for
+  std::uint64_t fetched = 0;   // in the NIC
+  std::uint64_t fetching = 0;  // in the NIC or being read
   std::uint64_t used = 0;
   std::uint64_t freed = 0;
 
-  // `places`: at least. `before_sges`: bytes of a WQE in front of its data segments.
+  // `places`: capacity, at least. `before_sges`: size of a WQE in front of its data segments.
   void resize(std::uint32_t wrs, std::uint32_t sges_each, std::size_t places, Bytes before_sges) {
     depth = wrs;
     max_sge = std::max(sges_each, 1u);
@@ -141,11 +140,7 @@ struct RecvQueue {
   ibv_sge* sges_of(std::uint64_t n) { return &sges[ring.place(n) * max_sge]; }
 };
 
-// The two sides of a QP remember this in the NIC: the requester's, which sends requests and gets answers, and the
-// responder's, which gets requests and answers.
-
-// READs and atomics under way, by work request, in order. Adapters allow 16 of a QP at once.
-inline constexpr std::uint32_t kMostReads = 16;
+// Outstanding READs and atomics of a QP, by work request, in order.
 struct ReadsUnderWay {
   std::uint64_t begun = 0;
   std::uint64_t ended = 0;
@@ -155,57 +150,57 @@ struct ReadsUnderWay {
   std::uint64_t oldest() const { return wqes[ended % kMostReads]; }
   std::uint64_t newest() const { return wqes[(begun - 1) % kMostReads]; }
   void begin(std::uint64_t wqe) {
-    if (count() == 0) begun = ended = 0;  // few at a time stay in one cache line
+    if (count() == 0) begun = ended = 0;  // a few outstanding ones stay in one cache line
     wqes[begun++ % kMostReads] = wqe;
   }
-  // READs and atomics from work request `wqe` on will be asked for again.
+  // Forgets those from work request `wqe` on, which will be sent again.
   void forget_from(std::uint64_t wqe) {
     while (count() > 0 && newest() >= wqe) --begun;
   }
 };
 
-// How congestion has slowed a QP: the reaction point of DCQCN, by the names of its paper R_C, R_T and alpha.
+// State of DCQCN's reaction point for a QP. The paper calls rate, target and alpha R_C, R_T and alpha.
 struct Pace {
-  double rate = 0;    // bytes a second; 0: not limited
-  double target = 0;  // likewise
+  double rate = 0;    // bytes per second; 0: not limited
+  double target = 0;  // bytes per second
   double alpha = 1;
-  Picos alpha_falls{Picos::max()};  // next, without a CNP
-  Picos rises{0};                   // next, by the timer
-  std::uint64_t bytes = 0;          // since the byte counter's last turn
-  int by_timer = 0, by_bytes = 0;   // rises since the last CNP
-  Picos next{0};                    // no packet leaves before
-  Picos next_cnp{0};                // the notification point tells the peer no earlier
+  Picos alpha_falls{Picos::max()};  // next decrease of alpha, if no CNP arrives
+  Picos rises{0};                   // next rate increase by the timer
+  std::uint64_t bytes = 0;          // sent since the last rate increase by the byte counter
+  int by_timer = 0, by_bytes = 0;   // rate increases since the last CNP
+  Picos next{0};                    // earliest time of the next packet
+  Picos next_cnp{0};                // earliest time of the next CNP to the peer (notification point)
 };
 
-// The requester's side of a QP remembers this.
+// State of a QP's requester.
 struct RequesterState {
-  std::uint32_t unit = 0;              // has it, or had it last
-  std::uint32_t fetch_share = 0;       // of fetching WQEs ahead
-  UnitTime time;                       // that units had for it
-  bool queued = false;                 // it stands in line for a unit
-  bool served = false;                 // a unit has it
-  bool waiting = false;                // a WQE is being read again for it
-  bool waits_for_rnr = false;          // it waits for an RNR timer
-  bool waits_for_rate = false;         // its next packet waits for the rate of the QP
-  std::uint8_t rnr_waits = 0;          // so many timers were set: all but the last are void
-  std::uint32_t packet_of_next = 0;    // packets of the WQE at `next` that are sent
-  std::uint32_t sequence_to_post = 0;  // PSN of the next work request that is posted
-  std::uint32_t sequence_unsent = 0;   // the first that was never sent
-  std::uint32_t acknowledged = 0;      // PSN that the peer has confirmed last
-  Picos progress_at{0};                // the last time that something was sent first or acknowledged
+  std::uint32_t unit = 0;              // works on the QP, or did last
+  std::uint32_t fetch_share = 0;       // number of the fetch-ahead share
+  UnitTime time;                       // of units, for this QP
+  bool queued = false;                 // in line for a unit
+  bool served = false;                 // a unit works on it
+  bool waiting = false;                // for a WQE that is being read again
+  bool waits_for_rnr = false;          // for an RNR timer
+  bool waits_for_rate = false;         // the next packet waits for the rate of the QP
+  std::uint8_t rnr_waits = 0;          // RNR timers set so far: only the last one counts
+  std::uint32_t packet_of_next = 0;    // packets built of the WQE at `next`
+  std::uint32_t sequence_to_post = 0;  // PSN of the next work request to be posted
+  std::uint32_t sequence_unsent = 0;   // first PSN that was never sent
+  std::uint32_t acknowledged = 0;      // last PSN that the peer has confirmed
+  Picos progress_at{0};                // last time at which something was sent first or acknowledged
   int retries_left = 0;
   int rnr_retries_left = 0;
   SimQp* next_in_line = nullptr;
-  PacketQueue unsent;               // packets in order, those whose payload is still being read among them
-  PacketQueue answers;              // were taken in, and wait for what is being read
-  bool asked_again = false;         // a lost response was asked for again; nothing has come since
-  bool reading_for_answer = false;  // the WQE of a response is being read again; answers wait
+  PacketQueue unsent;               // built packets in order; the payload of some may still be being read
+  PacketQueue answers;              // processed by units, and waiting for a WQE that is being read again
+  bool asked_again = false;         // a lost response was requested again, and nothing has arrived since
+  bool reading_for_answer = false;  // the WQE of a response is being read again
   bool timer_runs = false;
 
   bool must_wait() const { return waiting || waits_for_rnr || waits_for_rate; }
 };
 
-// The responder's last results of atomics, kept for repeated requests.
+// Results of the responder's last atomics, kept for repeated requests.
 struct AtomicResults {
   struct Result {
     std::uint32_t sequence;
@@ -215,7 +210,7 @@ struct AtomicResults {
   std::array<Result, kMostReads> results{};
 
   void keep(std::uint32_t sequence, std::uint64_t value) { results[kept++ % kMostReads] = {sequence, value}; }
-  // Null when it is not kept any more.
+  // Null if the result is no longer kept.
   const Result* find(std::uint32_t sequence) const {
     const auto* end = results.data() + std::min<std::uint64_t>(kept, kMostReads);
     const auto* result = std::find_if(results.data(), end, [=](const Result& r) { return r.sequence == sequence; });
@@ -223,30 +218,30 @@ struct AtomicResults {
   }
 };
 
-// What has arrived for a QP and is not done. It outlives a reset.
+// Packets that have arrived for a QP and are not finished. A reset of the QP does not change it.
 struct Arrivals {
-  PacketQueue line;            // in the order of arrival; a unit may be with the first
-  std::uint32_t requests = 0;  // in it
-  std::uint32_t unit = 0;      // that has the QP, or had it last
-  bool served = false;         // a unit has it
-  bool queued = false;         // it stands in the line of QPs
+  PacketQueue line;            // in order of arrival; a unit may be processing the first
+  std::uint32_t requests = 0;  // in `line`
+  std::uint32_t unit = 0;      // works on the QP, or did last
+  bool served = false;         // a unit works on it
+  bool queued = false;         // in line for a unit
   SimQp* next_in_line = nullptr;
-  UnitTime time;    // that units had for it
-  Picos latest{0};  // when the last packet comes, or came, to the line
+  UnitTime time;    // of units, for this QP
+  Picos latest{0};  // time at which the last packet joins, or joined, `line`
 };
 
-// The responder's side of a QP remembers this.
+// State of a QP's responder.
 struct ResponderState {
   std::uint32_t expected = 0;        // PSN
-  std::uint32_t offset = 0;          // bytes of the present message that have arrived
-  bool dropping = false;             // UC: the rest of a message that lost a packet
-  bool nak_sent = false;             // one NAK per gap
+  std::uint32_t offset = 0;          // bytes of the current message that have arrived
+  bool dropping = false;             // UC: drops the rest of a message that lost a packet
+  bool nak_sent = false;             // for the current gap
   std::uint32_t unacknowledged = 0;  // messages since the last ACK
-  PacketQueue answers;               // all in order, those whose data are still being read among them
-  bool waits_for_rate = false;       // the first of them waits for the rate of the QP
-  std::uint32_t reads = 0;           // READs and atomics that are not answered yet
-  std::uint32_t atomics = 0;         // so many have not written yet
-  // The RECV of the present message.
+  PacketQueue answers;               // in order; the data of some may still be being read
+  bool waits_for_rate = false;       // the first answer waits for the rate of the QP
+  std::uint32_t reads = 0;           // READs and atomics not answered yet
+  std::uint32_t atomics = 0;         // atomics that have not written yet
+  // The RECV of the current message.
   bool has_recv = false;
   RecvWqe recv{};
   std::uint64_t recv_index = 0;

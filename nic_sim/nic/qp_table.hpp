@@ -1,4 +1,4 @@
-// The QPs of a NIC by their numbers.
+// The QPs of a NIC by number.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class QpTable {
   // `first`: the number of the first QP.
   explicit QpTable(std::uint32_t first) : first_(first) {}
 
-  // Yields the number of the new QP. A number is given once.
+  // Returns the number of the new QP. Numbers are not reused.
   std::uint32_t add(SimQp& qp) {
     qps_.push_back(&qp);
     all_.push_back(&qp);
@@ -21,22 +21,22 @@ class QpTable {
   }
   void remove(const SimQp& qp) { qps_[qp.qp_num - first_] = nullptr; }
 
-  // The QP that `number` names; null when there is none.
+  // The QP with this number; null if there is none.
   SimQp* find(std::uint32_t number) const {
     const std::uint32_t index = number - first_;
     return index < qps_.size() ? qps_[index] : nullptr;
   }
 
-  // The same for a QP that was there, be it gone: what it has under way is still to end.
+  // The QP with this number, even if it was destroyed: its packets may still be in the NIC.
   SimQp& once_there(std::uint32_t number) const { return *all_[number - first_]; }
 
-  // The QP of a QpWord if it is there and of that generation; else null.
+  // The QP of a QpWord; null if it was destroyed, or reset since the word was made.
   SimQp* current(std::uint64_t word) const {
     SimQp* qp = find(QpWord::number(word));
     return qp != nullptr && qp->generation == QpWord::generation(word) ? qp : nullptr;
   }
 
-  // Every QP that there was, in the order of coming; null: it is gone.
+  // Calls `visit` with each QP in the order of creation; null for one that was destroyed.
   template <class Visit>
   void each(Visit&& visit) const {
     for (const SimQp* qp : qps_) visit(qp);

@@ -15,7 +15,7 @@ namespace verbscope::sim {
 
 namespace {
 
-constexpr unsigned kAddressBits = 48;  // addresses of a program are shorter
+constexpr unsigned kAddressBits = 48;  // enough for user-space addresses
 
 }  // namespace
 
@@ -28,8 +28,8 @@ void RecvFetcher::fetch(SimSrq& srq) {
   fetch(srq.queue, events_.shared_recvs_fetched, reinterpret_cast<std::uint64_t>(&srq), kAddressBits);
 }
 
-// The event says whose RECVs have come, and above bit `shift` how many. Aligned groups, so that a group is one DMA
-// read; two groups ahead of use; less than a group only when there is nothing else at hand.
+// Reads aligned groups, one DMA read each, until two groups are ahead of use; a partial group only if no RECV is ahead.
+// The event's argument is `owner`, with the number of RECVs above bit `shift`.
 void RecvFetcher::fetch(RecvQueue& queue, Engine::Action fetched, std::uint64_t owner, unsigned shift) {
   const std::uint64_t group = std::min<std::uint64_t>(group_, queue.ring.size());
   while (queue.fetching < queue.posted && queue.fetching - queue.used < 2 * group) {
@@ -85,7 +85,7 @@ std::array<std::byte, 40> ipv4_of(const Packet& packet) {
 
 }  // namespace
 
-// A RECV of a shared queue is copied: its place is free again.
+// The RECV of a shared queue is copied, so that its place is free again.
 void RecvConsumer::take(SimQp& qp, const Packet& packet) {
   RecvQueue& queue = qp.recv_queue();
   ResponderState& state = qp.responder;
@@ -120,8 +120,8 @@ ibv_wc_status RecvConsumer::deliver_grh(SimQp& qp, const Packet& packet) {
   return scatter(qp, 0, grh, InlineReceive::nowhere);
 }
 
-// Writes `data` to the buffer of the RECV in use, from its byte `begin` on, or does as the driver will with what is
-// left at `place`.
+// Writes `data` to the buffers of the current RECV, from byte `begin` on: by DMA, or as the driver will copy it from
+// `place`.
 ibv_wc_status RecvConsumer::scatter(SimQp& qp, std::uint64_t begin, std::span<const std::byte> data,
                                     InlineReceive place) {
   const bool granted =
@@ -148,7 +148,7 @@ void RecvConsumer::write(std::uint64_t address, std::span<const std::byte> data,
   }
 }
 
-// Not before the WRITEs that came before it.
+// The bytes must not appear before those of earlier WRITEs.
 void RecvConsumer::write_behind(std::uint64_t address, std::span<const std::byte> data, std::uint32_t lkey) {
   Packet& write = packets_.take(static_cast<std::uint32_t>(data.size()));
   std::memcpy(write.data(), data.data(), data.size());

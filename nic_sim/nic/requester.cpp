@@ -2,7 +2,7 @@
 
 namespace verbscope::sim {
 
-// The steps of a WQE's life, in its order; behind them those that few WQEs have.
+// The steps of a WQE's life in their order, then the steps that few WQEs take.
 enum class Requester::Step {
   batch_arrives,
   context_is_here,
@@ -51,20 +51,20 @@ Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& p
       answers_(engine, bus, fabric, pool.memory(), profile.nic, counts, events_, memory, payload_writer, units,
                scheduler_, fetcher_, completer_, retransmitter_) {}
 
-// The life of a send WQE. A step ends where the NIC waits, and the event for which it waits begins the next. `argument`
-// is the event's.
+// The life of a send WQE, from doorbell to completion. Each case runs until the NIC must wait; the event it waits for
+// starts the next case. `argument` is the argument of the event.
 template <Requester::Step step>
 inline void Requester::live(SimQp& qp, std::uint64_t argument) {
   switch (step) {
-    case Step::batch_arrives:  // the doorbell of its batch, or the WQE itself by BlueFlame
+    case Step::batch_arrives:  // the batch's doorbell, or the WQE itself by BlueFlame
       if (!contexts_.at_hand(qp.requester_context, &on<Step::context_is_here>, this, argument)) return;
       [[fallthrough]];
     case Step::context_is_here:
       fetcher_.context_is_here(qp, QpWord::count(argument));
-      while (fetcher_.begin_next(qp)) serve();  // rung for: DMA reads of WQEs; else the QP stands in line
+      while (fetcher_.begin_next(qp)) serve();  // doorbell: read the WQEs by DMA; BlueFlame: the QP joins the line
       return;
     case Step::wqes_fetched:
-      fetcher_.fetched(qp, QpWord::count(argument));  // the QP stands in line
+      fetcher_.fetched(qp, QpWord::count(argument));  // the QP joins the line
       break;
     case Step::unit_has_it:
       if (const std::uint64_t missing = processor_.missing_translations(qp); missing > 0) {
@@ -74,16 +74,16 @@ inline void Requester::live(SimQp& qp, std::uint64_t argument) {
     case Step::translations_read:
       return engine_.schedule(processor_.begin_work(qp), &on<Step::unit_has_worked>, this, as_argument(qp));
     case Step::unit_has_worked:
-      processor_.send_packet(qp);  // not inline: DMA reads of its payload; else it is sent
-      scheduler_.work_done(qp);    // for the next packet, or the next WQE, the QP stands in line again
+      processor_.send_packet(qp);  // inline payload: send it; else read the payload by DMA
+      scheduler_.work_done(qp);    // the QP joins the line again for its next packet or WQE
       break;
     case Step::payload_read:
-      packets_.payload_read(qp, as_packet(argument));  // it is sent
+      packets_.payload_read(qp, as_packet(argument));  // sends the packet
       break;
-    case Step::sent:  // UC, UD: the last packet has left the port
+    case Step::sent:  // UC and UD: the last packet has left the port
       completer_.sent(qp, QpWord::count(argument));
       break;
-    case Step::answered:  // RC: by an acknowledgement or a response, which may end several WQEs
+    case Step::answered:  // RC: an ACK or a response, which may complete several WQEs
       answers_.take(qp, as_packet(argument));
       break;
     default:
@@ -92,7 +92,7 @@ inline void Requester::live(SimQp& qp, std::uint64_t argument) {
   serve();
 }
 
-// What few WQEs meet: eviction from the WQE cache, congestion, receivers without RECVs, and loss.
+// Steps that few WQEs take: after eviction from the WQE cache, congestion, a receiver without RECVs, and loss.
 template <Requester::Step step>
 inline void Requester::detour(SimQp& qp, std::uint64_t argument) {
   switch (step) {
@@ -120,7 +120,7 @@ inline void Requester::detour(SimQp& qp, std::uint64_t argument) {
   serve();
 }
 
-// Idle units take the QPs that stand in line. Whose WQE was evicted waits until it has been read again.
+// Gives idle units the QPs in line. A QP whose next WQE was evicted leaves the line until the WQE was read again.
 void Requester::serve_line() {
   while (SimQp* qp = scheduler_.next_in_line()) {
     if (!fetcher_.at_hand(*qp)) continue;
@@ -129,7 +129,7 @@ void Requester::serve_line() {
   }
 }
 
-// Whose event it is; null: the QP is gone, was reset, or sends no more.
+// The QP of an event; null if it was destroyed or reset, or no longer sends.
 template <Requester::Step step>
 inline SimQp* Requester::qp_of(std::uint64_t argument) const {
   if constexpr (step == Step::translations_read || step == Step::unit_has_worked || step == Step::rate_allows) {
@@ -160,7 +160,7 @@ void Requester::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
 }
 
 void Requester::left_port(SimQp& qp, const Packet& packet, Picos when) {
-  const auto generation = static_cast<std::uint16_t>(packet.cookie);  // it may have waited at the port for longer
+  const auto generation = static_cast<std::uint16_t>(packet.cookie);  // not the QP's: a reset may have happened since
   engine_.schedule(when, events_.sent, this, QpWord::make(qp.qp_num, generation, without_generation(packet.cookie)));
 }
 

@@ -1,5 +1,5 @@
-// The half of a NIC that asks. Its parts know only those that their constructors are given, and schedule SendEvents;
-// what happens at each of them is in requester.cpp, in the order of a WQE's life.
+// The requester: the half of a NIC that sends requests. Its parts use only what their constructors get, and schedule
+// SendEvents. requester.cpp handles these events, in the order of a WQE's life.
 #pragma once
 
 #include "nic_sim/link/packet_pool.hpp"
@@ -9,11 +9,11 @@
 #include "nic_sim/nic/confirmation.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/qp_table.hpp"
-#include "nic_sim/nic/send_events.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
 #include "nic_sim/nic/wqe_processor.hpp"
@@ -24,8 +24,8 @@ namespace verbscope::sim {
 
 class Requester {
  public:
-  // `units`: they take in the answers. `recvs`: are flushed when a QP fails. `node`: of the NIC. `seed`: of the WQE
-  // cache.
+  // `units`: process the answers. `recvs`: flushed when a QP fails. `node`: number of the NIC's node. `seed`: for the
+  // WQE cache.
   Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
             EthernetCounts& ethernet, const QpTable& qps, QpContexts& contexts, HostMemory& memory,
             Congestion& congestion, PayloadWriter& payload_writer, CqeWriter& cqes, RecvConsumer& recvs,
@@ -33,20 +33,20 @@ class Requester {
   Requester(const Requester&) = delete;
   Requester& operator=(const Requester&) = delete;
 
-  // Gives a new QP what of the requester is its own.
+  // Gives a new QP its first unit and its share of the fetch-ahead.
   void bind(SimQp& qp) { scheduler_.bind(qp); }
-  // The MMIO write that tells of a batch of `qp` reaches the NIC at `when`. `batch`: with_generation, the batch's first
-  // WQE.
+  // The MMIO write of a batch (doorbell or BlueFlame) reaches the NIC at `when`. `batch`: the number of the batch's
+  // first WQE, packed by with_generation.
   void batch_arrives(SimQp& qp, std::uint64_t batch, Picos when);
-  // `packet`, the last of a signaled work request on UC or UD, leaves the port at `when`.
+  // The last packet of a signaled work request on UC or UD leaves the port at `when`.
   void left_port(SimQp& qp, const Packet& packet, Picos when);
-  // A unit has taken in an acknowledgement of either kind or a response.
+  // A unit has processed an ACK, a NAK or a response.
   void take_answer(SimQp& qp, Packet& answer);
 
-  // Ends work requests of QPs, and QPs that fail.
+  // Completes work requests, and fails QPs.
   SendCompleter& completer() { return completer_; }
 
-  // The times of each unit so far.
+  // Busy and waiting times of each unit so far.
   std::vector<UnitTime> unit_times() const { return scheduler_.times(); }
 
  private:

@@ -9,35 +9,35 @@ namespace verbscope::sim {
 
 namespace {
 
-Verdict judge_order(const SimQp& qp, const Packet& packet) {
+RequestCheck check_order(const SimQp& qp, const Packet& packet) {
   const ResponderState& state = qp.responder;
   const TransportFacts& transport = facts(qp.transport);
   if (transport.reliable) {
     if (sequence_before(packet.sequence, state.expected)) {
-      return packet.verb == Verb::read ? Verdict::repeat : Verdict::duplicate;
+      return packet.verb == Verb::read ? RequestCheck::repeat : RequestCheck::duplicate;
     }
-    if (packet.sequence != state.expected) return Verdict::gap;
+    if (packet.sequence != state.expected) return RequestCheck::gap;
   } else if (!transport.one_packet && !packet.first && (state.dropping || packet.sequence != state.expected)) {
-    return Verdict::drop;
+    return RequestCheck::drop;
   }
-  return Verdict::take;
+  return RequestCheck::take;
 }
 
 // InfiniBand Architecture Specification 1.3, volume 1, section 9.7.4.1 (responder's checks): a message of no bytes
 // names no region.
-Verdict judge_access(const SimQp& qp, const Packet& packet, const HostMemory& memory) {
+RequestCheck check_access(const SimQp& qp, const Packet& packet, const HostMemory& memory) {
   int access = IBV_ACCESS_REMOTE_WRITE;
   const VerbFacts& verb = facts(packet.verb);
   if (verb.wants_response) {
     const std::uint32_t most = std::max<std::uint32_t>(qp.settings.max_dest_rd_atomic, 1);
     access = verb.atomic ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_READ;
-    if (qp.responder.reads >= most) return Verdict::invalid;
+    if (qp.responder.reads >= most) return RequestCheck::invalid;
   }
-  if ((qp.settings.qp_access_flags & static_cast<unsigned>(access)) == 0) return Verdict::invalid;
-  if (verb.atomic && packet.remote_address % kAtomicBytes != 0) return Verdict::invalid;
-  if (packet.length == 0) return Verdict::take;
+  if ((qp.settings.qp_access_flags & static_cast<unsigned>(access)) == 0) return RequestCheck::invalid;
+  if (verb.atomic && packet.remote_address % kAtomicBytes != 0) return RequestCheck::invalid;
+  if (packet.length == 0) return RequestCheck::take;
   const bool granted = memory.grants(*qp.pd, packet.rkey, packet.remote_address, packet.length, access);
-  return granted ? Verdict::take : Verdict::no_access;
+  return granted ? RequestCheck::take : RequestCheck::no_access;
 }
 
 }  // namespace
@@ -46,20 +46,20 @@ bool takes_recv(const SimQp& qp, const Packet& packet) {
   return !qp.responder.has_recv && (packet.verb == Verb::send ? packet.first : packet.has_immediate);
 }
 
-Verdict judge(const SimQp& qp, const Packet& packet, const HostMemory& memory) {
-  if (!receiving(qp)) return Verdict::drop;
-  if (const Verdict order = judge_order(qp, packet); order != Verdict::take) return order;
+RequestCheck check_request(const SimQp& qp, const Packet& packet, const HostMemory& memory) {
+  if (!receiving(qp)) return RequestCheck::drop;
+  if (const RequestCheck order = check_order(qp, packet); order != RequestCheck::take) return order;
   if (facts(packet.verb).one_sided && packet.first) {
-    const Verdict access = judge_access(qp, packet, memory);
-    if (access != Verdict::take) return facts(qp.transport).reliable ? access : Verdict::drop;
+    const RequestCheck access = check_access(qp, packet, memory);
+    if (access != RequestCheck::take) return facts(qp.transport).reliable ? access : RequestCheck::drop;
   }
   if (packet.verb == Verb::write && !packet.first &&
       memory.find(packet.rkey, packet.remote_address + packet.offset, packet.payload) == nullptr) {
-    return facts(qp.transport).reliable ? Verdict::no_access : Verdict::drop;  // it went away meanwhile
+    return facts(qp.transport).reliable ? RequestCheck::no_access : RequestCheck::drop;  // deregistered meanwhile
   }
   const RecvQueue& queue = qp.recv_queue();
-  if (!takes_recv(qp, packet) || queue.used < queue.fetched) return Verdict::take;
-  return queue.used < queue.posted ? Verdict::wait_for_recv : Verdict::no_recv;
+  if (!takes_recv(qp, packet) || queue.used < queue.fetched) return RequestCheck::take;
+  return queue.used < queue.posted ? RequestCheck::wait_for_recv : RequestCheck::no_recv;
 }
 
 bool RequestExecutor::take(SimQp& qp, Packet& packet) {
@@ -71,7 +71,7 @@ bool RequestExecutor::take(SimQp& qp, Packet& packet) {
   state.dropping = false;
   if (facts(packet.verb).wants_response) {
     ++state.reads;
-    state.unacknowledged = 0;  // the response acknowledges what came before
+    state.unacknowledged = 0;  // the response acknowledges earlier requests too
     return packet.verb == Verb::read || atomics_.begin(qp, packet);
   }
   take_payload(qp, packet);
@@ -119,24 +119,24 @@ void RequestExecutor::finish_message(SimQp& qp, const Packet& packet) {
   }
 }
 
-void RequestExecutor::refuse(SimQp& qp, const Packet& packet, Verdict verdict) {
+void RequestExecutor::refuse(SimQp& qp, const Packet& packet, RequestCheck check) {
   ResponderState& state = qp.responder;
-  if (verdict == Verdict::duplicate) {
+  if (check == RequestCheck::duplicate) {
     if (facts(packet.verb).atomic) return atomics_.repeat(qp, packet);
     if (packet.last) answers_.acknowledge(qp, Packet::Kind::ack, state.expected - 1);
-  } else if (verdict == Verdict::gap) {
+  } else if (check == RequestCheck::gap) {
     if (!state.nak_sent) answers_.acknowledge(qp, Packet::Kind::nak_sequence, state.expected);
     state.nak_sent = true;  // one NAK per gap
-  } else if (verdict == Verdict::invalid || verdict == Verdict::no_access) {
-    const bool invalid = verdict == Verdict::invalid;
+  } else if (check == RequestCheck::invalid || check == RequestCheck::no_access) {
+    const bool invalid = check == RequestCheck::invalid;
     answers_.acknowledge(qp, invalid ? Packet::Kind::nak_invalid : Packet::Kind::nak_access, packet.sequence);
     completer_.fail(qp);
-  } else if (verdict == Verdict::no_recv && facts(qp.transport).reliable) {
+  } else if (check == RequestCheck::no_recv && facts(qp.transport).reliable) {
     answers_.acknowledge(qp, Packet::Kind::nak_receiver_not_ready, state.expected);
-    state.nak_sent = true;  // what follows this packet is out of sequence until the sender goes back
+    state.nak_sent = true;  // later packets are out of sequence until the sender goes back
   } else {
-    ++(verdict == Verdict::no_recv ? counts_.dropped_no_recv : counts_.dropped_refused);
-    state.dropping = true;  // UC: up to the next first packet
+    ++(check == RequestCheck::no_recv ? counts_.dropped_no_recv : counts_.dropped_refused);
+    state.dropping = true;  // UC: until the next message begins
   }
 }
 
@@ -160,27 +160,27 @@ void RequestProcessor::read_done(SimQp& qp) {
 void RequestProcessor::begin(SimQp& qp, Packet& packet) {
   ReceivingUnit& unit = units_.of(qp);
   unit.generation = qp.generation;
-  const Verdict verdict = judge(qp, packet, memory_);
-  if (verdict == Verdict::wait_for_recv) {
+  const RequestCheck check = check_request(qp, packet, memory_);
+  if (check == RequestCheck::wait_for_recv) {
     unit.waits_for_recv = true;
     ++counts_.recv_waits;
     return;
   }
-  if ((verdict == Verdict::take || verdict == Verdict::repeat) && !unit.translated) {
+  if ((check == RequestCheck::take || check == RequestCheck::repeat) && !unit.translated) {
     unit.translated = true;
     if (const std::uint64_t missing = missing_translations(qp, packet); missing > 0) {
       return bus_.dma_read(0, missing * kCacheLine.value, events_.read_done, events_.responder, as_argument(qp));
     }
   }
-  // Requests of a QP take effect in order; only its atomics overlap, which their slots keep apart.
-  if (verdict == Verdict::take && qp.responder.atomics > 0 && !facts(packet.verb).atomic) {
+  // Requests of a QP are executed in order. Only its atomics overlap; their slots keep them apart.
+  if (check == RequestCheck::take && qp.responder.atomics > 0 && !facts(packet.verb).atomic) {
     unit.waits_for_atomic = true;
     return;
   }
-  work(qp, service_time(qp, packet, verdict));
+  work(qp, service_time(qp, packet, check));
 }
 
-// How many translations the packet's payload needs that are not there, or the whole response to a READ.
+// Number of translations that are not cached, for the packet's payload or a READ's whole response.
 std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& packet) {
   if (const VerbFacts& verb = facts(packet.verb); verb.one_sided) {
     return memory_.missing_translations(packet.rkey, packet.remote_address + packet.offset,
@@ -201,13 +201,13 @@ std::uint64_t RequestProcessor::missing_translations(SimQp& qp, const Packet& pa
   return missing;
 }
 
-// What a payload takes for its cache lines after the first.
+// Service time for the cache lines of a payload after the first.
 Picos RequestProcessor::further_lines(std::uint64_t payload) const {
   return profile_.receive_line * static_cast<std::int64_t>(payload == 0 ? 0 : (payload - 1) / kCacheLine.value);
 }
 
-Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const {
-  if (verdict != Verdict::take && verdict != Verdict::repeat) return profile_.receive_packet;
+Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, RequestCheck check) const {
+  if (check != RequestCheck::take && check != RequestCheck::repeat) return profile_.receive_packet;
   if (facts(packet.verb).atomic) return profile_.receive_packet + profile_.receive_dma * 2 + profile_.atomic_packet;
   const bool reads = packet.verb == Verb::read && packet.length > 0;
   const InlineReceive place = packet.payload > 0 ? inline_receive(qp, packet) : InlineReceive::in_cqe;
@@ -216,11 +216,11 @@ Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Verd
   Picos time = profile_.receive_packet + profile_.receive_dma * ((reads || writes ? 1 : 0) + (completes ? 1 : 0));
   if (place == InlineReceive::in_recv) time += profile_.receive_inline;
   if (writes) time += further_lines(packet.payload);
-  // Each packet of the response is made in a time of its own.
+  // Each further packet of a READ's response takes a service time of its own.
   return reads ? time + profile_.read_request + further_lines(std::min(packet.length, qp.path_mtu)) : time;
 }
 
-// The unit works on the packet in front for `time`, from when it is free.
+// The unit works on the first packet for `time`, as soon as it is free.
 void RequestProcessor::work(SimQp& qp, Picos time) {
   engine_.schedule(units_.occupy(qp, time), events_.unit_has_worked, events_.responder, as_argument(qp));
 }
@@ -231,34 +231,34 @@ bool RequestProcessor::has_worked(SimQp& qp) {
   return (!wanted || execute(unit, qp, unit.front())) && units_.front_is_done(unit);
 }
 
-// False: the packet stays in front, for more responses, for a RECV or for a slot.
+// Returns false if the packet stays in front: for more response packets, for a RECV or for a slot.
 bool RequestProcessor::execute(ReceivingUnit& unit, SimQp& qp, Packet& packet) {
   if (unit.responses > 0) return respond(unit, qp, packet);
-  const Verdict verdict = judge(qp, packet, memory_);
-  unit.repeats = verdict == Verdict::repeat;
-  switch (verdict) {
-    case Verdict::wait_for_recv:  // another QP took the shared queue's last RECV meanwhile
+  const RequestCheck check = check_request(qp, packet, memory_);
+  unit.repeats = check == RequestCheck::repeat;
+  switch (check) {
+    case RequestCheck::wait_for_recv:  // another QP has taken the shared queue's last RECV meanwhile
       unit.waits_for_recv = true;
       unit.waiting_since = engine_.now();
       return false;
-    case Verdict::take:
+    case RequestCheck::take:
       if (!executor_.take(qp, packet)) return false;
       return packet.verb != Verb::read || respond(unit, qp, packet);
-    case Verdict::repeat:
+    case RequestCheck::repeat:
       return respond(unit, qp, packet);
-    case Verdict::drop:
-    case Verdict::duplicate:
-    case Verdict::gap:
-    case Verdict::invalid:
-    case Verdict::no_access:
-    case Verdict::no_recv:
+    case RequestCheck::drop:
+    case RequestCheck::duplicate:
+    case RequestCheck::gap:
+    case RequestCheck::invalid:
+    case RequestCheck::no_access:
+    case RequestCheck::no_recv:
       break;
   }
-  executor_.refuse(qp, packet, verdict);
+  executor_.refuse(qp, packet, check);
   return true;
 }
 
-// Makes the next packet of the response to the READ in front. False when more are to come: the unit works on.
+// Sends the next response packet for the READ in front. Returns false if more follow.
 bool RequestProcessor::respond(ReceivingUnit& unit, SimQp& qp, Packet& packet) {
   if (answers_.respond(qp, packet, unit.responses, unit.repeats)) {
     unit.responses = 0;

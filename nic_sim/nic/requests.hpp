@@ -1,4 +1,4 @@
-// What a unit does with a request packet: it is judged, costs its time, takes effect or is refused.
+// A unit's work on a request packet: validation, service time, and execution or refusal.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/answers.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
-#include "nic_sim/nic/receive_events.hpp"
 #include "nic_sim/nic/recvs.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -18,29 +18,26 @@
 
 namespace verbscope::sim {
 
-// The responder's judgement of a request before it does anything: its place in the order, its rights, the RECV that it
-// needs.
-
-// A verdict says what is to be done with a request packet.
-enum class Verdict {
-  take,
-  repeat,         // a READ that was answered before
-  drop,           // without a word
-  duplicate,      // acknowledged again; an atomic gets the result that was kept
+// The result of validating a request packet: its sequence number, its access rights, and the RECV that it needs.
+enum class RequestCheck {
+  take,           // execute it
+  repeat,         // a READ that was answered before: answer it again
+  drop,           // ignore it
+  duplicate,      // acknowledge it again; answer an atomic with the kept result
   gap,            // a packet before it is missing
   invalid,        // the QP does not allow it
-  no_access,      // the region does not allow it
-  no_recv,        // none is posted
-  wait_for_recv,  // one is posted and not fetched yet
+  no_access,      // the memory region does not allow it
+  no_recv,        // it needs a RECV, and none is posted
+  wait_for_recv,  // it needs a RECV that is posted but not fetched yet
 };
 
-// Whether the packet begins to use a RECV. One whose message broke off (UC) serves the next.
+// True if the packet needs a new RECV. On UC, the RECV of a message that lost packets serves the next message.
 bool takes_recv(const SimQp& qp, const Packet& packet);
 
-// Yields what the transport, the region and the receive queue say to a packet of `qp`.
-Verdict judge(const SimQp& qp, const Packet& packet, const HostMemory& memory);
+// Validates a request packet of `qp`, without effect.
+RequestCheck check_request(const SimQp& qp, const Packet& packet, const HostMemory& memory);
 
-// Does what a request asks for, or says why not: payload into memory or a RECV, atomics, completions, acknowledgements.
+// Executes or refuses requests: payload to memory or a RECV, atomics, completions, ACKs and NAKs.
 class RequestExecutor {
  public:
   RequestExecutor(const NicProfile& profile, NicCounts& counts, SendCompleter& completer, PayloadWriter& payload,
@@ -55,12 +52,12 @@ class RequestExecutor {
   RequestExecutor(const RequestExecutor&) = delete;
   RequestExecutor& operator=(const RequestExecutor&) = delete;
 
-  // The packet is as expected: it takes effect; but the response to a READ is the unit's work, packet by packet. False:
-  // an atomic that waits for its slot in front of its unit's line.
+  // Executes a valid request. The caller makes the response to a READ, packet by packet. Returns false for an atomic
+  // that waits for its slot, in front of its unit.
   bool take(SimQp& qp, Packet& packet);
 
-  // `verdict`, which is neither take nor repeat, is said to the packet.
-  void refuse(SimQp& qp, const Packet& packet, Verdict verdict);
+  // Refuses a request for the reason `check`, which is neither take nor repeat.
+  void refuse(SimQp& qp, const Packet& packet, RequestCheck check);
 
  private:
   void take_payload(SimQp& qp, Packet& packet);
@@ -76,8 +73,8 @@ class RequestExecutor {
   AtomicUnit& atomics_;
 };
 
-// The work of a responder's unit on the request packet in front of its line: it has the QP's state and the addresses
-// looked up, takes the time that the packet costs, and has it take effect, or be refused.
+// A responder unit's work on the first packet of a QP: it looks up the QP's context and the addresses, spends the
+// service time, and has the request executed or refused.
 class RequestProcessor {
  public:
   RequestProcessor(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, QpContexts& contexts,
@@ -96,21 +93,21 @@ class RequestProcessor {
   RequestProcessor(const RequestProcessor&) = delete;
   RequestProcessor& operator=(const RequestProcessor&) = delete;
 
-  // A unit has taken the QP, with `packet` in front.
+  // Starts work on the QP, whose first packet is `packet`.
   void take_up(SimQp& qp, Packet& packet);
-  // The state of the QP is there, or the RECV or the earlier atomic that the packet in front waited for: it is judged
-  // and costs its time, unless it must wait for something else.
+  // Continues when the context, the RECV or the earlier atomic that the packet needs is there: validates the packet and
+  // starts its service time, unless it must wait for something else.
   void begin(SimQp& qp, Packet& packet);
-  // What was missing for the packet in front, the QP's state or translations, was read: it begins.
+  // The context or translations that the first packet lacked were read: continues.
   void read_done(SimQp& qp);
-  // The unit has worked on the packet in front: it takes effect, or is refused. Whether the unit is idle now.
+  // The service time of the first packet is over: executes or refuses it. Returns true if the unit is idle now.
   bool has_worked(SimQp& qp);
 
  private:
   void take_answer(SimQp& qp, const Packet& answer);
   std::uint64_t missing_translations(SimQp& qp, const Packet& packet);
   Picos further_lines(std::uint64_t payload) const;
-  Picos service_time(const SimQp& qp, const Packet& packet, Verdict verdict) const;
+  Picos service_time(const SimQp& qp, const Packet& packet, RequestCheck check) const;
   void work(SimQp& qp, Picos time);
   bool execute(ReceivingUnit& unit, SimQp& qp, Packet& packet);
   bool respond(ReceivingUnit& unit, SimQp& qp, Packet& packet);

@@ -23,7 +23,7 @@ void Responder::state_is_near(void* object, std::uint64_t packet) {
   if (self.units_.state_is_near(as_packet(packet))) self.serve();
 }
 
-// Idle units take the QPs that stand in line, each with the packet in front.
+// Gives idle units the QPs in line; each unit starts with the QP's first packet.
 void Responder::serve_line() {
   while (SimQp* qp = units_.serve_next()) processor_.take_up(*qp, units_.of(*qp).front());
 }
@@ -43,7 +43,7 @@ void Responder::unit_is_free(void* object, std::uint64_t unit) {
   self.serve();
 }
 
-// The unit goes on with other packets, and the requester handles the answer.
+// The unit is free for other packets; the requester handles the answer.
 void Responder::answer_taken(void* object, std::uint64_t argument) {
   Responder& self = *static_cast<Responder*>(object);
   SimQp& qp = as_qp(argument);

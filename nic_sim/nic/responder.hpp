@@ -1,7 +1,6 @@
-// The half of a NIC that answers. Its parts know only those that their constructors are given, and schedule
-// ReceiveEvents; what happens at each of them is here. Packets wait in line for a unit, answers among them, which go on
-// to the requester. A SEND takes a RECV; payload and CQE are written; READs and atomics are answered, all else is
-// acknowledged on reliable transports, in order.
+// The responder: the half of a NIC that receives. Its parts use only what their constructors get, and schedule
+// ReceiveEvents, which Responder handles. Arrived packets wait in line for a unit. Requests take effect here: a SEND
+// consumes a RECV, a WRITE writes memory, READs and atomics are answered; RC acknowledges. Answers go to the requester.
 #pragma once
 
 #include <vector>
@@ -12,11 +11,11 @@
 #include "nic_sim/nic/answers.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/qp_table.hpp"
-#include "nic_sim/nic/receive_events.hpp"
 #include "nic_sim/nic/recvs.hpp"
 #include "nic_sim/nic/requester.hpp"
 #include "nic_sim/nic/requests.hpp"
@@ -28,10 +27,10 @@ namespace verbscope::sim {
 
 class Responder {
  public:
-  // The events of the responder that is, or will be, at an address.
+  // The events of the responder at an address, which may not be constructed yet.
   static ReceiveEvents events_of(void* responder);
 
-  // `units` and `fetcher` schedule `events` too. `requester`: gets the answers. `node`: of the NIC.
+  // `units` and `fetcher` schedule `events` too. `requester` gets the answers. `node`: number of the NIC's node.
   Responder(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& pool, const Profile& profile, NicCounts& counts,
             const QpTable& qps, const ReceiveEvents& events, QpContexts& contexts, HostMemory& memory,
             Congestion& congestion, PayloadWriter& payload, ReceivingUnits& units, RecvFetcher& fetcher,
@@ -51,11 +50,11 @@ class Responder {
   // A packet has arrived.
   void receive(Packet& packet);
 
-  // How long each slot for atomics has been held so far.
+  // Time for which each atomic slot has been held so far.
   std::vector<Picos> atomic_slots_held() const { return atomics_.times_held(); }
 
  private:
-  // The actions of ReceiveEvents, by their names.
+  // The handlers of ReceiveEvents, named after them.
   static void state_is_near(void* responder, std::uint64_t packet);
   static void unit_is_free(void* responder, std::uint64_t unit);
   static void read_done(void* responder, std::uint64_t qp);
@@ -68,7 +67,7 @@ class Responder {
     if (units_.can_serve()) serve_line();
   }
   void serve_line();
-  // Goes on with the packet in front of a QP, which has waited.
+  // Resumes work on the packet in front of a QP.
   auto go_on() {
     return [this](SimQp& qp) { processor_.begin(qp, units_.of(qp).front()); };
   }

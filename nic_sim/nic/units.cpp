@@ -6,7 +6,7 @@ namespace verbscope::sim {
 
 namespace {
 
-// Whether the WQE that comes next must wait until a READ or an atomic before it has ended.
+// True if the next WQE must wait for a READ or an atomic before it: fenced, or too many are outstanding.
 bool waits_for_reads(SimQp& qp) {
   if (qp.requester.packet_of_next > 0) return false;
   const SendWqe& wqe = qp.send.at(qp.send.next);
@@ -78,7 +78,7 @@ std::vector<UnitTime> UnitScheduler::times() const {
 
 namespace {
 
-// Whether the packet is of this QP's connection, or a datagram that it takes.
+// True if the packet belongs to this QP's connection, or is a datagram with its Q_Key.
 bool is_for(const SimQp& qp, const Packet& packet) {
   if (!receiving(qp) || qp.transport != packet.transport || qp.port != packet.port) return false;
   if (!facts(packet.transport).connected) return qp.qkey == packet.qkey;
@@ -144,7 +144,7 @@ SimQp* ReceivingUnits::serve_next() {
   return nullptr;
 }
 
-// Drops the packet in front if the QP takes no requests any more.
+// Drops the first packet if it is a request and the QP no longer receives.
 bool ReceivingUnits::refuse_front(SimQp& qp) {
   PacketQueue& line = qp.arrivals.line;
   if (line.empty() || is_answer(line.front()) || receiving(qp)) return false;
@@ -160,7 +160,7 @@ void ReceivingUnits::note_waited(ReceivingUnit& unit) {
   unit.waiting_since = engine_.now();
 }
 
-// Others may take the QP, whose line may have packets.
+// Detaches the unit from its QP, which joins the line if it has packets.
 void ReceivingUnits::let_go(ReceivingUnit& unit) {
   unit.qp->arrivals.served = false;
   get_in_line(*unit.qp);

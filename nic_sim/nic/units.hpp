@@ -1,4 +1,5 @@
-// Who has which processing unit: QPs that stand in line, units that wait, and the two sides that deal one to the other.
+// Assignment of processing units to QPs: the line of QPs with work, the list of idle units, and for each side of the
+// NIC the scheduler that matches them.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +12,21 @@
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
 #include "nic_sim/nic/qp_table.hpp"
-#include "nic_sim/nic/receive_events.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
 
-// QPs that stand in line for a unit. `side`: the member of a QP that has `queued` and `next_in_line` for it.
+// FIFO of QPs that wait for a unit. `side`: the member of SimQp that holds `queued` and `next_in_line`.
 template <auto side>
 class QpLine {
  public:
   bool empty() const { return first_ == nullptr; }
 
-  // `qp` is not in line.
+  // Precondition: `qp` is not in line.
   void push(SimQp& qp) {
     (qp.*side).queued = true;
     (qp.*side).next_in_line = nullptr;
@@ -33,7 +34,7 @@ class QpLine {
     last_ = &qp;
   }
 
-  // There is one.
+  // Precondition: not empty.
   SimQp& pop() {
     SimQp& qp = *first_;
     first_ = (qp.*side).next_in_line;
@@ -46,12 +47,10 @@ class QpLine {
   SimQp* last_ = nullptr;
 };
 
-// The units of a pool that have nothing to do.
-
-// A list through the units' numbers, and one more place that is both its ends.
+// The idle units of a pool: a list linked through their numbers, with one extra place that is both ends.
 class IdleUnits {
  public:
-  // All of `units` are idle.
+  // Initially all `units` are idle.
   explicit IdleUnits(int units)
       : end_(static_cast<std::uint32_t>(units)), next_(end_ + std::size_t{1}, end_), before_(next_) {
     for (std::uint32_t unit = 0; unit < end_; ++unit) give_back(unit);
@@ -59,8 +58,8 @@ class IdleUnits {
 
   bool empty() const { return next_[end_] == end_; }
 
-  // Takes `wanted` if it is idle, else the one that has been idle longest: a QP that goes back to the unit that it had
-  // last keeps one unit, and many QPs share the work evenly. There is one.
+  // Takes `wanted` if it is idle, else the unit that has been idle longest, so that a QP keeps its unit while there are
+  // few QPs, and many QPs share the units evenly. Precondition: not empty.
   std::uint32_t take(std::uint32_t wanted) {
     const std::uint32_t unit = next_[wanted] != kBusy ? wanted : next_[end_];
     next_[before_[unit]] = next_[unit];
@@ -80,41 +79,41 @@ class IdleUnits {
   static constexpr std::uint32_t kBusy = ~0u;
 
   std::uint32_t end_;
-  std::vector<std::uint32_t> next_;  // the one that has been idle longest in front
+  std::vector<std::uint32_t> next_;  // in front: idle for longest
   std::vector<std::uint32_t> before_;
 };
 
-// The requester's processing units and who has them: QPs with work stand in one line, and a unit that is free takes the
-// first for one WQE or packet, so that no two units work on one QP, and no unit is idle while another QP waits. Which
-// QP a unit takes next, and when, is decided here and nowhere else.
+// The requester's processing units. QPs with work wait in one line; an idle unit takes the first QP for one WQE or one
+// packet. At most one unit works on a QP, and no unit is idle while a QP waits. This class alone decides which QP a
+// unit takes next.
 class UnitScheduler {
  public:
   UnitScheduler(Engine& engine, int units) : engine_(engine), units_(static_cast<std::size_t>(units)), idle_(units) {}
   UnitScheduler(const UnitScheduler&) = delete;
   UnitScheduler& operator=(const UnitScheduler&) = delete;
 
-  // Gives a new QP a unit to begin with, and its share of fetching ahead, one after the other.
+  // Gives a new QP its first unit and its share of the fetch-ahead, round robin.
   void bind(SimQp& qp);
 
-  // Something has changed for `qp`: it gets in line if it has work that a unit can do now and is not there.
+  // Call when something has changed for `qp`: it joins the line if a unit could work on it now.
   void activate(SimQp& qp);
 
-  // Whether a unit is idle while a QP stands in line.
+  // True if a unit is idle and a QP is in line.
   bool can_serve() const { return !line_.empty() && !idle_.empty(); }
-  // While a unit is idle, takes the next QP with work from the line; null: there is none.
+  // Removes the next QP with work from the line if a unit is idle for it; else returns null.
   SimQp* next_in_line();
-  // The QP that came from the line has a unit from now on.
+  // Assigns an idle unit to the QP from next_in_line.
   void give_unit(SimQp& qp);
 
-  // All that the unit needs to work on the QP that it has taken is there: it works for `time`. Yields the end.
+  // The unit of `qp` works for `time` from now on. Returns the end.
   Picos begin_work(SimQp& qp, Picos time);
-  // The unit has done its work on the QP that it had taken, and is idle.
+  // The unit of `qp` has finished, and is idle.
   void work_done(SimQp& qp);
 
-  // WQEs of `qp` have come that were asked for at `since`, while doorbells wait, for its share may fetch no more ahead:
-  // a unit that had nothing to do was held up meanwhile.
+  // WQEs of `qp`, requested at `since`, have arrived while doorbells wait because the fetch-ahead share is used up. If
+  // its unit was idle meanwhile, it was held up by the fetch.
   void note_held_up(SimQp& qp, Picos since);
-  // So much of the unit's work on `qp` is because a WQE had to be read again.
+  // `time` of the unit's work on `qp` is due to a WQE that had to be read again.
   void note_reread(SimQp& qp, Picos time) {
     unit_of(qp).time.rereading += time;
     qp.requester.time.rereading += time;
@@ -132,7 +131,7 @@ class UnitScheduler {
     UnitTime time;
   };
 
-  // The unit that has the QP, or had it last.
+  // The unit that works on the QP, or did last.
   Unit& unit_of(const SimQp& qp) { return units_[qp.requester.unit]; }
 
   Engine& engine_;
@@ -142,28 +141,26 @@ class UnitScheduler {
   std::uint32_t next_unit_ = 0;
 };
 
-// The units that take in what arrives: requests, and the answers to what this side asked for. Packets wait at their QP,
-// in the order of their arrival, and QPs with packets stand in one line. A unit that is free takes the first QP and is
-// with its packet in front until it is done with it; then the QP stands at the end. So no two units work on one QP, and
-// no unit is idle while another QP waits.
-
-// One cache line.
+// A processing unit for arrived packets. One cache line.
 struct alignas(64) ReceivingUnit {
-  SimQp* qp = nullptr;  // whose packet in front it has, if any
-  Picos free_at{0};     // what it works on takes its time one after the other
+  SimQp* qp = nullptr;  // whose first packet it processes, if any
+  Picos free_at{0};     // end of the work that it has so far
   bool waits_for_recv = false;
-  bool waits_for_atomic = false;  // the packet in front waits for an earlier atomic of its QP
-  bool translated = false;        // the addresses of the packet in front have been looked up
-  std::uint16_t generation = 0;   // its QP had this when the packet in front was taken up: a reset ends what it began
+  bool waits_for_atomic = false;  // the first packet waits for an earlier atomic of its QP
+  bool translated = false;        // the addresses of the first packet have been translated
+  std::uint16_t generation = 0;   // of the QP when work on the first packet began: a reset cancels that work
   bool repeats = false;           // the READ in front was answered before
-  std::uint32_t responses = 0;    // packets made of the response to the READ in front
+  std::uint32_t responses = 0;    // response packets made so far for the READ in front
   Picos slot_wanted_at{0};        // when the atomic in front found its slot taken
-  Picos waiting_since{0};         // when the packet in front began to wait, or came to the front
+  Picos waiting_since{0};         // when the first packet began to wait, or reached the front
   UnitTime time;
 
   Packet& front() const { return qp->arrivals.line.front(); }
 };
 
+// The units that process arrived packets: requests, and the answers to this side's requests. Packets wait at their QP
+// in order of arrival, and QPs with packets wait in one line. An idle unit takes the first QP, processes its first
+// packet, and the QP goes to the end of the line. At most one unit works on a QP.
 class ReceivingUnits {
  public:
   ReceivingUnits(Engine& engine, PcieBus& bus, Fabric& fabric, const PacketMemory& packets, NicCounts& counts,
@@ -172,11 +169,11 @@ class ReceivingUnits {
   ReceivingUnits(const ReceivingUnits&) = delete;
   ReceivingUnits& operator=(const ReceivingUnits&) = delete;
 
-  // The unit that has the QP, or had it last.
+  // The unit that works on the QP, or did last.
   ReceivingUnit& of(const SimQp& qp) { return units_[static_cast<std::size_t>(qp.arrivals.unit)]; }
   ReceivingUnit& operator[](int number) { return units_[static_cast<std::size_t>(number)]; }
 
-  // The unit of `qp` works for `time` on something of it, as soon as it is free; yields the end.
+  // The unit of `qp` works for `time` as soon as it is free. Returns the end.
   Picos occupy(SimQp& qp, Picos time) {
     ReceivingUnit& unit = of(qp);
     unit.free_at = std::max(unit.free_at, engine_.now()) + time;
@@ -184,14 +181,14 @@ class ReceivingUnits {
     qp.arrivals.time.busy += time;
     return unit.free_at;
   }
-  // So much of that is because a WQE had to be read again.
+  // `time` of that work is due to a WQE that had to be read again.
   void note_reread(SimQp& qp, Picos time) {
     of(qp).time.rereading += time;
     qp.arrivals.time.rereading += time;
   }
 
-  // A packet has arrived. It comes to the line of its QP when the QP's state is near enough; those of a QP in the order
-  // of their arrival, however far its state is for each. Whether it has come there.
+  // A packet has arrived. It joins the line of its QP, at once or when the QP's context is near; packets of a QP keep
+  // their order. Returns true if it has joined the line.
   bool receive(Packet& packet) {
     SimQp* qp = qps_.find(packet.target_qp);
     if (qp == nullptr) return take_in(qp, packet);
@@ -203,30 +200,29 @@ class ReceivingUnits {
   }
   bool state_is_near(Packet& packet) { return take_in(qps_.find(packet.target_qp), packet); }  // the QP may be gone
 
-  // Whether a unit is idle while a QP stands in line.
+  // True if a unit is idle and a QP is in line.
   bool can_serve() const { return !line_.empty() && !idle_.empty(); }
-  // While a unit is idle, gives it to the next QP of the line: the packet in front is to be taken up; null: there is
-  // none.
+  // Assigns an idle unit to the next QP in line and returns the QP; null if there is no such pair.
   SimQp* serve_next();
-  // The unit takes part again.
+  // The unit is idle again.
   void give_back(std::uint64_t number) { idle_.give_back(static_cast<std::uint32_t>(number)); }
 
-  // The time from `waiting_since` to now is the unit's time of waiting.
+  // Counts the time since `waiting_since` as the unit's waiting time.
   void note_waited(ReceivingUnit& unit);
-  // The unit was held up for `time` by atomics before the packet in front.
+  // Counts `time` for which earlier atomics held up the first packet.
   void note_held_up(ReceivingUnit& unit, Picos time) {
     unit.time.held_up += time;
     unit.qp->arrivals.time.held_up += time;
   }
 
-  // The unit has taken in the answer in front: it leaves the line.
+  // The unit has processed the answer in front: removes it from the line and returns it.
   Packet& answer_is_taken(ReceivingUnit& unit);
-  // The unit is done with the request in front. Whether it is idle now, as it is when its posted writes have credits;
-  // else unit_is_free happens when they have.
+  // The unit has finished the request in front. Returns true if the unit is idle now. It is not while its posted writes
+  // lack credits; then the event unit_is_free follows.
   bool front_is_done(ReceivingUnit& unit);
 
-  // RECVs have come for a QP, for those of a shared receive queue; the last atomic of a QP has ended. Whose packet in
-  // front waits for that may go on: `go_on` is called with each such QP.
+  // RECVs were fetched for a QP, or for the QPs of a shared receive queue, or a QP's last atomic has finished. Calls
+  // `go_on` with each QP whose first packet waits for that.
   template <class GoOn>
   void recvs_came(SimQp& qp, GoOn&& go_on) {
     ReceivingUnit& unit = of(qp);
@@ -244,15 +240,15 @@ class ReceivingUnits {
     if (unit.waits_for_atomic && unit.qp == &qp) resume(unit, go_on);
   }
 
-  // The QP is flushed, reset or destroyed. A unit that waits for a RECV or an atomic of this QP goes on: the packet in
-  // front finds the QP gone. (One that waits for a slot finds that when it has the slot.)
+  // The QP is flushed, reset or destroyed. Frees its unit if that waits for a RECV or an atomic. (An atomic that waits
+  // for a slot is dropped when it gets the slot.)
   void forget(SimQp& qp);
 
   // The times of each unit so far.
   std::vector<UnitTime> times() const;
 
  private:
-  // `qp`: that the packet names; null: there is none.
+  // `qp`: the packet's target; null if there is none.
   bool take_in(SimQp* qp, Packet& packet);
   std::uint32_t number_of(const ReceivingUnit& unit) const { return static_cast<std::uint32_t>(&unit - units_.data()); }
   void get_in_line(SimQp& qp);

@@ -6,13 +6,13 @@ namespace verbscope::sim {
 
 namespace {
 
-// A unit looks so many WQEs ahead for those that were evicted, and reads as many again behind them. Assumed.
+// A unit looks this many WQEs ahead for evicted ones, and reads up to this many more behind them. Assumed.
 constexpr std::uint64_t kReadAgainRun = 8;
 
-// A run of work requests in the count of a QpWord: the low bits of the first, and how many.
+// A run of work requests, packed into the count of a QpWord: low bits of the first number, and the length.
 constexpr unsigned kRunBits = 5;
 static_assert(2 * kReadAgainRun < 1u << kRunBits);
-constexpr unsigned kFirstBits = QpWord::kCountBits - kRunBits;  // a send queue is shorter
+constexpr unsigned kFirstBits = QpWord::kCountBits - kRunBits;  // enough: send queues are shorter than 2^19
 std::uint64_t pack_run(std::uint64_t first, std::uint64_t count) {
   return first << kRunBits | count;
 }
@@ -51,7 +51,7 @@ bool WqeFetcher::begin_next(SimQp& qp) {
   return true;
 }
 
-// Asks for the WQEs of doorbells as long as the unit's share of fetching ahead allows; for one batch at least.
+// Starts to read the WQEs of doorbells while the fetch-ahead share allows; at least one batch is always under way.
 void WqeFetcher::fetch_more(Share& share) {
   const std::uint64_t limit = profile_.wqe_fetch_ahead.value;
   while (!share.fetches.empty()) {
@@ -64,8 +64,8 @@ void WqeFetcher::fetch_more(Share& share) {
   }
 }
 
-// One DMA read of WQEs that lie one after another, as those of packed blocks do and those that fill mlx4's slots; two
-// where one crosses the end of the ring. What lies between WQEs in wider slots is not read.
+// Adjacent WQEs need one DMA read, two if they wrap at the end of the ring. WQEs that do not fill their slots (mlx4)
+// need a read each: the gaps are not read.
 void WqeFetcher::fetch(SimQp& qp, std::uint64_t first) {
   SendQueue& queue = qp.send;
   Batch& batch = queue.batch(first);
@@ -105,7 +105,7 @@ void WqeFetcher::fetched(SimQp& qp, std::uint64_t low_first) {
   batch_is_here(qp, first);
 }
 
-// WQEs are taken up in the order of posting, whichever fetch is back first.
+// WQEs become available in the order of posting, whichever fetch completes first.
 void WqeFetcher::batch_is_here(SimQp& qp, std::uint64_t first) {
   SendQueue& queue = qp.send;
   queue.batch(first).at_nic = true;
@@ -125,8 +125,7 @@ bool WqeFetcher::at_hand(SimQp& qp) {
   return here;
 }
 
-// When one of the next few WQEs is missing, that and all that are missing behind it are asked for together, with a DMA
-// read for those that lie one after another.
+// If one of the next few WQEs was evicted, reads it and the evicted ones behind it, with one DMA read per adjacent run.
 void WqeFetcher::read_again_ahead(SimQp& qp) {
   SendQueue& queue = qp.send;
   std::uint64_t first = queue.next;
@@ -139,8 +138,7 @@ void WqeFetcher::read_again_ahead(SimQp& qp) {
   }
 }
 
-// Reads WQEs again from `first` on, before `end`, as far as they are missing and lie one after another; yields the
-// last.
+// Reads again the evicted WQEs from `first` on, before `end`, as far as they are adjacent. Returns the last one.
 std::uint64_t WqeFetcher::read_again(SimQp& qp, std::uint64_t first, std::uint64_t end) {
   const std::uint64_t begin = qp.send.at(first).ring_offset;
   std::uint64_t bytes = 0, next = first;
@@ -161,7 +159,7 @@ void WqeFetcher::read_again_is_back(SimQp& qp, std::uint32_t run) {
   const std::uint64_t first = qp.send.whole(run >> kRunBits, kFirstBits);
   for (std::uint64_t i = first; i < first + (run & ((1u << kRunBits) - 1)); ++i) {
     SendWqe& wqe = qp.send.at(i);
-    if (wqe.index != i) continue;  // it was confirmed meanwhile, and another has its place
+    if (wqe.index != i) continue;  // it was confirmed meanwhile, and its place was reused
     wqe.coming = false;
     wqe.staged = true;
   }

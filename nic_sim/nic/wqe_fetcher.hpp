@@ -1,5 +1,5 @@
-// Brings WQEs from the send queues into the NIC: keeps BlueFlame WQEs, reads the WQEs of doorbells, holds them in the
-// WQE cache until their last use, and reads again those that were evicted before it.
+// Brings WQEs from the send queues into the NIC. BlueFlame WQEs arrive by themselves; WQEs of doorbells are read by
+// DMA. The WQE cache holds them until their last use; an evicted WQE is read again.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/nic/send_events.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
@@ -19,38 +19,38 @@ namespace verbscope::sim {
 
 class WqeFetcher {
  public:
-  // `scheduler` is told of QPs whose WQEs have come.
+  // QPs whose WQEs have arrived join the line of `scheduler`.
   WqeFetcher(Engine& engine, PcieBus& bus, const NicProfile& profile, NicCounts& counts, const SendEvents& events,
              UnitScheduler& scheduler, std::uint64_t seed);
   WqeFetcher(const WqeFetcher&) = delete;
   WqeFetcher& operator=(const WqeFetcher&) = delete;
 
-  // The NIC knows of a batch and has the state of its QP. `low_first`: the low bits of its first WQE, as a QpWord has
-  // them.
+  // The doorbell or BlueFlame write of a batch has arrived, and the context of its QP is in the NIC. `low_first`: the
+  // count of a QpWord, the low bits of the number of the first WQE.
   void context_is_here(SimQp& qp, std::uint64_t low_first);
-  // Begins the next batch of which that is so; false: there is none. Batches go on in the order of posting, whichever
-  // has found the state first: what came with the write itself can be taken up, what was rung for is read.
+  // Starts the next batch for which that holds, in the order of posting: a BlueFlame WQE is ready, WQEs of a doorbell
+  // are read. Returns false if there is none.
   bool begin_next(SimQp& qp);
-  // A DMA read of a batch's WQEs is back.
+  // A DMA read of a batch's WQEs has completed.
   void fetched(SimQp& qp, std::uint64_t low_first);
-  // So is one of a run that was read again.
+  // A DMA read of evicted WQEs has completed. `run`: their numbers, packed.
   void read_again_is_back(SimQp& qp, std::uint32_t run);
 
-  // Whether the WQE at `next` is in the NIC; else the QP waits for it. What is missing of those that come next is read
-  // again meanwhile.
+  // Returns true if the QP's next WQE is in the NIC; else the QP waits for it. Also starts to read the next WQEs that
+  // were evicted.
   bool at_hand(SimQp& qp);
-  // Whether a WQE is in the NIC for the response to it. If not it is read again.
+  // Returns true if the WQE is in the NIC, for the response to it; else reads it again.
   bool at_hand_for_response(SimQp& qp, const SendWqe& wqe);
 
-  // A unit takes the WQE up: it no longer counts as fetched ahead, and others may be.
+  // A unit starts with the WQE: it no longer uses the fetch-ahead share, so that others may be fetched.
   void taken_up(const SimQp& qp, SendWqe& wqe);
-  // The QP will not take up for a long time what was fetched for it: others may fetch ahead meanwhile.
+  // The QP will not use its fetched WQEs for a long time: gives back their part of the fetch-ahead share.
   void give_up_share(SimQp& qp);
-  // The last packet of the WQE was made: that was its last use, unless a response is to be scattered as it says.
+  // The last packet of the WQE was built. The WQE is needed again only if a response will be scattered by it.
   void is_sent(SendWqe& wqe);
-  // The WQE has had its last use, wherever it is.
+  // Drops the WQE from the NIC, wherever it is.
   void release(SendWqe& wqe);
-  // The QP is flushed, reset or destroyed: none of its WQEs will be used.
+  // Drops all WQEs of the QP, which is flushed, reset or destroyed.
   void forget(SimQp& qp);
 
  private:
@@ -59,11 +59,12 @@ class WqeFetcher {
     std::uint16_t generation;
     std::uint64_t first;  // WQE of the batch
   };
-  // A share of fetching ahead. There are as many as units, dealt to QPs in turn.
+  // A fetch-ahead share limits the bytes of WQEs that are fetched and not yet used. There is one per unit; QPs get them
+  // round robin.
   struct alignas(64) Share {
-    std::uint64_t bytes = 0;    // WQEs of so many bytes were fetched and are not taken up
-    Picos asked_at{0};          // for the latest of them
-    std::deque<Fetch> fetches;  // doorbells whose WQEs are not asked for yet
+    std::uint64_t bytes = 0;    // of WQEs fetched and not yet used
+    Picos asked_at{0};          // time of the latest fetch
+    std::deque<Fetch> fetches;  // batches whose fetch has not started
   };
 
   Share& share_of(const SimQp& qp) { return shares_[qp.requester.fetch_share]; }
@@ -80,8 +81,8 @@ class WqeFetcher {
   const SendEvents& events_;
   UnitScheduler& scheduler_;
   std::vector<Share> shares_;
-  Cache<SendWqe> waiting_;  // from their arrival until they are sent
-  Cache<SendWqe> sent_;     // those to which a response must come
+  Cache<SendWqe> waiting_;  // from arrival until sent
+  Cache<SendWqe> sent_;     // sent, and waiting for a response
 };
 
 }  // namespace verbscope::sim

@@ -13,12 +13,12 @@ namespace verbscope::sim {
 
 namespace {
 
-// Whether the request brings the bytes of its message; else the response does.
+// True if the request carries the bytes of the message (SEND, WRITE); false if the response does.
 bool carries_payload(const SendWqe& wqe) {
   return facts(wqe.verb).carries_payload;
 }
 
-// The headers of a request behind its BTH.
+// Size of a request's headers behind its BTH.
 Bytes extensions(const Packet& packet) {
   Bytes bytes = facts(packet.transport).packet_header;
   if (packet.has_immediate) bytes += kImmDt;
@@ -88,7 +88,8 @@ void PacketBuilder::count(SimQp& qp, const SendWqe& wqe, Packet& packet) {
   }
 }
 
-// Payload that is not inline is read by DMA while the unit goes on. False: the program may not send it.
+// Starts the DMA reads of a payload that is not inline; the unit does not wait for them. Returns false if the program
+// has no access to the memory.
 bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) {
   const bool granted = walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, packet.offset, packet.payload,
                                  [this, &qp](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
@@ -107,15 +108,15 @@ bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) 
 
 void PacketBuilder::payload_read(SimQp& qp, Packet& packet) {
   if (--packet.reads_left > 0) return;
-  // A repeated packet whose first copy was acknowledged meanwhile: the work request is done and its place may have
-  // another one. The receiver drops the copy whatever is in it.
+  // This may be a repeated packet whose first copy was acknowledged meanwhile. Then the work request is done and its
+  // place may be reused; the receiver drops the copy, whatever is in it.
   const std::uint64_t wqe = without_generation(packet.cookie);
   const bool stale = qp.state != IBV_QPS_RTS || !of_this_generation(qp, packet.cookie) || wqe < qp.send.done;
   if (!stale && !gather(qp, packet)) completer_.fail_at(qp, qp.send.at(wqe), IBV_WC_LOC_PROT_ERR);
   send_ready(qp);
 }
 
-// Copies the payload into the packet. False: a region of it was deregistered while it was read.
+// Copies the payload into the packet. Returns false if a region was deregistered during the read.
 bool PacketBuilder::gather(SimQp& qp, Packet& packet) const {
   std::byte* out = packet.data();
   return walk_sges({qp.send.sges_of(without_generation(packet.cookie)), qp.send.max_sge}, packet.offset, packet.payload,
@@ -127,7 +128,7 @@ bool PacketBuilder::gather(SimQp& qp, Packet& packet) const {
                    });
 }
 
-// Packets leave in order, each when its payload is there and the rate of the QP allows it.
+// Packets leave in order, each when its payload was read and the rate of the QP allows it.
 void PacketBuilder::send_ready(SimQp& qp) {
   PacketQueue& unsent = qp.requester.unsent;
   while (!unsent.empty() && unsent.front().reads_left == 0 && !qp.requester.waits_for_rate) {

@@ -1,4 +1,4 @@
-// What a unit does with a WQE: its packets, one at a time.
+// A unit's work on a WQE: it builds and sends the packets, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 #include "nic_sim/nic/confirmation.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/nic/send_events.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/nic/wqe_fetcher.hpp"
 #include "nic_sim/profile/profile.hpp"
@@ -21,10 +21,10 @@
 
 namespace verbscope::sim {
 
-// Makes request packets from WQEs, gathers their payload, and sends the packets of a QP in order.
+// Builds request packets from WQEs, gathers their payload, and sends the packets of each QP in order.
 class PacketBuilder {
  public:
-  // `node`: of the NIC, the packets' source.
+  // `node`: number of the NIC's node, the source of the packets.
   PacketBuilder(PcieBus& bus, Fabric& fabric, PacketPool& packets, LinkType link, NicCounts& counts,
                 const SendEvents& events, const HostMemory& memory, Congestion& congestion, UnitScheduler& scheduler,
                 SendCompleter& completer, std::uint32_t node)
@@ -42,11 +42,11 @@ class PacketBuilder {
   PacketBuilder(const PacketBuilder&) = delete;
   PacketBuilder& operator=(const PacketBuilder&) = delete;
 
-  // Builds the packet of `wqe` that is next, and sends it when its payload is there. The QP may fail: its state says.
+  // Builds the next packet of `wqe`, and sends it when its payload has been read. The QP may fail; check its state.
   void send_next(SimQp& qp, const SendWqe& wqe);
-  // A piece of the payload of `packet` was read; with the last one it can be sent.
+  // A piece of the payload of `packet` was read. After the last piece the packet is sent.
   void payload_read(SimQp& qp, Packet& packet);
-  // The packet in front need wait no longer for the rate of the QP, or for room at the port.
+  // The QP's first packet no longer waits for the QP's rate or for room at the port.
   void rate_allows(SimQp& qp);
 
  private:
@@ -72,11 +72,10 @@ class PacketBuilder {
   UnitScheduler& scheduler_;
   SendCompleter& completer_;
   std::uint32_t node_;
-  std::vector<Piece> pieces_;  // the payload of the packet that is being built
+  std::vector<Piece> pieces_;  // payload of the packet being built; a member to reuse its memory
 };
 
-// The work of a requester's unit on the QP that it has taken: which addresses it looks up, the time that the WQE or its
-// next packet costs, and the packet that it sends then.
+// A requester unit's work on one packet of a QP's next WQE: address translation, service time, and sending.
 class WqeProcessor {
  public:
   WqeProcessor(Engine& engine, const NicProfile& profile, HostMemory& memory, UnitScheduler& scheduler,
@@ -92,12 +91,11 @@ class WqeProcessor {
   WqeProcessor(const WqeProcessor&) = delete;
   WqeProcessor& operator=(const WqeProcessor&) = delete;
 
-  // How many translations are missing in the NIC of the addresses that the next packet needs, or the whole response to
-  // a READ.
+  // Number of translations that are not cached, for the addresses of the next packet or of a READ's whole response.
   std::uint64_t missing_translations(SimQp& qp);
-  // They are there: the unit works. Yields the end.
+  // All translations are cached: the unit starts its service time. Returns the end.
   Picos begin_work(SimQp& qp);
-  // That has come: sends the packet, if the QP may still send. The QP may fail: its state says.
+  // The service time is over: sends the packet if the QP still may. The QP may fail; check its state.
   void send_packet(SimQp& qp);
 
  private:

@@ -9,10 +9,10 @@ namespace verbscope::sim {
 
 namespace {
 
-constexpr std::uint64_t kMany = 1024;          // events: their objects do not stay in the processor's caches
-constexpr std::uint64_t kAhead = 8;            // buckets, a nanosecond: memory takes as long as some ten events
-constexpr std::uint64_t kObjectBytes = 1000;   // what an event looks at in a QP, the largest object
-constexpr std::uint64_t kArgumentBytes = 160;  // of a packet: what is in front of its data, and the first of them
+constexpr std::uint64_t kMany = 1024;          // events: with more, their objects do not stay in the caches
+constexpr std::uint64_t kAhead = 8;            // buckets, a nanosecond: memory latency is that of about ten events
+constexpr std::uint64_t kObjectBytes = 1000;   // that an event accesses of a QP, the largest object
+constexpr std::uint64_t kArgumentBytes = 160;  // of a packet: its header and the first bytes of its payload
 
 }  // namespace
 
@@ -21,8 +21,8 @@ void Engine::put_far(std::int64_t time, Action action, void* object, std::uint64
   first_far_ = far_.top().time;
 }
 
-// Puts those far events into the wheel that it reaches now: before any near one is scheduled for their buckets, so that
-// ties keep their order.
+// Moves the far events that the wheel now reaches into it. This happens before any near event is scheduled for their
+// buckets, so that events of equal time keep their order.
 void Engine::bring_near() {
   while (first_far_ < far_from_) {
     const FarEvent event = far_.top();
@@ -42,8 +42,8 @@ void Engine::put_in_more_room(std::int64_t time, Action action, void* object, st
   put(time, action, object, argument);
 }
 
-// Behind those of its time. Where it would stand far from the first, it waits at the end until the bucket is sorted;
-// but not in the bucket whose events run, which would be sorted again and again.
+// Inserts the event behind those of its time. If that place is far from the first event, appends it and marks the
+// bucket as unsorted; but not in the current bucket, which would be sorted again and again.
 void Engine::put_before_others(std::uint64_t place, std::uint32_t index) {
   Bucket& bucket = wheel_[place];
   Event& event = events_[index];
@@ -62,7 +62,7 @@ void Engine::put_before_others(std::uint64_t place, std::uint32_t index) {
   bucket.last = index;
 }
 
-// Ties are in the order of scheduling as they stand there: a key is the time and, below it, the position.
+// The list has events of equal time in the order of scheduling: the sort key is the time, then the position.
 void Engine::sort(std::uint64_t place) {
   Bucket& bucket = wheel_[place];
   const std::uint32_t begin = events_[bucket.first].time & ~(kBucketPicos - 1);
@@ -82,8 +82,8 @@ void Engine::sort(std::uint64_t place) {
   unsorted_.clear(place);
 }
 
-// With many nodes the objects of an event have left the processor's caches since they were looked at last: asked for
-// some buckets ahead, they come while the events before it run.
+// With many nodes, the objects of an event have left the processor's caches since their last use. This prefetches them
+// some buckets ahead.
 void Engine::fetch_ahead(std::uint64_t place) {
   if (ahead_of_ != place) {
     ahead_of_ = place;
@@ -92,7 +92,7 @@ void Engine::fetch_ahead(std::uint64_t place) {
   if (ahead_ == kNone) return;
   const Event& event = events_[ahead_];
   prefetch(event.object, kObjectBytes);
-  prefetch(event.argument, kArgumentBytes);  // often a packet
+  prefetch(event.argument, kArgumentBytes);  // often the address of a packet
   ahead_ = event.next;
 }
 

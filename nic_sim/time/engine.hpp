@@ -1,8 +1,8 @@
-// The discrete-event engine: a clock in integer picoseconds and a queue of actions ordered by time, ties by the order
-// in which they were scheduled. Near events stand in the buckets of a wheel: lists, whose places are taken again as
-// soon as they are free, so that they stay in the processor's caches. A bucket is so short that few events meet there,
-// which are kept in order; many are sorted when the bucket is next. Far ones wait in a heap. None of this can be seen:
-// the order is the same. Memory is what is outstanding, never what has passed.
+// The discrete-event engine: a clock in integer picoseconds, and a queue of events ordered by time; events of equal
+// time run in the order of scheduling. Near events are in a wheel of buckets, which are linked lists in one array;
+// freed entries are reused first, so that they stay in the processor's caches. A bucket is short: a few events are kept
+// in order, many are sorted when the bucket is next. Far events wait in a heap. Memory use grows with outstanding
+// events, not with simulated time.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@ namespace verbscope::sim {
 
 class Engine {
  public:
-  // The action of an event: a plain function of the object and a number, so that scheduling allocates nothing.
+  // The action of an event: a function of an object and a number, so that scheduling allocates nothing.
   using Action = void (*)(void* object, std::uint64_t argument);
 
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
   Picos now() const { return Picos(now_); }
 
-  // `when` in the past counts as now. It is compiled into each caller, which knows action and object: as calls, this
-  // and put() are over 1 % of the instructions of tests/perf/all_active.hpp's load.
+  // A time in the past counts as now. Inlined into each caller, which saves over 1 % of the instructions of
+  // tests/perf/all_active.hpp.
   [[gnu::always_inline]] void schedule(Picos when, Action action, void* object, std::uint64_t argument = 0) {
     const std::int64_t time = when.count() > now_ ? when.count() : now_;
     if (time < far_from_) {
@@ -38,49 +38,49 @@ class Engine {
     }
   }
 
-  // The time of the next event, kNever when there is none.
+  // Time of the next event; kNever if there is none.
   std::int64_t next_time() {
     if (near_events_ == 0) return first_far_;
     return time_of(events_[first_of(first_occupied().place())]);
   }
 
-  // Runs the next event; false when there is none before the horizon.
+  // Runs the next event. Returns false if there is none before the horizon.
   bool step() { return run(1) == 1; }
 
-  // Runs events before the horizon, `most` at most; yields how many.
+  // Runs up to `most` events before the horizon. Returns their number.
   [[gnu::hot, gnu::noinline]] std::uint64_t run(std::uint64_t most);
 
-  // Events from the horizon on are not to run yet: other nodes may still have a say in them.
+  // Events from the horizon on must not run yet: other nodes may still affect them.
   std::int64_t horizon() const { return horizon_; }
   void set_horizon(std::int64_t horizon) {
     horizon_ = horizon;
     stop_at_ = std::min(horizon_, turn_at_);
   }
 
-  // Moves the clock on to `when`; no event may be due before it.
+  // Advances the clock to `when`. Precondition: no event is due before it.
   void advance_to(Picos when) {
     if (when.count() > now_) set_now(when.count());
   }
 
   std::uint64_t events_run() const { return events_run_; }
-  // Events that there is memory for: what was outstanding at most.
+  // Number of events that the allocated memory can hold: the largest number outstanding so far.
   std::size_t places() const { return events_.size() + far_.size(); }
 
  private:
   static constexpr int kBucketShift = 7;  // 128 ps a bucket
   static constexpr std::uint32_t kBucketPicos = 1 << kBucketShift;
   static constexpr std::uint64_t kBuckets = 16384;
-  static constexpr std::uint64_t kTurn = 64;   // buckets: the wheel goes on by so many at a time
-  static constexpr std::size_t kFew = 16;      // events of a bucket that are kept in order
+  static constexpr std::uint64_t kTurn = 64;   // buckets by which the wheel advances at a time
+  static constexpr std::size_t kFew = 16;      // events of a bucket that are searched to keep it in order
   static constexpr std::uint32_t kNone = ~0u;  // no event
 
-  // Half of a cache line. The wheel is so short that the low bits of its times are enough.
+  // Half of a cache line. The low bits of the time suffice, because the wheel is shorter than 2^32 ps.
   struct alignas(32) Event {
     Action action;
     void* object;
     std::uint64_t argument;
     std::uint32_t time;
-    std::uint32_t next;  // the next event of the bucket, or the next free one
+    std::uint32_t next;  // next event of the bucket, or next free entry
   };
   struct FarEvent {
     std::int64_t time;
@@ -98,7 +98,7 @@ class Engine {
     std::uint32_t first = kNone;
     std::uint32_t last = kNone;
   };
-  // A bit for each bucket.
+  // One bit per bucket.
   struct Bits {
     std::array<std::uint64_t, kBuckets / 64> words{};
     bool has(std::uint64_t place) const { return (words[place / 64] >> (place % 64) & 1) != 0; }
@@ -110,13 +110,13 @@ class Engine {
   static std::uint64_t place_of(std::int64_t time) {
     return static_cast<std::uint64_t>(bucket_number(time)) % kBuckets;
   }
-  // Whether `a` is the later of two events of one bucket.
+  // True if `a` is later than `b`. Both are of one bucket.
   static bool later(const Event& a, const Event& b) { return static_cast<std::int32_t>(a.time - b.time) > 0; }
   std::int64_t time_of(const Event& event) const {
     return now_ + static_cast<std::int64_t>(event.time - static_cast<std::uint32_t>(now_));
   }
 
-  // Most events are the last of their bucket; what the others need is elsewhere, so that these save no registers.
+  // Most events are the last of their bucket. Other cases are separate functions, so that this one saves no registers.
   [[gnu::always_inline]] void put(std::int64_t time, Action action, void* object, std::uint64_t argument) {
     const std::uint32_t index = free_;
     if (index == kNone) return put_in_more_room(time, action, object, argument);
@@ -139,13 +139,13 @@ class Engine {
     if (later(last, event)) return put_before_others(place, index);
     last.next = bucket.last = index;
   }
-  // The first bucket that has events: its word of bits, and the bits from its own on.
+  // The first bucket with events: the index of its word in the bits, and that word without earlier buckets.
   struct Occupied {
     std::uint64_t index;
     std::uint64_t word;
     std::uint64_t place() const { return index * 64 + static_cast<std::uint64_t>(std::countr_zero(word)); }
   };
-  // There is one.
+  // Precondition: there is a near event.
   Occupied first_occupied() const {
     const std::uint64_t begin = place_of(now_);
     std::uint64_t index = begin / 64;
@@ -156,7 +156,7 @@ class Engine {
     }
     return {index, word};
   }
-  // The first event of a bucket that has some.
+  // The first event of a bucket that has events.
   std::uint32_t first_of(std::uint64_t place) {
     const std::uint32_t index = wheel_[place].first;
     if (events_[index].next == kNone || !unsorted_.has(place)) [[likely]]
@@ -169,7 +169,7 @@ class Engine {
     if (time >= turn_at_) [[unlikely]]
       turn();
   }
-  // The wheel reaches further events.
+  // Advances the wheel, which then takes in far events.
   [[gnu::noinline]] void turn() {
     const std::int64_t begin = bucket_number(now_) & ~static_cast<std::int64_t>(kTurn - 1);
     turn_at_ = (begin + static_cast<std::int64_t>(kTurn)) << kBucketShift;
@@ -177,7 +177,7 @@ class Engine {
     stop_at_ = std::min(horizon_, turn_at_);
     if (first_far_ < far_from_) bring_near();
   }
-  // Rare, and kept out of the way of what is not.
+  // Rare, and kept apart from the frequent code.
   [[gnu::cold]] void put_far(std::int64_t time, Action action, void* object, std::uint64_t argument);
   [[gnu::cold]] void put_in_more_room(std::int64_t time, Action action, void* object, std::uint64_t argument);
   [[gnu::cold]] void bring_near();
@@ -188,14 +188,14 @@ class Engine {
   std::int64_t now_ = 0;
   std::int64_t horizon_ = kNever;
   std::int64_t turn_at_ = static_cast<std::int64_t>(kTurn) << kBucketShift;
-  std::int64_t stop_at_ = turn_at_;  // the lesser of horizon_ and turn_at_: there run() has more to do than events
+  std::int64_t stop_at_ = turn_at_;  // the smaller of horizon_ and turn_at_, where run() must do more than run events
   std::int64_t far_from_ = static_cast<std::int64_t>(kBuckets) << kBucketShift;  // from there on the wheel has no place
   std::int64_t first_far_ = kNever;
   std::uint64_t near_events_ = 0;
-  std::uint32_t free_ = kNone;         // the place that was freed last
-  bool many_ = false;                  // events that there is memory for
-  std::uint32_t ahead_ = kNone;        // the event that is fetched next
-  std::uint64_t ahead_of_ = kBuckets;  // while the events of this place run
+  std::uint32_t free_ = kNone;         // the entry that was freed last
+  bool many_ = false;                  // so many events that their objects do not stay in the processor's caches
+  std::uint32_t ahead_ = kNone;        // the event to be prefetched next
+  std::uint64_t ahead_of_ = kBuckets;  // the bucket whose events run meanwhile
   std::vector<Event> events_;
   Bits occupied_;
   Bits unsorted_;
@@ -203,7 +203,7 @@ class Engine {
   std::priority_queue<FarEvent, std::vector<FarEvent>, Later> far_;
   std::uint64_t far_order_ = 0;
   std::uint64_t events_run_ = 0;
-  std::vector<std::uint32_t> sorted_;  // kept for their memory, as the next
+  std::vector<std::uint32_t> sorted_;  // members to reuse their memory
   std::vector<std::uint64_t> keys_;
 };
 

@@ -6,12 +6,12 @@
 #include "common/error.hpp"
 #include "machine/memory.hpp"
 #include "verbs/resources.hpp"
+#include "wire/verb.hpp"
 
 namespace verbscope::test {
 namespace {
 
 constexpr Bytes kRegion(64 << 10);  // of each machine: read, or written to, line after line
-constexpr int kMostReads = 16;      // of a QP at once, as the simulated adapters allow
 
 Profile profile_with_cores(int cores) {
   Profile profile = load_profile("cib");
@@ -141,7 +141,7 @@ AllActive::AllActive(const AllActiveLoad& load)
   if (load.nodes < 2 || !std::has_single_bit(static_cast<unsigned>(load.nodes))) {
     fail("{} nodes: expected a power of two, 2 or more", load.nodes);
   }
-  if (load.qps < 1 || load.window < 1 || load.window > kMostReads) {
+  if (load.qps < 1 || load.window < 1 || load.window > static_cast<int>(kMostReads)) {
     fail("{} QPs with {} READs: expected 1 or more, with 1 to {}", load.qps, load.window, kMostReads);
   }
   for (int i = 0; i < load.nodes; ++i) machines_.emplace_back(cluster_.provider(i), load);
