@@ -26,7 +26,7 @@ Action add_validate(CLI::App& command) {
   command.add_option("--jobs", options->jobs, "runs at a time")
       ->default_str("one for each CPU")
       ->transform(whole_number(1, 1024));
-  command.add_option("--out", options->out, "write every row there, as docs/validation.md");
+  command.add_option("--out", options->out, "write every row to this file");
   command.add_option("--plots", options->plots, "draw measured curves and ours in this folder");
   return [options] { return validate(*options, program_folder(), stdout); };
 }

@@ -30,7 +30,7 @@ std::string validation_summary(const Validation& validation, std::size_t width =
 // A line a row: theirs, ours, error, and why there is none. Ends with a newline.
 std::string validation_rows(const Validation& validation);
 
-// docs/validation.md: both of them, and the command that makes it.
+// A page with both of them and the command that made it.
 std::string validation_page(const Validation& validation, const std::string& command);
 
 }  // namespace verbscope

@@ -146,7 +146,7 @@ struct RegionNeeds {
   bool huge_pages = false;  // 2 MB
 };
 
-// The counter of a simulated adapter (docs/results_schema.md, extra) that, summed over the adapters of a side, counts
+// The counter of a simulated adapter (docs/records.md, extra) that, summed over the adapters of a side, counts
 // each operation of the rate once; without a side, over all adapters.
 struct OperationCount {
   std::optional<Side> side = Side::server;

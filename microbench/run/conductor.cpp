@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 // How long the conductor sleeps when no thread rings and no peer sends or leaves. It takes the time of its looks from a
 // core, which may be one that measures: looks each 1 to 32 ms cost an emulated machine 3 to 10 % of its rates
-// (docs/perftest.md).
+// (docs/benchmarks.md).
 constexpr Picos kLongestSleep = 250ms;
 // That nothing moves for the timeout is noticed late by no more than this part of it.
 constexpr int kLooksInTimeout = 16;

@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kLeastStoreValue = 4;    // bytes
 inline constexpr std::uint32_t kMostStoreValue = 1000;  // bytes, that of HERD
 inline constexpr std::uint32_t kMostAccesses = 16;      // of a request that is echoed
 
-// How a server hides the latency of memory (docs/kv.md).
+// How a server hides the latency of memory (docs/systems.md).
 enum class Prefetching : std::uint8_t { off, pipeline, batch };
 
 struct StoreOptions {

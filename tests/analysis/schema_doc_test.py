@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/results_schema.md against a record that a benchmark writes: schema_doc_test.py BIN DOCUMENT. Every key that is in the one must
+"""docs/records.md against a record that a benchmark writes: schema_doc_test.py BIN DOCUMENT. Every key that is in the one must
 be in the other."""
 
 import json
