@@ -193,7 +193,7 @@ class Engine {
   std::int64_t first_far_ = kNever;
   std::uint64_t near_events_ = 0;
   std::uint32_t free_ = kNone;         // the entry that was freed last
-  bool many_ = false;                  // so many events that their objects do not stay in the processor's caches
+  bool many_ = false;                  // the objects of all events no longer fit into the processor's caches
   std::uint32_t ahead_ = kNone;        // the event to be prefetched next
   std::uint64_t ahead_of_ = kBuckets;  // the bucket whose events run meanwhile
   std::vector<Event> events_;
