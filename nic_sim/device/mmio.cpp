@@ -53,7 +53,7 @@ std::pair<MmioWrite, Picos> mmio_write_of(const SimQp& qp, std::uint64_t first, 
 
 // A single work request is written ahead of the engine: the thread continues at once, and the write drains when the
 // engine reaches its time. After a list the thread synchronizes with the engine, because the WQEs are then read while
-// the host's caches still hold them.
+// the processor's caches hold them.
 void write_batch(SimQp& qp, SimThread* thread, std::uint64_t first, std::uint64_t size) {
   const SendWqe& wqe = qp.send.at(first);
   const auto [write, cost] = mmio_write_of(qp, first, wqe.by_blueflame, size);
