@@ -116,7 +116,7 @@ struct NicProfile {
   Bytes wqe_cache;             // for WQEs from arrival until they are sent
   Bytes sent_wqe_cache;        // for WQEs that wait for a response
   Replacement sent_wqe_replacement;
-  Picos reread_wqe;                  // requester unit, per read that fetches evicted WQEs again
+  Picos reread_wqe;                  // time of the unit that needs them, per read of evicted WQEs
   Bytes wqe_fetch_ahead;             // per requester unit: WQEs fetched by DMA and not yet processed
   Bytes qp_context;                  // requester's state of a QP, read on a miss
   Bytes qp_responder_context;        // responder's state of a QP
