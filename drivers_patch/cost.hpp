@@ -72,8 +72,8 @@ void add_cqes(const WireFacts& wire, std::uint64_t cqes, PcieCost& cost);
 // Adds reads of RECV WQEs of `stride` bytes. The adapter reads them singly or in groups: at least those of the
 // `completed` RECVs, at most all `posted` ones.
 void add_recvs(const WireFacts& wire, Bytes stride, std::uint64_t posted, std::uint64_t completed, PcieCost& cost);
-// Adds RECVs that completed with `length` bytes each, at any address or inside the CQE. `in_memory` false: no data, as
-// for a WRITE with immediate.
+// Adds RECVs that completed with `length` bytes each, at any address or inside the CQE. `in_memory` false: the RECV's
+// buffer is unused, as for a WRITE with immediate.
 void add_received(const WireFacts& wire, const QpFacts& qp, std::uint64_t length, bool in_memory, std::uint64_t weight,
                   ReceiveTotals& totals);
 

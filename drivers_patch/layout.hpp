@@ -117,7 +117,7 @@ struct RecentShape {
 };
 
 struct ReceiveSlot {
-  std::uint64_t shape = 0;  // length, and kWithoutMemory
+  std::uint64_t shape = 0;  // length, or kWithoutMemory
   std::uint64_t count = 0;
 };
 
@@ -148,7 +148,7 @@ struct QpCounts {
   RecentShape recent[2];
   std::uint64_t offset_mask = 63;
   RecentShape in_lists[2];        // likewise, for requests in lists
-  std::int64_t until_sample = 0;  // requests in lists
+  std::int64_t until_sample = 0;  // requests until the next sample, without singles of recent shapes
   bool takes_times = true;
   bool sample_due = false;  // the next signaled request will be sampled
   // Read by polls.
@@ -159,7 +159,7 @@ struct QpCounts {
   int (*post_recv)(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) = nullptr;
   const void* object = nullptr;  // ibv_qp; null if it was destroyed, and in counts that QPs share
   QpRecord* qp = nullptr;
-  QpCounts* next = nullptr;  // of the same QP
+  QpCounts* next = nullptr;  // list of the QP's counts
   std::uint32_t qp_record = 0;
   std::uint32_t thread = 0;
   bool posts = false;  // this thread has posted sends

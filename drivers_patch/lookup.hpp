@@ -38,7 +38,7 @@ class Lookup {
     return find_behind(place, key);
   }
 
-  // `key` must be new, and larger than kBeingMade. False if there are too many keys.
+  // `key` must be new and above 2, because smaller values mark places. False if there are too many keys.
   bool insert(std::uint64_t key, void* value) {
     if (taken_.fetch_add(1, std::memory_order_relaxed) >= kMost) {
       taken_.fetch_sub(1, std::memory_order_relaxed);

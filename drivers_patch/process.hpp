@@ -58,8 +58,8 @@ struct RecentQp {
 };
 extern constinit thread_local RecentQp recent_qp __attribute__((tls_model("initial-exec")));
 
-// This thread's last poll if it was empty, and what the thread had posted by then. `cq` is null if the last poll was
-// not empty.
+// This thread's last poll if it was empty, and what the thread had posted by then. `cq` is null if the thread has
+// polled completions or posted by a builder since.
 struct RecentEmpty {
   const void* cq;  // ibv_cq or ibv_cq_ex
   std::uint64_t posted;

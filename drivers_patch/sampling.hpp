@@ -31,7 +31,7 @@ void sample_reads(QpCounts& counts, std::uint64_t uncounted, std::uint64_t uncou
 // Records atomics and outstanding READs of a list that begins with `first` and has been counted.
 void sample_requests(QpCounts& counts, const ibv_send_wr& first);
 
-// The list was not posted.
+// Call if the list was not posted.
 void forget_sample(QpCounts& counts);
 // Call after polling completions of sends of a QP with a pending sample.
 void sample_completed(QpCounts& counts);

@@ -11,8 +11,8 @@ namespace {
 
 using Dlsym = void* (*)(void* handle, const char* name);
 
-// The C library's dlsym. Release 2.34 moved it from libdl and gave it a new version. Not a function-local static
-// initialization: a child forked during another thread's initialization would wait forever.
+// The C library's dlsym. Release 2.34 moved it from libdl and gave it a new version. Any thread may look it up: if
+// others waited for the first one, a child forked at that time would wait forever.
 Dlsym next_dlsym() {
   static std::atomic<void*> known{nullptr};
   void* found = known.load();

@@ -19,7 +19,7 @@ std::uint64_t length_of(const ibv_send_wr& wr) {
   return sge_bytes({wr.sg_list, static_cast<std::size_t>(std::max(wr.num_sge, 0))});
 }
 
-// `ahead`: work requests of the same list before it.
+// `ahead`: work requests that will be posted before it.
 int check_send(const SimQp& qp, const ibv_send_wr& wr, std::optional<Verb> verb, std::uint64_t length,
                std::uint64_t ahead) {
   if (!verb) return EINVAL;

@@ -32,7 +32,7 @@ struct Log {
   }
 };
 
-// The first time that the wheel does not cover: 2.1 us. Later events are far events.
+// The wheel covers 16384 buckets of 128 ps, which is 2.1 us. Later events are far events.
 constexpr std::int64_t kFar = 2048 * 1024;
 
 TEST(Engine, RunsEventsByTime) {

@@ -133,7 +133,7 @@ TEST(TooLong, OnRcBothSidesLearnOfItAndFail) {
   Pair pair(IBV_QPT_RC);
   pair.b.post_recv(pair.qb, kIn, 99, 1);
   pair.b.post_recv(pair.qb, kIn, 99, 2);
-  pair.b.post(pair.qb, {.length = 0, .id = 20});  // flushed unless it is faster: a has no RECV for it
+  pair.b.post(pair.qb, {.length = 0, .id = 20});  // a has no RECV for it, so it is flushed
   ASSERT_EQ(pair.send({.length = 100, .id = 10}), 0);
   ASSERT_EQ(pair.send({.length = 10, .id = 11}), 0);
   pair.pass(kLong);

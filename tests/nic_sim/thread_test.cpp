@@ -56,8 +56,8 @@ TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
     end = node.now() - begin;
   });
   pair.cluster.run();
-  // The sixth post needs two buffers, which are free when lines 1 and 2 have left: 2 us after the lines of the first
-  // call were written.
+  // The sixth post needs two buffers, which are free when lines 1 and 2 have left: 2 us after the CPU time of the first
+  // call. Then its own two lines are written.
   const HostProfile& host = profile.host;
   EXPECT_EQ(end, host.post_call + host.post_wqe + Nanos(2000) + 2 * host.wc_line);
 }
