@@ -15,7 +15,7 @@
 namespace verbscope::driver {
 namespace {
 
-constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;  // that the machine is asked for at once
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;  // bytes requested from the system at once
 
 std::uint64_t monotonic_ns() {
   timespec now{};
@@ -23,7 +23,7 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// The memory of a file that is made for it, or of none. Null and errno on failure.
+// Maps a new file, or anonymous memory if `path` is empty. Null and errno on failure.
 void* map_room(const char* path, std::uint64_t capacity) {
   if (path[0] == '\0') {
     void* const room =
@@ -42,14 +42,14 @@ void* map_room(const char* path, std::uint64_t capacity) {
   return room == MAP_FAILED ? nullptr : room;
 }
 
-// Has the machine give `bytes` from `begin` on: a file system that is full says so here, and not by a signal when they
-// are first written. 0 or errno. Kernels before 5.14 cannot be asked, and give it as it is written.
+// Allocates the pages of `bytes` from `begin` on, so that a full file system is an error here, not a signal at the
+// first write. Returns 0 or errno. Kernels before 5.14 do not support this; they allocate at the first write.
 int populate(std::byte* begin, std::uint64_t bytes) {
   if (madvise(begin, bytes, MADV_POPULATE_WRITE) == 0 || errno == EINVAL) return 0;
   return errno;
 }
 
-// As map_room(), and the machine has given the first `backed` bytes.
+// As map_room(), with the first `backed` bytes allocated.
 std::byte* backed_room(const char* path, std::uint64_t capacity, std::uint64_t backed) {
   auto* const room = static_cast<std::byte*>(map_room(path, capacity));
   if (room == nullptr || populate(room, backed) == 0) return room;
@@ -58,8 +58,8 @@ std::byte* backed_room(const char* path, std::uint64_t capacity, std::uint64_t b
   return nullptr;
 }
 
-// Copies records that another process goes on writing, word by word from the first to the last: what names a later
-// record is copied before that one, which is whole then. memcpy() may go any way.
+// Copies records that another process continues to write, word by word in ascending order. A record is complete before
+// an earlier one points to it, so it is copied complete. memcpy() guarantees no order.
 [[gnu::no_sanitize_thread]] void copy_in_order(std::byte* to, const std::byte* from, std::uint64_t bytes) {
   for (std::uint64_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
     const std::uint64_t word = *reinterpret_cast<const volatile std::uint64_t*>(from + at);
@@ -67,8 +67,8 @@ std::byte* backed_room(const char* path, std::uint64_t capacity, std::uint64_t b
   }
 }
 
-// A thread of the parent that had taken a record, and not yet said how long it is, does so in a moment, unless it is
-// stopped. Who looks for the next record would else find one in the middle of it.
+// A parent's thread that has allocated a record stores its length soon, unless it is stopped. Without the length, a
+// search for the next record would land inside this one. So wait for it, for a limited time.
 [[gnu::no_sanitize_thread]] void wait_for_lengths(std::byte* copy, const std::byte* original, std::uint64_t used) {
   int patience = 1000;
   for (std::uint64_t at = Arena::kFirst; at + sizeof(RecordHead) <= used;) {
@@ -123,7 +123,7 @@ void clear(ContextChecks& checks) {
   for (DifferenceSlot& slot : checks.differences) slot = {};
 }
 
-// The records of a parent that its child has copied, and has not yet moved to the place of the parent's.
+// A parent's records, copied by its child and not yet moved to the parent's addresses.
 struct Copy {
   std::byte* copy;
   const std::byte* original;
@@ -137,15 +137,14 @@ struct Copy {
   Record& of(const Record* record) const {
     return *reinterpret_cast<Record*>(copy + (reinterpret_cast<const std::byte*>(record) - original));
   }
-  // The first counts of a QP's from these on that have been copied. The others are of threads of the parent, which made
-  // them since.
+  // The first counts in the list that were copied. The others were made since by threads of the parent.
   QpCounts* first_of(QpCounts* counts) const {
     while (counts != nullptr && !has(counts)) counts = counts->next;
     return counts;
   }
 };
 
-// Takes what a QP names out of it that has not been copied with it.
+// Removes a QP's pointers to records that were not copied.
 void cut_off(QpRecord& qp, const Copy& records) {
   QpCounts* counts = records.first_of(qp.counts.load());
   qp.counts = counts;
@@ -157,7 +156,7 @@ void cut_off(QpRecord& qp, const Copy& records) {
   qp.no_samples = true;
 }
 
-// Takes the counts out of a record, and leaves what tells of its object.
+// Clears the counts of a record and keeps the description of its object.
 void forget_counts(RecordHead& head, const Copy& records) {
   switch (head.kind.load()) {
     case RecordKind::qp_counts:
@@ -210,12 +209,12 @@ void* Arena::take(std::uint64_t bytes) {
   if (at + bytes > known.capacity.load(std::memory_order_relaxed) || !back(at + bytes)) return nullptr;
   auto* const head = reinterpret_cast<RecordHead*>(base_ + at);
   head->bytes = static_cast<std::uint32_t>(bytes);
-  // It is to be there while the record is filled, which begins as memory without a value for the compiler.
+  // Keeps the store of `bytes`: the compiler may treat memory of a new record as uninitialized.
   asm volatile("" : : "r"(head) : "memory");
   return head;
 }
 
-// False where the machine has no more: there is no more room then for anybody. Threads may ask for the same at once.
+// False if the system has no more memory: the capacity then ends here. Threads may request the same range at once.
 bool Arena::back(std::uint64_t end) {
   std::uint64_t backed = backed_.load();
   if (end <= backed) return true;

@@ -1,5 +1,5 @@
-// The memory that the counts of a process lie in: a file that is mapped, so that counts outlive the process, or memory
-// without a file where only the process itself reads them. Room is given once and never taken back.
+// The memory of a process's counts: a mapped file, so that counts outlive the process, or anonymous memory if only the
+// process itself reads them. Records are never freed.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace verbscope::driver {
 
 class Arena {
  public:
-  // Room of `capacity` bytes, of which the machine gives what is used, as far as it has it. `path` is made anew; empty:
-  // no file. Yields 0, or errno; there is no room then.
+  // Reserves `capacity` bytes; the system provides pages as they are used. Creates the file `path`; empty: no file.
+  // Returns 0 or errno.
   int open(const char* path, std::uint64_t capacity, const WireFacts& wire);
   bool is_open() const { return base_ != nullptr; }
   TraceHeader& header() const { return *reinterpret_cast<TraceHeader*>(base_); }
 
-  // A record, or null when there is no room for it. Takes no lock. The caller publishes it when it is filled.
+  // Returns a record, or null if there is no room. Lock-free. The caller fills the record and then publishes it.
   template <class Record>
   Record* make() {
     void* const room = take(round_up(sizeof(Record), kStep));
@@ -35,19 +35,19 @@ class Arena {
     record.head.kind.store(Record::kKind, std::memory_order_release);
   }
 
-  // Bytes of all records so far, the header's too.
+  // Bytes of all records so far, including the header.
   std::uint64_t used() const { return std::min(header().used.load(), header().capacity.load()); }
 
-  // After a fork, in the child: the first `used` bytes of records at the same addresses in a file of its own, with
-  // counts of 0. What the parent counted stays the parent's, whose threads may go on meanwhile. Calls nothing that is
-  // unsafe in a child of a process with threads. On failure the memory is the child's alone, and no file has what it
-  // counts. `path` as of open().
+  // In the child after a fork: copies the first `used` bytes of records to a file of its own at the same addresses,
+  // with counts of 0. The parent keeps its counts, and its threads may continue meanwhile. Async-signal-safe, as the
+  // child of a process with threads requires. On failure the memory is private to the child, and its counts are in no
+  // file. `path`: as for open().
   int divide(const char* path, std::uint64_t used);
 
-  static constexpr std::uint64_t kStep = 64;  // records begin at its multiples
+  static constexpr std::uint64_t kStep = 64;  // alignment of records
   static constexpr std::uint64_t kFirst = round_up(sizeof(TraceHeader), kStep);
 
-  // Closes it and gives the memory back: for those that own all users of it.
+  // Unmaps the memory. The caller must own all users of it.
   void close();
 
  private:
@@ -56,12 +56,11 @@ class Arena {
 
   std::byte* base_ = nullptr;
   std::uint64_t mapped_ = 0;              // bytes
-  std::atomic<std::uint64_t> backed_{0};  // that the machine has given
+  std::atomic<std::uint64_t> backed_{0};  // bytes that the system has provided
 };
 
-// Calls `visit(const RecordHead&)` for each record that is published, in the order of their making, from the one `from`
-// on if it is given. Works on the file of a process that was killed at any moment: a record that was not filled is left
-// out.
+// Calls `visit(const RecordHead&)` for each published record, in order of creation, starting at `from` if given. Works
+// on the file of a process that was killed at any moment: records that were not filled are skipped.
 template <class Visit>
 void each_record(const TraceHeader& header, Visit&& visit, const RecordHead* from = nullptr) {
   const auto* const base = reinterpret_cast<const std::byte*>(&header);

@@ -13,13 +13,13 @@
 namespace verbscope::driver {
 namespace {
 
-// The batch that this thread is building: of most programs the only one at a time.
+// The batch that this thread is building. Most programs build only one at a time.
 struct Building {
   const ibv_qp_ex* qp;
   BuilderBatch* batch;
 };
 constinit thread_local Building building __attribute__((tls_model("initial-exec"))) = {nullptr, nullptr};
-// The QP that this thread built for last.
+// The QP of this thread's last batch.
 constinit thread_local const ibv_qp_ex* recently_built __attribute__((tls_model("initial-exec"))) = nullptr;
 
 std::uint64_t builder_key(const ibv_qp_ex* qp) {
@@ -30,7 +30,7 @@ const BuilderCalls& calls_of(const ibv_qp_ex* qp) {
   return *static_cast<BuilderCalls*>(process.lookup.find(kRecordBits | builder_key(qp)));
 }
 
-// Null when there is no room: then the batch is not counted, but as an object without room.
+// Null if there is no room: the batch is then only counted as an object without room.
 [[gnu::noinline]] BuilderBatch* make_batch(ibv_qp_ex* qp) {
   const ErrnoKept kept;
   const BuilderCalls& calls = calls_of(qp);
@@ -50,7 +50,7 @@ BuilderBatch* find_batch(ibv_qp_ex* qp) {
   return found != nullptr && thread_bits != 0 ? static_cast<BuilderBatch*>(found) : make_batch(qp);
 }
 
-// Between wr_start and wr_complete. Null: the batch is not counted.
+// Valid between wr_start and wr_complete. Null: the batch is not counted.
 inline BuilderBatch* batch_of(const ibv_qp_ex* qp) {
   return building.qp == qp ? building.batch : nullptr;
 }
@@ -80,7 +80,7 @@ const WireFacts& wire() {
   add_request(wire(), batch.counts->qp->facts, request_of(shape), 1, batch.spilled);
 }
 
-// The request that was begun last has all that belongs to it. Most are like the one before.
+// Adds the last request, which is complete. Most requests are like the one before.
 [[gnu::noinline]] void finish_request(BuilderBatch& batch) {
   batch.open = false;
   ++batch.requests;
@@ -148,7 +148,7 @@ void clear(BuilderBatch& batch) {
   batch.spilled_alone = {};
 }
 
-// All of the batch was posted.
+// Adds a batch that was posted completely.
 void count_batch(BuilderBatch& batch) {
   QpCounts& counts = *batch.counts;
   const bool alone = batch.requests == 1;
@@ -243,7 +243,7 @@ void counted_set_sge_list(ibv_qp_ex* qp, std::size_t elements, const ibv_sge* li
   provider_of(batch, qp).wr_set_sge_list(qp, elements, list);
 }
 
-// A call that begins a request: `member` of the builder, with its further arguments.
+// Replaces a call that begins a request: `member` of the builder, with its other arguments.
 template <auto member, ibv_wr_opcode opcode>
 struct Begins;
 template <ibv_wr_opcode opcode, class... Arguments, void (*ibv_qp_ex::*member)(ibv_qp_ex*, Arguments...)>
@@ -254,7 +254,7 @@ struct Begins<member, opcode> {
     if (batch->open) finish_request(*batch);
     begin_request(*batch, *qp, opcode);
     if constexpr (is_atomic(opcode)) {
-      note_atomic(*batch->counts, std::get<1>(std::tie(arguments...)));  // behind the key
+      note_atomic(*batch->counts, std::get<1>(std::tie(arguments...)));  // the address follows the key
     }
     (batch->calls->calls.*member)(qp, arguments...);
   }

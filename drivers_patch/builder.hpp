@@ -1,4 +1,4 @@
-// Counts what is posted by the ibv_wr_* interface, from wr_start to wr_complete.
+// Counts requests that are posted by the ibv_wr_* interface, from wr_start to wr_complete.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -7,7 +7,7 @@
 
 namespace verbscope::driver {
 
-// Puts counting calls in the place of the provider's, which `calls` keeps.
+// Replaces the provider's calls by counting calls and stores the provider's in `calls`.
 void wrap_builder(ibv_qp_ex& extended, BuilderCalls& calls);
 
 }  // namespace verbscope::driver

@@ -1,5 +1,4 @@
-// The calls of a builder that begin a request, put in the place of its provider's: what counts them and what verifies
-// them wraps the same ones.
+// Wraps the calls of a builder (ibv_qp_ex) that begin a request. Shared by the counting and the verifying wrappers.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,16 +8,16 @@
 
 namespace verbscope::driver {
 
-// Providers of older releases end here: what follows may be of another kind in their memory.
+// ibv_qp_ex of older provider releases ends here; the memory after it may be something else.
 inline constexpr std::size_t kBuilderBytes = offsetof(ibv_qp_ex, wr_atomic_write);
 
-// What the provider left out stays out.
+// Leaves calls alone that the provider does not implement.
 template <class Function>
 void wrap_call(Function*& call, Function* ours) {
   if (call != nullptr) call = ours;
 }
 
-// `Begins<member, opcode>::call` stands for the call of `member`, which begins a request of `opcode`.
+// `Begins<member, opcode>::call` replaces `member`, which begins a request of `opcode`.
 template <template <auto member, ibv_wr_opcode opcode> class Begins>
 void wrap_beginnings(ibv_qp_ex& qp) {
   const auto wrap = [&qp]<auto member, ibv_wr_opcode opcode>() {

@@ -13,7 +13,7 @@ void add_shared(std::uint64_t& count, std::uint64_t n) {
   __atomic_fetch_add(&count, n, __ATOMIC_RELAXED);
 }
 
-// The first one that comes leaves its example.
+// The first thread to find a difference stores its example.
 void count_difference(DifferenceSlot& slot, std::uint64_t count, const DifferenceExample& example) {
   add_shared(slot.count, count);
   if (__atomic_exchange_n(&slot.claimed, std::uint64_t{1}, __ATOMIC_RELAXED) != 0) return;
@@ -21,7 +21,7 @@ void count_difference(DifferenceSlot& slot, std::uint64_t count, const Differenc
   __atomic_store_n(&slot.filled, std::uint64_t{1}, __ATOMIC_RELEASE);
 }
 
-// Held: process.control.
+// The caller holds process.control.
 CheckedQueue* make_checked_queue(ibv_qp& qp, QpRecord& record, const WrappedContext& context) {
   auto* const made = process.arena.make<CheckedQueue>();
   if (made == nullptr) return nullptr;

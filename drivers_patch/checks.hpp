@@ -1,5 +1,5 @@
-// What `--verify` compares: the WQE that a driver wrote with what was reckoned of its request. What a post shows is
-// gathered first, and counted when it is known that it is of this post alone.
+// `--verify`: compares the WQEs that a driver wrote with those computed from their requests. Results of a post are
+// collected first and counted only if no other post overlapped it.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,20 +13,20 @@
 
 namespace verbscope::driver {
 
-// Where the WQEs of a QP stand.
+// The send queue of a QP and the state of its checks.
 struct CheckedQueue {
   static constexpr RecordKind kKind = RecordKind::checked_queue;
   RecordHead head;
-  SendQueue queue;  // without memory where there is nothing to look at
+  SendQueue queue;  // without memory if it cannot be read
   QpRecord* qp = nullptr;
   ContextChecks* checks = nullptr;
-  std::atomic<std::uint32_t> guess{0};  // of the position
-  // Posts to the QP that began, and that ended: whoever is alone from its beginning to its end knows its own WQEs.
+  std::atomic<std::uint32_t> guess{0};  // of the driver's position
+  // Numbers of posts that began and that ended. A post that overlaps no other finds only its own WQEs.
   std::atomic<std::uint32_t> begun{0};
   std::atomic<std::uint32_t> ended{0};
 };
 
-// What was reckoned of a request, to be compared with its WQE.
+// What is expected of a request's WQE.
 struct ReckonedWqe {
   ibv_wr_opcode opcode = IBV_WR_SEND;
   bool signaled = false;
@@ -34,25 +34,25 @@ struct ReckonedWqe {
   bool solicited = false;
   std::uint32_t elements = 0;
   std::uint64_t length = 0;
-  std::uint64_t bytes = 0;  // 0: wire/ knows no such WQE
+  std::uint64_t bytes = 0;  // 0: wire/ has no such WQE
   std::uint64_t inline_bytes = 0;
 };
 ReckonedWqe reckon(NicFamily family, const QpFacts& qp, const Request& request);
 
-// The WQEs of one post, one after another from its position on.
+// Compares the WQEs of one post, in order, starting at its position.
 class Look {
  public:
   Look(CheckedQueue& queue, std::uint32_t position) : queue_(queue), position_(position) {}
 
-  // The next WQE is to be as reckoned.
+  // Compares the next WQE with `reckoned`.
   void compare(const ReckonedWqe& reckoned);
-  // So many are not compared.
+  // Counts WQEs that are not compared.
   void leave_out(std::uint64_t wqes) { left_out_ += wqes; }
-  // The driver goes on at `next`: it wrote no more WQEs than were compared, and no fewer.
+  // Checks that the driver continues at `next`, so that it wrote exactly the WQEs that were compared.
   void compare_end(std::uint32_t next);
-  // Behind the WQEs that were compared.
+  // The position after the WQEs that were compared.
   std::uint32_t position() const { return position_; }
-  // Adds what was found to the counts of the context.
+  // Adds the results to the counts of the context.
   void count() const;
 
  private:
@@ -68,25 +68,24 @@ class Look {
 
   CheckedQueue& queue_;
   std::uint32_t position_;
-  bool lost_ = false;  // where the next WQE begins is not known
+  bool lost_ = false;  // the position of the next WQE is unknown
   ReckonedWqe latest_;
   std::uint64_t wqes_ = 0, left_out_ = 0;
   std::array<Found, kDifferences> found_{};
 };
 
-// The queue of a QP of a context that is verified, which is asked for with the first post; null where there is nothing
-// to look at.
+// The queue of a QP whose context is verified, looked up at its first post; null if it cannot be read.
 CheckedQueue* checked_queue(ibv_qp& qp);
 
-// Where its driver writes next.
+// The position where its driver writes next.
 inline std::uint32_t next_of(const CheckedQueue& queue) {
   return next_position(queue.queue, queue.guess.load(std::memory_order_relaxed));
 }
 
-// A post to a checked queue, from begin_post() to end_post().
+// A post to a checked queue, between begin_post() and end_post().
 struct PostTurn {
   std::uint32_t number = 0;
-  bool alone = false;  // none was under way when it began
+  bool alone = false;  // no other post was in progress when it began
 };
 inline PostTurn begin_post(CheckedQueue& queue) {
   const std::uint32_t number = queue.begun.fetch_add(1);
@@ -95,7 +94,7 @@ inline PostTurn begin_post(CheckedQueue& queue) {
 inline void end_post(CheckedQueue& queue) {
   queue.ended.fetch_add(1);
 }
-// Whether no other one has been under way since it began.
+// True if no other post was in progress since it began.
 inline bool is_alone(const CheckedQueue& queue, const PostTurn& turn) {
   return turn.alone && queue.begun.load() == turn.number + 1;
 }

@@ -8,7 +8,7 @@
 namespace verbscope::driver {
 namespace {
 
-// Status and opcode, as they lie in a completion: of a send without an error both are without these bits.
+// Status and opcode of a completion in one word. A successful send has none of the bits of kNoGoodSend.
 std::uint64_t result_word(const ibv_wc& wc) {
   static_assert(offsetof(ibv_wc, opcode) == offsetof(ibv_wc, status) + 4 && sizeof wc.opcode == 4);
   std::uint64_t kind;
@@ -22,7 +22,7 @@ constexpr std::uint64_t kNoGoodSend = std::uint64_t{IBV_WC_RECV} << 32 | 0xfffff
   count_recv(counts, wc.opcode, wc.byte_len);
 }
 
-// Requests of this thread's recent QP that are like those of late: another number says that it has posted.
+// A number that changes if this thread has posted: the count of requests like its recent ones, on its recent QP.
 std::uint64_t posted_of_late() {
   const QpCounts* const counts = recent_qp.counts;
   if (counts == nullptr) return 0;
@@ -40,10 +40,10 @@ std::uint64_t posted_of_late() {
   return result;
 }
 
-// Counts the completions of one QP that follow one another, from `wc` on. Yields what is behind them.
+// Counts consecutive completions of one QP, starting at `wc`. Returns the first one after them.
 inline const ibv_wc* count_run(QpCounts& counts, const ibv_wc* wc, const ibv_wc* end) {
   const std::uint32_t number = wc->qp_num;
-  const ibv_wc* first = wc;  // behind those that are no sends, as if they had not been
+  const ibv_wc* first = wc;  // advanced by one for each completion that is not a successful send
   do {
     if ((result_word(*wc) & kNoGoodSend) != 0) {
       count_other(counts, *wc);
@@ -57,7 +57,7 @@ inline const ibv_wc* count_run(QpCounts& counts, const ibv_wc* wc, const ibv_wc*
 
 }  // namespace
 
-// A thread that finds a queue empty twice, and has posted nothing and polled no other in between, waits.
+// A thread waits if it finds a queue empty twice and has neither posted nor polled another queue in between.
 void count_empty(PollCounts& counts, const void* cq) {
   add(counts.empty);
   const std::uint64_t posted = posted_of_late();
@@ -65,7 +65,7 @@ void count_empty(PollCounts& counts, const void* cq) {
   if (!waits) {
     add(counts.in_passing);
   } else if (!recent_empty.again) {
-    add(counts.in_passing, ~std::uint64_t{0});  // nor was the one before in passing
+    add(counts.in_passing, ~std::uint64_t{0});  // the previous poll was waiting, too
   }
   recent_empty = {cq, posted, waits};
 }

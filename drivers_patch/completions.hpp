@@ -1,4 +1,4 @@
-// Counting completions as they are polled.
+// Counts completions as they are polled.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,13 +11,13 @@
 
 namespace verbscope::driver {
 
-// This thread has polled the queue and found nothing.
+// Call after this thread polled the queue and found it empty.
 void count_empty(PollCounts& counts, const void* cq);
 
-// A completion that is no success: its opcode means nothing.
+// Counts a failed completion. Its opcode is undefined.
 void count_failed(QpCounts& counts, ibv_wc_status status);
 
-// Completions of sends, of which there is one at least.
+// Counts completions of sends. `completions` > 0.
 inline void count_sent(QpCounts& counts, std::uint64_t completions) {
   if (counts.send_completions == 0) [[unlikely]]
     note_poller(counts);
@@ -26,7 +26,7 @@ inline void count_sent(QpCounts& counts, std::uint64_t completions) {
     sample_completed(counts);
 }
 
-// A RECV with `bytes` in its buffer, unless it is of a WRITE with an immediate.
+// Counts a RECV with `bytes` in its buffer; a WRITE with immediate has none there.
 inline void count_recv(QpCounts& counts, ibv_wc_opcode opcode, std::uint32_t bytes) {
   const std::uint64_t shape = opcode == IBV_WC_RECV_RDMA_WITH_IMM ? kWithoutMemory : bytes;
   if (shape == counts.last_received) [[likely]]

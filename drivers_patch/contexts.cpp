@@ -11,7 +11,8 @@
 namespace verbscope::driver {
 namespace {
 
-// mlx5 reads the number of its registers from the environment (rdma-core 44, providers/mlx5/mlx5.c: get_total_uuars).
+// mlx5 reads the number of doorbell registers from the environment (rdma-core 44, providers/mlx5/mlx5.c:
+// get_total_uuars).
 DoorbellRegisters registers_of_process() {
   DoorbellRegisters registers;
   const char* const total = std::getenv("MLX5_TOTAL_UUARS");
@@ -21,7 +22,7 @@ DoorbellRegisters registers_of_process() {
   return registers;
 }
 
-// Counts that objects without room share; false when there is no room even for those.
+// Makes the counts that objects without room share. False if there is no room even for those.
 bool make_shared_counts(WrappedContext& wrapped) {
   QpRecord* const qp = process.arena.make<QpRecord>();
   wrapped.other_qps = process.arena.make<QpCounts>();
@@ -55,13 +56,13 @@ void replace(Function*& call, Function* counted) {
   if (call != nullptr) call = counted;
 }
 
-// Puts the provider's call back where the program has not put one of its own.
+// Restores the provider's call, unless the program has installed its own.
 template <class Function>
 void restore(Function*& call, Function* counted, Function* provider) {
   if (call == counted) call = provider;
 }
 
-// Takes an object of a context that is closed out of the lookup, unless it went before.
+// Removes an object of a closed context from the lookup, unless it was removed before.
 template <class Record>
 void forget(const RecordHead& head, std::uint32_t context) {
   const auto& record = reinterpret_cast<const Record&>(head);
@@ -125,7 +126,7 @@ void detach_context(ibv_context& context) {
     if (head.kind == RecordKind::completion_queue) forget<CqRecord>(head, number);
     if (head.kind == RecordKind::shared_queue) forget<SrqRecord>(head, number);
   };
-  each_record(process.arena.header(), forget_any, &known->record->head);  // those of its objects are behind it
+  each_record(process.arena.header(), forget_any, &known->record->head);  // records of its objects follow it
   process.lookup.erase(record_key(&context));
   known->other_qps->recent[0] = known->other_qps->recent[1] = {};
   restore(context.ops.post_send, &counted_post_send, known->ops.post_send);

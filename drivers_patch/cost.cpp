@@ -27,7 +27,7 @@ void to_host(std::uint64_t tlps, std::uint64_t header, std::uint64_t payload, Pc
   counts.payload_bytes_to_host += payload;
 }
 
-// `weight` reads by the adapter, request by request.
+// Adds `weight` DMA reads, split into read requests.
 void read(const PcieLink& link, std::uint64_t address, std::uint64_t length, std::uint64_t weight, PcieCounts& counts) {
   if (length == 0) return;
   counts.dma_read_lines += weight * pieces(address, length, kCacheLine.value);
@@ -40,7 +40,7 @@ void read(const PcieLink& link, std::uint64_t address, std::uint64_t length, std
   }
 }
 
-// `weight` writes by the adapter.
+// Adds `weight` DMA writes.
 void write(const PcieLink& link, std::uint64_t address, std::uint64_t length, std::uint64_t weight,
            PcieCounts& counts) {
   if (length == 0) return;
@@ -52,8 +52,8 @@ void write(const PcieLink& link, std::uint64_t address, std::uint64_t length, st
   to_host(weight * divide_up(length, link.mps.value), link.request_header.value, weight * length, counts);
 }
 
-// The same where nobody knows where in a line the bytes begin: as few lines of either kind as there may be, whole ones
-// when they begin behind a line's first byte, others when they begin with it; and as many.
+// For writes at an unknown address: the fewest possible lines of either kind (fewest full lines if the bytes do not
+// begin at a line, fewest partial lines if they do), and the most.
 void write_fewest(const PcieLink& link, std::uint64_t, std::uint64_t length, std::uint64_t weight, PcieCounts& counts) {
   if (length == 0) return;
   const std::uint64_t line = kCacheLine.value;
@@ -75,8 +75,8 @@ void mmio_doorbell(const WireFacts& wire, Bytes size, std::uint64_t weight, Pcie
 
 using Transfer = void (*)(const PcieLink&, std::uint64_t, std::uint64_t, std::uint64_t, PcieCounts&);
 
-// A payload crosses the link packet by packet, and each element of a packet by itself. Packets begin as far behind a
-// multiple of RCB as the payload, since an MTU is one.
+// A payload crosses the link packet by packet, and each element of a packet separately. The offset is the same in all
+// packets, since an MTU is a multiple of RCB.
 void by_packets(Transfer transfer, const WireFacts& wire, const QpFacts& qp, const Request& request,
                 std::uint64_t weight, PcieCounts& counts) {
   const std::uint64_t mtu = qp.mtu;
@@ -103,7 +103,7 @@ std::uint64_t fixed_bytes(Transport transport, Verb verb) {
   return (layout.control + layout.address + layout.remote_address + layout.atomic).value;
 }
 
-// Segments and data, chunk by chunk, in whole units.
+// The size of segments and inline chunks, in whole units.
 std::uint64_t wqe_bytes(NicFamily family, std::uint64_t fixed, std::uint64_t inline_data, std::uint64_t elements) {
   std::uint64_t size = fixed + elements * kDataSegment.value;
   const std::uint64_t boundary = facts(family).inline_boundary.value;
@@ -123,8 +123,8 @@ std::uint64_t data_segments(NicFamily family, const Request& request) {
   return static_cast<std::uint64_t>(std::ranges::count_if(request.gather, has_bytes));
 }
 
-// What the result of a READ or an atomic writes. One that would fit into the CQE of a signaled request may come there,
-// as the QP was made.
+// Adds the DMA write of a READ's or atomic's result. A result small enough for the CQE may be written there instead,
+// depending on how the QP was created.
 void add_response(const WireFacts& wire, const QpFacts& qp, Transport transport, Verb verb, const Request& request,
                   std::uint64_t weight, PcieCost& cost) {
   const InlineReceiveRoom room = inline_receive_room(wire.family, transport, verb, wire.cqe);
@@ -132,12 +132,12 @@ void add_response(const WireFacts& wire, const QpFacts& qp, Transport transport,
   by_packets(write, wire, qp, request, weight, maybe_in_cqe ? cost.most : cost.exact);
 }
 
-// The longest that reading WQEs can take: each by itself unless it came by BlueFlame, again where it was evicted before
-// it was sent, and once more where its response found it evicted.
+// Adds the most WQE reads possible: one unless it went by BlueFlame, one if it was evicted before it was sent, and one
+// if it was evicted before its response.
 void add_wqe_reads(const WireFacts& wire, Verb verb, bool blueflame, std::uint64_t bytes, std::uint64_t weight,
                    PcieCost& cost) {
   const std::uint64_t times = 1u + (facts(verb).wants_response ? 1 : 0) + (blueflame ? 0 : 1);
-  // From a line in the middle of what a completion may have.
+  // The worst alignment: one cache line before a multiple of RCB.
   read(wire.pcie, wire.pcie.rcb.value - kCacheLine.value, bytes, times * weight, cost.most);
 }
 
@@ -280,7 +280,7 @@ void add_received(const WireFacts& wire, const QpFacts& qp, std::uint64_t length
   const InlineReceiveRoom room =
       transport ? inline_receive_room(wire.family, *transport, Verb::send, wire.cqe) : InlineReceiveRoom{};
   const std::uint64_t grh = transport ? facts(*transport).grh_room : 0;
-  // The GRH's place may stay as it was.
+  // The area of the GRH may stay unwritten.
   const std::uint64_t least = length > grh ? length - grh : 0;
   if (length > room.most.value) by_packets(write_fewest, wire, qp, {.length = least}, weight, totals.pcie.least);
   by_packets(write_most, wire, qp, {.length = length - std::min(length, grh)}, weight, totals.pcie.most);

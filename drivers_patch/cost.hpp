@@ -1,5 +1,5 @@
-// What a request, a post or a completion costs, from the facts of wire/. The sums are integers, made one transfer at a
-// time: a third reckoning beside the model's closed forms and the simulator's packets, against which tests hold it.
+// The cost of a request, a post or a completion, computed from wire/. Sums are integers, added transfer by transfer.
+// Tests compare them with the model's closed forms and the simulator's packets.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,39 +15,39 @@
 
 namespace verbscope::driver {
 
-// The adapter and its slot that costs are reckoned for. `computed`: the device is of another kind, and the costs are
-// those that its requests would have on this one.
+// The adapter and its PCIe slot. `computed`: the device is of another family, and the costs are those that its requests
+// would have on this one.
 struct WireFacts {
-  bool known = false;  // the family is; otherwise requests are counted, and no WQEs and no PCIe
+  bool known = false;  // if false, requests are counted, but no WQEs and no PCIe
   NicFamily family = NicFamily::mlx5;
   bool computed = false;
-  std::uint32_t recv_prefetch = 1;  // most RECV WQEs that one DMA read fetches
+  std::uint32_t recv_prefetch = 1;  // most RECV WQEs per DMA read
   PcieLink pcie{};
   Bytes blueflame_max{};
   Bytes doorbell{};
   Bytes cqe{};
 };
 
-// The facts of a family of adapters in a slot of PCIe 3.0 x8 with MPS 256, MRRS 512 and RCB 64: the usual values, which
-// nobody without privilege can read of a slot.
+// The facts of an adapter family in a PCIe 3.0 x8 slot with MPS 256, MRRS 512 and RCB 64. These are the usual values;
+// reading a slot's own values needs privilege.
 WireFacts usual_facts(NicFamily family, bool computed);
 
-// What of a QP bears on the costs of its requests.
+// Properties of a QP that its requests' costs depend on.
 struct QpFacts {
   ibv_qp_type type = IBV_QPT_RC;
-  std::uint32_t mtu = 4096;      // bytes of payload of one packet
-  std::uint32_t max_inline = 0;  // capabilities that the program asked for
+  std::uint32_t mtu = 4096;      // payload bytes per packet
+  std::uint32_t max_inline = 0;  // as the program requested, like the next two
   std::uint32_t max_send_sge = 1;
   std::uint32_t max_recv_sge = 1;
-  std::uint32_t reads_at_once = 0;      // READs and atomics that the connection allows; 0: not told
-  std::uint32_t doorbell_register = 0;  // by wire/doorbell_registers.hpp
+  std::uint32_t reads_at_once = 0;      // READs and atomics that the connection allows; 0: unknown
+  std::uint32_t doorbell_register = 0;  // number by wire/doorbell_registers.hpp
   bool shared_register = false;
   bool signal_all = false;  // sq_sig_all
-  bool adopted = false;     // its creation was not seen: what is above is what a query said
+  bool adopted = false;     // its creation was not seen; the values above are from a query
 };
 
-// A request. The payload of one element lies `offset` bytes behind a multiple of RCB and cache line; several elements
-// are in `gather`, unless the payload is inline.
+// A request. `offset`: distance of a single element's payload from a multiple of RCB and cache line. `gather`: the
+// elements if there are several and the payload is not inline.
 struct Request {
   ibv_wr_opcode opcode = IBV_WR_SEND;
   unsigned flags = 0;  // of ibv_send_flags
@@ -58,31 +58,30 @@ struct Request {
   std::span<const ibv_sge> gather{};
 };
 
-// Adds `weight` requests like this, with the MMIO of those that go by BlueFlame. A transport or an opcode that wire/
-// does not know adds to the counts, but not to WQEs and PCIe. Of reads of WQEs only the most are added here.
+// Adds `weight` requests like this one, with the MMIO of BlueFlame writes. Transports and opcodes that wire/ does not
+// have add to the counts, but not to WQEs and PCIe. Adds only the upper bound of WQE reads.
 void add_request(const WireFacts& wire, const QpFacts& qp, const Request& request, std::uint64_t weight,
                  SendTotals& totals);
-// The MMIO of `lists` that were posted by doorbell, and the least that the adapter reads for them: each list by one
-// read, each WQE once.
+// Adds the MMIO of `lists` posted by doorbell, and the lower bound of WQE reads: one read per list, each WQE once.
 void add_doorbells(const WireFacts& wire, std::uint64_t lists, std::uint64_t blocks, PcieCost& cost);
-// The MMIO that arms a completion queue.
+// Adds the MMIO that arms a completion queue.
 void add_armings(const WireFacts& wire, std::uint64_t armings, PcieCost& cost);
-// CQEs that the adapter wrote.
+// Adds CQEs that the adapter wrote.
 void add_cqes(const WireFacts& wire, std::uint64_t cqes, PcieCost& cost);
 
-// The adapter reads the WQEs of RECVs one by one or in groups, at least of those that `completed`, at most of all that
-// were `posted`, `stride` bytes each.
+// Adds reads of RECV WQEs of `stride` bytes. The adapter reads them singly or in groups: at least those of the
+// `completed` RECVs, at most all `posted` ones.
 void add_recvs(const WireFacts& wire, Bytes stride, std::uint64_t posted, std::uint64_t completed, PcieCost& cost);
-// RECVs that completed with `length` bytes each, which lie wherever the buffers are, or in the CQE, as a RECV with an
-// immediate of a WRITE has none (`in_memory` false).
+// Adds RECVs that completed with `length` bytes each, at any address or inside the CQE. `in_memory` false: the RECV's
+// buffer is unused, as for a WRITE with immediate.
 void add_received(const WireFacts& wire, const QpFacts& qp, std::uint64_t length, bool in_memory, std::uint64_t weight,
                   ReceiveTotals& totals);
 
-// The size of a RECV's place in its queue.
+// The size of a RECV in its queue.
 Bytes recv_stride_of(const QpFacts& qp);
 Bytes shared_recv_stride(std::uint32_t max_sge);
 
-// The verb of an opcode, none where wire/ has none.
+// None if wire/ has no such verb.
 std::optional<Verb> verb_of_opcode(ibv_wr_opcode opcode);
 std::optional<Transport> transport_of_type(ibv_qp_type type);
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t kTakeBack = ~std::uint64_t{0};  // a weight of -1
 
-// The end of a run of requests with one element that are alike, which begins at `wr`: `end` at the latest. The words
-// are compared as they lie there, which takes the fewest instructions.
+// Returns the end of a run of equal requests with one element each, from `wr` to at most `end`. Compares whole words,
+// which needs the fewest instructions.
 inline const ibv_send_wr* end_of_run(const ibv_send_wr* wr, const ibv_send_wr* end, std::uint64_t offset_mask,
                                      std::uint64_t& run) {
   const std::uint64_t kind = kind_word(*wr);
@@ -29,7 +29,7 @@ inline const ibv_send_wr* end_of_run(const ibv_send_wr* wr, const ibv_send_wr* e
   return wr;
 }
 
-// Counts requests of a list, most of which are of one of two shapes.
+// Counts requests of a list. Most are of one of two shapes.
 inline void count_in_list(QpCounts& counts, const Shape& shape, std::uint64_t weight) {
   for (const RecentShape& recent : counts.in_lists) {
     if (recent.head == shape.head && recent.data == shape.data) return add(*recent.count, weight);
@@ -41,8 +41,8 @@ inline void count_in_list(QpCounts& counts, const Shape& shape, std::uint64_t we
   add(*count, weight);
 }
 
-// Counts the requests from `wr` to before `end`, which follows some of them or is null, runs of those that are alike at
-// once. Yields how many there are. Inline where it counts a whole list: a call is as much as two requests.
+// Counts the requests from `wr` to before `end` (a later request or null), run by run. Returns their number. Inline
+// because a call costs as much as two requests.
 [[gnu::always_inline]] inline std::uint64_t count_list(QpCounts& counts, const ibv_send_wr* wr, const ibv_send_wr* end,
                                                        bool alone, std::uint64_t weight) {
   std::uint64_t all = 0;
@@ -78,13 +78,13 @@ bool any_signaled(const QpCounts& counts, const ibv_send_wr* wr) {
   return wr != nullptr;
 }
 
-// Whether the time of a request of the list, which has been counted, is taken.
+// Returns true if a request of the list, which has been counted, is sampled.
 [[gnu::noinline]] bool sample(QpCounts& counts, const ibv_send_wr* wr) {
   if (wr != nullptr) sample_requests(counts, *wr);
   return sample_post(counts, any_signaled(counts, wr), 0);
 }
 
-// The next request like `wr`, which is posted alone, need not look for its count.
+// Caches the count of the shape of `wr`, which was posted alone, for the next request like it.
 void remember(QpCounts& counts, const ibv_send_wr& wr) {
   if (wr.num_sge != 1) return;
   const Shape shape{shape_head(wr), shape_data(*wr.sg_list, counts.offset_mask)};
@@ -97,13 +97,13 @@ void remember(QpCounts& counts, const ibv_send_wr& wr) {
   }
 }
 
-// Whether `bad` is in the list, as a provider that refuses it says.
+// True if `bad`, which a provider returned, is in the list.
 bool has(const ibv_send_wr* wr, const ibv_send_wr* bad) {
   while (wr != nullptr && wr != bad) wr = wr->next;
   return wr == bad;
 }
 
-// The provider took what is before `bad`: it is a shorter list.
+// The provider accepted only the requests before `bad`: counts a shorter list.
 void recount(QpCounts& counts, const ibv_send_wr* wr, const ibv_send_wr* bad, bool alone) {
   count_list(counts, wr, nullptr, alone, kTakeBack);
   add(counts.failed_posts);
@@ -112,7 +112,7 @@ void recount(QpCounts& counts, const ibv_send_wr* wr, const ibv_send_wr* bad, bo
   note_list(counts, count_list(counts, wr, bad, one, 1));
 }
 
-// The counts of a QP, which then is the recent one. Those of a QP that is no more have no object.
+// Returns the counts of a QP and makes it the recent one. Counts of a destroyed QP have no object.
 inline QpCounts& take_counts(ibv_qp* qp) {
   if (recent_qp.qp == qp && recent_qp.counts->object == qp) return *recent_qp.counts;
   QpCounts& counts = qp_counts(qp);
@@ -128,7 +128,7 @@ inline QpCounts& take_counts(ibv_qp* qp) {
   return result;
 }
 
-// A post of two requests and more.
+// A post of two or more requests.
 [[gnu::noinline]] int post_several(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   QpCounts& counts = take_counts(qp);
   const std::uint64_t length = count_list(counts, wr, nullptr, false, 1);
@@ -140,7 +140,7 @@ inline QpCounts& take_counts(ibv_qp* qp) {
   return result;
 }
 
-// A post of one request that is like none of late, or of none.
+// A post of one request that matches no recent shape, or of none.
 [[gnu::noinline]] int post_unlike(QpCounts& counts, ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   const bool due = is_to_sample(counts);
   if (wr != nullptr) {
@@ -161,7 +161,7 @@ inline QpCounts& take_counts(ibv_qp* qp) {
   return result;
 }
 
-// The end of a post like the most frequent one, which has been counted. By itself: what is before it does without
+// The end of a post that matches the most frequent shape and has been counted. Not inlined, so that the caller needs no
 // saved registers.
 [[gnu::noinline]] int post_counted(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, QpCounts& counts) {
   const int result = counts.post_send(qp, wr, bad_wr);
@@ -170,12 +170,12 @@ inline QpCounts& take_counts(ibv_qp* qp) {
   return result;
 }
 
-// A request that is posted alone and is like one before it.
+// True if a request that is posted alone matches `recent`.
 inline bool is_recent(const QpCounts& counts, const RecentShape& recent, const ibv_send_wr& wr) {
   return shape_head(wr) == recent.head && shape_data(*wr.sg_list, counts.offset_mask) == recent.data;
 }
 
-// It is counted, and its time may be taken.
+// Posts a request that has been counted, and may sample it.
 [[gnu::noinline]] int post_sampled(QpCounts& counts, std::uint64_t& count, ibv_qp* qp, ibv_send_wr* wr,
                                    ibv_send_wr** bad_wr) {
   const bool sampled = sample(counts, wr);
@@ -185,7 +185,7 @@ inline bool is_recent(const QpCounts& counts, const RecentShape& recent, const i
   return single_failed(counts, count, result);
 }
 
-// All posts but those like the most frequent one of late.
+// All posts except those of the most frequent recent shape.
 [[gnu::noinline]] int post_other(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   if (wr != nullptr && wr->next != nullptr) return post_several(qp, wr, bad_wr);
   QpCounts& counts = take_counts(qp);
@@ -218,7 +218,7 @@ void note_recvs(Recvs& recvs, const ibv_recv_wr* wr, const ibv_recv_wr* end, boo
 
 }  // namespace
 
-// Counted before it is posted: another thread may have polled it when the provider returns.
+// Counts before posting, because another thread may poll the completion before the provider returns.
 int counted_post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   if (recent_qp.qp != qp || wr == nullptr) return post_other(qp, wr, bad_wr);
   if (wr->next != nullptr) return post_several(qp, wr, bad_wr);

@@ -1,4 +1,4 @@
-// The calls that stand in ibv_context::ops in the place of the provider's: each goes on to the provider's, and counts.
+// Replacements for the provider's calls in ibv_context::ops. Each counts and calls the provider's.
 #pragma once
 
 #include <infiniband/verbs.h>

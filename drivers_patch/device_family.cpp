@@ -12,8 +12,8 @@ std::optional<NicFamily> family_of_device(const ibv_device* device) {
   if (device == nullptr) return std::nullopt;
   char path[sizeof device->ibdev_path + 32];
   char target[PATH_MAX];
-  // An emulated device (rxe, siw) on the Ethernet port of an adapter has the same bus device: only the adapter's own
-  // has a type.
+  // An emulated device (rxe, siw) on an adapter's Ethernet port has the same bus device. Only the adapter's own has
+  // hca_type.
   snprintf(path, sizeof path, "%s/hca_type", device->ibdev_path);
   if (access(path, F_OK) != 0) return std::nullopt;
   snprintf(path, sizeof path, "%s/device/driver", device->ibdev_path);

@@ -9,7 +9,7 @@
 
 namespace verbscope::driver {
 
-// By the kernel's driver of the device; none: it is another's, or there is none. Allocates nothing.
+// Derived from the device's kernel driver; none if it is another's or has no driver. Allocates nothing.
 std::optional<NicFamily> family_of_device(const ibv_device* device);
 
 }  // namespace verbscope::driver

@@ -9,16 +9,16 @@ namespace verbscope::driver {
 namespace {
 
 ibv_cq* plain(ibv_cq_ex* cq) {
-  return reinterpret_cast<ibv_cq*>(cq);  // as ibv_cq_ex_to_cq, which is defined for this
+  return reinterpret_cast<ibv_cq*>(cq);  // like ibv_cq_ex_to_cq
 }
 
-// The calls are of one queue, and are there as long as it is.
+// Valid as long as the queue exists.
 const PollCalls& calls_of(ibv_cq_ex* cq) {
   return find_record<CqRecord>(cq)->calls;
 }
 
-// The completion that the queue stands at. Which QP it is of, and its length, are told where the program asked for
-// them when it made the queue.
+// Counts the current completion of the queue. QP number and length are available only if the program requested them
+// when it created the queue.
 void count_current(PollCounts& counts, ibv_cq_ex* cq) {
   ++counts.batch;
   add(counts.completions);

@@ -1,4 +1,4 @@
-// Counts what is polled by the interface of extended completion queues.
+// Counts polls by the interface of extended completion queues.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -7,7 +7,7 @@
 
 namespace verbscope::driver {
 
-// Puts counting calls in the place of the provider's, which `calls` keeps.
+// Replaces the provider's calls by counting calls and stores the provider's in `calls`.
 void wrap_polling(ibv_cq_ex& cq, PollCalls& calls);
 
 }  // namespace verbscope::driver

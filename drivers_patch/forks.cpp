@@ -9,10 +9,10 @@
 namespace verbscope::driver {
 namespace {
 
-std::uint64_t used_at_fork = 0;  // bytes of the records that a child takes over
+std::uint64_t used_at_fork = 0;  // bytes of records that the child copies
 
-// The parent may have destroyed a QP before the child copied its record. The child still has the QP, and the lookup,
-// which is no file's, as both were at the fork.
+// The parent may have destroyed a QP before the child copied its record, but in the child the QP still exists. The
+// lookup is not in the file and has the state at the fork.
 void restore(RecordHead& head) {
   const RecordKind kind = head.kind;
   if (kind == RecordKind::queue_pair) {

@@ -1,13 +1,13 @@
-// A process that counts and forks: its child counts for itself, from 0 on, and finds no lock held. To be called around
-// a fork by the thread that forks, as pthread_atfork() does; where nothing is counted they do nothing.
+// Support for processes that count and fork: the child counts from 0 into its own file, and no lock is held in it. The
+// forking thread calls these around the fork, as pthread_atfork() does. Without counting they only take the lock.
 #pragma once
 
 namespace verbscope::driver {
 
-// Waits until the control path is idle, and keeps it so.
+// Locks the control path until one of the functions below.
 void hold_for_fork();
 void go_on_in_parent();
-// `path`: the child's own file, as of start_counting().
+// `path`: the child's own file, as for start_counting().
 void go_on_in_child(const char* path);
 
 }  // namespace verbscope::driver

@@ -1,6 +1,6 @@
-// What lies in the mapped file of a traced process: a header, then records one after another, which are never taken
-// away. A process that is killed leaves every count that it made. All of it is for programs of the same build: pointers
-// and layout are those of the process that wrote it.
+// The contents of a traced process's mapped file: a header, then records, which are never removed. A killed process
+// loses no counts. Only programs of the same build can read it: layout and pointers are those of the process that wrote
+// it.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -20,15 +20,15 @@ inline constexpr std::uint64_t kMagic = 0x3145434152545356;  // "VSTRACE1"
 
 struct TraceHeader {
   std::uint64_t magic = 0;                 // set last
-  std::atomic<std::uint64_t> capacity{0};  // bytes; fewer when the file system turns out to be full
-  std::atomic<std::uint64_t> used{0};      // bytes, the header's too
-  std::uint64_t layout = 0;                // the size of all records: of another build when it differs
+  std::atomic<std::uint64_t> capacity{0};  // bytes; lowered if the file system is full
+  std::atomic<std::uint64_t> used{0};      // bytes, including the header
+  std::uint64_t layout = 0;                // kLayout of the build that wrote it
   WireFacts wire;
   int process = 0;
   int parent = 0;
   std::uint64_t began_ns = 0;                  // CLOCK_MONOTONIC
   std::uint64_t began_ticks = 0;               // time stamp counter at the same moment
-  std::atomic<std::uint64_t> without_room{0};  // objects whose counts had no room and went to one that they share
+  std::atomic<std::uint64_t> without_room{0};  // objects without counts of their own, which share others
   char program[64] = {};
 };
 
@@ -49,12 +49,12 @@ enum class RecordKind : std::uint32_t {
   checked_builder,
 };
 
-// What a record begins with. Its length is there before it is filled, so that a reader finds the next one.
+// The head of each record. `bytes` is stored before the record is filled, so that readers find the next record.
 struct RecordHead {
   std::atomic<RecordKind> kind;  // set last
   std::uint32_t bytes;
 
-  RecordHead() {}  // NOLINT: Arena has filled it
+  RecordHead() {}  // NOLINT: Arena fills it
 };
 
 struct ThreadRecord {
@@ -71,20 +71,20 @@ struct ContextRecord {
   NicFamily family = NicFamily::mlx5;
   bool family_known = false;
   char device[64] = {};
-  // The control path, under its mutex.
+  // Written under process.control.
   std::uint64_t registrations = 0, deregistrations = 0, registered_bytes = 0, registered_pages = 0;
   std::uint64_t qps_made = 0, qps_gone = 0, cqs_made = 0, modifications = 0, address_handles = 0;
-  // Of the registrations those that came when queues of the context were in use already.
+  // Registrations while queues of the context were in use.
   std::uint64_t late_registrations = 0, late_pages = 0;
 };
 
 struct QpCounts;
 
-// A QP, as long as the file lives; `alive` until it is destroyed.
+// A QP. The record stays until the file is removed; `alive` becomes false when the QP is destroyed.
 struct QpRecord {
   static constexpr RecordKind kKind = RecordKind::queue_pair;
   RecordHead head;
-  std::uint32_t number = 0;  // of the record, from 0 over all contexts
+  std::uint32_t number = 0;  // over all contexts, from 0
   std::uint32_t context = 0;
   std::uint32_t qp_num = 0;
   bool alive = true;
@@ -93,38 +93,37 @@ struct QpRecord {
   const void* extended = nullptr;  // ibv_qp_ex of the builder; often the same address
   struct BuilderCalls* builder_calls = nullptr;
   std::atomic<struct CheckedQueue*> checked{nullptr};  // with --verify, from the first post on
-  std::atomic<QpCounts*> counts{nullptr};              // the latest; each names the next
-  // The request whose time is taken: its completion is the `sample_target`-th of sends that is polled.
+  std::atomic<QpCounts*> counts{nullptr};              // the latest; a list linked by QpCounts::next
+  // The sampled request: its completion is the `sample_target`-th polled completion of a send.
   std::atomic<std::uint64_t> sample_target{0};  // 0: none
   std::uint64_t sample_ticks = 0;
   std::atomic<std::uint32_t> posters{0};  // threads
   std::atomic<std::uint32_t> pollers{0};
-  std::atomic<bool> no_samples{false};  // completions cannot be told apart: several threads, errors, a reset
+  std::atomic<bool> no_samples{false};  // completions cannot be attributed: several threads, errors, a reset
 };
 
-// Requests that are alike: `head` has elements, opcode, flags and whether it was posted alone, `data` length and
-// offset.
+// Requests of one shape. `head`: elements, opcode, flags and posted alone. `data`: length and offset.
 struct ShapeSlot {
   std::uint64_t head = 0;
   std::uint64_t data = 0;
   std::uint64_t count = 0;
 };
 
-// A shape of requests with one element, and its count.
+// A shape of requests with one element. `count` points to its count.
 struct RecentShape {
-  std::uint64_t head = ~std::uint64_t{0};  // none has this
+  std::uint64_t head = ~std::uint64_t{0};  // no shape has this value
   std::uint64_t data = 0;
   std::uint64_t* count = nullptr;
 };
 
 struct ReceiveSlot {
-  std::uint64_t shape = 0;  // length, and what kind of RECV it was
+  std::uint64_t shape = 0;  // length, or kWithoutMemory
   std::uint64_t count = 0;
 };
 
-// Where atomics worked: the low bits of their remote addresses, of some of them.
+// The most frequent addresses of atomics: the low bits of a sample of remote addresses.
 struct AtomicAddresses {
-  static constexpr std::uint64_t kLowBits = 0xfff;  // by which an adapter tells them apart (ATC 2016, section 5.4)
+  static constexpr std::uint64_t kLowBits = 0xfff;  // that an adapter distinguishes (ATC 2016, section 5.4)
   struct Frequent {
     std::uint64_t low = 0;
     std::uint64_t count = 0;  // too low by at most a fifth of `noted`
@@ -138,49 +137,49 @@ struct Recvs {
   std::uint64_t by_list[kListClasses] = {};
 };
 
-// What one thread did with one QP. Written by that thread alone.
+// What one thread did with one QP. Only that thread writes it.
 struct QpCounts {
   static constexpr RecordKind kKind = RecordKind::qp_counts;
   static constexpr std::size_t kShapes = 16;
   static constexpr std::size_t kReceived = 8;
   RecordHead head;
-  // What a single post looks at: the two shapes that were posted alone last, the more frequent one first.
+  // Read by single posts: the two shapes last posted alone, the more frequent one first.
   int (*post_send)(ibv_qp*, ibv_send_wr*, ibv_send_wr**) = nullptr;
   RecentShape recent[2];
   std::uint64_t offset_mask = 63;
-  RecentShape in_lists[2];        // likewise of requests in lists
-  std::int64_t until_sample = 0;  // requests in lists
+  RecentShape in_lists[2];        // likewise, for requests in lists
+  std::int64_t until_sample = 0;  // requests until the next sample, without singles of recent shapes
   bool takes_times = true;
-  bool sample_due = false;  // the next signaled request has its time taken
-  // What a poll looks at.
+  bool sample_due = false;  // the next signaled request will be sampled
+  // Read by polls.
   std::uint64_t send_completions = 0;
   std::uint64_t last_received = ~std::uint64_t{0};
   std::uint64_t* last_received_count = nullptr;
 
   int (*post_recv)(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) = nullptr;
-  const void* object = nullptr;  // ibv_qp; null when it is no more, and in counts that QPs share
+  const void* object = nullptr;  // ibv_qp; null if it was destroyed, and in counts that QPs share
   QpRecord* qp = nullptr;
-  QpCounts* next = nullptr;  // of the same QP
+  QpCounts* next = nullptr;  // list of the QP's counts
   std::uint32_t qp_record = 0;
   std::uint32_t thread = 0;
   bool posts = false;  // this thread has posted sends
   ShapeSlot shapes[kShapes];
-  SendTotals spilled;  // requests whose shapes had no slot
+  SendTotals spilled;  // requests whose shapes found no slot
   ReceiveSlot received[kReceived];
   ReceiveTotals received_spilled;
-  std::uint64_t lists = 0;  // posts of two and more
-  std::uint64_t turns = 0;  // times that the thread came to this QP from another
+  std::uint64_t lists = 0;  // posts of two or more
+  std::uint64_t turns = 0;  // times that the thread switched to this QP from another
   std::uint64_t failed_posts = 0;
   std::uint64_t by_list[kListClasses] = {};
   Recvs recvs;
-  std::uint64_t by_status[kStatuses] = {};  // completions that are no success
+  std::uint64_t by_status[kStatuses] = {};  // failed completions
   std::uint64_t samples = 0;
   std::uint64_t by_time[kTimeClasses] = {};
   AtomicAddresses atomics;
-  std::uint64_t reads_outstanding = 0;  // most READs and atomics under way that samples saw
+  std::uint64_t reads_outstanding = 0;  // maximum of outstanding READs and atomics in samples
 };
 
-// The calls of a QP's builder that its provider put there; those that it left out stay out.
+// The provider's calls of a QP's builder; null where it implements none.
 struct BuilderCalls {
   static constexpr RecordKind kKind = RecordKind::builder_calls;
   RecordHead head;
@@ -189,22 +188,22 @@ struct BuilderCalls {
   ibv_qp_ex calls{};
 };
 
-// The requests that one thread is building, between wr_start and wr_complete.
+// The requests that one thread builds between wr_start and wr_complete.
 struct BuilderBatch {
   static constexpr RecordKind kKind = RecordKind::builder_batch;
   static constexpr std::size_t kShapes = 16;
   RecordHead head;
   const BuilderCalls* calls = nullptr;
   QpCounts* counts = nullptr;
-  std::uint64_t requests = 0;   // but for the last one
+  std::uint64_t requests = 0;   // without the last one
   bool open = false;            // the last one is not added yet
-  bool spills = false;          // one has no shape, or there was no room for its shape
+  bool spills = false;          // a request had no shape, or its shape found no slot
   ShapeSlot last;               // its count stays 0
-  ShapeSlot* recent = nullptr;  // of the request before it
+  ShapeSlot* recent = nullptr;  // slot of the previous request
   std::size_t used = 0;
   ShapeSlot shapes[kShapes];
-  SendTotals spilled;        // posted in a list
-  SendTotals spilled_alone;  // the first one, if it stays alone
+  SendTotals spilled;        // if the batch is a list
+  SendTotals spilled_alone;  // the first request, if it stays the only one
 };
 
 struct SrqRecord {
@@ -225,7 +224,7 @@ struct RecvCounts {
   Recvs recvs;
 };
 
-// The calls of an extended completion queue that its provider put there.
+// The provider's calls of an extended completion queue.
 struct PollCalls {
   int (*start)(ibv_cq_ex*, ibv_poll_cq_attr*) = nullptr;
   int (*next)(ibv_cq_ex*) = nullptr;
@@ -238,7 +237,7 @@ struct CqRecord {
   std::uint32_t number = 0;
   std::uint32_t context = 0;
   const void* object = nullptr;  // ibv_cq or ibv_cq_ex
-  PollCalls calls;               // of an extended queue
+  PollCalls calls;               // if it is an extended queue
 };
 
 // What one thread did with one completion queue.
@@ -247,55 +246,55 @@ struct PollCounts {
   RecordHead head;
   int (*poll)(ibv_cq*, int, ibv_wc*) = nullptr;
   std::uint64_t empty = 0;
-  std::uint64_t in_passing = 0;  // of these the ones between which the thread did something else: it did not wait
-  std::uint64_t polls = 0;       // that yielded some
+  std::uint64_t in_passing = 0;  // those of `empty` with other work since the last poll: the thread did not wait
+  std::uint64_t polls = 0;       // that returned completions
   std::uint64_t completions = 0;
-  std::uint64_t failed = 0;  // polls that yielded an error
+  std::uint64_t failed = 0;  // polls that returned an error
   std::uint64_t arms = 0;
   std::uint64_t by_batch[kListClasses] = {};
   int (*arm)(ibv_cq*, int) = nullptr;
-  std::uint64_t batch = 0;       // completions of the poll that goes on, of an extended queue
-  std::uint64_t number_tag = 0;  // what makes a QP's number a key
-  QpCounts* unknown = nullptr;   // for completions of QPs that are not known
+  std::uint64_t batch = 0;       // completions of the current poll of an extended queue
+  std::uint64_t number_tag = 0;  // prefix of the lookup keys of QP numbers
+  QpCounts* unknown = nullptr;   // for completions of unknown QPs
   std::uint32_t cq_record = 0;
   std::uint32_t thread = 0;
 };
 
-// In what a WQE, as the driver wrote it, differs from what was reckoned of its request: of these, or it is refused.
+// Differences between a WQE and its request, besides refusals to decode it.
 enum class Difference : std::uint8_t { opcode, size, signaled, fence, solicited, inline_bytes, position };
-// A kind of difference is one of Difference, or behind those one of Refusal.
+// A difference is numbered by Difference, or after those by Refusal.
 inline constexpr std::size_t kPlainDifferences = enum_count<Difference>();
 inline constexpr std::size_t kDifferences = kPlainDifferences + enum_count<Refusal>();
 
-// The first WQE of a kind of difference, and its request.
+// The first WQE with a difference, and its request.
 struct DifferenceExample {
   std::uint64_t qp_num = 0;
-  std::uint64_t position = 0;  // as the driver counts
+  std::uint64_t position = 0;  // as the driver counts positions
   std::uint64_t opcode = 0;
   std::uint64_t elements = 0;
-  std::uint64_t length = 0;  // of the payload, in bytes
+  std::uint64_t length = 0;  // payload bytes
   std::uint64_t reckoned = 0;
   std::uint64_t found = 0;
 };
 
 struct DifferenceSlot {
   std::uint64_t count = 0;
-  std::uint64_t claimed = 0;  // by the thread that fills the example
+  std::uint64_t claimed = 0;  // by the thread that stores the example
   std::uint64_t filled = 0;   // set last
   DifferenceExample example;
 };
 
 enum class QueueMemory : std::uint32_t { there, other_adapter, no_direct_verbs };
 
-// With --verify: what its WQEs were found to be, of one context. All of its threads add to it.
+// With --verify: results for the WQEs of one context. All its threads add to it.
 struct ContextChecks {
   static constexpr RecordKind kKind = RecordKind::context_checks;
   RecordHead head;
   std::uint32_t context = 0;
   QueueMemory memory = QueueMemory::there;
-  std::uint64_t wqes = 0;            // that were compared
-  std::uint64_t left_out = 0;        // that were not, as their QPs or requests are of another kind, or threads met
-  std::uint64_t without_memory = 0;  // QPs whose memory the provider did not tell of
+  std::uint64_t wqes = 0;            // compared
+  std::uint64_t left_out = 0;        // not compared: QPs or requests of other types, or overlapping posts
+  std::uint64_t without_memory = 0;  // QPs whose memory the provider did not return
   std::uint64_t first_error = 0;     // errno of the first of them
   DifferenceSlot differences[kDifferences];
 };

@@ -1,5 +1,5 @@
-// Finds the counts of an object by a key of 64 bits. Threads look up and insert without locks; a key is inserted by one
-// thread at a time.
+// A hash table from 64-bit keys to counts. find() and insert() are lock-free. A key must be inserted by one thread at a
+// time.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@ class Lookup {
   static constexpr std::size_t kPlaces = std::size_t{1} << kBits;
   static constexpr std::size_t kMost = kPlaces / 4 * 3;
 
-  // False where there is no memory.
+  // False if there is no memory.
   bool open() {
     void* const room = mmap(nullptr, sizeof(Place) * kPlaces, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -30,7 +30,7 @@ class Lookup {
     taken_ = longest_ = 0;
   }
 
-  // Null when the key is not there.
+  // Null if the key is not found.
   void* find(std::uint64_t key) const {
     const Place* place = &places_[first_of(key)];
     if (place->key.load(std::memory_order_acquire) == key) [[likely]]
@@ -38,7 +38,7 @@ class Lookup {
     return find_behind(place, key);
   }
 
-  // `key` is none of those that are there, and none of the two marks. False when there are too many keys.
+  // `key` must be new and above 2, because smaller values mark places. False if there are too many keys.
   bool insert(std::uint64_t key, void* value) {
     if (taken_.fetch_add(1, std::memory_order_relaxed) >= kMost) {
       taken_.fetch_sub(1, std::memory_order_relaxed);
@@ -77,8 +77,8 @@ class Lookup {
     void* value;
   };
 
-  // Erased places are taken again, and do not become free: after many keys there may be none, and who looks for a key
-  // that is not there must end elsewhere.
+  // Erased places are reused but never become free again, so a search for a missing key cannot rely on finding a free
+  // place. It stops after the longest probe distance of any key.
   void note_way(std::size_t way) {
     std::size_t longest = longest_.load();
     while (way > longest && !longest_.compare_exchange_weak(longest, way)) {
@@ -99,7 +99,7 @@ class Lookup {
 
   Place* places_ = nullptr;
   std::atomic<std::size_t> taken_{0};
-  std::atomic<std::size_t> longest_{0};  // way of a key from its first place, of all that ever were there
+  std::atomic<std::size_t> longest_{0};  // longest probe distance of all keys, including erased ones
 };
 
 }  // namespace verbscope::driver

@@ -1,5 +1,5 @@
-// The keys of an object in the process's lookup: of its record, and of what each thread counts for it. For the control
-// path, which holds its lock.
+// The lookup keys of an object: one for its record, and one per thread for that thread's counts. Callers hold
+// process.control.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ inline std::uint64_t record_key(const void* object) {
   return kRecordBits | key_of(object);
 }
 
-// Under which threads find their counts of an object.
+// Erases the keys of all threads for an object.
 void erase_thread_keys(std::uint64_t key);
 
-// All keys of a QP. False when there is no room for them.
+// All keys of a QP. False if there is no room.
 bool insert_keys(QpRecord& qp);
 void erase_keys(const QpRecord& qp);
 
-// Those of a completion queue or a shared receive queue.
+// Keys of a completion queue or a shared receive queue.
 template <class Record>
 bool insert_keys(Record& record) {
   return process.lookup.insert(record_key(record.object), &record);

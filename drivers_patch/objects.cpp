@@ -8,7 +8,7 @@
 namespace verbscope::driver {
 namespace {
 
-// Held: process.control.
+// The caller holds process.control.
 QpRecord* make_qp_record(ibv_qp& qp, const WrappedContext& context, const QpFacts& facts) {
   QpRecord* const record = process.arena.make<QpRecord>();
   if (record == nullptr) return nullptr;
@@ -167,7 +167,7 @@ void keep_srq(SrqRecord* record) {
   inserted(record);
 }
 
-// The program made it in a way that nobody told of, or before anybody looked.
+// For a QP that was created in a way that is not wrapped, or before counting began.
 QpRecord* adopt_qp(ibv_qp* qp, const WrappedContext& context) {
   const std::lock_guard guard(process.control);
   if (QpRecord* const known = find_record<QpRecord>(qp)) return known;

@@ -56,14 +56,14 @@ std::uint32_t thread_number() {
   return static_cast<std::uint32_t>(thread_bits >> 48);
 }
 
-// Counts for an object go to those that it shares with others.
+// Counts an object without room, which uses the shared counts.
 template <class Counts>
 Counts& without_room(Counts& other) {
   process.arena.header().without_room.fetch_add(1, std::memory_order_relaxed);
   return other;
 }
 
-// Publishes counts under a key of this thread; false when there is no room for the key.
+// Publishes counts under a key of this thread. False if there is no room for the key.
 template <class Counts>
 bool keep(Counts& counts, std::uint64_t key) {
   Arena::publish(counts);
@@ -92,7 +92,7 @@ QpCounts* make_counts(QpRecord& qp, WrappedContext& context) {
   return counts;
 }
 
-// The counts of this thread for a QP, which a completion or a post may have made already; null: there is no room.
+// This thread's counts for a QP, which a post or a completion may have made before. Null if there is no room.
 QpCounts* counts_of_thread(QpRecord& qp, WrappedContext& context) {
   for (QpCounts* counts = qp.counts.load(std::memory_order_acquire); counts != nullptr; counts = counts->next) {
     if (counts->thread == thread_number()) return counts;

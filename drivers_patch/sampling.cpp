@@ -7,7 +7,7 @@
 namespace verbscope::driver {
 namespace {
 
-// Completions of sends that anybody has polled of the QP.
+// Completions of sends of the QP that any thread has polled.
 std::uint64_t polled(const QpRecord& qp) {
   std::uint64_t completions = 0;
   for (const QpCounts* counts = qp.counts.load(std::memory_order_acquire); counts != nullptr; counts = counts->next) {

@@ -6,7 +6,7 @@ namespace verbscope::driver {
 namespace {
 
 constexpr std::size_t kProbes = 4;
-constexpr std::uint64_t kLongest = 0xffffffff;  // that a shape has room for
+constexpr std::uint64_t kLongest = 0xffffffff;  // largest length in a shape
 
 std::uint64_t total_length(std::span<const ibv_sge> elements) {
   std::uint64_t length = 0;
@@ -25,13 +25,13 @@ Request posted_request(const ibv_send_wr& wr) {
   return request;
 }
 
-// A shape has four places, so that a lookup ends soon. It keeps the one that it took.
+// A shape has four possible slots, so that lookups are short, and keeps the slot it took.
 std::uint64_t* count_of(QpCounts& counts, const Shape& shape) {
   const std::uint64_t first = (shape.head + shape.data) * 0x9e3779b97f4a7c15 >> 60;
   for (std::size_t i = 0; i < kProbes; ++i) {
     ShapeSlot& slot = counts.shapes[(first + i) % QpCounts::kShapes];
     if (slot.head == shape.head && slot.data == shape.data) return &slot.count;
-    // A slot that was never used has no count; the shape of all zeros, a WRITE of nothing, finds it free as well.
+    // An unused slot has count 0. The shape of all zeros (an empty WRITE) also matches an unused slot.
     if (slot.head == 0 && slot.data == 0 && slot.count == 0) {
       put(slot.head, shape.head);
       put(slot.data, shape.data);

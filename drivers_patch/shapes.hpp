@@ -1,5 +1,4 @@
-// Counting requests by their shape: those that are alike have one count, and what they cost is reckoned when somebody
-// reads it.
+// Counts requests by shape: equal requests share one count, and their cost is computed when it is read.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,8 +14,8 @@
 
 namespace verbscope::driver {
 
-// A shape in two words. `head`: elements, opcode (from bit 32), flags (from bit 40), posted alone (bit 63). `data`:
-// offset, length (from bit 32).
+// A request's shape in two words. `head`: elements, opcode (from bit 32), flags (from bit 40), posted alone (bit 63).
+// `data`: offset, length (from bit 32).
 struct Shape {
   std::uint64_t head;
   std::uint64_t data;
@@ -25,7 +24,7 @@ struct Shape {
 inline constexpr std::uint64_t kAlone = std::uint64_t{1} << 63;
 inline constexpr unsigned kFlagsAt = 40;
 
-// Elements and opcode, as they lie in a request.
+// Elements and opcode in one word, as a request stores them.
 inline std::uint64_t kind_word(const ibv_send_wr& wr) {
   static_assert(offsetof(ibv_send_wr, opcode) == offsetof(ibv_send_wr, num_sge) + 4 && sizeof wr.opcode == 4);
   std::uint64_t kind;
@@ -36,7 +35,7 @@ inline std::uint64_t kind_word(const ibv_send_wr& wr) {
 inline std::uint64_t shape_head(const ibv_send_wr& wr) {
   return kind_word(wr) | std::uint64_t{wr.send_flags} << kFlagsAt;
 }
-// Of a request with one element.
+// For a request with one element.
 inline std::uint64_t shape_data(const ibv_sge& element, std::uint64_t offset_mask) {
   return std::uint64_t{element.length} << 32 | (element.addr & offset_mask);
 }
@@ -50,30 +49,30 @@ constexpr Request request_of(const Shape& shape) {
           .alone = (shape.head & kAlone) != 0};
 }
 
-// A request as it is counted, but for whether it is alone.
+// The request as it is counted. `alone` is not set.
 Request posted_request(const ibv_send_wr& wr);
 
-// The count of a shape; null when all places that it may have are taken by others.
+// The count of a shape; null if all its possible slots are taken by others.
 std::uint64_t* count_of(QpCounts& counts, const Shape& shape);
 
-// Counts `weight` requests like `wr`, which has several elements; a weight of -1 takes one back. `alone`: it is a list
-// of its own.
+// Counts `weight` requests like `wr`, which has several elements; a weight of -1 takes one back. `alone`: it was posted
+// as a list of one.
 void count_several(QpCounts& counts, const ibv_send_wr& wr, bool alone, std::uint64_t weight);
 void count_shape(QpCounts& counts, const Shape& shape, std::uint64_t weight);
-// A request whose elements lie at several addresses has no count for its shape.
+// For a request whose elements are at several addresses: adds it to the totals, not to a shape.
 void count_gather(QpCounts& counts, const Request& request, std::uint64_t weight);
 
-// RECVs that completed alike: `shape` has their length, and kWithoutMemory where nothing was written to their buffers.
+// Received RECVs of one length. `shape`: the length, or kWithoutMemory if nothing was written to their buffers.
 inline constexpr std::uint64_t kWithoutMemory = std::uint64_t{1} << 32;
 void count_received(QpCounts& counts, std::uint64_t shape, std::uint64_t weight);
 
-// The class of a number: 0, 1, 2 to 3, 4 to 7, ..., the last of `classes` takes what is larger.
+// Adds 1 to the class of a number: 0, 1, 2 to 3, 4 to 7, ... The last class includes all larger numbers.
 template <std::size_t classes>
 void add_class(std::uint64_t (&counts)[classes], std::uint64_t number) {
   add(counts[std::min<std::size_t>(std::bit_width(number), classes - 1)]);
 }
 
-// Requests that this thread has posted to the QP, and those that are signaled.
+// Requests that this thread has posted to the QP, and the signaled ones of them.
 std::uint64_t all_requests(const QpCounts& counts);
 std::uint64_t signaled_requests(const QpCounts& counts);
 

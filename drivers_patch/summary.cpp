@@ -9,7 +9,7 @@
 namespace verbscope::driver {
 namespace {
 
-// A copy of counts that another thread may be adding to.
+// Copies counts that another thread may be changing.
 template <class T>
 T seen(const T& counts) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint64_t) == 0);
@@ -30,7 +30,7 @@ void add(T& into, const T& counts) {
   add_scaled(into, counts, 1);
 }
 
-// Requests and completions that were counted by their shapes, and what they cost.
+// Adds requests and completions that were counted by shape, and their cost.
 void add_shapes(const WireFacts& wire, const QpFacts& facts, const QpCounts& counts, Sums& sums) {
   sums.sends = seen(counts.spilled);
   for (const ShapeSlot& slot : counts.shapes) {
@@ -83,7 +83,7 @@ Sums sums_of(const WireFacts& wire, const RecvCounts& counts, std::uint32_t max_
   return sums;
 }
 
-// Goes through the records, and finds the rows that they add to by the numbers that they name.
+// Reads the records and adds each to the rows that it refers to by number.
 class Reader {
  public:
   explicit Reader(Summary& summary) : summary_(summary) {}
@@ -234,7 +234,7 @@ class Reader {
   std::map<std::uint32_t, std::uint32_t> shared_sges_, srq_contexts_, cq_contexts_;
 };
 
-// Counts for objects without room that had nothing to count, and what threads did with QPs that they only saw.
+// Removes unused shared counts, and uses of QPs by threads that did nothing with them.
 void leave_out_unused(Summary& summary) {
   std::vector<std::uint32_t> places;
   std::vector<QpSummary> kept;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kExtension = ".trace";
 
-// A file in memory, to be read.
+// A file mapped for reading.
 class Mapping {
  public:
   Mapping(const std::string& path, std::size_t bytes) : bytes_(bytes) {
@@ -35,7 +35,7 @@ class Mapping {
   std::size_t bytes_;
 };
 
-// Whether a process has made the file ready to be read: its mark is written last.
+// True if the file is complete enough to be read: its magic number is written last.
 bool is_ready(const std::filesystem::path& path) {
   std::uint64_t mark = 0;
   std::ifstream file(path, std::ios::binary);

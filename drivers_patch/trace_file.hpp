@@ -1,4 +1,4 @@
-// The files in which traced processes leave their counts, read by another process while they run or when they are gone.
+// Reads the files that traced processes write, while they run or after they have ended.
 #pragma once
 
 #include <filesystem>
@@ -9,15 +9,15 @@
 
 namespace verbscope::driver {
 
-// What stands in the file at `path`. Throws Error: a file that cannot be read, is no such file, is cut off, or was
-// written by another build of the library.
+// Summarizes the file at `path`. Throws Error if it cannot be read, is not a trace file, is truncated, or was written
+// by another build of the library.
 Summary read_trace_file(const std::filesystem::path& path);
 
-// The files of a folder in the order of their processes' beginning; those that a process is just making are left out.
+// All files of a folder, ordered by the start of their processes. Skips files that are still being created.
 std::vector<Summary> read_trace_folder(const std::filesystem::path& folder);
 
-// What programs are to have in their environment, beside the library in LD_PRELOAD, and the library's name beside the
-// programs.
+// The variables that a traced program needs in its environment, besides LD_PRELOAD, and the library's name in the
+// folder of the programs.
 inline constexpr const char* kFolderVariable = "VERBSCOPE_TRACE_DIR";
 inline constexpr const char* kNicVariable = "VERBSCOPE_TRACE_NIC";
 inline constexpr const char* kVerifyVariable = "VERBSCOPE_TRACE_VERIFY";  // set: --verify

@@ -11,14 +11,14 @@
 
 namespace verbscope::driver {
 
-// The batch that is built on a QP, and the builder's calls that its provider put there. Between wr_start and
-// wr_complete the provider lets one thread alone write to the queue, and to what is here.
+// The batch being built on a QP, and the provider's calls of its builder. Between wr_start and wr_complete the
+// provider's lock admits one thread to the queue, and so to this.
 struct CheckedBuilder {
   static constexpr RecordKind kKind = RecordKind::checked_builder;
-  static constexpr std::size_t kMost = 64;  // requests of a batch that are compared
+  static constexpr std::size_t kMost = 64;  // requests compared per batch
   RecordHead head;
   BuilderCalls* of = nullptr;
-  CheckedQueue* queue = nullptr;  // of a batch that is looked at
+  CheckedQueue* queue = nullptr;  // null if the batch is not checked
   PostTurn turn;
   std::uint32_t position = 0;
   bool open = false;  // the last request has no data yet
@@ -34,7 +34,7 @@ CheckedBuilder& builder_of(const ibv_qp_ex* qp) {
   return *static_cast<BuilderCalls*>(process.lookup.find(kRecordBits | key_of(qp) | kBuilderBit))->checked;
 }
 
-// The last request has all that belongs to it.
+// Adds the last request, which is complete.
 void finish_request(CheckedBuilder& builder) {
   if (!builder.open) return;
   builder.open = false;
@@ -70,7 +70,7 @@ Look look_at(const CheckedBuilder& builder) {
   return look;
 }
 
-// The batch is written, but for its doorbell. When that is rung, others may write.
+// The batch is written, but its doorbell is not rung. After wr_complete other threads may write.
 int verified_complete(ibv_qp_ex* qp) {
   CheckedBuilder& builder = builder_of(qp);
   finish_request(builder);
@@ -138,7 +138,7 @@ void verified_set_sge_list(ibv_qp_ex* qp, std::size_t elements, const ibv_sge* l
   builder.calls.wr_set_sge_list(qp, elements, list);
 }
 
-// A call that begins a request: `member` of the builder, with its further arguments.
+// Replaces a call that begins a request: `member` of the builder, with its other arguments.
 template <auto member, ibv_wr_opcode opcode>
 struct VerifiedBegins;
 template <ibv_wr_opcode opcode, class... Arguments, void (*ibv_qp_ex::*member)(ibv_qp_ex*, Arguments...)>

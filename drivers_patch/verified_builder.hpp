@@ -1,5 +1,5 @@
-// With --verify: the calls that the counted ibv_wr_* interface goes on to, which look at the WQEs of a batch before it
-// is completed, while the provider keeps others away from the queue.
+// --verify for the ibv_wr_* interface: wraps the provider's calls and checks the WQEs of a batch before wr_complete,
+// while the provider still locks the queue.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -8,7 +8,8 @@
 
 namespace verbscope::driver {
 
-// Puts looking calls in the place of the provider's, before they are counted. `calls` is that of the QP's builder.
+// Replaces the provider's calls by calls that check WQEs. Call it before wrap_builder(), which then counts and calls
+// these. `calls` belongs to the QP's builder.
 void verify_builder(ibv_qp_ex& extended, BuilderCalls& calls);
 
 }  // namespace verbscope::driver

@@ -6,8 +6,8 @@
 namespace verbscope::driver {
 namespace {
 
-// The requests that the provider took: those before `bad`, or all where it is null. None, where it refuses one that is
-// not in the list.
+// The number of requests that the provider accepted: those before `bad`, or all if it is null. 0 if `bad` is not in the
+// list.
 std::uint64_t taken_of(const ibv_send_wr* wr, const ibv_send_wr* bad) {
   std::uint64_t length = 0;
   for (; wr != bad; wr = wr->next) {

@@ -1,13 +1,12 @@
-// With --verify: the call that the counted ibv_post_send goes on to, which has the provider post and then looks at the
-// WQEs that it wrote. Nothing of it is on the way of a post without --verify.
+// --verify for ibv_post_send: a call between the counting call and the provider's, which checks the WQEs after the
+// provider wrote them. Posts without --verify do not pass through it.
 #pragma once
 
 #include "drivers_patch/process.hpp"
 
 namespace verbscope::driver {
 
-// The WQEs of a context are to be looked at, where its adapter is of a family that has queue memory. Held:
-// process.control.
+// Enables checks of a context's WQEs, if its adapter's queue memory can be read. The caller holds process.control.
 void verify_context(WrappedContext& context);
 
 }  // namespace verbscope::driver

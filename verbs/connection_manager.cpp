@@ -17,10 +17,10 @@ namespace verbscope {
 
 namespace {
 
-constexpr int kBacklog = 1024;           // requests that wait to be taken
+constexpr int kBacklog = 1024;           // requests that may wait for rdma_accept
 constexpr std::uint8_t kRnrForever = 7;  // as QpSend::rnr_retry
 
-// The IP address that a GID is, with a port.
+// The IP address of a GID, with a port.
 sockaddr_storage socket_address(const ibv_gid& gid, std::uint16_t port) {
   sockaddr_storage storage{};
   if (is_ipv4_mapped(gid)) {
@@ -121,7 +121,7 @@ void ConnectionManager::expect(const Channel& channel, rdma_cm_event_type type, 
   for (;;) {
     const Event event = next_event(channel, what);
     if (event.type == type) return;
-    // Of connections that peers have given up, or ended.
+    // Events of connections that peers aborted or closed.
     if (event.type == RDMA_CM_EVENT_DISCONNECTED || event.type == RDMA_CM_EVENT_TIMEWAIT_EXIT) continue;
     fail("librdmacm: {}: {} ({})", what, rdma_event_str(event.type),
          event.status < 0 ? errno_text(-event.status) : fmt::format("status {}", event.status));
@@ -193,7 +193,7 @@ void ConnectionManager::take(std::size_t count, const CmDepths& depths,
     }
     if (event.type != RDMA_CM_EVENT_CONNECT_REQUEST) fail("librdmacm: {}: {}", what, rdma_event_str(event.type));
     Id id(event.id);
-    if (taken == count || event.request.token != token_) {  // a stranger
+    if (taken == count || event.request.token != token_) {  // not from this run
       rdma_reject(id.get(), nullptr, 0);
       continue;
     }

@@ -1,6 +1,6 @@
-// Connections of RC QPs by the kernel's connection manager (librdmacm), as `rdma_connect` and `rdma_accept` make them:
-// the nodes find each other by the IP addresses of their ports, and learn QP numbers, first PSNs and the path from it.
-// The QPs are the caller's own, who brings them to RTR and RTS with what it learnt.
+// Connects RC QPs by the kernel's connection manager (librdmacm), as `rdma_connect` and `rdma_accept` do: nodes find
+// each other by the IP addresses of their ports and exchange QP numbers, first PSNs and the path. The caller creates
+// the QPs and moves them to RTR and RTS.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -17,7 +17,7 @@
 
 namespace verbscope {
 
-// A port of this node's device, and the GID that is its IP address.
+// A port of this node's device. `gid` is its IP address.
 struct CmPort {
   std::string device;
   std::uint8_t number = 1;
@@ -25,26 +25,26 @@ struct CmPort {
   int gid_index = 0;
 };
 
-// Where a node takes requests: the IP address, as a GID, and the port of librdmacm's port space.
+// The address of a listening node: IP address, as a GID, and port in librdmacm's port space.
 struct CmAddress {
   ibv_gid gid{};
   std::uint16_t port = 0;
 };
 
-// What goes with a request: which node asks for which of the other's QPs, and the word that shows that it was invited.
+// Sent with a request: the requesting node, which of the peer's QPs it asks for, and the peer's token.
 struct CmRequest {
   std::uint64_t token = 0;
   std::uint32_t node = 0;
   std::uint32_t qp = 0;
 };
 
-// READs and atomics that a QP may have outstanding, and takes.
+// Outstanding READs and atomics: those that a QP may send, and those that it accepts.
 struct CmDepths {
   std::uint8_t initiator = 1;
   std::uint8_t responder = 1;
 };
 
-// What both sides agreed on, for QpReceive and QpSend.
+// The agreed parameters, for QpReceive and QpSend.
 struct CmConnection {
   PathAddress path;
   ibv_mtu mtu = IBV_MTU_1024;
@@ -55,23 +55,23 @@ struct CmConnection {
 
 class ConnectionManager {
  public:
-  // Listens on each of the ports, whose GIDs are IP addresses that peers can reach. Throws Error, also where there is
-  // no librdmacm (module rdma_ucm). No wait takes longer than `timeout`.
+  // Listens on each of the ports. Their GIDs must be IP addresses that peers can reach. Throws Error, also without
+  // librdmacm (module rdma_ucm). `timeout`: for each wait.
   ConnectionManager(const std::vector<CmPort>& ports, Picos timeout);
   ConnectionManager(const ConnectionManager&) = delete;
   ConnectionManager& operator=(const ConnectionManager&) = delete;
 
-  // By port: where it listens.
+  // The ports it listens on, one per entry of `ports`.
   std::vector<std::uint16_t> listening() const;
-  // The word that requests must bring; another in each run.
+  // A random number that requests must contain. It is different in each run.
   std::uint64_t token() const { return token_; }
 
-  // Asks the node at `to` for a connection of QP `qpn` of a port here; `make_ready` brings the QP to RTS. Throws Error.
+  // Connects QP `qpn` of a local port to the node at `to`. `make_ready` must move the QP to RTS. Throws Error.
   void ask(std::size_t port, const CmAddress& to, const CmRequest& request, std::uint32_t qpn, const CmDepths& depths,
            const std::function<void(const CmConnection&)>& make_ready);
 
-  // Takes requests of peers until `count` of them are established: `make_ready` brings the QP that one asks for to RTS
-  // and yields its number. Requests without the token are refused. Throws Error.
+  // Accepts requests until `count` are established. `make_ready` must move the requested QP to RTS and return its
+  // number. Rejects requests without the token. Throws Error.
   void take(std::size_t count, const CmDepths& depths,
             const std::function<std::uint32_t(const CmRequest&, const CmConnection&)>& make_ready);
 
@@ -88,8 +88,8 @@ class ConnectionManager {
   struct Event {
     rdma_cm_event_type type;
     int status;
-    rdma_cm_id* id;     // of a request: a new one
-    CmRequest request;  // that came with it; zeros for none
+    rdma_cm_id* id;     // a new one if the event is a request
+    CmRequest request;  // sent with the event; zeros if none
   };
 
   static Channel open_channel();
@@ -97,13 +97,13 @@ class ConnectionManager {
   Event next_event(const Channel& channel, const std::string& what) const;
   void expect(const Channel& channel, rdma_cm_event_type type, const std::string& what) const;
   CmConnection learn(rdma_cm_id* id, const CmPort& port) const;
-  // The port of this node that a connection goes by. Throws Error when it is none of them.
+  // The local port of a connection. Throws Error if it is not one of `ports_`.
   const CmPort& port_of(const rdma_cm_id* id) const;
 
   std::vector<CmPort> ports_;
   Picos timeout_;
   std::uint64_t token_;
-  // In the order of dependence: destroyed from the last.
+  // In the order of dependence, because members are destroyed from the last.
   Channel asking_, taking_;
   std::vector<Id> listeners_;
   std::list<Id> connections_;

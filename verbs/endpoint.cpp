@@ -80,7 +80,7 @@ Endpoint endpoint_from_json(const Json& json, const std::string& where) {
 
 int mtu_bytes(ibv_mtu mtu) {
   return 128 << static_cast<int>(mtu);
-}  // IBV_MTU_256 is 1, each next one twice as large
+}  // IBV_MTU_256 is 1, and each next code is twice as large
 
 ibv_mtu mtu_from_bytes(int bytes) {
   constexpr std::array kMtus = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096};

@@ -22,7 +22,7 @@ struct Endpoint {
   std::string gid;         // IPv6 notation
   int gid_index = 0;
   std::string gid_type;  // "IB", "RoCE v1", "RoCE v2"
-  bool global = false;   // wants a GRH
+  bool global = false;   // needs a GRH
   int mtu = 0;           // bytes: the port's active MTU
   int port = 1;
   std::string link_layer;  // "InfiniBand", "Ethernet"
@@ -34,7 +34,7 @@ struct Endpoint {
 Endpoint make_endpoint(const Device& device, const GidChoice& gid, const Qp& qp, std::uint32_t psn, std::uint32_t qkey);
 
 Json to_json(const Endpoint& endpoint);
-// Throws on missing, unknown or wrong fields and values out of range; `where` begins the message.
+// Throws on missing, unknown or wrong fields and on values out of range. Messages begin with `where`.
 Endpoint endpoint_from_json(const Json& json, const std::string& where);
 
 // 256..4096 bytes; from_bytes throws on other values.

@@ -1,5 +1,4 @@
-// QPs for the ibv_wr_* interface: how they are made on devices that are not libibverbs's, and which operations to
-// ask for.
+// Extended QPs (ibv_wr_* interface): creation on devices other than libibverbs's, and masks of their operations.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -12,7 +11,7 @@
 
 namespace verbscope {
 
-// The send operations of a transport as a mask of IBV_QP_EX_WITH_*; none for a type of QP that verbscope does not know.
+// The send operations of a transport, as a mask of IBV_QP_EX_WITH_*. 0 for unsupported QP types.
 constexpr std::uint64_t send_operations(ibv_qp_type type) {
   const std::optional<Transport> transport = transport_of(type);
   std::uint64_t operations = 0;
@@ -26,8 +25,8 @@ constexpr bool wants_builder(const ibv_qp_init_attr_ex& attr) {
   return (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
 }
 
-// Why ibv_create_qp_ex refuses what goes beyond ibv_create_qp: 0, EINVAL (no PD) or EOPNOTSUPP (an attribute that the
-// device does not know, an operation that the transport does not have).
+// Checks what ibv_create_qp_ex has beyond ibv_create_qp. Returns 0, EINVAL (no PD) or EOPNOTSUPP (an attribute that the
+// device does not support, or an operation that the transport does not have).
 constexpr int refusal_of_extensions(const ibv_qp_init_attr_ex& attr) {
   if ((attr.comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return EINVAL;
   if ((attr.comp_mask & ~std::uint32_t{IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS}) != 0) return EOPNOTSUPP;
@@ -38,7 +37,7 @@ inline ibv_qp_init_attr without_extensions(const ibv_qp_init_attr_ex& attr) {
   return {attr.qp_context, attr.send_cq, attr.recv_cq, attr.srq, attr.cap, attr.qp_type, attr.sq_sig_all};
 }
 
-// Removes the operations that were not asked for, as rdma-core does, and the address of datagrams where there are none.
+// Removes operations that were not requested, as rdma-core does, and the address call on connected transports.
 inline void keep_operations(ibv_qp_ex& qp, std::uint64_t operations, Transport transport) {
   const auto keep = [operations](std::uint64_t operation, auto& function) {
     if ((operations & operation) == 0) function = nullptr;

@@ -30,7 +30,7 @@ std::string describe_entry(const ibv_gid_entry& entry) {
                      family);
 }
 
-// Like the kernel, takes an all-zero entry as an empty one.
+// As the kernel does, treats an all-zero entry as empty.
 bool is_empty(const ibv_gid& gid) {
   return std::ranges::all_of(gid.raw, [](std::uint8_t byte) { return byte == 0; });
 }

@@ -14,7 +14,7 @@ namespace verbscope {
 
 namespace {
 
-// The list of libibverbs; empty when there is none.
+// The device list of libibverbs; empty if there is none.
 class DeviceList {
  public:
   DeviceList() : list_(ibv_get_device_list(&count_), ibv_free_device_list) {}
@@ -30,7 +30,7 @@ class DeviceList {
 
 constexpr std::uint32_t kMellanox = 0x02c9;  // vendor_id of its adapters
 
-// Whether the mlx5 drivers run the device. The driver of the bus device does not tell it alone: an emulated device
+// True if the mlx5 driver runs the device. The driver of the bus device is not sufficient, because an emulated device
 // (rxe) on the Ethernet port of an adapter has the same bus device.
 bool is_mlx5(ibv_context* context) {
   ibv_device_attr attr{};
@@ -40,7 +40,7 @@ bool is_mlx5(ibv_context* context) {
   return std::filesystem::read_symlink(link, error).filename() == "mlx5_core";
 }
 
-// A CQE of 64 bytes has room for 32 of payload (rdma-core 44, providers/mlx5: copy_to_scat of the CQE's first half).
+// A 64-byte CQE has room for 32 bytes of payload (rdma-core 44, providers/mlx5: copy_to_scat of the CQE's first half).
 constexpr std::uint32_t kMlx5InlineRecv = 32;
 
 }  // namespace
@@ -65,8 +65,8 @@ int HostProvider::close(ibv_context* context) {
   return ibv_close_device(context);
 }
 
-// mlx5 calls it scatter to CQE, and reads the switch whenever it creates a QP (rdma-core 44, providers/mlx5/verbs.c,
-// use_scatter_to_cqe). Other drivers have none that libibverbs can reach.
+// mlx5 calls it scatter to CQE and reads the variable when it creates a QP (rdma-core 44, providers/mlx5/verbs.c,
+// use_scatter_to_cqe). Other drivers have no setting that libibverbs can reach.
 int HostProvider::set_inline_recv(ibv_context* context, Transport transport, Verb, std::uint32_t bytes) {
   if (bytes > 0 && (!is_mlx5(context) || !facts(transport).receives_in_cqe)) return EOPNOTSUPP;
   if (!is_mlx5(context)) return 0;
@@ -74,7 +74,8 @@ int HostProvider::set_inline_recv(ibv_context* context, Transport transport, Ver
   return setenv("MLX5_SCATTER_TO_CQE", bytes > 0 ? "1" : "0", 1) == 0 ? 0 : errno;
 }
 
-// mlx5 reads both when a context is opened (rdma-core 44, providers/mlx5/mlx5.c). Other drivers have no such switch.
+// mlx5 reads both variables when it opens a context (rdma-core 44, providers/mlx5/mlx5.c). Other drivers have no such
+// setting.
 int HostProvider::set_doorbell_registers(const std::string& name, std::uint32_t total) {
   if (total == 0) return 0;
   ibv_context* const context = open(name);
@@ -124,7 +125,7 @@ ibv_pd* HostProvider::alloc_parent_domain(ibv_pd* pd, ibv_td* td) {
 }
 
 ibv_mr* HostProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
-  // Whether pages are huge is the memory's own matter: libibverbs finds it out.
+  // libibverbs itself detects whether the memory has huge pages.
   return ibv_reg_mr(pd, address, length, static_cast<unsigned>(access & ~IBV_ACCESS_HUGETLB));
 }
 

@@ -7,7 +7,7 @@ namespace verbscope {
 
 class HostProvider final : public Provider {
  public:
-  // Empty when there is none or the kernel has no RDMA support.
+  // Empty if there is none or the kernel has no RDMA support.
   std::vector<std::string> device_names() override;
   ibv_context* open(const std::string& name) override;
   int close(ibv_context* context) override;

@@ -1,4 +1,4 @@
-// The transports and verbs of wire/ as libibverbs numbers them.
+// libibverbs's codes for the transports and verbs of wire/.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -29,7 +29,7 @@ static_assert(in_order(kQpTypes));
 constexpr ibv_qp_type qp_type(Transport transport) {
   return row_of(kQpTypes, transport).type;
 }
-// None for a type of QP that verbscope does not know.
+// None for QP types that verbscope does not support.
 constexpr std::optional<Transport> transport_of(ibv_qp_type type) {
   const auto* const row = std::ranges::find(kQpTypes, type, &QpTypeOfTransport::type);
   return row == kQpTypes.end() ? std::nullopt : std::optional(row->value);
@@ -38,8 +38,8 @@ constexpr std::optional<Transport> transport_of(ibv_qp_type type) {
 struct VerbCodes {
   Verb value;
   ibv_wc_opcode completion;                     // at the side that posts it
-  std::optional<ibv_wr_opcode> request;         // none for RECV, which has a call of its own
-  std::optional<ibv_wr_opcode> with_immediate;  // none where the verb takes no immediate
+  std::optional<ibv_wr_opcode> request;         // none for RECV, which has its own call
+  std::optional<ibv_wr_opcode> with_immediate;  // none if the verb has no immediate
   std::uint64_t builder;                        // IBV_QP_EX_WITH_* of the calls of the ibv_wr_* interface
 };
 
@@ -76,14 +76,13 @@ static_assert(in_order(kVerbCodes));
 constexpr ibv_wc_opcode completion_opcode(Verb verb) {
   return row_of(kVerbCodes, verb).completion;
 }
-// `verb` is posted to a send queue and, for `immediate`, takes one.
+// Preconditions: `verb` is posted to a send queue and, if `immediate`, has an immediate.
 constexpr ibv_wr_opcode request_opcode(Verb verb, bool immediate) {
   const VerbCodes& codes = row_of(kVerbCodes, verb);
   return immediate ? *codes.with_immediate : *codes.request;
 }
 
-// A lookup in this is by opcode. The opcodes in it are 0 to 6; those behind them are of verbs that verbscope does not
-// know.
+// The verb of each opcode. It contains opcodes 0 to 6; verbscope does not support the verbs of larger ones.
 inline constexpr auto kVerbOfOpcode = [] {
   std::array<std::optional<Verb>, IBV_WR_ATOMIC_FETCH_AND_ADD + 1> verbs;
   for (const VerbCodes& codes : kVerbCodes) {
@@ -93,7 +92,7 @@ inline constexpr auto kVerbOfOpcode = [] {
   return verbs;
 }();
 
-// None for an opcode that verbscope does not know.
+// None for opcodes that verbscope does not support.
 constexpr std::optional<Verb> verb_of(ibv_wr_opcode opcode) {
   return opcode < kVerbOfOpcode.size() ? kVerbOfOpcode[opcode] : std::nullopt;
 }

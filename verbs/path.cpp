@@ -7,7 +7,7 @@
 namespace verbscope {
 
 namespace {
-constexpr std::uint8_t kHopLimit = 64;  // enough for any data centre; RoCE v2 puts it into the IP header
+constexpr std::uint8_t kHopLimit = 64;  // enough for any data centre; RoCE v2 copies it into the IP header
 }
 
 ibv_ah_attr ah_attributes(const PathAddress& path) {

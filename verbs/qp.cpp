@@ -1,4 +1,4 @@
-// Queue pairs: creation with a refusal that names the capability, and the state transitions.
+// Queue pairs: creation, with errors that name the refused capability, and state transitions.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,7 +18,7 @@ namespace verbscope {
 
 namespace {
 
-// A capability that can be lowered by itself to learn whether it is the one that was refused.
+// A capability that can be lowered to find out whether it was refused.
 struct Capability {
   const char* name;
   const char* unit;
@@ -34,7 +34,7 @@ constexpr std::array kCapabilities = {
     Capability{"receive SGEs", "", &QpOptions::recv_sge, 1},
 };
 
-// The search for the inline limit ends here: far above what a WQE of 64 blocks of 64 bytes can carry.
+// End of the search for the inline limit: far above the capacity of a WQE of 64 blocks of 64 bytes.
 constexpr int kInlineSearchEnd = 1 << 16;
 
 std::string device_name(const Pd& pd) {
@@ -42,7 +42,7 @@ std::string device_name(const Pd& pd) {
   return device == nullptr ? "the device" : device->name;
 }
 
-// Fields that ibv_qp_init_attr and ibv_qp_init_attr_ex share.
+// The fields that ibv_qp_init_attr and ibv_qp_init_attr_ex share.
 template <class Attr>
 Attr init_attributes(const QpOptions& options) {
   const bool own_recv_queue = options.srq == nullptr;
@@ -60,7 +60,7 @@ Attr init_attributes(const QpOptions& options) {
   return attr;
 }
 
-// Null and errno when the device refuses.
+// Null and errno if the device refuses.
 ibv_qp* ask_for(const Pd& pd, const QpOptions& options) {
   if (!options.builder) {
     auto attr = init_attributes<ibv_qp_init_attr>(options);
@@ -80,8 +80,8 @@ bool device_accepts(const Pd& pd, const QpOptions& options) {
   return true;
 }
 
-// The largest value of `field` that the device accepts with the rest as it is, given that it accepts `good` and
-// refuses `refused`.
+// The largest value of `field` that the device accepts with the other options unchanged. Precondition: it accepts
+// `good` and refuses `refused`.
 int bisect(const Pd& pd, QpOptions options, int QpOptions::*field, int good, int refused) {
   while (refused - good > 1) {
     const int middle = good + (refused - good) / 2;
@@ -91,7 +91,7 @@ int bisect(const Pd& pd, QpOptions options, int QpOptions::*field, int good, int
   return good;
 }
 
-// Refuses attributes that the device itself says it cannot do.
+// One line for each option that exceeds the limits in the device's attributes.
 std::vector<std::string> beyond_attributes(const ibv_device_attr& device, const QpOptions& options) {
   std::vector<std::string> lines;
   const auto compare = [&](const Capability& capability, int offered) {
@@ -107,7 +107,7 @@ std::vector<std::string> beyond_attributes(const ibv_device_attr& device, const 
   return lines;
 }
 
-// The capability that makes the difference between refused and accepted, found by lowering one at a time.
+// Finds the refused capability by lowering one at a time.
 std::optional<std::string> refused_capability(const Pd& pd, const QpOptions& options) {
   for (const Capability& capability : kCapabilities) {
     const int asked = options.*capability.asked;

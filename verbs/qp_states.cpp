@@ -9,7 +9,7 @@ namespace verbscope {
 
 namespace {
 
-// The attributes that a transition needs, and those that it may bring.
+// The attributes that a transition requires, and those that it allows.
 struct Attributes {
   int required;
   int optional;

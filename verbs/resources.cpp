@@ -21,7 +21,7 @@ struct Device::Spec {
 
 namespace {
 
-// The port of "mlx5_0:2"; `text` is what follows the colon.
+// Parses the port of "mlx5_0:2". `text`: the part after the colon.
 std::uint8_t parse_port(const std::string& spec, std::string_view text) {
   int port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
@@ -50,7 +50,7 @@ ibv_mr* register_memory(const Pd& pd, void* address, std::size_t length, int acc
   return mr;
 }
 
-// The errors by which libibverbs and drivers say that they lack a verb.
+// The errors of libibverbs and drivers for missing verbs.
 bool is_unsupported(int error) {
   return error == EOPNOTSUPP || error == ENOSYS;
 }
@@ -173,7 +173,7 @@ Srq::Srq(const Pd& pd, int depth, int sge) : Owned(pd.provider(), create_srq(pd,
 
 namespace {
 
-// The largest inline receive that the device takes, up to `too_many`, which it does not.
+// The largest inline receive that the device accepts, below `too_many`.
 std::uint32_t most_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t too_many) {
   std::uint32_t most = 0;
   while (most + 1 < too_many) {

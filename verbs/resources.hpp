@@ -1,7 +1,6 @@
-// Move-only RAII over the control path of a Provider. Every creation error is one line that names what was attempted,
-// what was asked and, where it can be known, what the device offers. Objects refer to their parents: declare (and so
-// create) Device, Pd, Mr, CompChannel, Cq, Srq, Qp, Ah in that order, and the compiler destroys them in the reverse
-// one.
+// Move-only RAII over the control path of a Provider. Each creation error is one line: what was attempted, the
+// requested values and, if known, the device's limits. Objects refer to their parents, so declare Device, Pd, Mr,
+// CompChannel, Cq, Srq, Qp, Ah in this order; they are then destroyed in reverse order.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -16,8 +15,8 @@
 
 namespace verbscope {
 
-// Owns one verbs object and gives it back through `Release`. What Release returns is ignored: it can only fail when a
-// child is still alive, which is an error of the program.
+// Owns one verbs object and frees it through `Release`. The result of Release is ignored, because it fails only if a
+// child is still alive, which is a program error.
 template <class T, int (Provider::*Release)(T*)>
 class Owned {
  public:
@@ -46,8 +45,8 @@ class Owned {
 // An open device and the port in use.
 class Device : public Owned<ibv_context, &Provider::close> {
  public:
-  // `spec` is "mlx5_0", "mlx5_0:2" (port 2) or "" (the first device, port 1). Throws when there is no such device
-  // (listing those found), no such port, or the port is not active.
+  // `spec`: "mlx5_0", "mlx5_0:2" (port 2) or "" (the first device, port 1). Throws if the device does not exist
+  // (listing those found), the port does not exist, or the port is not active.
   Device(Provider& provider, const std::string& spec);
 
   const std::string& name() const { return name_; }
@@ -65,22 +64,22 @@ class Device : public Owned<ibv_context, &Provider::close> {
   ibv_port_attr port_attributes_{};
 };
 
-// A doorbell register for the QPs of one thread.
+// A separate doorbell register for the QPs of one thread.
 class ThreadDomain : public Owned<ibv_td, &Provider::dealloc_td> {
  public:
-  // Throws when the device has none to give.
+  // Throws if the device offers none.
   explicit ThreadDomain(const Device& device);
 };
 
 class Pd : public Owned<ibv_pd, &Provider::dealloc_pd> {
  public:
   explicit Pd(const Device& device);
-  // A parent domain: what is created in it belongs to `pd`, and QPs use the register of `domain`.
+  // A parent domain: its objects belong to `pd`, and its QPs use the register of `domain`.
   Pd(const Device& device, const Pd& pd, const ThreadDomain& domain);
 };
 
-// The doorbell registers that contexts of device `name` share among their QPs, of those that are opened from now on; 0:
-// as many as the driver takes by itself. Throws when the driver leaves no choice.
+// Sets the number of doorbell registers that a context of device `name`, opened from now on, shares among its QPs. 0:
+// the driver's default. Throws if the driver has no such setting.
 void set_doorbell_registers(Provider& provider, const std::string& name, std::uint32_t total);
 
 // Registered memory. `access` is a mask of IBV_ACCESS_*.
@@ -91,29 +90,29 @@ class Mr : public Owned<ibv_mr, &Provider::dereg_mr> {
   std::uint32_t rkey() const { return get()->rkey; }
 };
 
-// A channel through which completion queues deliver completion events.
+// Receives the events of completion queues.
 class CompChannel : public Owned<ibv_comp_channel, &Provider::destroy_comp_channel> {
  public:
   explicit CompChannel(const Device& device);
 };
 
-// A completion queue with room for at least `entries` completions; with a channel, its events are delivered there.
+// A completion queue for at least `entries` completions. With a channel, it delivers its events there.
 class Cq : public Owned<ibv_cq, &Provider::destroy_cq> {
  public:
   Cq(const Device& device, int entries, ibv_comp_channel* channel = nullptr);
 };
 
-// A receive queue that QPs share, of `depth` work requests with `sge` SGEs each.
+// A receive queue shared by QPs: `depth` work requests with `sge` SGEs each.
 class Srq : public Owned<ibv_srq, &Provider::destroy_srq> {
  public:
   Srq(const Pd& pd, int depth, int sge);
 };
 
-// Inline receive for the QPs that are made from now on (Provider::set_inline_recv); 0 bytes: none. Throws when the
-// device has none or not for so many bytes.
+// Sets inline receive for QPs created from now on (Provider::set_inline_recv). 0 bytes: none. Throws if the device does
+// not support it, or not for `bytes`.
 void set_inline_recv(const Device& device, Transport transport, Verb verb, std::uint32_t bytes);
 
-// The address of a peer: the way that packets to it take.
+// The path to a peer.
 struct PathAddress {
   std::uint8_t port = 1;       // local port
   bool global = false;         // a GRH (or RoCE's IP header) is needed: always on Ethernet
@@ -130,7 +129,7 @@ class Ah : public Owned<ibv_ah, &Provider::destroy_ah> {
   Ah(const Pd& pd, const PathAddress& path);
 };
 
-// The attributes that create_qp is asked for.
+// The requested attributes of create_qp.
 struct QpOptions {
   Transport transport = Transport::rc;
   ibv_cq* send_cq = nullptr;
@@ -141,8 +140,8 @@ struct QpOptions {
   int recv_sge = 1;      // per work request
   int max_inline = 0;    // bytes
   bool signal_all = false;
-  ibv_srq* srq = nullptr;  // takes the place of the QP's own receive queue: recv_depth and recv_sge do not count then
-  bool builder = false;    // the QP gets the ibv_wr_* interface, for every operation of the transport
+  ibv_srq* srq = nullptr;  // replaces the QP's own receive queue; recv_depth and recv_sge are then ignored
+  bool builder = false;    // create the QP with the ibv_wr_* interface, for all operations of the transport
 };
 
 constexpr std::uint32_t kDefaultQkey = 0x11111111;
@@ -154,54 +153,54 @@ struct QpInit {
   int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;  // RC; UC loses READ
 };
 
-// RESET..RTR of the receiving side. UD uses none of it.
+// For RESET to RTR, the receiving side. UD uses none of it.
 struct QpReceive {
   PathAddress path;
   ibv_mtu mtu = IBV_MTU_1024;
   std::uint32_t peer_qpn = 0;
   std::uint32_t peer_psn = 0;
-  std::uint8_t max_dest_rd_atomic = 1;  // RC: READs and atomics the peer may have outstanding here
+  std::uint8_t max_dest_rd_atomic = 1;  // RC: READs and atomics that the peer may have outstanding
   std::uint8_t min_rnr_timer = 12;      // RC: 0.64 ms (IBTA vol. 1, table "Encoding for RNR NAK Timer Field")
 };
 
 // RC retransmits after 4.096 us * 2^timeout without an acknowledgement: 67 ms (IBTA vol. 1, "Local ACK Timeout").
 inline constexpr std::uint8_t kAckTimeout = 14;
 
-// A timeout of at least twice the 4.096 us * 2^delay that a device states for an acknowledgement (ibv_device_attr,
-// local_ca_ack_delay; IBTA vol. 1, "Local CA ACK Delay"). It has 5 bits.
+// A timeout of at least twice the 4.096 us * 2^delay that the device states for its acknowledgements (ibv_device_attr,
+// local_ca_ack_delay; IBTA vol. 1, "Local CA ACK Delay"). The field has 5 bits.
 constexpr std::uint8_t ack_timeout(std::uint8_t delay) {
   const int longest = delay < 31 ? delay + 1 : 31;
   return longest > kAckTimeout ? static_cast<std::uint8_t>(longest) : kAckTimeout;
 }
 
-// RC sends a request again so many times, all that the field of 3 bits has (IBTA vol. 1, "Retry Count").
+// Retransmissions on RC: the maximum of the 3-bit field (IBTA vol. 1, "Retry Count").
 inline constexpr std::uint8_t kRetryCount = 7;
 
-// RTR..RTS of the sending side. UD has only the PSN.
+// For RTR to RTS, the sending side. UD uses only the PSN.
 struct QpSend {
   std::uint32_t psn = 0;
-  std::uint8_t timeout = kAckTimeout;      // RC: 0 means for ever
+  std::uint8_t timeout = kAckTimeout;      // RC: 0 means forever
   std::uint8_t retry_count = kRetryCount;  // RC
-  std::uint8_t rnr_retry = 7;              // RC: 7 means for ever
+  std::uint8_t rnr_retry = 7;              // RC: 7 means forever
   std::uint8_t max_rd_atomic = 1;          // RC: own READs and atomics outstanding
 };
 
 class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {
  public:
-  // On refusal the error says which capability was exceeded, what was asked and what the device offers.
+  // If the device refuses, the error names the capability, the requested value and the device's limit.
   Qp(const Pd& pd, const QpOptions& options);
 
   std::uint32_t number() const { return get()->qp_num; }
   Transport transport() const { return transport_; }
-  // The ibv_wr_* interface; null unless QpOptions::builder asked for it.
+  // The ibv_wr_* interface; null without QpOptions::builder.
   ibv_qp_ex* builder() const { return builder_; }
 
-  // Transitions; errors name the QP, its transport and the transition.
+  // State transitions. Errors name the QP, its transport and the transition.
   void to_init(const QpInit& options);
   void to_rtr(const QpReceive& options);
   void to_rts(const QpSend& options);
   void to_error();
-  // The state that the device tells.
+  // Queries the device.
   ibv_qp_state state() const;
 
  private:
@@ -211,8 +210,8 @@ class Qp : public Owned<ibv_qp, &Provider::destroy_qp> {
   ibv_qp_ex* builder_ = nullptr;
 };
 
-// The largest max_inline with which the device accepts a QP like `options` (its own max_inline is ignored); asked of
-// the device by creating QPs. Throws when it accepts none even at 0.
+// The largest max_inline that the device accepts for a QP like `options` (whose own max_inline is ignored), found by
+// creating QPs. Throws if it accepts none even at 0.
 int largest_inline(const Pd& pd, const QpOptions& options);
 
 }  // namespace verbscope

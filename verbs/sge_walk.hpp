@@ -1,4 +1,4 @@
-// Walks over scatter/gather lists.
+// Functions on scatter/gather lists.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,15 +9,16 @@
 
 namespace verbscope {
 
-// The bytes that the elements describe together.
+// The total length of the elements.
 inline std::uint64_t sge_bytes(std::span<const ibv_sge> sges) {
   std::uint64_t bytes = 0;
   for (const ibv_sge& sge : sges) bytes += sge.length;
   return bytes;
 }
 
-// Calls `visit(address, bytes, lkey)` for each piece of [begin, begin + bytes) of what the elements describe, in order,
-// until it returns false. Elements of no bytes have no piece. Yields whether all pieces were there and visited.
+// Calls `visit(address, bytes, lkey)` for each piece of the range [begin, begin + bytes) of the list, in order, until
+// it returns false. Empty elements have no piece. Returns true if the list covers the range and all pieces were
+// visited.
 template <class Visit>
 bool walk_sges(std::span<const ibv_sge> sges, std::uint64_t begin, std::uint64_t bytes, Visit&& visit) {
   for (const ibv_sge& sge : sges) {

@@ -1,4 +1,4 @@
-// Programs that open libibverbs themselves ask dlsym() for its functions: they get those of the preloaded library.
+// Gives programs that open libibverbs by dlopen() and dlsym() the functions of the preloaded library.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -11,8 +11,8 @@ namespace {
 
 using Dlsym = void* (*)(void* handle, const char* name);
 
-// The C library's own. 2.34 moved it from libdl, under a name of its own. Found by each thread that comes meanwhile: a
-// child whose parent forked then would wait for ever for another to have found it.
+// The C library's dlsym. Release 2.34 moved it from libdl and gave it a new version. Any thread may look it up: if
+// others waited for the first one, a child forked at that time would wait forever.
 Dlsym next_dlsym() {
   static std::atomic<void*> known{nullptr};
   void* found = known.load();
@@ -33,8 +33,8 @@ void* ours_for(const char* name, const void* provider) {
 
 }  // namespace
 
-// Without libibverbs as a dependency, the library finds it where the program has loaded it: before others, or by
-// dlopen() for itself alone.
+// Finds libibverbs where the program has loaded it, in global symbols or by dlopen(), because the preloaded library
+// does not depend on it.
 void* find_in_libibverbs(const char* name, const char* version) {
   if (void* const found = dlvsym(RTLD_NEXT, name, version)) return found;
   void* const library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -45,10 +45,11 @@ void* find_in_libibverbs(const char* name, const char* version) {
 
 extern "C" {
 
-// Where the caller's call goes on to, when it is not answered here.
+// The C library's dlsym, which gets all calls that are not handled here.
 [[gnu::visibility("hidden"), gnu::used]] void* verbscope_next_dlsym = nullptr;
 
-// The answer to dlsym(); null: the C library's. RTLD_NEXT and RTLD_DEFAULT find the preloaded library by themselves.
+// The result of dlsym(), or null to jump to the C library's. RTLD_NEXT and RTLD_DEFAULT find the preloaded library
+// without help.
 [[gnu::visibility("hidden"), gnu::used]] void* verbscope_answer_dlsym(void* handle, const char* name) {
   using namespace verbscope::driver;
   verbscope_next_dlsym = reinterpret_cast<void*>(next_dlsym());
@@ -57,7 +58,7 @@ extern "C" {
 }
 }
 
-// The C library tells by the return address who asks, for RTLD_NEXT: its function is jumped to, not called.
+// For RTLD_NEXT the C library identifies the caller by its return address, so its dlsym is jumped to, not called.
 asm(R"(
     .text
     .globl dlsym

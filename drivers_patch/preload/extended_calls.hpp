@@ -1,11 +1,11 @@
-// The calls of the control path that programs make past the symbols of libibverbs, through the table of a context.
+// Calls of the control path that programs make through the table of a context, not through symbols of libibverbs.
 #pragma once
 
 #include <infiniband/verbs.h>
 
 namespace verbscope::driver {
 
-// Wraps what makes QPs, completion queues and shared receive queues; what the provider leaves out stays out.
+// Wraps the creation of QPs, completion queues and shared receive queues, where the provider implements it.
 void wrap_extended_calls(ibv_context& context);
 
 }  // namespace verbscope::driver

@@ -1,4 +1,4 @@
-// The functions of libibverbs that stand behind those of the preloaded library.
+// Access to the functions of libibverbs that the preloaded library replaces.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -10,8 +10,8 @@
 
 namespace verbscope::driver {
 
-// What the preloaded library defines in the place of libibverbs: name, and the version that the name has by default
-// there. Older versions of libibverbs's own functions call these, as programs do.
+// The functions that the preloaded library replaces: name, and default version of the name in libibverbs. libibverbs's
+// older versions of them call these, too.
 #define VERBSCOPE_INTERPOSED(each)         \
   each(ibv_open_device, "IBVERBS_1.1");    \
   each(ibv_import_device, "IBVERBS_1.10"); \
@@ -30,10 +30,10 @@ namespace verbscope::driver {
   each(ibv_dereg_mr, "IBVERBS_1.1");       \
   each(ibv_create_ah, "IBVERBS_1.1")
 
-// The function of libibverbs with a name and a version, wherever the program has libibverbs from; null: it has none.
+// Finds a function of libibverbs by name and version, wherever the program loaded libibverbs from. Null: not found.
 void* find_in_libibverbs(const char* name, const char* version);
 
-// The same, looked up once for each name. `function` tells of its type alone.
+// The same, cached per name. `function` is used for its type only.
 template <class Function>
 struct ProviderCall {
   const char* name;
@@ -46,7 +46,7 @@ struct ProviderCall {
   }
 };
 
-// Calls libibverbs's own function of this name. The function must be there, as it is where the program found it.
+// Calls libibverbs's own function of this name, which must exist.
 #define VERBSCOPE_PROVIDER(name, version)                                            \
   ([]() -> decltype(&::name) {                                                       \
     static ::verbscope::driver::ProviderCall<decltype(::name)> call{#name, version}; \

@@ -20,7 +20,7 @@
 namespace verbscope::driver {
 namespace {
 
-constexpr std::uint64_t kCapacity = std::uint64_t{1} << 30;  // of which only what is used takes memory
+constexpr std::uint64_t kCapacity = std::uint64_t{1} << 30;  // only used pages take memory
 
 struct Settings {
   char folder[PATH_MAX] = {};
@@ -35,7 +35,7 @@ std::optional<NicFamily> family_called(std::string_view name) {
   return std::nullopt;
 }
 
-// A process that goes on after exec() has its number from before: the time tells them apart.
+// The time in the name distinguishes programs before and after exec(), which have the same process id.
 void name_file(char (&path)[PATH_MAX + 64]) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -43,7 +43,7 @@ void name_file(char (&path)[PATH_MAX + 64]) {
            static_cast<long long>(now.tv_sec), now.tv_nsec);
 }
 
-// Held while the process begins to count, and over a fork, so that no child finds it held.
+// Held while counting starts, and during a fork, so that no child inherits it locked.
 pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
 void before_fork() {
@@ -71,7 +71,7 @@ void note_program() {
   }
 }
 
-// Once a process; what goes wrong leaves the program alone, uncounted.
+// Called once per process. On errors the program runs uncounted.
 void start(const ibv_context& first) {
   const char* const folder = std::getenv("VERBSCOPE_TRACE_DIR");
   if (folder == nullptr || std::strlen(folder) >= sizeof settings.folder) return;

@@ -1,5 +1,5 @@
-// The functions of libibverbs that the preloaded library stands before: each goes on to libibverbs's own, and tells of
-// what came of it. Nothing here changes a result, or errno.
+// The replaced functions of libibverbs. Each calls libibverbs's own and records the result. They change neither results
+// nor errno.
 #include <dlfcn.h>
 
 #include <cerrno>
@@ -14,7 +14,7 @@ using namespace verbscope::driver;
 
 namespace {
 
-// libibverbs's functions for registration call one another: only the outermost counts.
+// Registration functions of libibverbs call each other: only the outermost is counted.
 thread_local int registering __attribute__((tls_model("initial-exec"))) = 0;
 
 template <class Register>
@@ -30,7 +30,8 @@ ibv_mr* registered(ibv_pd* pd, const void* address, std::size_t length, Register
   return mr;
 }
 
-// Of destroying an object: it is forgotten before its address can be another's, and known again where it stays.
+// Removes an object from the lookup before it is destroyed, because its address may be reused at once, and restores it
+// if destroying fails.
 template <class Record, class Object>
 int destroyed(Object* object, Record* (*detach)(const Object&), void (*keep)(Record*), int (*provider)(Object*)) {
   const int before = errno;

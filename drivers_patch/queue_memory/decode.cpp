@@ -15,7 +15,7 @@
 namespace verbscope::driver {
 namespace {
 
-// Both families have the same numbers.
+// Opcodes are equal in both families.
 struct OpcodeRow {
   std::uint32_t number;
   ibv_wr_opcode opcode;
@@ -41,7 +41,7 @@ static_assert(int{MLX5_OPCODE_SEND_INVAL} == int{MLX4_OPCODE_SEND_INVAL} &&
               int{MLX5_OPCODE_ATOMIC_FA} == int{MLX4_OPCODE_ATOMIC_FA});
 static_assert(std::uint32_t{MLX5_INLINE_SEG} == std::uint32_t{MLX4_INLINE_SEG});
 
-// What a control segment says, of either family.
+// The contents of a control segment, for both families.
 struct Control {
   bool written = false;
   std::uint32_t opcode = 0;
@@ -55,8 +55,8 @@ unsigned flags_of(bool signaled, bool fence, bool solicited) {
          (solicited ? unsigned{IBV_SEND_SOLICITED} : 0u);
 }
 
-// The index in a segment is the position of its WQE: a place that has been written in an earlier round has another, and
-// one that never was has no number of a QP.
+// The index in the segment is the position of its WQE. A place written in an earlier round has another index; one that
+// was never written has no QP number.
 Control control_of(const mlx5_wqe_ctrl_seg& segment, std::uint32_t position) {
   constexpr unsigned kFenceMode = 7 << 5, kCompletionMode = 3 << 2;
   const std::uint32_t first = be32toh(segment.opmod_idx_opcode);
@@ -72,7 +72,7 @@ Control control_of(const mlx5_wqe_ctrl_seg& segment, std::uint32_t position) {
 Control control_of(const mlx4_wqe_ctrl_seg& segment, bool owner) {
   const std::uint32_t first = be32toh(segment.owner_opcode), modes = be32toh(segment.srcrb_flags);
   return {.written = (first >> 31 != 0) == owner,
-          .opcode = first & 0xff,  // a WQE that went by BlueFlame has its index above
+          .opcode = first & 0xff,  // BlueFlame WQEs have their index above
           .units = segment.fence_size & kMostWqeUnits,
           .flags = flags_of((modes & MLX4_WQE_CTRL_CQ_UPDATE) == MLX4_WQE_CTRL_CQ_UPDATE,
                             (segment.fence_size & MLX4_WQE_CTRL_FENCE) != 0, (modes & MLX4_WQE_CTRL_SOLICIT) != 0),
@@ -86,7 +86,7 @@ Control read_control(const SendQueue& queue, std::uint32_t position) {
   return control_of(std::bit_cast<mlx4_wqe_ctrl_seg>(copy), owner_at(queue, position));
 }
 
-// The segments behind the control segment, one after another, from a copy that nobody writes to.
+// The segments after the control segment, read in order from a private copy.
 class Segments {
  public:
   Segments(const SendQueue& queue, std::uint32_t position, std::size_t bytes) : size_(bytes) {
@@ -96,7 +96,7 @@ class Segments {
   std::size_t at() const { return at_; }
   bool end() const { return at_ >= size_; }
   std::size_t left() const { return size_ - at_; }
-  // The caller has seen that there are so many bytes left.
+  // The caller has checked that enough bytes are left.
   template <class Segment>
   Segment take() {
     const Segment segment = peek<Segment>();
@@ -139,7 +139,7 @@ static_assert(sizeof(mlx4_wqe_datagram_seg) == kDatagramSegment.value &&
               sizeof(mlx5_wqe_datagram_seg) == kDatagramSegment.value);
 
 void read_remote(Segments& segments, bool atomic, Wqe& wqe) {
-  const auto remote = segments.take<mlx5_wqe_raddr_seg>();  // mlx4's is the same
+  const auto remote = segments.take<mlx5_wqe_raddr_seg>();  // the same in mlx4
   wqe.remote_address = be64toh(remote.raddr);
   wqe.rkey = be32toh(remote.rkey);
   if (!atomic) return;
@@ -149,11 +149,11 @@ void read_remote(Segments& segments, bool atomic, Wqe& wqe) {
 }
 
 void read_element(Segments& segments, std::uint32_t length, Wqe& wqe) {
-  const auto segment = segments.take<mlx5_wqe_data_seg>();  // mlx4's is the same
+  const auto segment = segments.take<mlx5_wqe_data_seg>();  // the same in mlx4
   wqe.gather[wqe.elements++] = {.addr = be64toh(segment.addr), .length = length, .lkey = be32toh(segment.lkey)};
 }
 
-// A chunk of inline data. mlx4 begins another one at each line of 64 bytes.
+// Reads a chunk of inline data. mlx4 starts a new chunk at each 64-byte line.
 Refusal read_chunk(NicFamily family, Segments& segments, std::uint32_t length, Wqe& wqe) {
   const std::size_t begin = segments.at();
   segments.take<std::uint32_t>();
@@ -166,14 +166,14 @@ Refusal read_chunk(NicFamily family, Segments& segments, std::uint32_t length, W
   return Refusal::none;
 }
 
-// Data segments and inline data, to the WQE's end.
+// Reads data segments and inline data to the end of the WQE.
 Refusal read_data(NicFamily family, Segments& segments, Wqe& wqe) {
   constexpr std::uint32_t kStamp = 0xffffffff;
   while (!segments.end()) {
     const std::uint32_t count = be32toh(segments.peek<std::uint32_t>());
     const std::uint32_t length = count & ~std::uint32_t{MLX5_INLINE_SEG};
     if (family == NicFamily::mlx4 && count == kStamp && segments.at() % kWqeBlock.value == 0) return Refusal::stamped;
-    // mlx4 gives an element without a byte as inline data without one.
+    // mlx4 writes an empty element as empty inline data.
     if (count == length || (family == NicFamily::mlx4 && length == 0)) {
       read_element(segments, length, wqe);
       continue;

@@ -1,5 +1,5 @@
-// Reads the WQE at a position of a send queue: the inverse of what the providers of mlx5 and mlx4 write (rdma-core 44,
-// providers/mlx5/qp.c, providers/mlx4/qp.c; their structures are in mlx5dv.h and mlx4dv.h).
+// Decodes the WQE at a position of a send queue: the inverse of the mlx5 and mlx4 providers (rdma-core 44,
+// providers/mlx5/qp.c, providers/mlx4/qp.c; structures in mlx5dv.h and mlx4dv.h).
 #pragma once
 
 #include "drivers_patch/queue_memory/send_queue.hpp"
@@ -8,9 +8,8 @@
 
 namespace verbscope::driver {
 
-// Fills `wqe`. Whatever the memory has, nothing outside of the queue is read; what is no WQE is refused, and then `wqe`
-// has the sizes where those could be read (0 where not), and nothing else that means something. mlx4: each WQE begins
-// at a slot and ends in it; mlx5: one may go on at the queue's beginning.
+// Fills `wqe`. For any memory contents it reads only inside the queue. If it returns a refusal, only the sizes in `wqe`
+// are valid, 0 if they could not be read. mlx4: each WQE fills one slot; mlx5: a WQE may wrap around the queue's end.
 Refusal decode(const SendQueue& queue, Transport transport, std::uint32_t position, Wqe& wqe);
 
 }  // namespace verbscope::driver

@@ -9,13 +9,13 @@
 namespace verbscope::driver {
 namespace {
 
-// The program may have the library for all of it to see; libibverbs opens its providers for itself alone.
+// Searches global symbols first, then the provider itself, because libibverbs opens its providers with local symbols.
 void* find_function(const char* name, const char* library) {
   if (void* const found = dlsym(RTLD_DEFAULT, name)) return found;
   void* const loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
   if (loaded == nullptr) return nullptr;
   void* const found = dlsym(loaded, name);
-  dlclose(loaded);  // it stays, with the contexts that it made
+  dlclose(loaded);  // it stays loaded as long as its contexts
   return found;
 }
 

@@ -1,5 +1,5 @@
-// Where the send queue of a QP lies, by the direct-verbs interface of its provider, as the process has it: nothing is
-// linked for it, and it may be absent.
+// Finds the send queue of a QP with the direct-verbs interface of its provider, if the process has loaded it. Nothing
+// is linked for it.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,7 +13,7 @@ struct mlx5dv_obj;
 
 namespace verbscope::driver {
 
-// The providers' functions; null: the process has none.
+// Functions of the providers; null if not loaded.
 struct DirectVerbs {
   int (*mlx4_init_obj)(mlx4dv_obj* object, std::uint64_t type) = nullptr;
   int (*mlx5_init_obj)(mlx5dv_obj* object, std::uint64_t type) = nullptr;
@@ -23,11 +23,11 @@ struct DirectVerbs {
   }
 };
 
-// Those of this process, of libraries that it has loaded.
+// Searches the libraries that this process has loaded.
 DirectVerbs find_direct_verbs();
 
-// Asks for the send queue of a QP of an adapter of `family`. Yields 0; ENOSYS without the function; what the function
-// yields; EINVAL where what it tells of is no queue.
+// Gets the send queue of a QP of an adapter of `family`. Returns 0, ENOSYS without the function, the function's error,
+// or EINVAL if it returned no valid queue.
 int find_send_queue(const DirectVerbs& direct, NicFamily family, ibv_qp& qp, SendQueue& queue);
 
 }  // namespace verbscope::driver

@@ -14,9 +14,8 @@ namespace {
 constexpr std::uint32_t kMostSlots = 65536;
 constexpr std::uint32_t kMostSlotBytes = 65536;
 
-// The driver of another thread may write there meanwhile, under a lock that nobody else can take. Whoever reads finds
-// out afterwards whether one did. A plain read of a word, which ThreadSanitizer would see in spite of the attribute if
-// it were an atomic one.
+// Another thread's driver may write at the same time, under a lock that is not accessible here. Callers detect that
+// afterwards. A plain volatile read, because ThreadSanitizer would report an atomic one in spite of the attribute.
 template <class Word>
 [[gnu::noinline, gnu::no_sanitize_thread]] Word read_shared(const void* address) {
   return *static_cast<const volatile Word*>(address);
@@ -27,14 +26,14 @@ bool owner_of(const SendQueue& queue, std::uint32_t slot) {
   return be32toh(read_shared<std::uint32_t>(first)) >> 31 != 0;
 }
 
-// Whether an mlx4 driver that has written all before `position` has not written it.
+// True if an mlx4 driver has written everything before `position`, but not `position`.
 bool is_next(const SendQueue& queue, std::uint32_t position) {
-  const std::uint32_t before = position - 1;  // of position 0 the last one of an odd round
+  const std::uint32_t before = position - 1;  // for position 0: the last of an odd round
   return owner_of(queue, position % queue.slots) != owner_at(queue, position) &&
          owner_of(queue, before % queue.slots) == owner_at(queue, before);
 }
 
-// The owner bits of a round are alike from its beginning on, up to where the driver writes next.
+// From the queue's begin to where the driver writes next, owner bits are equal.
 std::uint32_t find_next(const SendQueue& queue) {
   const bool owner = owner_of(queue, 0);
   std::uint32_t slot = 1;

@@ -1,4 +1,4 @@
-// A WQE of a send queue, as an adapter understands it, and the reasons for which none can be read.
+// A decoded WQE of a send queue, and the reasons why one cannot be decoded.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,27 +13,27 @@
 
 namespace verbscope::driver {
 
-// A control segment of both families has six bits for the size.
+// The control segment of both families has six bits for the size.
 inline constexpr std::uint32_t kMostWqeUnits = 63;
 inline constexpr std::size_t kMostWqeBytes = kMostWqeUnits * kWqeUnit.value;
 
-// Numbers are in the order of this machine. What an opcode or a transport does not have is 0.
+// Numbers are in host byte order. Members that an opcode or transport does not have are 0.
 struct Wqe {
   ibv_wr_opcode opcode = IBV_WR_SEND;
-  std::uint32_t bytes = 0;      // in whole units of 16, as the control segment says
+  std::uint32_t bytes = 0;      // in units of 16, from the control segment
   std::uint32_t blocks = 0;     // of 64 bytes
-  unsigned flags = 0;           // of ibv_send_flags: signaled, fence, solicited, and inline where it has inline data
+  unsigned flags = 0;           // of ibv_send_flags: signaled, fence, solicited; inline if it has inline data
   std::uint32_t immediate = 0;  // or the key to invalidate
   std::uint64_t remote_address = 0;
   std::uint32_t rkey = 0;
   std::uint64_t swap_or_add = 0;
   std::uint64_t compare = 0;
-  std::uint32_t remote_qpn = 0;  // of a datagram
+  std::uint32_t remote_qpn = 0;  // if a datagram
   std::uint32_t qkey = 0;
-  std::uint32_t elements = 0;  // of `gather`
+  std::uint32_t elements = 0;  // entries of `gather`
   std::uint32_t inline_bytes = 0;
-  std::array<ibv_sge, kMostWqeUnits> gather;         // the first `elements`
-  std::array<std::byte, kMostWqeBytes> inline_data;  // the first `inline_bytes`, all chunks together
+  std::array<ibv_sge, kMostWqeUnits> gather;         // `elements` entries
+  std::array<std::byte, kMostWqeBytes> inline_data;  // `inline_bytes` bytes, all chunks joined
 };
 
 enum class Refusal : std::uint8_t {
@@ -51,7 +51,7 @@ enum class Refusal : std::uint8_t {
 
 struct RefusalFacts {
   Refusal value;
-  std::string_view name;  // in records
+  std::string_view name;  // in result records
   std::string_view text;
 };
 

@@ -16,12 +16,12 @@ Builder& as_builder(ibv_qp_ex* qp) {
   return *static_cast<Builder*>(qp);
 }
 
-// wr_complete returns the first error of the post.
+// Keeps the first error of the post for wr_complete.
 void refuse(Builder& builder, int error) {
   if (builder.error == 0) builder.error = error;
 }
 
-// A new work request with the id and the flags that the program has set; null when the post is lost already.
+// Adds a work request with the program's current id and flags. Returns null if the post has failed already.
 ibv_send_wr* add(ibv_qp_ex* qp, ibv_wr_opcode opcode) {
   Builder& builder = as_builder(qp);
   if (builder.requests == builder.list.size()) refuse(builder, ENOMEM);
@@ -79,7 +79,7 @@ void wr_fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std:
   add_atomic(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, addend, 0);
 }
 
-// The request that the setters are about, the latest; null when there is none.
+// The latest request, to which the setters apply; null if there is none.
 ibv_send_wr* latest(Builder& builder) {
   if (builder.requests == 0) refuse(builder, EINVAL);
   return builder.error == 0 ? &builder.list[builder.requests - 1] : nullptr;
@@ -147,7 +147,7 @@ int wr_complete(ibv_qp_ex* qp) {
   return post_send_all(builder.qp, builder.list.data());
 }
 
-void wr_abort(ibv_qp_ex*) {}  // the next wr_start forgets what was collected
+void wr_abort(ibv_qp_ex*) {}  // the next wr_start discards the requests
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The ibv_wr_* interface of the simulated device: collects the work requests of one post, and hands them to the data
+// The ibv_wr_* interface of the simulated device: collects the work requests of one post and passes them to the data
 // path as one list.
 #pragma once
 
@@ -13,19 +13,19 @@ namespace verbscope::sim {
 
 struct SimQp;
 
-// A post under way. `qp_base` is a copy for reading; posts go to `qp`. Inline data are copied when they are given, so
-// that the program may change its memory before wr_complete, as with rdma-core.
+// A post in progress. `qp_base` is a read-only copy; posts go to `qp`. Inline data are copied at once, so that the
+// program may change its memory before wr_complete, as in rdma-core.
 struct Builder : ibv_qp_ex {
   Builder() : ibv_qp_ex{} {}
   SimQp* qp = nullptr;
-  int error = 0;  // the first of the post
+  int error = 0;  // first error of the post
   std::size_t requests = 0;
-  std::vector<ibv_send_wr> list;       // as many as the send queue is deep
-  std::vector<ibv_sge> sges;           // max_sge for each
-  std::vector<std::byte> inline_data;  // max_inline for each
+  std::vector<ibv_send_wr> list;       // one entry per slot of the send queue
+  std::vector<ibv_sge> sges;           // max_sge entries per request
+  std::vector<std::byte> inline_data;  // max_inline bytes per request
 };
 
-// For `operations` (IBV_QP_EX_WITH_*), which the QP's transport must have.
+// `operations`: a mask of IBV_QP_EX_WITH_*, all supported by the QP's transport.
 std::unique_ptr<Builder> make_builder(SimQp& qp, std::uint64_t operations);
 
 }  // namespace verbscope::sim

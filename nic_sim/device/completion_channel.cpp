@@ -1,4 +1,4 @@
-// Completion events, as a program asks for them: the channels of the control path, and ibv_req_notify_cq.
+// Completion events for programs: channels (control path) and ibv_req_notify_cq.
 #include <cerrno>
 
 #include "nic_sim/device/data_path.hpp"

@@ -19,7 +19,7 @@ std::uint64_t length_of(const ibv_send_wr& wr) {
   return sge_bytes({wr.sg_list, static_cast<std::size_t>(std::max(wr.num_sge, 0))});
 }
 
-// `ahead`: work requests that are to be posted before it.
+// `ahead`: work requests that will be posted before it.
 int check_send(const SimQp& qp, const ibv_send_wr& wr, std::optional<Verb> verb, std::uint64_t length,
                std::uint64_t ahead) {
   if (!verb) return EINVAL;
@@ -51,7 +51,7 @@ void write_remote(SendWqe& wqe, const ibv_send_wr& wr) {
   }
 }
 
-// Gives the WQE its place in the send queue.
+// Assigns the WQE's place in the send queue.
 void place(SendQueue& queue, SendWqe& wqe) {
   if (queue.slot_bytes > 0) {
     wqe.ring_offset = static_cast<std::uint32_t>(wqe.index * queue.slot_bytes & (queue.ring_bytes - 1));
@@ -61,7 +61,7 @@ void place(SendQueue& queue, SendWqe& wqe) {
   }
 }
 
-// Writes the work request into the send queue. Yields the size of its WQE in 16-byte units' bytes.
+// Writes the work request into the send queue. Returns the size of its WQE in bytes, a multiple of 16.
 std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64_t length) {
   SendQueue& queue = qp.send;
   SendWqe& wqe = queue.at(queue.posted);
@@ -88,7 +88,7 @@ std::uint64_t write_wqe(SimQp& qp, const ibv_send_wr& wr, Verb verb, std::uint64
     wqe.has_grh = ah.global;
     wqe.priority = ah.priority & 7;
     wqe.target_qp = wr.wr.ud.remote_qpn;
-    // A controlled Q_Key stands for the QP's own: InfiniBand Architecture Specification 1.3, volume 1, section 10.2.4.
+    // A controlled Q_Key selects the QP's own: InfiniBand Architecture Specification 1.3, volume 1, section 10.2.4.
     wqe.qkey = (wr.wr.ud.remote_qkey >> 31) != 0 ? qp.qkey : wr.wr.ud.remote_qkey;
   } else {
     wqe.target_node = qp.peer_node;
@@ -135,7 +135,7 @@ void post_batch(SimQp& qp, std::uint64_t first, std::uint64_t last_size, std::ui
   write_batch(qp, thread, first, last_size);
 }
 
-// The driver's lock of the send queue for a post of the list.
+// Takes the driver's lock of the send queue for a post of the list.
 void lock_for_post(SimQp& qp, const ibv_send_wr* list) {
   SimThread* const thread = qp.nic->running_thread();
   if (thread == nullptr || qp.lock.is_alone(*thread)) return;
@@ -185,8 +185,8 @@ int post_send_all(ibv_qp* verbs_qp, ibv_send_wr* list) {
 
 namespace {
 
-// Whether the world must catch up with a thread that polls at `clock`, before it can be said what it gets. A CQE is
-// known for a while before the program can see it; but what the completions tell of must be in memory.
+// True if the engine must advance to `clock`, the polling thread's time, before the result of the poll is known. A CQE
+// is known some time before it is visible, but the data that its completion refers to must be in memory.
 bool must_catch_up(Nic& nic, SimCq& cq, int entries, Picos clock) {
   const Picos now = nic.engine().now();
   if (clock > now + nic.bus().write_latency()) return true;
@@ -195,7 +195,7 @@ bool must_catch_up(Nic& nic, SimCq& cq, int entries, Picos clock) {
   return cq.at(cq.polled).visible <= clock && cq.at(cq.polled + taken - 1).visible > now;
 }
 
-// The driver's lock of the CQ, for a poll of what is there by now.
+// Takes the driver's lock of the CQ for a poll of its visible completions.
 void lock_for_poll(SimCq& cq, int entries, SimThread& thread, Nic& nic) {
   const HostProfile& host = nic.profile().host;
   const std::uint64_t taken = std::min(cq.waiting(), static_cast<std::uint64_t>(std::max(entries, 0)));

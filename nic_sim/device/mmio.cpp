@@ -8,7 +8,7 @@
 namespace verbscope::sim {
 namespace {
 
-// The lines drain now, each as the link takes it. Yields when the last has.
+// Drains the lines to the link. Returns the time at which the last one has left.
 Picos write_lines(Nic& nic, SimThread* thread, std::uint32_t lines, std::uint32_t line_bytes) {
   Picos departed{0};
   for (std::uint32_t i = 0; i < lines; ++i) {
@@ -33,12 +33,12 @@ NicFamily nic_family(const SimQp& qp) {
   return qp.nic->profile().wire.family;
 }
 
-// Whether a register that QPs share is locked for the write: mlx4 does it for BlueFlame only.
+// True if a register shared by QPs is locked for the write: mlx4 locks it only for BlueFlame.
 bool needs_lock(NicFamily family, bool by_blueflame) {
   return family == NicFamily::mlx5 || by_blueflame;
 }
 
-// The write that posts the batch, and the time that it costs the CPU.
+// The write that posts the batch, and its CPU time.
 std::pair<MmioWrite, Picos> mmio_write_of(const SimQp& qp, std::uint64_t first, bool blueflame, std::uint64_t size) {
   const Profile& profile = qp.nic->profile();
   const std::uint64_t batch = with_generation(qp.generation, first);
@@ -51,8 +51,9 @@ std::pair<MmioWrite, Picos> mmio_write_of(const SimQp& qp, std::uint64_t first, 
 
 }  // namespace
 
-// The write of a lone work request is begun ahead: the thread goes on at once, and the world comes to its time later.
-// After a list the thread waits until it has: the WQEs are read while they are in the processor's caches.
+// A single work request is written ahead of the engine: the thread continues at once, and the write drains when the
+// engine reaches its time. After a list the thread synchronizes with the engine, because the WQEs are then read while
+// the processor's caches hold them.
 void write_batch(SimQp& qp, SimThread* thread, std::uint64_t first, std::uint64_t size) {
   const SendWqe& wqe = qp.send.at(first);
   const auto [write, cost] = mmio_write_of(qp, first, wqe.by_blueflame, size);

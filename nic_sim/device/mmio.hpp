@@ -1,5 +1,5 @@
-// MMIO: how the CPU tells the NIC of work. Each write costs `thread` its time and waits for write-combining buffers;
-// without a thread (null) it costs nobody's.
+// MMIO writes, which notify the NIC of work. Each takes CPU time of `thread` and waits for free write-combining
+// buffers. `thread` may be null: no CPU time is charged.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ class Nic;
 class SimThread;
 struct SimQp;
 
-// The CPU posts the batch that begins at WQE `first` to the NIC, at the thread's time: by a doorbell, or, by_blueflame,
-// by writing that WQE of `size` bytes itself, line by line.
+// Posts the batch that begins at WQE `first` to the NIC, at the thread's time: by a doorbell or, if the WQE is marked
+// by_blueflame, by writing its `size` bytes line by line.
 void write_batch(SimQp& qp, SimThread* thread, std::uint64_t first, std::uint64_t size);
 
-// The doorbell that arms a completion queue. The thread is in step with the engine afterwards. Yields when the write
-// has drained to the link.
+// Writes the doorbell that arms a completion queue, after synchronizing the thread with the engine. Returns the time at
+// which the write has drained to the link.
 Picos ring_arm_doorbell(Nic& nic, SimThread* thread);
 
 }  // namespace verbscope::sim

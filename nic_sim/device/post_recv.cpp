@@ -1,4 +1,4 @@
-// Posting RECVs, to a QP's own queue or to a shared one.
+// Posts RECVs to a QP's own queue or to a shared one.
 #include <algorithm>
 #include <cerrno>
 
@@ -9,8 +9,8 @@
 namespace verbscope::sim {
 namespace {
 
-// Appends a list to a receive queue in which `in_use` says how many places are not free. 0, or the error, with the
-// request that has it.
+// Appends a list to a receive queue. `in_use` returns the number of occupied places. Returns 0, or an error and the
+// failing request.
 template <class InUse>
 int append_recvs(RecvQueue& queue, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, InUse&& in_use) {
   for (; wr != nullptr; wr = wr->next) {
@@ -28,7 +28,7 @@ int append_recvs(RecvQueue& queue, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, InUse&
   return 0;
 }
 
-// The thread spends what posting `count` RECVs costs.
+// Charges the thread for posting `count` RECVs.
 void spend_on_recvs(const Nic& nic, std::uint64_t count) {
   if (SimThread* thread = nic.running_thread()) {
     const HostProfile& host = nic.profile().host;
@@ -62,7 +62,7 @@ int post_srq_recv(ibv_srq* verbs_srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   SimSrq& srq = *static_cast<SimSrq*>(verbs_srq);
   RecvQueue& queue = srq.queue;
   const std::uint64_t first = queue.posted;
-  // A place is free again as soon as a message has taken its RECV.
+  // A place is free again as soon as a message uses its RECV.
   const int error = append_recvs(queue, wr, bad_wr, [&queue] { return queue.posted - queue.used; });
   if (queue.posted == first) return error;
   spend_on_recvs(*srq.nic, queue.posted - first);

@@ -14,7 +14,7 @@
 namespace verbscope::sim {
 namespace {
 
-// The limits of the simulated adapter where the profile does not say. Generous, as adapters are.
+// Limits of the simulated adapter that the profile does not set.
 constexpr int kMaxCqEntries = 1 << 22;
 constexpr int kMaxQps = 1 << 16;
 constexpr int kPageBits = 12;      // 4 KB
@@ -137,7 +137,7 @@ int SimProvider::dealloc_pd(ibv_pd* pd) {
   return 0;
 }
 
-// A context of mlx4 has one register: there a thread domain stands for a context that the thread opens for itself.
+// A context of mlx4 has one register: on mlx4 a thread domain models a separate context of the thread.
 ibv_td* SimProvider::alloc_td(ibv_context* context) {
   auto* td = new SimTd{};
   td->context = context;
@@ -158,7 +158,7 @@ ibv_pd* SimProvider::alloc_parent_domain(ibv_pd* pd, ibv_td*) {
   return domain;
 }
 
-// The kernel pins memory by pages of this size, also that of larger ones.
+// The kernel pins memory in pages of this size, even if they are part of larger ones.
 constexpr std::uint64_t kRegisteredPage = 4096;
 
 ibv_mr* SimProvider::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {

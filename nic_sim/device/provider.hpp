@@ -1,5 +1,6 @@
-// The control path of a simulated node: Provider over its Nic (QPs: provider_qp.cpp). Calls take no virtual time.
-// Objects check what the kernel would: capabilities, state transitions, that children are gone before their parents.
+// The control path of a simulated node: Provider over its Nic (QPs: provider_qp.cpp). Calls take no virtual time,
+// except reg_mr. Objects are checked as in the kernel: capabilities, state transitions, and no parent is freed before
+// its children.
 #pragma once
 
 #include <memory>
@@ -53,8 +54,8 @@ class SimProvider : public Provider {
 
   Nic& nic_;
   ibv_device device_{};
-  std::uint32_t doorbell_registers_ = 0;  // as set_doorbell_registers was told
-  // Kept for the simulation's life: events may still name a destroyed one.
+  std::uint32_t doorbell_registers_ = 0;  // from set_doorbell_registers()
+  // Kept until the simulation ends, because events may refer to destroyed ones.
   std::vector<std::unique_ptr<SimQp>> qps_;
   std::vector<std::unique_ptr<Builder>> builders_;
   std::vector<std::unique_ptr<SimSrq>> srqs_;

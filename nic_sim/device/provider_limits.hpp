@@ -1,5 +1,5 @@
-// The limits of the simulated adapter where the profile does not say; generous, as adapters are. And how the control
-// path refuses.
+// Limits of the simulated adapter that the profile does not set, as generous as those of adapters; and the control
+// path's way to return errors.
 #pragma once
 
 #include <cerrno>

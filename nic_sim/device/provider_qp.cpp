@@ -1,4 +1,4 @@
-// The control path of QPs: sizes of their queues, states, attributes.
+// The control path of QPs: queue sizes, states, attributes.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -38,7 +38,7 @@ void size_recv_queue(SimQp& qp, const ibv_qp_cap& cap) {
   qp.recv.slot_bytes = static_cast<std::uint32_t>(stride.value);
 }
 
-// `bytes`: that the context was asked for.
+// `bytes`: set by set_inline_recv() on the context.
 void set_inline_receive(SimQp& qp, std::uint32_t bytes, const ClusterWire& wire) {
   const InlineReceiveRoom room = inline_receive_room(wire.family, qp.transport, Verb::send, wire.cqe_bytes);
   if (bytes == 0 || room.place == InlineReceive::nowhere) return;
@@ -46,7 +46,7 @@ void set_inline_receive(SimQp& qp, std::uint32_t bytes, const ClusterWire& wire)
   qp.inline_recv = bytes;
 }
 
-// Removes the completions of `qp` that nobody has polled, as the drivers do when a QP is destroyed or reset.
+// Removes completions of `qp` that were not polled, as drivers do when a QP is destroyed or reset.
 void clean(SimCq& cq, const SimQp& qp) {
   std::uint64_t kept = cq.polled;
   for (std::uint64_t i = cq.polled; i < cq.written; ++i) {
@@ -67,7 +67,7 @@ void reset(SimQp& qp) {
   recv.posted = recv.fetched = recv.fetching = recv.used = recv.freed = 0;
   ++qp.generation;
   qp.requester.reading_for_answer = qp.requester.timer_runs = false;
-  qp.responder = ResponderState{.answers = qp.responder.answers};  // they go back as their data arrive
+  qp.responder = ResponderState{.answers = qp.responder.answers};  // they are freed when their data arrive
   qp.results = AtomicResults{};
 }
 
@@ -87,7 +87,7 @@ SimDoorbells& doorbells_of(SimContext& context) {
   return doorbells;
 }
 
-// The lock of the doorbell register that the driver gives the QP; null where it has the register for itself.
+// The lock of the doorbell register that the driver assigns to the QP; null if no other QP shares the register.
 SpinLock* doorbell_lock_of(ibv_pd* pd, NicFamily family) {
   if (as_sim(pd).parent != nullptr) return nullptr;
   SimDoorbells& doorbells = doorbells_of(as_sim(pd->context));
@@ -134,7 +134,7 @@ ibv_qp* SimProvider::create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   return &qp;
 }
 
-// Whether the attributes are in range; nothing is changed before all are.
+// Checks that the attributes are in range, before any is changed.
 bool SimProvider::acceptable(const ibv_qp_attr& attr, int mask) const {
   const Profile& profile = nic_.profile();
   const auto given = [mask](int flag) { return (mask & flag) != 0; };

@@ -1,6 +1,6 @@
 // The lock that a driver takes for each call on a queue (rdma-core 44, providers/mlx5: mlx5_spin_lock of a QP's send
-// queue and of a CQ). As long as one thread alone uses the queue it costs nothing beyond the call; from the second
-// thread on it is a spin lock, with which the queue's own cache lines come over.
+// queue and of a CQ). It costs nothing extra while only one thread uses the queue. From the second thread on it is a
+// spin lock, and the queue's own cache lines move with it.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,19 @@ namespace verbscope::sim {
 
 class DriverLock {
  public:
-  // Whether `thread` is the only one to have used the queue so far.
+  // True if no other thread has used the queue so far.
   bool is_alone(SimThread& thread) {
     if (user_ == nullptr) user_ = &thread;
     return user_ == &thread && spin_ == nullptr;
   }
-  // `thread`, which is not alone, begins a call for which it keeps the queue for `time`.
+  // Takes the lock for a call by `thread` that holds the queue for `time`. Precondition: is_alone() is false for it.
   void take(SimThread& thread, Picos time, const HostProfile& host, LockTimes& times) {
     if (spin_ == nullptr) spin_ = std::make_unique<SpinLock>(host, host.queue_lines, times);
     spin_->take(thread, time);
   }
 
  private:
-  SimThread* user_ = nullptr;  // the first
+  SimThread* user_ = nullptr;  // the first user
   std::unique_ptr<SpinLock> spin_;
 };
 

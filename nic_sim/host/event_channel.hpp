@@ -1,4 +1,4 @@
-// The completion channels of a simulated node: interrupts put events there, and threads sleep until one comes.
+// The completion channels of a simulated node: interrupts append events, and threads sleep until one arrives.
 // docs/simulator.md has the sequence.
 #pragma once
 
@@ -12,20 +12,20 @@
 namespace verbscope::sim {
 
 struct SimChannel : ibv_comp_channel {
-  // The interrupt of a queue's completion, and when it comes.
+  // The interrupt of a queue's completion, and its time.
   struct Event {
     ibv_cq* cq;
     Picos at;
   };
 
-  // The interrupt for `cq` comes at `at`.
+  // Schedules an interrupt for `cq` at `at`.
   void interrupt(ibv_cq* cq, Picos at) {
     pending.push_back({cq, at});
     for (SimThread* sleeper : sleepers) sleeper->rouse_at(at);
   }
 
   Picos wakeup;                      // HostProfile::event_wakeup
-  std::deque<Event> pending;         // in order; nobody has taken them yet
+  std::deque<Event> pending;         // in order; not yet consumed
   std::vector<SimThread*> sleepers;  // in SimNode::await_event
 };
 

@@ -1,4 +1,4 @@
-// How long each spin lock of one node was had so far, with its coming over from thread to thread.
+// How long each spin lock of one node has been held so far, including the time of handing it over.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@ namespace verbscope::sim {
 
 class LockTimes {
  public:
-  // The time of one more lock, which adds to it.
+  // Adds a lock. The caller adds to the returned time.
   Picos& add() { return times_.emplace_back(Picos(0)); }
   std::vector<Picos> busy() const { return {times_.begin(), times_.end()}; }
 

@@ -9,7 +9,7 @@ MemoryMisses::Miss* MemoryMisses::find(std::uintptr_t line) {
   return found == asked_.end() ? nullptr : &*found;
 }
 
-// The time at which a miss that is wanted at `now` begins; it is then under way.
+// Adds a miss requested at `now`. Returns the time at which it begins.
 Picos MemoryMisses::begin(Picos now) {
   const auto ended = std::ranges::find_if(under_way_, [now](Picos end) { return end > now; });
   under_way_.erase(under_way_.begin(), ended);

@@ -1,5 +1,5 @@
-// The lines that a core has asked memory for. A miss takes the latency of DRAM, so many are under way at once, and one
-// more begins when the first of them has ended. What is not asked for here is in the cache and costs nothing more.
+// The cache misses of a core. A miss takes the latency of DRAM. Only a limited number is outstanding at once; one more
+// begins when the first of them ends. Memory that is not declared here is cached and costs nothing extra.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -12,16 +12,17 @@ namespace verbscope::sim {
 
 class MemoryMisses {
  public:
-  // Prefetched lines that nobody has read yet: when there are more, the oldest is forgotten, as if it had left the L1
-  // cache, which has so many lines (32 KB).
+  // Prefetched lines that were not loaded yet. If there are more, the oldest is forgotten, as if evicted from the L1
+  // cache, which has this many lines (32 KB).
   static constexpr std::size_t kRemembered = 512;
 
   MemoryMisses(Picos latency, std::uint64_t at_once) : latency_(latency), at_once_(at_once) {}
 
-  // The line of `place` is asked for at `now`; a line that was asked for and not read yet is not asked for again.
-  // Yields the time at which the thread goes on: it waits while as many misses as there can be are under way.
+  // Prefetches the line of `place` at `now`; no effect if it is prefetched already. Returns the time at which the
+  // thread continues: it stalls while the maximum of misses is outstanding.
   Picos prefetch(const void* place, Picos now);
-  // The line is read, and forgotten. Yields the time at which it is there: that of its prefetch, or a whole latency.
+  // Loads the line, and forgets its prefetch. Returns the time at which the data are available: when the prefetch ends,
+  // or after a whole latency.
   Picos load(const void* place, Picos now);
 
  private:
@@ -35,8 +36,8 @@ class MemoryMisses {
 
   Picos latency_;
   std::uint64_t at_once_;
-  boost::container::small_vector<Miss, 4> asked_;       // in the order of asking
-  boost::container::small_vector<Picos, 4> under_way_;  // when each ends, ascending
+  boost::container::small_vector<Miss, 4> asked_;       // in order of prefetch
+  boost::container::small_vector<Picos, 4> under_way_;  // end times, ascending
 };
 
 }  // namespace verbscope::sim

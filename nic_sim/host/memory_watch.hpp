@@ -1,4 +1,4 @@
-// Which threads of a node poll which memory. WRITEs and atomics of peers, and the responses to READs, wake them.
+// The memory ranges that threads of a node poll. WRITEs and atomics of peers, and responses to READs, wake the threads.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ class MemoryWatch {
     const auto address = reinterpret_cast<std::uint64_t>(begin);
     places_.push_back({address, address + bytes, &thread});
   }
-  // Whether a thread polls a part of [address, address + bytes).
+  // True if a thread polls a part of [address, address + bytes).
   bool polled(std::uint64_t address, std::uint64_t bytes) const {
     return std::ranges::any_of(places_, [=](const Place& p) { return p.begin < address + bytes && address < p.end; });
   }
-  // Calls `wake` with each thread that polls a part of [address, address + bytes).
+  // Calls `wake` for each thread that polls a part of [address, address + bytes).
   template <class Wake>
   void written(std::uint64_t address, std::uint64_t bytes, Wake&& wake) const {
     for (const Place& place : places_) {

@@ -1,4 +1,4 @@
-// Nodes of a cluster that are simulated together: a logical process, and what its nodes share besides.
+// A set of nodes that are simulated together: a logical process, and the state that its nodes share.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ namespace verbscope::sim {
 class SimThread;
 
 struct alignas(64) Partition : LogicalProcess {
-  // `memory`: of the packets of all partitions.
+  // `memory`: for the packets of all partitions.
   Partition(PacketMemory& memory, std::size_t number, std::size_t partitions)
       : LogicalProcess(partitions == 1), packets(memory, number, partitions) {}
 
-  SimThread* running = nullptr;  // the thread that runs now; null while the control path runs outside of threads
+  SimThread* running = nullptr;  // the thread that runs now; null if the control path runs outside of threads
   PacketPool packets;
 };
 

@@ -1,5 +1,5 @@
-// Cache lines that threads of one node change in turn. A locked instruction first waits for the stores before it, those
-// to the NIC among them, and then for the line: it serves one core at a time, and has to come over when another core
+// Cache lines that several threads of one node change. An atomic instruction first waits for earlier stores, including
+// those to the NIC, and then for the line. The line serves one core at a time and must be transferred if another core
 // changed it last.
 #pragma once
 
@@ -15,7 +15,7 @@ class SharedLines {
  public:
   explicit SharedLines(const HostProfile& host) : own_(host.atomic_add), transfer_(host.line_transfer) {}
 
-  // `thread` changes the word at `address` by an atomic instruction, at the time at which this returns.
+  // `thread` changes the word at `address` by an atomic instruction. The change happens when this returns.
   void change(const void* address, SimThread& thread) {
     thread.spend(own_);
     thread.sync();
@@ -29,7 +29,7 @@ class SharedLines {
     thread.spend(cost);
   }
 
-  // How long each line has been used for changes that began so far.
+  // The time that each line has been transferred so far.
   std::vector<Picos> busy() const {
     std::vector<Picos> times;
     for (const Line& line : lines_) times.push_back(line.busy);

@@ -1,4 +1,4 @@
-// Node on the simulated cluster: the same members as HostNode (machine/node.hpp), in virtual time.
+// A Node of the simulated cluster: the members of HostNode (machine/node.hpp), in virtual time.
 #pragma once
 
 #include <utility>
@@ -12,7 +12,7 @@ namespace verbscope {
 
 class SimNode {
  public:
-  // `look_cost`: CPU time of one look at a line of watched memory. `lines`: those that threads of the node share.
+  // `look_cost`: CPU time of one look at a line of watched memory. `lines`: shared by the threads of the node.
   SimNode(sim::SimThread& thread, sim::MemoryWatch& memory, sim::SharedLines& lines, Picos look_cost)
       : thread_(&thread), memory_(&memory), lines_(&lines), look_cost_(look_cost) {}
   Picos now() const { return thread_->clock(); }

@@ -1,7 +1,7 @@
-// A spin lock that threads of one node take: the line that holds it comes over from the core that had it last, and each
-// core that spins on it has the line meanwhile, so that handing it over takes the longer the more wait (Anderson, "The
-// Performance of Spin Lock Alternatives for Shared-Memory Multiprocessors", IEEE TPDS 1990); the core that gives the
-// lock back must get the line from them first. Of many that wait only the first cost a whole transfer each.
+// A spin lock that threads of one node share. Its cache line moves from the last owner's core. Each spinning core
+// fetches the line as well, so handing it over takes longer the more threads wait (Anderson, "The Performance of Spin
+// Lock Alternatives for Shared-Memory Multiprocessors", IEEE TPDS 1990); the releasing core must also fetch the line
+// back from them. Of many waiting threads only the first cost a whole transfer each.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@ namespace verbscope::sim {
 
 class SpinLock {
  public:
-  // `lines`: cache lines that those who have the lock change, and that come over with it.
+  // `lines`: cache lines that the lock's owners change, which move with the lock.
   SpinLock(const HostProfile& host, std::uint32_t lines, LockTimes& times)
       : host_(host), lines_(lines), busy_(times.add()) {}
 
-  // `thread` has the lock for `time` from the moment at which this returns, and does not wait in between. A lock that
-  // the same thread had last and nobody else wants costs nothing more than the call that takes it.
+  // `thread` takes the lock, and holds it for `time` from the moment at which this returns. It must not wait meanwhile.
+  // If it also held the lock last and no other thread waits, only the call's own cost remains.
   void take(SimThread& thread, Picos time) {
     thread.sync();
     while (!releases_.empty() && releases_.front() <= thread.clock()) releases_.pop_front();
@@ -34,7 +34,7 @@ class SpinLock {
   }
 
  private:
-  // While `ahead` threads have it or wait for it.
+  // Duration of a hand-over while `ahead` threads hold the lock or wait for it.
   Picos time_to_hand_over(std::size_t ahead) const {
     const std::size_t whole = std::min<std::size_t>(ahead, host_.spinners_at_once);
     const double more = static_cast<double>(ahead - whole) * host_.spinner_share;
@@ -46,7 +46,7 @@ class SpinLock {
   std::uint32_t lines_;
   Picos& busy_;
   const SimThread* owner_ = nullptr;
-  std::deque<Picos> releases_;  // when those who have it, or wait for it, give it back, in order
+  std::deque<Picos> releases_;  // release times of its owner and of waiting threads, ascending
 };
 
 }  // namespace verbscope::sim

@@ -6,7 +6,7 @@
 
 namespace verbscope::sim {
 
-// The thread runs its body; this ends with it, however the body ends.
+// Marks the thread as running; its destructor marks it as ended, also after an exception.
 struct SimThread::Running {
   explicit Running(SimThread& t) : thread(t) { thread.home_.running = &thread; }
   Running(const Running&) = delete;
@@ -41,7 +41,7 @@ void SimThread::sync() {
 void SimThread::note_empty(Pollable& queue, Picos cost) {
   if (std::find(queue.waiters.begin(), queue.waiters.end(), this) == queue.waiters.end()) queue.waiters.push_back(this);
   if (std::find(empty_queues_.begin(), empty_queues_.end(), &queue) != empty_queues_.end()) {
-    empty_queues_.clear();  // a new pass: the one before had a result elsewhere
+    empty_queues_.clear();  // a new pass: work was found after the last one
     pass_ = Picos(0);
   }
   empty_queues_.push_back(&queue);
@@ -69,7 +69,7 @@ void SimThread::relax(Picos deadline) {
   if (pass_.count() > 0 && std::ranges::any_of(empty_queues_, shared)) return end_pass();
   Picos seen = Picos::max();
   for (const Pollable* queue : empty_queues_) seen = std::min(seen, queue->next_visible(*queue));
-  if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // memory may come first: pass by pass
+  if (looked_ && seen != Picos::max()) seen = std::min(seen, clock_ + pass_);  // one pass: memory may be written first
   home_.running = nullptr;
   if (seen == Picos::max()) {
     if (!nudged_ && !memory_written_ && deadline > clock_) {

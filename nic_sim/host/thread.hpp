@@ -1,5 +1,6 @@
-// A simulated thread: a fiber pinned to a core of a node, with a clock of its own. The clock may run ahead of the
-// engine while the thread only computes; sync() lets the rest of the world catch up before the two meet.
+// A simulated thread: a fiber pinned to a core of a node, with its own clock. The clock may run ahead of the engine's
+// while the thread only computes; sync() lets the engine catch up before the thread interacts with the rest of the
+// simulation.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -18,7 +19,7 @@ struct Partition;
 
 class alignas(64) SimThread {
  public:
-  // A thread of a node that `home` simulates.
+  // `home`: the partition that simulates the thread's node.
   SimThread(Partition& home, const HostProfile& host, int core, std::function<void(SimThread&)> body);
   SimThread(const SimThread&) = delete;
   SimThread& operator=(const SimThread&) = delete;
@@ -26,36 +27,36 @@ class alignas(64) SimThread {
   void start() { fiber_.resume(); }
   int core() const { return core_; }
 
-  // From inside the thread.
+  // The following are called from inside the thread.
   Picos clock() const { return clock_; }
   void spend(Picos cost) {
     clock_ += cost;
     worked_ += cost;
   }
-  // The same, for asking whether there is something to do.
+  // Likewise, for CPU time spent on checking for work.
   void spend_polling(Picos cost) {
     spend(cost);
     polled_ += cost;
   }
   void stall_until(Picos when) { clock_ = when > clock_ ? when : clock_; }
   void sync();
-  // The thread found `queue` empty, which cost it `cost`; the queue's next entry ends a park.
+  // The thread polled `queue` at this cost and found it empty. The queue's next entry ends relax().
   void note_empty(Pollable& queue, Picos cost);
-  // The thread looks at memory that peers write to, which costs it `cost`: what has arrived by now is there.
+  // The thread looks, at this cost, at memory that peers write to. Data that have arrived by now are visible.
   void look(Picos cost);
-  // The thread found nothing to do in a whole pass: time passes until one of the queues noted since has something or
-  // watched memory is written or `deadline` comes, in whole passes of polling, as if it had spun: up to the start of
-  // the pass at whose end the first can be seen. A thread that polled nothing in the pass costs its core nothing
-  // meanwhile. Where another thread polls one of the queues too, the thread goes on with its next pass at once: its
-  // turn at the queue's lock is what takes time.
+  // Call after a whole polling pass without work. Advances the thread until an entry is visible in one of the empty
+  // queues noted in the pass, watched memory is written, or `deadline`. The thread advances by whole passes, as if it
+  // had spun: to the start of the pass at whose end the event is visible. If it polled nothing in the pass, its core is
+  // idle meanwhile. If another thread also polls one of the queues, the thread continues with its next pass at once,
+  // since the queue's lock determines the time.
   void relax(Picos deadline = Picos::max());
 
-  // The thread, which is in step with the engine (sync), sleeps until rouse_at or until `deadline` and costs its core
-  // nothing meanwhile. idle_until: neither does it up to `when`.
+  // sleep() puts the thread to sleep until rouse_at() or `deadline`; idle_until() advances it to `when`. Both leave the
+  // core idle. Precondition of sleep(): the thread is in step with the engine (sync).
   void sleep(Picos deadline);
   void idle_until(Picos when);
 
-  // Until `lines` of the core's write-combining buffers are free.
+  // Waits until `lines` of the core's write-combining buffers are free.
   void await_wc_buffers(std::uint64_t lines) {
     if (wc_buffers_.empty_at(clock_)) return;
     if (!wc_buffers_.known_for(lines)) sync();
@@ -64,26 +65,26 @@ class alignas(64) SimThread {
   WcBuffers& wc_buffers() { return wc_buffers_; }
   MemoryMisses& misses() { return misses_; }
 
-  // From outside: something that the thread polls can be seen at `when`.
+  // From outside: something that the thread polls is visible at `when`.
   void wake_at(Picos when) {
     if (!asleep_) fiber_.wake_at(when > clock_ ? when : clock_);
   }
-  // From outside: what the thread sleeps for is there at `when`.
+  // From outside: ends sleep() at `when`.
   void rouse_at(Picos when) {
     if (asleep_) fiber_.wake_at(when);
   }
-  // From outside: what the thread's core has worked for it so far, polling included.
+  // From outside: CPU time of the thread's core so far, including polling.
   Picos busy() const;
-  // From outside: the part of it that was spent on work: not stalled, and not in passes of polling that found nothing.
+  // From outside: the part of busy() spent on work, without stalls and polling passes that found nothing.
   Picos worked() const { return worked_; }
-  // From outside: the part of that which asked whether there is something to do.
+  // From outside: the part of worked() spent on checking for work.
   Picos polled() const { return polled_; }
   // From outside: memory that the thread watches was written.
   void memory_written() {
     memory_written_ = true;
     wake_at(engine_.now());
   }
-  // From outside: something changed that is no completion; the thread is not to sleep before it has looked.
+  // From outside: something other than a completion changed. The thread must check it before it sleeps.
   void nudge() {
     nudged_ = true;
     wake_at(engine_.now());
@@ -96,14 +97,14 @@ class alignas(64) SimThread {
   static void end_sleep(void* thread, std::uint64_t sleep);
   static void end_rest(void* thread, std::uint64_t);
 
-  // Every poll and post look at these, which come first, in whole cache lines, the fiber's own part of them too.
+  // Members that each poll and post access, in whole cache lines, including the fiber's own.
   Engine& engine_;
   Partition& home_;
   Picos clock_{0};
   Picos worked_{0};
   Picos polled_{0};
-  Picos pass_{0};               // what a pass over the empty queues costs
-  Picos alarm_ = Picos::max();  // when an event of the engine will end a rest
+  Picos pass_{0};               // cost of a pass over the empty queues
+  Picos alarm_ = Picos::max();  // time of the engine event that ends a relax()
   Picos fell_asleep_{0};
   bool running_ = false;
   bool asleep_ = false;   // until rouse_at

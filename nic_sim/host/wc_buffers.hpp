@@ -1,5 +1,5 @@
-// The write-combining buffers of a core: each line of MMIO drains to the link from one, and there are few. A thread
-// that runs ahead of the engine's clock has begun writes whose departure nobody knows yet; they drain in order.
+// The write-combining buffers of a core. Each line of MMIO occupies one until it drains to the link, and there are few.
+// A thread that runs ahead of the engine begins writes whose departure times are not known yet; they drain in order.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace verbscope::sim {
 
-// One MMIO write that posts a batch of WQEs: a doorbell is one line, BlueFlame the whole WQE.
+// One MMIO write that posts a batch of WQEs: one line for a doorbell, the whole WQE for BlueFlame.
 struct MmioWrite {
   std::uint64_t batch;  // with_generation
   std::uint32_t lines;
@@ -24,22 +24,22 @@ class WcBuffers {
  public:
   explicit WcBuffers(std::uint64_t buffers) : buffers_(buffers) {}
 
-  // Whether nothing waits for the link at `now`; the ring then begins anew, so that it stays in one cache line.
+  // True if no write waits for the link at `now`. The ring then restarts, so that it stays in one cache line.
   bool empty_at(Picos now) {
     if (begun_lines_ > 0 || last_departure_ > now) return false;
     next_ = 0;
     return true;
   }
-  // Whether so many of the writes before have drained that it is known when `lines` new ones have their buffers.
+  // True if enough earlier writes have drained that free_for(lines) is known.
   bool known_for(std::uint64_t lines) const { return begun_lines_ + taken_by(lines) <= buffers_; }
-  // When they have.
+  // The time at which `lines` new lines have buffers.
   Picos free_for(std::uint64_t lines) const { return departures_[within(next_ + begun_lines_ + taken_by(lines) - 1)]; }
 
   void begin(const MmioWrite& write) {
     begun_.push_back(write);
     begun_lines_ += write.lines;
   }
-  // The write that was begun first drains to the link now: line_departs() follows for each of its lines.
+  // Removes the oldest write that has begun. line_departs() must follow for each of its lines.
   MmioWrite drain_first() {
     const MmioWrite write = begun_[drained_++];
     begun_lines_ -= write.lines;
@@ -55,18 +55,18 @@ class WcBuffers {
   }
 
  private:
-  // The first lines of a write of more lines than there are buffers drain while the others are written.
+  // If a write has more lines than there are buffers, its first lines drain while the others are written.
   std::uint64_t taken_by(std::uint64_t lines) const { return std::min(lines, buffers_); }
   std::uint64_t within(std::uint64_t place) const { return place < buffers_ ? place : place - buffers_; }
 
   std::uint64_t buffers_;
   std::uint32_t begun_lines_ = 0;
   std::uint32_t next_ = 0;
-  std::uint64_t drained_ = 0;  // of begun_, which stay until all have
+  std::uint64_t drained_ = 0;  // of begun_, which is cleared when all have drained
   Picos last_departure_{0};
   boost::container::small_vector<MmioWrite, 1> begun_;
   std::array<Picos, HostProfile::kMostWcBuffers>
-      departures_{};  // when the last lines depart, a ring of as many as there are buffers
+      departures_{};  // departure times of the last lines; a ring of buffers_ entries
 };
 
 }  // namespace verbscope::sim

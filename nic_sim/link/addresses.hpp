@@ -1,5 +1,5 @@
-// Addresses of simulated nodes. Subnets are per port, so that the LID of a node is the same on each. On RoCE v2 a node
-// has the IPv4 address 10.PORT.x.y, where x.y is its number from one.
+// Addresses of simulated nodes. Each port has its own subnet, in which a node has the same LID. On RoCE v2 a node has
+// the IPv4 address 10.PORT.x.y, where x.y is its number from one.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -23,7 +23,7 @@ constexpr std::uint16_t lid_of(std::uint32_t node) {
   return static_cast<std::uint16_t>(node + 1);
 }
 
-// On InfiniBand the interface id has the node's number from one, then the port's, counted from one.
+// On InfiniBand the interface id consists of the node's number from one and the port's number from one.
 inline ibv_gid gid_of(LinkType link, std::uint32_t node, std::uint8_t port) {
   ibv_gid gid{};
   if (facts(link).ethernet) {
@@ -35,7 +35,7 @@ inline ibv_gid gid_of(LinkType link, std::uint32_t node, std::uint8_t port) {
   return gid;
 }
 
-// The node that a GID names; none: it names nobody.
+// The node of a GID; none if it is no node's.
 inline std::optional<std::uint32_t> node_of(LinkType link, const ibv_gid& gid) {
   const std::uint64_t id = big_endian(gid.global.interface_id);
   const std::uint64_t number = facts(link).ethernet ? id & 0xffff : id >> 8;
@@ -43,8 +43,8 @@ inline std::optional<std::uint32_t> node_of(LinkType link, const ibv_gid& gid) {
   return static_cast<std::uint32_t>(number - 1);
 }
 
-// The priority of packets that take a path: by DSCP, an eighth of it, where there is a traffic class, else by service
-// level, which RoCE carries as the priority of a VLAN. InfiniBand's switches here have one virtual lane.
+// The priority of packets on a path: DSCP / 8 if there is a traffic class, else the service level, which RoCE carries
+// as the priority of a VLAN. The simulated InfiniBand switches have one virtual lane.
 inline std::uint8_t priority_of(LinkType link, const ibv_ah_attr& path) {
   if (!facts(link).ethernet) return 0;
   const bool by_class = path.is_global != 0 && path.grh.traffic_class != 0;

@@ -1,4 +1,4 @@
-// The bytes that a packet takes on the wire, header by header.
+// The size of a packet on the wire, header by header.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class Framing {
 
   bool ethernet() const { return facts_->ethernet; }
 
-  // `extensions`: transport headers behind the BTH. `global`: with InfiniBand's GRH; on RoCE every packet has an IP
+  // `extensions`: transport headers after the BTH. `global`: with InfiniBand's GRH; on RoCE every packet has an IP
   // header.
   std::uint32_t bytes(std::uint32_t payload, Bytes extensions, bool global) const {
     Bytes bytes = around_ + extensions + Bytes(round_up(payload, kPayloadPad.value));

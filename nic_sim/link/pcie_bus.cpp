@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// Cuts a transfer of [address, address + bytes) into requests as an adapter does, and calls `visit` with the address
-// and the length of each: as long as one may be, counted from the start of the transfer.
+// Splits a transfer of [address, address + bytes) into requests of the maximum size, counted from the start of the
+// transfer, as an adapter does. Calls `visit` with address and length of each.
 template <class Visit>
 void cut_requests(std::uint64_t address, std::uint64_t bytes, Bytes largest, Visit&& visit) {
   for (; bytes > largest.value; bytes -= largest.value) {
@@ -24,8 +24,8 @@ std::uint64_t count_requests(std::uint64_t address, std::uint64_t bytes, Bytes l
   return count;
 }
 
-// Cuts the answer to one request into completions as a root complex does that ends each at a multiple of the RCB (Kalia
-// et al., ATC 2016, section 2.1, C_rc), and counts them.
+// Counts the completions of one request. The root complex ends each at a multiple of the RCB (Kalia et al., ATC 2016,
+// section 2.1, C_rc).
 std::uint64_t count_completions(std::uint64_t address, std::uint64_t bytes, Bytes rcb) {
   const std::uint64_t end = address + bytes;
   std::uint64_t count = 0;
@@ -36,7 +36,7 @@ std::uint64_t count_completions(std::uint64_t address, std::uint64_t bytes, Byte
   return count;
 }
 
-// Cache lines that [address, address + bytes) touches, and those of them that it covers whole.
+// The cache lines that [address, address + bytes) touches, and those that it covers completely.
 std::uint64_t lines_touched(std::uint64_t address, std::uint64_t bytes) {
   return (address + bytes - 1) / kCacheLine.value - address / kCacheLine.value + 1;
 }
@@ -84,7 +84,7 @@ void PcieBus::dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Actio
   } else {
     free_read_ = reads_[index].next;
   }
-  // A read that wants more tags than there are takes all of them: its requests follow one another.
+  // A read that needs more tags than exist takes all of them: its requests follow one another.
   const std::uint64_t requests = count_requests(address, bytes, link_.mrrs);
   const std::uint64_t tags = std::min(requests, tags_);
   reads_[index] = Read{address, bytes, requests, tags, done, object, argument, kNone, ordered};
@@ -130,7 +130,7 @@ Picos PcieBus::send_requests(std::uint64_t requests, Picos time, Ordered ordered
 void PcieBus::at_memory(void* object, std::uint64_t index) {
   PcieBus& bus = *static_cast<PcieBus*>(object);
   const Read& read = bus.reads_[index];
-  // Each request is answered by itself.
+  // Each request is completed separately.
   std::uint64_t completions = 0;
   cut_requests(read.address, read.bytes, bus.link_.mrrs,
                [&completions, &bus](std::uint64_t address, std::uint64_t bytes) {

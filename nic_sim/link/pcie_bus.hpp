@@ -1,6 +1,6 @@
 // The PCIe link between a host and its NIC, with the root complex at the host's end: two directions, each a serial
-// resource of TLPs; memory reads that wait for a tag, for memory, and for their completions; posted writes; MMIO.
-// A transfer is cut into TLPs, each of which is counted; it takes the link for the time of its TLPs together.
+// resource of TLPs; memory reads that wait for a tag, for memory and for their completions; posted writes; MMIO. A
+// transfer is split into TLPs, which are counted one by one, but it takes the link once, for the time of all its TLPs.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace verbscope::sim {
 
-// Whether a transfer keeps its place among others of its kind. PCIe orders a read behind the writes that were issued
-// before it. What peers' requests write and read is kept so by the NIC: who READs behind a WRITE sees it. For all other
-// reads (WQEs, RECVs, payloads to send, contexts) and writes (responses, CQEs) nothing depends on their order.
+// Ordered transfers keep their order. PCIe orders a read after the writes issued before it. The NIC keeps that order
+// for peers' requests, so that a READ after a WRITE returns the written data. For other reads (WQEs, RECVs, payloads to
+// send, contexts) and writes (responses, CQEs), order does not matter.
 enum class Ordered : bool { no, yes };
 
 class PcieBus {
@@ -25,22 +25,22 @@ class PcieBus {
   PcieBus(const PcieBus&) = delete;
   PcieBus& operator=(const PcieBus&) = delete;
 
-  // NIC: reads `bytes` from host memory at `address` (only its place within lines and RCBs matters); `done` runs when
-  // the last completion is at the NIC.
+  // NIC: reads `bytes` from host memory at `address` (only its offset within lines and RCBs matters). `done` runs when
+  // the last completion arrives at the NIC.
   void dma_read(std::uint64_t address, std::uint64_t bytes, Engine::Action done, void* object, std::uint64_t argument,
                 Ordered ordered = Ordered::no);
 
-  // NIC: writes to host memory; yields when the bytes can be seen there. Writes keep their order.
+  // NIC: writes to host memory. Returns the time at which the bytes are visible. Writes keep their order.
   Picos dma_write(std::uint64_t address, std::uint64_t bytes, Ordered ordered = Ordered::no);
 
-  // The least time from a write until its bytes can be seen.
+  // Minimum time from a write until its bytes are visible.
   Picos write_latency() const { return propagation_ + host_.memory_write; }
 
-  // NIC: when a unit that has just written may go on; now unless its posted writes have run out of credits.
+  // NIC: returns when a unit that has just written may continue: now, unless the posted credits are used up.
   Picos posted_credit_at() const;
 
-  // CPU: one MMIO write of `bytes` (a 64-byte line, or a doorbell); yields when it has drained to the link. It is at
-  // the NIC `propagation` later.
+  // CPU: writes a 64-byte line or a doorbell by MMIO. Returns the time at which it has drained to the link. It arrives
+  // at the NIC `propagation` later.
   Picos mmio_write(std::uint64_t bytes);
 
   Picos propagation() const { return propagation_; }
@@ -48,11 +48,11 @@ class PcieBus {
   Picos busy_to_nic() const { return to_nic_.busy(engine_.now()); }
   Picos busy_to_host() const { return to_host_.busy(engine_.now()); }
   Picos busy_by_mmio() const { return mmio_busy_; }
-  // The time that tags were held so far, summed over tags.
+  // The time that tags have been held so far, summed over tags.
   Picos tags_held() const { return tags_held_ + engine_.now() * static_cast<std::int64_t>(tags_ - free_tags_); }
-  // How long they would have been if no read had waited for the link.
+  // The same, without the time that reads waited for the link.
   Picos tags_held_idle() const { return tags_held_idle_; }
-  // What a read of one request takes on an idle link.
+  // The duration of a read of one request on an idle link.
   Picos idle_read(std::uint64_t bytes) const {
     return time_to_host(link_.request_header.value) + time_to_nic(link_.completion_header.value + bytes) +
            2 * propagation_ + host_.memory_read + host_.memory_read_jitter / 2;
@@ -67,16 +67,16 @@ class PcieBus {
     Engine::Action done;
     void* object;
     std::uint64_t argument;
-    std::uint32_t next;  // free or waiting
+    std::uint32_t next;  // in the list of free or of waiting reads
     Ordered ordered;
   };
 
   static void at_memory(void* bus, std::uint64_t read);
   static void completed(void* bus, std::uint64_t read);
   void start(std::uint32_t read);
-  // When the last of `requests` read requests, which take the link for `time`, has left. The NIC's DMA engines that
-  // read and those that write take the link in turns, TLP by TLP: a request waits for one write of a backlog, not for
-  // all; an ordered one for all ordered writes besides.
+  // Returns when the last of `requests` read requests, which take the link for `time`, has left. The NIC's reading and
+  // writing DMA engines take the link in turns, TLP by TLP, so a request waits for one write of a backlog, not for all.
+  // An ordered request also waits for all ordered writes.
   Picos send_requests(std::uint64_t requests, Picos time, Ordered ordered);
   Picos time_to_nic(std::uint64_t bytes) const { return time_to_nic_(Bytes(bytes)); }
   Picos time_to_host(std::uint64_t bytes) const { return time_to_host_(Bytes(bytes)); }
@@ -90,17 +90,17 @@ class PcieBus {
   TransferTime time_to_host_;
   Picos propagation_;
   Picos mmio_gap_;
-  Picos turn_of_write_;  // what the largest posted write takes of the link
-  Picos credit_window_;  // how long the link takes to drain all posted credits
+  Picos turn_of_write_;  // link time of the largest posted write
+  Picos credit_window_;  // time to drain all posted credits
   std::uint64_t tags_;
   std::uint64_t free_tags_;
   Random random_;
   SerialResource to_nic_;
   SerialResource to_host_;
-  Picos requests_sent_{0};  // when the last read request leaves, but for ordered ones that wait for writes
+  Picos requests_sent_{0};  // when the last read request leaves, except ordered ones that wait for writes
   Picos ordered_sent_{0};   // when the last ordered write or read request leaves
   Picos mmio_busy_{0};
-  Picos tags_held_{0};  // less the present for each tag that is held
+  Picos tags_held_{0};  // release times minus start times of tags
   Picos tags_held_idle_{0};
   PcieCounts counts_;
   std::vector<Read> reads_;

@@ -16,9 +16,9 @@
 namespace verbscope {
 namespace {
 
-constexpr Bytes kLongestHeaders{256};  // those of a packet, generously
+constexpr Bytes kLongestHeaders{256};  // a generous limit for the headers of a packet
 
-// Reads the parameters of one section; every parameter must be there, none may be unknown.
+// Reads the parameters of one section. All must be present, and none may be unknown.
 class Section {
  public:
   Section(JsonFields& file, const std::string& name)
@@ -39,7 +39,7 @@ class Section {
   Bytes bytes(const std::string& key) { return Bytes(static_cast<std::uint64_t>(count(key, 1 << 30))); }
   Bytes bytes_or_none(const std::string& key) { return Bytes(static_cast<std::uint64_t>(small_number(key, 1 << 30))); }
   int count(const std::string& key, int most) { return whole(key, 1, most); }
-  // A key whose value is one of the words of `table`, which the message calls `what`.
+  // A key whose value is one of the names in `table`. Messages call it `what`.
   template <class Table>
   auto word(const std::string& key, const std::string& what, const Table& table) {
     const auto name = json_value<std::string>(read_parameter(fields_, key, where_), where_ + ": " + key);
@@ -68,9 +68,9 @@ class Section {
   JsonFields fields_;
 };
 
-constexpr double kLeastInterval = 100;  // ns: of a timer of congestion control, which is reckoned turn by turn
+constexpr double kLeastInterval = 100;  // ns; timers of congestion control are simulated interval by interval
 
-// A tenth of a cycle: a thread that polled in no time would poll for ever.
+// A tenth of a cycle: a thread whose polls take no time would poll forever.
 constexpr double kLeastPoll = 0.03;  // ns
 
 HostProfile read_host(JsonFields& file) {
@@ -117,7 +117,7 @@ LinkProfile read_link(JsonFields& file) {
   return link;
 }
 
-// What a profile leaves out is as in the paper.
+// Missing keys have the paper's values.
 DcqcnProfile read_dcqcn(Section& s) {
   DcqcnProfile dcqcn;
   const auto time = [&s](const std::string& key, Picos& value) {
@@ -251,10 +251,10 @@ int receivers_needed(const Profile& profile) {
   const auto ns = [](Picos t) { return static_cast<double>(t.count()); };
   const double quickest_send = std::min(ns(nic.doorbell_wqe), ns(nic.blueflame_wqe)) + ns(nic.wqe_block);
   const double slowest_receive = ns(nic.receive_packet) + 2 * ns(nic.receive_dma);
-  // A time of zero counts as a picosecond.
+  // Prevents a division by zero: at least a picosecond.
   const double sends = nic.requester_units / std::max(quickest_send, 1.0);
   const double receives = nic.responder_units / std::max(slowest_receive, 1.0);
-  constexpr double kToSpare = 1.1;  // QPs do not divide evenly over units
+  constexpr double kToSpare = 1.1;  // QPs are not divided evenly among units
   return std::clamp(static_cast<int>(std::ceil(std::min(kToSpare * sends / receives, 1.0 * kMostReceivers))), 1,
                     kMostReceivers);
 }

@@ -1,5 +1,5 @@
-// A cluster profile (configs/clusters/NAME.json): the capacities, service times, sizes and latencies of the machines
-// that are simulated. No rate of any benchmark is in it. docs/simulator.md says what each parameter does.
+// A cluster profile (configs/clusters/NAME.json): capacities, service times, sizes and latencies of the simulated
+// machines. It contains no rates of benchmarks. docs/simulator.md describes the parameters.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace verbscope {
 
-// CPU and memory of one machine. Times are CPU time of the calling thread unless they say otherwise.
+// CPU and memory of one machine. Times are CPU time of the calling thread unless stated otherwise.
 struct HostProfile {
   int cores;
   Picos post_call;      // one ibv_post_send
@@ -26,52 +26,53 @@ struct HostProfile {
   Picos poll_call;      // one ibv_poll_cq
   Picos poll_cqe;       // each completion that it returns
   Picos poll_memory;    // one look at memory that peers write to
-  Picos atomic_add;     // an atomic add to a line that this core changed last: it waits for the stores before it
-  Picos line_transfer;  // a line that another core changed comes over; it serves one core at a time
-  // When a spin lock is handed over each of so many that wait costs a line_transfer, and the others such a share of it.
+  Picos atomic_add;     // an atomic add to a line that this core changed last, which waits for earlier stores
+  Picos line_transfer;  // transfer of a line that another core changed; it serves one core at a time
+  // Handing over a spin lock costs a line_transfer for each of this many waiting threads, and this share of one for
+  // each further thread.
   std::uint32_t spinners_at_once;
   double spinner_share;
-  std::uint32_t queue_lines;  // cache lines of a QP or a CQ that come over with its lock
-  Picos event_wakeup;         // latency from an interrupt until the thread that slept runs
+  std::uint32_t queue_lines;  // cache lines of a QP or CQ that move with its lock
+  Picos event_wakeup;         // latency from an interrupt until the sleeping thread runs
   Picos post_recv_call;       // one ibv_post_recv
   Picos post_recv_wqe;        // each WQE in it
-  Picos register_call;        // one ibv_reg_mr; the ibv_dereg_mr that undoes it is not charged
+  Picos register_call;        // one ibv_reg_mr; ibv_dereg_mr is not charged
   Picos register_page;        // each page of 4 KB in it
   static constexpr std::size_t kMostWcBuffers = 64;
-  std::uint64_t wc_buffers;          // lines that a core may have on their way to the link before it stalls
+  std::uint64_t wc_buffers;          // lines that a core may have in flight to the link before it stalls
   Picos memory_read;                 // latency: root complex and last-level cache, for a read by the NIC
-  Picos memory_read_jitter;          // uniform extra on top, 0 to this
-  Picos dram;                        // latency of a load by a thread that misses the caches
-  std::uint64_t outstanding_misses;  // of a core: one more waits for the first of them
+  Picos memory_read_jitter;          // uniform extra time, from 0 to this
+  Picos dram;                        // latency of a thread's load that misses the caches
+  std::uint64_t outstanding_misses;  // per core; another one waits for the first of them
   double slow_read_probability;
-  Picos slow_read_extra;  // what a slow read (DRAM refresh, snoop) takes on top
-  Picos memory_write;     // latency from the link until a write by the NIC can be seen
+  Picos slow_read_extra;  // extra time of a slow read (DRAM refresh, snoop)
+  Picos memory_write;     // latency from the link until a write by the NIC is visible
 };
 
-// The PCIe link beyond its wire facts.
+// The PCIe link, in addition to its facts in wire/.
 struct LinkProfile {
-  double tlp_share;   // share of the raw bandwidth to the NIC left to TLPs by link-layer packets and idle symbols
-  double host_share;  // share of that to the host, also by what the root complex takes to write to memory
-  Picos mmio_gap;     // extra time on the link behind each MMIO write (drain of a write-combining buffer)
+  double tlp_share;   // share of the raw bandwidth to the NIC that link-layer packets and idle symbols leave to TLPs
+  double host_share;  // likewise to the host; also reduced by the root complex's writes to memory
+  Picos mmio_gap;     // extra time on the link after each MMIO write (drain of a write-combining buffer)
   Picos propagation;  // one way, root complex to NIC
   std::uint64_t read_tags;
-  Bytes posted_credits;  // posted writes that the NIC may have queued before its units wait
+  Bytes posted_credits;  // posted writes that the NIC may queue before its units wait
 };
 
-// A value of a parameter that is a word, as profiles, options and records have it.
+// An enum value with its name in profiles, options and records.
 template <class E>
 struct Word {
   E value;
   std::string_view name;
 };
 
-// What a cache throws out to make room: the entry that came first, or any.
+// Which entry a full cache evicts: the oldest, or a random one.
 enum class Replacement : std::uint8_t { oldest, random };
 inline constexpr EnumTable<Replacement, Word<Replacement>> kReplacements{
     {{Replacement::oldest, "oldest"}, {Replacement::random, "random"}}};
 static_assert(in_order(kReplacements));
 
-// How adapters react when switches mark packets for congestion.
+// The reaction of adapters to packets that switches marked for congestion.
 enum class CongestionControl : std::uint8_t { none, dcqcn };
 inline constexpr EnumTable<CongestionControl, Word<CongestionControl>> kCongestionControls{
     {{CongestionControl::none, "none"}, {CongestionControl::dcqcn, "dcqcn"}}};
@@ -81,56 +82,56 @@ static_assert(in_order(kCongestionControls));
 struct DcqcnProfile {
   Picos cnp_interval{std::chrono::microseconds(50)};    // between two CNPs of a flow
   double gain = 1.0 / 256;                              // g of the estimate alpha
-  Picos alpha_timer{std::chrono::microseconds(55)};     // without a CNP for so long alpha falls
-  Picos increase_timer{std::chrono::microseconds(55)};  // the timer of rate increases
-  Bytes increase_bytes{10'000'000};                     // and their byte counter
-  int fast_recovery = 5;                                // F: increases of either kind before the target rises
+  Picos alpha_timer{std::chrono::microseconds(55)};     // alpha falls after this time without a CNP
+  Picos increase_timer{std::chrono::microseconds(55)};  // timer of rate increases
+  Bytes increase_bytes{10'000'000};                     // byte counter of rate increases
+  int fast_recovery = 5;                                // F: increases of either kind before the target rate rises
   BytesPerSecond additive{40e6 / 8};                    // R_AI
   BytesPerSecond hyper{400e6 / 8};                      // R_HAI
-  BytesPerSecond least{10e6 / 8};                       // no flow is slowed below this
+  BytesPerSecond least{10e6 / 8};                       // minimum rate of a flow
 };
 
 struct NicProfile {
   int requester_units;
-  Picos front_end;             // from a doorbell's or a WQE's arrival until fetch or scheduling
-  Picos doorbell_wqe;          // requester unit, each WQE that was fetched by DMA
-  Picos blueflame_wqe;         // requester unit, each WQE that came by BlueFlame
-  Picos wqe_block;             // requester unit, each 64-byte block of the WQE
-  Picos gather;                // requester unit, each packet whose payload it has read by DMA
-  Picos next_packet;           // requester unit, each further packet of a message
-  int responder_units;         // they take in all that arrives: requests, and the answers to what this side asked for
-  Picos handle_ack;            // responder unit, each acknowledgement
-  Picos handle_response;       // responder unit, each packet of a response to a READ or an atomic
-  Picos receive_packet;        // responder unit, each request packet
-  Picos receive_dma;           // responder unit, each DMA that the packet causes (payload, CQE)
-  Picos receive_line;          // and each cache line after the first of the payload that it moves
-  Picos receive_inline;        // responder unit, a payload that it writes into the place of its RECV (inline receive)
-  Picos read_request;          // responder unit, what a READ takes beyond a packet with one DMA
-  Picos read_response;         // mean latency of a response to a READ, beyond the PCIe read of its bytes
-  Picos atomic_packet;         // responder unit, what an atomic takes beyond a packet with two DMAs
-  Picos atomic_operation;      // an atomic's slot, beyond the PCIe read that it waits for
+  Picos front_end;             // from the arrival of a doorbell or WQE until fetch or scheduling
+  Picos doorbell_wqe;          // requester unit, per WQE fetched by DMA
+  Picos blueflame_wqe;         // requester unit, per WQE that arrived by BlueFlame
+  Picos wqe_block;             // requester unit, per 64-byte block of the WQE
+  Picos gather;                // requester unit, per packet whose payload it read by DMA
+  Picos next_packet;           // requester unit, per further packet of a message
+  int responder_units;         // for all that arrives: requests of peers, and answers to own requests
+  Picos handle_ack;            // responder unit, per acknowledgement
+  Picos handle_response;       // responder unit, per packet of a response to a READ or an atomic
+  Picos receive_packet;        // responder unit, per request packet
+  Picos receive_dma;           // responder unit, per DMA of the packet (payload, CQE)
+  Picos receive_line;          // responder unit, per cache line of payload after the first
+  Picos receive_inline;        // responder unit, per payload written into the place of its RECV (inline receive)
+  Picos read_request;          // responder unit, per READ, in addition to a packet with one DMA
+  Picos read_response;         // mean latency of a READ's response, in addition to the PCIe read of its data
+  Picos atomic_packet;         // responder unit, per atomic, in addition to a packet with two DMAs
+  Picos atomic_operation;      // time of an atomic's slot, in addition to its PCIe read
   std::uint64_t atomic_slots;  // a power of two
-  int atomic_slot_lowest_bit;  // of the address: the slot is its bits from this one up
+  int atomic_slot_lowest_bit;  // of the address: the slot number is the bits from this one upwards
   Picos transmit;              // latency from a unit to the port
-  Bytes wqe_cache;             // WQEs from their arrival until they are sent
-  Bytes sent_wqe_cache;        // WQEs that wait for a response
+  Bytes wqe_cache;             // for WQEs from arrival until they are sent
+  Bytes sent_wqe_cache;        // for WQEs that wait for a response
   Replacement sent_wqe_replacement;
-  Picos reread_wqe;                  // each read that brings WQEs again: of the unit that needs them
-  Bytes wqe_fetch_ahead;             // per requester unit: WQEs fetched by DMA and not yet taken up
-  Bytes qp_context;                  // a requester's state of one QP, read on a miss
-  Bytes qp_responder_context;        // a responder's
-  Bytes qp_context_cache;            // of requesters' states
-  Bytes qp_responder_context_cache;  // 0: responders' are in that of requesters'
-  std::uint64_t near_qp_contexts;    // QPs whose states are nearest to the units
-  Picos far_qp_context;              // another QP's state comes so much later, each time that it is used
-  Picos qp_context_miss;             // what a miss takes beyond the PCIe read
-  std::uint64_t qp_context_reads;    // misses whose reads are under way at once
+  Picos reread_wqe;                  // time of the unit that needs them, per read of evicted WQEs
+  Bytes wqe_fetch_ahead;             // per requester unit: WQEs fetched by DMA and not yet processed
+  Bytes qp_context;                  // requester's state of a QP, read on a miss
+  Bytes qp_responder_context;        // responder's state of a QP
+  Bytes qp_context_cache;            // for requesters' states
+  Bytes qp_responder_context_cache;  // for responders' states; 0: they share qp_context_cache
+  std::uint64_t near_qp_contexts;    // QPs whose states are near the units
+  Picos far_qp_context;              // delay of another QP's state, at each use
+  Picos qp_context_miss;             // time of a miss in addition to the PCIe read
+  std::uint64_t qp_context_reads;    // misses that may be read at once
   Bytes translation_cache;
-  Bytes input_buffer;  // per port: packets that have left the switch and are not yet handled
-  int ack_coalescing;  // messages that one acknowledgement may cover while more are waiting
+  Bytes input_buffer;  // per port: packets that have left the switch and are not yet processed
+  int ack_coalescing;  // messages that one acknowledgement may cover while more wait
   CongestionControl congestion_control = CongestionControl::none;
   DcqcnProfile dcqcn{};
-  // What firmware makes of a QP's timeout: the least code that it follows, and how many times of it pass.
+  // Firmware's interpretation of a QP's timeout: the minimum code, and a factor on its time.
   int ack_timeout_floor = 0;
   int ack_timeout_factor = 1;
 
@@ -140,30 +141,30 @@ struct NicProfile {
   }
 };
 
-// What a switch does with its packet buffer when it gets full.
+// What a switch does when its packet buffer is full.
 enum class FlowControl : std::uint8_t { credits, tail_drop, pfc };
 inline constexpr EnumTable<FlowControl, Word<FlowControl>> kFlowControls{
     {{FlowControl::credits, "credits"}, {FlowControl::tail_drop, "none"}, {FlowControl::pfc, "pfc"}}};
 static_assert(in_order(kFlowControls));
 
-// An Ethernet switch and the way to others. Sizes are those of each switch.
+// An Ethernet switch and its uplinks. Sizes are per switch.
 struct SwitchProfile {
-  Bytes buffer{0};               // packets of all ports share it
-  double alpha = 1;              // a queue may have so many times what is free of it (Choudhury and Hahne, ToN 1998)
-  Bytes pfc_xoff{0};             // of a port and a priority: the sender is paused above this
-  Bytes pfc_xon{0};              // and goes on below this
-  Bytes ecn_least{0};            // K_min: packets are marked from this length of a queue on
-  Bytes ecn_most{0};             // K_max: all packets are marked from this length on; 0: none ever is
-  double ecn_probability = 0;    // P_max: the share that is marked just below K_max
-  std::uint32_t rack_nodes = 0;  // nodes of a switch; 0: all
-  std::uint32_t uplinks = 0;     // cables from each rack's switch to the spine
+  Bytes buffer{0};               // shared by packets of all ports
+  double alpha = 1;              // limit of a queue relative to the free bytes (Choudhury and Hahne, ToN 1998)
+  Bytes pfc_xoff{0};             // per port and priority: the sender pauses above this
+  Bytes pfc_xon{0};              // and resumes below this
+  Bytes ecn_least{0};            // K_min: queue length from which packets are marked
+  Bytes ecn_most{0};             // K_max: queue length from which all packets are marked; 0: none are
+  double ecn_probability = 0;    // P_max: share that is marked just below K_max
+  std::uint32_t rack_nodes = 0;  // nodes per switch; 0: all
+  std::uint32_t uplinks = 0;     // cables from each rack switch to the spine
   BytesPerSecond uplink_rate;    // of each
 };
 
 struct FabricProfile {
   Picos cable;  // one way, port to switch
   Picos switch_latency;
-  double port_share;        // share of a port's data rate left to packets by flow control, idle symbols and gaps
+  double port_share;        // share of a port's data rate left to packets after flow control, idle symbols and gaps
   double loss_probability;  // share of packets that the switch drops
   FlowControl flow_control = FlowControl::credits;
   SwitchProfile switches{};  // of an Ethernet network
@@ -178,16 +179,15 @@ struct Profile {
   FabricProfile fabric;
 };
 
-// Throws Error with one line, which begins with `where`, for an unknown, absent or ill-typed key, or a value that
-// cannot be.
+// Throws Error with one line, which begins with `where`, for a key that is unknown, missing or of the wrong type, and
+// for an impossible value.
 Profile read_profile(const Json& json, const std::string& where);
 
-// `name` as find_config("clusters", name) takes it.
+// `name`: as for find_config("clusters", name).
 Profile load_profile(const std::string& name);
 
-// How many nodes must receive so that together they take more than one sends, whatever its payload: the ratio of a
-// sender's and a receiver's unit capacities at their most unequal (a header-only request against one with payload), up
-// to kMostReceivers.
+// The number of nodes that can together receive more than one node sends, for any payload: the worst ratio of the unit
+// capacities of a sender (header-only request) and a receiver (request with payload), at most kMostReceivers.
 inline constexpr int kMostReceivers = 64;
 int receivers_needed(const Profile& profile);
 

@@ -1,5 +1,5 @@
-// The simulator's random numbers: xoshiro256** of Blackman and Vigna (2018), seeded by SplitMix64. Own code because the
-// standard's distributions differ between libraries, and one seed must give the same bytes everywhere.
+// The simulator's random numbers: xoshiro256** of Blackman and Vigna (2018), seeded by SplitMix64. The distributions of
+// the standard library differ between implementations, and a seed must give the same results everywhere.
 #pragma once
 
 #include <bit>

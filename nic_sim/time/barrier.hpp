@@ -1,5 +1,5 @@
-// A barrier for threads of the host, which wait for one another many thousand times a second: while each has a
-// processor of its own, they look for some ten microseconds before they sleep, which std::barrier does not.
+// A barrier for threads of the host that meet many thousand times a second. While each thread has its own processor, it
+// spins for tens of microseconds before it sleeps, which std::barrier does not.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,8 @@ class Barrier {
   explicit Barrier(std::uint32_t threads)
       : threads_(threads), looks_(threads > std::thread::hardware_concurrency() ? 0 : kLooks) {}
 
-  // Until all threads are here. The last one runs `alone`, which throws nothing, before any of them goes on.
+  // Returns when all threads have arrived. The last one runs `alone`, which must not throw, before any of them
+  // continues.
   template <class Alone>
   void arrive_and_wait(Alone&& alone) {
     const std::uint32_t round = round_.load(std::memory_order_relaxed);
@@ -34,7 +35,7 @@ class Barrier {
   }
 
  private:
-  static constexpr int kLooks = 2000;  // of some 20 to 60 ns
+  static constexpr int kLooks = 2000;  // each takes 20 to 60 ns
 
   std::uint32_t threads_;
   int looks_;

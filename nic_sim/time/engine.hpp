@@ -70,9 +70,9 @@ class Engine {
   static constexpr int kBucketShift = 7;  // 128 ps a bucket
   static constexpr std::uint32_t kBucketPicos = 1 << kBucketShift;
   static constexpr std::uint64_t kBuckets = 16384;
-  static constexpr std::uint64_t kTurn = 64;   // buckets by which the wheel advances at a time
-  static constexpr std::size_t kFew = 16;      // events of a bucket that are searched to keep it in order
-  static constexpr std::uint32_t kNone = ~0u;  // no event
+  static constexpr std::uint64_t kTurn = 64;  // buckets by which the wheel advances at a time
+  static constexpr std::size_t kFew = 16;     // events of a bucket that are searched to keep it in order
+  static constexpr std::uint32_t kNone = ~0u;
 
   // Half of a cache line. The low bits of the time suffice, because the wheel is shorter than 2^32 ps.
   struct alignas(32) Event {

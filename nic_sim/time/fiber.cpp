@@ -8,9 +8,9 @@
 namespace verbscope::sim {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;  // benchmark threads are shallow; pages are touched only as used
+constexpr std::size_t kStackBytes = 256 * 1024;  // benchmark threads need little stack; only pages in use take memory
 
-// Boost's guarded stack, remembering where it lies.
+// Boost's guarded stack, which records its address.
 class NotedStack {
  public:
   explicit NotedStack(Stack& noted) : noted_(noted), stack_(kStackBytes) {}
@@ -80,7 +80,7 @@ void Fiber::resume_event(void* fiber, std::uint64_t) {
 }
 
 void Fiber::wait_until(Picos when) {
-  if (when.count() < std::min(engine_.next_time(), engine_.horizon())) {  // nothing before: no need to leave the stack
+  if (when.count() < std::min(engine_.next_time(), engine_.horizon())) {  // no event before it: stay on the stack
     engine_.advance_to(when);
     return;
   }
@@ -90,7 +90,7 @@ void Fiber::wait_until(Picos when) {
 
 void Fiber::end_park(void* object, std::uint64_t park) {
   Fiber& fiber = *static_cast<Fiber*>(object);
-  if (!fiber.parked_ || fiber.parks_ != park) return;  // an earlier wake has ended it
+  if (!fiber.parked_ || fiber.parks_ != park) return;  // an earlier wake ended it
   fiber.parked_ = false;
   fiber.resume();
 }

@@ -1,5 +1,5 @@
-// Fibers: the threads of the simulated nodes, on the stack switches of Boost.Context. One scheduler per simulation; a
-// fiber runs until it waits for a moment of the engine's clock or parks until somebody wakes it.
+// Fibers: the threads of the simulated nodes, on the stack switches of Boost.Context. A fiber runs until it waits for a
+// time of the engine's clock or parks until it is woken.
 #pragma once
 
 #include <boost/context/fiber.hpp>
@@ -19,19 +19,19 @@ class Fiber {
   Fiber(Engine& engine, std::function<void()> body);
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
-  // A fiber that has not finished leaves its body by an exception, so that what is on its stack is destroyed.
+  // Ends an unfinished fiber by an exception in its body, which destroys the objects on its stack.
   ~Fiber();
 
-  // From inside the fiber: everything due up to `when` happens first; on return the engine's clock is `when`.
+  // From inside the fiber: runs all events due before `when`. The engine's clock is `when` afterwards.
   void wait_until(Picos when);
 
-  // From inside the fiber: sleeps until wake_at(); on return the engine's clock is the time it was woken for.
+  // From inside the fiber: sleeps until wake_at(). The engine's clock is the time of the wake afterwards.
   void park();
 
-  // Ends a park at `when`. Of several wakes of one park the earliest counts; a fiber that is not parked ignores it.
+  // Ends a park at `when`. If called several times, the earliest time counts. No effect if the fiber is not parked.
   void wake_at(Picos when);
 
-  // From outside: runs the fiber until it waits, parks or ends. Rethrows what its body threw.
+  // From outside: runs the fiber until it waits, parks or ends. Rethrows exceptions of its body.
   void resume();
 
   bool finished() const { return finished_; }
@@ -45,14 +45,14 @@ class Fiber {
   void switch_to();
   void suspend();
 
-  // Every switch looks at these, in one cache line.
+  // Members that each switch accesses, in one cache line.
   Engine& engine_;
   Stack stack_;
-  boost::context::fiber context_;  // where the fiber goes on
-  boost::context::fiber caller_;   // where resume() goes on
+  boost::context::fiber context_;  // where the fiber continues
+  boost::context::fiber caller_;   // where resume() continues
   std::exception_ptr error_;
-  Picos wake_ = Picos::max();  // when this park will end
-  std::uint32_t parks_ = 0;    // so far: an event that was to end an earlier one is void
+  Picos wake_ = Picos::max();  // end of this park
+  std::uint32_t parks_ = 0;    // number of parks; events that end an earlier one are void
   bool parked_ = false;
   bool finished_ = false;
   bool abandoned_ = false;

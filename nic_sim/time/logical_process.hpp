@@ -1,5 +1,5 @@
-// A logical process, in the words of parallel discrete-event simulation (Fujimoto, CACM 33(10), 1990): a part of a
-// simulated cluster that runs by an engine of its own, beside the others in each quantum (quanta.hpp).
+// A logical process, as in parallel discrete-event simulation (Fujimoto, CACM 33(10), 1990): a part of a simulated
+// cluster with its own engine, which runs in parallel with the others in each quantum (quanta.hpp).
 #pragma once
 
 #include <exception>
@@ -9,10 +9,10 @@
 namespace verbscope::sim {
 
 struct LogicalProcess {
-  // `only_one`: the cluster has no other, so that the simulation ends as soon as the last simulated thread does.
+  // `only_one`: the cluster has no other process, so the simulation ends with the last simulated thread.
   explicit LogicalProcess(bool only_one) : alone(only_one) {}
 
-  // A simulated thread has ended, as its last event.
+  // Call in the last event of a simulated thread.
   void thread_ended() {
     if (--unfinished_threads == 0 && alone) engine.set_horizon(engine.now().count());
   }
@@ -20,7 +20,7 @@ struct LogicalProcess {
   Engine engine;
   int unfinished_threads = 0;
   bool alone;
-  std::exception_ptr error;  // an event of this process threw it
+  std::exception_ptr error;  // thrown by an event of this process
 };
 
 }  // namespace verbscope::sim

@@ -1,6 +1,6 @@
-// The mailbox between the nodes of a cluster. What one node sends to another is kept here while a quantum of virtual
-// time runs (quanta.hpp), and becomes events of the target's engine behind it, in an order that does not depend on
-// which partition simulates which node: by the node that it comes from, then as it was sent.
+// The mailbox between the nodes of a cluster. It keeps the events that nodes send to each other during a quantum of
+// virtual time (quanta.hpp) and schedules them in the target's engine after the quantum. Their order (by sending node,
+// then as sent) does not depend on the assignment of nodes to partitions.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,18 @@ namespace verbscope::sim {
 
 class Mailbox {
  public:
-  // `partition_of`: by node, each below `partitions`.
+  // `partition_of`: the partition of each node, below `partitions`.
   Mailbox(std::vector<std::size_t> partition_of, std::size_t partitions)
       : partition_of_(std::move(partition_of)), partitions_(partitions), boxes_(partition_of_.size() * partitions) {}
 
-  // `action` happens at node `to` at `when`, which is not before the end of the quantum in which `from` sends it.
+  // `action` happens at node `to` at `when`, which must not be before the end of the quantum in which `from` sends it.
   void send(std::uint32_t from, std::uint32_t to, Picos when, Engine::Action action, void* object,
             std::uint64_t argument) {
     boxes_[from * partitions_ + partition_of_[to]].push_back({when, action, object, argument});
   }
 
-  // Behind a quantum: schedules what was sent to the nodes of a partition. Partitions may do so at the same time.
+  // After a quantum: schedules the events sent to the nodes of a partition. Different partitions may do so
+  // concurrently.
   void deliver(std::size_t partition, Engine& engine) {
     for (std::size_t box = partition; box < boxes_.size(); box += partitions_) {
       for (const Event& event : boxes_[box]) engine.schedule(event.when, event.action, event.object, event.argument);

@@ -1,4 +1,4 @@
-// Asking this machine's processor for memory that the simulation will soon look at.
+// Prefetches memory of this machine that the simulation will soon access.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace verbscope::sim {
 
-// The cache lines of [address, address + bytes) come while other work is done. Any address may be asked for.
+// Prefetches the cache lines of [address, address + bytes). The address need not be valid.
 inline void prefetch(std::uint64_t address, std::uint64_t bytes) {
   if (bytes == 0) return;
   for (std::uint64_t offset = 0; offset < bytes; offset += kCacheLine.value) {

@@ -13,7 +13,7 @@
 namespace verbscope::sim {
 namespace {
 
-// All threads begin together, or none.
+// All threads start, or none does.
 enum class Start { not_yet, now, never };
 
 }  // namespace
@@ -42,7 +42,7 @@ void Quanta::collect(std::size_t process) {
 void Quanta::run_quantum(std::size_t process) {
   LogicalProcess& own = *processes_[process];
   try {
-    // Parts of which none takes any time can keep each other busy for ever.
+    // If events take no time, they may trigger each other forever.
     constexpr std::uint64_t kMostAtOnce = 1 << 24;
     std::uint64_t events = 0;
     do {
@@ -101,7 +101,7 @@ void Quanta::begin_quantum() {
   }
 }
 
-// The quanta of every so many-th process.
+// Runs the quanta of the thread's share: every threads_-th process.
 void Quanta::run_share(std::size_t thread, Barrier& barrier) {
   for (;;) {
     for (std::size_t i = thread; i < processes_.size(); i += threads_) collect(i);

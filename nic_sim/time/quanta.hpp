@@ -1,7 +1,7 @@
-// The time of a simulated cluster. Its partitions run side by side on threads of the host, and one after the other on
-// one of them, in quanta that are no longer than what the quickest packet takes from node to node: what one partition
-// does in a quantum can be seen by none of the others in it. Where a quantum begins follows from the next event of the
-// whole cluster, so that the order of events at a node does not depend on how many partitions and threads there are.
+// Advances the time of a simulated cluster. Its partitions run in parallel on threads of the host, in quanta that are
+// not longer than the fastest packet from node to node: nothing that a partition does in a quantum affects another in
+// the same quantum. The next event of the whole cluster determines where a quantum begins, so that the order of events
+// at a node does not depend on the numbers of partitions and threads.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,11 @@ namespace verbscope::sim {
 
 class Quanta {
  public:
-  // Brings a process what it has in the memory of others, before a quantum; of several processes at the same time.
+  // Called before a quantum: fetches a process's objects from the memory of others. Called concurrently for several
+  // processes.
   using Collect = std::function<void(std::size_t process)>;
 
-  // Each of `longest` at most, by `threads` threads of the host.
+  // `longest`: maximum length of a quantum. `threads`: threads of the host.
   Quanta(std::vector<LogicalProcess*> processes, Mailbox& mailbox, Picos longest, std::size_t threads, Collect collect)
       : processes_(std::move(processes)),
         mailbox_(mailbox),
@@ -32,15 +33,15 @@ class Quanta {
         threads_(threads),
         collect_(std::move(collect)) {}
 
-  // Between quanta, at `when` (in the past: now), before what else happens then. A simulated thread may only ask for
-  // it when its partition is the only one: throws Error.
+  // Runs `action` between quanta at `when`, or now if that is past, before other events of that time. A simulated
+  // thread may call this only if the cluster has a single partition: otherwise throws Error.
   void at(Picos when, std::function<void()> action);
 
-  // Until all threads have ended; with several partitions, to the end of the quantum in which the last one did.
-  // Rethrows what one threw. Throws Error when all wait and nothing can happen any more.
+  // Runs until all threads have ended; with several partitions, until the end of the quantum in which the last one
+  // ended. Rethrows exceptions of threads. Throws Error if all threads wait and no event is left.
   void run();
 
-  // Goes on without threads, until nothing can happen any more, or for as long as `most`: timers may be set for later.
+  // Continues after the threads have ended, until no event is left or `most` has passed (timers may be set for later).
   void settle(Picos most);
 
   Picos now() const;
@@ -63,7 +64,7 @@ class Quanta {
   std::multimap<Picos, std::function<void()>> appointments_;
   bool in_quantum_ = false;
   std::optional<Picos> settling_until_;
-  std::exception_ptr error_;  // what kept a quantum from beginning
+  std::exception_ptr error_;  // thrown when a quantum should have begun
 };
 
 }  // namespace verbscope::sim

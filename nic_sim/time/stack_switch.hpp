@@ -1,5 +1,5 @@
-// Tells AddressSanitizer and ThreadSanitizer about stacks and the switches between them; nothing in other builds. Usage
-// around a switch: leave() before it on the old stack, arrive() after it on the new one.
+// Informs AddressSanitizer and ThreadSanitizer about stacks and switches between them; does nothing in other builds.
+// Around a switch, call leave() before it on the old stack and arrive() after it on the new one.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace verbscope::sim {
 
-// A stack, and what ThreadSanitizer knows it by.
+// A stack, and its handle in ThreadSanitizer.
 struct Stack {
   const void* bottom = nullptr;
   std::size_t size = 0;
 #if defined(VERBSCOPE_THREAD_SANITIZER)
   void* fiber = nullptr;
-  void* caller = nullptr;  // the fiber that switched to it last
+  void* caller = nullptr;  // the fiber that last switched to it
 #endif
 };
 
@@ -31,8 +31,8 @@ inline Stack new_stack(const void* bottom, std::size_t size) {
   return stack;
 }
 
-// The memory of a stack is given back: what the frames that never returned left forbidden there is allowed again, for
-// whoever gets these addresses next.
+// Call when the memory of a stack is freed: removes the poison of frames that never returned, for the next user of
+// these addresses.
 inline void forget_stack([[maybe_unused]] const Stack& stack) {
 #if defined(VERBSCOPE_ADDRESS_SANITIZER)
   ASAN_UNPOISON_MEMORY_REGION(stack.bottom, stack.size);
@@ -59,7 +59,7 @@ class StackSwitch {
 #endif
   }
 
-  // From `own` back to the stack from which the last arrive() came. `last`: this stack will never run again.
+  // Switches from `own` back to the stack from which the last arrive() came. `last`: this stack will never run again.
   void leave_back([[maybe_unused]] const Stack& own, [[maybe_unused]] bool last = false) {
 #if defined(VERBSCOPE_ADDRESS_SANITIZER)
     __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack_, from_.bottom, from_.size);

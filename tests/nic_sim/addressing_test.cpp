@@ -1,4 +1,4 @@
-// Whom a packet reaches: the QP that it names, with its Q_Key, transport and peer; each port is a network of its own.
+// Which packets a QP accepts: by QP number, Q_Key, transport and peer. Each port is a separate network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST(WrongTarget, AConnectedQpHearsOnlyItsPeer) {
 }
 
 TEST(Ports, AreSeparateNetworks) {
-  TwoNodes nodes;  // two ports each
+  TwoNodes nodes;  // with two ports each
   ibv_qp* from = nodes.a.make_qp(IBV_QPT_UD);
   ibv_qp* to = nodes.b.make_qp(IBV_QPT_UD);
   ASSERT_EQ(bring_up(nodes.a, from, {.port = 1}, 0, 0), 0);
@@ -66,12 +66,12 @@ TEST(Ports, AreSeparateNetworks) {
 }
 
 TEST(Ports, EachHasARateOfItsOwn) {
-  // 60 messages of 4096 bytes from each of two QPs: 26 bytes of headers and CRCs on UC, 4122 bytes a packet, at
-  // 54.54 Gb/s 604.6 ns each: 36.3 us for 60 and 72.6 us for 120.
+  // 60 messages of 4096 bytes from each of two QPs. With 26 bytes of headers and CRCs on UC, a packet has 4122 bytes
+  // and takes 604.6 ns at 54.54 Gb/s: 36.3 us for 60 packets, 72.6 us for 120.
   const auto time = [](std::uint8_t port_of_second) {
     Profile profile = steady_profile();
     profile.fabric.port_share = 1;
-    profile.wire.pcie.lane_mb_per_s *= 10;  // or PCIe would be the limit of both together
+    profile.wire.pcie.lane_mb_per_s *= 10;  // else PCIe would limit both together
     TwoNodes nodes(profile);
     for (const std::uint8_t port : {std::uint8_t{1}, port_of_second}) {
       const QpOptions options{.port = port};

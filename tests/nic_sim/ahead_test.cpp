@@ -1,5 +1,5 @@
-// Threads that post lone requests or poll go on before the rest of the world has come to their time: what they wrote
-// leaves at that time all the same, and they see what can be seen then.
+// Threads that post single requests or poll may run ahead of the engine. Their writes still leave at the thread's time,
+// and they see what is visible at that time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::SizeIs;
 
 constexpr Nanos kWork = std::chrono::microseconds(10);
-constexpr int kCore = 13;  // two_nodes.cpp takes the others from the first up
+constexpr int kCore = 13;  // two_nodes.cpp uses the other cores, from 0 upwards
 
 TEST(PostingAhead, AWqeLeavesAtItsThreadsTime) {
   OneSided pair;
@@ -31,14 +31,14 @@ TEST(PostingAhead, AWqeLeavesAtItsThreadsTime) {
   });
   pair.pass(kLong);
   EXPECT_EQ(before, 0u);
-  EXPECT_EQ(after, 1u);  // control, address and data segment of 16 bytes each: one line
+  EXPECT_EQ(after, 1u);  // one line: control, address and data segment of 16 bytes each
   EXPECT_THAT(statuses(pair.a.poll_sends()), ElementsAre(IBV_WC_SUCCESS));
 }
 
 TEST(PostingAhead, AThreadStallsWhenItsBuffersWaitForTheLink) {
   constexpr std::int64_t kPosts = 25;
   Profile profile = steady_profile();
-  profile.link.mmio_gap = std::chrono::microseconds(1);  // so long that nothing else matters
+  profile.link.mmio_gap = std::chrono::microseconds(1);  // large enough to dominate
   OneSided pair(IBV_QPT_RC, {}, profile);
   const auto buffers = static_cast<std::int64_t>(profile.host.wc_buffers);
   Picos taken{0};
@@ -48,7 +48,7 @@ TEST(PostingAhead, AThreadStallsWhenItsBuffersWaitForTheLink) {
     taken = node.now() - begin;
   });
   pair.pass(kLong);
-  // The last line has a buffer when the line that had it before has left, one a microsecond.
+  // The last line gets a buffer when the line that used it has left; one leaves per microsecond.
   EXPECT_GE(taken, (kPosts - buffers) * profile.link.mmio_gap);
   EXPECT_LT(taken, (kPosts - buffers + 1) * profile.link.mmio_gap);
   EXPECT_THAT(pair.a.poll_sends(), SizeIs(kPosts));
@@ -61,7 +61,7 @@ TEST(PostingAhead, ADoorbellAndAListLeaveBehindWhatWasPostedBefore) {
     ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64, 2), pair.request(IBV_WR_RDMA_READ, 64, 3)), 0);
     ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64, 4)), 0);
     EXPECT_EQ(ibv_req_notify_cq(pair.a.send_cq(), 0), 0);
-    // In step with the world now: one line each for the first and the last, two doorbells.
+    // The thread is in step with the engine now: one line each for the first and the last post, two doorbells.
     EXPECT_EQ(pair.cluster.pcie_counts(0).mmio_wc_lines, 2u);
     EXPECT_EQ(pair.cluster.pcie_counts(0).mmio_doorbells, 2u);
     node.work(Nanos(1));
@@ -86,12 +86,12 @@ TEST(PostingAhead, AResetRightBehindAPostVoidsIt) {
   });
   pair.pass(kLong);
   const auto done = pair.a.poll_sends();
-  EXPECT_EQ(pair.cluster.pcie_counts(0).mmio_wc_lines, 101u);  // what the CPU wrote was written
+  EXPECT_EQ(pair.cluster.pcie_counts(0).mmio_wc_lines, 101u);  // the CPU's writes still happened
   EXPECT_THAT(ids(done), ElementsAre(1000));
   EXPECT_THAT(statuses(done), ElementsAre(IBV_WC_SUCCESS));
 }
 
-// From the post on: when a READ's completion can be seen, looked for by nobody's CPU each nanosecond.
+// Time from the post until a READ's completion is visible, polled each nanosecond without a simulated CPU.
 Picos seen_from_outside() {
   OneSided pair;
   EXPECT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64)), 0);

@@ -1,4 +1,4 @@
-// The ibv_wr_* interface makes the same WQEs, PCIe events, times and results as ibv_post_send.
+// The ibv_wr_* interface produces the same WQEs, PCIe events, times and results as ibv_post_send.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kTarget = 128 * 1024;
 
-// Builds the request of `wr` by the calls of the builder.
+// Builds the request `wr` with the calls of the builder.
 void add(ibv_qp_ex* qp, const ibv_send_wr& wr) {
   qp->wr_id = wr.wr_id;
   qp->wr_flags = wr.send_flags & ~kInline;
@@ -70,7 +70,7 @@ int post(Pair& pair, std::vector<ibv_send_wr> list, bool by_builder) {
 
 struct What {
   ibv_wr_opcode opcode;
-  std::uint32_t length;  // in two pieces where it is even and not an atomic's
+  std::uint32_t length;  // gathered from two pieces if even and not an atomic's
   unsigned flags = kSignaled;
 };
 
@@ -84,7 +84,7 @@ struct Trace {
   bool operator==(const Trace&) const = default;
 };
 
-// Posts `posts`, one after the other, in a thread that then polls for all completions.
+// Executes `posts` in order in a thread that then polls for all completions.
 Trace trace_of(const std::string& cluster, ibv_qp_type type, const std::vector<std::vector<What>>& posts,
                bool by_builder) {
   QpOptions options{.mtu = IBV_MTU_2048};
@@ -178,7 +178,7 @@ TEST_P(SameAsPostSend, EveryOperationAloneAndInAList) {
     list.insert(list.end(), {{IBV_WR_RDMA_READ, 64}, {IBV_WR_ATOMIC_CMP_AND_SWP, 8}, {IBV_WR_ATOMIC_FETCH_AND_ADD, 8}});
   }
   std::vector<std::vector<What>> posts;
-  for (const What& what : list) posts.push_back({what});  // by BlueFlame where the driver does so
+  for (const What& what : list) posts.push_back({what});  // by BlueFlame if the driver does so
   posts.push_back(list);
   const Trace posted = trace_of(cluster, type, posts, false);
   const Trace built = trace_of(cluster, type, posts, true);

@@ -1,4 +1,4 @@
-// The ibv_wr_* interface: all of a post or nothing, and which operations a QP has.
+// The ibv_wr_* interface: a post is complete or has no effect, and a QP has only the requested operations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ Pair built_pair(ibv_qp_type type) {
   return Pair(type, options);
 }
 
-// The ids of the requests of a's that have completed after some time.
+// The ids of a's requests that have completed after a while.
 std::vector<std::uint64_t> completed(Pair& pair) {
   pair.pass(kLong);
   return ids(pair.a.poll_sends());
@@ -79,7 +79,7 @@ TEST(Builder, MoreThanTheQueueHoldsPostsNothing) {
   send_one(pair, 100);
   EXPECT_EQ(ibv_wr_complete(qp), 0);
   ibv_wr_start(qp);
-  for (std::uint64_t i = 0; i < 64; ++i) send_one(pair, i);  // 63 places are free
+  for (std::uint64_t i = 0; i < 64; ++i) send_one(pair, i);  // only 63 places are free
   EXPECT_EQ(ibv_wr_complete(qp), ENOMEM);
   ibv_wr_start(qp);
   for (std::uint64_t i = 0; i < 65; ++i) send_one(pair, i);
@@ -113,13 +113,13 @@ TEST(Builder, OneWrongRequestSpoilsThePost) {
               ibv_wr_set_sge_list(qp, five.size(), five.data());
             }),
             EINVAL);
-  EXPECT_EQ(fails([&] {  // an atomic is of 8 bytes
+  EXPECT_EQ(fails([&] {  // an atomic must have 8 bytes
               ibv_wr_atomic_fetch_add(qp, pair.b.mr()->rkey, 0, 1);
               ibv_wr_set_sge(qp, pair.a.mr()->lkey, pair.a.sge(0, 4).addr, 4);
             }),
             EINVAL);
   ibv_wr_start(qp);
-  ibv_wr_set_sge_list(qp, 1, five.data());  // of no request
+  ibv_wr_set_sge_list(qp, 1, five.data());  // without a request
   EXPECT_EQ(ibv_wr_complete(qp), EINVAL);
   EXPECT_THAT(completed(pair), IsEmpty());
 }

@@ -15,7 +15,7 @@ struct Seen {
   NicCounts nic;
 };
 
-// Sixteen header-only requests by one doorbell, on a cache of so many bytes.
+// Posts sixteen header-only requests by one doorbell, with a WQE cache of `cache_bytes`.
 Seen send_sixteen(const std::string& cluster, ibv_qp_type type, unsigned flags, std::uint64_t cache_bytes,
                   std::uint32_t length = 0, std::uint32_t max_inline = 0) {
   Profile profile = steady_profile(cluster);
@@ -43,15 +43,15 @@ TEST(WqeCache, HoldsABatchThatFits) {
 }
 
 TEST(WqeCache, ReadsAgainWhatItCouldNotHold) {
-  // Two places: of sixteen WQEs that arrive together the last two stay. The other fourteen are read again.
+  // The cache holds two: of sixteen WQEs that arrive together, the last two remain. The other fourteen are read again.
   const Seen seen = send_sixteen("cib", IBV_QPT_UD, 0, 2 * 64);
   EXPECT_EQ(seen.nic.wqe_cache_misses, 14u);
   EXPECT_EQ(seen.nic.wqe_cache_hits, 2u);
   EXPECT_EQ(seen.nic.wqe_cache_reread_lines, 14u);
 }
 
-// From posting 64 header-only SENDs by one doorbell until the last has arrived, with a cache of so many bytes and reads
-// again that take no time of their unit.
+// Time from posting 64 header-only SENDs by one doorbell until the last has arrived, with a cache of `cache_bytes`.
+// Rereads take no unit time.
 Picos time_of_sixty_four_sends(std::uint64_t cache_bytes) {
   Profile profile = steady_profile();
   profile.nic.wqe_cache = Bytes(cache_bytes);
@@ -78,8 +78,8 @@ Picos time_of_sixty_four_sends(std::uint64_t cache_bytes) {
 }
 
 TEST(WqeCache, WqesAreReadAgainWhileTheUnitWorksOnThoseBeforeThem) {
-  // A unit works longer on eight WQEs than a PCIe read takes: it waits for the first read alone. Eight at a time
-  // without looking ahead it would wait eight times.
+  // A unit takes longer for eight WQEs than a PCIe read takes, so it waits for the first read only. Without look-ahead
+  // it would wait eight times.
   const Profile profile = steady_profile();
   const Picos read = 2 * profile.link.propagation + profile.host.memory_read;
   ASSERT_GT(8 * (profile.nic.doorbell_wqe + profile.nic.wqe_block), read + Nanos(100));
@@ -89,14 +89,14 @@ TEST(WqeCache, WqesAreReadAgainWhileTheUnitWorksOnThoseBeforeThem) {
 }
 
 TEST(WqeCache, AnAcknowledgementNeedsNoWqe) {
-  // To send: 14 misses as above. What is acknowledged completes without a look at its WQE: WRITEs never miss (ATC 2016,
-  // Section 5.3.2).
+  // Sending: 14 misses as above. Acknowledged WRITEs complete without their WQE and so never miss (ATC 2016, Section
+  // 5.3.2).
   const Seen seen = send_sixteen("cib", IBV_QPT_RC, kSignaled, 2 * 64);
   EXPECT_EQ(seen.nic.wqe_cache_misses, 14u);
   EXPECT_EQ(seen.nic.wqe_cache_hits, 2u);
 }
 
-// Misses of sixteen READs that are under way together, on a cache of four places for sent WQEs.
+// Misses of sixteen outstanding READs with a cache for four sent WQEs.
 std::uint64_t misses_of_sixteen_reads(Replacement replacement) {
   Profile profile = steady_profile();
   profile.nic.sent_wqe_cache = Bytes(4 * 64);
@@ -108,7 +108,8 @@ std::uint64_t misses_of_sixteen_reads(Replacement replacement) {
 }
 
 TEST(WqeCache, AResponseNeedsItsWqeOnceMore) {
-  // Twelve of sixteen have no place. They are the first twelve; at random, the last is there at least.
+  // Twelve of sixteen find no place. With replacement of the oldest these are the first twelve; with random replacement
+  // at least the last one remains.
   EXPECT_EQ(misses_of_sixteen_reads(Replacement::oldest), 12u);
   EXPECT_EQ(misses_of_sixteen_reads(Replacement::random), 12u);
 }
@@ -141,7 +142,7 @@ std::vector<RereadCase> reread_cases() {
     for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
       for (const unsigned signaled : {0u, kSignaled}) {
         all.push_back({cluster, type, signaled, 0, 0});
-        all.push_back({cluster, type, signaled, 0, 188});  // slots that are larger than their WQEs
+        all.push_back({cluster, type, signaled, 0, 188});  // slots larger than their WQEs
         all.push_back({cluster, type, signaled | kInline, 60, 60});
         all.push_back({cluster, type, signaled | kInline, 100, 188});
         all.push_back({cluster, type, signaled, 64, 0});
@@ -154,7 +155,8 @@ std::vector<RereadCase> reread_cases() {
 INSTANTIATE_TEST_SUITE_P(, Reread, testing::ValuesIn(reread_cases()), testing::PrintToStringParamName());
 
 TEST(WqeCache, WqesOfSeveralSizesGoRoundARingCorrectly) {
-  // WQEs of one to four blocks in a ring that they do not divide; those that cross its end are read in two parts.
+  // WQEs of one to four blocks, in a ring whose size is not a multiple of theirs. WQEs that cross its end are read in
+  // two parts.
   Profile profile = steady_profile();
   profile.nic.wqe_cache = Bytes(256);
   const QpOptions options{
@@ -189,8 +191,8 @@ TEST(WqeCache, WqesOfSeveralSizesGoRoundARingCorrectly) {
             small.cluster.nic_counts(0).wqe_cache_reread_lines);
 }
 
-// One header-only SEND by BlueFlame from each of `qps` QPs in turn, `rounds` times over, with room for four contexts of
-// 375 bytes. The only reads of the sender are contexts.
+// One header-only SEND by BlueFlame from each of `qps` QPs in turn, for `rounds` rounds, with a cache for four contexts
+// of 375 bytes. The sender reads only contexts.
 Seen take_turns(int qps, int rounds) {
   Profile profile = steady_profile();
   profile.nic.qp_context = Bytes(375);
@@ -219,14 +221,14 @@ TEST(QpContextCache, MissesEachQpOnceWhenAllFit) {
 }
 
 TEST(QpContextCache, MissesTwoInFiveWhenOneMoreTakesTurns) {
-  // One of five is always out. Its turn comes, it throws out one of the other four at random, whose turn is one to four
-  // uses later: a miss every two and a half uses. 1,000 misses of standard deviation 1.1 uses: 1.4 % of the mean.
+  // One of five is always missing. At its turn it evicts a random one of the other four, whose turn is one to four uses
+  // later: a miss per 2.5 uses. 1,000 misses with a standard deviation of 1.1 uses: 1.4 % of the mean.
   constexpr int kRounds = 500;
   const Seen seen = take_turns(5, kRounds);
   const auto misses = static_cast<double>(seen.nic.qp_context_misses);
   EXPECT_NEAR(misses / (5 * kRounds), 0.4, 4 * 0.4 * 0.014);
   EXPECT_EQ(seen.pcie.dma_read_lines, seen.nic.qp_context_misses * 6);
-  EXPECT_EQ(seen.nic.qp_context_misses_twice, 5u);  // eight would all be in
+  EXPECT_EQ(seen.nic.qp_context_misses_twice, 5u);  // a cache for eight would hold all
 }
 
 TEST(QpContextCache, AMissDelaysTheRequestByTheRead) {
@@ -234,7 +236,7 @@ TEST(QpContextCache, AMissDelaysTheRequestByTheRead) {
   profile.nic.qp_context = Bytes(375);
   profile.nic.qp_context_miss = Picos(0);
   Profile never = profile;
-  never.nic.qp_context_cache = Bytes(1);  // holds none
+  never.nic.qp_context_cache = Bytes(1);  // too small for any
   const auto time = [](const Profile& p) {
     Pair pair(IBV_QPT_UD, {}, p);
     EXPECT_EQ(pair.send({.flags = kSignaled}), 0);
@@ -246,8 +248,8 @@ TEST(QpContextCache, AMissDelaysTheRequestByTheRead) {
     pair.await(pair.a.send_cq(), 1, std::chrono::milliseconds(1), &when);
     return static_cast<double>((when - begin).count()) * 1e-3;
   };
-  // 375 bytes: request 26 B, three completions 375 + 66 B at 64.7 ps, 2 * 120 ns of way, 150 ns of memory: 420 ns. A
-  // poll takes 16.
+  // 375 bytes: request 26 B, three completions 375 + 66 B at 64.7 ps, propagation 2 * 120 ns, memory 150 ns: 420 ns. A
+  // poll takes 16 ns.
   EXPECT_NEAR(time(never) - time(profile), 420, 17);
 }
 
@@ -259,17 +261,17 @@ TEST(NearQpContexts, AFarOneDelaysThePostTheRequestAndTheAcknowledgement) {
     Pair pair(IBV_QPT_RC, {}, profile);
     pair.b.post_recvs(pair.qb, kIn, 256, 2);
     Picos begin{0}, when{0};
-    for (int i = 0; i < 2; ++i) {  // the first brings what is far for other reasons
+    for (int i = 0; i < 2; ++i) {  // the first has delays for other reasons
       begin = pair.cluster.now();
       EXPECT_EQ(pair.send({.flags = kSignaled}), 0);
       pair.await(pair.a.send_cq(), 1, std::chrono::milliseconds(1), &when);
     }
     return static_cast<double>((when - begin).count()) * 1e-3;
   };
-  EXPECT_NEAR(time(0) - time(1), 3 * 400, 17);  // a poll takes 16
+  EXPECT_NEAR(time(0) - time(1), 3 * 400, 17);  // a poll takes 16 ns
 }
 
-// Lines that the receiver's adapter has read for RECVs of one SGE, 16 bytes each.
+// Counts the lines that the receiver's adapter reads for RECVs of one SGE, 16 bytes each.
 struct Receiver : Pair {
   Receiver()
       : Pair(IBV_QPT_UD, {.cap = {.max_send_wr = 256,
@@ -277,12 +279,12 @@ struct Receiver : Pair {
                                   .max_send_sge = 1,
                                   .max_recv_sge = 1,
                                   .max_inline_data = 64}}) {
-    // A first packet is dropped, and brings the QP's context.
+    // The first packet is dropped and loads the QP's context.
     send({.flags = 0});
     pass(kLong);
     context_lines_ = cluster.pcie_counts(1).dma_read_lines;
   }
-  // Without those of translations: the buffers are new.
+  // Without lines of translations, which miss because the buffers are new.
   std::uint64_t recv_lines() {
     pass(kLong);
     return cluster.pcie_counts(1).dma_read_lines - context_lines_ - cluster.nic_counts(1).translation_misses;
@@ -302,8 +304,8 @@ TEST(RecvFetch, StaysTwoGroupsAhead) {
   Receiver receiver;
   ASSERT_EQ(receiver.b.post_recvs(receiver.qb, kIn, 64, 128), 0);
   EXPECT_EQ(receiver.recv_lines(), 8u);
-  // One RECV used makes room for a part of a group only, which is not read: groups are aligned... until there are
-  // fewer than two groups ahead, which is at once.
+  // One used RECV makes room for part of a group. Groups are aligned, so nothing is read until fewer than two groups
+  // are ahead, which is immediately the case.
   for (int i = 0; i < 16; ++i) ASSERT_EQ(receiver.send({.length = 8, .flags = kInline}), 0);
   EXPECT_EQ(receiver.recv_lines(), 12u);
   for (int i = 0; i < 96; ++i) ASSERT_EQ(receiver.send({.length = 8, .flags = kInline}), 0);
@@ -314,17 +316,17 @@ TEST(RecvFetch, StaysTwoGroupsAhead) {
 TEST(RecvFetch, ReadsALoneRecvAtOnceAndTheRestOfItsGroupTogether) {
   Receiver receiver;
   ASSERT_EQ(receiver.b.post_recv(receiver.qb, kIn, 64), 0);
-  EXPECT_EQ(receiver.recv_lines(), 1u);  // there was none: 16 bytes
+  EXPECT_EQ(receiver.recv_lines(), 1u);  // none was fetched: 16 bytes
   for (int i = 1; i < 15; ++i) ASSERT_EQ(receiver.b.post_recv(receiver.qb, kIn, 64), 0);
   EXPECT_EQ(receiver.recv_lines(), 1u);
   ASSERT_EQ(receiver.b.post_recv(receiver.qb, kIn, 64), 0);
-  EXPECT_EQ(receiver.recv_lines(), 1u + 4);  // the other fifteen: 240 bytes from 16 to 256
+  EXPECT_EQ(receiver.recv_lines(), 1u + 4);  // the other fifteen: 240 bytes, from 16 to 256
 }
 
 TEST(RecvFetch, APacketThatComesBeforeItsRecvIsFetchedWaits) {
   Receiver receiver;
   ASSERT_EQ(receiver.send({.length = 8, .flags = kInline}), 0);
-  // It takes about 530 ns to the responder, and the RECV's fetch 400 ns.
+  // The packet takes about 530 ns to the responder, the RECV's fetch 400 ns.
   receiver.pass(Nanos(300));
   ASSERT_EQ(receiver.b.post_recv(receiver.qb, kIn, 64, 3), 0);
   receiver.pass(kLong);

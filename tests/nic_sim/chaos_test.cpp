@@ -1,5 +1,5 @@
-// Everything at once, at random, on an adapter where everything is scarce: whatever programs do to their QPs, every
-// RECV and every signaled SEND completes once and in order, and when it is over every QP works again.
+// Random operations on QPs of an adapter with scarce resources: every RECV and every signaled SEND completes once and
+// in order, and afterwards every QP works again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ Profile scarce() {
   return profile;
 }
 
-// One end of a connection, and what must still complete on it.
+// One end of a connection, and its requests that must still complete.
 struct End {
   struct Request {
     std::uint64_t id;
@@ -110,7 +110,7 @@ class Chaos : public testing::TestWithParam<std::uint64_t> {
     End& end = ends_[i][side];
     const auto length = static_cast<std::uint32_t>(random_.below(random_.below(3) == 0 ? kLargest : 200));
     unsigned flags = random_.below(3) == 0 ? kSignaled : 0;
-    // The last place of a queue must not be taken by a request that never frees it.
+    // The last place of a queue must not be used by a request that never frees it.
     if (end.sends.size() % 8 == 7) flags = kSignaled;
     if (length <= 256 && random_.below(2) == 0) flags |= kInline;
     const int count = random_.below(3) == 0 ? 3 : 1;
@@ -118,7 +118,7 @@ class Chaos : public testing::TestWithParam<std::uint64_t> {
     const std::uint32_t peer = ends_[i][1 - side].qp->qp_num;
     if (end.sends.size() + 3 > options_.cap.max_send_wr) return;
     const int error = end.node->post_list(end.qp, what, count, ah_[side], peer);
-    if (error != 0) return;  // the queue is full with requests that completed but are not polled
+    if (error != 0) return;  // the queue is full of requests whose completions were not polled
     for (int n = 0; n < count; ++n) {
       end.sends.push_back({next_id_++, (flags & kSignaled) != 0});
     }
@@ -197,7 +197,7 @@ TEST_P(Chaos, EveryRequestCompletesOnceAndEveryQpWorksAfterwards) {
   nodes_.pass(std::chrono::milliseconds(1));
   poll();
   ASSERT_FALSE(HasFailure());
-  // All in ERR: nothing stays open.
+  // All QPs in ERR: every request must complete.
   for (auto& connection : ends_) {
     for (End& end : connection) change_state(end, IBV_QPS_ERR);
   }
@@ -209,7 +209,7 @@ TEST_P(Chaos, EveryRequestCompletesOnceAndEveryQpWorksAfterwards) {
       for (const End::Request& request : end.sends) EXPECT_FALSE(request.signaled) << request.id;
     }
   }
-  // All work again: of twenty messages a switch that loses 1 % leaves some.
+  // All QPs work again. A switch that loses 1 % of the packets delivers most of twenty messages.
   for (std::size_t i = 0; i < kConnections; ++i) {
     reconnect(i);
     TestNode& b = nodes_.b;

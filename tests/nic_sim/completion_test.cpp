@@ -1,4 +1,4 @@
-// Completions: in order, only where asked for, and what they free.
+// Completions: in order, only for signaled requests, and freeing queue places.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST_P(Completions, AListThatDoesNotFitIsPostedUpToThereAndSaysWhere) {
 }
 
 TEST_P(Completions, QueuesGoRoundManyTimes) {
-  // 500 messages through 5 places (not a power of two) each way.
+  // 500 messages in each direction through queues of 5 places (not a power of two).
   Pair pair(GetParam(), depth(5, 5));
   const std::uint32_t head = grh_room(GetParam());
   for (std::uint64_t i = 0; i < 5; ++i) pair.b.post_recv(pair.qb, kIn + i * 256, 256, i);
@@ -128,7 +128,7 @@ TEST_P(Completions, ACompletionQueueThatOverrunsSaysSo) {
   for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(pair.send({.length = 8, .id = i, .flags = 0}), 0);
   pair.pass(kLong);
   std::vector<ibv_wc> wc(16);
-  // Four places: what came first stays readable, then the queue is broken.
+  // Four places: the first completions stay readable, then the queue returns errors.
   EXPECT_EQ(ibv_poll_cq(pair.b.recv_cq(), 16, wc.data()), 4);
   EXPECT_EQ(ibv_poll_cq(pair.b.recv_cq(), 16, wc.data()), -1);
   EXPECT_EQ(ibv_poll_cq(pair.b.recv_cq(), 16, wc.data()), -1);
@@ -155,7 +155,7 @@ TEST_P(Completions, ManyMayWaitInOrderWhileSomeAreTaken) {
                 0);
     }
     pair.pass(kLong);
-    // 30 of every 100: ever more wait.
+    // Poll 30 of every 100, so that more and more wait.
     std::vector<ibv_wc> wc(30);
     ASSERT_EQ(ibv_poll_cq(pair.a.send_cq(), 30, wc.data()), 30);
     for (const ibv_wc& completion : wc) ASSERT_EQ(completion.wr_id, next++);
@@ -180,7 +180,7 @@ TEST(SharedCompletionQueue, HoldsSendsAndReceivesOfSeveralQps) {
   nodes.a.post(two, {.length = 8, .id = 22});
   nodes.pass(kLong);
   EXPECT_THAT(ids(nodes.a.poll_sends()), testing::UnorderedElementsAre(11, 12, 21, 22));
-  // The queue is in use until both are gone.
+  // The queue is in use until both QPs are destroyed.
   EXPECT_EQ(nodes.a.provider().destroy_cq(nodes.a.send_cq()), EBUSY);
   EXPECT_EQ(nodes.a.provider().destroy_qp(one), 0);
   EXPECT_EQ(nodes.a.provider().destroy_qp(two), 0);

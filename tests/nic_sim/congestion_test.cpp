@@ -1,4 +1,4 @@
-// DCQCN by hand: Zhu et al., SIGCOMM 2015, section 3.2 and equations 1 to 4.
+// DCQCN, with values computed by hand: Zhu et al., SIGCOMM 2015, section 3.2 and equations 1 to 4.
 #include "nic_sim/nic/congestion.hpp"
 
 #include <gtest/gtest.h>
@@ -27,13 +27,13 @@ struct Reaction {
     packet.wire_bytes = kBytes;
   }
   static void nothing(void*, std::uint64_t) {}
-  // Sends whenever it may, up to `until`; yields the packets.
+  // Sends whenever allowed until `until`. Returns the number of packets.
   int send_until(Picos until) {
     int sent = 0;
     while (engine.now() < until) {
       if (congestion.may_send(qp, packet, &nothing, this)) {
         ++sent;
-        engine.advance_to(std::max(qp.pace.next, engine.now() + Nanos(250)));  // the line takes 250 ns
+        engine.advance_to(std::max(qp.pace.next, engine.now() + Nanos(250)));  // a packet takes 250 ns on the line
       } else {
         engine.advance_to(qp.pace.next);
       }
@@ -69,9 +69,9 @@ TEST(Dcqcn, TheFirstNotificationHalvesTheRate) {
 TEST(Dcqcn, ARateIsKeptPacketByPacket) {
   Reaction it;
   it.congestion.notified(it.qp);
-  // 50 us at 2 GB/s: a packet of 1000 bytes each half microsecond, until the timer rises after 55 us.
+  // 50 us at 2 GB/s: a packet of 1000 bytes per 0.5 us. The rate rises only after 55 us.
   EXPECT_NEAR(it.send_until(microseconds(50)), 100, 1);
-  EXPECT_EQ(it.counts.rate_limited_ps, 0u);  // it came when it might
+  EXPECT_EQ(it.counts.rate_limited_ps, 0u);  // every call came when it was allowed
   EXPECT_TRUE(it.congestion.may_send(it.qp, it.packet, &Reaction::nothing, &it));
   EXPECT_FALSE(it.congestion.may_send(it.qp, it.packet, &Reaction::nothing, &it));
   EXPECT_EQ(it.counts.rate_limited_ps, 500'000u);
@@ -80,7 +80,7 @@ TEST(Dcqcn, ARateIsKeptPacketByPacket) {
 TEST(Dcqcn, FiveTurnsOfTheTimerBringItBack) {
   Reaction it;
   it.congestion.notified(it.qp);
-  it.congestion.notified(it.qp);  // 1 GB/s, target 2
+  it.congestion.notified(it.qp);  // rate 1 GB/s, target 2 GB/s
   it.send_until(microseconds(56));
   EXPECT_NEAR(it.qp.pace.rate, 1.5e9, 1);  // fast recovery: half of the way to the target
   it.send_until(microseconds(5 * 55 + 1));
@@ -95,7 +95,7 @@ TEST(Dcqcn, AlphaFallsWhileNobodyComplains) {
   it.congestion.notified(it.qp);
   it.engine.advance_to(microseconds(55 * 10 + 1));
   it.congestion.notified(it.qp);
-  // Ten turns of 1 - g before this notification, which adds g again.
+  // Ten intervals multiply alpha by 1 - g; this notification adds g again.
   const double g = 1.0 / 256;
   const double fallen = std::pow(1 - g, 10);
   EXPECT_NEAR(it.qp.pace.alpha, (1 - g) * fallen + g, 1e-9);

@@ -1,4 +1,4 @@
-// InfiniBand's fabric by itself: what it asks of a node, and what it does for one. No NIC is needed.
+// InfiniBand's fabric without NICs: its calls to nodes, and its services for them.
 #include "nic_sim/net/credit_fabric.hpp"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-// 1 GB/s: 1 ns a byte. A packet takes 100 ns from its port to the switch, and 50 ns from there.
+// 1 GB/s: 1 ns per byte. Latency: 100 ns from a port to the switch, 50 ns from there.
 Profile round_fabric_numbers() {
   Profile profile = load_profile("cx3");
   profile.wire.port_rate = BytesPerSecond{1e9};
@@ -23,7 +23,7 @@ Profile round_fabric_numbers() {
   return profile;
 }
 
-// Nodes that note what they are told, and when.
+// Nodes that record packets and times.
 struct Net {
   struct Node {
     explicit Node(Net& n) : net(&n) {}
@@ -46,7 +46,7 @@ struct Net {
   static void left_port(void* object, const Packet& packet, Picos when) {
     static_cast<Node*>(object)->left.emplace_back(packet.sequence, when);
   }
-  // A packet of 100 bytes from node 0 to node 1.
+  // Sends a packet of 100 bytes from node 0 to node 1.
   void send(std::uint32_t sequence, bool completes = false) {
     Packet& packet = packets.take(64);
     packet.source_node = 0;
@@ -77,7 +77,7 @@ TEST(Fabric, BringsAPacketToItsTarget) {
   Net net(round_fabric_numbers());
   net.send(7);
   net.run();
-  // Cut through: 100 ns to the switch, 100 ns for its bytes, 50 ns of cable.
+  // Cut-through: 100 ns to the switch, 100 ns for the bytes, 50 ns of cable.
   EXPECT_THAT(net.nodes[1].received, ElementsAre(Pair(7u, Picos(Nanos(250)))));
   EXPECT_TRUE(net.nodes[0].received.empty());
 }
@@ -108,7 +108,7 @@ TEST(Fabric, CountsWhatTheSwitchLosesForTheTargetAndGivesItBack) {
   EXPECT_TRUE(net.nodes[1].received.empty());
   EXPECT_EQ(net.nodes[1].counts.dropped_by_switch, 1u);
   net.send(2);
-  EXPECT_EQ(net.packets.size(), 1u);  // the packet's memory serves the next
+  EXPECT_EQ(net.packets.size(), 1u);  // the memory of the lost packet was reused
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Messages arrive as they were sent: the bytes themselves, their number, immediate data, source, and where they lie in
-// the buffer.
+// Messages arrive unchanged: bytes, length, immediate data, source, and offset in the buffer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +11,8 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::SizeIs;
 
-constexpr std::uint64_t kOut = 0;            // where a sends from
-constexpr std::uint32_t kRoom = 128 * 1024;  // for each message
+constexpr std::uint64_t kOut = 0;            // offset of a's outgoing data
+constexpr std::uint32_t kRoom = 128 * 1024;  // per message
 
 struct Shape {
   ibv_qp_type type;
@@ -36,7 +35,7 @@ TEST_P(Delivery, TheBytesOfAMessageArrive) {
   ASSERT_EQ(pair.b.post_recv(pair.qb, kIn, kRoom, 77), 0);
   const unsigned flags = kSignaled | (shape.inlined ? kInline : 0);
   ASSERT_EQ(pair.send({.offset = kOut, .length = shape.length, .id = 33, .flags = flags}), 0);
-  if (shape.inlined) std::memset(pair.a.memory(kOut), 0, shape.length);  // the buffer is free after the post
+  if (shape.inlined) std::memset(pair.a.memory(kOut), 0, shape.length);  // the buffer may be reused after the post
   const auto received = pair.await(pair.b.recv_cq(), 1);
   ASSERT_THAT(received, SizeIs(1));
   EXPECT_EQ(received[0].status, IBV_WC_SUCCESS);
@@ -46,7 +45,7 @@ TEST_P(Delivery, TheBytesOfAMessageArrive) {
   EXPECT_EQ(received[0].qp_num, pair.qb->qp_num);
   EXPECT_EQ(received[0].wc_flags, 0u);
   EXPECT_TRUE(has_pattern(pair.b.memory(kIn + head), shape.length, 5));
-  // Nothing is written behind the message.
+  // Nothing is written after the message.
   EXPECT_EQ(*pair.b.memory(kIn + head + shape.length), 0);
   const auto sent = pair.await(pair.a.send_cq(), 1);
   ASSERT_THAT(sent, SizeIs(1));
@@ -64,7 +63,7 @@ std::vector<Shape> shapes() {
       all.push_back({type, length, true, "cx3"});
     }
     for (const std::uint32_t length : {0u, 1u, 64u, 2048u, 4096u}) all.push_back({type, length, false, "cib"});
-    all.push_back({type, 2048, false, "cx"});  // its MTU
+    all.push_back({type, 2048, false, "cx"});  // cx's MTU
   }
   for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC}) {
     for (const std::uint32_t length : {4097u, 8192u, 50'000u}) all.push_back({type, length, false, "cib"});
@@ -130,7 +129,7 @@ TEST_P(EveryTransport, ImmediateDataComesWithTheCompletion) {
 
 TEST_P(EveryTransport, AHeaderOnlySendNeedsNoMemoryOnEitherSide) {
   Pair pair(GetParam());
-  // UD wants room for the GRH even so (InfiniBand Architecture Specification 1.3, volume 1, section 11.4.1.2).
+  // UD still needs room for the GRH (InfiniBand Architecture Specification 1.3, volume 1, section 11.4.1.2).
   pair.b.post_recv(pair.qb, kIn, grh_room(GetParam()), 1);
   ASSERT_EQ(pair.send({.length = 0, .with_immediate = true, .immediate = 7}), 0);
   const auto received = pair.await(pair.b.recv_cq(), 1);
@@ -143,8 +142,8 @@ TEST_P(EveryTransport, AHeaderOnlySendNeedsNoMemoryOnEitherSide) {
   EXPECT_EQ(counts.dma_write_partial_lines, 0u);
 }
 
-// Eight slots of a RECV of one segment, 16 B, of which four are used: of the next eight RECVs four lie up to the ring's
-// end, and one DMA read ends there.
+// A ring of eight RECV slots (one segment, 16 B), of which four are used. Of the next eight RECVs, four are before the
+// ring's end, so the DMA read ends there.
 TEST_P(EveryTransport, RecvsAreNotFetchedBeyondTheEndOfAShortRing) {
   Pair pair(GetParam(),
             {.cap = {.max_send_wr = 16, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}});
@@ -174,7 +173,7 @@ TEST_P(EveryTransport, MessagesArriveInTheOrderOfPosting) {
   const std::uint32_t head = grh_room(GetParam());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 512, 48), 0);
   for (std::uint32_t i = 0; i < 48; ++i) {
-    // Inline and read payload take turns: the inline ones may not overtake.
+    // Inline and DMA-read payloads alternate: the inline ones must not overtake.
     fill(pair.a.memory(i * 400), 200 + i, i);
     const unsigned flags = kSignaled | (i % 2 == 0 ? kInline : 0);
     ASSERT_EQ(pair.send({.offset = i * 400, .length = 200 + i, .id = i, .flags = flags}), 0);
@@ -240,7 +239,7 @@ TEST(UdDelivery, TheGrhFlagIsSetOnlyWhereTheAddressIsGlobal) {
     const auto received = pair.await(pair.b.recv_cq(), 1);
     ASSERT_THAT(received, SizeIs(1));
     EXPECT_EQ(received[0].wc_flags, global ? static_cast<unsigned>(IBV_WC_GRH) : 0u);
-    EXPECT_EQ(received[0].byte_len, 140u);  // the 40 bytes are counted either way
+    EXPECT_EQ(received[0].byte_len, 140u);  // includes the 40 bytes in both cases
     EXPECT_TRUE(has_pattern(pair.b.memory(kIn + 40), 100, 1));
   }
 }
@@ -274,7 +273,7 @@ TEST(PathMtu, CutsMessagesOfConnectedQpsIntoPackets) {
     ASSERT_EQ(pair.send({.length = 1000}), 0);
     ASSERT_THAT(pair.await(pair.b.recv_cq(), 1), SizeIs(1));
     EXPECT_TRUE(has_pattern(pair.b.memory(kIn), 1000, 3));
-    EXPECT_EQ(pair.cluster.nic_counts(0).packets_sent, 4u);  // 256 * 3 + 232
+    EXPECT_EQ(pair.cluster.nic_counts(0).packets_sent, 4u);  // three of 256 bytes and one of 232
     EXPECT_EQ(pair.cluster.nic_counts(0).messages_sent, 1u);
     EXPECT_EQ(pair.cluster.nic_counts(1).packets_received, 4u);
     EXPECT_EQ(pair.cluster.nic_counts(1).messages_received, 1u);

@@ -1,5 +1,5 @@
-// Memory that is deregistered while requests that use it are under way: the adapter touches it no more, and a request
-// that still needs it fails (manual page of ibv_dereg_mr; InfiniBand Architecture Specification 1.3, volume 1, 10.6.6).
+// Memory that is deregistered while requests use it: the adapter no longer accesses it, and requests that still need it
+// fail (manual page of ibv_dereg_mr; InfiniBand Architecture Specification 1.3, volume 1, 10.6.6).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using testing::ElementsAre;
 
 constexpr std::uint32_t kBytes = 64 * 1024;
 
-// A region of its own at one of the nodes, gone in the middle.
+// A separate region at one of the nodes, deregistered during a request.
 struct ShortLived : OneSided {
   explicit ShortLived(std::uint8_t* (*place)(OneSided&), TestNode OneSided::*node)
       : OneSided(IBV_QPT_RC, {.mtu = IBV_MTU_1024}),
@@ -59,8 +59,8 @@ TEST(Deregistered, TheRestOfALongWriteIsRefused) {
   EXPECT_THAT(statuses(pair.a.poll_sends()), ElementsAre(IBV_WC_REM_ACCESS_ERR));
 }
 
-// Deregisters at every moment of a request that `post` posts: it ends well, and `arrived` holds, or is refused. Some
-// are.
+// Posts with `post` and deregisters after a time, for many times. The request must succeed with `arrived` true, or be
+// refused; some must be refused.
 template <class Post, class Arrived>
 void expect_all_or_refused(Post&& post, Arrived&& arrived) {
   int refused = 0;
@@ -110,7 +110,7 @@ TEST(Deregistered, APayloadThatIsBeingReadIsALocalError) {
     ASSERT_EQ(pair.post(wr), 0);
     pair.pass(Nanos(moment));
     pair.deregister();
-    std::memset(pair.a.memory(kSourceAt), 0, 4096);  // the memory belongs to the program again
+    std::memset(pair.a.memory(kSourceAt), 0, 4096);  // the program may use the memory again
     pair.pass(kLong);
     const auto done = pair.a.poll_sends();
     ASSERT_EQ(done.size(), 1u);
@@ -132,7 +132,7 @@ TEST(Registration, TakesTheCallAndEachPageOfAThreadsTime) {
   Picos took{0};
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
     const Picos before = node.now();
-    // From the last byte of a page to the first one of the third: three pages.
+    // From the last byte of a page to the first of the third: three pages.
     ibv_mr* const mr = nodes.a.provider().reg_mr(nodes.a.pd(), nodes.a.memory(4095), 4098, IBV_ACCESS_LOCAL_WRITE);
     took = node.now() - before;
     EXPECT_EQ(nodes.a.provider().dereg_mr(mr), 0);

@@ -1,4 +1,4 @@
-// One seed, one run: the same counts and times to the last picosecond. And memory that does not grow with time.
+// The same seed gives the same run: equal counts, and equal times to the picosecond. Memory does not grow with time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,14 +7,14 @@
 namespace verbscope::test {
 namespace {
 
-// Random parts as the profile has them, and a switch that loses packets.
+// With the profile's randomness, and a switch that loses packets.
 Profile random_profile(double loss) {
   Profile profile = load_profile("cib");
   profile.fabric.loss_probability = loss;
   return profile;
 }
 
-// A load until `end`: batches of signaled SENDs through one QP of each type, whose receivers post RECVs again.
+// A load until `end`: batches of signaled SENDs through one QP per transport. Receivers post RECVs again.
 class Load {
  public:
   Load(const Profile& profile, std::uint64_t seed) : cluster_(profile, 2, seed), a_(cluster_, 0), b_(cluster_, 1) {
@@ -31,7 +31,7 @@ class Load {
     cluster_.add_thread(1, 0, [this](SimNode& node) { receive(node); });
   }
 
-  // Runs until `end`, looking at the simulation's memory at `look`.
+  // Runs until `end`, and records the simulation's memory at `look`.
   void run(Picos look, Picos end) {
     cluster_.at(look, [this] {
       events_then_ = cluster_.event_places();
@@ -118,8 +118,8 @@ TEST(Memory, DoesNotGrowWithTime) {
   Load load(random_profile(0), 3);
   load.run(std::chrono::milliseconds(1), std::chrono::milliseconds(10));
   EXPECT_GT(load.sent_, 50'000u);
-  // Both are high-water marks of what was outstanding, those of events one a bucket, doubled when one is passed: chance
-  // may raise them in ten times the time, but not ten times.
+  // Both are high-water marks of outstanding work; the array of events doubles when it is full. By chance they may be
+  // larger after ten times the time, but not ten times as large.
   EXPECT_LE(load.cluster_.event_places(), 2 * load.events_then_);
   EXPECT_LE(load.cluster_.packets_allocated(), load.packets_then_ + load.packets_then_ / 20);
 }

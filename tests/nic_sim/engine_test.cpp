@@ -1,4 +1,4 @@
-// The event engine runs events by time, ties by the order of scheduling, whether they are near or far.
+// The event engine runs near and far events by time, and events of equal time in the order of scheduling.
 #include "nic_sim/time/engine.hpp"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Notes the argument of every event that runs, and when.
+// Records the argument and time of each event.
 struct Log {
   Engine engine;
   std::vector<std::uint64_t> arguments;
@@ -32,7 +32,7 @@ struct Log {
   }
 };
 
-// The wheel covers 2048 buckets of 1024 ps: what is further away than 2.1 us waits elsewhere.
+// The wheel covers 16384 buckets of 128 ps, which is 2.1 us. Later events are far events.
 constexpr std::int64_t kFar = 2048 * 1024;
 
 TEST(Engine, RunsEventsByTime) {
@@ -57,8 +57,8 @@ TEST(Engine, RunsEventsOfOneMomentInTheOrderOfScheduling) {
 TEST(Engine, RunsFarEventsAmongNearOnesInOrder) {
   Log log;
   log.schedule(10 * kFar, 5);
-  log.schedule(kFar, 3);      // the first moment that the wheel does not cover
-  log.schedule(kFar - 1, 2);  // the last that it does
+  log.schedule(kFar, 3);      // the first time that the wheel does not cover
+  log.schedule(kFar - 1, 2);  // the last time that it covers
   log.schedule(kFar + 1, 4);
   log.schedule(0, 1);
   log.run();
@@ -70,7 +70,7 @@ TEST(Engine, KeepsTheOrderOfATieBetweenAFarAndANearEvent) {
   log.schedule(kFar + 500, 1);  // far when it is scheduled
   log.schedule(1000, 0);
   log.engine.step();
-  log.schedule(kFar + 500, 2);  // the same moment, near by now
+  log.schedule(kFar + 500, 2);  // the same time, near by now
   log.run();
   EXPECT_THAT(log.arguments, ElementsAre(0, 1, 2));
 }
@@ -94,7 +94,7 @@ TEST(Engine, TakesAPastTimeAsNowBehindWhatIsDue) {
   log.schedule(500, 0);
   log.schedule(500, 1);
   log.engine.step();
-  log.schedule(100, 2);  // now is 500
+  log.schedule(100, 2);  // the time is 500 now
   log.run();
   EXPECT_THAT(log.arguments, ElementsAre(0, 1, 2));
   EXPECT_THAT(log.times, ElementsAre(500, 500, 500));
@@ -114,7 +114,7 @@ TEST(Engine, SaysTheTimeOfTheNextEvent) {
 }
 
 TEST(Engine, RunsNothingFromTheHorizonOn) {
-  for (const std::int64_t horizon : {std::int64_t{300}, 20 * kFar}) {  // events wait near, and far
+  for (const std::int64_t horizon : {std::int64_t{300}, 20 * kFar}) {  // events are near, and far
     Log log;
     for (const std::int64_t when : {horizon - 1, horizon, horizon + 1}) log.schedule(when, 0);
     log.engine.set_horizon(horizon);
@@ -140,7 +140,8 @@ TEST(Engine, GoesOnCorrectlyAfterTheClockWasAdvancedPastTheWheel) {
   EXPECT_THAT(log.arguments, ElementsAre(1, 2, 3));
 }
 
-// The reference: std::multimap keeps equal keys in the order of insertion. `spread` sets how far ahead events lie.
+// The reference: std::multimap keeps equal keys in the order of insertion. The parameter limits how far ahead events
+// are scheduled.
 class EngineAgainstMultimap : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(EngineAgainstMultimap, RunsARandomScheduleInTheSameOrder) {
@@ -153,7 +154,7 @@ TEST_P(EngineAgainstMultimap, RunsARandomScheduleInTheSameOrder) {
     if (grow) {
       const std::int64_t now = log.engine.now().count();
       const auto ahead = static_cast<std::int64_t>(random.below(GetParam()));
-      const std::int64_t coarse = ahead / 64 * 64;  // many ties
+      const std::int64_t coarse = ahead / 64 * 64;  // many equal times
       log.schedule(now + coarse - 64, number);
       reference.emplace(std::max(now, now + coarse - 64), number);
       ++number;
@@ -185,7 +186,7 @@ TEST(Engine, NeedsMemoryOnlyForWhatIsOutstanding) {
     }
     return engine.places();
   };
-  EXPECT_LE(run(2'000'000), 64u + 50u);  // a power of two for near ones, and the far ones
+  EXPECT_LE(run(2'000'000), 64u + 50u);  // near events (a power of two) and far events
   EXPECT_EQ(engine.events_run(), 2'000'000u);
 }
 

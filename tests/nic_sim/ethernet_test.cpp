@@ -1,4 +1,4 @@
-// Ethernet by itself: times by hand, what its disciplines do, and what holds for any network.
+// Ethernet without NICs: times computed by hand, queue disciplines, and properties of random networks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ TEST(Ethernet, BringsAPacketToItsTarget) {
   NetRig rig(round_network(), 2);
   rig.send_at(ns(0), 0, 1, 1000);
   rig.run();
-  // Cut through: its first bit is at the switch after 70 ns, and its last one 1000 + 80 ns later at the node.
+  // Cut-through: the first bit is at the switch after 70 ns; the last one is at the node 1000 + 80 ns later.
   ASSERT_EQ(rig.arrivals().size(), 1u);
   EXPECT_EQ(rig.arrivals().front().when, ns(70 + 80 + 1000));
   EXPECT_EQ(rig.net->port_times(0).front().out, ns(1000));
@@ -34,8 +34,8 @@ TEST(Ethernet, ASlowLineHoldsUpAQuickOneAndNotTheOtherWayRound) {
   NetRig rig(profile, 2);
   rig.send_at(ns(0), 0, 1, 1000);
   rig.run();
-  // On the uplink it takes 250 ns, so that it begins 750 ns after its first bit is there; the spine and the last switch
-  // cut through, each 80 ns behind.
+  // The packet takes 250 ns on the uplink, so it starts there 750 ns after its first bit arrived. The spine and the
+  // last switch cut through, 80 ns each.
   EXPECT_EQ(rig.arrivals().front().when, ns(70 + 750 + 80 + 80 + 80 + 1000));
 }
 
@@ -45,7 +45,7 @@ TEST(Ethernet, AHigherPriorityGoesFirst) {
   rig.send_at(ns(0), 0, 1, 100, 5);
   rig.run();
   std::vector<Arrival> in_order = rig.arrivals();
-  EXPECT_EQ(in_order[1].sequence, 3u);  // behind the one that was on the line
+  EXPECT_EQ(in_order[1].sequence, 3u);  // after the packet that was on the line
 }
 
 TEST(Ethernet, AQueueHasNoMoreThanItsShareOfWhatIsFree) {
@@ -53,13 +53,14 @@ TEST(Ethernet, AQueueHasNoMoreThanItsShareOfWhatIsFree) {
   profile.fabric.switches.buffer = Bytes(10'000);
   profile.fabric.switches.alpha = 0.5;
   NetRig rig(profile, 3);
-  // Two nodes at full rate into one port: q < (B - q) / 2 as long as q < B / 3 = 3333 bytes: four packets of 1000.
+  // Two nodes send at full rate to one port. A queue accepts packets while q < (B - q) / 2, so while q < B / 3 = 3333
+  // bytes: four packets of 1000.
   for (int i = 0; i < 30; ++i) {
     for (std::uint32_t from : {0u, 1u}) rig.send_at(ns(0), from, 2, 1000);
   }
   rig.run();
   EXPECT_EQ(rig.net->deepest_queue(2), 4000u);
-  // One packet leaves while two come: about every second one is lost.
+  // One packet leaves while two arrive, so about every second one is lost.
   EXPECT_NEAR(static_cast<double>(rig.dropped()), 30 - 4, 3);
   EXPECT_EQ(rig.arrivals().size() + rig.dropped(), rig.sent());
 }
@@ -78,13 +79,13 @@ TEST(Ethernet, FlowControlPausesBothSendersAndLosesNothing) {
   for (std::uint32_t from : {0u, 1u}) {
     const EthernetCounts counts = rig.net->ethernet_counts(from);
     EXPECT_GT(counts.rx_pauses, 10u);
-    // The port takes half of what both send; a packet that is on the line when a pause comes is still sent.
+    // The port forwards half of what both send. A packet that is on the line when a pause arrives is still sent.
     const double paused = static_cast<double>(counts.rx_pause_ps) / 400e6;
     EXPECT_GT(paused, 0.45);
     EXPECT_LT(paused, 0.5 + static_cast<double>(counts.rx_pauses) / 400);
   }
-  // XOFF of each, a packet that crosses it, and what comes until the pause is there: 30 + 50 + 84 ns to the sender, the
-  // packet that it has begun, 70 ns from there.
+  // Per sender: XOFF, one packet that crosses it, bytes until the pause arrives (30 + 50 + 84 ns), the packet that the
+  // sender has begun, and 70 ns of latency.
   EXPECT_LE(rig.net->deepest_queue(2), 2u * (4000 + 1000 + 164 + 1000 + 70));
 }
 
@@ -105,7 +106,7 @@ TEST(Ethernet, AFullNodePausesTheSwitchAndThatItsSenders) {
   EXPECT_GT(lossy.net->ethernet_counts(1).dropped_full_buffer, 50u);
 }
 
-// A victim: its way crosses a switch whose port to another node is full.
+// A victim: its path crosses a switch whose port to another node is congested.
 TEST(Ethernet, APauseHoldsUpPacketsForOthers) {
   Profile profile = round_network();
   profile.fabric.flow_control = FlowControl::pfc;
@@ -114,8 +115,8 @@ TEST(Ethernet, APauseHoldsUpPacketsForOthers) {
     rig.send_at(ns(0), 0, 2, 1000);
     rig.send_at(ns(0), 1, 2, 1000);
   }
-  rig.send_at(ns(1), 0, 3, 1000);                  // behind 100 that are paused
-  rig.send_at(ns(1), 1, 3, 1000, /*priority=*/1);  // of a priority that is not
+  rig.send_at(ns(1), 0, 3, 1000);                  // after 100 paused packets
+  rig.send_at(ns(1), 1, 3, 1000, /*priority=*/1);  // of a priority that is not paused
   rig.run();
   Picos behind{0}, beside{0};
   for (const Arrival& each : rig.arrivals()) {
@@ -135,8 +136,8 @@ TEST(Ethernet, MarksByTheLengthOfTheQueue) {
     for (std::uint32_t from : {0u, 1u}) rig.send_at(ns(0), from, 2, 1000);
   }
   rig.run();
-  // The queue rises by a packet each microsecond to 60 and falls again. It is above K_max for 30 packets up and 30
-  // down, between for 20 and 20 of which a tenth is marked in the mean, below for the others.
+  // The queue grows by a packet per microsecond to 60 and shrinks again. It is above K_max for 30 + 30 packets, and
+  // between K_min and K_max for 20 + 20, of which a tenth is marked on average.
   const auto all = rig.arrivals();
   const auto marked = std::ranges::count_if(all, &Arrival::marked);
   EXPECT_GE(marked, 58);
@@ -196,8 +197,8 @@ void load(NetRig& rig, std::uint32_t nodes, Random random) {
   }
 }
 
-// Whatever the network, its load and its quanta: what comes into a switch leaves it, is dropped or is held there; at
-// the end nothing is held, and who is in which partition changes nothing.
+// For any network, load and quanta: bytes into a switch leave it, are dropped or are held there. In the end none are
+// held, and the partitions make no difference.
 TEST(Ethernet, ConservesPacketsInAnyNetwork) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -229,7 +230,7 @@ TEST(Ethernet, ConservesPacketsInAnyNetwork) {
   }
 }
 
-// With a buffer that has room for XOFF and what is on its way, of each port and priority, nothing is dropped.
+// Nothing is dropped if the buffer has room, per port and priority, for XOFF and the bytes in flight.
 TEST(Ethernet, FlowControlNeverDropsWhereTheHeadroomIsEnough) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
@@ -272,7 +273,7 @@ TEST(Topology, AFlowKeepsOnePathAndFlowsUseAllCables) {
   for (int cable : {4, 5, 6}) EXPECT_GT(used[static_cast<std::size_t>(cable)], 60);
 }
 
-// Each cable leads from one port to another and back.
+// Each cable connects two ports, in both directions.
 TEST(Topology, CablesHaveTwoEnds) {
   Profile profile = round_network();
   profile.wire.ports = 2;

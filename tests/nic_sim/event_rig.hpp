@@ -1,4 +1,4 @@
-// Two nodes of which the second has a completion channel.
+// Two nodes; the second has a completion channel.
 #pragma once
 
 #include <cerrno>
@@ -11,7 +11,7 @@ namespace verbscope::test {
 inline constexpr Nanos kTimeout = std::chrono::microseconds(100);
 inline constexpr Nanos kWakeup = std::chrono::microseconds(3);
 
-// A link of 62.5 ps a byte with headers of 24 bytes; polls are free, so that a moment is seen to a nanosecond.
+// A link with 62.5 ps per byte and headers of 24 bytes. Polls are free, so times are exact to a nanosecond.
 inline Profile round_profile() {
   Profile profile = steady_profile();
   profile.wire.pcie.lane_mb_per_s = 1000;
@@ -22,7 +22,7 @@ inline Profile round_profile() {
   return profile;
 }
 
-// QPs on RC; b's completes to a queue with a channel, RECVs posted.
+// RC QPs with posted RECVs. b's QP completes to a queue with a channel.
 struct EventRig : TwoNodes {
   explicit EventRig(const Profile& p = round_profile()) : TwoNodes(p) {
     channel = b.provider().create_comp_channel(b.context());
@@ -41,7 +41,7 @@ struct EventRig : TwoNodes {
     EXPECT_EQ(b.provider().destroy_comp_channel(channel), 0);
   }
 
-  // On b, completing to `to`.
+  // A QP on b that completes to `to`.
   ibv_qp* make_qp(ibv_cq* to) {
     ibv_qp_init_attr init{};
     init.send_cq = init.recv_cq = to;
@@ -60,7 +60,7 @@ struct EventRig : TwoNodes {
   void in_thread(std::function<void(SimNode&)> body, int node = 1) {
     cluster.add_thread(node, next_core_++, std::move(body));
   }
-  // How many events come within kTimeout of each other.
+  // Counts events until none arrives for kTimeout.
   int events() {
     int count = 0;
     in_thread([&](SimNode& node) {

@@ -1,4 +1,5 @@
-// Completion events: what ibv_req_notify_cq(3) promises, what an event costs, and when who sleeps wakes.
+// Completion events: the guarantees of ibv_req_notify_cq(3), the cost of an event, and the time at which a sleeping
+// thread wakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@ using testing::ElementsAre;
 
 constexpr unsigned kSolicited = IBV_SEND_SOLICITED;
 
-// When the RECV of a message that is sent now can be seen, counted from now.
+// Time from sending a message now until its RECV's completion is visible.
 Picos arrival_time() {
   EventRig rig;
   const Picos begin = rig.cluster.now();
@@ -34,7 +35,8 @@ TEST(Event, WakesTheSleeperAnInterruptLater) {
     EXPECT_EQ(rig.poll(), 1);
   });
   rig.cluster.run();
-  // Behind the CQE: 64 + 24 bytes of event queue entry and 4 + 24 of interrupt at 62.5 ps; then the wake-up.
+  // After the CQE: an event queue entry (64 + 24 bytes) and an interrupt (4 + 24 bytes) at 62.5 ps per byte, then the
+  // wake-up.
   const double behind = (88 + 28) * 62.5;
   EXPECT_NEAR(static_cast<double>((awake - arrival_time() - kWakeup).count()), behind, 1'000);
 }
@@ -95,7 +97,7 @@ TEST(Event, NoneForWhatWasThereBefore) {
   rig.pass(kLong);
   rig.arm();
   EXPECT_EQ(rig.events(), 0);
-  rig.send();  // the request still stands
+  rig.send();  // the request is still pending
   EXPECT_EQ(rig.events(), 1);
   EXPECT_EQ(rig.poll(), 2);
 }
@@ -113,8 +115,8 @@ TEST(Event, OneWhenArmedTwice) {
 
 TEST(Event, IsNeverLostBetweenArmingAndArrival) {
   const Picos arrival = arrival_time();
-  // Long before the adapter writes the CQE, while the doorbell is on its way, while the CQE is: the completion cannot
-  // be seen yet, so it is a new one.
+  // From long before the adapter writes the CQE, over while the doorbell is in flight, to while the CQE is: the
+  // completion is not visible yet, so it counts as new.
   for (Picos before = Nanos(1); before < Nanos(900); before += Nanos(13)) {
     EventRig rig;
     const Picos begin = rig.cluster.now();

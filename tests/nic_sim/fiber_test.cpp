@@ -1,4 +1,4 @@
-// Fibers wait for moments of the engine's clock, park until they are woken, and end cleanly in every way.
+// Fibers wait for times of the engine's clock, park until they are woken, and end cleanly in all cases.
 #include "nic_sim/time/fiber.hpp"
 
 #include <gmock/gmock.h>
@@ -34,13 +34,13 @@ TEST(Fiber, FibersThatWaitRunInTheOrderOfTheirTimes) {
       note("b");
     }
   });
-  // Each starts by an event: nobody may run ahead of the other.
+  // Both start by events, so that neither runs ahead of the other.
   for (Fiber* fiber : {&a, &b}) {
     engine.schedule(
         Picos(0), [](void* self, std::uint64_t) { static_cast<Fiber*>(self)->resume(); }, fiber);
   }
   run(engine);
-  // b came last to its wait for 500, from 300; a from 400.
+  // b began its wait for 500 at 300, before a at 400.
   EXPECT_THAT(log, ElementsAre("b50", "a100", "b300", "a400", "b500", "a500"));
   EXPECT_TRUE(a.finished());
   EXPECT_TRUE(b.finished());
@@ -55,7 +55,7 @@ TEST(Fiber, EverythingDueHappensBeforeAWaitReturns) {
   int seen = -1;
   Fiber fiber(engine, [&] {
     engine.schedule(Picos(10), &Count::up, &events);
-    engine.schedule(Picos(20), &Count::up, &events);  // due at the same moment, scheduled before
+    engine.schedule(Picos(20), &Count::up, &events);  // due at the same time, scheduled before
     engine.schedule(Picos(21), &Count::up, &events);
     fiber.wait_until(Picos(20));
     seen = events;
@@ -108,7 +108,7 @@ TEST(Fiber, AParkLastsUntilTheEarliestWake) {
     waker.wait_until(Picos(100));
     for (const int when : {150, 120, 130}) sleeper.wake_at(Picos(when));
     waker.wait_until(Picos(140));
-    sleeper.wake_at(Picos(200));  // those for 130 and 150 were for the park before
+    sleeper.wake_at(Picos(200));  // the wakes at 130 and 150 were for the previous park
   });
   sleeper.resume();
   waker.resume();
@@ -166,7 +166,7 @@ TEST(Fiber, AnExceptionThatTheBodyCatchesStaysInside) {
   EXPECT_EQ(caught, "inside");
 }
 
-// Counts its own end.
+// Counts its destruction.
 struct Guard {
   explicit Guard(int& n) : ended(n) {}
   Guard(const Guard&) = delete;

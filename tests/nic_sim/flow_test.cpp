@@ -1,4 +1,4 @@
-// Two things hold senders back: credits of the link between ports, and acknowledgements that cover several messages.
+// Flow control: credits of the link between ports, and acknowledgements that cover several messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 using testing::SizeIs;
 
-// Every packet keeps the receiver busy for a microsecond, DMAs take its unit no time; its buffer holds 8 KB.
+// Every packet occupies the receiver for a microsecond, DMAs take no unit time, and the buffer holds 8 KB.
 Profile slow_receiver() {
   Profile profile = steady_profile();
   profile.nic.receive_packet = std::chrono::microseconds(1);
@@ -22,10 +22,10 @@ QpOptions deep() {
   return {.cap = {.max_send_wr = 512, .max_recv_wr = 512, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}};
 }
 
-// Packets of 1024 B payload between their port and their end, at most. They take at least 1050 B: the buffer holds
-// seven, and one is in service. A port stops when of it the switch holds what it sends in 2 * 275 ns at 6.8 GB/s: four.
-// It learns of each 275 ns late, an eighth of the four (less than a packet) later still, and what comes by then left
-// 275 ns before: four. Its time is given away for 275 ns: two. One is leaving.
+// Maximum number of packets with 1024 B of payload between port and receiver. They take at least 1050 B. The buffer
+// holds 7, and 1 is in service. A port stops when the switch holds what the port sends in 2 * 275 ns at 6.8 GB/s: 4.
+// The port is informed 275 ns late, plus the time of an eighth of the 4 (less than a packet); packets that arrive until
+// then left 275 ns before: 4. Its time is given away for 275 ns: 2. One is leaving.
 constexpr int kMostUnderWay = 7 + 1 + 4 + 4 + 2 + 1;
 
 class CreditsOf : public testing::TestWithParam<ibv_qp_type> {};
@@ -38,7 +38,7 @@ TEST_P(CreditsOf, ASlowReceiverHoldsTheSenderBackWithoutLoss) {
   for (int i = 0; i < 20; ++i) ASSERT_EQ(pair.send_list({.length = 1024}, 15), 0);
   Picos when{0};
   ASSERT_THAT(pair.await(pair.a.send_cq(), 300, std::chrono::milliseconds(1), &when), SizeIs(300));
-  // The last may leave when all but those are done that may be under way at once: 280 us. Without credits all would
+  // The last packet may leave when at most kMostUnderWay packets are not done: after 280 us. Without credits all would
   // have left after 300 * 1058 B at 6.8 GB/s, 47 us.
   EXPECT_GT(to_seconds(when) * 1e6, 300.0 - kMostUnderWay);
   pair.pass(std::chrono::microseconds(50));
@@ -69,11 +69,11 @@ TEST(Credits, NoMoreIsUnderWayThanTheBuffersHold) {
     under_way.push_back(static_cast<std::uint64_t>(port_used[i] / packet) - done[i]);
   }
   EXPECT_THAT(under_way, testing::Each(testing::Le(kMostUnderWay)));
-  // Nor does the receiver ever wait for packets, once there are some.
+  // After the first packets the receiver never waits for packets.
   EXPECT_THAT(std::vector<std::uint64_t>(under_way.begin() + 10, under_way.end()), testing::Each(testing::Ge(7 + 1)));
 }
 
-// A second receiver is idle, but what goes to it stands behind what the first has no room for.
+// A second receiver is idle, but its packet waits behind packets for which the first has no room.
 TEST(Credits, WhatCannotLeaveHoldsUpWhatIsBehindIt) {
   SimCluster cluster(slow_receiver(), 3, 1);
   TestNode from(cluster, 0), full(cluster, 1), idle(cluster, 2);
@@ -96,11 +96,11 @@ TEST(Credits, WhatCannotLeaveHoldsUpWhatIsBehindIt) {
     arrived = node.now();
   });
   cluster.run();
-  // 120 are in front of it, of which all but those under way must be done.
+  // 120 packets are before it; all of them must be done except those under way.
   EXPECT_GT(to_seconds(arrived) * 1e6, 120.0 - kMostUnderWay);
 }
 
-// Long packets and short ones in turn: where there is room for a short one only, it does not overtake.
+// Long and short packets alternate. A short one must not overtake if there is room only for it.
 TEST(Credits, WhatTheSwitchHoldsStaysInOrder) {
   Pair pair(IBV_QPT_UD, deep(), slow_receiver());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 200), 0);
@@ -125,8 +125,8 @@ TEST(Credits, AReceiverWithRoomHoldsNobodyBack) {
 }
 
 TEST(Credits, SendersTakeTurnsAtAFullReceiver) {
-  // Three nodes send 100 each to the fourth. Of the first 100 that arrive each has a fair share: turns are by packet,
-  // and what is in the receiver's buffer at first (seven packets) may be of one.
+  // Three nodes send 100 packets each to the fourth. Each has a fair share of the first 100 arrivals: turns are by
+  // packet, but the packets first in the receiver's buffer (seven) may be from one node.
   SimCluster cluster(slow_receiver(), 4, 1);
   TestNode to(cluster, 3);
   ibv_qp* sink = to.make_qp(IBV_QPT_UD, deep());
@@ -185,8 +185,8 @@ TEST_P(AckCoalescing, AnAckCoversAtMostSoManyMessages) {
   const auto at_most = static_cast<std::uint64_t>(c.coalescing);
   const std::uint64_t acks = pair.cluster.nic_counts(1).acks_sent;
   EXPECT_GE(acks, divide_up(messages, at_most));
-  // Packets come faster than they are handled, so each ACK covers as many as it may, but for the last and those before
-  // there is a line.
+  // Packets arrive faster than they are processed, so each ACK covers the maximum, except the last one and those before
+  // a backlog forms.
   EXPECT_LE(acks, divide_up(messages, at_most) + 2);
 }
 
@@ -216,10 +216,10 @@ TEST(Ack, ComesOnlyOnReliableConnections) {
   }
 }
 
-// One way, measured by hand. BlueFlame of one line: (64 + 26) B at 1 / (15753.6 MB/s * 0.981) = 64.707 ps/B and a gap
-// of 0.43 ns: 6.25 ns; propagation 120; front end 40; QP context missing: none, a message went before; unit 45 + 18.6
-// = 63.6; transmit 60, cable 15, switch 200, 34 B + 8 DETH at 6817.5 MB/s 6.2, cable 15; responder 67 + 64 = 131; CQE
-// (64 + 26) B 5.8, 120 of way and 60 of memory: 843 ns in all; a poll takes 16 ns.
+// One way, computed by hand. BlueFlame of one line: (64 + 26) B at 1 / (15753.6 MB/s * 0.981) = 64.707 ps/B, and a gap
+// of 0.43 ns: 6.25 ns; propagation 120; front end 40; QP context 0, because a message went before; unit 45 + 18.6 =
+// 63.6; transmit 60, cable 15, switch 200, 34 B + 8 DETH at 6817.5 MB/s 6.2, cable 15; responder 67 + 64 = 131; CQE (64
+// + 26) B 5.8, propagation 120, memory 60: 843 ns in total. A poll takes 16 ns.
 TEST(Latency, OfAHeaderOnlyDatagramIsTheSumOfItsParts) {
   Pair pair(IBV_QPT_UD);
   pair.b.post_recvs(pair.qb, kIn, 64, 16);

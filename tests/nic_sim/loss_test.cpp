@@ -1,4 +1,4 @@
-// A switch that loses packets: RC delivers everything once and in order, UC and UD lose whole messages and nothing
+// A switch that loses packets: RC delivers everything once and in order; UC and UD lose whole messages and nothing
 // else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@ namespace {
 
 using testing::SizeIs;
 
-constexpr std::uint32_t kSlot = 2048;  // room for a message
+constexpr std::uint32_t kSlot = 2048;  // per message
 constexpr unsigned kBatch = 16;
-constexpr Picos kGap = std::chrono::microseconds(20);  // so that all has arrived
+constexpr Picos kGap = std::chrono::microseconds(20);  // long enough for everything to arrive
 
 Profile lossy(double share) {
   Profile profile = steady_profile();
@@ -20,7 +20,7 @@ Profile lossy(double share) {
   return profile;
 }
 
-// Message number n: its number, then a pattern of it.
+// Message n: its number, then a pattern that depends on it.
 std::uint32_t length_of(unsigned n) {
   return 16 + n * 37 % 1500;
 }
@@ -51,8 +51,8 @@ struct Lossy {
 
 class Loss : public testing::TestWithParam<Lossy> {};
 
-// Sends `messages` in batches, each `gap` after the one before has completed. Yields the numbers of those that arrived,
-// each checked for its bytes, and the numbers of the completions.
+// The result of sending messages in batches, each `gap` after the completion of the one before: the numbers of the
+// messages that arrived (with their bytes checked) and of the completions.
 struct Arrived {
   std::vector<unsigned> received;
   std::vector<std::uint64_t> completed;
@@ -81,7 +81,7 @@ Arrived send_through(Pair& pair, ibv_qp_type type, unsigned messages, Picos gap)
       const unsigned flags = kSignaled | (length_of(i) <= 256 && i % 2 == 0 ? kInline : 0);
       EXPECT_EQ(pair.send({.offset = place, .length = length_of(i), .id = i, .flags = flags}), 0);
     }
-    // On time, or after a few timeouts.
+    // Without loss, or after a few timeouts.
     for (const ibv_wc& wc : pair.await(pair.a.send_cq(), kBatch, std::chrono::milliseconds(20))) {
       EXPECT_EQ(wc.status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc.status);
       arrived.completed.push_back(wc.wr_id);
@@ -112,7 +112,7 @@ TEST_P(Loss, WhatArrivesIsWhole) {
     EXPECT_GT(sender.packets_resent, 0u);
   } else {
     EXPECT_LT(arrived.received.size(), kMessages);
-    // In order and none twice: the numbers rise.
+    // In order and none twice: the numbers increase.
     for (std::size_t i = 1; i < arrived.received.size(); ++i) {
       ASSERT_LT(arrived.received[i - 1], arrived.received[i]);
     }
@@ -129,7 +129,7 @@ std::vector<Lossy> cases() {
       all.push_back({IBV_QPT_UC, mtu, 0.05, seed, 4});
     }
     all.push_back({IBV_QPT_UD, IBV_MTU_4096, 0.05, seed, 4});
-    // The shortest timeout there is, 8.2 us: some are over before the answer comes.
+    // The shortest timeout, 8.2 us: some expire before the answer arrives.
     all.push_back({IBV_QPT_RC, IBV_MTU_256, 0.02, seed, 1});
   }
   return all;
@@ -137,7 +137,7 @@ std::vector<Lossy> cases() {
 
 INSTANTIATE_TEST_SUITE_P(, Loss, testing::ValuesIn(cases()), testing::PrintToStringParamName());
 
-// One packet, so the share of messages is the share of packets: 5 % of 480 is 24, deviation 4.8.
+// Messages of one packet, so equal shares of messages and packets are lost: 5 % of 480 is 24, deviation 4.8.
 TEST(LossShare, IsTheOneAskedFor) {
   Pair pair(IBV_QPT_UD, {}, lossy(0.05));
   const Arrived arrived = send_through(pair, IBV_QPT_UD, 480, kGap);
@@ -152,12 +152,12 @@ TEST(LossOfEverything, FailsAnRcSender) {
               testing::ElementsAre(IBV_WC_RETRY_EXC_ERR));
 }
 
-// Answers that are late, not lost: the sender repeats what has arrived, and takes the late answer while it does.
+// Answers are late, not lost: the sender repeats packets that have arrived, and accepts the late answer meanwhile.
 TEST(LateAnswers, NeitherDoubleNorMixMessages) {
   Profile profile = steady_profile();
   profile.nic.responder_units = 1;
   profile.nic.receive_packet = std::chrono::microseconds(1);  // 16 messages take 16 us, the timeout is 8.2 us
-  profile.nic.ack_coalescing = 16;                            // and the answer comes behind them all
+  profile.nic.ack_coalescing = 16;                            // and one answer comes after all of them
   Pair pair(IBV_QPT_RC, {.timeout = 1, .retries = 7}, profile);
   const Arrived arrived = send_through(pair, IBV_QPT_RC, 160, std::chrono::microseconds(200));
   ASSERT_THAT(arrived.received, SizeIs(160));

@@ -1,4 +1,4 @@
-// An Ethernet network by itself: nodes that note what comes and when, and no NICs.
+// An Ethernet network without NICs: nodes record arriving packets and their times.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace verbscope::sim {
 
-// 1 GB/s: 1 ns a byte. From a node to its switch 70 ns, from a switch to what follows 80 ns.
+// 1 GB/s: 1 ns per byte. Latency: 70 ns from a node to its switch, 80 ns from a switch to the next hop.
 inline Profile round_network() {
   Profile profile = load_profile("cx4");
   profile.wire.port_rate = BytesPerSecond{1e9};
@@ -45,7 +45,7 @@ struct Arrival {
 
 class NetRig {
  public:
-  // Partitions take the nodes, and the switches, in turn. `keeps`: for how long a node holds a packet.
+  // Nodes, then switches, are assigned to partitions round-robin. `keeps`: how long a node holds a packet.
   NetRig(const Profile& p, std::uint32_t nodes, std::size_t partitions = 1, Picos longest = Picos::max(),
          Picos keeps = Picos(0))
       : profile(p), mailbox_(homes(nodes, partitions), partitions), keeps_(keeps) {
@@ -77,7 +77,7 @@ class NetRig {
     nodes_[from].home->engine.schedule(when, &send, &order);
   }
 
-  // Until nothing is under way any more.
+  // Runs until no packet is in flight.
   void run(Picos most = std::chrono::seconds(1)) { quanta_->settle(most); }
 
   std::vector<Arrival> arrivals() const {

@@ -1,4 +1,4 @@
-// Receivers that are not ready: no RECV posted, none that fits, no QP any more.
+// Receivers that are not ready: no RECV posted, none that fits, or no QP.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,12 +23,12 @@ TEST_P(Unreliable, WithoutARecvAMessageIsDroppedAndCounted) {
     ASSERT_EQ(pair.send({.offset = i * 64, .length = 64}), 0);
   }
   pair.pass(kLong);
-  EXPECT_THAT(pair.a.poll_sends(), SizeIs(3));  // sent is sent
+  EXPECT_THAT(pair.a.poll_sends(), SizeIs(3));  // they complete when sent
   EXPECT_THAT(ids(pair.b.poll_recvs()), ElementsAre(1));
   EXPECT_TRUE(has_pattern(pair.b.memory(kIn + grh_room(GetParam())), 64, 0));
   EXPECT_EQ(pair.cluster.nic_counts(1).dropped_no_recv, 2u);
   EXPECT_EQ(pair.cluster.nic_counts(1).messages_received, 1u);
-  // The QP goes on.
+  // The QP still works.
   pair.b.post_recv(pair.qb, kIn, 256, 2);
   ASSERT_EQ(pair.send({.length = 64}), 0);
   pair.pass(kLong);
@@ -48,7 +48,7 @@ TEST(UcNotReady, AMessageOfSeveralPacketsIsDroppedWhole) {
 }
 
 TEST(UcNotReady, PacketsOfAMessageWhoseStartWasNeverSeenAreDropped) {
-  // The receiver expects the second packet of the message: its PSN is one more than the sender's.
+  // The receiver expects the PSN of the message's second packet, one more than the sender's.
   Pair pair(IBV_QPT_UC, {.mtu = IBV_MTU_256});
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RESET;
@@ -74,9 +74,9 @@ TEST(RcNotReady, TheSenderTriesAgainUntilARecvIsThere) {
   EXPECT_EQ(pair.cluster.nic_counts(1).rnr_naks_sent, 1u);
   EXPECT_THAT(pair.a.poll_sends(), IsEmpty());
   pair.b.post_recv(pair.qb, kIn, 300, 7);
-  pair.pass(std::chrono::microseconds(120));  // 620: the timer still runs
+  pair.pass(std::chrono::microseconds(120));  // 620 us: the timer still runs
   EXPECT_THAT(pair.b.poll_recvs(), IsEmpty());
-  pair.pass(std::chrono::microseconds(100));  // 720: over by at least 60
+  pair.pass(std::chrono::microseconds(100));  // 720 us: it ended at least 60 us ago
   EXPECT_THAT(ids(pair.b.poll_recvs()), ElementsAre(7));
   EXPECT_TRUE(has_pattern(pair.b.memory(kIn), 300, 8));
   pair.pass(kLong);
@@ -133,7 +133,7 @@ TEST(TooLong, OnRcBothSidesLearnOfItAndFail) {
   Pair pair(IBV_QPT_RC);
   pair.b.post_recv(pair.qb, kIn, 99, 1);
   pair.b.post_recv(pair.qb, kIn, 99, 2);
-  pair.b.post(pair.qb, {.length = 0, .id = 20});  // to be flushed unless it is quicker: a has no RECV for it
+  pair.b.post(pair.qb, {.length = 0, .id = 20});  // a has no RECV for it, so it is flushed
   ASSERT_EQ(pair.send({.length = 100, .id = 10}), 0);
   ASSERT_EQ(pair.send({.length = 10, .id = 11}), 0);
   pair.pass(kLong);
@@ -169,7 +169,7 @@ TEST_P(Unreliable, AMessageThatIsTooLongFailsTheReceiverOnly) {
 }
 
 TEST(LostPeer, AnRcSenderTimesOutAfterItsRetries) {
-  // Timeout code 2: 16.384 us. The first try and two retries: given up 3 * 16.384 = 49 us after the send.
+  // Timeout code 2: 16.384 us. The first try and two retries fail 3 * 16.384 = 49 us after the send.
   Pair pair(IBV_QPT_RC, {.timeout = 2, .retries = 2});
   pair.b.destroy(pair.qb);
   ASSERT_EQ(pair.a.post(pair.qa, {.length = 8, .id = 1}), 0);
@@ -195,7 +195,7 @@ TEST(LostPeer, APeerInErrorLooksTheSame) {
 }
 
 TEST(LostPeer, ADestroyedQpDoesNotHoldUpItsNeighbours) {
-  // All QPs of b share one responder unit, and the one that goes has packets in its line and RECVs on their way.
+  // All QPs of b share one responder unit. The destroyed QP has queued packets and RECVs that are being fetched.
   Profile profile = steady_profile();
   profile.nic.responder_units = 1;
   Pair pair(IBV_QPT_UD, {}, profile);
@@ -205,7 +205,7 @@ TEST(LostPeer, ADestroyedQpDoesNotHoldUpItsNeighbours) {
     ibv_qp* doomed = pair.b.make_qp(IBV_QPT_UD);
     ASSERT_EQ(bring_up(pair.b, doomed, {}, 0, 0), 0);
     for (int i = 0; i < 3; ++i) pair.a.post(pair.qa, {.length = 32}, pair.ah, doomed->qp_num);
-    // A message takes about 530 ns to the responder. The RECVs are posted before it comes, their fetch takes 400 ns.
+    // A message takes about 530 ns to the responder. The RECVs are posted before it arrives; their fetch takes 400 ns.
     pair.pass(Nanos(300));
     pair.b.post_recvs(doomed, kIn, 256, 3);
     pair.pass(Nanos(25 * moment));
@@ -218,8 +218,8 @@ TEST(LostPeer, ADestroyedQpDoesNotHoldUpItsNeighbours) {
   }
 }
 
-// Two messages of several packets at once, one unit, and the second's RECV in the next group that the adapter fetches:
-// it must come although the first message, whose packets wait behind, is not complete.
+// Two messages of several packets at the same time, with one unit. The second's RECV is in the next group that the
+// adapter fetches, and must be fetched although the first message is incomplete, with its packets waiting behind.
 TEST(SharedQueue, ARecvIsFetchedWhileAMessageIsUnderWay) {
   Profile profile = steady_profile();
   profile.nic.responder_units = 1;

@@ -1,4 +1,4 @@
-// The control path: what can be made, changed and destroyed, and when.
+// The control path: which objects can be created, changed and destroyed, and when.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

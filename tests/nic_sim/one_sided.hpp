@@ -10,7 +10,7 @@ namespace verbscope::test {
 inline constexpr std::uint64_t kSourceAt = 0;
 inline constexpr std::uint64_t kTargetAt = 256 * 1024;
 
-// A pair whose QPs allow everything, and one-sided requests from a's QP to b's memory.
+// A pair whose QPs allow all accesses, and one-sided requests from a's QP to b's memory.
 struct OneSided : Pair {
   explicit OneSided(ibv_qp_type type = IBV_QPT_RC, const QpOptions& given = {}, const Profile& p = steady_profile(),
                     std::uint64_t seed = 1)
@@ -40,7 +40,7 @@ struct OneSided : Pair {
     ibv_send_wr* bad = nullptr;
     return ibv_post_send(qa, &wr, &bad);
   }
-  // Both in one list.
+  // Posts both in one list.
   int post(ibv_send_wr first, ibv_send_wr second) {
     first.next = &second;
     return post(first);

@@ -1,4 +1,4 @@
-// WRITE, READ and atomics: what they do to memory, what they cost, how they fail.
+// WRITE, READ and atomics: their effects on memory, their cost, their failures.
 #include "tests/nic_sim/one_sided.hpp"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ TEST(Atomics, CompareAndSwapSwapsOnlyWhatIsEqual) {
   EXPECT_THAT(statuses(done), ElementsAre(IBV_WC_SUCCESS, IBV_WC_SUCCESS));
   pair.pass(kLong);
   EXPECT_EQ(pair.word(pair.b, kTargetAt), 6u);
-  EXPECT_EQ(pair.word(pair.a, kSourceAt), 6u);  // what the second found
+  EXPECT_EQ(pair.word(pair.a, kSourceAt), 6u);  // the value that the second found
 }
 
 TEST(Atomics, OnOneSlotTakeTheirTurns) {
@@ -110,7 +110,7 @@ TEST(Immediate, WithAWriteTakesARecv) {
   EXPECT_EQ(received[0].byte_len, 256u);
 }
 
-// READs and atomics under way never exceed what the QP was told: with two allowed, a round trip ends two.
+// A QP with more READs than it may have outstanding completes all of them.
 TEST(ReadsUnderWay, AreLimited) {
   OneSided pair;
   for (int i = 0; i < 32; ++i) ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 64)), 0);
@@ -119,7 +119,7 @@ TEST(ReadsUnderWay, AreLimited) {
   EXPECT_THAT(pair.await(pair.a.send_cq(), 31, kLong, &all), SizeIs(31));
 }
 
-// Every READ and atomic of a lossy connection does its work once.
+// On a lossy connection every READ and atomic is executed once.
 TEST(LossyConnection, ReadsAndAtomicsAreAnsweredOnce) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     Profile profile = steady_profile();

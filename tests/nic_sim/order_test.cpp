@@ -1,4 +1,4 @@
-// The order in which the requests of a QP take effect, and that what a completion tells of has happened.
+// The order in which the requests of a QP take effect, and that data are in memory before their completion is visible.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST(Order, ASendAfterAWriteToTheSameMemoryHasTheLastWord) {
   EXPECT_EQ(*pair.b.memory(kTargetAt + 64), 0xaa);
 }
 
-// A program that computes between its polls finds the completion late, but never before the bytes.
+// A program that computes between its polls finds the completion late, but never before the data.
 TEST(Order, WhatACompletionTellsOfIsInMemory) {
   for (int work = 50; work <= 300; work += 50) {
     for (int start = 0; start < 400; start += 20) {
@@ -46,7 +46,7 @@ TEST(Order, WhatACompletionTellsOfIsInMemory) {
   }
 }
 
-// With no WQE cache the first WQE is being read again for its completion when the refusal of the second comes.
+// Without a WQE cache, the first WQE is being read again for its completion when the refusal of the second arrives.
 Profile without_wqe_cache() {
   Profile profile = steady_profile();
   profile.nic.wqe_cache = Bytes(0);
@@ -73,7 +73,7 @@ TEST(Refusal, ForWantOfARecvIsOfTheRequestThatWantedIt) {
   EXPECT_THAT(statuses(done), ElementsAre(IBV_WC_SUCCESS, IBV_WC_RNR_RETRY_EXC_ERR));
 }
 
-// A WQE that comes back meanwhile does not end the wait, 10.24 ms by code 20 of the RNR NAK timer field.
+// A WQE that is read again meanwhile does not end the wait (10.24 ms, code 20 of the RNR NAK timer field).
 TEST(Refusal, ForWantOfARecvIsWaitedOutWhole) {
   for (const std::uint64_t cache : {0, 256}) {
     for (int count = 1; count < 40; ++count) {

@@ -1,5 +1,4 @@
-// A cluster whose nodes several threads of this machine simulate goes through the same run, event for event, as one
-// that a single thread simulates.
+// A cluster gives the same run, event for event, whether one or several threads of this machine simulate its nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +14,8 @@ using std::chrono::microseconds;
 
 constexpr int kNodes = 6;
 
-// Receivers are so slow and buffers so small that the switch has to hold packets. With chance, a packet in a hundred is
-// lost; without, all nodes are alike, and much happens at the same picosecond.
+// Receivers are slow and buffers small, so that the switch has to hold packets. `chance`: one packet in a hundred is
+// lost. Without it all nodes are alike, and many events have equal times.
 Profile crowded(bool chance) {
   Profile profile = chance ? load_profile("cib") : steady_profile();
   profile.host.cores = 2;
@@ -26,7 +25,7 @@ Profile crowded(bool chance) {
   return profile;
 }
 
-// Racks of two with a slow uplink, whose switches mark and pause or drop.
+// Racks of two nodes with a slow uplink. The switches mark packets, and pause senders or drop packets.
 Profile ethernet(FlowControl flow_control) {
   Profile profile = load_profile("cx4");
   profile.host.cores = 2;
@@ -41,7 +40,7 @@ Profile ethernet(FlowControl flow_control) {
   return profile;
 }
 
-// Every node reads from, writes to and adds at its neighbour, and floods the one behind it with datagrams.
+// Every node sends READs, WRITEs and atomics to its neighbour, and floods the node after that with datagrams.
 class Ring {
  public:
   Ring(const Profile& profile, const SimWork& work)
@@ -57,7 +56,7 @@ class Ring {
     }
   }
 
-  // Runs the cluster; yields what the threads saw and when, and what was counted up to a moment.
+  // Runs the cluster. Returns what the threads saw and when, and the counts up to a certain time.
   std::vector<std::uint64_t> run() {
     std::vector<std::uint64_t> all;
     cluster_.at(microseconds(300), [&] {
@@ -84,7 +83,7 @@ class Ring {
     for (const Node& node : nodes_) sum += node.logs[0].size() + node.logs[1].size() / 2;
     return sum;
   }
-  // Drops and pauses up to that moment.
+  // Drops and pauses up to that time.
   std::uint64_t network() const { return network_; }
   std::uint64_t credit_waits() const {
     std::uint64_t sum = 0;
@@ -103,7 +102,7 @@ class Ring {
 
     int number;
     TestNode verbs;
-    ibv_qp* connected[2];  // to the next node, to the one before
+    ibv_qp* connected[2];  // to the next node, and to the previous one
     ibv_qp* datagram;
     ibv_cq* datagram_cq;
     ibv_ah* ah = nullptr;

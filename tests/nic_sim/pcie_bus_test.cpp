@@ -1,4 +1,4 @@
-// The PCIe link: TLPs, bytes and cache lines of every transfer, and how long they take, each counted by hand.
+// The PCIe link: TLPs, bytes, cache lines and time of each transfer, computed by hand.
 #include "nic_sim/link/pcie_bus.hpp"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// 16 lanes of 1000 MB/s: 62.5 ps a byte. Requests have 24 bytes of header, completions 20. Nothing is random.
+// 16 lanes of 1000 MB/s: 62.5 ps per byte. Headers: 24 bytes for requests, 20 for completions. Nothing is random.
 Profile round_numbers() {
   Profile profile = load_profile("cib");
   profile.wire.pcie.lane_mb_per_s = 1000;
@@ -48,7 +48,7 @@ struct Link {
   Profile profile;
   Engine engine;
   PcieBus bus;
-  std::vector<std::int64_t> done;  // when reads were complete
+  std::vector<std::int64_t> done;  // completion times of reads
 };
 
 struct ReadCase {
@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(, DmaWrite,
                                          WriteCase{32, 64, 0, 2, 1},        //
                                          WriteCase{62, 4, 0, 2, 1},         // straddles two lines
                                          WriteCase{8, 4, 0, 1, 1},          //
-                                         WriteCase{30, 200, 2, 2, 1},       // to 230: whole are 64 and 128
+                                         WriteCase{30, 200, 2, 2, 1},       // to 230: whole lines at 64 and 128
                                          WriteCase{0, 300, 4, 1, 2},        // 256 and 44
                                          WriteCase{0, 4096, 64, 0, 16},     //
                                          WriteCase{120, 4096, 63, 2, 16}),  // 8 B, 63 lines, 56 B
@@ -144,8 +144,8 @@ TEST(Mmio, CountsLinesAndDoorbellsApart) {
   EXPECT_EQ(counts.tlps_to_host, 0u);
 }
 
-// Kalia et al., ATC 2016, section 3: ten 65-byte WQEs, two lines each, are 1800 bytes by MMIO, and 1534 by a doorbell
-// and a read of 1280 bytes; its headers are 26 and 22 bytes.
+// Kalia et al., ATC 2016, section 3: ten 65-byte WQEs, two lines each, take 1800 bytes by MMIO, and 1534 by a doorbell
+// and a read of 1280 bytes. The paper's headers have 26 and 22 bytes.
 TEST(PublishedBytes, TenWqesByMmioAndByDoorbell) {
   Profile profile = round_numbers();
   profile.wire.pcie.request_header = Bytes(26);
@@ -160,8 +160,8 @@ TEST(PublishedBytes, TenWqesByMmioAndByDoorbell) {
   EXPECT_EQ(by_doorbell.bus.counts().bytes_to_nic, 1534u);
 }
 
-// 64 bytes: the request takes 24 * 62.5 = 1500 ps, its way 120 ns, memory 150 ns, the completion 84 * 62.5 = 5250 ps,
-// and its way 120 ns.
+// 64 bytes: request 24 * 62.5 = 1500 ps, propagation 120 ns, memory 150 ns, completion 84 * 62.5 = 5250 ps, propagation
+// 120 ns.
 constexpr std::int64_t kRead64 = 1'500 + 120'000 + 150'000 + 5'250 + 120'000;
 
 TEST(Timing, ALoneReadTakesItsWayThereAndBack) {
@@ -175,12 +175,12 @@ TEST(Timing, ReadsFollowOneAnotherOnTheLink) {
   Link link;
   for (int i = 0; i < 3; ++i) link.read(0, 64);
   link.run();
-  // Completions are longer than requests: 5250 ps apart.
+  // Completions take longer than requests: 5250 ps each.
   EXPECT_THAT(link.done, ElementsAre(kRead64, kRead64 + 5'250, kRead64 + 10'500));
 }
 
-// Of three reads two wait for the link, and hold their tags meanwhile; on an idle link each holds it as long as one
-// alone.
+// Two of three reads wait for the link and hold their tags meanwhile. On an idle link each would hold its tag as long
+// as a single read.
 TEST(Timing, TagsAreHeldForLongerWhereReadsWaitForTheLink) {
   Link link;
   for (int i = 0; i < 3; ++i) link.read(0, 64);
@@ -196,7 +196,7 @@ TEST(Timing, AReadWithoutATagWaitsForOne) {
   Link link(profile);
   for (int i = 0; i < 4; ++i) link.read(0, 64);
   link.run();
-  // The third starts when the first is back, the fourth when the second is.
+  // The third starts when the first is done, the fourth when the second is.
   EXPECT_THAT(link.done, ElementsAre(kRead64, kRead64 + 5'250, 2 * kRead64, 2 * kRead64 + 5'250));
 }
 
@@ -217,7 +217,7 @@ TEST(Timing, ALongReadDoesNotOvertakeAShortOneThatWaits) {
   Link link(profile);
   link.read(0, 1024);  // two tags
   link.read(0, 1024);  // waits for two
-  link.read(0, 64);    // one tag is free, but it is behind
+  link.read(0, 64);    // one tag is free, but the second read is before it
   link.run();
   ASSERT_EQ(link.done.size(), 3u);
   EXPECT_GE(link.done[2], link.done[1]);
@@ -225,13 +225,13 @@ TEST(Timing, ALongReadDoesNotOvertakeAShortOneThatWaits) {
 
 TEST(Timing, WritesCanBeSeenAfterTheLinkAndMemory) {
   Link link;
-  // (64 + 24) * 62.5 = 5500 ps each on the link, then 120 ns of way and 60 ns of memory.
+  // (64 + 24) * 62.5 = 5500 ps each on the link, then 120 ns of propagation and 60 ns of memory.
   EXPECT_EQ(link.bus.dma_write(0, 64), Picos(5'500 + 180'000));
   EXPECT_EQ(link.bus.dma_write(64, 64), Picos(11'000 + 180'000));
 }
 
 // 4096 bytes are 16 writes of 256 + 24 bytes, 17500 ps each. The request waits for one of them and takes 24 * 62.5 ps,
-// which those behind it are late by.
+// which delays the writes after it.
 TEST(Timing, AReadRequestWaitsForOneWriteOfABacklog) {
   Link link;
   link.bus.dma_write(0, 4096);
@@ -260,7 +260,7 @@ TEST(Timing, TheDirectionsDoNotWaitForEachOther) {
   Link link;
   for (int i = 0; i < 100; ++i) link.bus.mmio_write(64);
   EXPECT_EQ(link.bus.dma_write(0, 64), Picos(5'500 + 180'000));
-  EXPECT_EQ(link.bus.busy_to_nic(), Picos(0));  // nothing has gone yet
+  EXPECT_EQ(link.bus.busy_to_nic(), Picos(0));  // nothing has been sent yet
   link.engine.schedule(
       Picos(1'000'000), [](void*, std::uint64_t) {}, nullptr, 0);
   link.run();
@@ -270,7 +270,7 @@ TEST(Timing, TheDirectionsDoNotWaitForEachOther) {
 
 TEST(PostedCredits, RunOutWhenMoreIsQueuedThanTheyAllow) {
   Link link;
-  // 4096 bytes drain in 256 ns. Writes of 88 bytes take 5.5 ns each: 46 of them 253 ns, 47 of them 258.5 ns.
+  // 4096 bytes drain in 256 ns. Writes of 88 bytes take 5.5 ns each: 253 ns for 46, 258.5 ns for 47.
   for (int i = 0; i < 46; ++i) link.bus.dma_write(0, 64);
   EXPECT_EQ(link.bus.posted_credit_at(), Picos(0));
   link.bus.dma_write(0, 64);
@@ -312,7 +312,7 @@ TEST(Jitter, SomeReadsAreSlow) {
     EXPECT_TRUE(took == kRead64 || took == kRead64 + 300'000) << took;
     slow += took > kRead64 ? 1 : 0;
   }
-  // 1000 draws of 1/4: mean 250, standard deviation 13.7; five of them either way.
+  // 1000 draws with probability 1/4: mean 250, standard deviation 13.7; the tolerance is five of them.
   EXPECT_NEAR(slow, 250, 69);
 }
 

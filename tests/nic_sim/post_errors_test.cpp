@@ -1,4 +1,4 @@
-// ibv_post_send and ibv_post_recv refuse with the errors of their manual pages; other requests fail later with a
+// ibv_post_send and ibv_post_recv return the errors of their manual pages. Other invalid requests fail later with a
 // completion.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST_P(PostErrors, InlineDataOverTheLimitIsRefused) {
 }
 
 TEST_P(PostErrors, MorePiecesThanTheQpHasAreRefused) {
-  Pair pair(GetParam());  // four each way
+  Pair pair(GetParam());  // four SGEs in each direction
   std::vector<ibv_sge> pieces(5, pair.a.sge(0, 8));
   ibv_send_wr send{};
   send.sg_list = pieces.data();
@@ -49,7 +49,7 @@ TEST_P(PostErrors, PiecesOfDifferentRequestsDoNotMixOnAQpThatWasMadeWithoutAny) 
   fill(pair.a.memory(0), 64, 1);
   fill(pair.a.memory(64), 64, 2);
   const int error = pair.send({.offset = 0, .length = 64});
-  if (error != 0) {  // refusing is as good
+  if (error != 0) {  // refusing is also correct
     EXPECT_EQ(error, EINVAL);
     return;
   }
@@ -98,7 +98,7 @@ TEST_P(PostErrors, AWrongLocalKeyFailsTheRequestAndTheQp) {
   wr.opcode = IBV_WR_SEND;
   wr.wr.ud = {.ah = pair.ah, .remote_qpn = pair.qb->qp_num, .remote_qkey = 0x1111};
   ibv_send_wr* bad = nullptr;
-  ASSERT_EQ(ibv_post_send(pair.qa, &wr, &bad), 0);  // the adapter finds out, not the call
+  ASSERT_EQ(ibv_post_send(pair.qa, &wr, &bad), 0);  // the adapter detects the error, not the call
   ASSERT_EQ(pair.send({.length = 8, .id = 6}), 0);
   pair.pass(kLong);
   const auto sent = pair.a.poll_sends();
@@ -146,7 +146,7 @@ TEST_P(PostErrors, ARegionThatIsGoneIsAWrongKey) {
 
 TEST_P(PostErrors, AReceiveBufferThatMayNotBeWrittenFailsTheReceiver) {
   Pair pair(GetParam());
-  ibv_mr* mr = pair.b.provider().reg_mr(pair.b.pd(), pair.b.memory(), 4096, 0);  // read only
+  ibv_mr* mr = pair.b.provider().reg_mr(pair.b.pd(), pair.b.memory(), 4096, 0);  // read-only
   ibv_sge piece{reinterpret_cast<std::uint64_t>(pair.b.memory()), 256, mr->lkey};
   ibv_recv_wr recv{.wr_id = 9, .next = nullptr, .sg_list = &piece, .num_sge = 1};
   ibv_recv_wr* bad = nullptr;
@@ -156,14 +156,15 @@ TEST_P(PostErrors, AReceiveBufferThatMayNotBeWrittenFailsTheReceiver) {
   const auto received = pair.b.poll_recvs();
   EXPECT_THAT(statuses(received), ElementsAre(IBV_WC_LOC_PROT_ERR));
   EXPECT_EQ(pair.qb->state, IBV_QPS_ERR);
-  // Reliable: the sender learns of it (InfiniBand Architecture Specification 1.3, volume 1, section 9.7.5.2.5).
+  // Reliable transport: the sender also gets an error (InfiniBand Architecture Specification 1.3, volume 1, section
+  // 9.7.5.2.5).
   EXPECT_THAT(statuses(pair.a.poll_sends()),
               ElementsAre(GetParam() == IBV_QPT_RC ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS));
   EXPECT_EQ(pair.b.provider().dereg_mr(mr), 0);
 }
 
-// The port's MTU bounds a datagram: "Local Length Error", InfiniBand Architecture Specification 1.3, volume 1,
-// section 11.6.2.
+// The port's MTU limits a datagram: "Local Length Error", InfiniBand Architecture Specification 1.3, volume 1, section
+// 11.6.2.
 TEST(UdPost, AMessageOverTheMtuFails) {
   Pair pair(IBV_QPT_UD);
   pair.b.post_recv(pair.qb, kIn, 16 * 1024);

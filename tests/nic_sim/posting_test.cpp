@@ -1,4 +1,4 @@
-// How WQEs reach the adapter, and what the processing units make of them.
+// How WQEs reach the adapter, and how the processing units handle them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@ namespace {
 
 using testing::SizeIs;
 
-// Counts what the sender's link saw of one post of `count` requests (neither the QP's state nor the translation is
-// missing: one request from the same memory went before).
+// Counts events on the sender's link for one post of `count` requests. A request from the same memory goes before, so
+// neither QP context nor translation misses.
 PcieCounts counts_of_post(const Profile& profile, ibv_qp_type type, const Send& send, int count,
                           QpOptions options = {}) {
   Pair pair(type, options, profile);
@@ -36,7 +36,7 @@ struct PostCase {
   std::uint32_t length;
   unsigned flags;
   int count;
-  // By hand, from the layouts of rdma-core 44 and its rules for BlueFlame.
+  // Computed by hand, from the layouts of rdma-core 44 and its rules for BlueFlame.
   std::uint64_t wc_lines, doorbells, read_lines, full_lines, partial_lines;
   std::string name;
   friend std::ostream& operator<<(std::ostream& out, const PostCase& c) { return out << c.name; }
@@ -47,7 +47,7 @@ class Post : public testing::TestWithParam<PostCase> {};
 TEST_P(Post, TakesTheseEventsOnPcie) {
   const PostCase& c = GetParam();
   const ibv_mtu mtu = c.cluster == "cx" ? IBV_MTU_2048 : IBV_MTU_4096;
-  // One SGE and at most 60 bytes inline: mlx4's slots are then 128 bytes on every transport.
+  // One SGE and at most 60 bytes inline: mlx4's slots then have 128 bytes on every transport.
   const QpOptions options{
       .cap = {.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 60},
       .mtu = mtu};
@@ -63,7 +63,7 @@ TEST_P(Post, TakesTheseEventsOnPcie) {
 INSTANTIATE_TEST_SUITE_P(
     , Post,
     testing::Values(
-        // mlx5: a lone WQE goes by BlueFlame. UD inline 60: 68 + 60 = 128 bytes. CQEs are 64 bytes.
+        // mlx5: a single WQE goes by BlueFlame. UD inline 60: 68 + 60 = 128 bytes. CQEs have 64 bytes.
         PostCase{"cib", IBV_QPT_UD, 60, kInline, 1, 2, 0, 0, 0, 0, "mlx5_ud_inline"},
         PostCase{"cib", IBV_QPT_UD, 60, kInline | kSignaled, 1, 2, 0, 0, 1, 0, "mlx5_ud_inline_signaled"},
         PostCase{"cib", IBV_QPT_UD, 0, 0, 1, 1, 0, 0, 0, 0, "mlx5_ud_header_only"},
@@ -71,13 +71,13 @@ INSTANTIATE_TEST_SUITE_P(
         PostCase{"cib", IBV_QPT_UD, 64, 0, 1, 2, 0, 1, 0, 0, "mlx5_ud_by_dma"},
         PostCase{"cib", IBV_QPT_RC, 44, kInline, 1, 1, 0, 0, 0, 0, "mlx5_rc_inline"},
         PostCase{"cib", IBV_QPT_UC, 45, kInline, 1, 2, 0, 0, 0, 0, "mlx5_uc_inline_45"},
-        // mlx5: a header-only RC SEND is 16 bytes, too small for BlueFlame: a doorbell and a read of its block.
+        // mlx5: a header-only RC SEND has 16 bytes, too small for BlueFlame: a doorbell and a read of its block.
         PostCase{"cib", IBV_QPT_RC, 0, 0, 1, 0, 1, 1, 0, 0, "mlx5_rc_header_only"},
-        // A list: one doorbell, the blocks read.
+        // A list: one doorbell, and all blocks are read.
         PostCase{"cib", IBV_QPT_UD, 60, kInline, 4, 0, 1, 8, 0, 0, "mlx5_ud_list"},
         PostCase{"cib", IBV_QPT_UD, 0, 0, 4, 0, 1, 4, 0, 0, "mlx5_ud_header_only_list"},
         PostCase{"cib", IBV_QPT_UD, 64, kSignaled, 4, 0, 1, 12, 4, 0, "mlx5_ud_by_dma_list"},
-        // mlx4: BlueFlame only with inline data. CQEs are 32 bytes, half a line.
+        // mlx4: BlueFlame only with inline data. CQEs have 32 bytes, half a line.
         PostCase{"cx3", IBV_QPT_UD, 60, kInline | kSignaled, 1, 2, 0, 0, 0, 1, "mlx4_ud_inline_signaled"},
         PostCase{"cx3", IBV_QPT_UD, 0, kInline, 1, 0, 1, 1, 0, 0, "mlx4_ud_header_only"},
         PostCase{"cx3", IBV_QPT_UD, 64, 0, 1, 0, 1, 3, 0, 0, "mlx4_ud_by_dma"},
@@ -99,7 +99,7 @@ TEST(BlueFlame, EndsAtHalfTheRegister) {
   EXPECT_EQ(larger.dma_read_lines, 5u);
 }
 
-// A link of 62.5 ps a byte with headers of 24 and 20 bytes, whose reads of 64 bytes take 396.75 ns (pcie_bus_test.cpp).
+// A link with 62.5 ps per byte and headers of 24 and 20 bytes. Reads of 64 bytes take 396.75 ns (pcie_bus_test.cpp).
 Profile round_link() {
   Profile profile = steady_profile();
   profile.wire.pcie.lane_mb_per_s = 1000;
@@ -109,7 +109,7 @@ Profile round_link() {
   profile.link.mmio_gap = Picos(0);
   profile.link.propagation = Nanos(120);
   profile.host.memory_read = Nanos(150);
-  profile.host.poll_call = Picos(0);  // so that the moment is seen to a nanosecond
+  profile.host.poll_call = Picos(0);  // so that times are exact to a nanosecond
   return profile;
 }
 
@@ -117,7 +117,7 @@ TEST(Doorbell, AddsOneDmaReadToTheLatencyOfALonePost) {
   const auto latency = [](const Profile& profile) {
     Pair pair(IBV_QPT_UD, {}, profile);
     pair.b.post_recvs(pair.qb, kIn, 64, 16);
-    pair.pass(std::chrono::microseconds(20));  // the RECVs are at the adapter
+    pair.pass(std::chrono::microseconds(20));  // until the RECVs are fetched
     const Picos begin = pair.cluster.now();
     EXPECT_EQ(pair.send({.length = 0, .flags = 0}), 0);
     Picos when{0};
@@ -125,14 +125,14 @@ TEST(Doorbell, AddsOneDmaReadToTheLatencyOfALonePost) {
     return static_cast<double>((when - begin).count());
   };
   Profile by_blueflame = round_link();
-  by_blueflame.nic.blueflame_wqe = by_blueflame.nic.doorbell_wqe;  // the units' times are not the point
+  by_blueflame.nic.blueflame_wqe = by_blueflame.nic.doorbell_wqe;  // equal unit times
   Profile by_doorbell = by_blueflame;
   by_doorbell.wire.blueflame_max = Bytes(0);
-  // The read of one block, less the difference of the MMIO writes: 8 + 24 bytes instead of 64 + 24.
+  // The read of one block, minus the difference of the MMIO writes: 8 + 24 bytes instead of 64 + 24.
   EXPECT_NEAR(latency(by_doorbell) - latency(by_blueflame), 396'750 - 56 * 62.5, 1'500);
 }
 
-// The time from the first post until the last of `messages` of each of `qps` QPs has left, in microseconds.
+// The time from the first post until the last of `messages` messages of each of `qps` QPs has left, in microseconds.
 double time_to_send(const Profile& profile, int qps, int messages) {
   const QpOptions options{
       .cap = {.max_send_wr = 1024, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}};
@@ -140,7 +140,7 @@ double time_to_send(const Profile& profile, int qps, int messages) {
   ibv_ah* ah = nodes.a.make_ah(1);
   std::vector<ibv_qp*> sinks;
   for (int i = 0; i < 16; ++i) {
-    sinks.push_back(nodes.b.make_qp(IBV_QPT_UD, options));  // without RECVs: they drop, one after the other
+    sinks.push_back(nodes.b.make_qp(IBV_QPT_UD, options));  // without RECVs: they drop all packets
     EXPECT_EQ(bring_up(nodes.b, sinks.back(), options, 0, 0), 0);
   }
   for (int i = 0; i < qps; ++i) {
@@ -158,7 +158,7 @@ double time_to_send(const Profile& profile, int qps, int messages) {
   return static_cast<double>(when.count()) * 1e-6;
 }
 
-// Header-only WQEs of one block: 80 + 20 ns each, however they come.
+// Header-only WQEs of one block: 80 + 20 ns each, by doorbell and by BlueFlame.
 Profile hundred_ns_a_wqe() {
   Profile profile = round_link();
   profile.nic.doorbell_wqe = profile.nic.blueflame_wqe = Nanos(80);
@@ -167,7 +167,7 @@ Profile hundred_ns_a_wqe() {
 }
 
 TEST(Units, AQpIsServedByOneOfThem) {
-  // 960 WQEs at 100 ns: 96 us, and some two microseconds until the first is there and the last has left.
+  // 960 WQEs at 100 ns: 96 us, and about two microseconds until the first has arrived and the last has left.
   EXPECT_NEAR(time_to_send(hundred_ns_a_wqe(), 1, 960), 97, 1.5);
 }
 
@@ -186,7 +186,7 @@ TEST(Units, AreBusyForTheServiceTimeOfEachWqe) {
   EXPECT_EQ(pair.send_list({.flags = 0}, 16), 0);
   pair.pass(kLong);
   EXPECT_EQ(pair.cluster.usage_times(0).requester_units.front().busy, Picos(16 * 100'000));
-  // Each is dropped for want of a RECV, which takes the packet's time only.
+  // Each is dropped because there is no RECV, which takes only the packet's time.
   const NicProfile nic = hundred_ns_a_wqe().nic;
   EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, 16 * nic.receive_packet);
 }
@@ -197,7 +197,7 @@ TEST(Units, ReceivingCostsTimeForPayloadAndCompletion) {
   EXPECT_EQ(pair.send({.length = 0}), 0);
   EXPECT_EQ(pair.send({.length = 8}), 0);
   pair.pass(kLong);
-  // Two packets; a DMA for each completion, and one for the payload.
+  // Two packets, a DMA for each completion, and one for the payload.
   const NicProfile nic = load_profile("cib").nic;
   EXPECT_EQ(pair.cluster.usage_times(1).responder_units.front().busy, 2 * nic.receive_packet + 3 * nic.receive_dma);
 }

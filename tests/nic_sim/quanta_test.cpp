@@ -1,4 +1,4 @@
-// Quanta of virtual time: what happens between them, what crosses them, and how they end.
+// Quanta of virtual time: actions between them, messages across them, and the end of a run.
 #include "nic_sim/time/quanta.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 const SimWork kByTwo{.partitions = {0, 1}, .threads = 2};
 using std::chrono::microseconds;
 
-// Two nodes without anything on them, between which nothing takes less than 100 ps.
+// Two idle nodes with a latency of at least 100 ps between them.
 struct World {
   World() { process.unfinished_threads = 1; }
   void happen(std::int64_t when) { engine().schedule(Picos(when), &note, this); }
@@ -52,7 +52,7 @@ TEST(Quanta, AnAppointmentComesBeforeWhatElseHappensThen) {
   EXPECT_THAT(world.log, testing::ElementsAre(30, 50));
 }
 
-// Two parts that take no time answer each other for ever.
+// Two parts that take no time trigger each other forever.
 TEST(Quanta, ATimeThatStandsStillEndsTheRunWithThatReason) {
   World world;
   struct Answer {
@@ -76,7 +76,7 @@ TEST(Quanta, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {
   EXPECT_EQ(order, "abc");
 }
 
-// The next quantum begins at 150 only, and would end at 250 without what the appointment sends for 140.
+// The next quantum would begin at 150 and end at 250 without the event that the appointment sends for 140.
 TEST(Quanta, WhatAnAppointmentSendsArrivesInTime) {
   World world;
   world.quanta.at(Picos(40), [&] { world.mailbox.send(0, 1, Picos(140), &World::note, &world, 0); });
@@ -144,7 +144,7 @@ TEST(Quanta, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
   }
 }
 
-// One node sends, another simulated apart from it gives the packets back.
+// One node sends; another one, in a different partition, returns the packets.
 TEST(Quanta, PacketsOfAOneWayFlowComeBack) {
   SimCluster cluster(steady_profile(), 2, 1, kByTwo);
   TestNode from(cluster, 0), to(cluster, 1);

@@ -1,4 +1,4 @@
-// QPs that fail, are flushed, reset and used again.
+// QPs that fail, are flushed, are reset and are used again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ void go(TestNode& node, ibv_qp* qp, ibv_qp_state to) {
   ASSERT_EQ(node.provider().modify_qp(qp, &attr, IBV_QP_STATE), 0);
 }
 
-// Both ends from whatever state back to RTS, with other packet numbers, as real programs choose them.
+// Moves both ends from any state back to RTS, with new packet numbers, as real programs do.
 void reconnect(Pair& pair) {
   pair.options.psn += 0x10000;
   go(pair.a, pair.qa, IBV_QPS_RESET);
@@ -27,7 +27,7 @@ void reconnect(Pair& pair) {
   ASSERT_EQ(bring_up(pair.b, pair.qb, pair.options, 0, pair.qa->qp_num), 0);
 }
 
-// Sends one message that must arrive, whatever was before.
+// Sends one message that must arrive, whatever happened before.
 void expect_works(Pair& pair, unsigned seed) {
   fill(pair.a.memory(128), 100, seed);
   ASSERT_EQ(pair.b.post_recv(pair.qb, kIn, 256, 1000 + seed), 0);
@@ -52,7 +52,7 @@ TEST_P(Reset, ErrFlushesWhatIsOutstandingInOrder) {
   for (std::uint64_t i = 0; i < 5; ++i) {
     ASSERT_EQ(pair.send({.length = 8, .id = 10 + i, .flags = i % 2 == 0 ? kSignaled : 0}), 0);
   }
-  go(pair.a, pair.qa, IBV_QPS_ERR);  // nothing has happened yet
+  go(pair.a, pair.qa, IBV_QPS_ERR);  // nothing has been sent yet
   pair.pass(kLong);
   const auto sent = pair.a.poll_sends();
   EXPECT_THAT(ids(sent), ElementsAre(10, 11, 12, 13, 14));
@@ -95,7 +95,7 @@ TEST_P(Reset, AResetQpForgetsEverythingSilently) {
 }
 
 TEST_P(Reset, AQpWorksAgainAfterAResetInAnyMoment) {
-  // Messages with payload to read, inline ones, and RECVs to fetch are on their way when the reset comes.
+  // At the reset, messages with payload to read, inline messages, and RECVs to fetch are in progress.
   for (std::int64_t moment = 0; moment < 2500; moment += 50) {
     Pair pair(GetParam());
     for (unsigned round = 0; round < 3; ++round) {
@@ -104,7 +104,7 @@ TEST_P(Reset, AQpWorksAgainAfterAResetInAnyMoment) {
       ASSERT_EQ(pair.send({.length = 64, .id = 2, .flags = kSignaled | kInline}), 0);
       pair.pass(Nanos(moment));
       reconnect(pair);
-      // On UC and UD what was on the wire may still arrive.
+      // On UC and UD, packets that were on the wire may still arrive.
       pair.pass(std::chrono::microseconds(20));
       pair.b.poll_recvs();
       pair.a.poll_sends();
@@ -123,7 +123,7 @@ TEST_P(Reset, AQpThatIsUsedAtOnceAfterAResetIsNotConfusedByWhatWasUnderWay) {
     for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(pair.send({.length = 4096, .id = i}), 0);
     pair.pass(Nanos(moment));
     reconnect(pair);
-    // Shorter ones, in the places of the old ones. On UC and UD old packets may still come.
+    // Shorter messages in the places of the old ones. On UC and UD, old packets may still arrive.
     pair.b.post_recvs(pair.qb, kIn + 64 * 1024, 8192, 16);
     fill(pair.a.memory(8192), 64, 2);
     for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(pair.send({.offset = 8192, .length = 64, .id = 10 + i}), 0);
@@ -148,7 +148,7 @@ TEST_P(Reset, AQpThatIsUsedAtOnceAfterAResetIsNotConfusedByWhatWasUnderWay) {
 TEST_P(Reset, RecvsOfTheTimeBeforeAreGone) {
   Pair pair(GetParam(), {.rnr_retries = 0});
   pair.b.post_recvs(pair.qb, kIn, 256, 16);
-  reconnect(pair);  // their fetch is still under way
+  reconnect(pair);  // they are still being fetched
   pair.pass(kLong);
   fill(pair.a.memory(), 64, 1);
   ASSERT_EQ(pair.send({.length = 64}), 0);
@@ -163,7 +163,7 @@ TEST_P(Reset, RecvsOfTheTimeBeforeAreGone) {
 }
 
 TEST(Recovery, AFailedQpWorksAgainManyTimes) {
-  // A WQE cache of four blocks: what a failed request leaves behind in it would fill it.
+  // A WQE cache of four blocks: leftovers of failed requests would fill it.
   Profile profile = steady_profile();
   profile.nic.wqe_cache = Bytes(256);
   Pair pair(IBV_QPT_RC, {.rnr_retries = 0}, profile);
@@ -176,7 +176,7 @@ TEST(Recovery, AFailedQpWorksAgainManyTimes) {
     expect_works(pair, round);
     ASSERT_FALSE(testing::Test::HasFatalFailure()) << "round " << round;
   }
-  // One request at a time is always in the cache.
+  // A single request always fits into the cache.
   const NicCounts before = pair.cluster.nic_counts(0);
   for (unsigned i = 0; i < 10; ++i) expect_works(pair, i);
   EXPECT_EQ(pair.cluster.nic_counts(0).wqe_cache_misses, before.wqe_cache_misses);
@@ -184,7 +184,7 @@ TEST(Recovery, AFailedQpWorksAgainManyTimes) {
 
 TEST(Recovery, PacketsInLineWhenAQpFailsDoNotDelayLaterAnswers) {
   Profile profile = steady_profile();
-  profile.nic.receive_packet = std::chrono::microseconds(2);  // so that a line forms
+  profile.nic.receive_packet = std::chrono::microseconds(2);  // so that a queue forms
   Pair pair(IBV_QPT_RC, {}, profile);
   pair.b.post_recv(pair.qb, kIn, 4);
   for (int i = 0; i < 8; ++i) ASSERT_EQ(pair.send({.length = 8}), 0);  // the first is too long
@@ -196,7 +196,7 @@ TEST(Recovery, PacketsInLineWhenAQpFailsDoNotDelayLaterAnswers) {
 }
 
 TEST(Recovery, AGapAfterAReconnectIsReportedAgain) {
-  // The first connection ends with a refusal; the second must still answer a missing RECV.
+  // The first connection ends with a refusal; the second must again report a missing RECV.
   Pair pair(IBV_QPT_RC, {.rnr_retries = 0});
   for (int round = 0; round < 3; ++round) {
     ASSERT_EQ(pair.send({.length = 8}), 0);
@@ -207,7 +207,7 @@ TEST(Recovery, AGapAfterAReconnectIsReportedAgain) {
 }
 
 TEST(LocalError, RequestsThatWereSentBeforeItSucceed) {
-  // UD: the first three are on the wire long before the fourth, which names no memory, is taken up.
+  // UD: the first three are on the wire long before the fourth, whose memory is not registered, is processed.
   Pair pair(IBV_QPT_UD);
   pair.b.post_recvs(pair.qb, kIn, 128, 8);
   for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(pair.send({.length = 8, .id = i, .flags = kInline}), 0);
@@ -226,19 +226,19 @@ Profile one_requester_unit() {
   return profile;
 }
 
-// WQEs without inline data in lists go by doorbell: as many as fit are fetched ahead.
+// WQEs without inline data in lists go by doorbell, so as many as fit are fetched ahead.
 QpOptions for_lists(std::uint32_t depth) {
   return {.cap = {.max_send_wr = depth, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0}};
 }
 
 TEST(Neighbours, AQpThatWaitsForItsReceiverDoesNotStopOthersOfItsUnit) {
-  // The first QP's WQEs fill what the unit may fetch ahead, and its peer has no RECV.
+  // The first QP's WQEs use up the unit's fetch-ahead share, and its peer has no RECV.
   Pair waiting(IBV_QPT_RC, for_lists(128), one_requester_unit());
   ibv_qp* from = waiting.a.make_qp(IBV_QPT_UD);
   ibv_qp* to = waiting.b.make_qp(IBV_QPT_UD);
   ASSERT_EQ(bring_up(waiting.a, from, {}, 0, 0), 0);
   ASSERT_EQ(bring_up(waiting.b, to, {}, 0, 0), 0);
-  for (int i = 0; i < 8; ++i) ASSERT_EQ(waiting.send_list({.length = 8}, 16), 0);  // 8 KB of WQEs; 4 KB may be ahead
+  for (int i = 0; i < 8; ++i) ASSERT_EQ(waiting.send_list({.length = 8}, 16), 0);  // 8 KB of WQEs; the share is 4 KB
   waiting.pass(kLong);
   waiting.b.post_recvs(to, kIn, 128, 2);
   ASSERT_EQ(waiting.a.post_list(from, {.length = 8, .id = 5}, 2, waiting.a.make_ah(1), to->qp_num), 0);
@@ -247,7 +247,7 @@ TEST(Neighbours, AQpThatWaitsForItsReceiverDoesNotStopOthersOfItsUnit) {
   EXPECT_THAT(ids(waiting.a.poll_sends()), ElementsAre(5, 6));
 }
 
-// A unit gives what a QP has fetched ahead to others again when that QP goes.
+// When a QP is reset or destroyed, its part of the unit's fetch-ahead share is free again.
 TEST(Neighbours, AResetOrDestroyedQpLeavesTheFetchingAheadToOthers) {
   for (const bool destroys : {false, true}) {
     Pair pair(IBV_QPT_RC, for_lists(512), one_requester_unit());
@@ -265,7 +265,7 @@ TEST(Neighbours, AResetOrDestroyedQpLeavesTheFetchingAheadToOthers) {
   }
 }
 
-// A response or an atomic of the connection before does not count in the new one.
+// A response or an atomic of the previous connection has no effect on the new one.
 TEST(ResetOfTheResponder, EndsAReadThatIsBeingAnswered) {
   OneSided pair(IBV_QPT_RC, {.mtu = IBV_MTU_1024});
   ASSERT_EQ(pair.post(pair.request(IBV_WR_RDMA_READ, 256 * 1024)), 0);

@@ -1,4 +1,4 @@
-// Runs of simulated threads: how they end, and what can be done with a cluster after one.
+// Runs of simulated threads: how they end, and what a cluster can do after one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

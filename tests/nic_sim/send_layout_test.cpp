@@ -1,6 +1,6 @@
-// WQE sizes of the two NIC families, against the formulas of rdma-core 44 (providers/mlx5/qp.c, providers/mlx4/qp.c):
-// on mlx5, SEND inline is 20 + x bytes on RC and UC, 68 + x on UD, WRITE inline 36 + x; on mlx4, every chunk of inline
-// data ends at a 64-byte boundary and has a 4-byte header of its own, so that each further block holds 60 bytes.
+// WQE sizes of the two NIC families, compared with the formulas of rdma-core 44 (providers/mlx5/qp.c,
+// providers/mlx4/qp.c). mlx5: SEND inline is 20 + x bytes on RC and UC, 68 + x on UD; WRITE inline 36 + x. mlx4: every
+// chunk of inline data ends at a 64-byte boundary and has its own 4-byte header, so each further block holds 60 bytes.
 #include "nic_sim/nic/send_layout.hpp"
 
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@ struct Case {
   NicFamily family;
   Verb verb;
   Transport transport;
-  std::uint64_t largest_in_first;  // the most inline payload that the smallest number of blocks holds
+  std::uint64_t largest_in_first;  // largest inline payload in the smallest number of blocks
   std::uint64_t first_blocks;
-  std::uint64_t per_block;  // what each further block adds
+  std::uint64_t per_block;  // additional payload per further block
   friend std::ostream& operator<<(std::ostream& out, const Case& c) {
     return out << name_of(c.family) << (c.verb == Verb::write ? "_write_" : "_send_")
                << (c.transport == Transport::rc   ? "RC"

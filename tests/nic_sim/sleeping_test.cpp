@@ -1,4 +1,4 @@
-// A server that sleeps between messages: nothing is lost, its core is free, the run is the same every time.
+// A server that sleeps between messages: nothing is lost, its core is idle meanwhile, and each run is the same.
 #include <gtest/gtest.h>
 
 #include "tests/nic_sim/event_rig.hpp"
@@ -6,7 +6,7 @@
 namespace verbscope::test {
 namespace {
 
-// Rounds of ping-pong in which b sleeps for each message and a polls for each answer.
+// Rounds of ping-pong: b sleeps until each message arrives, a polls for each answer.
 struct PingPong {
   std::vector<std::int64_t> times;
   std::uint64_t events_run = 0;

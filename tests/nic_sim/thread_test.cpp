@@ -1,4 +1,4 @@
-// Simulated threads: what calls cost, and that an idle thread sees what a spinning one would see.
+// Simulated threads: the cost of calls, and that an idle thread sees the same as a spinning one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,8 @@ TEST(ThreadClock, CallsCostWhatTheProfileSays) {
 }
 
 TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
-  // A link so slow that a line (90 bytes) takes 1 us; ten buffers. Twelve lines: the last two wait for the first two.
+  // A slow link, on which a line (90 bytes) takes 1 us, and ten buffers. Of twelve lines, the last two wait for the
+  // first two.
   Profile profile = steady_profile();
   profile.wire.pcie.lane_mb_per_s = 90.0 / 16;
   profile.link.tlp_share = profile.link.host_share = 1;
@@ -55,7 +56,8 @@ TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
     end = node.now() - begin;
   });
   pair.cluster.run();
-  // The sixth post needs two buffers: free when lines 1 and 2 have left, one call before its lines + 2 us.
+  // The sixth post needs two buffers, which are free when lines 1 and 2 have left: 2 us after the CPU time of the first
+  // call. Then its own two lines are written.
   const HostProfile& host = profile.host;
   EXPECT_EQ(end, host.post_call + host.post_wqe + Nanos(2000) + 2 * host.wc_line);
 }
@@ -92,8 +94,8 @@ TEST(ThreadClock, AnAddToASharedWordWaitsForItsLine) {
     add(node, second);
   });
   pair.cluster.run();
-  // The first owner takes the line over as well: nobody had it. The second thread has it next, and the first one, which
-  // waits for its own stores meanwhile, after it; its third add finds the line at hand.
+  // The first owner also waits for a transfer, because no core had the line. Then the second thread gets the line, then
+  // the first one again, which meanwhile waits for its own stores. Its third add needs no transfer.
   const Picos once = own + transfer, back = once + std::max(own, transfer) + transfer;
   EXPECT_THAT(first,
               ElementsAre(std::pair(0ul, once), std::pair(20ul, back), std::pair(30ul, back + Nanos(1000) + own)));
@@ -110,14 +112,14 @@ TEST(Relax, EndsAtItsDeadlineWhenNothingComes) {
     node.relax_until(Nanos(5000));
     EXPECT_EQ(ibv_poll_cq(pair.a.send_cq(), 1, &wc), 0);
     woke = node.now();
-    node.relax_until(node.now());  // has come already: no wait
+    node.relax_until(node.now());  // in the past: no wait
     EXPECT_EQ(node.now(), woke);
   });
   pair.cluster.run();
   EXPECT_NEAR(static_cast<double>(woke.count()), 5e6, 2 * 15e3);  // in whole passes of 15 ns
 }
 
-// A receiver that waits for `messages` on one or two queues, in one way or the other. Yields when it saw each.
+// A receiver that waits for five messages on one or two queues, in one of these ways. Returns when it saw each.
 enum class Way { spin, relax, relax_after_other_polls };
 
 std::vector<Picos> times_seen(Way way, int queues) {
@@ -134,7 +136,7 @@ std::vector<Picos> times_seen(Way way, int queues) {
     node.work(Nanos(3));
     ibv_wc wc{};
     if (way == Way::relax_after_other_polls) {
-      // Polls in vain that are no part of a pass without result.
+      // Empty polls that are not part of an empty pass.
       for (int i = 0; i < 20; ++i) ibv_poll_cq(pair.b.recv_cq(), 1, &wc);
     }
     while (seen.size() < 5) {
@@ -178,14 +180,14 @@ TEST(Relax, LandsOnWholePasses) {
       }
     });
     pair.cluster.run();
-    const std::int64_t extra = queues == 2 ? 15'000 : 0;  // the other queue, polled before in the last pass
+    const std::int64_t extra = queues == 2 ? 15'000 : 0;  // the other queue is polled first in the last pass
     EXPECT_GT(waited.count(), 1'000'000);
     EXPECT_EQ((waited.count() - extra) % (queues * 15'000), 0) << queues;
   }
 }
 
 TEST(Relax, APassIsWhatWasPolledSinceTheQueueWasLastPolled) {
-  // 20 more polls of 15 ns before: the same moments as a spinning thread, not multiples of 300 ns.
+  // 20 polls of 15 ns before: the same times as a spinning thread, not multiples of 300 ns.
   const auto seen = times_seen(Way::relax_after_other_polls, 1);
   EXPECT_EQ(seen, times_seen(Way::spin, 1));
 }
@@ -205,7 +207,7 @@ TEST(Relax, AThreadWithoutAnythingToPollSleepsUntilTheConductorActs) {
 }
 
 TEST(Relax, TheConductorIsNotMissedInTheMiddleOfAPass) {
-  // The conductor turns the word after the thread has read it and while it polls (15 ns).
+  // The conductor changes the word after the thread has read it and while the thread polls (15 ns).
   TwoNodes nodes;
   bool stop = false;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {

@@ -6,7 +6,7 @@ namespace verbscope::test {
 
 Profile steady_profile(const std::string& name) {
   Profile profile = load_profile(name);
-  profile.host.cores = 100'000;  // every pass of time takes a thread
+  profile.host.cores = 100'000;  // each call of pass() uses a thread
   profile.host.memory_read_jitter = Picos(0);
   profile.host.slow_read_probability = 0;
   return profile;
@@ -82,7 +82,7 @@ ibv_ah_attr address_of(Provider& of, ibv_context* context, int node, const QpOpt
   if (options.global) {
     attr.is_global = 1;
     attr.grh.dgid = entry.gid;
-    // All nodes have one subnet prefix; the interface id has the node's number (nic_sim/device/provider.cpp).
+    // All nodes have the same subnet prefix. The interface id contains the node's number (nic_sim/device/provider.cpp).
     const std::size_t place = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 15 : 14;
     attr.grh.dgid.raw[place] = static_cast<std::uint8_t>(node + 1);
   }
@@ -213,7 +213,7 @@ void TwoNodes::pass(Picos time) {
   cluster.add_thread(0, cores_used_++, [&](SimNode& node) {
     node.work(std::chrono::duration_cast<Nanos>(time));
     ibv_wc wc{};
-    ibv_poll_cq(idle, 1, &wc);  // a poll waits until the world has caught up
+    ibv_poll_cq(idle, 1, &wc);  // a poll waits for the engine to reach the thread's time
   });
   cluster.run();
   provider.destroy_cq(idle);

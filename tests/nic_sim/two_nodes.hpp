@@ -1,5 +1,5 @@
-// A simulated cluster with what the tests need on each node: a device, memory that the NIC may use, completion queues
-// and QPs. Calls outside of threads take no virtual time; pass() lets it go on.
+// A simulated cluster, and per node what the tests need: a device, memory that the NIC may access, completion queues
+// and QPs. Calls outside of threads take no virtual time; pass() advances it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,26 +15,26 @@
 
 namespace verbscope::test {
 
-// cib without anything random: reads always take the same time.
+// cib without randomness: all reads take the same time.
 Profile steady_profile(const std::string& name = "cib");
 
-// All fields of both, for comparing runs.
+// All fields, to compare runs.
 std::vector<std::uint64_t> values(const PcieCounts& counts);
 std::vector<std::uint64_t> values(const NicCounts& counts);
 
-// Where messages arrive in a node's memory, behind what it sends.
+// Offset in a node's memory at which messages arrive, after the data that it sends.
 constexpr std::uint64_t kIn = 512 * 1024;
-// Long enough for all that a test sent; a message takes about 2 us.
+// Long enough for all requests of a test; a message takes about 2 us.
 constexpr Picos kLong = std::chrono::microseconds(300);
 
-// Everything that memory and connections can allow.
+// All access rights of memory and connections.
 constexpr int kAllAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
 struct QpOptions {
   ibv_qp_cap cap{.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = 256};
   bool signal_all = false;
-  bool builder = false;  // with the ibv_wr_* interface, for all operations of the transport
+  bool builder = false;  // create the QP with the ibv_wr_* interface, for all operations of the transport
   std::uint8_t port = 1;
   std::uint32_t qkey = 0x1111;
   std::uint8_t timeout = 14;  // 4.096 us * 2^14 = 67 ms
@@ -44,14 +44,14 @@ struct QpOptions {
   ibv_mtu mtu = IBV_MTU_4096;
   bool global = false;  // address with a GRH
   std::uint32_t psn = 0x1234;
-  std::uint8_t reads = 16;  // and atomics of a connection at once
+  std::uint8_t reads = 16;  // READs and atomics that a connection may have outstanding
 };
 
-// Flags of a request, as numbers.
+// Request flags, as numbers.
 constexpr unsigned kSignaled = IBV_SEND_SIGNALED;
 constexpr unsigned kInline = IBV_SEND_INLINE;
 
-// Tells what a work request is to be; the address is an offset in the node's memory.
+// The description of a work request. `offset`: in the node's memory.
 struct Send {
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
@@ -83,13 +83,13 @@ class TestNode {
   void destroy(ibv_qp* qp);
   ibv_ah* make_ah(int to, const QpOptions& options = {});
 
-  // Posts one request; 0 or the error.
+  // Posts one request. Returns 0 or the error.
   int post(ibv_qp* qp, const Send& send, ibv_ah* ah = nullptr, std::uint32_t remote_qp = 0,
            std::uint32_t remote_qkey = 0x1111);
-  // Posts `count` such requests in one list, ids from send.id up; 0 or the error.
+  // Posts `count` such requests in one list, with ids from send.id upwards. Returns 0 or the error.
   int post_list(ibv_qp* qp, Send send, int count, ibv_ah* ah = nullptr, std::uint32_t remote_qp = 0);
   int post_recv(ibv_qp* qp, std::uint64_t offset, std::uint32_t length, std::uint64_t id = 0);
-  // One list of `count` RECVs, each of `length` bytes behind the one before, ids from 0 up.
+  // Posts one list of `count` RECVs with adjacent buffers of `length` bytes and ids from 0 upwards.
   int post_recvs(ibv_qp* qp, std::uint64_t offset, std::uint32_t length, int count);
 
   std::vector<ibv_wc> poll_sends() { return poll(send_cq_); }
@@ -99,7 +99,7 @@ class TestNode {
   std::vector<ibv_wc> poll(ibv_cq* cq);
 
   Provider* provider_;
-  // At a page: what crosses a line or not must not depend on the allocator.
+  // Page-aligned, so that line crossings do not depend on the allocator.
   std::unique_ptr<std::uint8_t[], void (*)(void*)> memory_;
   ibv_context* context_;
   ibv_pd* pd_;
@@ -110,16 +110,17 @@ class TestNode {
   std::vector<ibv_ah*> ahs_;
 };
 
-// RESET, or ERR behind a RESET, to RTS towards `peer` on node number `to` (ignored on UD). 0, or the first error.
+// Moves a QP from RESET, or from ERR through RESET, to RTS with `peer` on node `to` (ignored on UD). Returns 0 or the
+// first error.
 int bring_up(TestNode& node, ibv_qp* qp, const QpOptions& options, int to, std::uint32_t peer);
 
 struct TwoNodes {
   explicit TwoNodes(const Profile& profile = steady_profile(), std::uint64_t seed = 1, int cq_entries = 4096);
 
-  // Virtual time goes on by `time`.
+  // Advances virtual time by `time`.
   void pass(Picos time);
-  // Lets time pass until `cq` of `node` has yielded `count` completions, `limit` at most; yields what came, and in
-  // `when`, to a nanosecond, when the last could be seen.
+  // Advances time until `cq` of `node` has returned `count` completions, at most by `limit`. Returns the completions.
+  // `when`: the time, to a nanosecond, at which the last one became visible.
   std::vector<ibv_wc> await(ibv_cq* cq, std::size_t count, Picos limit = std::chrono::milliseconds(10),
                             Picos* when = nullptr);
 
@@ -132,12 +133,12 @@ struct TwoNodes {
   int cores_used_ = 0;
 };
 
-// One QP on each node, connected, or with an address handle on UD.
+// One QP on each node: connected, or on UD with an address handle.
 struct Pair : TwoNodes {
   explicit Pair(ibv_qp_type type, const QpOptions& options = {}, const Profile& profile = steady_profile(),
                 std::uint64_t seed = 1, int cq_entries = 4096);
 
-  // From a's QP to b's.
+  // Sends from a's QP to b's.
   int send(const Send& what) { return a.post(qa, what, ah, qb->qp_num); }
   int send_list(const Send& what, int count) { return a.post_list(qa, what, count, ah, qb->qp_num); }
 
@@ -149,12 +150,12 @@ struct Pair : TwoNodes {
   ibv_ah* ah = nullptr;
 };
 
-// Fills memory with a pattern that depends on the place and on `seed`.
+// Fills memory with a pattern that depends on the offset and on `seed`.
 void fill(std::uint8_t* memory, std::size_t bytes, unsigned seed);
-// Whether memory has the pattern.
+// True if memory has the pattern.
 testing::AssertionResult has_pattern(const std::uint8_t* memory, std::size_t bytes, unsigned seed);
 
-// UD's room for a GRH in front of the payload; 0 on connected transports.
+// Room for the GRH in front of the payload on UD; 0 on connected transports.
 constexpr std::uint32_t grh_room(ibv_qp_type type) {
   return type == IBV_QPT_UD ? 40 : 0;
 }
