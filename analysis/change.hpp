@@ -51,9 +51,9 @@ std::vector<bool> holm_rejections(const std::vector<double>& p_values, double al
 // Upper limit of repetitions_to_decide.
 inline constexpr int kMostRepetitions = 10'000;
 
-// Values that each sample needs so that a difference and spread like the present ones lead to a verdict (changed or
-// equivalent) in nine of ten cases, as one of `comparisons` simultaneous claims at level `alpha`. Returns nothing if
-// kMostRepetitions are not enough, because the difference is too close to the margin.
+// Number of values per sample that lead to a verdict (changed or equivalent) in nine of ten cases. Assumes the present
+// difference and spread, and `comparisons` simultaneous claims at level `alpha`. Returns nothing if kMostRepetitions
+// are not enough, because the difference is too close to the margin.
 std::optional<int> repetitions_to_decide(const LogDifference& difference, double margin, double alpha,
                                          std::size_t comparisons);
 

@@ -16,7 +16,7 @@ constexpr double kNearlyFull = 0.8;
 // Inferred loads: a resource limits the rate from this share of what the model allows.
 constexpr double kInferredFull = 0.9;
 
-// On a link with at least this load, transfers wait for it.
+// From this load on, transfers wait for the link, and atomics for a lock.
 constexpr double kLinkFull = 0.9;
 // A link with at least this load is the limit, whatever it carries.
 constexpr double kAlwaysFull = 0.98;

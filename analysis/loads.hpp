@@ -19,7 +19,7 @@ struct Load {
   std::string node;        // "server", "client3"
   double utilisation = 0;  // 1: never idle
   double waited = 0;       // units: part of the utilisation spent waiting for QP contexts, addresses or RECVs
-  double held_up = 0;      // units: part in which work was held back by the WQE prefetch or by earlier atomics
+  double held_up = 0;      // units: part in which the WQE prefetch or earlier atomics kept work from the units
   // Units: the parts of `waited` for QP contexts and for addresses.
   double waited_contexts = 0, waited_addresses = 0;
   // Shares of these reads that would remain with caches of twice the size.

@@ -93,9 +93,9 @@ std::vector<PublishedPoint> parse_published(std::string_view text, const std::st
 // Reads configs/published.json.
 std::vector<PublishedPoint> load_published();
 
-// The row that this record reproduces: the record ran on sim:CLUSTER of the row's cluster, with the same benchmark, the
-// row accepts every key, and no other option that affects the figure differs from its default. Null if there is none.
-// Never a row that needs several runs. Every command that shows published figures uses this function.
+// The row that this record reproduces, or null. Conditions: the record ran on sim:CLUSTER of the row's cluster with the
+// same benchmark; the row accepts every key; no other option that affects the figure differs from its default. Never a
+// row that needs several runs. Every command that shows published figures uses this function.
 const PublishedPoint* find_published(const std::vector<PublishedPoint>& points, const Record& record);
 
 // Rows that `verbscope predict` reproduces on this cluster with these values (wqe_bytes, wqes).

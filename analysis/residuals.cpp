@@ -12,8 +12,8 @@
 namespace verbscope {
 namespace {
 
-// Smallest significant residual: 0.02 cache lines, or 2 % of the model's value; plus the operations that the ends of
-// the interval cut off.
+// Smallest significant residual: the largest of 0.02 cache lines, 2 % of the model's value, and the operations that the
+// ends of the interval cut off.
 constexpr double kLeast = 0.02;
 constexpr double kLeastShare = 0.02;
 

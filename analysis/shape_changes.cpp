@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kBatch = 16;
 constexpr int kSignalEvery = 64;
-// Post lists that must fit into the window, so that others are under way while the program waits for one.
+// Post lists that must fit into the outstanding operations, so that others are under way while the program waits for
+// one.
 constexpr int kListsUnderWay = 4;
 
 Prediction predict_polled(const Prediction& before, const VerbShape& shape) {

@@ -1,6 +1,6 @@
 // A counting tool as a child process. Its standard output is a pseudo-terminal, because the tools buffer lines when
-// they write to a pipe or a file, and the arrival of a line marks the end of its interval. The tool leads the
-// terminal's session: when this process ends in any way, the terminal hangs up, and the tool ends.
+// they write to a pipe or a file. So a line arrives when its interval ends. The tool leads the terminal's session: when
+// this process ends in any way, the terminal hangs up, and the tool ends.
 #pragma once
 
 #include <sys/types.h>
