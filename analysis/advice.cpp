@@ -11,14 +11,14 @@
 namespace verbscope {
 namespace {
 
-// A latency that is this load of itself is felt beside a full resource. Assumed.
+// From this load on, latency affects the rate even beside a full resource. Assumed.
 constexpr double kLatencyCounts = 0.5;
 
-// A WQE that the adapter must fetch takes a unit longer by about this factor than one that comes by BlueFlame: on the
-// profiles of the three adapters of ATC 2016, with one to three lines, 1.4 to 1.9 times.
+// A unit takes longer by about this factor for a WQE that it must fetch than for one received by BlueFlame: 1.4 to 1.9
+// times on the profiles of the three adapters of ATC 2016, with one to three lines.
 constexpr double kFetched = 1.5;
 
-// The factors by which a change scales each load of the machine under test and of its peers.
+// Returns a load as it is after the change, for the machine under test and for its peers.
 using Scaling = std::function<double(const Load&, bool of_peer)>;
 
 class Adviser {
@@ -45,14 +45,15 @@ class Adviser {
   }
 
  private:
-  // The limit is not a use of a resource by each operation, so no other operation lifts it.
+  // True if operations do not consume the limiting resource, so that no other form of the operation helps.
   bool waits() const {
     const Resource limit = binding_.load.resource;
     return limit == Resource::outstanding || limit == Resource::wqe_cache ||
            (held_only(limit) && limit != Resource::qp_context_cache);
   }
 
-  // Where a window is waited for whole and latency counts, it is complete the later, the more come at once.
+  // True if the program waits for its whole window, latency matters, and the change completes more operations at once:
+  // the window then completes later.
   bool would_wait_longer(const ShapeChange& change) const {
     const bool whole = record_.benchmark == "wqe_cache" || text_at(record_.config, "wait") == "all";
     const VerbShape &before = prediction_->shape, &after = change.after.shape;
@@ -60,10 +61,10 @@ class Adviser {
            (after.post_list > before.post_list || after.signal_every > before.signal_every);
   }
 
-  // Whether an adapter reads WQEs again because more are outstanding than its cache holds.
+  // True if an adapter re-reads WQEs because more are outstanding than its cache holds.
   bool rereads_wqes() const { return wqes_reread_per_op(record_) > kRereadCounts; }
 
-  // `smaller`: the operation moves less, which makes it easier for what the model does not scale, too.
+  // `smaller`: the operation moves less data, which also relieves resources that the model does not scale.
   void add(const std::string& change, const Scaling& scaled, Json options, bool smaller) {
     add(change, scaled, diagnosis_.latency, std::move(options), smaller);
   }
@@ -74,12 +75,12 @@ class Adviser {
     out_.push_back({.change = change, .factor = factor, .at_least = at_least, .options = std::move(options)});
   }
 
-  // How long tags and locks are held by another operation is not known.
+  // It is unknown how long another operation would hold tags and locks.
   static bool is_not_scaled(const Load& load) {
     return held_only(load.resource) && load.resource != Resource::qp_context_cache;
   }
 
-  // A unit works for one QP: more QPs use more of them.
+  // One unit works for one QP at a time: more QPs use more units.
   static bool is_of_one_qp(Resource resource) {
     return resource == Resource::requester_unit || resource == Resource::responder_unit;
   }
@@ -90,7 +91,7 @@ class Adviser {
     return found == loads.end() ? 0 : found->utilisation;
   }
 
-  // The link to the NIC carries MMIO writes, whose gaps the model does not know, and DMA; each is scaled by itself.
+  // The link to the NIC carries DMA and MMIO writes, whose gaps the model does not include. Each is scaled separately.
   double link_to_nic(const Prediction& before, const Prediction& after) const {
     const double rate = number_at(record_.result, "rate_mops").value_or(0) * 1e6;
     const double per_byte = rate / before.wire.pcie.bandwidth().value;
@@ -171,13 +172,13 @@ class Adviser {
         change.options, is_shorter(change.after));
   }
 
-  // The adapter has less to do for the operation: to move, or to gather.
+  // True if the adapter has less to move or to gather for the operation.
   bool is_shorter(const Prediction& after) const {
     return after.wqe_lines < prediction_->wqe_lines || after.shape.payload < prediction_->shape.payload ||
            (after.shape.inlined && !prediction_->shape.inlined);
   }
 
-  // The reads of the adapter beyond those that the model foresees would not happen.
+  // A change that avoids the adapter's reads beyond those of the model.
   void add_no_misses(const std::string& change, Json options) {
     const std::optional<PciePerOp> counted = events_per_op(record_);
     if (!prediction_ || !counted || !std::isfinite(counted->bytes_to_nic)) return;
@@ -193,7 +194,7 @@ class Adviser {
     add(change, without, std::move(options), false);
   }
 
-  // As many operations outstanding as have their WQEs in the cache now, in whole powers of two.
+  // Reduces the outstanding operations to a power of two whose WQEs fit into the cache.
   void add_fewer_outstanding() {
     const std::string key = outstanding_option(record_);
     const double now = number_at(record_.config, key).value_or(0);
@@ -206,14 +207,14 @@ class Adviser {
     add(change, without, diagnosis_.loads.trip.load, Json{{key, fits}}, false);
   }
 
-  // Of so many operations on a QP READs are under way as the adapter allows.
+  // Operations under way on a QP if `now` are allowed: the adapter limits READs and atomics.
   double now_under_way(double now) const {
     const bool ring = text_at(record_.config, "wait") == "oldest";
     const bool reads = prediction_ && (prediction_->shape.verb == Verb::read || facts(prediction_->shape.verb).atomic);
     return reads && !ring ? std::min(now, most_reads(record_)) : now;
   }
 
-  // Translations are of memory, all other state is of QPs: by what the adapter counts that it misses.
+  // Translations depend on memory, all other state on QPs. The adapter's miss counters decide which to reduce.
   void add_fewer_misses() {
     const double contexts = extra_per_op(record_, "qp_context_misses").value_or(0);
     const double translations = extra_per_op(record_, "translation_misses").value_or(0);
@@ -227,8 +228,8 @@ class Adviser {
     }
   }
 
-  // The part of a unit's waiting that was for RECVs, not for QP contexts and translations that miss: by how often it
-  // was for either, as each is a read over PCIe.
+  // The part of a unit's waiting time for RECVs, as opposed to misses of QP contexts and translations. The counts
+  // decide, because each of them costs one read over PCIe.
   double waited_for_recvs(const Load& load) const {
     if (load.resource != Resource::responder_unit && load.resource != Resource::responder_units) return 0;
     const auto times = [this](const char* key) { return extra_per_op(record_, key).value_or(0); };
@@ -244,19 +245,18 @@ class Adviser {
     add("more RECVs posted (rx_depth), so that no message waits for one", without, Json::object(), false);
   }
 
-  // Changes of the program around the operation: how many threads, QPs, peers, operations outstanding, and where locks
-  // lie.
+  // Changes around the operation: threads, QPs, peers, outstanding operations, and the placement of locks.
   void add_program_changes() {
     const Resource limit = binding_.load.resource;
-    const bool fixed = record_.config.contains("machines");  // which says how many clients there are
+    const bool fixed = record_.config.contains("machines");  // this option sets the number of clients
     if (binding_.of_peer && !is_of_one_qp(limit)) {
       if (fixed || !reaches_twice_the_clients() || (limit == Resource::cpu && has_a_thread_for_each_qp())) return;
       return add_twice("clients", "clients",
                        [](const Load& load, bool of_peer) { return load.utilisation / (of_peer ? 2 : 1); });
     }
     if (limit == Resource::atomic_slot) return add_other_placement();
-    // QPs, threads and windows bring WQEs: where they are read again, or twice as many would be, nobody can tell the
-    // gain.
+    // More QPs, threads or outstanding operations also mean more WQEs. If WQEs are re-read, or twice as many would be,
+    // the gain cannot be predicted.
     if (rereads_wqes() || diagnosis_.loads.waiting_wqes_fit < 2) return;
     if (is_of_one_qp(limit) || limit == Resource::wqe_fetch) return add_twice_the_qps();
     if (limit == Resource::cpu) return add_twice_the_threads();
@@ -268,7 +268,7 @@ class Adviser {
       add_twice("operations outstanding", key, [](const Load& load, bool) { return load.utilisation; });
   }
 
-  // Each client needs a connected QP of the server's; those of a sequencer and of kv_rate have their own.
+  // Each client needs a connected QP of the server, except for sequencer and kv_rate, where clients have their own.
   bool reaches_twice_the_clients() const {
     if (record_.benchmark == "sequencer" || record_.benchmark == "kv_rate" ||
         text_at(record_.config, "connection") == "UD")
@@ -277,14 +277,14 @@ class Adviser {
     return 2 * option("clients") <= std::ceil(option("threads") / option("threads_per_qp")) * option("qp");
   }
 
-  // Then more clients leave to each thread what it does now.
+  // If true, more clients do not reduce the work of each thread.
   bool has_a_thread_for_each_qp() const {
     const auto option = [&](const std::string& name) { return number_at(record_.config, name).value_or(1); };
     return text_at(record_.config, "connection") != "UD" &&
            threads_of_clients(record_) >= std::ceil(option("threads") / option("threads_per_qp")) * option("qp");
   }
 
-  // The work of one unit is done by two, if there are others that have less to do.
+  // Two units share the work of one, if the other units have less to do.
   double on_twice_the_qps(const Load& load, bool of_peer) const {
     if (!is_of_one_qp(load.resource)) return load.utilisation;
     const bool requester = load.resource == Resource::requester_unit;
@@ -293,7 +293,7 @@ class Adviser {
     return std::max(load.utilisation / 2, all == nullptr ? 0 : all->utilisation);
   }
   void add_twice_the_qps() {
-    if (record_.config.value("batching", false)) return;  // a batch of answers would be divided
+    if (record_.config.value("batching", false)) return;  // more QPs would split each batch of responses
     const bool in_all = number_at(record_.config, "connections").value_or(0) > 0;
     const bool to_each = number_at(record_.config, "vms").value_or(0) > 0;
     add_twice(in_all    ? "connections"
@@ -305,8 +305,8 @@ class Adviser {
               [this](const Load& load, bool of_peer) { return on_twice_the_qps(load, of_peer); });
   }
 
-  // Whether as many operations as option `key` allows can have been under way: by Little's law rate times latency were.
-  // PUTs of kv_atomic wait for locks, and for the atomics before them on their QP: more of them wait longer.
+  // True if about as many operations were outstanding as option `key` allows (Little's law: rate times latency). PUTs
+  // of kv_atomic wait for locks and for earlier atomics on their QP, so more of them only wait longer.
   bool may_fill(const std::string& key) const {
     const bool locks = record_.benchmark != "kv_rate" && number_at(record_.result, "put_mops").value_or(0) > 0;
     if (keeps_one_under_way(record_) || locks) return false;
@@ -317,11 +317,11 @@ class Adviser {
     return under_way >= option(key) * option("qp") * option("threads") / 2;
   }
 
-  // Twice as many of what brings operations: as many more are outstanding.
+  // Doubles an option that also doubles the outstanding operations.
   void add_twice(const std::string& what, const std::string& key, const Scaling& scaled) {
     const double now = number_at(record_.config, key).value_or(0);
     if (now < 1) return;
-    // More clients share the same QPs, but where each has its own.
+    // Additional clients share the same QPs, unless each client has its own.
     const std::string& name = record_.benchmark;
     const bool own = name == "kv_atomic" || name == "sequencer" || name == "kv_rate";
     const bool same_window = diagnosis_.loads.trip.ring && (key == "qp" || key == "vms" || key == "connections");
@@ -329,7 +329,7 @@ class Adviser {
     add(fmt::format("{:g} {} instead of {:g}", 2 * now, what, now), scaled, latency, Json{{key, 2 * now}}, false);
   }
 
-  // Threads bring their own QPs: what limits one thread or one QP is there twice.
+  // Each thread brings its own QPs, so resources of one thread or one QP double, too.
   void add_twice_the_threads() {
     const double now = number_at(record_.config, "threads").value_or(0);
     if (now < 1) return;
@@ -342,7 +342,7 @@ class Adviser {
         diagnosis_.latency / 2, Json{{"threads", 2 * now}}, false);
   }
 
-  // Nobody else takes the lock.
+  // With its own queues, a thread never waits for the lock.
   void add_own_queues() {
     const auto without = [](const Load& load, bool of_peer) {
       return load.resource == Resource::driver_lock && !of_peer ? 0 : load.utilisation;

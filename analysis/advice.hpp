@@ -1,4 +1,4 @@
-// Changes of a program's options, and what the rate becomes by each.
+// Advice: changes of a program's options, each with the rate that it should give.
 #pragma once
 
 #include <string>
@@ -10,23 +10,23 @@ namespace verbscope {
 
 struct Advice {
   std::string change;             // "post lists of 16 instead of 1"
-  double factor = 1;              // the rate becomes so many times as high
-  bool at_least = false;          // closed form: the next limit gets easier by the change too
-  Json options = Json::object();  // of the benchmark, that make the change; empty when none does
-  bool by_run = false;            // the factor is that of a simulated run
-  // The operation carries another payload then: whether that serves its purpose only its author can say.
+  double factor = 1;              // new rate / present rate
+  bool at_least = false;          // closed form: possibly more, because the next limit eases too
+  Json options = Json::object();  // benchmark options that make the change; empty if no option does
+  bool by_run = false;            // the factor comes from a simulated run
+  // The change alters the payload, so only the program's author can judge whether the operation still does its job.
   bool other_payload = false;
-  std::string command{};  // the whole command line with the change; empty where there is none to type
+  std::string command{};  // complete command line with the change; empty if there is none
 };
 
-// A payload of a cache line or less may be one that an immediate or a shorter WQE can carry in another form.
+// Upper limit for the payloads that an immediate or a shorter WQE might carry in another form: one cache line.
 constexpr double kSmallPayload = 64;
-// An immediate carries this many bytes.
+// Payload of an immediate, in bytes.
 constexpr double kImmediateBytes = 4;
 
-// In closed form, for records whose cluster has no profile: changes that raise the rate by kWorthwhile, the best first.
-// The time that the adapter's units and the peers take for an operation is left as it was measured: how it changes is
-// not public. Empty without a limit.
+// Closed-form advice, for records whose cluster has no profile. Returns the changes that raise the rate by kWorthwhile
+// or more, best first; empty if the diagnosis has no limit. Assumes that the time per operation of the adapter's units
+// and of the peers stays as measured, because no public model of it exists.
 std::vector<Advice> advise(const Record& record, const std::optional<Prediction>& prediction,
                            const Diagnosis& diagnosis);
 

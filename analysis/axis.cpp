@@ -10,10 +10,10 @@
 namespace verbscope {
 namespace {
 
-constexpr double kMargin = 0.03;  // of the axis, beyond its first and last value
+constexpr double kMargin = 0.03;  // of the axis, beyond the first and the last value
 constexpr std::array kRound = {1.0, 2.0, 5.0};
 
-// How unevenly rising numbers are spread: the standard deviation of their distances by the mean distance.
+// Standard deviation of the gaps between ascending numbers, divided by the mean gap.
 double unevenness(const std::vector<double>& rising) {
   std::vector<double> gaps(rising.size());
   std::adjacent_difference(rising.begin(), rising.end(), gaps.begin());
@@ -24,7 +24,7 @@ double unevenness(const std::vector<double>& rising) {
   return std::sqrt(squares / static_cast<double>(gaps.size())) / mean;
 }
 
-// Round numbers within a range: 1, 2 and 5 times each power of 10, or, of many powers, the powers.
+// Round numbers in a range: 1, 2 and 5 times each power of 10, or only the powers if there are many.
 std::vector<double> logarithmic_ticks(double low, double high, std::size_t most) {
   for (const std::size_t each : {kRound.size(), std::size_t{1}}) {
     std::vector<double> ticks;
@@ -39,7 +39,7 @@ std::vector<double> logarithmic_ticks(double low, double high, std::size_t most)
   return {};
 }
 
-// The round number that is next to `value`, above or below.
+// The nearest round number above or below `value`.
 double round_beside(double value, bool above) {
   const double power = std::pow(10, std::floor(std::log10(value)));
   double best = above ? 10 * power : power;
@@ -110,7 +110,7 @@ std::string tick_text(double value, bool bytes) {
 }
 
 std::vector<double> ticks_with_room(const Axis& axis, bool bytes, double room) {
-  constexpr double kGap = 1;  // letters between two texts
+  constexpr double kGap = 1;  // letters between two labels
   const auto half = [&](double tick) { return static_cast<double>(tick_text(tick, bytes).size()) / 2; };
   std::vector<double> kept;
   for (const double tick : axis.ticks) {

@@ -1,4 +1,4 @@
-// The axes of a figure: range, ticks, and the texts at them.
+// The axes of a figure: range, ticks and tick labels.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,28 @@ struct Axis {
   bool logarithmic = false;
   std::vector<double> ticks;
 
-  // The place of a value, 0 at `low` and 1 at `high`.
+  // Position of `value` on the axis: 0 at `low`, 1 at `high`.
   double place(double value) const;
 };
 
-// Whether values are spread more evenly on a logarithmic axis than on a linear one: three or more, all above 0, over
-// a factor of 8 at least.
+// True if the values suit a logarithmic axis better than a linear one: at least three values, all above 0, largest at
+// least 8 times the smallest.
 bool is_geometric(const std::set<double>& values);
 
-// An axis of an option: it ends just beyond the first and the last value, but not below 0 for values that are not, and
-// has its ticks at the values. Values are not empty; above 0 on a logarithmic axis.
+// Axis for an option. It extends slightly beyond the first and the last value (but not below 0 unless a value is
+// negative) and has a tick at each value. Precondition: `values` is not empty; on a logarithmic axis all values are
+// above 0.
 Axis option_axis(const std::set<double>& values, bool logarithmic);
 
-// An axis of results from `lowest` to `highest`: from 0, if nothing is below, to a round number, with at most
-// `most_ticks` ticks at round numbers; a logarithmic one begins and ends at 1, 2 or 5 times a power of 10.
+// Axis for results between `lowest` and `highest`, with at most `most_ticks` ticks at round numbers. A linear axis
+// starts at 0 unless a value is negative and ends at a round number; a logarithmic one starts and ends at 1, 2 or 5
+// times a power of 10.
 Axis result_axis(double lowest, double highest, bool logarithmic, std::size_t most_ticks);
 
-// The text at a tick: "64k" for bytes, else the number.
+// Tick label: "64k" for bytes, else the plain number.
 std::string tick_text(double value, bool bytes);
 
-// The ticks whose texts have room: `room` of letters are on the whole axis. The first and the last stay.
+// The ticks whose labels fit, always with the first and the last. `room`: letters that fit along the whole axis.
 std::vector<double> ticks_with_room(const Axis& axis, bool bytes, double room);
 
 }  // namespace verbscope

@@ -45,7 +45,7 @@ constexpr std::array kTitles{
     Title{"put_percent", "PUTs (%)"},
 };
 
-// Units as keys end in them; the longer ones first.
+// Unit suffixes of keys, longer ones first.
 constexpr std::array kUnits{
     Title{"_gbit_per_s", "Gb/s"},
     Title{"_mb_per_s", "MB/s"},

@@ -11,7 +11,7 @@
 namespace verbscope {
 namespace {
 
-constexpr double kHighShare = 0.9;  // of the largest rate
+constexpr double kHighShare = 0.9;  // of the highest rate
 constexpr double kDrop = 0.1;       // from one point to the next
 constexpr std::size_t kLeastKneePoints = 3;
 
@@ -51,7 +51,7 @@ class BendCurve {
 
   bool has_knees() const { return points_.size() >= kLeastKneePoints; }
 
-  // The last point is none: nothing shows that the rate has stopped to rise there.
+  // Never the last point: nothing shows that the rate stops rising there.
   std::optional<std::size_t> knee_of_rise() const {
     if (!has_knees()) return std::nullopt;
     std::size_t i = 0;

@@ -7,7 +7,7 @@
 namespace verbscope {
 namespace {
 
-// The bytes of a cache line on the link to the NIC, with its completion's header.
+// Bytes on the link to the NIC for reading one cache line, with the completion's header.
 constexpr double kLineRead = 64 + 22;
 
 }  // namespace
@@ -42,7 +42,7 @@ std::vector<Load> BusyTimes::loads() const {
   add(Resource::cpu);
   out.back().elastic = share("cpu_polled_most_ps");
   add(Resource::driver_lock);
-  out.back().utilisation = std::min(1.0, out.back().utilisation);  // the last to have it keeps it beyond
+  out.back().utilisation = std::min(1.0, out.back().utilisation);  // the last holder may keep it past the interval
   add(Resource::shared_line);
   add(Resource::wire_out);
   add(Resource::wire_in);
@@ -56,7 +56,7 @@ std::vector<Load> BusyTimes::loads() const {
   return out;
 }
 
-// The link's directions, and what is held while something crosses them.
+// The two directions of the link, and the resources that are held during transfers.
 void BusyTimes::add_links(std::vector<Load>& out) const {
   const double mmio = share("mmio_busy_ps");
   Load to_nic{.resource = Resource::pcie_to_nic, .node = report_.node, .utilisation = share("pcie_to_nic_busy_ps")};
@@ -107,7 +107,7 @@ void BusyTimes::add_units(std::vector<Load>& out, const std::string& name, Resou
   divide_waits(out[out.size() - 2]);
 }
 
-// A unit waits for QP contexts, addresses and RECVs, each of which is a read over PCIe: by how often each was missed.
+// Divides the waiting time by the numbers of misses: QP contexts, addresses and RECVs each cost one read over PCIe.
 void BusyTimes::divide_waits(Load& load) const {
   const bool responder = load.resource == Resource::responder_units || load.resource == Resource::responder_unit;
   const double contexts = count("qp_context_misses"), addresses = count("translation_misses");
@@ -118,8 +118,8 @@ void BusyTimes::divide_waits(Load& load) const {
   load.waited_addresses = load.waited * addresses / all;
 }
 
-// A simulated adapter notes what caches of QP contexts of twice the size would have missed. Of translations, which it
-// throws out at random, a lookup finds what it wants by the share of all that has room.
+// A simulated adapter counts the misses of a QP context cache of twice the size. The translation cache has random
+// replacement, so its hit ratio is the share of all entries that fit.
 void BusyTimes::set_misses(Load& load) const {
   const auto at_random = [this](const char* misses, const char* hits) {
     const double missed = count(misses) / std::max(1.0, count(misses) + count(hits));

@@ -1,4 +1,4 @@
-// The loads of one simulated node, from the busy times in its counters (microbench/run/sim_usage).
+// Loads of one simulated node, computed from the busy times in its counters (microbench/run/sim_usage).
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@ namespace verbscope {
 
 class BusyTimes {
  public:
-  // `report` must outlive it.
+  // `report` must outlive this object.
   explicit BusyTimes(const CounterReport& report);
 
-  // Whether the report has busy times at all.
+  // True if the report contains busy times.
   bool there() const;
   std::vector<Load> loads() const;
 
   double count(const std::string& key) const;
-  // The time under `key` over the window; of `number` alike things the mean.
+  // Time under `key` as a share of the measurement interval. share_each: the mean over `number` identical units.
   double share(const std::string& key) const { return count(key) / window_ps_; }
   double share_each(const std::string& key, const std::string& number) const;
-  // The share of `name`'s units ("requester", "responder") that did anything.
+  // Share of `name`'s units ("requester", "responder") that did any work.
   double used(const std::string& name) const;
 
  private:

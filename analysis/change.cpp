@@ -9,11 +9,11 @@
 namespace verbscope {
 namespace {
 
-// The share of tries in which the repetitions that are asked for shall decide.
+// Probability with which the suggested number of repetitions decides.
 constexpr double kPower = 0.9;
 
 struct Moments {
-  double mean = 0, variance = 0;  // of the values, not of their mean
+  double mean = 0, variance = 0;  // of single values, not of their mean
 };
 
 Moments moments(const std::vector<double>& values) {
@@ -30,7 +30,7 @@ std::vector<double> logarithms(const std::vector<double>& values, double unit) {
   return out;
 }
 
-// Rounding takes a logarithm of a ratio, and a mean of n of them, no further than this.
+// Upper limit of the rounding error in a logarithm of a ratio, and in a mean of n of them.
 double rounding(const std::vector<double>& logs) {
   const double largest = std::abs(*std::ranges::max_element(logs, {}, [](double value) { return std::abs(value); }));
   return std::numeric_limits<double>::epsilon() * (1 + largest) * static_cast<double>(logs.size());
@@ -66,7 +66,7 @@ double LogDifference::reach(double confidence) const {
 
 std::optional<LogDifference> log_difference(const std::vector<double>& first, const std::vector<double>& second) {
   if (first.size() < 2 || second.size() < 2) return std::nullopt;
-  // Logarithms of what is near 1 have no large digits to lose, and values that are all equal have no difference at all.
+  // Logarithms of ratios near 1 lose no digits to rounding, and equal values give exactly no difference.
   const std::vector<double> logs = logarithms(first, first.front()), others = logarithms(second, first.front());
   const Moments a = moments(logs), b = moments(others);
   const double first_mean = std::max(a.variance / static_cast<double>(first.size()), square(rounding(logs)));
@@ -106,8 +106,8 @@ std::optional<int> repetitions_to_decide(const LogDifference& difference, double
   const double variance = difference.first_variance + difference.second_variance;
   const bool change = size > margin;
   const double distance = std::abs(size - margin);
-  // A change is one of two sides, so it is held to half of alpha. Equivalence has to pass on both sides, each of which
-  // may miss: when the difference is 0 they miss as often.
+  // A change is tested on both sides, so each test gets half of alpha. Equivalence must pass two tests, each of which
+  // may fail; at a difference of 0 both fail equally often.
   const double level = change ? each / 2 : each, power = change ? kPower : (1 + kPower) / 2;
   const auto decides = [&](int n) {
     if (variance == 0) return distance > 0;
@@ -117,7 +117,7 @@ std::optional<int> repetitions_to_decide(const LogDifference& difference, double
     return distance >= (quantile(freedom, 1 - level) + quantile(freedom, power)) * error;
   };
   if (!decides(kMostRepetitions)) return std::nullopt;
-  int low = 1, high = kMostRepetitions;  // one does not do, so many do
+  int low = 1, high = kMostRepetitions;  // `low` is too few, `high` is enough
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
     (decides(middle) ? high : low) = middle;

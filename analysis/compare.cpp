@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<const char*, kEventGroups> kGroupKeys = {"dma_read_lines", "dma_write_lines", "mmio_writes",
                                                               "pcie_bytes"};
 
-// The events that each group sums up.
+// The events that make up each group.
 const std::array<std::vector<std::string>, kEventGroups> kGroupEvents = {
     {{"dma_read_lines"},
      {"dma_write_full_lines", "dma_write_partial_lines"},
@@ -33,8 +33,8 @@ std::array<double, kEventGroups> group_events(const PcieEvents<T>& events) {
   return sums;
 }
 
-// Adds the events counted on the machine under test, as the model speaks of no other: each group by the first source
-// that sees some of it.
+// Adds the events counted on the machine under test, the only one that the model covers. Each group comes from the
+// first source that counts any of it.
 void add_measured(const Record& record, CompareRow& row) {
   for (const CounterReport& report : record.counters) {
     const double ops = operations_in_window(record.result, report);
@@ -75,7 +75,7 @@ const char* status_of(const ComparePoint& point) {
   return to_string(point.first().record->status);
 }
 
-// The option as it stands in the configuration; empty where it has none.
+// The option as stored in the configuration; empty if absent.
 std::string option_value(const Record& record, const std::string& key) {
   for (const std::string& name : {key, key + "_s"}) {
     const auto value = record.config.find(name);
@@ -85,7 +85,7 @@ std::string option_value(const Record& record, const std::string& key) {
   return "";
 }
 
-// A quantity of each operation as one of each second, at the measured rate.
+// Converts a quantity per operation to one per second, at the measured rate.
 Json per_second(const std::optional<MeanInterval>& rate, const std::optional<double>& per_op) {
   return rate && per_op ? Json(*per_op * rate->mean * 1e6) : Json();
 }
@@ -151,7 +151,7 @@ Json point_json(const ComparePoint& point, const CompareView& view) {
   return json;
 }
 
-// The options of any of the points.
+// All options of any point, each once.
 std::vector<std::string> all_options(const std::vector<ComparePoint>& points) {
   std::vector<std::string> keys;
   for (const ComparePoint& point : points) {

@@ -1,4 +1,4 @@
-// The rows of `verbscope compare` as points, and what is shown of one.
+// Groups the rows of `verbscope compare` into points, and computes the values of a point.
 #include <algorithm>
 #include <map>
 
@@ -51,8 +51,8 @@ std::vector<std::string> parse_columns(const std::vector<std::string>& names, co
 }
 
 std::vector<ComparePoint> points_of(const std::vector<CompareRow>& rows, bool every_record) {
-  std::vector<std::string> order;                            // of points in whatever file
-  std::map<std::string, std::vector<std::string>> of_point;  // the files that have it
+  std::vector<std::string> order;                            // of points, whatever their files
+  std::map<std::string, std::vector<std::string>> of_point;  // the files that contain it
   std::map<std::pair<std::string, std::string>, std::vector<const CompareRow*>> runs;
   for (const CompareRow& row : rows) {
     const std::string key = row.fabric + " " + row.record->benchmark + " " + repeated_key(*row.record);

@@ -1,5 +1,5 @@
-// The table of `verbscope compare`. Options that differ between the points have a column, the others stand once above
-// the points of their fabric.
+// The table of `verbscope compare`. Options that differ between points have a column; the others are printed once,
+// above the points of their fabric.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -23,8 +23,8 @@ constexpr const char* kEventsLegend =
     "PCIe per operation, counted (meas.) and modelled, % is the difference: cache lines the NIC read (WQEs, payload) "
     "and wrote (CQEs, payload), MMIO writes by the CPU (64 B lines and doorbells), bytes both ways with headers. Where "
     "the model has none, there is no %. A group of columns that are all zero is left out.\n";
-constexpr std::size_t kLegendWidth = 120;  // where nothing limits it
-// Where a row has a published figure.
+constexpr std::size_t kLegendWidth = 120;  // if there is no limit
+// Printed if a row has a published figure.
 constexpr const char* kPublishedLegend =
     "published: the paper's figure, our deviation from it in %, and whether a simulator parameter was fitted to that "
     "figure (calibrated) or not (predicted).\n";
@@ -38,7 +38,7 @@ const Record& first_record(const ComparePoint* point) {
   return *point->first().record;
 }
 
-// The options of all points of one benchmark, apart: those that differ, and those that do not, in order of appearance.
+// Options of all points of a benchmark: those that differ and those that are common, each in order of appearance.
 struct OptionKeys {
   std::vector<std::string> varying, common;
 
@@ -57,7 +57,7 @@ struct OptionKeys {
     }
   }
 
-  // " size=64 post_list=4"; without `but`.
+  // " size=64 post_list=4", without `but`.
   std::string varying_text(const ComparePoint* point, const std::string& but = "") const {
     std::string text;
     for (const std::string& key : varying) {
@@ -75,7 +75,7 @@ std::string mean_text(const std::optional<MeanInterval>& value, double unit = 1)
   return number_text(value ? std::optional(value->mean / unit) : std::nullopt);
 }
 
-// "post_list" under two lines: "post" and "list".
+// "post_list" on two lines: "post" and "list".
 TableColumn option_column(const std::string& key) {
   const std::size_t split = key.find('_');
   if (split == std::string::npos) return {key};
@@ -98,12 +98,12 @@ TableColumn asked_column(const std::string& column) {
   return {name.empty() ? column : name};
 }
 
-// The points of one benchmark, and which groups of columns they fill.
+// The points of one benchmark, and the column groups that have values for them.
 class BenchmarkTable {
  public:
   BenchmarkTable(const ComparePoints& points, const CompareView& view)
       : points_(points), view_(view), keys_(points), simulated_(true) {
-    std::map<std::string, int> runs;  // of every record by itself: which one it is
+    std::map<std::string, int> runs;  // number of each repetition, with every_record
     for (const ComparePoint* point : points_) {
       const CompareRow& row = point->first();
       simulated_ &= row.simulated;
@@ -139,7 +139,8 @@ class BenchmarkTable {
     return table.text(view_.width);
   }
 
-  // By point where counted and modelled differ; points with the same options differ by their repetition.
+  // One line per point and event for which counted and modelled values differ. Points with equal options are
+  // distinguished by their repetition.
   std::string residual_lines() const {
     std::string out;
     for (const ComparePoint* point : points_) {
@@ -153,7 +154,7 @@ class BenchmarkTable {
     return out.empty() ? "" : "where counted and modelled differ:\n" + out;
   }
 
-  // The knees and cliffs along each option that varies while all others stay.
+  // The knees and cliffs along each varying option, with the other options fixed.
   std::string bend_lines() const {
     std::string out;
     for (const std::string& option : keys_.varying) {
@@ -209,7 +210,7 @@ class BenchmarkTable {
     return groups;
   }
 
-  // "Mops" where all published figures are rates.
+  // "Mops" if all published figures are rates.
   std::string published_unit() const {
     const bool rates = std::ranges::all_of(points_, [](const ComparePoint* point) {
       const PublishedPoint* published = point->first().published;

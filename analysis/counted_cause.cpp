@@ -16,23 +16,23 @@
 namespace verbscope {
 namespace {
 
-// The least rise, of what was counted before, that is no noise.
+// Smallest significant rise, relative to the earlier count.
 constexpr double kLeastRise = 0.05;
-// So few RNR NAKs, losses or CNPs per operation count: each holds up a QP for ten microseconds to milliseconds, in
-// which an adapter does thousands of operations.
+// RNR NAKs, losses or CNPs per operation that matter. Each holds up a QP for ten microseconds to milliseconds, in which
+// an adapter executes thousands of operations.
 constexpr double kStallCounts = 1e-4;
 
 struct Counter {
   std::string_view key, cause, unit;
 };
 
-// Counts of the simulator's caches.
+// Counters of the simulator's caches.
 constexpr std::array kOfCaches{
     Counter{"wqe_cache_reread_lines", "WQE cache", "re-reads"},
     Counter{"qp_context_misses", "QP-context cache", "misses"},
     Counter{"translation_misses", "translation cache", "misses"},
 };
-// Events at the machine under test, as result_number has them.
+// Events at the machine under test, as keys of result_number.
 constexpr std::array kOfPcie{
     Counter{"dma_read_lines_per_op", "PCIe reads", "cache lines"},
     Counter{"dma_write_full_lines_per_op", "PCIe writes", "full cache lines"},
@@ -41,8 +41,8 @@ constexpr std::array kOfPcie{
     Counter{"mmio_doorbells_per_op", "MMIO", "doorbells"},
 };
 
-// A counter's value, in what a source keeps of the whole window and in what it has less background, by its last word:
-// "port1/hw_counters/np_cnp_sent" is np_cnp_sent, of each port and QP.
+// The sum of a counter over ports and QPs, from a source's counts of the whole interval and from those without
+// background ("net"). Counters match by their last word: "port1/hw_counters/np_cnp_sent" is np_cnp_sent.
 std::optional<double> counted_by(const CounterReport& report, std::string_view key) {
   std::optional<double> sum;
   const auto add = [&](const Json& values) {
@@ -55,8 +55,8 @@ std::optional<double> counted_by(const CounterReport& report, std::string_view k
   return sum;
 }
 
-// The sum over all nodes per operation; none where no node has the key. Of two sources of a node, the kernel's counters
-// of a port and those of its QPs, the larger counts.
+// The sum over all nodes per operation; nothing if no node has the key. If a node has two sources (the kernel's
+// counters of a port and of its QPs), the larger value counts.
 std::optional<double> counted_by_adapters(const Record& record, std::string_view key) {
   std::map<std::string, double> of_nodes;
   for (const CounterReport& report : record.counters) {
@@ -72,7 +72,7 @@ std::optional<double> counted_by_adapters(const Record& record, std::string_view
   return sum;
 }
 
-// The options of the resource that is called like the cause.
+// The options of the resource that has the name of the cause.
 std::string changed_by(std::string_view cause) {
   for (const ResourceFacts& each : all_resources()) {
     if (each.words == cause) return fmt::format("; options that change it: --{}", fmt::join(each.options, ", --"));
@@ -80,7 +80,7 @@ std::string changed_by(std::string_view cause) {
   return "";
 }
 
-// Rises below `least` per operation are noise.
+// Returns a text if the counter rose. Rises below `least` per operation are noise.
 std::optional<std::string> rise(const Counter& counter, double least, const std::optional<double>& before,
                                 const std::optional<double>& after) {
   if (!before || !after || *after - *before < std::max(least, kLeastRise * *before)) return std::nullopt;

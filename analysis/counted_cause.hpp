@@ -1,4 +1,4 @@
-// What the counters of two records say about why the second one is slower.
+// Causes of a slowdown, found by comparing the counters of two records.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace verbscope {
 
-// The first cause, in one clause, of which the adapters counted clearly more per operation in `after` than in `before`:
-// "WQE cache, 0.7 re-reads per operation"; none where nothing that was counted on both sides rose.
+// The first cause that the adapters counted clearly more often per operation in `after` than in `before`, as a clause:
+// "WQE cache, 0.7 re-reads per operation". Returns nothing if no counter that both records have rose.
 std::optional<std::string> adapter_cause(const Record& before, const Record& after);
-// The same, else what shows a cause: reads, writes and MMIO over PCIe.
+// Like adapter_cause, then also PCIe reads, PCIe writes and MMIO, which show a cause indirectly.
 std::optional<std::string> counted_cause(const Record& before, const Record& after);
 
-// RNR NAKs, losses and congestion that the adapters of a record counted often enough to cost something.
+// RNR NAKs, losses and congestion that a record's adapters counted often enough to cost throughput.
 struct CountedStall {
   std::string cause, unit, counter;  // "congestion", "CNPs sent", "np_cnp_sent"
   double per_op;
-  std::string changed_by;  // options that change the cause, as the end of a clause; empty where none are known
+  std::string changed_by;  // options that change the cause, as the end of a clause; may be empty
 };
 std::vector<CountedStall> counted_stalls(const Record& record);
 

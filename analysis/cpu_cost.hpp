@@ -1,4 +1,4 @@
-// The cost of an operation to the core that posts it, relative to another: the model counts stores, but a call, a
+// CPU cost of an operation for the core that posts it, for comparing operations. The model counts stores, but a call, a
 // doorbell and a write-combined line each cost more than their stores.
 #pragma once
 
@@ -7,9 +7,8 @@
 
 namespace verbscope {
 
-// Nanoseconds of the steps of posting and polling on a host. The values that stand here are those of
-// configs/clusters/cib.json, `host`: calibrated on the single-core figures of Kalia et al., USENIX ATC 2016, or assumed
-// there.
+// Cost in nanoseconds of each step of posting and polling. The defaults are those of configs/clusters/cib.json, `host`:
+// calibrated on the single-core figures of Kalia et al., USENIX ATC 2016, or assumed there.
 struct CpuCosts {
   double post_call = 10;
   double post_wqe = 26.2;
@@ -20,10 +19,10 @@ struct CpuCosts {
   double post_recv_wqe = 4;
 };
 
-// Those of a simulated node, from the `extra` of its counters; those above where nobody knows.
+// The costs of a simulated node, from the `extra` of its counters. Missing ones have the defaults above.
 CpuCosts cpu_costs(const Json& extra);
 
-// Nanoseconds of one operation of the model's role; use ratios of two operations only.
+// Nanoseconds per operation of the model's role. Use only the ratio of two operations.
 double cpu_cost_ns(const Prediction& prediction, const CpuCosts& costs);
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// Comma-separated values as RFC 4180 has them.
+// Comma-separated values (RFC 4180).
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace verbscope {
 
-// One line with its newline; cells with commas, quotes or line ends are quoted. A spreadsheet takes a cell that begins
-// with = + - or @ for a formula: a text that does gets a leading apostrophe, a number stays. Control characters but
-// line ends are escaped.
+// One line with its newline. Cells with commas, quotes or line ends are quoted. A text that begins with = + - or @ gets
+// a leading apostrophe, because a spreadsheet would read it as a formula; a number stays as it is. Control characters
+// other than line ends are escaped.
 std::string csv_line(const std::vector<std::string>& cells);
-// Shortest digits that read back as the same number; empty for nothing.
+// The shortest digits that read back as the same number; empty if there is no value.
 std::string csv_number(const std::optional<double>& value);
 
 }  // namespace verbscope

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kRateKey = "rate_mops";
 
-// The records among which options are compared: those of one file, benchmark, fabric and label.
+// Options are compared only within a family: the records of one file, benchmark, fabric and label.
 using Family = std::tuple<std::string, std::string, std::string, std::string>;
 
 Family family_of(const Record& record, const FabricNames& fabrics) {
@@ -61,7 +61,7 @@ std::string rest_of(const Record& record, const std::vector<std::string>& differ
   return rest;
 }
 
-// Names that are as short as they can be: file, benchmark and fabric are told only where they tell curves apart.
+// Gives each curve its shortest distinct name: with file, benchmark and fabric only if they distinguish curves.
 void name_curves(std::vector<Curve>& curves) {
   std::set<std::string> fabrics, benchmarks;
   std::set<std::array<std::string, 3>> without_benchmark, without_file;

@@ -8,31 +8,31 @@
 namespace verbscope {
 namespace {
 
-// A resource that is in use for this share of the time is full. Queues in front of the limit of a closed loop never run
-// empty. Below it the program waits for its own operations, too.
+// A resource with at least this utilisation is full: in a closed loop the queue in front of the limit never runs empty.
+// Below it the program also waits for its own operations.
 constexpr double kFull = 0.95;
-// Nor is latency more than the options allow beside a resource in use for this share.
+// At or above this utilisation, the latency load is at most RoundTrip::most_latency.
 constexpr double kNearlyFull = 0.8;
-// Where loads are inferred, the limit is a resource at this share of what the model says that it allows.
+// Inferred loads: a resource limits the rate from this share of what the model allows.
 constexpr double kInferredFull = 0.9;
 
-// What crosses a link that is as full as this waits for it.
+// From this load on, transfers wait for the link, and atomics for a lock.
 constexpr double kLinkFull = 0.9;
-// A link that is never idle is the limit, whatever it carries.
+// A link with at least this load is the limit, whatever it carries.
 constexpr double kAlwaysFull = 0.98;
 
-// Latency and the fullest resource limit a closed loop together; how sharp the knee between them is depends on how
-// evenly operations come. This lies between an even flow and one of random arrivals. Where all that a QP has
-// outstanding comes at once, it is waited for after the work: the times add up.
+// Latency and the fullest resource limit a closed loop together. The sharpness of the knee between them depends on how
+// evenly operations arrive; kKnee lies between constant and random arrivals. If a QP posts all of its outstanding
+// operations at once, the program waits for them after its own work, so the times add up (kKneeAtOnce).
 constexpr double kKnee = 5;
 constexpr double kKneeAtOnce = 1;
 
-// The busiest unit stands for all when the mean of all is nearly as busy.
+// If all units have on average at least this share of the busiest unit's load, "all units" are named instead of one.
 constexpr double kEvenly = 0.93;
 
-// A part of a load below this is not worth a name.
+// Parts of a load below this are ignored.
 constexpr double kPart = 0.1;
-// What has less load than this is not asked whether it is the limit.
+// Loads below this are not considered as limits.
 constexpr double kWorthATry = 0.5;
 
 double load_of(const std::vector<Load>& loads, Resource resource) {
@@ -40,7 +40,7 @@ double load_of(const std::vector<Load>& loads, Resource resource) {
   return load == nullptr ? 0 : load->utilisation;
 }
 
-// Resources that stand for themselves: MMIO is a part of the link.
+// False for MMIO, which is a part of the link to the NIC.
 bool stands_alone(Resource resource) {
   return resource != Resource::mmio;
 }
@@ -49,7 +49,7 @@ bool is_link(Resource resource) {
   return resource == Resource::mmio || resource == Resource::pcie_to_nic || resource == Resource::pcie_to_host;
 }
 
-// The name that fits best: the link to the NIC that is full of MMIO writes; all units, not one of them.
+// The most fitting name: MMIO if it causes half of the link's load; all units instead of one if they are evenly busy.
 Load named(const Load& load, const std::vector<Load>& side) {
   const auto instead = [&](Resource other, double share) {
     const Load* found = find_load(side, other);
@@ -95,7 +95,7 @@ class Search {
 
   void find() {
     std::ranges::stable_sort(candidates_, std::greater{}, &Limit::gain);
-    // Gains that differ by less than they can be foretold: the fuller resource goes first.
+    // Gains that differ by less than their uncertainty: the fuller resource goes first.
     const auto alike = std::ranges::find_if(
         candidates_, [this](const Limit& each) { return each.gain < candidates_.front().gain - kPart / 2; });
     std::stable_sort(candidates_.begin(), alike,
@@ -128,7 +128,8 @@ class Search {
     for (Resource& each : doubled) each = capacity(each);
     Doubling of{std::move(doubled)};
     const Diagnosis::Outcome with = outcome(of);
-    // WQEs wait for units and are read again, which takes the units more time: if they are fast enough, nothing waits.
+    // WQEs that wait for a unit are re-read, which takes unit time. If faster units end the waiting, the re-reads end,
+    // too.
     if (!of.has(Resource::requester_unit) || out_.loads.trip.returns || out_.loads.wqes_reread <= kRereadCounts)
       return with.factor;
     of.no_rereads = true;
@@ -140,7 +141,7 @@ class Search {
                         latency_with_twice(out_.latency, of, out_.loads));
   }
 
-  // The fullest of each capacity.
+  // Keeps the fullest load for each capacity.
   void add(const Limit& limit) {
     for (Limit& known : candidates_) {
       if (capacity(known.load.resource) != capacity(limit.load.resource)) continue;
@@ -177,15 +178,15 @@ double fuller_direction(const std::vector<Load>& side) {
   return std::max(load_of(side, Resource::pcie_to_nic), load_of(side, Resource::pcie_to_host));
 }
 
-// Whether the load can bind at all. Reads in flight and locks are held for longer while the link that they cross is
-// full: what they would be without that may not be known.
+// False for loads that cannot be the limit. Reads in flight and locks are held longer while the link that they use is
+// full; their load without that wait may be unknown.
 bool can_bind(const Load& load, const std::vector<Load>& side) {
   if (!stands_alone(load.resource)) return false;
   return !held_only(load.resource) || load.held_idle > 0 || fuller_direction(side) < kFull;
 }
 
-// The load without what would not be there if nothing else were full: a CPU that has little to do asks more often than
-// it must; a unit that waits for what a full link brings is not busy, nor is one that waits for a full lock.
+// The load without the parts that would vanish if nothing else were full: excess polling by a CPU that has little to
+// do, and time that a unit waits for a full link or a full lock.
 Load bearing(Load load, const std::vector<Load>& side) {
   if (!is_link(load.resource) || load.utilisation < kAlwaysFull) {
     load.utilisation -= load.elastic;
@@ -208,7 +209,7 @@ Load bearing(Load load, const std::vector<Load>& side) {
 
 }  // namespace
 
-// Calls visit(load, of_peer) with each load that bears on the rate.
+// Calls visit(load, of_peer) for each load that can limit the rate.
 template <class Visit>
 void Diagnosis::each_bearing(Visit&& visit) const {
   for (const bool of_peer : {false, true}) {

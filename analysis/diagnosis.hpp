@@ -1,4 +1,4 @@
-// Why a point has the rate that it has, in closed form: the resource that is its limit, or two that only help together.
+// Closed-form diagnosis of a point: the resource that limits its rate, or two that must both be relieved.
 #pragma once
 
 #include <functional>
@@ -10,41 +10,42 @@
 
 namespace verbscope {
 
-// A limit lifts the rate, and a change is worth naming, from this factor on.
+// Smallest factor on the rate for which a resource is called the limit, or a change is recommended.
 constexpr double kWorthwhile = 1.03;
 
 struct Limit {
   Load load;
-  bool of_peer = false;  // a client's, not the machine's under test
-  double gain = 1;       // the rate becomes so many times as high with twice of it alone, in every machine
-  std::string option{};  // of the program that makes its capacity; empty: the cluster does
-  double value = 0;      // of the option
+  bool of_peer = false;  // a client's resource, not one of the machine under test
+  double gain = 1;       // new rate / present rate when this resource alone is doubled in every machine
+  std::string option{};  // program option that sets its capacity; empty: the cluster sets it
+  double value = 0;      // value of the option
 };
 
 struct Diagnosis {
   Loads loads;
-  // The binding resource; two where neither alone lifts the rate, but both do. Empty when the evidence does not decide:
-  // then `undecided` says why, a clause.
+  // The limiting resource; two if only doubling both raises the rate. Empty if the evidence does not decide; then
+  // `undecided` holds the reason as a clause.
   std::vector<Limit> limits;
-  double gain_of_all = 1;  // of all limits together
-  // What may be the limit, each capacity() once, the most likely first: empty when the evidence does not decide.
+  double gain_of_all = 1;  // when all limits are doubled together
+  // Possible limits, one per capacity(), most likely first. Empty if the evidence does not decide.
   std::vector<Limit> candidates;
   std::string undecided;
-  // The load that latency is: how much the program waits for its own operations, beside the fullest resource. 0 where
-  // one is full.
+  // Latency expressed as a load: how much the program waits for its own operations, besides the fullest resource. 0 if
+  // a resource is full.
   double latency = 0;
 
-  // How sharply latency and the fullest resource limit the rate together: their powers by this add up.
+  // Sharpness of the transition between latency and the fullest resource: load = (latency^knee +
+  // fullest^knee)^(1/knee).
   double knee = 5;
 
-  // The load that latency must be if no resource is full.
+  // The latency load that explains the rest of the time, if no resource is full.
   double rest_of_time() const;
 
-  // What the loads become by a change: after(load, of_peer) of each, and what latency becomes.
+  // Result of a change. `after` returns the new value of each load, `latency_after` is the new latency load.
   using After = std::function<double(const Load& load, bool of_peer)>;
   struct Outcome {
-    double factor = 1;  // the rate becomes so many times as high
-    Limit fullest;      // then
+    double factor = 1;  // new rate / present rate
+    Limit fullest;      // the fullest resource after the change
   };
   Outcome outcome(const After& after, double latency_after) const;
 
@@ -55,8 +56,8 @@ struct Diagnosis {
 
 Diagnosis diagnose(const Loads& loads);
 
-// The fullest of the resources that have this capacity(), by the name that fits best: "all units", not one of them. Of
-// one that has no load there is the resource alone.
+// The fullest resource with this capacity(), under the most fitting name ("all units" rather than one unit). If none of
+// them has a load, the Limit contains only the resource.
 Limit fullest_of(const Diagnosis& diagnosis, Resource capacity);
 
 }  // namespace verbscope

@@ -29,7 +29,7 @@ const char* words(Verdict verdict) {
   return kVerdicts[static_cast<std::size_t>(verdict)];
 }
 
-// What a larger value of the metric means.
+// Meaning of a larger value of the metric.
 enum class Sense { faster, slower, neither };
 
 Sense sense_of(const std::string& metric) {
@@ -45,12 +45,12 @@ std::optional<double> mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// What a point is matched by, each with its text: benchmark, fabric ("sim:/a/cib.json" is another run of "sim:cib") and
-// the options that say what it is of.
+// The keys by which points are matched, with their values: benchmark, fabric ("sim:/a/cib.json" matches "sim:cib") and
+// the describing options.
 using MatchedBy = std::map<std::string, std::string>;
 
-// The options that say what a record is of, of any record of a benchmark: one that a record sets to what another has by
-// default does not tell them apart.
+// The describing options of all records of a benchmark. An option that one record sets to the default of another one
+// does not separate the two.
 using KeysOfBenchmark = std::map<std::string, std::set<std::string>>;
 
 KeysOfBenchmark keys_of(const std::vector<Record>& base, const std::vector<Record>& other) {
@@ -70,7 +70,7 @@ MatchedBy matched_by(const Record& record, const KeysOfBenchmark& keys, const st
   return out;
 }
 
-// The last record of each run of a point: by repetition and seed.
+// The runs of a point: the last record for each repetition and seed.
 struct Side {
   std::vector<const Record*> runs;
 
@@ -86,7 +86,7 @@ struct Side {
     const auto found = std::ranges::find(runs, RecordStatus::failed, &Record::status);
     return found == runs.end() ? nullptr : *found;
   }
-  // The first one that did not fail, else the first.
+  // The first run that did not fail, else the first.
   const Record& shown() const {
     const auto found =
         std::ranges::find_if(runs, [](const Record* run) { return run->status != RecordStatus::failed; });
@@ -135,7 +135,6 @@ DiffRow row_of_sides(const Side& base, const Side& other, const std::string& met
   return row;
 }
 
-// The keys in which two points differ.
 std::vector<std::string> differing_keys(const MatchedBy& one, const MatchedBy& other) {
   std::vector<std::string> keys;
   const auto value = [](const MatchedBy& of, const std::string& key) {
@@ -150,7 +149,7 @@ std::vector<std::string> differing_keys(const MatchedBy& one, const MatchedBy& o
   return keys;
 }
 
-// The options in which the points of base differ from the nearest ones of new, with their values on both sides.
+// The options in which the points of base differ from the most similar points of new, with the values of both sides.
 std::vector<std::string> apart(const Points& base, const Points& other) {
   std::map<std::string, std::pair<std::set<std::string>, std::set<std::string>>> values;
   for (const MatchedBy& point : base.order) {
@@ -170,7 +169,8 @@ std::vector<std::string> apart(const Points& base, const Points& other) {
   return out;
 }
 
-// The options that nobody set and that differ between the two runs of a point: a program chose, or has another default.
+// Collects options that the user did not set and that differ between two matched runs: the program chose the value or
+// has another default.
 void note_not_set(const Record& base, const Record& other, const KeysOfBenchmark& keys, const DiffRequest& request,
                   std::set<std::string>& notes) {
   const MatchedBy set = matched_by(other, keys, {});
@@ -193,7 +193,7 @@ double geometric_mean(const std::vector<double>& values) {
   return values.front() * std::exp(sum / static_cast<double>(values.size()));
 }
 
-// A row whose verdict follows from its samples.
+// A row whose verdict follows from a test of its samples.
 struct Tested {
   DiffRow* row;
   LogDifference difference;
@@ -226,7 +226,7 @@ Verdict changed_verdict(const std::string& metric, bool larger) {
   return Verdict::inconclusive;
 }
 
-// What the counters say of a change beyond the threshold: what the slower side has more of.
+// The cause of a change beyond the threshold: what the counters show more of on the slower side.
 std::string cause_of(const Side& base, const Side& other, const DiffRow& row, const DiffRequest& request) {
   if (std::abs(std::log(row.ratio)) <= log_margin(request.threshold_percent)) return "";
   const bool worse = changed_verdict(request.metric, row.ratio > 1) == Verdict::slower ||
@@ -237,7 +237,7 @@ std::string cause_of(const Side& base, const Side& other, const DiffRow& row, co
   return worse ? *cause : "base: " + *cause;
 }
 
-// Each kind of claim is corrected for the number of points at which it could be made.
+// Corrects each kind of claim for the number of points that allow it.
 void decide(std::vector<DiffRow>& rows, const DiffRequest& request) {
   const double margin = log_margin(request.threshold_percent), alpha = 1 - request.confidence;
   const std::vector<Tested> tests = tests_of(rows, margin, request.confidence);
@@ -265,7 +265,7 @@ bool has_ratio(const DiffRow& row) {
   return !row.base.empty() && !row.other.empty();
 }
 
-// What the table says of a point that has no verdict yet.
+// Table cell for a point without a verdict: the number of repetitions that would decide.
 std::string runs_to_decide(const DiffRow& row) {
   if (row.verdict != Verdict::inconclusive || !row.interval) return "-";
   return row.could_decide ? std::to_string(row.repetitions) : fmt::format("> {}", kMostRepetitions);
@@ -275,7 +275,7 @@ int count_of(const Diff& diff, Verdict verdict) {
   return static_cast<int>(std::ranges::count(diff.rows, verdict, &DiffRow::verdict));
 }
 
-// "1 slower, 2 FAILED", of these verdicts.
+// "1 slower, 2 FAILED", for these verdicts.
 std::string counts_text(const Diff& diff, const std::vector<Verdict>& verdicts) {
   std::vector<std::string> parts;
   for (const Verdict verdict : verdicts) {
@@ -291,7 +291,7 @@ bool has_single_runs(const Diff& diff) {
   });
 }
 
-// How many points have each verdict, and the repetitions with which none would be left open.
+// The number of points per verdict, and the repetitions that would decide all open ones.
 std::string summary(const Diff& diff) {
   std::vector<Verdict> all;
   for (std::size_t i = 0; i < kVerdicts.size(); ++i) all.push_back(static_cast<Verdict>(i));
@@ -313,7 +313,7 @@ std::string summary(const Diff& diff) {
                    all_could ? "All" : "All but those that no number of repetitions decides", most);
 }
 
-// Where no point has a partner: why. Then what differs although nobody set it.
+// If no points match: the reason. Then the differences that the user did not set.
 std::string partners_text(const Diff& diff) {
   std::string out;
   if (!diff.apart.empty()) {
@@ -350,7 +350,7 @@ Diff diff_records(const std::vector<Record>& base, const std::vector<Record>& ot
   const Points before(base, keys, request, "base"), after(other, keys, request, "new");
   Diff diff{
       .request = request, .environment = environment_differences(base, other), .rows = {}, .not_set = {}, .apart = {}};
-  std::vector<std::pair<const Side*, const Side*>> pairs;  // of the first rows
+  std::vector<std::pair<const Side*, const Side*>> pairs;  // one per row
   std::set<std::string> not_set;
   const auto add_lone = [&](const Side& side, Verdict verdict) {
     diff.rows.push_back(row_for(*side.runs.front()));
@@ -418,7 +418,7 @@ Diff diff_across(const std::vector<Record>& records, const std::string& across, 
   }
   all.across = fmt::format("{}={}", asked.key, values.front());
   if (std::ranges::any_of(all.rows, has_ratio)) all.apart.clear();
-  // Corrected for all points together.
+  // Corrects for all points together.
   for (DiffRow& row : all.rows) {
     if (row.verdict == Verdict::inconclusive || row.verdict >= Verdict::failed) continue;
     row.verdict = Verdict::inconclusive;

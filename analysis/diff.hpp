@@ -1,5 +1,4 @@
-// `verbscope diff`: whether the points of one results file are slower or faster than those of another, or those with
-// one value of an option than those with another.
+// `verbscope diff`: compares the points of two results files, or the points with two values of an option.
 #pragma once
 
 #include <optional>
@@ -11,31 +10,31 @@
 
 namespace verbscope {
 
-// The order of the words in diff.cpp. `more` and `fewer` are those of counts, of which neither is better.
+// In the order of the words in diff.cpp. `more` and `fewer` are for counts, where neither is better.
 enum class Verdict { inconclusive, equivalent, slower, faster, more, fewer, failed, only_base, only_new };
 
 struct DiffRequest {
-  double threshold_percent = 3;        // a smaller change does not count
+  double threshold_percent = 3;        // smaller changes do not count
   double confidence = 0.95;            // of all verdicts together
   std::string metric = "rate_mops";    // a key of result_number
-  std::vector<std::string> ignored{};  // options by which points are not matched
+  std::vector<std::string> ignored{};  // options that need not match
 };
 
 struct RatioInterval {
   double low = 1, high = 1;
 };
 
-// A point with all of its repetitions on both sides.
+// One point with all repetitions of both sides.
 struct DiffRow {
   std::string id, title, fabric;
   Verdict verdict = Verdict::inconclusive;
-  std::vector<double> base, other;        // of the metric
-  double ratio = 1;                       // of the geometric means; meaningless with one side only
-  std::optional<RatioInterval> interval;  // of the ratio, for this point alone; absent with one run on a side
-  bool could_decide = false;              // inconclusive: more repetitions would, and so many
+  std::vector<double> base, other;        // values of the metric
+  double ratio = 1;                       // of the geometric means; meaningless if one side is missing
+  std::optional<RatioInterval> interval;  // of the ratio, for this point alone; absent if a side has only one run
+  bool could_decide = false;              // inconclusive, but `repetitions` runs per side would decide
   int repetitions = 0;
-  std::string reason;  // failed: why it failed on the new side
-  std::string cause;   // of a change beyond the threshold, where counters say so
+  std::string reason;  // failed: the error on the new side
+  std::string cause;   // of a change beyond the threshold, if counters show one
 };
 
 struct Diff {
@@ -43,32 +42,32 @@ struct Diff {
   std::vector<EnvironmentDifference> environment{};
   std::vector<DiffRow> rows{};
   bool identical = false;  // both sides have the same records
-  std::string across{};    // of diff_across: what the base has, "connection=RC"
-  // Options that nobody set and that differ between matched points all the same: "clients 4 -> 8".
+  std::string across{};    // diff_across: the option's value in the base, "connection=RC"
+  // Options that the user did not set but that differ between matched points: "clients 4 -> 8".
   std::vector<std::string> not_set{};
-  // Where no point has a partner: the options in which the nearest ones differ, "size (base 64, new 128)".
+  // If no points match: the options in which the most similar ones differ, "size (base 64, new 128)".
   std::vector<std::string> apart{};
 };
 
-// Points are matched by benchmark, options and fabric (a profile's file counts as its name), but for the options of
-// `request.ignored`, "fabric" among them; repetitions and seeds of a point are its samples, and a run with the same
-// repetition and seed counts once, the last. In the order of `base`. Verdicts are those of analysis/change.hpp,
-// corrected for the number of points that have two runs or more on both sides. Throws UsageError where points of one
-// side differ in nothing but an ignored option.
+// Matches points by benchmark, options and fabric (the file name of a profile counts as its name), except for
+// `request.ignored`, which may contain "fabric". The samples of a point are its repetitions and seeds; of several runs
+// with the same repetition and seed only the last one counts. Rows are in the order of `base`. Verdicts follow
+// analysis/change.hpp, corrected for the number of points with at least two runs on both sides. Throws UsageError if
+// points of one side differ only in an ignored option.
 Diff diff_records(const std::vector<Record>& base, const std::vector<Record>& other, const DiffRequest& request);
 
-// The records with the first value of the option `across` (of "KEY=A,B": with A) against those with each other one
-// (with B), matched without it. Throws UsageError where the option has one value only.
+// Compares records with the first value of option `across` to those with each other value; points are matched without
+// that option. For "KEY=A,B" it compares A to B. Throws UsageError if the option has only one value.
 Diff diff_across(const std::vector<Record>& records, const std::string& across, DiffRequest request);
 
-// Why the gate closes, a line: a point is slower or failed or, when `strict`, not equivalent or faster. Empty where it
-// does not.
+// The reason to fail the gate, as one line: a point is slower or failed or, if `strict`, is neither equivalent nor
+// faster. Empty if the gate passes.
 std::string gate_failure(const Diff& diff, bool strict);
 
-// In `width` columns (TextTable::text).
+// `width`: see TextTable::text.
 std::string diff_text(const Diff& diff, std::size_t width = 0);
 Json diff_json(const Diff& diff);
-// The rows only.
+// Only the rows.
 std::string diff_csv(const Diff& diff);
 
 }  // namespace verbscope

@@ -14,7 +14,8 @@ double link_with_twice(const Load& load, const Doubling& of, const Loads& loads)
   return of.has(Resource::pcie_to_nic) ? left / 2 : left;
 }
 
-// What is held while the link is crossed: the link takes half as long for it, and nothing waits for the link.
+// For resources that are held during link transfers: on a doubled link a transfer takes half as long, and nothing
+// waits.
 double held_with_twice(const Load& load, const Doubling& of) {
   double left = load.utilisation;
   if (of.has(Resource::pcie_to_nic)) {
@@ -32,13 +33,13 @@ double unit_with_twice(const Load& load, const Doubling& of, const Loads& loads)
   double held_up = load.held_up;
   if (of.has(capacity(load.resource))) {
     own /= 2;
-    // A unit that is held up for a share of its time is so for as much of the time that faster work saves.
+    // The time saved by faster work is held up for the same share as before.
     if (load.utilisation > 0) held_up += own * load.held_up / load.utilisation;
   }
   double waited = load.waited;
   if (of.has(Resource::qp_context_cache)) waited -= load.waited_contexts * (1 - load.contexts_left);
   if (of.has(Resource::translation_cache)) waited -= load.waited_addresses * (1 - load.addresses_left);
-  // Twice as many WQEs on their way: the unit works while the second half of them comes.
+  // With twice as many WQEs prefetched, the unit works while the second half of them arrives.
   if (of.has(Resource::wqe_fetch)) held_up = std::max(0.0, (held_up - own) / 2);
   if (of.has(Resource::atomic_slot)) held_up /= 2;
   return own + waited + held_up;
@@ -60,15 +61,15 @@ double with_twice(const Load& load, const Doubling& of, const Loads& loads) {
 
 double latency_with_twice(double latency, const Doubling& of, const Loads& loads) {
   const RoundTrip& trip = loads.trip;
-  // Of those that wait for locks only the trip itself is worth less.
+  // For operations that wait for locks, only the load of the trip itself is halved.
   if (of.has(Resource::outstanding) && !trip.reads_are_full)
     latency -= (trip.locked * std::min(latency, trip.load) + (1 - trip.locked) * latency) / 2;
-  // WQEs that are read again hold up their QPs: that, not how many are outstanding, is what the program waits for.
+  // Re-reads of WQEs delay their QPs. The program waits for that delay, not for the number of outstanding operations.
   if (of.has(Resource::wqe_cache) || of.no_rereads) {
     const double without = std::min(latency, trip.load);
     latency = without + (of.no_rereads ? 0 : loads.rereads_left) * (latency - without);
   }
-  if (of.has(Resource::atomic_slot)) latency *= 0.75;  // about half of an atomic's round trip is that over PCIe
+  if (of.has(Resource::atomic_slot)) latency *= 0.75;  // PCIe is about half of an atomic's round trip
   if (of.has(Resource::requester_unit)) latency *= 1 - trip.requester_share / 2;
   if (of.has(Resource::responder_unit)) latency *= 1 - trip.responder_share / 2;
   return latency;

@@ -1,4 +1,4 @@
-// What the loads become when resources have twice their capacity, in every machine.
+// The loads after doubling the capacity of some resources, in every machine.
 #pragma once
 
 #include <vector>
@@ -7,19 +7,19 @@
 
 namespace verbscope {
 
-// What the rate is asked of, when these have twice the capacity.
+// The resources whose capacity is doubled.
 struct Doubling {
-  std::vector<Resource> doubled;  // by their capacity()
-  // WQEs that are read again because they wait for a unit are read no more: it is fast enough then.
+  std::vector<Resource> doubled;  // each by its capacity()
+  // The requester units become fast enough that no WQE waits for them and is read again.
   bool no_rereads = false;
 
   bool has(Resource resource) const;
 };
 
-// The load, which is one of those that bear on the rate, with twice of these.
+// The load after the doubling. Precondition: `load` affects the rate.
 double with_twice(const Load& load, const Doubling& of, const Loads& loads);
 
-// What latency becomes, when it was `latency`.
+// The latency load after the doubling; `latency` is the one before.
 double latency_with_twice(double latency, const Doubling& of, const Loads& loads);
 
 }  // namespace verbscope

@@ -10,20 +10,20 @@ namespace verbscope {
 namespace {
 
 constexpr std::size_t kMostLines = 30;
-constexpr std::size_t kMostValues = 4;  // of a side, shown
+constexpr std::size_t kMostValues = 4;  // shown per side
 
-// Facts by the end of their name, those that explain most first.
+// Ends of fact names, those that explain most first.
 constexpr std::array<std::string_view, 9> kForemost = {"firmware", "driver",       "driver_version",
                                                        "kernel",   "git_revision", "cluster_profile",
                                                        "fabric",   "version",      "build_flags"};
-// What is of a point or of a moment, by name.
+// Names of facts that belong to a single point or moment.
 constexpr std::array<std::string_view, 8> kPassing = {"time_utc",        "command_line", "options_set", "harness",
                                                       "failed_attempts", "free",         "buffers",     "why"};
 
-// Fact -> its values, each once.
+// Fact -> its distinct values.
 using Facts = std::map<std::string, std::vector<std::string>>;
 
-// An element of an array goes by what names it, if anything does.
+// An array element is named by one of these keys, else by its index.
 std::string element_name(const Json& element, std::size_t index) {
   for (const char* key : {"name", "node", "port", "index", "size_kib"}) {
     const auto found = element.is_object() ? element.find(key) : element.end();
@@ -79,7 +79,7 @@ std::string values_text(const std::vector<std::string>& values) {
 std::vector<EnvironmentDifference> environment_differences(const std::vector<Record>& base,
                                                            const std::vector<Record>& other) {
   Facts before = facts_of(base), after = facts_of(other);
-  for (const auto& [fact, values] : after) before[fact];  // a fact of one side is one of both
+  for (const auto& [fact, values] : after) before[fact];  // adds the facts that only the other side has
   std::vector<EnvironmentDifference> out;
   for (const auto& [fact, values] : before) {
     if (!same_values(values, after[fact])) out.push_back({fact, values, after[fact]});

@@ -14,9 +14,9 @@
 namespace verbscope {
 namespace {
 
-// A load below this is no row of the table.
+// Smaller loads are not in the table.
 constexpr double kShown = 0.005;
-// The most changes that the text lists; JSON has all.
+// Maximum number of changes in the text; JSON contains all.
 constexpr std::size_t kMostListed = 10;
 
 double rate_of(const Record& record) {
@@ -31,7 +31,7 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", share * 100);
 }
 
-// What was seen of a limit beside its gain: a clause; empty where nothing was.
+// The evidence for a limit besides its gain, as a clause; may be empty.
 std::string evidence(const Limit& limit, const Explanation& it) {
   const Load& load = limit.load;
   const auto per_op = [&it](const char* key) { return extra_per_op(*it.record, key).value_or(0); };
@@ -149,7 +149,7 @@ std::string words_of(const TriedTwice& tried) {
   return fmt::format("{}", fmt::join(words, " and "));
 }
 
-// What the counters of an adapter say that no load shows. A run on simulated InfiniBand has it as the load of its
+// Stalls in the adapters' counters that no load covers. A run on simulated InfiniBand covers them by the load of its
 // RECVs.
 std::vector<CountedStall> stalls_of(const Record& record) {
   const bool lossless = simulated(record) && !record.config.contains("flow_control");
@@ -166,7 +166,7 @@ std::string stalls_text(const Record& record) {
                        : fmt::format("Counted by the adapters, and each holds QPs up: {}.\n", fmt::join(parts, "; "));
 }
 
-// What was simulated; or why the closed form alone answers.
+// What was simulated, or why only the closed form was used.
 std::string basis_text(const Explanation& it) {
   if (!it.runs) {
     if (it.not_run.empty()) return "";
@@ -221,7 +221,7 @@ std::string advice_text(const Explanation& it, std::size_t width) {
   return out;
 }
 
-// What is said where no change is listed, or where not all were tried.
+// The text if no change is listed, or if not all changes were tried.
 std::string neighbours_text(const Explanation& it) {
   const bool helps = std::ranges::any_of(it.advice, [](const Advice& each) { return !each.other_payload; });
   if (!it.runs) {

@@ -19,9 +19,9 @@
 namespace verbscope {
 namespace {
 
-constexpr double kPixelsPerInch = 96;  // as CSS has them
+constexpr double kPixelsPerInch = 96;  // CSS pixels
 
-// How a whole figure of a kind ends.
+// The last characters of a complete figure.
 std::string_view end_of(FileKind kind) {
   return kind == FileKind::svg ? "</svg>" : "%%EOF";
 }
@@ -34,10 +34,10 @@ std::optional<double> number_in(const std::string& text, double least, double mo
   return is_whole && value >= least && value <= most ? std::optional(value) : std::nullopt;
 }
 
-// Gives the script to gnuplot, whose figure goes into `figure`. What it prints on standard error are lines of the
-// script and warnings that say nothing to who did not write it.
+// Runs gnuplot on the script and writes the figure to `figure`. Discards gnuplot's standard error: it quotes the
+// script, which the user did not write.
 void run_gnuplot(const std::string& script, std::FILE* figure) {
-  std::signal(SIGPIPE, SIG_IGN);  // no gnuplot: writing fails, and pclose says why
+  std::signal(SIGPIPE, SIG_IGN);  // without gnuplot the write fails, and pclose returns the reason
   const std::string command = fmt::format("gnuplot >/proc/{}/fd/{} 2>/dev/null", getpid(), fileno(figure));
   std::FILE* pipe = ::popen(command.c_str(), "w");
   if (pipe == nullptr) throw_errno("cannot start gnuplot", errno);
@@ -61,8 +61,8 @@ std::string gnuplot_text(const std::string& text) {
   return gnuplot_file_name(line);
 }
 
-// In single quotes gnuplot takes nothing for a command but the quote; double quotes have escapes, but run what is in
-// backquotes: only what needs it is in them.
+// Inside single quotes only the quote itself is special. Double quotes allow escapes but also execute text in
+// backquotes, so only characters that need an escape are put in them.
 std::string gnuplot_file_name(const std::string& name) {
   std::string out = "'";
   for (const char c : name) {
@@ -117,7 +117,7 @@ void set_font(FigureForm& form, const std::string& text) {
   form.points = *points;
 }
 
-// A font's size is in pixels in SVG, in points in PDF.
+// Font sizes are in pixels in SVG and in points in PDF.
 std::string gnuplot_font_size(const std::filesystem::path& out, double points) {
   const double scale = figure_kind(out) == FileKind::svg ? kPixelsPerInch / kPointsPerInch : 1;
   return fmt::format(",{:.1f}", points * scale);

@@ -21,7 +21,7 @@ struct ShortKey {
 constexpr std::array kShortKeys{ShortKey{"mops", "rate_mops"}, ShortKey{"gbps", "bandwidth_gbit_per_s"},
                                 ShortKey{"mb_per_s", "bandwidth_mb_per_s"}, ShortKey{"payload", "size"}};
 
-// Latencies have short names by rule: "p99" is lat_p99_ns, "get_p99" get_lat_p99_ns.
+// Short names of latencies follow a rule: "p99" is lat_p99_ns, "get_p99" is get_lat_p99_ns.
 constexpr std::string_view kLatency = "lat_", kNanoseconds = "_ns";
 constexpr std::array<std::string_view, 8> kLatencies = {"min", "mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"};
 
@@ -29,7 +29,7 @@ constexpr std::string_view kPerOp = "_per_op", kSeconds = "_s";
 constexpr const char* kRate = "rate_mops";
 constexpr std::string_view kMedian = "lat_p50_ns";
 
-// The measured latency of a record of one size; null without it.
+// The latency of a record that measured one size; else null.
 const Json* only_latency(const Record& record) {
   const auto sizes = record.result.find("latency");
   const bool has_one = sizes != record.result.end() && sizes->is_array() && sizes->size() == 1;
@@ -61,7 +61,7 @@ void add_new(std::vector<std::string>& to, const std::vector<std::string>& keys)
   }
 }
 
-// The numeric options of the records that differ between them, else all.
+// The numeric options that differ between the records; all if none differs.
 std::vector<std::string> options_to_choose(const std::vector<const Record*>& records,
                                            const std::vector<std::string>& all) {
   std::vector<std::string> differing = all;
@@ -72,7 +72,7 @@ std::vector<std::string> options_to_choose(const std::vector<const Record*>& rec
   return differing.empty() ? all : differing;
 }
 
-// The one of `keys` that `name` stands for; null without one.
+// The entry of `keys` that `name` stands for; null if there is none.
 const std::string* find_key(const std::vector<std::string>& keys, std::string name, std::string_view unit) {
   std::ranges::replace(name, '-', '_');
   const auto found = std::ranges::find_if(keys, [&](const std::string& key) {

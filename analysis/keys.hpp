@@ -1,4 +1,4 @@
-// Keys of options and results as users name them, and the numbers that records have under them.
+// Keys of options and results under the names that users type, and the numbers that records store under them.
 #pragma once
 
 #include <optional>
@@ -10,26 +10,26 @@
 
 namespace verbscope {
 
-// The short name of a key: "gbps" for "bandwidth_gbit_per_s", "get_p99" for "get_lat_p99_ns"; empty without one.
+// The short name of a key: "gbps" for "bandwidth_gbit_per_s", "get_p99" for "get_lat_p99_ns"; empty if it has none.
 std::string short_key(const std::string& key);
 
-// The number of a result: under `key` of record.result, or of its latency where one size was measured; or an event at
-// the machine under test per operation, "dma_read_lines_per_op".
+// The number under `key`: from record.result, from its latency if one size was measured, or from the events per
+// operation of the machine under test ("dma_read_lines_per_op").
 std::optional<double> result_number(const Record& record, const std::string& key);
-// Every key for which result_number yields a number, in the order of the record.
+// All keys for which result_number returns a number, in the order of the record.
 std::vector<std::string> result_keys(const Record& record);
 
-// The key that `name` stands for: a key itself ('-' is '_') or a short name. Some record has a number under it. Throws
-// a UsageError that begins with `option` and lists the keys when none has.
+// Resolves `name`, a key ('-' equals '_') or a short name, to the key. At least one record has a number under it; else
+// throws a UsageError that begins with `option` and lists the keys.
 std::string find_result_key(const std::string& option, const std::string& name,
                             const std::vector<const Record*>& records);
-// The same for an option of the benchmarks; a time "duration" is the key "duration_s".
+// Like find_result_key, for benchmark options. A time such as "duration" has the key "duration_s".
 std::string find_option_key(const std::string& option, const std::string& name,
                             const std::vector<const Record*>& records);
 
-// The result that a benchmark exists for: the median of latency where it keeps one operation under way, else the rate.
+// The main result of a record: median latency if the benchmark keeps only one operation outstanding, else the rate.
 std::string main_result_key(const Record& record);
-// That of all records together: a latency only where it is that of each.
+// The main result of several records: latency only if it is the main result of each.
 std::string main_result_key(const std::vector<const Record*>& records);
 
 }  // namespace verbscope

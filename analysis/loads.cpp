@@ -10,19 +10,17 @@
 namespace verbscope {
 namespace {
 
-// The part of a server's work on answers that it does once a batch: the post's call and doorbell, the add to the
-// counter.
+// Share of a server's work on responses that it does once per batch: post call, doorbell, and addition to the counter.
 constexpr double kPerBatch = 0.6;
 
-// A share of dropped messages above this is no accident of the window.
+// Shares of dropped messages above this are no measurement noise.
 constexpr double kDroppedCounts = 0.02;
 
-// A WQE of a READ or an atomic.
+// Bytes of the WQE of a READ or an atomic.
 constexpr double kReadWqe = 64;
 
-// The share of its misses that a cache of twice the size keeps which throws out entries at random, when all that is in
-// it stays as long as it waits: of a queue x times as large as the cache h = exp(-(1 - h) x) are still there in their
-// turn.
+// Share of its misses that a cache of twice the size keeps. The cache has random replacement, and each entry is used
+// once, after waiting in a queue. With a queue x times as long as the cache, the hit ratio h is exp(-(1 - h) x).
 double left_in_a_queue(double missed) {
   if (missed >= 1) return 1;
   const double larger = -std::log(1 - missed) / missed / 2;
@@ -31,8 +29,8 @@ double left_in_a_queue(double missed) {
   return (1 - found) / missed;
 }
 
-// What a cache of WQEs of twice the size would leave of those that are read again. That of WQEs that wait for a
-// response may throw out the oldest: it has room for all, or for none in time.
+// Computes the share of re-reads that a WQE cache of twice the size would keep. The cache of WQEs that wait for
+// responses may evict the oldest first: either all of them fit, or each is evicted before it is needed.
 void set_rereads(const Record& record, Loads& loads) {
   double hits = 0, misses = 0, bytes = 0;
   for (const CounterReport& report : record.counters) {
@@ -52,7 +50,8 @@ void set_rereads(const Record& record, Loads& loads) {
   }
 }
 
-// What a program does for all that it finds in a pass takes as long for one as for a whole batch.
+// Per-batch work takes as long for one request as for a full batch, so this part of the load shrinks with fuller
+// batches.
 void share_batches(const Record& record, std::vector<Load>& side) {
   if (!record.config.value("batching", false)) return;
   const auto batches = record.result.find("answers_per_post");
@@ -69,8 +68,8 @@ void share_batches(const Record& record, std::vector<Load>& side) {
   }
 }
 
-// Where both sides ask, how fast the other one posts its own requests says nothing about the rate of this one. Nor does
-// it hold up who sends over UC or UD when a program receives too slowly: its adapter drops what has no RECV.
+// If both sides send requests, the posting speed of the other side does not affect the rate of this side. On UC and UD
+// a slow receiving program does not hold up the senders either: its adapter drops messages that find no RECV.
 void drop_other_flow(const Record& record, Loads& loads) {
   const std::string transport = text_at(record.config, "connection");
   if (record.benchmark == "send_rate" && transport != "RC") {
@@ -83,8 +82,8 @@ void drop_other_flow(const Record& record, Loads& loads) {
   });
 }
 
-// Messages that find no RECV are dropped, or are sent into the buffers of the network faster than they are received:
-// who sends them is fast enough. Those who receive would have had time for others than the dropped ones.
+// Messages without a RECV are dropped, or pile up in the buffers of the network: the senders are fast enough. The
+// receivers' load excludes dropped messages, because that time is available for others.
 void drop_unreceived(const Record& record, Loads& loads) {
   double sent = 0, dropped = 0, received = 0;
   for (const CounterReport& report : record.counters) {
@@ -104,7 +103,7 @@ void drop_unreceived(const Record& record, Loads& loads) {
   }
 }
 
-// Pages that are read for the first time are missed whatever the size of the cache.
+// True if most translation misses are first accesses to pages, which occur with a cache of any size.
 bool first_touches(const Record& record, const CounterReport& report) {
   const double page = text_at(record.config, "pages") == "2m" ? 1 << 21 : 1 << 12;
   const double pages =
@@ -143,7 +142,7 @@ void add_measured(const Record& record, Loads& loads) {
   }
 }
 
-// The resource of a bound of the model; useful DMA bandwidth is a bound of the link to the NIC.
+// The resource of a model's bound. "dma_read" (useful DMA bandwidth) is a bound of the link to the NIC.
 Resource bounded_resource(const std::string& bound) {
   for (const ResourceFacts& each : all_resources()) {
     if (each.key == bound) return each.resource;
@@ -152,7 +151,7 @@ Resource bounded_resource(const std::string& bound) {
   return Resource::pcie_to_nic;
 }
 
-// The rate over what the model allows; where events were counted, times what was counted over what was modelled.
+// Load: rate relative to the model's bound, times counted / modelled events if they were counted.
 void add_inferred(const Record& record, const Prediction& prediction, Loads& loads) {
   const double rate = number_at(record.result, "rate_mops").value_or(0);
   const std::optional<PciePerOp> counted = events_per_op(record);
@@ -206,13 +205,13 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
     drop_unreceived(record, loads);
     for (std::vector<Load>* side : {&loads.server, &loads.peers}) {
       for (Load& load : *side) {
-        // As many WQEs wait for a response, however fast all is.
+        // READs and atomics: the number of WQEs that wait for responses does not depend on the speed, so re-reads
+        // remain.
         if (load.resource == Resource::pcie_to_nic && !loads.trip.returns) load.elastic = load.rereading;
       }
     }
   }
-  // Queues of the null device accept everything at once: what is left is the program that posts.
-  // A benchmark of the host alone has nothing but the program.
+  // The null device accepts everything at once, and a host benchmark uses no device: only the program is left.
   if (const std::string fabric = record.environment.value("fabric", ""); fabric == "null" || fabric == "host") {
     loads.server = {{.resource = Resource::cpu, .node = "server", .utilisation = 1}};
   }
@@ -220,7 +219,7 @@ Loads resource_loads(const Record& record, const Prediction* prediction) {
 }
 
 std::optional<Prediction> prediction_of(const Record& record) {
-  // A model that names itself is of no verbs.
+  // A prediction with the key "model" is not about verbs.
   if (!record.prediction.is_object() || record.prediction.contains("model")) return std::nullopt;
   return prediction_from_json(record.prediction, fmt::format("point {}: key \"prediction\"", point_id(record)));
 }

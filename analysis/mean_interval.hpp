@@ -1,4 +1,4 @@
-// The mean of repetitions, and how sure it is.
+// Mean of repetitions with its confidence interval.
 #pragma once
 
 #include <cstddef>
@@ -6,19 +6,19 @@
 
 namespace verbscope {
 
-// The confidence of every interval that a figure has.
+// Confidence of all intervals in figures.
 inline constexpr double kFigureConfidence = 0.95;
 
 struct MeanInterval {
   double mean = 0;
-  double low = 0, high = 0;  // of kFigureConfidence, by Student's t; of one value: that value
+  double low = 0, high = 0;  // at kFigureConfidence, by Student's t; for a single value both equal it
   std::size_t count = 0;
 };
 
-// `values` has one or more.
+// Precondition: `values` is not empty.
 MeanInterval mean_interval(const std::vector<double>& values);
 
-// Half the width of the interval of a mean in standard errors, of a sample with so many degrees of freedom.
+// Half the width of the confidence interval of a mean, in standard errors. `freedom`: degrees of freedom of the sample.
 double interval_factor(std::size_t freedom);
 
 }  // namespace verbscope

@@ -19,7 +19,7 @@ double rate_of(const Explanation& it) {
   return number_at(it.record->result, "rate_mops").value_or(0);
 }
 
-// The options whose values differ between the points.
+// Options whose values differ between the points.
 std::vector<std::string> varied(const std::vector<Explanation>& points) {
   std::vector<std::string> keys;
   for (const Explanation& each : points) {
@@ -35,7 +35,7 @@ std::vector<std::string> varied(const std::vector<Explanation>& points) {
   return keys;
 }
 
-// What a series has in common: everything but one option.
+// The common part of a series: everything except option `but`.
 std::string others_of(const Explanation& it, const std::vector<std::string>& keys, const std::string& but) {
   std::string out = it.record->benchmark + " " + it.record->environment.value("fabric", "");
   for (const std::string& key : keys) {

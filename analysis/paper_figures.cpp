@@ -15,7 +15,7 @@ struct Figure {
   std::vector<std::string> results{"rate_mops"};
 };
 
-// In the order of their names, "Fig 7" before "Fig 12".
+// Sorted by name: "Fig 7" is before "Fig 12".
 std::vector<Figure> figures_of(const std::vector<CompareRow>& rows) {
   std::map<std::pair<std::size_t, std::string>, Figure> figures;
   for (const CompareRow& row : rows) {
@@ -38,7 +38,7 @@ std::vector<Figure> figures_of(const std::vector<CompareRow>& rows) {
   return out;
 }
 
-// The row that `published` was compared with: the one that ran as the paper's figure is run, else the first.
+// The row that was compared with `published`: the one with the exact options of the paper's figure, else the first.
 const CompareRow* reproduction(const std::vector<CompareRow>& rows, const PublishedPoint& published) {
   const CompareRow* first = nullptr;
   for (const CompareRow& row : rows) {

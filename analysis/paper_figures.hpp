@@ -1,4 +1,4 @@
-// The figures of papers that records reproduce, for the page of `verbscope report`.
+// Figures of papers that the records reproduce, for the page of `verbscope report`.
 #pragma once
 
 #include <string>
@@ -8,16 +8,18 @@
 
 namespace verbscope {
 
-// Whether a row's `where`, "Table 4, Fig 12a", names the figure "Fig 12", with or without the letter of a part.
+// True if `where` ("Table 4, Fig 12a") contains `figure` ("Fig 12"), with or without the letter of a part.
 bool names_figure(const std::string& where, const std::string& figure);
 
-// The figure that the record's sweep makes, "atc16 Fig 12"; empty when it makes none.
+// The figure that the record's sweep reproduces ("atc16 Fig 12"); empty if none.
 std::string figure_of(const Record& record);
 
-// One for each figure that a record's sweep makes: {"id" as figure_of has it, "title", "along", the option of its
-// horizontal axis, "results", the keys that it shows, "rows"}; then, where a record reproduces published
-// rows, one of all those rows, without a chart ("along" is null). A row has {"where", "what", "cluster", "published" as
-// text, "use", "ours" or null with the reason under "why", "deviation", "point", an index of `rows`, or null}.
+// One object per figure that a record's sweep reproduces: {"id" (figure_of), "title", "along" (the option on the
+// horizontal axis), "results" (keys of the shown results), "rows"}. If records reproduce published rows, a last object
+// without a chart ("along" is null) contains all of these rows.
+//
+// A row is {"where", "what", "cluster", "published" (text), "use", "ours" (null: see "why"), "why", "deviation",
+// "point" (index into `rows`, or null)}.
 Json paper_figures(const std::vector<CompareRow>& rows, const std::vector<PublishedPoint>& published);
 
 }  // namespace verbscope

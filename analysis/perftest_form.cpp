@@ -10,10 +10,10 @@ namespace verbscope {
 namespace {
 
 struct TestWords {
-  std::string_view kind;   // a benchmark, or a verb of one that has several
+  std::string_view kind;   // a benchmark, or a verb if the benchmark has several
   std::string_view words;  // perftest's
 };
-// The first of those with the same words is what a test of perftest is read as.
+// If several entries have the same words, reading a perftest test returns the first one.
 constexpr std::array<TestWords, 10> kTestWords{{{"write_rate", "RDMA_Write"},
                                                 {"read_rate", "RDMA_Read"},
                                                 {"send_rate", "Send"},
@@ -64,7 +64,7 @@ constexpr std::array<PerftestColumn, 17> kColumns{{{"MsgSize", "#bytes"},
                                                    {"percentile_99", "99% percentile["},
                                                    {"percentile_99.9", "99.9% percentile["}}};
 
-// What tells one name from another: "TX depth", "TX_depth " and "tx-depth" are one.
+// Normalises a name: "TX depth", "TX_depth " and "tx-depth" become equal.
 std::string bare(std::string_view name) {
   std::string out;
   for (const char c : name) {

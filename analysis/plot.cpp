@@ -20,17 +20,17 @@
 namespace verbscope {
 namespace {
 
-// The look of a curve. Curves of one fabric differ in colour and form, the same curve of another fabric only in whether
-// its marks are full, so that a figure printed in grey is read as well.
+// Appearance of a curve. Curves of one fabric differ in colour and mark. The same curve on another fabric differs only
+// in whether its marks are filled, so the figure is readable in grey.
 struct Look {
   const char* color;
-  int mark;    // gnuplot's number of a point
-  int dashes;  // of the model's bound
+  int mark;    // gnuplot's point type
+  int dashes;  // dash type of the model's bound
 };
 
 constexpr std::array kFullMarks = {7, 5, 9, 11, 13, 15}, kHollowMarks = {6, 4, 8, 10, 12, 14};
 
-// Published figures are of four kinds, each with a mark of its own.
+// There are four kinds of published figures, each with its own mark.
 struct PublishedKind {
   const char* words;
   int mark;
@@ -57,7 +57,7 @@ std::vector<Look> looks_of(const std::vector<Curve>& curves) {
   const auto is_as_first = [&](const Curve& curve) {
     return curve.benchmark == curves.front().benchmark && curve.rest == curves.front().rest;
   };
-  const bool one_name = std::ranges::all_of(curves, is_as_first);  // then clusters differ in colour and form
+  const bool one_name = std::ranges::all_of(curves, is_as_first);  // then clusters differ in colour and mark
   std::vector<Look> looks;
   for (const Curve& curve : curves) {
     if (one_name) {
@@ -94,8 +94,8 @@ std::map<double, double> published_of(const Curve& curve, std::size_t kind) {
   return points;
 }
 
-// What the vertical axis must show: the values with their intervals and what was published, and bounds, but not those
-// far above, which would press the curves flat.
+// The range that the vertical axis must show: values with intervals, published figures, and bounds. Much higher bounds
+// are left out, because they would flatten the curves.
 struct Extent {
   double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
 
@@ -106,7 +106,7 @@ struct Extent {
 };
 
 Extent extent_of(const std::vector<Curve>& curves, const PlotRequest& request) {
-  constexpr double kMost = 1.4;  // times the highest value
+  constexpr double kMost = 1.4;  // multiple of the highest value
   Extent extent;
   double bound = 0;
   for (const Curve& curve : curves) {
@@ -138,7 +138,7 @@ bool is_rate(const std::string& key) {
   return key.ends_with("_mops") || key.ends_with("_per_s");
 }
 
-// "SIMULATED: cib, cx3" with the figure's own title before it.
+// "SIMULATED: cib, cx3", after the figure's own title.
 std::string title_of(const std::vector<Curve>& curves, const PlotRequest& request) {
   std::vector<std::string> simulated;
   for (const Curve& curve : curves) {
@@ -150,12 +150,12 @@ std::string title_of(const std::vector<Curve>& curves, const PlotRequest& reques
                      fmt::join(simulated, ", "));
 }
 
-// An entry of the legend: a line, a mark or both as gnuplot has their looks, and words.
+// A legend entry: the gnuplot styles of its line and mark (one may be empty), and its text.
 struct LegendEntry {
   std::string line, mark, text;
 };
 
-// The plot's elements, from behind to before: bounds, curves, figures of papers, numbers of limits.
+// Collects the elements of the plot from back to front: bounds, curves, published figures, numbers of causes.
 class Script {
  public:
   Script(const std::vector<Curve>& curves, const PlotRequest& request, const std::string& x, const std::string& y)
@@ -165,7 +165,7 @@ class Script {
     Extent extent = extent_of(curves, request);
     if (y.ends_with(kNanoseconds) && extent.highest >= kManyNanoseconds) per_unit_ = kMicroseconds;
     check_logarithms(values, extent);
-    constexpr double kTickLines = 1.6;  // lines of text between two ticks at least
+    constexpr double kTickLines = 1.6;  // minimum distance of two ticks in lines of text
     const auto ticks = static_cast<std::size_t>(request.form.height_in * kPointsPerInch * 0.6 / (kTickLines * line()));
     up_ = result_axis(extent.lowest * per_unit_, extent.highest * per_unit_, request.logarithmic_y,
                       std::clamp<std::size_t>(ticks, 3, 8));
@@ -184,9 +184,9 @@ class Script {
   static constexpr std::string_view kNanoseconds = "_ns";
   static constexpr double kManyNanoseconds = 10'000, kMicroseconds = 1e-3;
   static constexpr double kLegendFont = 0.9;  // of the figure's font
-  static constexpr double kLetter = 0.6;      // the mean width of a letter in sizes of its font
-  static constexpr double kSample = 3;        // the room of a line and its mark in the legend, likewise
-  static constexpr double kEdge = 4;          // points beside the legend
+  static constexpr double kLetter = 0.6;      // mean width of a letter, relative to the font size
+  static constexpr double kSample = 3;        // width of a line with its mark in the legend, likewise
+  static constexpr double kEdge = 4;          // points at the edge of the legend
 
   // A logarithmic axis has no 0.
   void check_logarithms(const std::set<double>& values, const Extent& extent) const {
@@ -214,7 +214,7 @@ class Script {
     return fmt::format("({})", fmt::join(out, ", "));
   }
 
-  // Range, ticks and texts. The margins are as wide as what stands in them, so that no room is lost.
+  // Range, ticks and labels. The margins are only as wide as their content, to save space.
   std::string axes() const {
     const std::string title = title_of(curves_, request_);
     std::size_t longest = 1;
@@ -248,7 +248,7 @@ class Script {
     return out + "unset key\n" + legend_text();
   }
 
-  // Bounds of which something is within the figure.
+  // Adds the bound if a part of it is inside the figure.
   void add_bound(std::size_t i) {
     const std::map<double, double> bounds = bounds_of(curves_[i]);
     const bool within = std::ranges::any_of(bounds, [this](const auto& bound) { return bound.second <= up_.high; });
@@ -259,7 +259,7 @@ class Script {
     has_bounds_ = true;
   }
 
-  // A line for each x: the mean, and the interval that it is in.
+  // One row per x: the mean and its interval.
   std::vector<std::vector<double>> rows_of(const Curve& curve) const {
     std::vector<std::vector<double>> rows;
     for (const auto& [x, spot] : curve.spots) {
@@ -300,7 +300,7 @@ class Script {
                        scaled(kPublishedKinds[kind].size));
   }
 
-  // A number beside each knee and cliff of a curve: one for each cause, and one mark where curves meet.
+  // Numbers the knees and cliffs of the curves: one number per cause, and a single mark where curves meet.
   void add_causes() {
     constexpr double kSamePlace = 0.05;  // of the axes
     struct Mark {
@@ -338,7 +338,7 @@ class Script {
     return points;
   }
 
-  // What lines and marks mean that are no curve.
+  // Explains lines and marks that are not curves.
   void add_legend() {
     if (has_bounds_) legend_.push_back({"dt 2 lw 1 lc rgb '#000000'", "", "bound by PCIe and wire"});
     for (std::size_t kind = 0; kind < kPublishedKinds.size(); ++kind) {
@@ -355,7 +355,7 @@ class Script {
   double legend_points() const { return kLegendFont * request_.form.points; }
   double legend_line() const { return 1.35 * legend_points(); }
 
-  // The entries in rows below the axis: where each begins, in points from the left.
+  // The rows of the legend below the axis: each entry with its start, in points from the left.
   std::vector<std::vector<std::pair<double, const LegendEntry*>>> legend_rows() const {
     constexpr double kGap = 1.2;  // in sizes of the font
     std::vector<std::vector<std::pair<double, const LegendEntry*>>> rows(1);
@@ -400,7 +400,7 @@ class Script {
     return out;
   }
 
-  // Marks grow with the font.
+  // Marks grow with the font size.
   double scaled(double size) const { return size * request_.form.points / FigureForm().points; }
 
   const std::vector<Curve>& curves_;
@@ -408,7 +408,7 @@ class Script {
   const PlotRequest& request_;
   const std::string &x_, &y_;
   Axis across_, up_;
-  double per_unit_ = 1;  // what is drawn of a value
+  double per_unit_ = 1;  // drawn value / value
   std::string data_;
   std::vector<std::string> elements_, causes_;
   std::vector<LegendEntry> legend_;
@@ -416,7 +416,7 @@ class Script {
   std::array<bool, kPublishedKinds.size()> has_published_{};
 };
 
-// A line for each point of each curve. Its head is kFigureDataHead.
+// One line per point of each curve. The first line begins with kFigureDataHead.
 std::string data_text(const std::vector<Curve>& curves, const std::string& x, const std::string& y) {
   std::string out = csv_line({"curve", "benchmark", "fabric", "simulated", x, y, "low", "high", "repetitions",
                               "bound_mops", "published", "published_id", "published_use"});

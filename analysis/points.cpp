@@ -18,7 +18,7 @@
 namespace verbscope {
 namespace {
 
-// Options that say where a record runs, not what it runs, are never a column.
+// Options for where a record runs, not for what it runs. They never form a column.
 constexpr std::array kSilentKeys = {"point",     "fabric", "seed",    "port",      "ib_dev",       "ib_port",
                                     "gid_index", "cores",  "timeout", "timeout_s", "out_json_file"};
 
@@ -35,12 +35,12 @@ Json identity(const Record& record) {
               {"params", record.config}};
 }
 
-// record_key, apart for each of several files.
+// record_key, distinct for each file.
 std::string key_in_file(const Record& record) {
   return record.file + "\n" + record_key(record);
 }
 
-// A prediction that cannot be read costs the record its prediction, and no other record anything.
+// Drops a prediction that cannot be read, with a warning. The record stays usable.
 void drop_broken_prediction(Record& record, const std::string& path, Warnings& warnings) {
   try {
     prediction_of(record);
@@ -50,12 +50,12 @@ void drop_broken_prediction(Record& record, const std::string& path, Warnings& w
   }
 }
 
-// The records that were chosen so far. A file with a million runs of a few points needs the memory of a few records.
+// The chosen records. A file with a million runs of a few points needs memory for a few records only.
 class Loaded {
  public:
   Loaded(bool all, std::size_t most_bytes) : all_(all), most_bytes_(most_bytes) {}
 
-  // `file` is that of the records (Record::file).
+  // `file`: Record::file of the records.
   void read(const std::string& path, const std::string& file) {
     std::size_t found = 0;
     Warnings warnings(path, "lines in all are not records"),
@@ -109,8 +109,8 @@ class Loaded {
   std::map<std::string, std::list<Entry>::iterator> last_;  // by record_key
 };
 
-// Where a record stands in a table: the sweep that it is of, on one fabric, or the record by itself, in order of
-// appearance; its place there.
+// Position of a record in a table: its sweep on one fabric (or the record itself if it has no sweep), in order of
+// appearance; then its place in the sweep and its repetition.
 using Standing = std::tuple<std::size_t, double, int>;
 
 std::vector<const Record*> in_sweep_order(const std::vector<const Record*>& records) {

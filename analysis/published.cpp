@@ -36,7 +36,7 @@ PublishedRun parse_run(JsonFields& fields, const std::string& where) {
   return run;
 }
 
-// A run of two: both are of a benchmark.
+// The second run of a row, which must be a benchmark.
 std::optional<PublishedRun> parse_second(JsonFields& match, const char* key, const std::string& where) {
   if (!match.has(key)) return std::nullopt;
   JsonFields fields = match.object(key);
@@ -95,7 +95,7 @@ Comparison parse_comparison(JsonFields& fields) {
   fields.fail_key("compare", fmt::format("expected equals, at_least or at_most, got \"{}\"", text));
 }
 
-// The value; only a row that nothing reproduces may be without.
+// The value. Only a row that nothing reproduces may lack it.
 double parse_value(JsonFields& fields, const PublishedPoint& point) {
   if (!fields.has("value") && !point.needs.empty()) return 0;
   const auto value = fields.require<double>("value");
@@ -148,27 +148,27 @@ std::vector<PublishedPoint> points_of(const Json& json, const std::string& where
   return points;
 }
 
-// Options that leave the figure as it is: how long a run is, what it counts and checks, when it is called failed.
+// Options that do not affect the figure: length of the run, counters and checks, and conditions for failure.
 constexpr std::array<std::string_view, 16> kOfTheRun = {
     "duration",         "warmup",   "longest",       "iters",        "run_infinitely", "counter_sources",
     "require_counters", "limit_bw", "limit_msgrate", "report_gbits", "any_build",      "CPU_freq",
     "noPeak",           "validate", "qp_timeout",    "rdma_cm"};
 
-// Whether an option of the record leaves a figure as it is that is silent about it.
+// True if an option of the record does not affect the figure of a row that does not name the option.
 bool leaves_the_figure(const Record& record, const std::string& key) {
   if (std::ranges::find(kOfTheRun, key) != kOfTheRun.end()) return true;
-  // A header-only message has no payload, however large it is and however it would be carried.
+  // A header-only message has no payload, so its size and inlining do not matter.
   if (record.config.value("header_only", Json()) == true) {
     if (key == "size" || key == "inline_size") return true;
   }
-  // How the peers carry what is received: recv_rate is send_rate --direction in.
+  // recv_rate is send_rate --direction in, and how the peers carry the payload does not matter.
   if (record.benchmark == "recv_rate" && (key == "direction" || key == "inline_size")) return true;
-  // Rows are of programs that share no register; those whose figure needs it name it.
+  // Rows describe programs without shared registers, unless they name the option.
   return key == "uars" && record.config.value("uars", Json()) == "exclusive";
 }
 
-// Whether the record changed no option that bears on the figure and that the row does not name. A record of a version
-// that does not say what it changed is taken at its word.
+// True if every changed option of the record is named by the row or does not affect the figure. Also true for records
+// of versions that do not store the changed options.
 bool changed_nothing_else(const PublishedRun& run, const Record& record) {
   const auto changed = changed_options(record);
   return !changed || std::ranges::all_of(*changed, [&](const std::string& key) {

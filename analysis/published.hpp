@@ -1,4 +1,4 @@
-// The table of published figures (configs/published.json), and which record or prediction reproduces which row.
+// The table of published figures (configs/published.json), and the records or predictions that reproduce its rows.
 #pragma once
 
 #include <optional>
@@ -13,23 +13,23 @@ namespace verbscope {
 
 inline constexpr const char* kPublishedSchema = "verbscope.published/1";
 
-// The deviation that is allowed, in percent, of a figure that a parameter was fitted to, and of one that is predicted.
-// A row may have a limit of its own.
+// Allowed deviation in percent of a figure that a parameter was calibrated on, and of a predicted one. A row can have
+// its own limit.
 inline constexpr double kCalibratedPercent = 3;
 inline constexpr double kPredictedPercent = 10;
 
 // One option of a row's `match`: "threads": 8, or "threads": {"min": 8, "max": 14, "run": 14}.
 struct MatchKey {
   std::string key;
-  Json run;  // the value to run it with, and the one to match when there is no range
+  Json run;  // value to run with; without a range also the value to match
   bool range = false;
   double min = 0, max = 0;
 
   bool accepts(const Json& value) const;
 };
 
-// A run that yields a figure: a benchmark on the row's cluster, or `verbscope predict` (benchmark empty). `result_key`
-// is the key of record.result, or of the prediction.
+// A run that produces a figure: a benchmark on the row's cluster, or `verbscope predict` (then `benchmark` is empty).
+// `result_key`: key in record.result or in the prediction.
 struct PublishedRun {
   std::string benchmark, result_key;
   std::vector<MatchKey> keys;
@@ -39,71 +39,72 @@ struct PublishedRun {
   bool accepts(const Json& values) const;
 };
 
-// The relation of a figure to the published value.
+// Required relation of a figure to the published value.
 enum class Comparison { equals, at_least, at_most };
 const char* to_string(Comparison comparison);
 
-// A figure that is a place on a curve: the row's run, or its ratio to a second one, with each value of an option.
+// For a figure that is a position on a curve. The curve is the row's run, or its ratio to a second one, for each value
+// of an option.
 struct CurvePlace {
   enum class Kind {
-    reaches,    // the first value at which the curve has kPeakShare of its largest
-    holds,      // the last value up to which it has that everywhere
-    overtakes,  // the first value from which on it is at least 1
+    reaches,    // the first value with at least kPeakShare of the curve's peak
+    holds,      // the last value before the curve falls below that share
+    overtakes,  // the first value from which the curve stays at 1 or above
   };
   static constexpr double kPeakShare = 0.9;
 
   std::string option;
-  std::vector<double> values;  // rising
+  std::vector<double> values;  // ascending
   Kind kind = Kind::reaches;
 
-  // The value at the place, of the curve that has these figures at the values; nothing: it has no such place.
+  // The position on a curve with these figures at `values`; nothing if the curve has no such position.
   std::optional<double> place(const std::vector<double>& figures) const;
 };
 
 struct PublishedPoint {
   std::string id, paper, where, cluster, what, metric, bottleneck;
-  double value = 0;  // 0: not known (a row that nothing reproduces)
+  double value = 0;  // 0: unknown (nothing reproduces this row)
   Comparison comparison = Comparison::equals;
   std::optional<double> tolerance_percent;  // the row's own limit
-  bool calibration = false;                 // a simulator parameter may be fitted to it; else it only checks
-  std::string needs;                        // the thing that is missing to reproduce it; empty: nothing is
+  bool calibration = false;                 // a simulator parameter may be calibrated on it; else only for checks
+  std::string needs;                        // what is missing to reproduce it; empty: nothing
   PublishedRun run;
-  // A second run; the row's figure is then that of `run` divided by its figure (`over`), or less its figure (`minus`).
+  // A second run. The row's figure is then the figure of `run` divided by this one's (`over`), or minus it (`minus`).
   std::optional<PublishedRun> over, minus;
-  std::optional<CurvePlace> along;  // the figure is a place on the curve of all that
-  // The row is of a machine that no profile describes: it runs on this one, and its figure is shown, not judged.
+  std::optional<CurvePlace> along;  // the figure is a position on the resulting curve
+  // The row's machine has no profile: the row runs on the present host, and its figure is shown but not judged.
   bool on_host = false;
 
   bool reproducible() const { return needs.empty(); }
-  // A prediction of the closed-form model reproduces it, no benchmark.
+  // True if a closed-form prediction reproduces it, not a benchmark.
   bool modelled() const { return run.benchmark.empty(); }
-  // One record alone holds the figure.
+  // True if a single record contains the figure.
   bool single() const { return !over && !minus && !along; }
-  // The deviation of `figure` from the value in percent; 0 where a bound holds, and of a place on a curve within a step
-  // of its values. The value is known.
+  // Deviation of `figure` from the value in percent. 0 if a bound holds, or if a position on a curve is within one step
+  // of its values. Precondition: the value is known.
   double deviation_of(double figure) const;
-  // The deviation that is allowed, in percent.
+  // Allowed deviation in percent.
   double limit_percent() const;
-  // "80", ">= 0.5"; "?" when it is not known.
+  // "80", ">= 0.5"; "?" if unknown.
   std::string value_text() const;
 };
 
 std::vector<PublishedPoint> parse_published(std::string_view text, const std::string& where);
-// configs/published.json.
+// Reads configs/published.json.
 std::vector<PublishedPoint> load_published();
 
-// The row that this record reproduces, for every command that shows published figures: same cluster (the record ran on
-// sim:CLUSTER), same benchmark, every key of the row accepted, and no other option that bears on the figure changed
-// from its default. Null when there is none. Rows of several runs are no row of one record.
+// The row that this record reproduces, or null. Conditions: the record ran on sim:CLUSTER of the row's cluster with the
+// same benchmark; the row accepts every key; no other option that affects the figure differs from its default. Never a
+// row that needs several runs. Every command that shows published figures uses this function.
 const PublishedPoint* find_published(const std::vector<PublishedPoint>& points, const Record& record);
 
-// Rows that `verbscope predict` reproduces with these values (wqe_bytes, wqes) on this cluster.
+// Rows that `verbscope predict` reproduces on this cluster with these values (wqe_bytes, wqes).
 std::vector<const PublishedPoint*> find_predicted(const std::vector<PublishedPoint>& points, const std::string& cluster,
                                                   const Json& values);
 
-// "+1.2" for 1.2 % above; values that agree to the shown digit have no sign.
+// "+1.2" for 1.2 % above. No sign if the shown digits are zero.
 std::string percent_text(double percent);
-// The deviation of `value` from `reference`, in percent. `reference` is not 0.
+// Deviation of `value` from `reference` in percent. Precondition: `reference` is not 0.
 double deviation_percent(double value, double reference);
 
 }  // namespace verbscope

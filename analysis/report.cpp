@@ -6,7 +6,7 @@
 namespace verbscope {
 namespace {
 
-// JSON that can stand in a script element: no "<" begins a tag or a comment there, and it reads back the same.
+// JSON for a script element: "<" is escaped so that no tag or comment begins in it. Parses back to the same value.
 std::string script_json(const Json& json) {
   const std::string text = dump_json(json);
   std::string out;
@@ -21,7 +21,7 @@ std::string script_json(const Json& json) {
   return out;
 }
 
-// Puts `text` in the place of `mark`, which the page has once.
+// Replaces `mark`, which occurs once in the page.
 void fill(std::string& page, std::string_view mark, const std::string& text) {
   const std::size_t at = page.find(mark);
   if (at == std::string::npos) fail("the page of the report has no {}", mark);
@@ -44,7 +44,7 @@ std::string report_page(const std::vector<const Record*>& records, std::size_t m
   }
   const ReportAssets assets = report_assets();
   std::string page = assets.page;
-  // Marks are filled in from the end on: text that was filled in is never searched for the next mark.
+  // Fills the marks from the end of the page, so that inserted text is never searched for a mark.
   fill(page, "@SCRIPT@", assets.script);
   fill(page, "@ECHARTS@", assets.echarts);
   fill(page, "@RECORDS@", lines);

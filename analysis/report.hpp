@@ -1,4 +1,4 @@
-// `verbscope report`: records as one page that opens offline.
+// `verbscope report`: records as a single page that works offline.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace verbscope {
 
-// The whole page: style, scripts, chart library, what is shown, and the records themselves. Texts of records are data
-// in it, never markup. Records over `most_record_bytes` are left out of it, and the page says so.
+// The whole page: style, scripts, chart library, the shown data, and the records themselves. Texts of records are
+// embedded as data, never as markup. Omits records beyond `most_record_bytes`, with a note on the page.
 std::string report_page(const std::vector<const Record*>& records, std::size_t most_record_bytes = 64u << 20);
 
 }  // namespace verbscope

@@ -2,7 +2,7 @@
 
 #include "common/error.hpp"
 
-// The assembler copies a file into the program: its first byte and the one after its last get names.
+// The assembler includes a file and defines symbols for its first byte and for the byte after its last one.
 #define VERBSCOPE_EMBED(name, path)                                                                              \
   __asm__(".pushsection .rodata\n.global verbscope_asset_" #name "\nverbscope_asset_" #name ":\n.incbin \"" path \
           "\"\n.global verbscope_asset_" #name "_end\nverbscope_asset_" #name "_end:\n.byte 0\n.popsection\n");  \

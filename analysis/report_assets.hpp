@@ -1,4 +1,4 @@
-// The files of the report's page (analysis/report/), as they were when the program was built.
+// The files of the report page (analysis/report/), embedded at build time.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ struct ReportAssets {
   std::string page, style, script, echarts;
 };
 
-// Throws Error when the program was built without the chart library.
+// Throws Error if the program was built without the chart library.
 ReportAssets report_assets();
 
 }  // namespace verbscope

@@ -34,7 +34,7 @@ Json bytes_by_kind(const Record& record) {
               events->bytes_to_host - events->payload_bytes_to_host};
 }
 
-// Histograms wherever a result has them: of the point, or one for each size.
+// The histograms of a result: one for the point, or one per size.
 Json latencies(const Record& record) {
   Json out = Json::array();
   const auto sizes = record.result.find("latency");
@@ -52,13 +52,13 @@ Json latencies(const Record& record) {
   return out;
 }
 
-// Rounds to a hundredth of a percent, which is what the page shows: the loads of thousands of points are most of its
+// Rounds to the hundredth of a percent that the page shows, because the loads of thousands of points are most of its
 // data.
 double shown_load(const Load& load) {
   return std::round(load.utilisation * 1e4) / 1e4;
 }
 
-// [resource, load, load of the busiest client] each; the resource as an index of resource_words.
+// One array per load: [resource as an index of resource_words, load, load of the busiest client].
 Json loads_json(const Loads& loads) {
   Json out = Json::array();
   for (const Load& load : loads.server) {
@@ -75,8 +75,8 @@ Json resource_words() {
   return out;
 }
 
-// For the means of points that the page's filter leaves: interval_factor of 1, 2, ... degrees of freedom. The last,
-// which is within 1 % of the least that there can be, stands for all further ones.
+// interval_factor for 1, 2, ... degrees of freedom, for means over the points that the page's filter selects. The last
+// entry is within 1 % of the limit and stands for all larger ones.
 Json interval_factors() {
   constexpr std::size_t kMost = 150;
   Json out = Json::array();
@@ -96,13 +96,13 @@ void add_explanation(const Record& record, Json& point) {
                                           advice.other_payload ? ", if the payload may change" : ""));
 }
 
-// Results that a chart may show: rates, latencies, and what is counted for each operation.
+// Results that a chart can show: rates, latencies and counts per operation.
 bool is_charted(const std::string& key) {
   constexpr std::array kEnds = {"_mops", "_gbit_per_s", "_per_op", "lat_mean_ns", "lat_p50_ns", "lat_p99_ns"};
   return std::ranges::any_of(kEnds, [&key](const char* end) { return key.ends_with(end); });
 }
 
-// Those of the point; of a latency that was measured at one size, the latency's own.
+// The charted values of a point. If its latency was measured at one size, includes the latency's values.
 Json charted_values(const Record& record) {
   Json values = Json::object();
   const auto add = [&values](const Json& from) {
@@ -118,7 +118,7 @@ Json charted_values(const Record& record) {
   return values;
 }
 
-// The options that any point of a benchmark set, so that none is told by one point and silent in the next.
+// The options that any point of a benchmark set, so that all points of a benchmark show the same options.
 using KeysByBenchmark = std::map<std::string, std::vector<std::string>>;
 
 KeysByBenchmark option_keys_by_benchmark(const std::vector<CompareRow>& rows) {
@@ -179,7 +179,7 @@ Json point_json(const CompareRow& row, const std::vector<std::string>& keys, con
   return point;
 }
 
-// What stands at the axis for each key that the page may show.
+// Axis titles for all keys that the page can show.
 Json titles(const Json& points, const Json& figures) {
   std::set<std::string> keys;
   for (const Json& point : points) {

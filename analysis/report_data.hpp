@@ -1,4 +1,4 @@
-// The data of the page of `verbscope report` (analysis/report/), made of records.
+// Builds the data of the `verbscope report` page (analysis/report/) from records.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace verbscope {
 
-// {"points", "figures", "titles", "summary", "provenance", "byte_kinds", "event_groups", "resources"}: a point a row,
-// with its comparison, explanation and latency; the figures of papers (analysis/paper_figures.hpp); what stands at an
-// axis for each option and result; the findings as sentences; each place and program that made records once; and the
-// names of what a point has as arrays.
+// Returns {"points", "figures", "titles", "summary", "provenance", "byte_kinds", "event_groups", "resources"}.
+// "points": one per row, with comparison, explanation and latency. "figures": see analysis/paper_figures.hpp. "titles":
+// axis titles of options and results. "summary": the findings as sentences. "provenance": each place and program that
+// made records, once. The others: names for the arrays in a point.
 Json report_data(const std::vector<CompareRow>& rows, const std::vector<PublishedPoint>& published);
 
 }  // namespace verbscope

@@ -12,20 +12,20 @@
 namespace verbscope {
 namespace {
 
-// The least difference that is not noise: a fiftieth of a line, 2 % of what the model foresees, and what the ends of
-// the window cut.
+// Smallest significant residual: the largest of 0.02 cache lines, 2 % of the model's value, and the operations that the
+// ends of the interval cut off.
 constexpr double kLeast = 0.02;
 constexpr double kLeastShare = 0.02;
 
-// A cause makes up some of the extra lines from this share of them on, and all of them from that one on.
+// Shares of the extra lines: from kSome on a cause is named, from kAll on it explains all of them.
 constexpr double kSome = 0.1;
 constexpr double kAll = 0.9;
 
-// A cause of extra reads, the options that make it grow, and the simulator's own count of its lines.
+// A cause of extra reads, the options that increase it, and the simulator's counter for its lines.
 struct Cause {
   std::string_view words;
   std::array<std::string_view, 3> options;
-  std::string_view knob;  // the option's name for a person
+  std::string_view knob;  // the option's name in texts
   std::string_view counter;
 };
 constexpr std::array<Cause, 3> kCauses{{
@@ -46,7 +46,7 @@ enum CauseIndex : std::size_t { kWqes, kContexts, kTranslations };
 
 struct Difference {
   PciePerOp counted, modelled;
-  double edge = 0;  // post lists that the window cuts at both of its ends, as a share of its operations
+  double edge = 0;  // post lists cut off at both ends of the interval, as a share of its operations
 
   bool significant(double difference, double expected) const {
     return std::abs(difference) > std::max({kLeast, kLeastShare * expected, edge * expected});
@@ -68,7 +68,7 @@ Json options_of(const Record& record) {
   return options;
 }
 
-// On UD all clients are partners of the same QPs: more of them are no more QPs.
+// On UD all clients use the same QPs, so more clients do not mean more QPs.
 bool is_knob(std::string_view option, const Record& record) {
   return option != "clients" || text_at(record.config, "connection") != "UD";
 }
@@ -97,7 +97,7 @@ std::string joined(const std::vector<std::string>& parts) {
   return out;
 }
 
-// The lines of each cause that the adapter itself counted for an operation; none where it does not say.
+// Lines per operation that the adapter counted for each cause; nothing if it has no such counter.
 using Counted = std::array<std::optional<double>, kCauses.size()>;
 
 Counted counted_lines(const Record& record) {
@@ -107,7 +107,7 @@ Counted counted_lines(const Record& record) {
   return out;
 }
 
-// The cause of `per_op` extra lines by the adapter's own counters; none when they name none.
+// The cause of `per_op` extra lines by the adapter's own counters; nothing if they show none.
 std::optional<Residual> counted_reads(const Counted& counted, double per_op) {
   std::vector<std::string> causes;
   double sum = 0;
@@ -152,14 +152,14 @@ Residuals::Residuals(const std::vector<const Record*>& records) : samples_(kCaus
     const auto difference = difference_of(*record);
     if (!difference) continue;
     const double extra = difference->counted.dma_read_lines - difference->modelled.dma_read_lines;
-    if (!std::isfinite(extra)) continue;  // no source saw them
+    if (!std::isfinite(extra)) continue;  // no source counted them
     for (std::size_t i = 0; i < kCauses.size(); ++i) {
       samples_[i][others_key(*record, kCauses[i])].push_back({knob_value(*record, kCauses[i]), extra});
     }
   }
 }
 
-// Whether the extra reads are more where the option is larger, over the points that differ in nothing else.
+// Whether extra reads grow with the option, over points that differ in nothing else.
 Residuals::Growth Residuals::growth(const Record& record, std::size_t kind) const {
   const auto found = samples_[kind].find(others_key(record, kCauses[kind]));
   if (found == samples_[kind].end()) return Growth::unknown;
@@ -184,9 +184,10 @@ Residual Residuals::extra_reads(const Record& record, double per_op) const {
     if (by[i] == Growth::grows) evidence.push_back(fmt::format("they grow with {}", kCauses[i].knob));
     if (by[i] == Growth::does_not) evidence.push_back(fmt::format("they do not grow with {}", kCauses[i].knob));
   }
-  // More QPs also mean more WQEs outstanding: only with evidence of these apart do they tell contexts from WQEs.
+  // More QPs also mean more outstanding WQEs. Without separate evidence about WQEs, growth with QPs does not separate
+  // contexts from WQEs.
   const auto may_be = [&](std::size_t cause) {
-    if (counted[cause]) return false;  // the adapter counted next to none of them
+    if (counted[cause]) return false;  // the adapter counted almost none of them
     if (cause == kWqes && by[kWqes] == Growth::unknown) return by[kContexts] != Growth::does_not;
     return by[cause] != Growth::does_not;
   };

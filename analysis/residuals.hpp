@@ -1,4 +1,4 @@
-// Residuals: an adapter moved more or less over PCIe than the closed-form model foresees, and what that means.
+// Residuals: differences between the PCIe traffic of an adapter and the closed-form model, and their meaning.
 #pragma once
 
 #include <map>
@@ -11,19 +11,19 @@ namespace verbscope {
 
 struct Residual {
   std::string event;      // "reads", "writes", "MMIO lines"
-  double per_op = 0;      // counted less modelled, cache lines an operation
-  double per_second = 0;  // the residual in each second
+  double per_op = 0;      // counted minus modelled, cache lines per operation
+  double per_second = 0;  // the same per second
   std::string meaning;    // one sentence
-  bool decided = false;   // whether the evidence names one cause
+  bool decided = false;   // true if the evidence names one cause
 };
 
-// The records of a comparison, indexed so that each can be compared with those that differ from it in one kind of
-// option only: by which of them the extra reads grow says what is read.
+// The records of a comparison, indexed so that each can be compared with those that differ in one kind of option only.
+// The option with which the extra reads grow shows what is read.
 class Residuals {
  public:
   explicit Residuals(const std::vector<const Record*>& records);
 
-  // The residuals of one record that are more than counting noise; none when nothing was counted or modelled.
+  // The residuals of a record above counting noise; empty if nothing was counted or modelled.
   std::vector<Residual> of(const Record& record) const;
 
  private:

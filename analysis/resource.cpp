@@ -68,7 +68,7 @@ const auto& table() {
        .halved = {"nic.doorbell_wqe_ns", "nic.blueflame_wqe_ns", "nic.wqe_block_ns", "nic.gather_ns",
                   "nic.next_packet_ns", "nic.reread_wqe_ns"},
        .options = {"qp", "threads", "inline_size"}},
-      // A responder cuts responses into packets, and reads WQEs again that wait for them.
+      // A responder unit splits responses into packets, and re-reads WQEs that wait for responses.
       {.resource = R::responder_units,
        .key = "responder_units",
        .words = "the NIC's responder units",
@@ -87,7 +87,7 @@ const auto& table() {
                   "nic.read_request_ns", "nic.atomic_packet_ns", "nic.handle_ack_ns", "nic.handle_response_ns",
                   "nic.next_packet_ns", "nic.reread_wqe_ns"},
        .options = {"qp", "clients", "threads"}},
-      // A core has its memory with it: what a thread waits for there is its time too.
+      // A core's capacity includes its memory: the time that a thread waits for memory counts as its own.
       {.resource = R::cpu,
        .key = "cpu",
        .words = "CPU of the busiest thread",
@@ -98,7 +98,7 @@ const auto& table() {
                   "host.post_recv_wqe_ns", "host.dram_ns", "host.register_call_ns", "host.register_page_ns"},
        .options = {"post_list", "threads", "cq_mod", "client_threads"},
        .counter = "cpu_worked_most_ps"},
-      // What a lock takes: it comes over, and a thread posts while it holds it.
+      // Time per holder of a lock: the cache line's transfer, and the posting while the lock is held.
       {.resource = R::driver_lock,
        .key = "driver_lock",
        .words = "a lock of the driver that threads share",
@@ -116,7 +116,7 @@ const auto& table() {
        .halved = {"host.line_transfer_ns", "host.atomic_add_ns"},
        .options = {"batching", "max_batch"},
        .counter = "shared_lines_busy_most_ps"},
-      // An atomic's slot is held from the read over PCIe to the write.
+      // An atomic holds its slot from its read over PCIe to its write.
       {.resource = R::atomic_slot,
        .key = "atomic_slot",
        .words = "a lock of the NIC's atomic unit",

@@ -10,29 +10,29 @@
 namespace verbscope {
 namespace {
 
-// The least that a round trip takes on an idle machine of which no steps are known: a READ takes about 2 us on each of
-// the adapters of Kalia et al., ATC 2016, and an atomic is no quicker; a WRITE, for which nothing is read over PCIe
-// there, takes less.
+// Shortest round trip on an idle machine if the steps are unknown. A READ takes about 2 us on each of the adapters of
+// Kalia et al., ATC 2016, and an atomic is no faster. A WRITE, for which the responder reads nothing over PCIe, takes
+// less.
 constexpr double kRoundTripUs = 1.5;
-// So does an echo of two unreliable messages: both ways are one trip.
+// Round trip of a READ or an atomic, and of an echo (one unreliable message in each direction).
 constexpr double kReadTripUs = 2;
-// What is complete when it has been sent takes about this part of it.
+// Share of the round trip for operations that complete as soon as they are sent.
 constexpr double kSentOnly = 0.3;
-// A round trip takes at most so many times as long while nothing is full. Assumed.
+// Longest round trip while no resource is full, as a multiple of the idle one. Assumed.
 constexpr double kLoadedTrip = 3;
 
 double option(const Record& record, const char* name) {
   return number_at(record.config, name).value_or(0);
 }
 
-// A window of the thread's, over all of its QPs, as a ring.
+// True if a thread has one ring of outstanding operations over all of its QPs.
 bool is_ring(const Record& record) {
   return record.benchmark == "all_to_all" || text_at(record.config, "wait") == "oldest";
 }
 
 enum class Kind { sent_only, write, read, atomic, echo };
 
-// A store whose GETs are READs, where they are most of what its clients do.
+// A store whose GETs are READs, if GETs are the majority.
 bool gets_by_read(const Record& record) {
   const std::string store = text_at(record.config, "store");
   return record.benchmark == "kv_rate" && store != "herd" && store != "cached" && option(record, "put_percent") < 50;
@@ -48,7 +48,7 @@ Kind kind_of(const Record& record) {
   return text_at(record.config, "connection") == "RC" || name == "all_to_all" ? Kind::write : Kind::sent_only;
 }
 
-// The times of one operation's trip on idle machines, in picoseconds, and the parts in which units work.
+// Duration of one operation on idle machines in picoseconds, and the parts in which units work.
 struct Trip {
   double all = 0, requester = 0, responder = 0;
 };
@@ -62,7 +62,7 @@ class Steps {
     const bool one_way = kind == Kind::sent_only;
     const bool asks = kind == Kind::read || kind == Kind::atomic;
     Trip out = posted(!asks);
-    // What has been sent has crossed no switch, and nobody has answered.
+    // An operation that completes when sent has not crossed the switch and has no response.
     out.all += one_way ? of("fabric") / 2 : of("fabric") + wire();
     if (one_way) return with_completion(out);
     const Trip answered = arrived(kind);
@@ -87,7 +87,7 @@ class Steps {
     const VerbShape& shape = prediction_.shape;
     return shape.header_only ? 0 : static_cast<double>(shape.payload.value);
   }
-  // The payload crosses a port and leaves the switch by another.
+  // The payload is serialised twice: into the switch and out of it.
   double wire() const { return 2 * bytes() / prediction_.wire.port_rate.value * 1e12; }
 
   Trip posted(bool carries) const {
@@ -103,7 +103,7 @@ class Steps {
     return out;
   }
 
-  // Until the answer leaves, or a thread sees it.
+  // Until the response leaves the responder, or a thread sees the message.
   Trip arrived(Kind kind) const {
     Trip out;
     out.responder = of("receive") + (kind == Kind::read     ? of("read_request")
@@ -124,10 +124,10 @@ class Steps {
   const Json& steps_;
   const CpuCosts& costs_;
   const Prediction& prediction_;
-  double far_;  // the share of uses of a QP's state that finds it far from the units
+  double far_;  // share of uses that find a QP's context far from the units
 };
 
-// The trip in picoseconds on machines of which no steps are known.
+// The trip in picoseconds on machines whose steps are unknown.
 Trip usual_trip(Kind kind) {
   switch (kind) {
     case Kind::sent_only:
@@ -183,7 +183,7 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
   }
   double trips = 1, qps = std::max(1.0, option(record, "qp")) * std::max(1.0, option(record, "threads"));
   const bool threads_ask = name == "sequencer" || name == "echo_rate" || name == "kv_atomic" || name == "kv_rate";
-  if (threads_ask) {  // those of clients, as many as there are QPs for them
+  if (threads_ask) {  // the clients' threads, as many as there are QPs for
     const bool of_a_thread = name == "echo_rate" || name == "kv_rate";
     const double each_thread = name == "sequencer" ? option(record, "outstanding")
                                : of_a_thread       ? option(record, "window")
@@ -193,14 +193,14 @@ RoundTrip round_trip(const Record& record, const Prediction* prediction) {
   }
   if (name == "kv_atomic") {
     out.locked = option(record, "put_percent") / 100;
-    trips = 1 + out.locked;  // a PUT takes two: that of the lock, and that of the WRITE with the unlocking behind it
+    trips = 1 + out.locked;  // a PUT takes two: the lock, then the WRITE together with the unlock
   } else if (gets_by_read(record)) {
     const double reads = number_at(record.result, "index_reads_per_get").value_or(1) +
                          number_at(record.result, "value_reads_per_get").value_or(0);
     const double puts = option(record, "put_percent") / 100;
-    trips = (1 - puts) * reads + puts;  // a PUT's message and its answer are one trip
+    trips = (1 - puts) * reads + puts;  // a PUT's request and its response are one trip
   } else if (!threads_ask) {
-    // Connected QPs of the server are divided among the clients; over UD each client has as many of its own.
+    // The server's connected QPs are divided among the clients; on UD each client has as many of its own.
     const double sharing = text_at(record.config, "connection") == "UD" ? 1 : machines;
     out.operations = each * option(record, "threads") * (out.ring ? 1 : option(record, "qp")) / sharing;
     out.burst = std::min(1.0, std::max(1.0, option(record, "post_list")) / std::max(1.0, each));

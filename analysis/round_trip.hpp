@@ -1,5 +1,5 @@
-// What an operation takes on an idle machine, from its post to its completion, and how many the program keeps under
-// way: together the load that latency is.
+// Latency of an operation on an idle machine, from post to completion, and the number of outstanding operations.
+// Together they give the load of latency.
 #pragma once
 
 #include <limits>
@@ -10,38 +10,37 @@
 
 namespace verbscope {
 
-// The READs and atomics that a QP has under way at most: --outs, or what adapters of Mellanox allow.
+// Maximum of outstanding READs and atomics per QP: --outs, or the limit of Mellanox adapters.
 double most_reads(const Record& record);
 
 struct RoundTrip {
-  // The load that the unloaded round trip of as many operations as the program keeps outstanding would be.
+  // Load of latency on an idle machine: rate x unloaded round trip / outstanding operations.
   double load = 0;
-  // The shares of that trip in which units of requesters and of responders work; 0 where no steps are known.
+  // Shares of that trip in which requester and responder units work; 0 if the steps are unknown.
   double requester_share = 0, responder_share = 0;
-  // What latency can be at most: a few times that, and the share of a window that is posted at once. Infinite where
-  // that is not known.
+  // Upper limit of the latency load: a few times the sum of `load` and `burst`. Infinite if unknown.
   double most_latency = std::numeric_limits<double>::infinity();
-  bool reads_are_full = false;  // the adapter keeps no more READs or atomics under way on a QP, whatever the options
-  double operations = 0;        // outstanding on a machine that posts; 0 where that follows from no option
+  bool reads_are_full = false;  // the QP's limit for READs and atomics binds, not the program's options
+  double operations = 0;        // outstanding per posting machine; 0 if no option sets it
   bool returns = false;         // READs or atomics: WQEs wait for a response
-  double burst = 0;             // the share of what is outstanding on a QP that it posts at once
-  // The share of operations that wait for locks which others hold, the longer the more of them there are.
+  double burst = 0;             // share of a QP's outstanding operations that it posts at once
+  // Share of the operations that wait for locks held by others. They wait longer when more operations are outstanding.
   double locked = 0;
-  // What is outstanding is a thread's, over all its QPs, as a ring: more QPs bring no more of it.
+  // Outstanding operations are counted per thread over all of its QPs (a ring). More QPs do not add any.
   bool ring = false;
 };
 
-// `prediction` is the record's, null when it has none. From the steps that a simulator's record has (`steps_ps`), else
-// from what a READ takes on the adapters of Kalia et al., ATC 2016.
+// Uses the steps in a simulator's record (`steps_ps`), or else the latency of a READ on the adapters of Kalia et al.,
+// ATC 2016. `prediction`: the record's, null if it has none.
 RoundTrip round_trip(const Record& record, const Prediction* prediction);
 
-// The option that says how many operations are outstanding.
+// The option that sets the number of outstanding operations.
 std::string outstanding_option(const Record& record);
 
-// The benchmark keeps one operation under way, whatever the options.
+// True if the benchmark always keeps one operation outstanding.
 bool keeps_one_under_way(const Record& record);
 
-// The threads of all clients in the record.
+// Number of threads of all clients in the record.
 double threads_of_clients(const Record& record);
 
 }  // namespace verbscope

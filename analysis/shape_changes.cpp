@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kBatch = 16;
 constexpr int kSignalEvery = 64;
-// While the program waits for one list others must be under way.
+// Post lists that must fit into the outstanding operations, so that others are under way while the program waits for
+// one.
 constexpr int kListsUnderWay = 4;
 
 Prediction predict_polled(const Prediction& before, const VerbShape& shape) {
@@ -20,7 +21,7 @@ Prediction predict_polled(const Prediction& before, const VerbShape& shape) {
   return predict_requester(before.wire, shape);
 }
 
-// The change keeps the number of completion events for an operation.
+// Keeps the number of completion events per operation.
 Prediction predict_like(const Prediction& before, const VerbShape& shape) {
   const Prediction polled = predict_polled(before, shape);
   return shape.events > 0 ? with_completion_events(polled, shape.events) : polled;
@@ -41,7 +42,7 @@ class Changes {
   }
 
  private:
-  // Changes that adapter, transport or verb do not allow are left out: the model refuses them.
+  // Skips changes that the adapter, transport or verb does not allow: the model throws for them.
   void add(const std::string& text, Json options, const VerbShape& shape) {
     try {
       out_.push_back({text, std::move(options), predict_like(before_, shape)});
@@ -62,7 +63,7 @@ class Changes {
       shrink();
     }
     if (shape_.verb == Verb::send) header_only();
-    // A queue must have room for a list beside what waits for a signal.
+    // The queue needs room for a post list besides the operations that wait for a signal.
     const int room = shape_.send_queue_depth + 1 - std::max(shape_.post_list, 1);
     if (const int every = std::min({kSignalEvery, depth_ / 2, room}); shape_.signal_every < every) {
       VerbShape other = shape_;
@@ -100,7 +101,7 @@ class Changes {
         other);
   }
 
-  // The fewest bytes whose loss makes the WQE a cache line shorter.
+  // Removes the fewest payload bytes that make the WQE shorter by one cache line.
   void shrink() {
     VerbShape other = shape_;
     for (std::uint64_t less = 1; less <= kCacheLine.value && less < shape_.payload.value; ++less) {
@@ -114,7 +115,7 @@ class Changes {
     }
   }
 
-  // An immediate has room for 4 bytes: a payload of a cache line or less may be one that fits in another form.
+  // An immediate holds 4 bytes, so a payload of up to one cache line may fit in another form.
   void header_only() {
     if (shape_.header_only || shape_.payload > kCacheLine) return;
     VerbShape other = shape_;
@@ -129,7 +130,7 @@ class Changes {
     if (shape_.inline_recv || shape_.payload.value == 0) return;
     const ClusterWire& wire = before_.wire;
     const InlineReceiveRoom room = inline_receive_room(wire.family, shape_.transport, shape_.verb, wire.cqe_bytes);
-    // libibverbs reaches no other inline receive.
+    // libibverbs supports no other form of inline receive.
     if (room.place != InlineReceive::in_cqe || shape_.payload > room.most) return;
     VerbShape other = shape_;
     other.inline_recv = true;

@@ -1,4 +1,4 @@
-// Other ways to post the same work, and what the closed-form model says of each.
+// Other ways to post the same work, each with its closed-form prediction.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace verbscope {
 
 struct ShapeChange {
   std::string text;  // "post lists of 16 instead of 1"
-  Json options;      // the benchmark's options for it, {"post_list": 16}
-  Prediction after;  // the prediction for the role with the changed shape
+  Json options;      // benchmark options for it, {"post_list": 16}
+  Prediction after;  // with the changed shape, for the same role
 };
 
-// Every change that the operation has not made yet and that the adapter and the transport allow: batching, inlining or
-// not, a WQE of a cache line less, header-only, fewer signals, UC for RC, inline receive. `outstanding`: operations
-// that may be under way on a QP, which a list or the operations between two signals must not exceed.
+// All changes that the adapter and the transport allow and that the operation does not use yet: batching, inlining or
+// not, a WQE shorter by one cache line, header-only, fewer signals, UC instead of RC, inline receive. `outstanding`:
+// operations that may be outstanding on a QP, the maximum for a post list and for the operations between two signals.
 std::vector<ShapeChange> shape_changes(const Prediction& before, int outstanding);
 
 }  // namespace verbscope

@@ -44,7 +44,7 @@ std::vector<std::string> distinct_ends(const std::vector<std::string>& paths) {
     std::vector<std::string> ends;
     for (const std::string& path : paths) ends.push_back(end_of_path(path, parts));
     if (std::set<std::string>(ends.begin(), ends.end()).size() == ends.size()) return ends;
-    if (ends == before) return paths;  // nothing but extensions differs
+    if (ends == before) return paths;  // they differ only in their extensions
     before = std::move(ends);
   }
 }

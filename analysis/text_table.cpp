@@ -17,7 +17,7 @@ namespace verbscope {
 namespace {
 
 constexpr std::string_view kGroupSeparator = " | ";
-constexpr std::size_t kNarrowText = 20;  // a column of texts is not made narrower
+constexpr std::size_t kNarrowText = 20;  // minimum width of a column of texts
 constexpr std::size_t kIndent = 4;
 
 std::string without_trailing_blanks(std::string line) {
@@ -60,7 +60,7 @@ std::vector<std::size_t> TextTable::cell_widths() const {
   return widths;
 }
 
-// The last column of a group takes what its group's header needs more.
+// The last column of a group is widened if the group's header needs more room.
 TextTable::Part TextTable::part_of(std::vector<std::size_t> chosen, const std::vector<std::size_t>& natural) const {
   const std::vector<Column> all = columns();
   Part part{std::move(chosen), {}};
@@ -94,7 +94,7 @@ std::vector<TextTable::Part> TextTable::parts(std::size_t width) const {
   std::iota(everything.begin(), everything.end(), std::size_t{0});
   const auto total = [&] { return width_of(part_of(everything, natural)); };
   if (width == 0 || total() <= width) return {part_of(everything, natural)};
-  // Texts give way first, the longest before the others.
+  // Columns of texts shrink first, beginning with the widest.
   const std::vector<Column> all = columns();
   while (total() > width) {
     std::size_t longest = all.size();
@@ -134,7 +134,7 @@ std::vector<TextTable::Part> TextTable::split(std::size_t width, const std::vect
     std::vector<std::size_t> own(groups_[group].columns.size());
     std::iota(own.begin(), own.end(), next);
     next += own.size();
-    // A group stands together where a part has room for it.
+    // Keeps a group together if one part has room for it.
     std::vector<std::size_t> alone = common;
     alone.insert(alone.end(), own.begin(), own.end());
     if (width_of(part_of(alone, widths)) <= width) {
@@ -184,7 +184,7 @@ std::string TextTable::note_text(const Part& part, const Line& line, std::size_t
   const std::string before = line.cells.empty() ? "" : rows_text(part, line.cells) + std::string(kGroupSeparator);
   const std::size_t begin = before.size() - (before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1);
   if (width == 0) return before + line.rest;
-  // Behind long cells there is no room left: the text goes below them.
+  // If long cells leave no room, the text goes on the next line.
   const bool below = begin + kNarrowText > width;
   std::string out = below ? without_trailing_blanks(before) + '\n' + std::string(kIndent, ' ') : before;
   const std::size_t indent = below ? kIndent : begin;
@@ -214,7 +214,7 @@ std::string TextTable::group_header(const Part& part) const {
   return out;
 }
 
-// `first_missing` is the first column that the parts before this one have not.
+// `first_missing`: the first column that is not in an earlier part.
 std::string TextTable::part_text(const Part& part, std::size_t first_missing, std::size_t width) const {
   std::vector<std::string> headers;
   for (const auto& [group, column] : columns()) headers.push_back(column->header);
@@ -223,7 +223,7 @@ std::string TextTable::part_text(const Part& part, std::size_t first_missing, st
   out += without_trailing_blanks(second) + '\n' + std::string(width_of(part), '-') + '\n';
   for (const Line& line : lines_) {
     const bool is_full = line.rest.empty() || line.cells.size() > part.columns.back();
-    if (!is_full && !line.cells.empty() && line.cells.size() < first_missing) continue;  // its text stands above
+    if (!is_full && !line.cells.empty() && line.cells.size() < first_missing) continue;  // its text is in another part
     out += without_trailing_blanks(is_full ? rows_text(part, line.cells) : note_text(part, line, width)) + '\n';
   }
   return out;

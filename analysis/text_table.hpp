@@ -1,5 +1,4 @@
-// A table of text for a terminal: grouped columns under two header lines, as wide as its widest cells, or as there is
-// room.
+// Text tables for a terminal: grouped columns under two header lines, as wide as the widest cells or as the terminal.
 #pragma once
 
 #include <optional>
@@ -11,11 +10,11 @@ namespace verbscope {
 struct TableColumn {
   std::string header;  // this column's header, on the second line
   bool left = false;   // aligned to the left
-  std::string top{};   // first line, where the group has no header
+  std::string top{};   // header on the first line, if the group has none
 };
 
 struct TableGroup {
-  std::string header;  // above its columns, first line; empty: each column has its own
+  std::string header;  // on the first line, above its columns; empty: each column has its own
   std::vector<TableColumn> columns;
 };
 
@@ -23,28 +22,28 @@ class TextTable {
  public:
   explicit TextTable(std::vector<TableGroup> groups) : groups_(std::move(groups)) {}
 
-  // Adds a row; it has a cell for each column, in order. Control characters are escaped, here as in the others.
+  // Adds a row with one cell per column, in order. Control characters are escaped in all three functions.
   void add_row(std::vector<std::string> cells);
-  // A row whose first `cells` are given and the rest of which is free text.
+  // Adds a row that begins with `cells` and ends with free text.
   void add_note(std::vector<std::string> cells, const std::string& text);
   // Adds a line across the table.
   void add_heading(const std::string& text);
 
-  // The whole table; groups are separated by " | ". Ends with a newline. Where it would be wider than `width` (0: no
-  // limit), long texts go over several lines; columns that still have no room follow in further tables, each of which
-  // begins with the first group, or where that is wide itself, with the number of the row. Nothing is cut.
+  // The whole table. Groups are separated by " | ". Ends with a newline. If it is wider than `width` (0: unlimited),
+  // long texts wrap. Columns that still do not fit follow in further tables, which begin with the first group, or with
+  // row numbers if that group is wide. Nothing is cut off.
   std::string text(std::size_t width = 0) const;
 
  private:
   struct Line {
     std::vector<std::string> cells;
-    std::string rest;  // instead of the cells that are missing
+    std::string rest;  // replaces the missing cells
   };
   struct Column {
     std::size_t group;
     const TableColumn* words;
   };
-  // Some of the columns, beside each other.
+  // Columns that are printed next to each other.
   struct Part {
     std::vector<std::size_t> columns, widths;
   };
@@ -52,12 +51,12 @@ class TextTable {
   std::vector<Column> columns() const;
   std::vector<std::size_t> cell_widths() const;
   std::vector<Part> parts(std::size_t width) const;
-  // The parts of a table that has no room, and whose first group has `key` columns.
+  // The parts of a table that does not fit. `key`: number of columns of the first group.
   std::vector<Part> split(std::size_t width, const std::vector<std::size_t>& natural, std::size_t key) const;
-  // `natural` are the widths of all columns.
+  // `natural`: the widths of all columns.
   Part part_of(std::vector<std::size_t> columns, const std::vector<std::size_t>& natural) const;
   std::size_t width_of(const Part& part) const;
-  // The same table with the number of its row before each row.
+  // The same table with row numbers.
   TextTable numbered() const;
 
   std::string part_text(const Part& part, std::size_t first_missing, std::size_t width) const;
@@ -70,7 +69,7 @@ class TextTable {
   std::vector<Line> lines_;
 };
 
-// Three digits or more, as many as are no noise; "-" for nothing.
+// At least three digits, and all that are significant; "-" if there is no value.
 std::string number_text(const std::optional<double>& value);
 
 }  // namespace verbscope

@@ -21,14 +21,14 @@ std::string cell(const Json& value) {
   return value.is_string() ? value.get<std::string>() : dump_json(value);
 }
 
-// A row of perftest's table; a figure that the record does not have is 0, as perftest prints what it was not asked for.
+// A row of perftest's table. Figures that the record lacks are 0, like values that perftest was not asked for.
 struct PerftestRow {
   double size = 0, iterations = 0;
   double peak = 0, average = 0, rate = 0;                                            // of a bandwidth test
   double least = 0, most = 0, typical = 0, mean = 0, stdev = 0, p99 = 0, p99_9 = 0;  // us, of a latency test
 };
 
-// A record as perftest would print it: the facts above the table, and a row for each size.
+// A record as perftest would print it: the facts above the table, and one row per size.
 struct PerftestView {
   std::string title;
   bool simulated = false, latency = false, gbits = false;
@@ -57,9 +57,9 @@ Json facts_of(const Record& record) {
     if (option == "tos" && number_at(config, "tos").value_or(0) <= 0) continue;
     facts[fact.key] = *found;
   }
-  // A reader of either form sees whose figures these are.
+  // Marks the figures as simulated for readers of either form.
   if (record.environment.at("simulated").get<bool>()) facts["Device"] = record.environment.at("fabric");
-  // perftest's process has one thread; the QPs of all threads of ours move the same messages.
+  // perftest has one thread per process. The QPs of all our threads together move the same messages.
   const auto qp = number_at(config, "qp");
   if (qp) facts["Number_of_qps"] = static_cast<std::uint64_t>(*qp * number_at(config, "threads").value_or(1));
   return facts;
@@ -99,12 +99,12 @@ std::optional<PerftestView> perftest_view(const Record& record) {
   return view;
 }
 
-// perftest prints six decimals where two would leave little of a small bandwidth.
+// perftest prints six decimals for small bandwidths, where two would be too few.
 int decimals(const PerftestView& view, const PerftestRow& row) {
   return view.gbits && row.average < 0.1 ? 6 : 2;
 }
 
-// One document of --out_json, with a key a line.
+// One document of --out_json, with one key per line.
 std::string perftest_document(const PerftestView& view, const PerftestRow& row) {
   std::string title = view.title;
   std::ranges::replace(title, ' ', '_');
@@ -128,7 +128,7 @@ std::string perftest_document(const PerftestView& view, const PerftestRow& row) 
 constexpr const char* kRule =
     "---------------------------------------------------------------------------------------\n";
 
-// What stands above the rows of a table; views with the same text are one table.
+// The text above the rows of a table. Views with the same text share a table.
 std::string perftest_head(const PerftestView& view) {
   std::string head = fmt::format("{}                    {}\n", kRule, view.title);
   for (const PerftestFact& fact : perftest_facts()) {

@@ -1,4 +1,4 @@
-// Records in shapes that other tools read.
+// Exports records in formats of other tools.
 #pragma once
 
 #include <string>
@@ -8,22 +8,20 @@
 
 namespace verbscope {
 
-// perftest's two forms: the documents of --out_json, a key a line, and the text of its tables.
+// perftest's formats: the documents of --out_json with one key per line, and its text tables.
 enum class PerftestForm { json, table };
 
-// Every record that did not fail, with perftest's names and units: a document or row for each size whose latency was
-// measured, otherwise one. `Number_of_qps` counts those of all threads; bandwidth is in Gb/s where --report_gbits was
-// given, else in perftest's MB (2^20 bytes). A simulated record has its fabric as its device, and says that it is
-// simulated. Records of which perftest has no such test are left out, which one line on stderr says; throws Error when
-// no others are there.
+// Exports every record that did not fail, with perftest's names and units: one document or row per size with a measured
+// latency, else one per record. `Number_of_qps` counts the QPs of all threads. Bandwidth is in Gb/s with
+// --report_gbits, else in perftest's MB (2^20 bytes). A simulated record has its fabric as device and is marked as
+// simulated. Skips records without a matching perftest test, with one line on stderr. Throws Error if no others exist.
 std::string perftest_lines(const std::vector<const Record*>& records, PerftestForm form);
 
-// One flat object a line: id, benchmark, fabric, simulated, sweep, label, status, reason, then each number, text and
-// truth value of config and result under "config.KEY" and "result.KEY", nested ones with further dots; arrays are left
-// out.
+// One flat object per line: id, benchmark, fabric, simulated, sweep, label, status, reason, then each number, text and
+// boolean of config and result as "config.KEY" and "result.KEY". Nested keys are joined by dots. Omits arrays.
 std::string flat_lines(const std::vector<const Record*>& records);
 
-// The flat records as CSV: a column for each key that any record has.
+// The flat records as CSV, with one column per key that any record has.
 std::string flat_csv(const std::vector<const Record*>& records);
 
 }  // namespace verbscope

@@ -12,8 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Picos kBackground = 100ms;  // the background is watched for at least so long
-constexpr auto kLook = 1ms;           // how often sources are asked whether they have seen enough
+constexpr Picos kBackground = 100ms;  // shortest time for measuring the background
+constexpr auto kLook = 1ms;           // period for polling whether the sources have measured enough
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Collector::Collector(std::string node, std::vector<std::unique_ptr<CounterSource
   for (auto& source : sources) entries_.push_back({std::move(source), "", 0});
 }
 
-// Calls `action` for every source that still counts; one that throws does so no more.
+// Calls `action` for every source that still counts. A source for which it throws stops counting.
 template <class Action>
 void Collector::each(Action&& action) {
   for (Entry& entry : entries_) {

@@ -1,5 +1,5 @@
-// Everything that counts on this machine beside one benchmark: what was asked for, what of it is there, and a report of
-// each. Control path; one thread calls it.
+// Runs all counter sources of this machine alongside one benchmark, and collects their reports. Control path; called by
+// a single thread.
 #pragma once
 
 #include <memory>
@@ -10,32 +10,32 @@
 
 namespace verbscope {
 
-// The sources that have to count, lest the run fails.
+// Sources without which the run fails.
 enum class CountersNeeded { none, one, all };
 
 class Collector {
  public:
   Collector(std::string node, std::vector<std::unique_ptr<CounterSource>> sources, CountersNeeded needed);
 
-  // Before any traffic: starts the sources and lets them see the background. Throws Error when a required source is
-  // missing.
+  // Starts the sources and lets them measure the background. Call it before any traffic. Throws Error if a required
+  // source is missing.
   void measure_background();
-  // While the benchmark's threads run, before the window. Learns what a reading costs.
+  // Call it before the measurement window, while the benchmark's threads run. Also measures the cost of a reading.
   void attach(const std::vector<int>& threads);
   void begin_window();
   void end_window();
 
   struct Collected {
-    std::vector<CounterReport> reports;  // one a source, those that are missing too
-    std::string failure;                 // one line about the first needed source that is missing
+    std::vector<CounterReport> reports;  // one per source, including the missing ones
+    std::string failure;                 // one line about the first missing source that is required
   };
-  // After the run. `ops_per_s`: operations of this node in a second of the window; 0 when it counts none.
+  // Call it after the run. `ops_per_s`: operations per second of this node in the window; 0 if it counts none.
   Collected collect(double ops_per_s);
 
  private:
   struct Entry {
     std::unique_ptr<CounterSource> source;
-    std::string missing;  // why it does not count; empty: it does
+    std::string missing;  // reason why it does not count; empty if it does
     double read_pair_ns = 0;
   };
   template <class Action>

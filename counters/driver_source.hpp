@@ -1,5 +1,5 @@
-// What this process posted and polled, as drivers_patch/ counts it inside: a source that sees requests, and reckons
-// from them what they cost on PCIe.
+// Requests and completions of this process, counted inside the driver by drivers_patch/. The source counts requests and
+// computes their PCIe cost.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace verbscope {
 
-// The process's contexts are attached before it starts.
+// Precondition of start(): the process's contexts are attached.
 class DriverSource final : public CounterSource {
  public:
   std::string name() const override { return "driver"; }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxStatistics = 65'536;
 
-// A request of the ethtool ioctl with room behind its header, aligned for 64-bit values.
+// A request of the ethtool ioctl with room after its header, aligned for 64-bit values.
 template <class Header>
 class Request {
  public:

@@ -1,4 +1,4 @@
-// Statistics of a network interface's driver: what `ethtool -S` shows.
+// Driver statistics of a network interface, as in `ethtool -S`.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace verbscope {
 
-// Every statistic of the interface. Throws Error ("eth0: Operation not supported").
+// All statistics of the interface. Throws Error ("eth0: Operation not supported").
 Sums read_ethtool(const std::string& interface);
 
 }  // namespace verbscope

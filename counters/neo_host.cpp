@@ -11,7 +11,8 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-// "|| name || value ||| name || value [unit] ||": takes the cell up to the next bar, and the bars that follow.
+// For "|| name || value ||| name || value [unit] ||": removes and returns the cell before the next bars, and removes
+// the bars.
 std::string_view take_cell(std::string_view& line) {
   const std::size_t bars = std::min(line.size(), line.find('|'));
   const std::string_view cell = without_blanks(line.substr(0, bars));
@@ -22,7 +23,7 @@ std::string_view take_cell(std::string_view& line) {
 }  // namespace
 
 LineKind NeoHostFormat::take(const Fields& fields, Sums& sums) {
-  // Names have no commas; a line with one is no row.
+  // Names contain no commas, so a line with a comma is no row.
   if (fields.size() != 1 || !fields[0].starts_with("||")) return LineKind::text;
   std::string_view line = fields[0].substr(2);
   const std::string name(take_cell(line));
@@ -44,7 +45,7 @@ LineKind NeoHostFormat::take(const Fields& fields, Sums& sums) {
   }
   std::uint64_t count = 0;
   if (parse_count(value, count)) return add_count(sums, name, count) ? LineKind::row : LineKind::damaged;
-  // The clock of the chip is a number with decimals, and no count.
+  // The chip's clock is a number with decimals, not a count.
   double gauge = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), gauge);
   if (error != std::errc{} || end != value.data() + value.size() || value.empty()) return LineKind::damaged;

@@ -1,6 +1,6 @@
-// The text that NVIDIA NEO-Host prints of a ConnectX-5 or later (get_device_performance_counters.py): a table whose
-// left half are counters of the adapter, hits and misses of its caches among them, and whose right half is what
-// NEO-Host makes of them, such as the bandwidth and latency of PCIe.
+// Output of NVIDIA NEO-Host for a ConnectX-5 or later (get_device_performance_counters.py): a table with two halves. On
+// the left are counters of the adapter, such as hits and misses of its caches; on the right are values derived from
+// them, such as bandwidth and latency of PCIe.
 #pragma once
 
 #include "counters/tool_format.hpp"
@@ -12,13 +12,13 @@ class NeoHostFormat final : public ToolFormat {
   LineKind take(const Fields& fields, Sums& sums) override;
   std::vector<EventRule> rules() const override { return {}; }
   std::string blind() const override;
-  // Its numbers are taken for those of a second.
+  // The numbers are assumed to be per second.
   double counted_s(std::uint32_t, bool) const override { return 1; }
-  // The right half, of the last table: {"PCIe Avg Latency [NS]": 403}.
+  // The right half of the last table: {"PCIe Avg Latency [NS]": 403}.
   Json extra() const override { return {{"analysis", analysis_}}; }
 
  private:
-  bool seen_ = false;  // the first header
+  bool seen_ = false;  // the first header was read
   Json analysis_ = Json::object();
 };
 

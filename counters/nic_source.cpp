@@ -13,13 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// mlx5: the share of the last second, in percent, that the NIC waited for PCIe; not a count.
+// mlx5: percentage of the last second in which the NIC waited for PCIe; not a count.
 constexpr std::array<const char*, 2> kGauges = {"outbound_pci_stalled_rd", "outbound_pci_stalled_wr"};
 constexpr std::string_view kOfPcie = "outbound_pci_";
-// The time for which the kernel shows the same values before it asks the NIC again is no count.
+// Not a count: the time for which the kernel caches values before it asks the NIC again.
 constexpr const char* kLifespan = "lifespan";
 
-// False when the file cannot be read or holds no number: some counters are there and say "N/A (no PMA)".
+// Returns false if the file cannot be read or contains no number: some counters contain "N/A (no PMA)".
 bool read_number(const fs::path& file, std::uint64_t& value) {
   std::ifstream stream(file);
   std::string text;
@@ -69,7 +69,7 @@ void NicSource::find_counters(const std::string& prefix, const fs::path& folder)
   }
 }
 
-// The network interface of the first port whose driver has statistics of PCIe.
+// Finds the network interface of the first port whose driver has PCIe statistics.
 void NicSource::find_interface(const fs::path& device) {
   std::vector<std::string> interfaces;
   for (const int port : place_.ports) {
@@ -132,13 +132,13 @@ CounterReport NicSource::report(double) {
 std::string root_port_of(const std::string& device, const fs::path& sys) {
   std::error_code error;
   const fs::path path = fs::canonical(sys / "class/infiniband" / device / "device", error);
-  // .../pci0000:3a/0000:3a:00.0/0000:3b:00.0: the root port is right under the root complex.
+  // .../pci0000:3a/0000:3a:00.0/0000:3b:00.0: the root port is directly below the root complex.
   if (error) return "";
   for (auto part = path.begin(); part != path.end(); ++part) {
     const std::string complex = part->string();
     if (!complex.starts_with("pci") || complex.find(':') == std::string::npos) continue;
     const auto port = std::next(part);
-    if (port == path.end() || std::next(port) == path.end()) return "";  // the adapter is no child of a port
+    if (port == path.end() || std::next(port) == path.end()) return "";  // the adapter is not below a port
     const std::string name = port->string();                             // domain:bus:device.function
     return name.substr(name.find(':') + 1);
   }

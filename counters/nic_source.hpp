@@ -1,5 +1,5 @@
-// The NIC's counters as the kernel shows them: of the device and its ports under /sys/class/infiniband, and those of
-// the network interface's driver that tell of PCIe.
+// Counters of the NIC from the kernel: those of the device and its ports under /sys/class/infiniband, and the PCIe
+// statistics of the network interface's driver.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ class NicSource final : public SnapshotSource {
  public:
   using Ethtool = std::function<Sums(const std::string& interface)>;
 
-  // `ethtool` reads an interface's statistics, and throws Error where it has none.
+  // `ethtool` returns an interface's statistics, and throws Error if it has none.
   NicSource(NicPlace place, Ethtool ethtool);
 
   std::string name() const override { return "nic"; }
@@ -41,15 +41,15 @@ class NicSource final : public SnapshotSource {
   Ethtool ethtool_;
   std::vector<Counter> counters_;
   std::string interface_;
-  std::string no_ethtool_;  // why there is nothing of ethtool
-  Sums gauges_;             // ethtool's gauges of the last second
+  std::string no_ethtool_;  // why there are no ethtool statistics
+  Sums gauges_;             // gauges from ethtool, about the last second
   std::uint64_t lifespan_ms_ = 0;
 };
 
-// The root port that the device hangs from, "3a:00.0", as pcm-iio prints it; empty when it is not on PCIe.
+// The root port above the device, in pcm-iio's notation: "3a:00.0". Empty if the device is not on PCIe.
 std::string root_port_of(const std::string& device, const std::filesystem::path& sys = "/sys");
 
-// Its PCIe address, "0000:3b:00.0"; empty when it is not on PCIe.
+// The device's PCIe address: "0000:3b:00.0". Empty if the device is not on PCIe.
 std::string pci_address_of(const std::string& device, const std::filesystem::path& sys = "/sys");
 
 }  // namespace verbscope

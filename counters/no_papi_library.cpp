@@ -5,7 +5,7 @@ namespace verbscope {
 
 namespace {
 
-// Of a verbscope that was built without PAPI: nothing can be opened, so nothing else is called.
+// For builds without PAPI. open() throws, so nothing else is called.
 class NoPapi final : public PapiLibrary {
  public:
   int open(const std::string&, std::optional<int>, bool) override { refuse(); }

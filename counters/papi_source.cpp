@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxBoxes = 128;
 
-// The costs of a thread, each under the names that PAPI may know it by; the first that the machine has is used.
+// Thread costs, each with the names that PAPI may have for it. The first one that the machine has is used.
 struct ThreadEvent {
   const char* column;
   std::vector<std::string> names;
@@ -29,9 +29,9 @@ const std::vector<ThreadEvent>& thread_events() {
 
 }  // namespace
 
-// Names: libpfm4. The boxes of a CBo have one opcode filter, so that its opcodes take turns (Intel, Xeon E5 v3 uncore
-// guide); DATA_REQ_OF_CPU counts 4-byte units on two counters of an IIO box, so that eight events take four turns
-// (Intel, Xeon Scalable uncore guide); CHA boxes from Ice Lake on filter within the event.
+// Names: libpfm4. A CBo box has a single opcode filter, so its opcodes take turns (Intel, Xeon E5 v3 uncore guide).
+// DATA_REQ_OF_CPU counts 4-byte units on two counters of an IIO box, so eight events take four turns (Intel, Xeon
+// Scalable uncore guide). CHA boxes from Ice Lake on filter within the event.
 const std::vector<UncoreEvents>& uncore_events() {
   static const std::vector<UncoreEvents> families{
       {"Haswell-EP",
@@ -100,7 +100,7 @@ PapiSource::~PapiSource() {
 
 void PapiSource::start() {
   try {
-    library_.close(open_thread(gettid()).id);  // a library that fails for this thread fails for all
+    library_.close(open_thread(gettid()).id);  // a library that fails for this thread fails for all threads
   } catch (const Error& error) {
     no_threads_ = error.what();
   }
@@ -113,7 +113,7 @@ void PapiSource::start() {
   if (!no_threads_.empty() && family_ == nullptr) fail("PAPI: {}; uncore: {}", no_threads_, no_uncore_);
 }
 
-// Only events that have counters of their own: PAPI does not say by how much it scales those that take turns.
+// Uses only events with counters of their own, because PAPI does not report by how much it scales multiplexed events.
 PapiSource::Set PapiSource::open_thread(int thread) {
   Set set{library_.open("perf_event", thread, false), 1, {}};
   std::string first_reason;
@@ -146,7 +146,7 @@ void PapiSource::attach(const std::vector<int>& threads) {
   for (const int thread : threads) threads_.push_back(open_thread(thread));
 }
 
-// The boxes of one kind on the socket of `core`; false when the CPU has none of them.
+// Adds the boxes of one kind on the socket of `core`. Returns false if the CPU has none.
 bool PapiSource::add_boxes(const UncoreEvents& events, int core, Set& set) {
   for (int box = 0; box < kMaxBoxes; ++box) {
     for (const auto& [event, column] : events.columns) {
@@ -155,7 +155,7 @@ bool PapiSource::add_boxes(const UncoreEvents& events, int core, Set& set) {
       if (library_.add(set.id, name, reason) == PapiAdd::added) {
         set.columns.push_back(column);
       } else if (event == events.columns.front().first) {
-        return box > 0;  // all boxes are there
+        return box > 0;  // all boxes were added
       } else {
         throw Error(reason);
       }

@@ -1,5 +1,5 @@
-// Counters of the CPU through PAPI: what the benchmark's threads cost in cycles, instructions and cache misses, and,
-// where the CPU has counters outside its cores that PAPI knows, its PCIe events.
+// CPU counters from PAPI: cycles, instructions and cache misses of the benchmark's threads, and the CPU's PCIe events
+// if it has uncore counters that PAPI supports.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 
 namespace verbscope {
 
-// PCIe events of one kind of CPU, in counters that it has many boxes of.
+// PCIe events of one CPU family. They are counted per uncore box, of which a CPU has many.
 struct UncoreEvents {
   std::string cpus;
-  std::string box;                                           // "{}" is the box: "hswep_unc_cbo{}"
-  std::vector<std::pair<std::string, std::string>> columns;  // event of a box -> the column that it is added to
-  std::uint64_t unit;                                        // events that one count stands for
-  std::uint32_t turns;  // events of a box take so many turns, as they share counters
+  std::string box;                                           // "{}" is the number of the box: "hswep_unc_cbo{}"
+  std::vector<std::pair<std::string, std::string>> columns;  // event of a box -> the column to which it is added
+  std::uint64_t unit;                                        // events per count
+  std::uint32_t turns;  // the events of a box share counters and take this many turns
   std::vector<EventRule> rules;
   std::string blind;
 };
@@ -29,7 +29,7 @@ std::vector<int> one_core_a_socket(const std::string& sys = "/sys");
 
 class PapiSource final : public SnapshotSource {
  public:
-  // `uncore_taken`, asked at the start: another program counts in the uncore, which has one user at a time.
+  // `uncore_taken`: true if another program counts in the uncore, which allows only one user. Called by start().
   PapiSource(PapiLibrary& library, std::function<bool()> uncore_taken, std::vector<int> sockets = one_core_a_socket());
   PapiSource(const PapiSource&) = delete;
   PapiSource& operator=(const PapiSource&) = delete;
@@ -55,8 +55,8 @@ class PapiSource final : public SnapshotSource {
   std::function<bool()> uncore_taken_;
   std::vector<int> sockets_;
   std::vector<Set> threads_, uncore_;
-  std::string no_threads_, no_uncore_;  // why there are none
-  std::vector<std::string> absent_;     // columns of threads that are not counted, and why
+  std::string no_threads_, no_uncore_;  // reason if there are none
+  std::vector<std::string> absent_;     // columns that are not counted for threads, with the reason
   const UncoreEvents* family_ = nullptr;
 };
 

@@ -9,13 +9,14 @@ namespace verbscope {
 
 namespace {
 
-// Every row has these columns; what follows (IOTLB and other counts of a whole stack) is only in a stack's first row.
+// Every row has these columns. The later ones (IOTLB and other counts of a whole stack) are only in a stack's first
+// row.
 constexpr std::array<std::string_view, 4> kDirections = {"IB write", "IB read", "OB read", "OB write"};
 
-// Columns that are no counts.
+// Columns without counts.
 constexpr std::array<std::string_view, 6> kTexts = {"Date", "Time", "Socket", "Root Port", "Name", "Part"};
 
-// Skylake's list of events says "IB write (bytes)", later ones "IB write".
+// In Skylake's list of events the name is "IB write (bytes)", in later ones "IB write".
 std::string_view without_unit(std::string_view name) {
   constexpr std::string_view kUnit = " (bytes)";
   return name.ends_with(kUnit) ? name.substr(0, name.size() - kUnit.size()) : name;
@@ -63,7 +64,7 @@ LineKind PcmIioFormat::take_row(const Fields& fields, Sums& sums) const {
     if (!parse_count(fields[i], value)) return LineKind::damaged;
     const bool of_the_port = std::ranges::count(kDirections, names_[i]) > 0;
     directions += of_the_port;
-    // Counts of a stack cannot be told apart by root port.
+    // A stack's counts cannot be divided among its root ports.
     if (ours || !of_the_port) row[names_[i]] = value;
   }
   if (directions != kDirections.size()) return LineKind::damaged;

@@ -1,5 +1,5 @@
-// The CSV output of Intel PCM's pcm-iio (Skylake on): bytes a second through each root port, both ways, by who asked
-// for them. Numbers are bytes: the events count 4-byte units, which the tool multiplies by 4 (its opCode-*.txt).
+// CSV output of Intel PCM's pcm-iio (Skylake or later): bytes per second through each root port, by direction and
+// initiator. The events count 4-byte units; the tool multiplies them by 4 (its opCode-*.txt), so the numbers are bytes.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@ namespace verbscope {
 
 class PcmIioFormat final : public ToolFormat {
  public:
-  // Counts rows of `root_port` only ("3a:00.0", as -root-port prints it); empty: those of all.
+  // Counts only rows of `root_port` ("3a:00.0", as printed with -root-port); if empty, all rows.
   explicit PcmIioFormat(std::string root_port = "") : root_port_(std::move(root_port)) {}
 
   LineKind take(const Fields& fields, Sums& sums) override;
   std::vector<EventRule> rules() const override;
   std::string blind() const override;
-  // The tool gives rates, per second.
+  // The tool prints rates per second.
   double counted_s(std::uint32_t, bool) const override { return 1; }
 
  private:
@@ -26,7 +26,7 @@ class PcmIioFormat final : public ToolFormat {
   std::string root_port_;
   std::optional<std::size_t> root_port_field_;
   std::size_t socket_field_ = 0;
-  std::vector<std::string> names_;  // of the numbers in each field; empty: a text. None before the first header
+  std::vector<std::string> names_;  // of the number in each field; "" for texts; empty before the first header
 };
 
 }  // namespace verbscope

@@ -8,7 +8,7 @@ namespace verbscope {
 
 namespace {
 
-// pcm-pcie is blind to this on every CPU.
+// What pcm-pcie cannot show on any CPU.
 constexpr const char* kAlways =
     "which device it was (all devices of all sockets are summed; what they do in the background is subtracted); TLPs "
     "and "
@@ -18,15 +18,15 @@ std::string blind(const std::string& of_this_generation) {
   return of_this_generation + "; " + kAlways;
 }
 
-// Releases up to 202003 call the reads of Haswell and later as those of Sandy Bridge.
+// Releases up to 202003 use the Sandy Bridge name for reads on Haswell and later.
 bool is_column(std::string_view field, std::string_view column) {
   return field == column || (column == "PCIRdCur" && field == "PCIeRdCur");
 }
 
 }  // namespace
 
-// Columns and groups of events: intel/pcm 202003 to 202509, pcm-pcie.h. Meaning of the opcodes: the tool's own list of
-// events, and Intel's uncore performance monitoring guides of the CPUs.
+// Columns and groups of events: intel/pcm 202003 to 202509, pcm-pcie.h. Opcodes: the tool's list of events, and Intel's
+// uncore performance monitoring guides.
 const std::vector<PcmPcieGeneration>& pcm_pcie_generations() {
   static const std::vector<PcmPcieGeneration> generations{
       {"Sandy Bridge-EP, Ivy Bridge-EP",
@@ -77,7 +77,7 @@ LineKind PcmPcieFormat::take(const Fields& fields, Sums& sums) {
       !parse_count(fields[socket_field_], socket)) {
     return LineKind::text;
   }
-  // A row of -e ends in its kind, without a comma before it.
+  // A row of -e ends with its kind, without a comma before it.
   std::string_view last = fields.back();
   std::string kind;
   if (const std::size_t parenthesis = last.find('('); parenthesis != last.npos) {
@@ -91,7 +91,7 @@ LineKind PcmPcieFormat::take(const Fields& fields, Sums& sums) {
     if (names_[i].empty()) continue;
     if (!parse_count(i + 1 == names_.size() ? last : fields[i], row[names_[i]])) return LineKind::damaged;
   }
-  if (kind == "(Hit)") return LineKind::row;  // the total less the misses
+  if (kind == "(Hit)") return LineKind::row;  // the total minus the misses
   for (const auto& [name, value] : row) {
     if (!add_count(sums, name + (kind == "(Miss)" ? " (Miss)" : ""), value)) return LineKind::damaged;
   }

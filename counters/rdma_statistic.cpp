@@ -7,7 +7,7 @@ namespace verbscope {
 
 namespace {
 
-// Facts of a counter beside its counts.
+// Fields that describe a counter, as opposed to counts.
 bool is_fact(const std::string& key) {
   return key == "ifindex" || key == "ifname" || key == "port" || key == "cntn" || key == "pid" || key == "lqpn" ||
          key == "qp-type";

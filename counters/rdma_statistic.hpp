@@ -1,4 +1,4 @@
-// The counters of each QP that the kernel has bound to one (`rdma statistic qp`, rdma-statistic(8)).
+// Counters that the kernel has bound to QPs (`rdma statistic qp`, rdma-statistic(8)).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace verbscope {
 
-// The counters in what `rdma -j statistic qp show` printed: "port1/qp178/rx_write_requests", or "port1/counter4/..."
-// where several QPs have one. Throws Error when it is no such output.
+// Parses the output of `rdma -j statistic qp show`: "port1/qp178/rx_write_requests", or "port1/counter4/..." if several
+// QPs share a counter. Throws Error if the output has another form.
 Sums rdma_statistic_counts(const std::string& output);
 
 class RdmaStatisticSource final : public SnapshotSource {

@@ -1,4 +1,4 @@
-// A source of counters that only ever rise: read at the turns, the differences are what it counted.
+// A source whose counters only increase. It reads them at each moment; the differences are the counts.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@ class SnapshotSource : public CounterSource {
   void read(Moment moment) override;
 
  protected:
-  // The values of all counters now. Throws Error.
+  // Current values of all counters. Throws Error.
   virtual Sums snapshot() = 0;
-  // Differences, for counters that were there at both ends.
+  // The differences, for counters that exist at both ends.
   Counted counted() const;
 
  private:

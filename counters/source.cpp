@@ -11,7 +11,7 @@ Json whole(double value) {
   return std::isfinite(value) ? Json(std::llround(value)) : Json();
 }
 
-// The events of `rules`; the names of the others go to `unseen`.
+// Sets the events that have a rule, and adds the names of the others to `unseen`.
 void fill_events(const std::vector<EventRule>& rules, const Columns& net, CounterReport& report) {
   PcieCounts::each(report.events, [&](const char* name, std::uint64_t& value) {
     const auto rule = std::ranges::find(rules, name, &EventRule::first);

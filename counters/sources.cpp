@@ -19,10 +19,10 @@ namespace {
 
 using Made = std::unique_ptr<CounterSource>;
 
-// Makes the sources of one run, one after another.
+// Makes the sources of a run, one after another.
 struct Maker {
   const CounterPlace& place;
-  std::vector<const ToolSource*> tools{};  // those made so far
+  std::vector<const ToolSource*> tools{};  // made so far
 
   Made tool(Tool tool, std::unique_ptr<ToolFormat> format) {
     auto source = std::make_unique<ToolSource>(std::move(tool), std::move(format));
@@ -34,10 +34,10 @@ struct Maker {
 struct Kind {
   const char* name;
   Made (*make)(Maker& maker);
-  bool on_request = false;  // it costs the benchmark instructions, or has to be installed or set up: only where named
+  bool on_request = false;  // only if named: it costs the benchmark instructions, or must be installed or set up
 };
 
-// The one list of sources, in the order of records. The tools stand before PAPI, which asks whether one of them runs.
+// The list of all sources, in the order of records. The tools precede PAPI, which checks whether one of them runs.
 constexpr Kind kKinds[] = {
     {"pcm-pcie",
      [](Maker& maker) {

@@ -45,7 +45,7 @@ void ToolLog::feed(std::string_view piece, Picos now) {
 }
 
 void ToolLog::take_line(std::string_view line, Picos now) {
-  ToolInterval scratch;  // takes rows before the first header, which belong to nothing
+  ToolInterval scratch;  // for rows before the first header, which are ignored
   ToolInterval& current = intervals_.empty() ? scratch : intervals_.back();
   switch (format_.take(split_fields(line), current.sums)) {
     case LineKind::header:

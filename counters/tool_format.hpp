@@ -1,6 +1,5 @@
-// The output of a counting tool: blocks of a header and its rows, one block an interval, with other text before and
-// between them. A tool prints a block when the interval is over, so that the header's arrival is the interval's end.
-#pragma once
+// Output of a counting tool: one block per interval, with a header and rows. Other text may precede or separate the
+// blocks. A tool prints a block at the end of its interval, so the header's arrival marks the end of the interval.
 
 #include <cstdint>
 #include <optional>
@@ -19,22 +18,22 @@ enum class LineKind {
   text,    // neither header nor row
   header,  // begins a block
   row,
-  damaged,  // begins like a row and is none: cut off, or overwritten
+  damaged,  // begins like a row but is truncated or overwritten
 };
 
-// The format of one tool's lines: how they are told apart and read.
+// The line format of one tool.
 class ToolFormat {
  public:
   virtual ~ToolFormat() = default;
-  // Looks at one line. A row is added to `sums`. Throws Error at a header whose columns are not known.
+  // Classifies one line. Adds a row to `sums`. Throws Error at a header with unknown columns.
   virtual LineKind take(const Fields& fields, Sums& sums) = 0;
-  // The meaning of the columns, and what they cannot tell; known behind a header.
+  // The meaning of the columns, and what they do not show. Valid after a header.
   virtual std::vector<EventRule> rules() const = 0;
   virtual std::string blind() const = 0;
-  // Seconds that the numbers of a block stand for, when the tool was asked for intervals of `asked_ms`, and keeps them
-  // or sleeps twice as long.
+  // Seconds that the numbers of a block represent, if the tool was asked for intervals of `asked_ms` and keeps them, or
+  // sleeps twice as long.
   virtual double counted_s(std::uint32_t asked_ms, bool sleeps_twice) const = 0;
-  // What the record has of the tool beside its counts. An object.
+  // Further data of the tool for the record, an object.
   virtual Json extra() const { return Json::object(); }
 };
 
@@ -54,19 +53,19 @@ class ToolLog {
 
   explicit ToolLog(ToolFormat& format) : format_(format) {}
 
-  // Takes output as it came, in pieces of any size; a line that does not end is not taken. Throws Error.
+  // Accepts output in pieces of any size. Ignores a line until it is complete. Throws Error.
   void feed(std::string_view piece, Picos now);
-  // The complete blocks: undamaged, with as many rows as the largest.
+  // The complete blocks: undamaged, and with as many rows as the largest one.
   std::vector<ToolInterval> whole_intervals() const;
   std::size_t blocks() const { return intervals_.size(); }
-  // How long a block took, from header to header: the mean and the shortest. None before the second header.
+  // Time from header to header: mean and shortest. Nothing before the second header.
   struct Period {
     Picos mean{0}, shortest{0};
   };
   std::optional<Period> period() const;
-  // Forgets all that came, for a tool that is started anew.
+  // Discards all output, for a restarted tool.
   void clear();
-  // Blocks that are not whole, not counting the last one, whose rows may still come.
+  // Number of incomplete blocks, except the last one, whose rows may still arrive.
   std::size_t damaged() const;
 
  private:
@@ -79,13 +78,13 @@ class ToolLog {
   std::vector<ToolInterval> intervals_;
 };
 
-// "a,b,,c" as {"a", "b", "", "c"}; blanks at the ends of a field do not count.
+// Splits "a,b,,c" into {"a", "b", "", "c"} and removes blanks around the fields.
 Fields split_fields(std::string_view line);
 
-// The whole of `text` as a number; false when it is none, or over 64 bits.
+// Parses the whole of `text` as a number. Returns false if it is none, or exceeds 64 bits.
 bool parse_count(std::string_view text, std::uint64_t& value);
 
-// Adds to sums[name]; false when the sum is over 64 bits.
+// Adds to sums[name]. Returns false if the sum exceeds 64 bits.
 bool add_count(Sums& sums, const std::string& name, std::uint64_t value);
 
 }  // namespace verbscope

@@ -22,9 +22,9 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::size_t kMaxErrorLine = 300;  // bytes: it goes into the record
+constexpr std::size_t kMaxErrorLine = 300;  // bytes; the line becomes part of the record
 
-// The actions of posix_spawn in the child.
+// File actions and attributes of posix_spawn for the child.
 class SpawnActions {
  public:
   SpawnActions() {
@@ -41,7 +41,7 @@ class SpawnActions {
   posix_spawnattr_t attributes;
 };
 
-// The far end of a pseudo-terminal, which passes bytes on as they are. Kept open until the child has it.
+// The other end of a pseudo-terminal, in raw mode. Stays open until the child has it.
 Fd open_raw_terminal(int master, std::string& name) {
   check("grantpt", grantpt(master));
   check("unlockpt", unlockpt(master));
@@ -79,7 +79,8 @@ void ToolProcess::start(const std::vector<std::string>& arguments, const std::st
   posix_spawnattr_setsigmask(&actions.attributes, &none);
   posix_spawnattr_setsigdefault(&actions.attributes, &all);
   posix_spawnattr_setflags(&actions.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  // The leader of a session that opens a terminal for reading too is given it: its end is a SIGHUP to the leader.
+  // A session leader without a terminal that opens one for reading and writing gets it as its controlling terminal.
+  // When the terminal closes, the leader gets SIGHUP.
   posix_spawn_file_actions_addopen(&actions.files, STDOUT_FILENO, terminal.c_str(), O_RDWR, 0);
   posix_spawn_file_actions_addopen(&actions.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions.files, errors, STDERR_FILENO);
@@ -87,7 +88,7 @@ void ToolProcess::start(const std::vector<std::string>& arguments, const std::st
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   int error = ENOENT;
-  // Debian has the tools in /usr/sbin, which is not in everybody's PATH; NEO-Host installs its own in no PATH.
+  // Debian installs the tools in /usr/sbin, which is not in every PATH. NEO-Host installs its tools in no PATH.
   for (const char* folder : {"", "/usr/sbin/", "/usr/local/sbin/", "/opt/neohost/sdk/"}) {
     if (error != ENOENT) break;
     error =
@@ -121,7 +122,7 @@ std::string_view ToolProcess::read(int wake, std::chrono::milliseconds limit) {
   const ssize_t got = ::read(terminal_.get(), buffer_.data(), buffer_.size());
   if (got > 0) return {buffer_.data(), static_cast<std::size_t>(got)};
   if (got < 0 && errno == EIO) terminal_ = Fd();  // the tool has closed its end
-  if ((polled[2].revents & POLLIN) != 0) reap();  // only when all that it printed has been read
+  if ((polled[2].revents & POLLIN) != 0) reap();  // only after reading all of its output
   return {};
 }
 
@@ -144,7 +145,7 @@ void ToolProcess::take_errors() {
 void ToolProcess::reap() {
   siginfo_t info{};
   rusage usage{};
-  // The system call, as the library's waitid has no room for the times.
+  // The system call, because the library's waitid does not return the times.
   check("waitid", static_cast<int>(syscall(SYS_waitid, P_PIDFD, handle_.get(), &info, WEXITED, &usage)));
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);

@@ -1,6 +1,6 @@
-// A counting tool as a child process. Its standard output is a pseudo-terminal, because the tools hold lines back when
-// they write to a pipe or a file, and a line's arrival tells when its interval ended. It leads a session of that
-// terminal: however this process ends, the terminal hangs up and so does the tool.
+// A counting tool as a child process. Its standard output is a pseudo-terminal, because the tools buffer lines when
+// they write to a pipe or a file. So a line arrives when its interval ends. The tool leads the terminal's session: when
+// this process ends in any way, the terminal hangs up, and the tool ends.
 #pragma once
 
 #include <sys/types.h>
@@ -16,24 +16,24 @@ namespace verbscope {
 
 class ToolProcess {
  public:
-  // Starts arguments[0], found in PATH, /usr/sbin or /usr/local/sbin, with these arguments (no shell) and /dev/null as
-  // input. Throws Error when it cannot.
+  // Starts arguments[0] without a shell, with these arguments and /dev/null as input. Searches PATH, /usr/sbin and
+  // /usr/local/sbin. Throws Error on failure.
   explicit ToolProcess(const std::vector<std::string>& arguments);
   ToolProcess(const ToolProcess&) = delete;
   ToolProcess& operator=(const ToolProcess&) = delete;
   ~ToolProcess();
 
-  // Waits for output, the end of the tool, or `wake` to become readable, at most `limit`. Returns what it printed, or
-  // nothing.
+  // Waits for output, for the end of the tool, or until `wake` is readable, for at most `limit`. Returns the output,
+  // which may be empty.
   std::string_view read(int wake, std::chrono::milliseconds limit);
   bool running() const { return running_; }
-  // Whether it has ended with status 0.
+  // True if it has ended with status 0.
   bool ended_well() const;
-  // "exit status 1: what it said last" once it has ended.
+  // "exit status 1: LAST LINE OF STANDARD ERROR", after its end.
   std::string end_text() const;
-  // The CPU time that the tool took, in seconds; known once it has ended.
+  // CPU seconds of the tool, after its end.
   double cpu_s() const { return cpu_s_; }
-  // Asks with SIGTERM, so that it can put the CPU's counters back; after `patience` insists with SIGKILL.
+  // Sends SIGTERM, so that the tool can restore the CPU's counters; after `patience` sends SIGKILL.
   void end(std::chrono::milliseconds patience);
 
  private:
@@ -44,14 +44,13 @@ class ToolProcess {
   pid_t pid_ = -1;
   Fd handle_, terminal_, errors_;
   std::string buffer_;
-  std::string last_line_, error_line_;  // lines of standard error: the last whole one, and the one that is being read
+  std::string last_line_, error_line_;  // lines of standard error: the last complete one, and the incomplete one
   bool running_ = false;
   int code_ = 0, status_ = 0;  // si_code and si_status of siginfo_t
   double cpu_s_ = 0;
 };
 
-// What a program prints until it ends, which it does within seconds. Throws Error when it cannot be started, ends badly
-// or does not end.
+// Output of a program that ends within seconds. Throws Error if it cannot be started, fails, or does not end.
 std::string output_of(const std::vector<std::string>& arguments);
 
 }  // namespace verbscope

@@ -12,14 +12,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kBackgroundIntervals = 2;  // whole ones
-constexpr std::size_t kWindowIntervals = 8;      // wanted in a window, as many as there is room for
-constexpr auto kPatience = 2000ms;               // a tool has so long to put the CPU's counters back
+constexpr std::size_t kBackgroundIntervals = 2;  // complete ones
+constexpr std::size_t kWindowIntervals = 8;      // minimum wanted in a window, if they fit
+constexpr auto kPatience = 2000ms;               // time for a tool to restore the CPU's counters
 constexpr std::uint32_t kSecond = 1000;          // ms
-// The time from block to block against the interval that was asked for. Tools round it down to what their events can
-// share evenly, and what they do between events adds to it.
+// Accepted ratio of the measured period between blocks to the requested interval. Tools round the interval down to a
+// length that their events share evenly, and work between the events prolongs it.
 constexpr double kLeastPeriod = 0.5, kMostPeriod = 1.5;
-// Releases of pcm-pcie before 202302 sleep twice as long as they count.
+// Releases of pcm-pcie before 202302 sleep for twice the time that they count.
 constexpr double kLeastTwice = 1.8, kMostTwice = 2.6;
 // A busy machine may read a few blocks at once, but not this many.
 constexpr std::size_t kBlocksOfAHurry = 20;
@@ -28,11 +28,12 @@ std::string seconds_text(std::uint32_t ms) {
   return fmt::format("{}.{:03}", ms / kSecond, ms % kSecond);
 }
 
-// A multiple of the step: of the window and of the patience an eighth at most, where there is room for it.
+// The interval is a multiple of the step, and at most an eighth of the window and of the patience, if a multiple is
+// that short.
 Tool make_tool(const std::string& name, std::uint32_t step_ms, const std::string& rows, Picos window, Picos patience) {
   const double most_ms = to_seconds(std::min(window, patience)) * 1000 / kWindowIntervals;
   std::uint32_t ms = std::max(1u, static_cast<std::uint32_t>(most_ms / step_ms)) * step_ms;
-  // Older releases cut the interval to whole seconds.
+  // Older releases truncate the interval to whole seconds.
   if (ms > kSecond) ms = ms / kSecond * kSecond;
   return {name, {seconds_text(ms), "-csv", rows}, ms, patience / 2, window};
 }
@@ -40,7 +41,7 @@ Tool make_tool(const std::string& name, std::uint32_t step_ms, const std::string
 }  // namespace
 
 Tool pcm_pcie_tool(Picos window, Picos patience) {
-  // 84 ms divide evenly among the groups of events of every generation: 12, 14, 2 or 3.
+  // 84 ms can be divided evenly among the event groups of every generation: 12, 14, 2 or 3.
   return make_tool("pcm-pcie", 84, "-e", window, patience);
 }
 
@@ -82,7 +83,7 @@ void ToolSource::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { follow(stop); });
 }
 
-// Lines carry the time at which they came. Ends with the tool, or ends it.
+// Feeds the tool's output to the log, with times of arrival, until the tool ends. If asked to stop, ends the tool.
 void ToolSource::follow(const std::stop_token& stop) {
   std::string failure;
   try {
@@ -112,10 +113,10 @@ void ToolSource::check_alive() const {
 bool ToolSource::background_seen() const {
   const std::lock_guard lock(mutex_);
   check_alive();
-  // The beginning of the first interval is not known.
+  // The start of the first interval is unknown.
   const std::vector<ToolInterval> seen = log_.whole_intervals();
   if (seen.size() > kBackgroundIntervals || (in_whole_seconds_ && seen.size() > 1)) return true;
-  // In whole seconds older releases take two for each.
+  // With whole seconds, older releases take twice the interval.
   const Picos limit = tool_.start_limit +
                       std::chrono::milliseconds(tool_.interval_ms) * (in_whole_seconds_ ? 4 : 2 + kBackgroundIntervals);
   if (TscClock::now() - started_ > limit) {
@@ -130,7 +131,8 @@ bool ToolSource::background_done() {
   if (!tool_.takes_interval || schedule() != Schedule::another || in_whole_seconds_) return true;
   const Picos hurry = tool_.start_limit + std::chrono::milliseconds(tool_.interval_ms) * kBlocksOfAHurry;
   if (blocks() < kBlocksOfAHurry && TscClock::now() - started_ < hurry) return false;
-  // It did not keep a part of a second: whole ones are left, of which older releases take two for each.
+  // The tool did not keep a fraction of a second. Only whole seconds remain, for which older releases take twice the
+  // time.
   const Picos least = std::chrono::seconds(4);
   if (tool_.window > Picos(0) && tool_.window < least) {
     fail(
@@ -154,7 +156,7 @@ ToolSource::Schedule ToolSource::schedule() const {
   if (!period) return Schedule::another;
   const double asked_s = tool_.interval_ms / 1000.0;
   const double mean = to_seconds(period->mean) / asked_s;
-  // A machine with other things to do makes an interval longer, never shorter.
+  // A busy machine can make an interval longer, never shorter.
   const double shortest = std::min(mean, to_seconds(period->shortest) / asked_s);
   if (mean < kLeastPeriod) return Schedule::another;
   if (shortest <= kMostPeriod) return Schedule::kept;
@@ -178,8 +180,8 @@ void ToolSource::read(Moment moment) {
   marks_[static_cast<std::size_t>(moment)] = TscClock::now();
 }
 
-// Sums the whole intervals, begun and ended between the two moments. An interval begins when the one before has been
-// printed; as lines may come late but never early, it is not taken to be shorter than was asked for.
+// The complete intervals that begin and end between the two moments. An interval begins when the previous one was
+// printed. Lines can arrive late but never early, so an interval is at least as long as requested.
 std::vector<ToolInterval> ToolSource::between(Moment begin, Moment end) const {
   std::vector<ToolInterval> inside;
   const std::vector<ToolInterval> whole = log_.whole_intervals();

@@ -1,5 +1,5 @@
-// A counting tool that runs beside the benchmark as a source: of the intervals that it prints, those that lie in the
-// window as a whole are counted and scaled to the window.
+// A counting tool that runs alongside the benchmark. Its intervals that lie entirely in the measurement window are
+// counted and scaled to the window.
 #pragma once
 
 #include <array>
@@ -22,25 +22,25 @@ struct Tool {
   std::string name;                    // the program
   std::vector<std::string> arguments;  // after the name
   std::uint32_t interval_ms = 0;       // the interval that the arguments ask for
-  Picos start_limit{0};                // longest time to its first interval: it looks the machine over first
-  Picos window{0};                     // length of the window that is counted; 0: not known before
-  bool takes_interval = true;          // else it has one of its own
+  Picos start_limit{0};                // longest time until its first interval; it first inspects the machine
+  Picos window{0};                     // length of the measurement window; 0: unknown
+  bool takes_interval = true;          // false: the tool has a fixed interval
 };
 
-// pcm-pcie and pcm-iio for a window of this length; zero: not known before. Intervals are such that the window has
-// many, and that the tool has begun and seen the background within `patience`, or is given up.
+// pcm-pcie and pcm-iio for a window of this length; 0: unknown. Their interval is short enough for many intervals in
+// the window, and for starting and measuring the background within `patience`, after which the tool is given up.
 Tool pcm_pcie_tool(Picos window, Picos patience);
 Tool pcm_iio_tool(Picos window, Picos patience);
-// NVIDIA NEO-Host, of the adapter at this PCIe address; its intervals are its own.
+// NVIDIA NEO-Host for the adapter at this PCIe address. It has a fixed interval.
 Tool neo_host_tool(const std::string& address, Picos patience);
 
 class ToolSource final : public CounterSource {
  public:
-  // `name` of the source; empty: that of the program.
+  // `name` of the source; empty: the program's name.
   ToolSource(Tool tool, std::unique_ptr<ToolFormat> format, std::string name = "");
   ~ToolSource() override;
 
-  // Whether the tool could be started.
+  // True if the tool was started.
   bool started() const { return thread_.joinable(); }
   std::string name() const override { return name_.empty() ? tool_.name : name_; }
   void start() override;
@@ -53,7 +53,7 @@ class ToolSource final : public CounterSource {
     std::size_t intervals = 0;
     Columns per_s;
   };
-  // How a tool keeps the interval that it was asked for: as it is, with twice the sleep, or not at all.
+  // How the tool keeps the requested interval: exactly, with twice the sleep, or not at all.
   enum class Schedule { kept, twice, another };
   void follow(const std::stop_token& stop);
   void stop();
@@ -71,14 +71,14 @@ class ToolSource final : public CounterSource {
   std::unique_ptr<ToolFormat> format_;
   std::array<Picos, kMoments> marks_{};
   Picos started_{0};
-  bool in_whole_seconds_ = false;  // started a second time, as it did not keep a part of a second
+  bool in_whole_seconds_ = false;  // restarted, because it did not keep a fraction of a second
 
-  mutable std::mutex mutex_;  // guards what the reading thread writes
+  mutable std::mutex mutex_;  // guards the data that the reading thread writes
   ToolLog log_;
   std::string failure_;
 
-  std::optional<ToolProcess> process_;  // the thread's alone while it runs
-  Bell to_end_;                         // rung: the thread is to end
+  std::optional<ToolProcess> process_;  // used only by the thread while it runs
+  Bell to_end_;                         // asks the thread to end
   std::jthread thread_;
 };
 

@@ -8,7 +8,7 @@
 namespace verbscope {
 namespace {
 
-// The number of aligned pieces of `size` bytes that `length` bytes from `address` on touch.
+// Number of aligned pieces of `size` bytes that overlap with `length` bytes at `address`.
 std::uint64_t pieces_touched(std::uint64_t address, std::uint64_t length, std::uint64_t size) {
   return (address + length - 1) / size - address / size + 1;
 }
@@ -73,11 +73,11 @@ PciePerOp mmio_doorbell(const PcieLink& link, Bytes size) {
 }
 
 PciePerOp ring_read_mean(const PcieLink& link, Bytes ring, Bytes step, Bytes length) {
-  // Multiples of `step` modulo `ring` are exactly the multiples of their greatest common divisor, each as often.
+  // The starts modulo `ring` are exactly the multiples of the greatest common divisor, each equally often.
   const std::uint64_t spacing = std::gcd(ring.value, step.value);
   const auto weight = static_cast<double>(spacing) / static_cast<double>(ring.value);
   PciePerOp mean;
-  // Reads that do not wrap cost the same when they start at the same place between two multiples of RCB.
+  // Reads that do not wrap have the same cost if their starts have the same offset from a multiple of RCB.
   const std::uint64_t whole = (ring.value - length.value) / spacing + 1;
   const std::uint64_t period = link.rcb.value / std::gcd(spacing, link.rcb.value);
   for (std::uint64_t i = 0; i < std::min(period, whole); ++i) {

@@ -1,5 +1,5 @@
-// Look-ups in memory in closed form: from what a host's memory does, how long a look-up takes one by one and in batches
-// that hide latency, and where the two cross. docs/lookups.md has the derivation and what it leaves out.
+// Closed-form time of look-ups in memory, from a host's memory parameters: one by one, in batches that hide latency,
+// and the break-even point. docs/lookups.md has the derivation and the limits of the model.
 #pragma once
 
 #include <cstddef>
@@ -9,41 +9,41 @@
 
 namespace verbscope {
 
-// What was measured of the host, or is documented of it.
+// Measured or documented parameters of a host.
 struct HostMemory {
-  double latency_ns = 0;   // one access that depends on the one before it
-  double parallel_ns = 0;  // one of many independent accesses
-  double cached_ns = 0;    // one dependent access that hits the first cache
-  double switch_ns = 0;    // one access of a look-up that takes turns with others, when it hits the first cache
-  double stage_ns = 0;     // the same in a group
-  double window = 0;       // instructions that the core holds in flight: how far it looks ahead by itself
+  double latency_ns = 0;   // an access that depends on the previous one
+  double parallel_ns = 0;  // per access, with many independent ones in flight
+  double cached_ns = 0;    // a dependent access that hits the first-level cache
+  double switch_ns = 0;    // an access of an interleaved look-up that hits the first-level cache
+  double stage_ns = 0;     // the same for look-ups in a group
+  double window = 0;       // instructions that the core keeps in flight: its own look-ahead
 
-  // Accesses that are under way at once when enough independent ones are there.
+  // Accesses in flight at once, if there are enough independent ones.
   double at_once() const { return latency_ns / parallel_ns; }
 };
 
-// A look-up of a structure.
+// One look-up in a data structure.
 struct MemoryWalk {
-  double accesses = 0;      // on average
-  double compute_ns = 0;    // beside its accesses
-  double instructions = 0;  // one by one; 0: branches that wait for memory keep the core from looking ahead
+  double accesses = 0;      // mean number
+  double compute_ns = 0;    // besides its accesses
+  double instructions = 0;  // of a single look-up; 0: branches that wait for memory prevent look-ahead
 };
 
 struct WalkTimes {
   double baseline_ns = 0;
   double group_ns = 0;
   double interleaved_ns = 0;
-  std::string binding;  // of the interleaved: "latency" (too few at once), "memory" (its rate) or "cpu"
+  std::string binding;  // limit of interleaved_ns: "latency" (too few in flight), "memory" (its rate) or "cpu"
 };
 
-// k accesses, L latency, p parallel, s switch, c computation, B look-ups at once:
-//   baseline = max(k p, (k L + c) / w), where w = 1 + window / instructions look-ups overlap by themselves, at most L /
-//   p; interleaved = max(k L / B, k p, k s + c), and the same with `stage_ns` for a group.
-// Throws Error when a number that must be positive is not.
+// With k accesses, L latency, p parallel, s switch, c computation, B look-ups at once:
+//   baseline = max(k p, (k L + c) / w): without batches w = 1 + window / instructions look-ups overlap, at most L / p.
+//   interleaved = max(k L / B, k p, k s + c); group: the same with `stage_ns`.
+// Throws Error if a number that must be positive is not.
 WalkTimes predict_walk(const HostMemory& host, const MemoryWalk& walk, std::size_t batch);
 
-// The number of accesses of a look-up from which interleaving is quicker, when each adds so many instructions to the
-// fixed ones; 0: none up to 1000. `walk.accesses` does not count.
+// The smallest number of accesses per look-up for which interleaving is faster; 0 if none up to 1000. Each access adds
+// `instructions_an_access` to the fixed instructions. Ignores `walk.accesses`.
 std::size_t break_even_accesses(const HostMemory& host, MemoryWalk walk, double instructions_an_access,
                                 std::size_t batch);
 

@@ -11,13 +11,13 @@ std::uint64_t packet_count(Bytes payload, Bytes mtu) {
   return std::max<std::uint64_t>(1, divide_up(payload.value, mtu.value));
 }
 
-// Each packet's payload is padded; full packets need no padding, since an MTU is a multiple of 4.
+// Full packets need no padding, since an MTU is a multiple of 4.
 std::uint64_t padded(Bytes payload) {
   return round_up(payload.value, kPayloadPad.value);
 }
 
-// `packets` with `content` bytes in all besides what the link puts around each. Of several packets none is so short
-// that it is padded: the least content of a last one is 4 bytes.
+// Bytes of `packets` packets with `content` bytes in total, plus what the link adds to each. Only a single packet can
+// be shorter than the smallest frame: a last packet has at least 4 bytes of content.
 Bytes occupied(LinkType link, std::uint64_t packets, std::uint64_t content) {
   const LinkFacts& around = facts(link);
   const std::uint64_t frames = packets * around.around.value + content;
@@ -35,7 +35,7 @@ Bytes request_bytes(Verb verb, Transport transport, Bytes payload, bool immediat
 
 Bytes response_bytes(Verb verb, Bytes payload, Bytes mtu, LinkType link) {
   if (!facts(verb).wants_response) return Bytes(0);
-  const Bytes carried = facts(verb).atomic ? Bytes(0) : payload;  // what an atomic brings is in its extension header
+  const Bytes carried = facts(verb).atomic ? Bytes(0) : payload;  // an atomic's data is in its extension header
   const std::uint64_t packets = packet_count(carried, mtu);
   const std::uint64_t once = std::min<std::uint64_t>(packets, 2) * kAeth.value + facts(verb).response_header.value;
   return occupied(link, packets, once + padded(carried));

@@ -1,5 +1,5 @@
-// The bytes for which an operation occupies the wire, in closed form: headers and CRCs included, of Ethernet preambles
-// and gaps too; of InfiniBand without a GRH.
+// Closed-form number of bytes for which an operation occupies the wire. Includes headers and CRCs, and for Ethernet
+// also preambles and gaps. InfiniBand packets have no GRH.
 #pragma once
 
 #include "common/units.hpp"
@@ -8,13 +8,13 @@
 
 namespace verbscope {
 
-// The requester sends the message of a SEND or WRITE in packets of at most `mtu` bytes of payload, or the request of a
-// READ or atomic. `immediate` adds 4 bytes once.
+// Bytes that the requester sends: the message of a SEND or WRITE in packets with at most `mtu` bytes of payload, or the
+// request of a READ or atomic. `immediate` adds 4 bytes once.
 Bytes request_bytes(Verb verb, Transport transport, Bytes payload, bool immediate, Bytes mtu,
                     LinkType link = LinkType::infiniband);
 
-// The responder sends the response of a READ or atomic. 0 for other verbs: acknowledgements coalesce, and the model
-// leaves them out.
+// Bytes of the responder's response to a READ or atomic. 0 for other verbs: acknowledgements coalesce, and the model
+// ignores them.
 Bytes response_bytes(Verb verb, Bytes payload, Bytes mtu, LinkType link = LinkType::infiniband);
 
 }  // namespace verbscope

@@ -17,9 +17,9 @@ namespace verbscope {
 namespace {
 
 constexpr int kMaxQueueDepth = 1 << 20;
-constexpr std::int64_t kMaxOffset = 4095;  // a payload's place in a page
+constexpr std::int64_t kMaxOffset = 4095;  // a payload's offset in a page
 constexpr std::uint64_t kMaxMessage = std::uint64_t{1}
-                                      << 31;  // the longest message, InfiniBand Architecture Specification 1.3
+                                      << 31;  // the longest message (InfiniBand Architecture Specification 1.3)
 
 void check_range(const char* what, std::int64_t value, std::int64_t low, std::int64_t high) {
   if (value < low || value > high) fail("{} {} is not from {} to {}", what, value, low, high);
@@ -71,7 +71,7 @@ void check_requester(const ClusterWire& cluster, const VerbShape& shape) {
   check_range("signal-every", shape.signal_every, 1, shape.send_queue_depth);
 }
 
-// The cost of a payload that crosses the link packet by packet, each packet by `transfer`.
+// Cost of a payload that crosses the link packet by packet; `transfer` returns the cost of one packet.
 PciePerOp by_packets(PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes), const ClusterWire& cluster,
                      const VerbShape& shape) {
   const std::uint64_t begin = shape.payload_offset.value, mtu = cluster.mtu.value;
@@ -81,13 +81,13 @@ PciePerOp by_packets(PciePerOp (*transfer)(const PcieLink&, std::uint64_t, Bytes
   return cost;
 }
 
-// Whether the payload that arrives lies in the CQE: the QP has inline receive, and it fits.
+// True if the payload arrives in the CQE: the QP has inline receive, and the payload fits.
 bool comes_in_cqe(const ClusterWire& cluster, const VerbShape& shape) {
   const InlineReceiveRoom room = room_of(cluster, shape);
   return shape.inline_recv && room.place == InlineReceive::in_cqe && shape.payload <= room.most;
 }
 
-// The stride of the queue that RECVs are posted to.
+// The stride of the receive queue.
 Bytes stride_of_recvs(const ClusterWire& cluster, const VerbShape& shape) {
   if (shape.shared_recv_queue) return kSrqNextSegment + kRecvStride;
   const bool in_recv = shape.inline_recv && room_of(cluster, shape).place == InlineReceive::in_recv;
@@ -104,7 +104,7 @@ std::uint64_t recv_slots(const VerbShape& shape) {
   return std::bit_ceil(static_cast<std::uint64_t>(shape.recv_queue_depth) + (shape.shared_recv_queue ? 1 : 0));
 }
 
-// Adds the cost of one RECV: its WQE is read with others of its group, and a CQE says that it was used.
+// Adds the cost of one RECV: its WQE is read together with those of its group, and a CQE reports its use.
 void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& out) {
   check_range("receive queue depth", shape.recv_queue_depth, 1, kMaxQueueDepth);
   check_range("post list", shape.post_list, 1, shape.recv_queue_depth);
@@ -122,7 +122,7 @@ void add_recv(const ClusterWire& cluster, const VerbShape& shape, Prediction& ou
   out.cpu.stores = static_cast<double>(kRecvStride.value) / 8 + 1.0 / shape.post_list;
 }
 
-// The DMA reads of one operation fetch the WQEs that came by doorbell, and the payload that is not in the WQE.
+// DMA reads per operation: of WQEs posted by doorbell, and of payload that is not in the WQE.
 PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, const WqeSize& wqe, PostMethod method) {
   PciePerOp reads;
   if (method == PostMethod::doorbell) {
@@ -136,7 +136,7 @@ PciePerOp requester_reads(const ClusterWire& cluster, const VerbShape& shape, co
       const Bytes begin =
           shape.begin_blocks > 0 ? kWqeBlock * static_cast<std::uint64_t>(shape.begin_blocks) : each * step;
       add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, begin, each * list), 1.0 / shape.post_list);
-    } else {  // gaps between the WQEs are not read, so that each is a read of its own
+    } else {  // gaps between WQEs are not read, so each WQE is a separate read
       add_weighted(reads, ring_read_mean(cluster.pcie, queue.ring, queue.stride, each), 1);
     }
   }

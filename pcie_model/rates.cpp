@@ -14,7 +14,7 @@ BytesPerSecond dma_read_bandwidth(const PcieLink& link) {
   return BytesPerSecond{link.bandwidth().value * rcb / (rcb + static_cast<double>(link.completion_header.value))};
 }
 
-// Write-combined lines a second: bandwidth / (64 + request header), same place.
+// Write-combined lines per second: bandwidth / (64 + request header), from the same section.
 double mmio_lines_per_second(const PcieLink& link) {
   return link.bandwidth().value / static_cast<double>(kCacheLine.value + link.request_header.value);
 }
@@ -39,7 +39,8 @@ void set_bounds(Prediction& prediction, const ClusterWire& cluster, const Resour
 }
 
 void set_binding(Prediction& prediction) {
-  // Equal but for rounding (mmio and pcie_to_nic of an inline BlueFlame post): the first, which says more, is named.
+  // Bounds may differ by rounding only (mmio and pcie_to_nic of an inline BlueFlame post). Then the first one is
+  // chosen, which is more specific.
   const RateBound* smallest = &prediction.bounds.front();
   for (const RateBound& bound : prediction.bounds) {
     if (bound.mops < smallest->mops * (1 - 1e-9)) smallest = &bound;

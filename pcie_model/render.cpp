@@ -44,7 +44,7 @@ auto parsed(JsonFields& fields, const std::string& key, Parse parse) {
   }
 }
 
-// The members of CpuStores by name, for both directions.
+// Visits the members of CpuStores by name, for reading and writing.
 template <class Cpu, class Visit>
 void each_cpu(Cpu& cpu, Visit&& visit) {
   visit("ring_bytes", cpu.ring_bytes);

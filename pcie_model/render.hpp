@@ -1,5 +1,5 @@
-// Predictions as JSON (for records and for `verbscope predict`) and as tables for a person, and the shape of an
-// operation from the keys that records and sweeps use.
+// Predictions as JSON (for records and `verbscope predict`) and as text tables; the shape of an operation from the keys
+// of records and sweeps.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace verbscope {
 
-// Keys carry units. prediction_from_json is the inverse of to_json; it throws Error with `where` on anything missing,
-// ill-typed or unknown.
+// The keys contain their units. prediction_from_json is the inverse of to_json; it throws Error with `where` for a
+// missing, ill-typed or unknown key.
 Json to_json(const Prediction& prediction);
 Prediction prediction_from_json(const Json& json, const std::string& where);
 Json to_json(const WqePrediction& prediction);
@@ -19,11 +19,11 @@ Json to_json(const WqePrediction& prediction);
 std::string format_table(const Prediction& prediction);
 std::string format_table(const WqePrediction& prediction);
 
-// The shape behind perftest-like keys: `verb` (send), `connection` (RC, UC, UD), `size`, `header_only`, `inline_size`
-// (payloads up to it are inlined; it is also the QP's capability), `immediate`, `post_list`, `signal_every`,
-// `tx_depth`, `rx_depth`, `inline_recv` (payloads up to it arrive inline), `srq`. Absent keys have the defaults
-// of VerbShape; `size` must be there unless header_only, and is 8 for atomics. Keys that say nothing of the shape are
-// ignored. Throws Error with `where`.
+// Reads a shape from perftest-like keys: `verb` (default send), `connection` (RC, UC, UD), `size`, `header_only`,
+// `inline_size` (the limit for inlined payloads, and the QP's capability), `immediate`, `post_list`, `signal_every`,
+// `tx_depth`, `rx_depth`, `inline_recv` (the limit for inline receive), `srq`. Missing keys have the defaults of
+// VerbShape. `size` is required unless header_only, and 8 for atomics. Ignores keys that do not describe the shape.
+// Throws Error with `where`.
 VerbShape shape_from_json(const Json& config, const std::string& where);
 Json to_json(const VerbShape& shape);
 

@@ -20,7 +20,7 @@ void add_weighted(CpuStores& to, const CpuStores& what, double weight) {
 
 struct ResourceTime {
   std::string resource;
-  double us = 0;  // for one operation
+  double us = 0;  // per operation
 };
 
 std::vector<ResourceTime> times_of(const std::vector<PredictedPart>& parts) {

@@ -1,4 +1,4 @@
-// The prediction of a machine that does several things for one operation: it is written to and answers, say.
+// Prediction for a machine that does several things per operation, e.g. receives a WRITE and sends a response.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@ namespace verbscope {
 
 struct PredictedPart {
   Prediction prediction;
-  double per_op = 1;  // one operation takes the part so many times
+  double per_op = 1;  // how often the part occurs per operation
 };
 
-// Events and stores add up. A resource serves the parts one after the other, so that an operation takes it the sum of
-// their times: its bound is 1 / sum(per_op / bound). Cluster, shape, WQE and method are those of the first part. Throws
-// Error when there is no part, or one is not taken at least 0 times.
+// Adds up events and stores. A resource serves the parts one after another, so their times add up: its bound is 1 /
+// sum(per_op / bound). Cluster, shape, WQE and method are those of the first part. Throws Error if `parts` is empty or
+// a `per_op` is negative.
 Prediction predict_together(const std::string& role, const std::vector<PredictedPart>& parts);
 
-// Returns `prediction` for a program that sleeps on `per_op` completion events for an operation. For each it arms its
-// completion queue by a doorbell, and the adapter writes an entry of the event queue and an interrupt. What the kernel
-// does for an event is not counted. The shape tells the events.
+// Returns `prediction` for a program that sleeps for `per_op` completion events per operation. For each event it arms
+// its completion queue with a doorbell, and the adapter writes an event queue entry and an interrupt. Excludes the
+// kernel's work for an event. Stores `per_op` in the shape.
 Prediction with_completion_events(const Prediction& prediction, double per_op);
 
 }  // namespace verbscope

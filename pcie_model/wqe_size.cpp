@@ -8,7 +8,7 @@
 namespace verbscope {
 namespace {
 
-// The bytes of a WQE before its data.
+// Bytes of a WQE that precede its data.
 std::uint64_t fixed_bytes(const WqeLayout& layout) {
   return (layout.control + layout.address + layout.remote_address + layout.atomic).value;
 }

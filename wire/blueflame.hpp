@@ -1,4 +1,4 @@
-// The rule by which a driver posts by BlueFlame, which the model and the simulated device both read.
+// When a driver posts by BlueFlame. Used by the model and by the simulated device.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace verbscope {
 
-// A post has `list` WQEs, the last of which has `size` bytes in whole units of kWqeUnit.
+// A post of `list` WQEs. `size`: bytes of the last WQE, in whole units of kWqeUnit.
 struct Post {
   Verb verb;
   Bytes payload;
@@ -16,9 +16,9 @@ struct Post {
   std::uint64_t list;
 };
 
-// rdma-core 44, mlx5_post_send and mlx4_post_send: BlueFlame for a lone WQE of more than one unit that is no longer
-// than `largest`, on mlx4 only with inline data, for which it takes a READ and a WRITE without data too; otherwise a
-// doorbell.
+// rdma-core 44, mlx5_post_send and mlx4_post_send: BlueFlame for a single WQE that is longer than one unit and at most
+// `largest` bytes; otherwise a doorbell. mlx4 also requires inline data, and treats a READ and a WRITE without data as
+// inline.
 constexpr bool goes_by_blueflame(NicFamily family, Bytes largest, const Post& post) {
   if (post.list != 1 || post.size <= kWqeUnit || post.size > largest) return false;
   const bool empty = post.payload.value == 0;

@@ -20,7 +20,7 @@ const PcieGeneration& find_generation(int generation) {
        kPcieGenerations.back().generation);
 }
 
-// Reads the parameters of one section and checks their ranges; every message begins with file and key.
+// Reads the parameters of one section and checks their ranges. Every message begins with file and key.
 class Parameters {
  public:
   explicit Parameters(JsonFields& section) : section_(section) {}
@@ -44,7 +44,7 @@ class Parameters {
       section_.fail_key(key, fmt::format("{} is not from {} to {}", value, low, high));
     return value;
   }
-  // The generation gives it: another value would be that of another link.
+  // The generation determines the rate, so any other value is an error.
   double lane_rate(const std::string& key, int generation) {
     constexpr double kRounded = 0.01;
     const double known = find_generation(generation).lane_mb_per_s;
@@ -55,7 +55,7 @@ class Parameters {
     }
     return value;
   }
-  // A word that `from` knows.
+  // A text that `from` accepts.
   template <class From>
   auto word(const std::string& key, From from) {
     const auto text = read<std::string>(key);
@@ -99,7 +99,7 @@ Json read_parameter(JsonFields& section, const std::string& key, const std::stri
     parameter.fail_key("source", fmt::format("'{}' is not one of {}", source, fmt::join(kSources, ", ")));
   }
   if (parameter.require<std::string>("cite").empty()) parameter.fail_key("cite", "empty");
-  // A fitted value names the published point that it was fitted to.
+  // A calibrated value names the published point that it was calibrated on.
   if (source == "calibrated" && parameter.require<std::string>("row").empty()) parameter.fail_key("row", "empty");
   Json value = parameter.at("value");
   parameter.reject_unknown();

@@ -1,4 +1,4 @@
-// Inline receive ("scatter to CQE" on mlx5): what each family of adapters can keep of an arriving payload.
+// Inline receive ("scatter to CQE" on mlx5): where each adapter family puts short payloads, and their maximum length.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ struct InlineReceiveRoom {
   Bytes most{};  // the longest payload
 };
 
-// For messages by `verb` over a transport. mlx5: a SEND on RC and UC, and at the requester the result of a READ or an
-// atomic; 32 bytes in the CQE, 64 in one of 128 bytes (rdma-core 44 providers/mlx5/cq.c: MLX5_INLINE_SCATTER_32,
-// MLX5_INLINE_SCATTER_64). mlx4: what a SEND brings, over any transport; that it takes 512 bytes is assumed.
+// mlx5: a SEND on RC and UC, and at the requester the result of a READ or an atomic. 32 bytes in a CQE, or 64 in one of
+// 128 bytes (rdma-core 44 providers/mlx5/cq.c: MLX5_INLINE_SCATTER_32, MLX5_INLINE_SCATTER_64). mlx4: the payload of a
+// SEND on any transport; the limit of 512 bytes is assumed.
 constexpr InlineReceiveRoom inline_receive_room(NicFamily family, Transport transport, Verb verb, Bytes cqe) {
   constexpr Bytes kInRecv{512};
   const InlineReceive place = facts(family).inline_receive;
@@ -28,8 +28,8 @@ constexpr InlineReceiveRoom inline_receive_room(NicFamily family, Transport tran
   return {};
 }
 
-// A receive queue's stride where RECVs of `recv` bytes have room for `payload`, behind what the transport puts before
-// it: a power of two.
+// Stride of a receive queue if each RECV (of `recv` bytes) has room for `payload` and for the transport's GRH room
+// before it: a power of two.
 constexpr Bytes recv_stride(Bytes recv, Transport transport, Bytes payload) {
   return Bytes(std::bit_ceil(std::max(recv.value, payload.value == 0 ? 0 : facts(transport).grh_room + payload.value)));
 }

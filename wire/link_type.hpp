@@ -1,4 +1,5 @@
-// What a port speaks, and what that puts around a packet's transport headers and payload: one row of facts a kind.
+// Link types of a port, and the bytes that each type adds around a packet's transport headers and payload: one row of
+// facts per type.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ struct LinkFacts {
   LinkType value;
   std::string_view name;  // in profiles and records
   bool ethernet;
-  Bytes around;       // of every packet: headers up to the BTH, that too, and CRCs behind the payload
-  Bytes least_frame;  // a shorter packet is padded to this; 0: none is
-  Bytes between;      // the port is in use for so long between two packets
+  Bytes around;       // per packet: headers up to and including the BTH, and CRCs after the payload
+  Bytes least_frame;  // shorter packets are padded to this; 0: no padding
+  Bytes between;      // time for which the port is in use between packets, in bytes
 };
 
 inline constexpr EnumTable<LinkType, LinkFacts> kLinkTypes{{
@@ -43,7 +44,7 @@ constexpr const LinkFacts& facts(LinkType type) {
 constexpr std::string_view to_string(LinkType type) {
   return facts(type).name;
 }
-// The inverse of to_string; case matters. Throws Error: the text, and what is allowed.
+// The inverse of to_string; case-sensitive. Throws Error with the text and the allowed values.
 LinkType link_type_from(std::string_view text);
 
 }  // namespace verbscope

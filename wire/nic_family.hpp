@@ -1,4 +1,4 @@
-// The families of adapters that a driver serves alike, and what each driver fixes: one row of facts a family, from
+// Adapter families that share a driver, and the facts that each driver fixes: one row of facts per family, from
 // rdma-core 44 (providers/mlx5/{wqe.h,qp.c,mlx5.c}, providers/mlx4/{wqe.h,qp.c,mlx4.c}).
 #pragma once
 
@@ -13,32 +13,32 @@ namespace verbscope {
 
 enum class NicFamily : std::uint8_t { mlx4, mlx5 };
 
-// Where an adapter can put a short payload that arrives, for the driver to copy it to its buffer.
+// Where an adapter can put a short arriving payload. The driver then copies it to its buffer.
 enum class InlineReceive : std::uint8_t {
   nowhere,
-  in_cqe,   // beside the fields of the CQE: no write of its own
-  in_recv,  // in the place of the RECV in its queue, whose places grow to hold it: a write to an address that is known
+  in_cqe,   // in the CQE, next to its fields: needs no write of its own
+  in_recv,  // in the slot of its RECV, which is enlarged for it: a write to a known address
 };
 
-// A cluster profile may state other values where its adapter differs.
+// Defaults: a cluster profile can override them for its adapter.
 struct FamilyFacts {
   NicFamily value;
   std::string_view name;       // in profiles and records
   std::string_view driver;     // in the kernel
-  Bytes doorbell;              // size of the MMIO that tells of WQEs
-  Bytes blueflame_max;         // largest WQE that goes by BlueFlame: half of the usual 512-byte BlueFlame register
+  Bytes doorbell;              // size of the MMIO that announces WQEs
+  Bytes blueflame_max;         // largest WQE for BlueFlame: half of the usual 512-byte BlueFlame register
   Bytes cqe;                   // default size of a CQE
-  Bytes cqe_other;             // the size that can be asked for instead
-  Bytes send_doorbell_record;  // stored in host memory per post of sends; mlx4 has none
-  Bytes recv_doorbell_record;  // stored in host memory per post of RECVs, which is all that such a post does
-  Bytes inline_boundary;       // inline data is cut here into chunks with a header each; 0: one chunk
-  // An element without bytes has a data segment too (mlx4: set_data_seg). mlx5_post_send leaves it out.
+  Bytes cqe_other;             // the other available size
+  Bytes send_doorbell_record;  // stored in host memory per post to a send queue; mlx4 has none
+  Bytes recv_doorbell_record;  // stored in host memory per post of RECVs; such a post does nothing else
+  Bytes inline_boundary;       // inline data is split here into chunks, each with a header; 0: one chunk
+  // True if an SGE of 0 bytes gets a data segment (mlx4: set_data_seg). mlx5_post_send omits it.
   bool writes_empty_elements;
-  // mlx4: a send slot has one size per QP, the power of two that holds the largest WQE its capabilities allow: a SEND
-  // on UD, a WRITE on RC and UC (mlx4_calc_sq_wqe_size counts its remote address segment whatever is posted), with
+  // mlx4: all send slots of a QP have the same size, the power of two that holds the largest WQE of its capabilities: a
+  // SEND on UD, a WRITE on RC and UC (mlx4_calc_sq_wqe_size always includes the remote address segment), with
   // max_inline_data inline or with max_send_sge data segments. mlx5: WQEs are packed in blocks.
   bool fixed_slots;
-  // BlueFlame also wants data in the WQE: inline payload, or a READ, which mlx4_post_send treats as inline.
+  // True if BlueFlame also requires data in the WQE: inline payload, or a READ, which mlx4_post_send treats as inline.
   bool blueflame_needs_inline;
   InlineReceive inline_receive;
 };
@@ -81,7 +81,7 @@ constexpr const FamilyFacts& facts(NicFamily family) {
 constexpr std::string_view to_string(NicFamily family) {
   return facts(family).name;
 }
-// The inverse of to_string; case matters. Throws Error: the text, and what is allowed.
+// The inverse of to_string; case-sensitive. Throws Error with the text and the allowed values.
 NicFamily nic_family_from(std::string_view text);
 
 }  // namespace verbscope

@@ -8,7 +8,7 @@
 namespace verbscope {
 
 inline constexpr Bytes kLrh{8};              // every InfiniBand packet
-inline constexpr Bytes kGrh{40};             // packets whose address asks for it (RoCE v1: every packet)
+inline constexpr Bytes kGrh{40};             // packets whose address requests it (RoCE v1: every packet)
 inline constexpr Bytes kBth{12};             // every packet
 inline constexpr Bytes kReth{16};            // first or only WRITE packet, READ request
 inline constexpr Bytes kDeth{8};             // every packet of UD
@@ -22,9 +22,9 @@ inline constexpr Bytes kEthernetHeader{14};  // every Ethernet frame, without a 
 inline constexpr Bytes kIpv4Header{20};      // every packet of RoCE v2 over IPv4
 inline constexpr Bytes kUdpHeader{8};        // every packet of RoCE v2
 inline constexpr Bytes kFcs{4};              // every Ethernet frame
-inline constexpr Bytes kLeastFrame{64};      // with FCS
-inline constexpr Bytes kPreamble{8};         // before a frame, with its delimiter
-inline constexpr Bytes kInterpacketGap{12};  // behind a frame
+inline constexpr Bytes kLeastFrame{64};      // including the FCS
+inline constexpr Bytes kPreamble{8};         // before a frame, including its delimiter
+inline constexpr Bytes kInterpacketGap{12};  // after a frame
 inline constexpr Bytes kPayloadPad{4};       // the payload of a packet is padded to this (BTH PadCnt, section 9.2)
 
 }  // namespace verbscope

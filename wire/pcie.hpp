@@ -1,5 +1,5 @@
-// PCI Express facts: rates and header sizes by generation, and the link of a cluster. The cost of a transfer is
-// computed from them once in closed form (pcie_model) and once packet by packet (nic_sim).
+// PCI Express facts: rates and header sizes per generation, and the link of a cluster. The closed-form model
+// (pcie_model) and the simulator (nic_sim) each compute transfer costs from them.
 #pragma once
 
 #include <array>
@@ -8,29 +8,29 @@
 
 namespace verbscope {
 
-inline constexpr Bytes kCacheLine{64};  // unit of write combining, and of the CPU's PCIe counters
+inline constexpr Bytes kCacheLine{64};  // unit of write combining and of the CPU's PCIe counters
 
-// The link of one slot; both directions are alike.
+// The link of one slot. Both directions are equal.
 struct PcieLink {
   int generation = 0;
   int lanes = 0;
-  double lane_mb_per_s = 0;   // one lane, one direction, 10^6 B/s, physical-layer encoding already taken off
+  double lane_mb_per_s = 0;   // one lane, one direction, 10^6 B/s, without physical-layer encoding
   Bytes request_header{};     // bytes that a memory read or write request adds to its payload, framing included
   Bytes completion_header{};  // bytes that a read completion adds to its payload, framing included
   Bytes mps{};                // Max_Payload_Size: largest payload of a memory write
-  Bytes mrrs{};               // Max_Read_Request_Size: largest read that one request asks for
-  Bytes rcb{};  // completions end at its multiples (C_rc in Kalia et al., ATC 2016); each answers one request
+  Bytes mrrs{};               // Max_Read_Request_Size: largest read per request
+  Bytes rcb{};  // completions end at multiples of this (C_rc in Kalia et al., ATC 2016); each answers one request
 
   // All lanes, one direction.
   BytesPerSecond bandwidth() const { return BytesPerSecond{lane_mb_per_s * 1e6 * lanes}; }
 };
 
-// A generation fixes its rates and header sizes. Lane rates are the transfer rate after encoding: 8b/10b for 1.0
-// and 2.0, 128b/130b for 3.0 to 5.0 (PCIe Base Specification 5.0, section 4.2), 236 TLP bytes in each 256-byte flit
-// for 6.0 (PCIe Base Specification 6.0, section 4.2: 236 TLP, 6 DLP, 8 CRC, 6 FEC). Headers up to 5.0: framing 2,
-// sequence number and LCRC 6, common header 4, then 12 for a request with a 64-bit address or 8 for a completion
-// (Neugebauer et al., "Understanding PCIe performance for end host networking", SIGCOMM 2018). 6.0 has no framing,
-// sequence number or LCRC per TLP: 16 and 12 remain (no optional header content assumed).
+// Each generation fixes its rates and header sizes. Lane rates are transfer rates without encoding: 8b/10b for 1.0 and
+// 2.0, 128b/130b for 3.0 to 5.0 (PCIe Base Specification 5.0, section 4.2), 236 TLP bytes per 256-byte flit for 6.0
+// (PCIe Base Specification 6.0, section 4.2: 236 TLP, 6 DLP, 8 CRC, 6 FEC). Headers up to 5.0: framing 2, sequence
+// number and LCRC 6, common header 4, and 12 for a request with a 64-bit address or 8 for a completion (Neugebauer et
+// al., "Understanding PCIe performance for end host networking", SIGCOMM 2018). 6.0 has no framing, sequence number or
+// LCRC per TLP, so 16 and 12 remain (optional header content is assumed to be absent).
 struct PcieGeneration {
   int generation;
   double gt_per_s;

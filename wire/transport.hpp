@@ -1,5 +1,5 @@
-// The transports (services of a QP), and what each of them does: one row of facts a transport. Code that depends on
-// such a fact asks for it and does not compare transports.
+// The transports (services of a QP) and their properties: one row of facts per transport. Code that depends on such a
+// property reads it here instead of comparing transports.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ enum class Transport : std::uint8_t { rc, uc, ud };
 struct TransportFacts {
   Transport value;
   std::string_view name;  // in options and records
-  // Every request is acknowledged or answered, and sent again when it is not: a work request is done when it is
-  // acknowledged. Otherwise it is done when it is sent, and what is lost stays lost.
+  // True if every request is acknowledged or answered, and else sent again: a work request completes when it is
+  // acknowledged. False: it completes when it is sent, and losses are final.
   bool reliable;
-  // The QP has one peer, which it learns on its way to RTR. Otherwise each work request names its target by an address
-  // handle, and a packet proves by a Q_Key that it may come in.
+  // True if the QP has one peer, which it is given on its transition to RTR. False: each work request names its target
+  // by an address handle, and a Q_Key authorises each packet.
   bool connected;
-  bool one_packet;         // a message is one packet and may be no longer than the MTU
-  bool receives_in_cqe;    // what arrives may lie in the CQE
+  bool one_packet;         // a message is a single packet, at most as long as the MTU
+  bool receives_in_cqe;    // received payload can be in the CQE
   VerbSet verbs;           // section 9.4, table of operations by transport
   Bytes packet_header;     // extension header of every request packet
-  Bytes address_segment;   // bytes of a WQE that name the target of a request
-  std::uint32_t grh_room;  // bytes with which every RECV buffer begins, for the GRH of a packet that has one
+  Bytes address_segment;   // bytes of a WQE that address the target of a request
+  std::uint32_t grh_room;  // bytes at the start of every RECV buffer, for the GRH of a packet that has one
 };
 
 inline constexpr EnumTable<Transport, TransportFacts> kTransports{{
@@ -73,6 +73,6 @@ constexpr const TransportFacts& facts(Transport transport) {
 constexpr std::string_view to_string(Transport transport) {
   return facts(transport).name;
 }
-// The inverse of to_string; case matters. Throws Error: the text, and what is allowed.
+// The inverse of to_string; case-sensitive. Throws Error with the text and the allowed values.
 Transport transport_from(std::string_view text);
 }  // namespace verbscope

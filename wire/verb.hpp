@@ -1,4 +1,4 @@
-// The verbs that a work request can ask for, and what each of them is: one row of facts a verb.
+// The verbs of work requests and their properties: one row of facts per verb.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ enum class Verb : std::uint8_t { send, write, read, compare_swap, fetch_add, rec
 struct VerbFacts {
   Verb value;
   std::string_view name;  // in options and records
-  bool requests;          // it is posted to a send queue and makes packets; RECV does neither
-  bool carries_payload;   // its request brings the payload to the responder
-  bool wants_response;    // a response brings something back to the requester
-  bool one_sided;         // it names memory of the responder, whose program takes no part
-  bool atomic;            // it works on kAtomicBytes
-  bool may_inline;        // the payload may lie in the WQE
-  bool takes_immediate;   // it may bring 4 bytes into the completion of a RECV
-  Bytes request_header;   // extension header: of the first packet of a WRITE, of the request of a READ or an atomic
-  Bytes response_header;  // extension header of the response, beside the AETH
+  bool requests;          // posted to a send queue and sent in packets; false for RECV
+  bool carries_payload;   // the request carries the payload to the responder
+  bool wants_response;    // a response returns data to the requester
+  bool one_sided;         // accesses memory of the responder, whose program is not involved
+  bool atomic;            // operates on kAtomicBytes
+  bool may_inline;        // the payload can be in the WQE
+  bool takes_immediate;   // can deliver 4 bytes in the completion of a RECV
+  Bytes request_header;   // extension header of the first packet of a WRITE, or of a READ or atomic request
+  Bytes response_header;  // extension header of the response, besides the AETH
 };
 
-// READs and atomics that a QP may have outstanding, on mlx4 and mlx5 devices (max_qp_rd_atom of ibv_query_device).
+// Maximum of outstanding READs and atomics per QP on mlx4 and mlx5 devices (max_qp_rd_atom of ibv_query_device).
 inline constexpr std::uint32_t kMostReads = 16;
 
 inline constexpr EnumTable<Verb, VerbFacts> kVerbs{{
@@ -106,11 +106,11 @@ constexpr const VerbFacts& facts(Verb verb) {
 constexpr std::string_view to_string(Verb verb) {
   return facts(verb).name;
 }
-// The inverse of to_string; case matters. Throws Error: the text, and what is allowed.
+// The inverse of to_string; case-sensitive. Throws Error with the text and the allowed values.
 Verb verb_from(std::string_view text);
 
-// Compare-and-swap and fetch-and-add work on so many bytes (InfiniBand Architecture Specification 1.3, volume 1,
-// section 9.4.5).
+// Operand size of compare-and-swap and fetch-and-add (InfiniBand Architecture Specification 1.3, volume 1, section
+// 9.4.5).
 inline constexpr std::uint32_t kAtomicBytes = 8;
 
 class VerbSet {

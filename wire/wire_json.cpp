@@ -4,10 +4,9 @@ namespace verbscope {
 namespace {
 
 constexpr double kBytesPerGbit = 1e9 / 8;
-constexpr int kLargest = 1 << 30;  // no number of a record may be larger
+constexpr int kLargest = 1 << 30;  // upper limit for all numbers of a record
 
-// Visits every number that is written and read, with its key and the least value that makes sense; Bytes appear as
-// their value.
+// Visits every number that is written and read, with its key and its smallest valid value. Bytes appear as their value.
 template <class Wire, class Visit>
 void each_number(Wire& wire, Visit&& visit) {
   visit("pcie_generation", wire.pcie.generation, 1);

@@ -1,4 +1,4 @@
-// The wire facts of a cluster in a record, from which a model can say what another configuration would cost there.
+// Wire facts of a cluster in a record. The model uses them to predict other configurations on that cluster.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace verbscope {
 
-// The object is flat, under the names of a profile's `wire` section, without sources. wire_from_json is the inverse of
-// to_json but for the name, which a record has elsewhere; it throws Error with `where` on anything missing, ill-typed
-// or unknown.
+// A flat object with the names of a profile's `wire` section, without sources. wire_from_json is the inverse of
+// to_json, except for the cluster's name, which is elsewhere in a record. It throws Error with `where` for a missing,
+// ill-typed or unknown key.
 Json to_json(const ClusterWire& wire);
 ClusterWire wire_from_json(const Json& json, const std::string& where);
 

@@ -1,5 +1,5 @@
-// Work queue elements: which segments the WQE of a verb has on a transport. Facts only: the size of a whole WQE is
-// computed once in closed form (pcie_model) and once segment by segment (nic_sim).
+// Work queue elements: the segments of a WQE, for each verb and transport. The size of a whole WQE is computed
+// independently in closed form (pcie_model) and segment by segment (nic_sim).
 #pragma once
 
 #include "wire/nic_family.hpp"
@@ -9,16 +9,16 @@
 
 namespace verbscope {
 
-// The segments before the data, in this order, as sizes; 0: the WQE does not have the segment. The data follow inline
-// or as one data segment per SGE; an empty payload has neither.
+// Sizes of the segments before the data, in this order; 0: no such segment. The data follow, inline or as one data
+// segment per SGE; an empty payload has neither.
 struct WqeLayout {
   Bytes control;
-  Bytes address;         // whom a datagram goes to
-  Bytes remote_address;  // the place in the responder's memory
+  Bytes address;         // target of a datagram
+  Bytes remote_address;  // address in the responder's memory
   Bytes atomic;          // the operands
 };
 
-// Both families lay a WQE out alike. The transport must have the verb.
+// Both families use the same layout. Precondition: the transport has the verb.
 constexpr WqeLayout wqe_layout(Transport transport, Verb verb) {
   const VerbFacts& of_verb = facts(verb);
   const Bytes none(0);

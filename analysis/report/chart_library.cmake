@@ -1,4 +1,5 @@
-# Runs at every build: makes OUTPUT a copy of FETCHED, or empty where that is not, touching it only when it changed.
+# Runs at every build: copies FETCHED to OUTPUT, or makes an empty OUTPUT if FETCHED does not exist. Writes OUTPUT only
+# if its content changes.
 if(EXISTS "${FETCHED}")
   execute_process(COMMAND ${CMAKE_COMMAND} -E copy_if_different "${FETCHED}" "${OUTPUT}" COMMAND_ERROR_IS_FATAL ANY)
 else()

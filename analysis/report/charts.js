@@ -1,11 +1,11 @@
 "use strict";
-// The charts of points by themselves: bytes, differences, latency, loads. Each is drawn from the points that the filter
-// leaves, when it is in view (drawing.js).
+// Charts of single points: bytes, differences, latency, loads. A chart shows the points that the filter selects, and is
+// drawn when it is in view (drawing.js).
 const maxBars = 40;
 const maxTimed = 12;
 const charts = {};
 
-// Draws a chart, or says in its place why there is nothing to draw.
+// Draws a chart, or shows the reason why there is nothing to draw.
 function draw(id, options) {
   const place = element(id);
   place.dataset.series = JSON.stringify(options.series.map((series) => series.id || series.name));
@@ -42,11 +42,11 @@ const switchedOff = "everything is switched off in the legend.";
 const nothingLeft = () => (state.shown.length === 0 ? "the filter leaves no point." : "");
 const ofFirst = (most, all, what) => (all.length > most ? ", first " + most + " of " + all.length + " " + what : "");
 
-// A figure of several points that have one name: of repetitions.
+// Mean value over the points of a group (its repetitions).
 const meanOf = (group, value) => group.points.reduce((sum, point) => sum + value(point), 0) / group.points.length;
 const pointIds = (group) => (group.points.length > 1 ? "mean of points " : "point ") + group.points.slice(0, 6).map((point) => point.id).join(", ") + (group.points.length > 6 ? ", ..." : "");
 
-// Bars lie, a group a row, so that names have room; the chart is as high as it has rows.
+// Horizontal bars, one row per group, so that names have room. The chart's height depends on the number of rows.
 function drawBars(id, { heading, groups, kinds, value, title, unit, stack, empty }) {
   const left = Math.min(420, element(id).clientWidth * 0.42);
   const rows = [...groups].reverse();
@@ -75,7 +75,7 @@ function drawBytes() {
 
 const difference = ([measured, modelled]) => (measured === null || modelled === null ? null : measured - modelled);
 
-// The points that differ most, those with something to say of it first.
+// The points with the largest differences, those with residuals first.
 function mostDiffering() {
   const farthest = (point) => Math.max(...point.events.map((pair) => Math.abs(difference(pair))));
   const known = state.shown.filter((point) => point.events.some((pair) => difference(pair) !== null));
@@ -102,7 +102,7 @@ function listResiduals() {
 }
 const pointName = (point) => (point.simulated ? "[SIM] " : "") + point.cluster + " " + (point.label ? point.label + ", " : "") + point.title + " (" + (point.file ? point.file + " " : "") + point.id + ")";
 
-// [microseconds, share of the trips that take at most so long in percent], from none on.
+// Cumulative distribution: [microseconds, percentage of the trips that take at most this long], starting at 0 %.
 function cumulated(histogram) {
   const total = histogram.reduce((all, [, count]) => all + count, 0);
   let sum = 0;
@@ -110,7 +110,7 @@ function cumulated(histogram) {
   return shares.length ? [[shares[0][0], 0], ...shares] : [];
 }
 
-// [{name, point, data}]: a point has a distribution for each of its sizes.
+// [{name, point, data}]: one distribution for each size of a point.
 function distributions() {
   const timed = state.shown.filter((point) => point.latency.length > 0);
   return namedGroups(timed, "").flatMap((group) => group.points.flatMap((point, run) => point.latency.map((one) => ({

@@ -1,15 +1,15 @@
 "use strict";
-// The charts of curves: a result against an option, and the figures of papers.
+// Charts of curves: a result against an option, and the figures of papers.
 const maxCurves = 40;
 const maxMarkers = 2000;
 
-// Upright strokes with a cap at each end, one line with gaps.
+// Vertical strokes, as one line with gaps.
 const intervalStrokes = (spots) => spots.filter(({ n }) => n > 1).flatMap(({ x, mean, reach }) => [[x, mean - reach], [x, mean + reach], [x, null]]);
 
-// The published figure of a spot, when it is one of the result that is drawn.
+// The published figure of a spot, if it is for the drawn result.
 const publishedOf = ({ point }, y) => (point.published && point.published.metric === y ? point.published : null);
 
-// A curve, its model bounds and its published figures; `shown` is that of drawCurves, with `markers`.
+// A curve with its model bounds and published figures. `shown`: as in drawCurves, plus `markers`.
 function curveSeries({ name, spots, look }, shown) {
   const own = look.color;
   const at = ({ x, mean, reach, n, point }) => [x, mean, reach, n, point.index];
@@ -38,7 +38,7 @@ function curveSeries({ name, spots, look }, shown) {
   return series;
 }
 
-// Of a mean: [x, mean, reach of its interval, repetitions, a point].
+// Text for a mean: [x, mean, half of its interval, repetitions, a point].
 const repetitionWords = ([, , reach, n]) => (n > 1 ? " ± " + digits(reach) + " (" + data.confidence_percent + " %), mean of " + n : "");
 
 function publishedWords(published) {
@@ -58,7 +58,8 @@ function curveTooltip(at, option, y) {
   return lines.join("\n");
 }
 
-// The rate that the axis goes up to: bounds far above all that was measured or published would press the curves flat.
+// Upper end of the rate axis. Bounds far above all measured and published values are cut off, because they would
+// flatten the curves.
 function topOf(curves, shown) {
   const values = curves.flatMap(({ spots }) => spots.flatMap((spot) => {
     const published = shown.published ? publishedOf(spot, shown.y) : null;
@@ -70,8 +71,8 @@ function topOf(curves, shown) {
   return Math.ceil((1.4 * highest) / step) * step;
 }
 
-// The axis of an option: its ticks are at the measured values, unless those are too many, and it ends at the first and
-// the last of them, or just beyond on a linear axis, but not below 0 for values that are not.
+// Axis of an option. Ticks are at the measured values, unless there are too many. A logarithmic axis ends at the first
+// and the last value, a linear one slightly beyond them (but not below 0 unless a value is negative).
 const maxTicks = 40;
 function optionAxis(option, xs, logarithmic) {
   const rising = [...new Set(xs)].sort((a, b) => a - b), least = rising[0], most = rising[rising.length - 1];
@@ -85,7 +86,8 @@ function optionAxis(option, xs, logarithmic) {
   };
 }
 
-// Draws `some` points as curves; `shown` has option, y, log, logY, bounds and published. Yields the notes to the chart.
+// Draws `some` points as curves. `shown` has option, y, log, logY, bounds and published. Returns the notes to the
+// chart.
 function drawCurves(id, heading, some, shown, empty) {
   const all = curvesOf(some, shown.option, shown.y);
   const drawn = all.slice(0, maxCurves);
@@ -134,7 +136,7 @@ function drawRate() {
   element("rate-note").textContent = drawCurves("rate-chart", heading, some, shown, empty).join(" ");
 }
 
-// The figure of a paper that is chosen, with its table.
+// The chosen figure of a paper, with its table.
 const chosenFigure = () => data.figures[Number(element("figure").value)];
 
 function fillFigure() {

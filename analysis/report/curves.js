@@ -1,8 +1,8 @@
 "use strict";
-// Points as curves against one option: which belong together, what they are called, the mean of repetitions. The names
-// are those of `verbscope plot` (analysis/curves.hpp).
+// Groups points into curves against one option, names the curves, and computes the mean of repetitions. The names are
+// those of `verbscope plot` (analysis/curves.hpp).
 
-// Points of one family differ in options only.
+// Points of a family differ only in options.
 const familyOf = (point) => [point.file, point.benchmark, point.cluster, point.label].join("\n");
 
 // The options other than `option` that differ within each family.
@@ -21,8 +21,9 @@ function differingOptions(some, option) {
   return new Map([...families].map(([family, values]) => [family, [...values].filter(([, set]) => set.size > 1).map(([key]) => key)]));
 }
 
-// Groups of the points that have one name: [{name, key, cluster, simulated, points}], in the order of the points. A name
-// has the file, the benchmark and the cluster only where they tell groups apart; `key` is the name without the cluster.
+// Groups points that have the same name, in the order of the points: [{name, key, cluster, simulated, points}]. A name
+// contains the file, the benchmark and the cluster only if they distinguish groups. `key` is the name without the
+// cluster.
 function namedGroups(some, option) {
   const differing = differingOptions(some, option);
   const groups = new Map();
@@ -47,7 +48,7 @@ function namedGroups(some, option) {
   return all;
 }
 
-// The curves of result `y` against `option`, those with the most points first: they are what the option was swept for.
+// The curves of result `y` against `option`. Those with the most points are first, because the sweep was made for them.
 function curvesOf(some, option, y) {
   const drawn = some.filter((point) => hasOption(point, option) && Number.isFinite(Number(point.options[option])) && Number.isFinite(point.values[y]));
   const curves = namedGroups(drawn, option);
@@ -63,7 +64,7 @@ function curvesOf(some, option, y) {
   return curves.sort((a, b) => b.spots.length - a.spots.length);
 }
 
-// The repetitions of a point: their mean and its interval by Student's t. One run is its own mean, and has no interval.
+// Mean of a point's repetitions with its interval by Student's t. A single run is its own mean and has no interval.
 function meanAt([x, repeated], y) {
   const n = repeated.length;
   const mean = repeated.reduce((sum, point) => sum + point.values[y], 0) / n;
@@ -73,8 +74,7 @@ function meanAt([x, repeated], y) {
   return { x, mean, reach, n, point: repeated[0] };
 }
 
-// Whether values are spread more evenly on a logarithmic axis than on a linear one: as in `verbscope plot`
-// (analysis/axis.hpp).
+// True if the values suit a logarithmic axis better, as in `verbscope plot` (analysis/axis.hpp).
 function isGeometric(values) {
   const rising = [...new Set(values)].sort((a, b) => a - b);
   if (rising.length < 3 || rising[0] <= 0 || rising[rising.length - 1] < 8 * rising[0]) return false;
@@ -85,7 +85,7 @@ function isGeometric(values) {
   return unevenness(rising.map(Math.log)) < unevenness(rising);
 }
 
-// The text at a tick: "64k" for bytes, else the number.
+// Tick label: "64k" for bytes, else the plain number.
 function tickText(value, bytes) {
   for (const [unit, letter] of bytes ? [[2 ** 30, "G"], [2 ** 20, "M"], [2 ** 10, "k"]] : []) if (value >= unit && value % unit === 0) return value / unit + letter;
   return String(value);

@@ -1,6 +1,6 @@
 "use strict";
-// What the report shows, as the program wrote it, and helpers to put text on the page. Nothing of a record is ever taken
-// for markup: text goes in as text.
+// The data of the report, as written by the program, and helpers that put text on the page. Texts of records are always
+// inserted as text, never as markup.
 const data = JSON.parse(document.getElementById("data").textContent);
 const points = data.points;
 const pageRows = 200;
@@ -18,7 +18,7 @@ function digits(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "-";
   const size = Math.abs(value);
   if (size >= 1 || size === 0) return value.toFixed(size >= 100 ? 1 : 2);
-  return value.toFixed(Math.min(15, Math.max(4, 2 - Math.floor(Math.log10(size)))));  // three significant ones at least
+  return value.toFixed(Math.min(15, Math.max(4, 2 - Math.floor(Math.log10(size)))));  // at least three significant ones
 }
 function percent(value) {
   if (value === null || value === undefined) return "-";
@@ -27,14 +27,14 @@ function percent(value) {
 }
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// The visible mark that a figure is simulated: first, so that nothing can push it out. A figure of no points has the
-// mark of the page.
+// Marks the title of a simulated figure, at the start, so that it stays visible. A figure without points gets the mark
+// of the page.
 const marked = (title, some) => ((some.length ? some : points).some((point) => point.simulated) ? "[SIMULATED] " + title : title);
 const hasOption = (point, key) => key in point.options && point.options[key] !== "-";
 const axisTitle = (key) => data.titles[key] || key;
 const unitOf = (key) => (axisTitle(key).match(/\(([^)]*)\)$/) || ["", ""])[1];
 
-// The words of a filter: "key=value" of a known option is that value and no other, all else is found anywhere.
+// The words of a filter. "key=value" with a known option matches exactly this value; other words match anywhere.
 function filterOf(text) {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
   return (point) => words.every((word) => {
@@ -45,5 +45,5 @@ function filterOf(text) {
   });
 }
 
-// What a chart says of the filter: that of the whole page holds for every chart.
+// A chart's note about the page's filter, which applies to every chart.
 const filterWords = () => (state.filter.trim() ? "only points with “" + state.filter.trim() + "”" : "");

@@ -1,6 +1,6 @@
 "use strict";
-// A chart is drawn when it comes into view, so that a page of thousands of points opens and filters at once; all are
-// drawn before the page is printed.
+// Charts are drawn when they come into view, so that a page with thousands of points opens and filters quickly. All
+// charts are drawn before the page is printed.
 const drawings = { "figure-chart": drawFigure, "rate-chart": drawRate, "bytes-chart": drawBytes, "residual-chart": drawResiduals, "latency-chart": drawLatency, "loads-chart": drawLoads };
 const outdated = new Set(), inView = new Set();
 let beforePrint = null, chartWatcher = null;
@@ -11,7 +11,7 @@ function drawOutdated(ids) {
   }
 }
 
-// A place for a chart: the chart, what is said when there is none, its legend.
+// Container of a chart: the chart, the text if there is none, and its legend.
 function makePlot(id, words) {
   const plot = make("div", undefined, { class: "plot" });
   plot.append(make("div", undefined, { id, class: "chart", role: "img", "aria-label": words }), make("p", "", { id: id + "-empty", class: "empty", role: "status" }),
@@ -19,7 +19,7 @@ function makePlot(id, words) {
   return plot;
 }
 
-// What these charts show has changed.
+// Call it when the data of these charts changed.
 function outdate(ids = Object.keys(drawings)) {
   for (const id of ids) outdated.add(id);
   drawOutdated(inView);
@@ -38,7 +38,7 @@ function watchCharts() {
   chartWatcher = watcher;
 }
 
-// Paper is light, narrow and has no buttons: the table is given whole, or its first thousand rows.
+// For paper: light colours, a narrow page, no buttons, and the whole table or its first thousand rows.
 function startPrint() {
   beforePrint = { dark: isDark(), page: state.page };
   state.page = 0;

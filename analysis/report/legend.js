@@ -1,13 +1,14 @@
 "use strict";
-// The look of curves and of what is published, and the legends, which stand below their charts as text of the page: they
-// wrap, print, and never lie over an axis.
+// Appearance of curves and published figures, and the legends. A legend is text of the page below its chart, so it
+// wraps, prints, and never covers an axis.
 
-// Okabe and Ito's colours, apart for every kind of colour vision; the forms of marks tell curves apart without colour.
+// Colours of Okabe and Ito, for all kinds of colour vision. The forms of the marks distinguish curves without colour.
 const palette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#6b6b6b"];
 const forms = ["circle", "rect", "triangle", "diamond", "arrow", "pin"];
 const cross = "path://M-1,-0.8L-0.8,-1L0,-0.2L0.8,-1L1,-0.8L0.2,0L1,0.8L0.8,1L0,0.2L-0.8,1L-1,0.8L-0.2,0Z";
 
-// Published figures by what they are worth: one that a parameter was fitted to shows nothing, a predicted one does.
+// Kinds of published figures by their value as evidence: a figure that a parameter was calibrated on proves nothing, a
+// predicted one does.
 const publishedKinds = {
   calibrated: { symbol: cross, size: 11, words: "published, calibrated: the simulator was fitted to it" },
   predicted: { symbol: "circle", size: 18, hollow: true, words: "published, predicted: not fitted" },
@@ -16,8 +17,8 @@ const publishedKinds = {
 };
 const kindOf = (published) => (published.compare === "equals" ? published.use : published.compare);
 
-// Curves of one cluster differ in colour and form, the same curve of the next cluster in whether its marks are full; one
-// curve on several clusters has a colour and a form for each of them.
+// Curves of one cluster differ in colour and form; the same curve of another cluster differs in whether its marks are
+// filled. If there is only one curve on several clusters, each cluster has its own colour and form.
 function looksOf(curves) {
   const keys = [], clusters = [];
   const placeOf = (known, text) => (known.includes(text) ? known.indexOf(text) : known.push(text) - 1);
@@ -34,7 +35,7 @@ const shapes = {
   arrow: "M0,-5L4,5L0,2L-4,5Z", pin: "M0,5L-4,-1A4,4 0 1 1 4,-1Z",
 };
 
-// A small picture of a line with its mark.
+// An icon of a line with its mark.
 function swatch({ own, form, hollow, line, rotate, path, large }) {
   const make = (name, attributes) => {
     const node = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -55,7 +56,7 @@ function markSwatch(mark) {
   return swatch({ own: mark.color || color("--text"), form: path ? undefined : mark.symbol, path, hollow: mark.hollow, rotate: mark.rotate, line: mark.line, large: mark.size > 14 });
 }
 
-// The legend of a chart: `curves` are buttons that hide theirs, `marks` say what other lines and marks mean.
+// The legend of a chart. `curves` are buttons that hide their curves; `marks` explain other lines and marks.
 function showLegend(id, curves, marks, redraw) {
   const hidden = hiddenCurves(id);
   const entries = curves.map(({ name, look }) => {
@@ -75,7 +76,7 @@ function showLegend(id, curves, marks, redraw) {
   element(id + "-legend").replaceChildren(...entries);
 }
 
-// The names of the curves of a chart that its legend switched off.
+// Names of the curves that the user switched off in the legend, per chart.
 const hiddenByChart = {};
 function hiddenCurves(id) {
   if (!hiddenByChart[id]) hiddenByChart[id] = new Set();

@@ -1,16 +1,16 @@
 "use strict";
-// Starts the page: choices, buttons, provenance, the first drawing.
+// Starts the page: choices, buttons, provenance, first drawing.
 // Points of one benchmark, or of all for "".
 const ofBenchmark = (some, benchmark) => some.filter((point) => benchmark === "" || point.benchmark === benchmark);
-// The numbers that an option has.
+// The numeric values of an option.
 const valuesOf = (some, key) => some.filter((point) => hasOption(point, key)).map((point) => Number(point.options[key])).filter(Number.isFinite);
-// The result that the benchmarks of points exist for; "" where they have no common one.
+// The common main result of the points' benchmarks; "" if there is none.
 function mainOf(some) {
   const keys = new Set(some.filter((point) => !point.failed).map((point) => point.main));
   return keys.size === 1 ? [...keys][0] : "";
 }
 
-// Benchmarks with one main result are drawn in one chart first: READ, WRITE and SEND of one sweep.
+// If all benchmarks have the same main result, the first chart shows all of them: READ, WRITE and SEND of one sweep.
 function fillChoices() {
   const benchmarks = [...new Set(points.map((point) => point.benchmark))];
   const all = benchmarks.length > 1 ? [make("option", "all in one chart", { value: "" })] : [];
@@ -25,7 +25,7 @@ function fillOptions() {
   const all = [...new Set(some.flatMap((point) => Object.keys(point.options)))].filter((key) => valuesOf(some, key).length > 0);
   const varying = all.filter((key) => different(key) > 1);
   const keys = varying.length ? varying : all;
-  // The option that the sweeps are along first, then the one that was swept most finely.
+  // First the option that the sweeps vary, then the one with the most values.
   const swept = (key) => some.filter((point) => point.along === key).length;
   keys.sort((a, b) => swept(b) - swept(a) || different(b) - different(a));
   element("option").replaceChildren(...keys.map((key) => make("option", axisTitle(key) + (axisTitle(key) === key ? "" : ", " + key), { value: key })));
@@ -35,7 +35,7 @@ function fillOptions() {
   chooseAxis();
 }
 
-// The axis that fits the values of the chosen option; the check box changes it.
+// Selects the axis that suits the values of the chosen option. The check box overrides it.
 function chooseAxis() {
   element("log").checked = isGeometric(valuesOf(ofBenchmark(points, element("benchmark").value), element("option").value));
 }

@@ -1,5 +1,5 @@
 "use strict";
-// The table of points: filter, sort, pages; and what is said of the chosen point.
+// The table of points with filter, sorting and pages, and the details of the chosen point.
 const columns = [
   { key: "id", head: "point", value: (point) => point.id },
   { key: "file", head: "file", value: (point) => point.file },
@@ -31,7 +31,7 @@ function applyFilter() {
   }
 }
 
-// Columns in which some point has something.
+// Columns that have a value for some point.
 let used = null;
 const usedColumns = () => used || (used = columns.filter((column) => !["file", "label", "use", "published", "deviation"].includes(column.key) || points.some((point) => column.value(point) !== null && column.value(point) !== "")));
 
@@ -86,7 +86,7 @@ function drawTable() {
   element("after").disabled = state.page === pages - 1;
 }
 
-// The row of a point and the details of the chosen one, which stand right below its row; choosing it again closes them.
+// The row of a point. The details of the chosen point are below its row; choosing the point again closes them.
 const rowOf = (point) => [...element("table").tBodies[0].rows].find((row) => row.dataset.index === String(point.index));
 
 function choose(point) {
@@ -117,7 +117,7 @@ function placeDetails() {
   outdate(["loads-chart"]);
 }
 
-// What is said of a point.
+// The details of a point.
 function wordsOf(point) {
   const words = [make("h3", point.id + (point.simulated ? " (SIMULATED)" : "")), make("p", point.fabric + " " + point.title)];
   if (point.failed) return [...words, make("p", "FAILED: " + point.failed)];
@@ -129,7 +129,7 @@ function wordsOf(point) {
   return [...words, list];
 }
 
-// Shows the row of a point with its details, on whatever page of the table it is. A filter that hides it goes.
+// Shows a point's row with its details, on any page of the table. Clears the filter if it hides the point.
 function showPoint(point) {
   if (!state.shown.includes(point)) {
     element("filter").value = state.filter = "";

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Fetches the chart library of the report, as package-lock.json has it: npm checks each package against the hash there. With
-# it there already nothing is asked. For another version: `npm install --package-lock-only echarts@VERSION` here.
+# Fetches the report's chart library in the version of package-lock.json; npm verifies the hash of each package. Does
+# nothing if it is already there. To change the version, run here: `npm install --package-lock-only echarts@VERSION`
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
