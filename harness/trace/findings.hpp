@@ -11,7 +11,7 @@
 namespace verbscope {
 
 struct TraceFinding {
-  std::string name;            // "not inline", the key that docs/trace.md explains
+  std::string name;  // "not inline", the key that docs/trace.md explains
   std::string text;
   std::uint64_t requests = 0;  // posts, polls or registrations that the change concerns
   double gain_percent = 0;     // upper bound on the rise of the rate
