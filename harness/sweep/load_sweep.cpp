@@ -36,7 +36,7 @@ Json value_of(const OptionSpec& option, const std::string& text, const std::stri
   return whole && is_formula(text) ? Json(text) : option_value_from_text(option, text, where);
 }
 
-// Splits "key=text" and checks it with the first benchmark that has the option; check_sweep checks the others.
+// Splits "key=text" and checks it with the sweep's first benchmark; check_sweep checks the others.
 void apply(Sweep& sweep, const std::string& setting, const std::string& option_word,
            const std::function<void(const OptionSpec& option, const std::string& text)>& set) {
   const std::size_t equals = setting.find('=');
