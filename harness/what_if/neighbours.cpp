@@ -111,7 +111,7 @@ class Ladders {
 
   void machines() {
     values("uars", registers(), {"default", "exclusive"});
-    // With one outstanding operation, the remaining options cannot shorten it.
+    // One outstanding operation at a time does not become faster with more threads or QPs.
     if (keeps_one_under_way(record_)) return;
     const double cores = in_profile(profile_, "host", "cores", 1);
     for (const char* name : {"threads", "client_threads", "threads_per_qp"}) number(name, 1, cores);

@@ -9,7 +9,7 @@
 namespace verbscope {
 namespace {
 
-// False for a lock, cache line or atomic slot that was not used, and for a RECV queue that never ran empty.
+// False for a lock, cache line or atomic slot that was not used, and for a RECV queue that never lacked a RECV.
 bool takes_part(const Record& record, const Diagnosis& diagnosis, Resource resource) {
   switch (resource) {
     case Resource::atomic_slot:
@@ -82,7 +82,7 @@ class PointLimits {
       const bool can = is_option(each) ? by_options(each) : can_double(runs_.profile(), each);
       if (can && takes_part(basis_, diagnosis_, each) && std::ranges::find(out, each) == out.end()) out.push_back(each);
     };
-    // A queue that the adapter counted as empty is more likely than a busy resource.
+    // Missing RECVs, which the adapter counts, are a more likely limit than a busy resource.
     add(Resource::recv_queue);
     for (const Limit& each : diagnosis_.candidates) add(capacity(each.load.resource));
     for (const Resource each :
