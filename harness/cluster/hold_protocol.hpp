@@ -1,6 +1,6 @@
-// Protocol between the harness and `verbscope hold`, on the standard streams of a launcher. The harness writes a request
-// of one line and keeps the stream open: closing it ends the program. `hold` answers in lines that begin with kHoldMark.
-// Other lines come from login scripts or the launcher and are ignored.
+// Protocol between the harness and `verbscope hold`, on the standard streams of a launcher. The harness writes a
+// request of one line and keeps the stream open: closing it ends the program. `hold` answers in lines that begin with
+// kHoldMark. Other lines come from login scripts or the launcher and are ignored.
 //
 //   harness                          hold
 //   request line              --->
