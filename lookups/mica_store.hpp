@@ -47,8 +47,8 @@ struct MicaCounts {
   std::uint64_t overwritten = 0;
   std::uint64_t index_evictions = 0;  // PUTs into a full bucket: evicted a slot whose item was still in the log
   std::uint64_t tag_evictions = 0;    // PUTs that took over the slot of another key with the same tag
-  std::uint64_t log_overwrites = 0;  // items that the log has overwritten, also those without a slot
-  std::uint64_t never_lost = 0;      // GETs that failed although no item of their key was lost
+  std::uint64_t log_overwrites = 0;   // items that the log has overwritten, also those without a slot
+  std::uint64_t never_lost = 0;       // GETs that failed although no item of their key was lost
 };
 
 class MicaStore {
