@@ -38,7 +38,7 @@ struct PcieEvents {
   }
 };
 
-using PcieCounts = PcieEvents<std::uint64_t>;  // counted over a window
+using PcieCounts = PcieEvents<std::uint64_t>;  // counted over an interval
 using PciePerOp = PcieEvents<double>;          // per operation: modelled, or counted and divided
 
 }  // namespace verbscope

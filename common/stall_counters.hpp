@@ -12,7 +12,7 @@ struct StallCounter {
   std::string_view unit;   // "RNR NAKs"
 };
 
-// Sorted by cause.
+// Grouped by cause.
 std::span<const StallCounter> stall_counters();
 
 }  // namespace verbscope

@@ -14,7 +14,7 @@ namespace verbscope {
 enum class Phase : std::uint32_t { warmup, measure, halved, closed, stop };
 using PhaseWord = std::atomic<Phase>;
 
-// Names of the phases in messages between machines.
+// Names of the phases, used in messages between machines.
 inline constexpr std::array kPhaseNames = {"warmup", "measure", "halved", "closed", "stop"};
 constexpr const char* to_string(Phase phase) {
   return kPhaseNames[static_cast<std::size_t>(phase)];

@@ -39,7 +39,7 @@ struct HoldRequest {
 std::string to_line(const HoldRequest& request);
 HoldRequest parse_hold_request(std::string_view line);
 
-// The end of a held program.
+// How a program that `hold` ran has ended.
 struct HoldEnd {
   bool good = false;
   std::string text;               // "exit status 3"

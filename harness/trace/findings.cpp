@@ -273,7 +273,7 @@ Changed register_before(Summary program, const Profile&) {
 struct Rule {
   const char* name;
   Changed (*change)(Summary program, const Profile& profile);
-  const char* text;  // {0}: how many requests, {1}: the detail
+  const char* text;  // {0}: number of requests, {1}: the detail
 };
 constexpr Rule kRules[] = {
     {"one by one", post_lists,

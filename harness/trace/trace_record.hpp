@@ -1,4 +1,4 @@
-// What a traced process did, as a record.
+// Makes a record of what a traced process did.
 #pragma once
 
 #include <string>

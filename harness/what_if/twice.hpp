@@ -18,8 +18,8 @@ bool can_double(const Json& profile, Resource resource);
 // sizes and numbers doubled. A parameter that two of them share is changed once.
 Json profile_with_twice(Json profile, const std::vector<Resource>& resources);
 
-// Returns the profile with all times halved: the effect of twice as many outstanding operations on a program that keeps
-// one.
+// Returns the profile with every part twice as fast. For a program that keeps one operation outstanding, this has the
+// effect of keeping two.
 Json twice_as_fast(Json profile);
 
 // The parameters of those resources whose values are all assumed: "nic.qp_context_cache_bytes".
