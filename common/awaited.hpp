@@ -1,4 +1,4 @@
-// A value that threads of the host sleep for.
+// An atomic value whose changes wake waiting threads of the host.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,9 @@
 
 namespace verbscope {
 
-// An atomic whose changes wake those who wait for one. It does not use std::atomic::wait: with libstdc++ 12 two threads
-// that meet at a barrier were seen both asleep, one of which had not been woken. There the waker looks for sleepers
-// without a fence after its store, and the futex is one that the kernel looks up by its page; which of these it was is
-// not known.
+// A replacement for std::atomic::wait. With libstdc++ 12, two threads that met at a barrier were seen asleep at the
+// same time, one of them not woken. There the waker checks for sleepers without a fence after its store, and the kernel
+// looks up the futex by its page; which of these was the cause is not known.
 template <class T>
 class Awaited {
  public:
@@ -18,7 +17,7 @@ class Awaited {
 
   T load(std::memory_order order = std::memory_order_acquire) const { return value_.load(order); }
 
-  // Changes the value and wakes all who wait.
+  // Changes the value and wakes all waiting threads.
   Awaited& operator=(T value) {
     {
       const std::lock_guard lock(mutex_);
@@ -28,7 +27,7 @@ class Awaited {
     return *this;
   }
 
-  // Until the value is another than `old`.
+  // Waits until the value differs from `old`.
   void wait(T old) const {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return load() != old; });

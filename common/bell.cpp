@@ -9,12 +9,12 @@ namespace verbscope {
 Bell::Bell() : fd_(check("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {}
 
 void Bell::ring() const noexcept {
-  eventfd_write(fd_.get(), 1);  // fails only when it has been rung 2^64 times
+  eventfd_write(fd_.get(), 1);  // fails only after 2^64 calls
 }
 
 void Bell::silence() const noexcept {
   eventfd_t rings = 0;
-  eventfd_read(fd_.get(), &rings);  // fails when it has not been rung
+  eventfd_read(fd_.get(), &rings);  // fails if ring() was not called
 }
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// A bell that threads ring, so that one that sleeps in poll() wakes.
+// Wakes a thread that sleeps in poll() (an eventfd).
 #pragma once
 
 #include "common/fd.hpp"
@@ -7,11 +7,11 @@ namespace verbscope {
 
 class Bell {
  public:
-  Bell();  // throws Error: no file descriptor is left
+  Bell();  // throws Error if no file descriptor is left
 
-  // From any thread; what it wrote before is seen by whoever wakes.
+  // Thread-safe. The woken thread sees all earlier writes of the caller.
   void ring() const noexcept;
-  // Readable since a ring, until silence().
+  // Readable after ring(), until silence().
   int fd() const { return fd_.get(); }
   void silence() const noexcept;
 

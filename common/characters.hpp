@@ -1,4 +1,4 @@
-// Characters of UTF-8, and which of them a terminal obeys or does not show.
+// Decodes UTF-8, and classifies characters that control a terminal or are invisible.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 namespace verbscope {
 
 struct Character {
-  std::size_t bytes = 0;  // 0: no character of UTF-8 begins there, and `code` is the byte
+  std::size_t bytes = 0;  // 0: not UTF-8; `code` is then the byte
   char32_t code = 0;
 };
 
-// The character that `text`, which is not empty, begins with.
+// The first character of `text`, which must not be empty.
 inline Character first_character(std::string_view text) {
   const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const std::size_t bytes = byte(0) < 0x80 ? 1 : byte(0) < 0xc2 ? 0 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
@@ -24,12 +24,12 @@ inline Character first_character(std::string_view text) {
   return {bytes, code};
 }
 
-// Control characters of ASCII and of C1.
+// True for control characters (ASCII and C1).
 inline bool is_control(char32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
-// Characters that turn the direction of text, join it, break its line, or show nothing.
+// True for characters that change the text direction, join text, break the line, or are invisible.
 inline bool is_unseen(char32_t code) {
   const auto within = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
   return code == 0xad || code == 0x61c || code == 0x180e || within(0x200b, 0x200f) || within(0x2028, 0x202e) ||

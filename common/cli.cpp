@@ -31,7 +31,7 @@ struct Unit {
   double factor;
 };
 
-// The leading number of `text`, which becomes the rest.
+// Removes the leading number from `text` and returns it.
 double take_number(std::string_view& text, const std::string& option) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -43,7 +43,7 @@ double take_number(std::string_view& text, const std::string& option) {
 
 constexpr std::size_t kWidestHelp = 120;
 
-// Of `app`, or of the subcommand that was named.
+// Prints the help of `app`, or of the subcommand in use.
 void print_help(const CLI::App& app, const std::string& program) {
   const auto commands = app.get_subcommands();
   if (!commands.empty()) return print_help(*commands.front(), program + " " + commands.front()->get_name());
@@ -60,7 +60,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// Says of the first argument that nothing takes what it is, with the option that may have been meant.
+// Refuses arguments that no option accepts; the message names the first one and suggests a similar option.
 void refuse_extras(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) refuse_extras(*command);
   const std::vector<std::string> extras = app.remaining();
@@ -119,7 +119,7 @@ int run_main(const char* program, int argc, char** argv, const std::function<int
 
 namespace {
 
-// Flags take no value, or yes or no.
+// Flags accept no value, or yes or no.
 void check_flags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_items_expected_max() != 0 || option->get_positional()) continue;
@@ -131,7 +131,7 @@ void check_flags(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) check_flags(*command);
 }
 
-// "--name=" gives nothing.
+// Refuses "--name=".
 void refuse_empty_values(int argc, char** argv) {
   for (const std::string_view argument : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
     if (argument == "--") return;
@@ -141,7 +141,7 @@ void refuse_empty_values(int argc, char** argv) {
   }
 }
 
-// An empty value is a shell variable that is not set, never a choice.
+// Refuses empty values: they come from unset shell variables.
 void refuse_empty_words(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& values = option->results();

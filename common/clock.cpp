@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kCalibrationHalfNanos = 5'000'000;
 constexpr int kCalibrationAttempts = 3;
-constexpr double kTicksFraction = 4294967296.0;  // 2^32: the fixed point of TscScale
+constexpr double kTicksFraction = 4294967296.0;  // 2^32: the fraction of TscScale
 
 std::int64_t read_nanos(clockid_t clock) {
   timespec t{};
@@ -24,7 +24,7 @@ std::int64_t read_nanos(clockid_t clock) {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-// The process's time line, from CLOCK_MONOTONIC. It has a start of its own, because a host may be up for longer than
+// The process's time line, from CLOCK_MONOTONIC. It starts at the first call, because a host may be up for longer than
 // the 106 days of Picos.
 Picos since_start(std::int64_t nanos) {
   static const std::int64_t start = nanos;
@@ -33,13 +33,14 @@ Picos since_start(std::int64_t nanos) {
 
 #if defined(__x86_64__)
 
-// CPUID 8000_0007h, EDX bit 8: the counter runs at one rate in all power states (Intel SDM volume 3, "Invariant TSC").
+// CPUID 8000_0007h, EDX bit 8: the counter has a constant rate in all power states (Intel SDM volume 3, "Invariant
+// TSC").
 bool tsc_is_invariant() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
 }
 
-// Both clocks at one moment: of several tries, the one whose two counter readings lie closest.
+// Reads both clocks at one time. Of several attempts, returns the one whose two counter readings are closest.
 ClockSample sample_clocks(clockid_t clock) {
   ClockSample best{};
   std::uint64_t narrowest = UINT64_MAX;
@@ -57,7 +58,8 @@ ClockSample sample_clocks(clockid_t clock) {
 
 void sleep_nanos(std::int64_t nanos) {
   const timespec t{0, nanos};
-  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &t, nullptr);  // cut short or late does not matter: both clocks are read after
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &t,
+                    nullptr);  // an early or late return is harmless: both clocks are read later
 }
 
 std::optional<std::uint64_t> measure_tsc() {
@@ -79,7 +81,7 @@ std::optional<std::uint64_t> measure_tsc() {
 
 std::optional<std::uint64_t> fit_tsc(const std::array<ClockSample, 3>& samples) {
   const auto rate = [&](std::size_t from,
-                        std::size_t to) {  // picoseconds per tick; NaN when a clock stood or went back
+                        std::size_t to) {  // picoseconds per tick; NaN if a clock did not advance
     const auto ticks = static_cast<double>(static_cast<std::int64_t>(samples[to].ticks - samples[from].ticks));
     const auto nanos = static_cast<double>(samples[to].nanos - samples[from].nanos);
     return ticks > 0 && nanos > 0 ? nanos * 1e3 / ticks : std::nan("");

@@ -1,5 +1,5 @@
-// The clock of threads on a host: the time stamp counter, scaled to picoseconds, or CLOCK_MONOTONIC where the counter
-// cannot be trusted.
+// The clock of threads on a host: the time stamp counter scaled to picoseconds, or CLOCK_MONOTONIC if the counter is
+// unreliable.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace verbscope {
 
-// Tells the core that this is a spin loop. The built-in functions of the compiler stand here and below, since the
-// header of their intrinsics costs every source that sees it half a second.
+// Spin-loop hint for the core. Compiler built-ins are used here and below because the header of the intrinsics adds
+// half a second to the compilation of each source.
 inline void cpu_relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -21,19 +21,19 @@ inline void cpu_relax() {
 #endif
 }
 
-// One moment on both clocks.
+// One point in time on both clocks.
 struct ClockSample {
   std::uint64_t ticks;  // time stamp counter
   std::int64_t nanos;   // CLOCK_MONOTONIC_RAW
 };
 
-// Picoseconds per tick as a fixed-point number with 32 bits of fraction, from three samples in order. Nothing when the
-// two intervals disagree by more than kMaxClockDisagreement, or when a clock did not go forward.
+// Picoseconds per tick as a fixed-point number with 32 bits of fraction, computed from three samples in order. Empty if
+// the two intervals disagree by more than kMaxClockDisagreement, or if a clock did not advance.
 inline constexpr double kMaxClockDisagreement = 200e-6;
 std::optional<std::uint64_t> fit_tsc(const std::array<ClockSample, 3>& samples);
 
 namespace detail {
-// The conversion of the counter into picoseconds on the process's time line.
+// Converts the counter to picoseconds on the process's time line.
 struct TscScale {
   std::uint64_t picos_per_tick = 0;  // fixed point, 32 bits of fraction; 0: the counter is not used
   std::uint64_t base_ticks = 0;
@@ -46,8 +46,8 @@ class TscClock {
  public:
   enum class Source { tsc_if_good, monotonic };
 
-  // Time since about the first call in this process, on one time line for all threads. Lasts 106 days. Reading the
-  // counter does not wait for earlier instructions: do not time less than some 50 ns with it.
+  // Time since approximately the first call in this process, on one time line for all threads. Range: 106 days. Reading
+  // the counter does not wait for earlier instructions: do not measure intervals below about 50 ns.
   static Picos now() {
 #if defined(__x86_64__)
     if (scale_.picos_per_tick != 0) [[likely]] {
@@ -59,12 +59,13 @@ class TscClock {
     return monotonic_now();
   }
 
-  // Measures the counter against CLOCK_MONOTONIC_RAW for about 10 ms (at most three times as long) and uses it from
-  // then on if it is invariant and the measurement is consistent; otherwise, and before the first call, now() is
-  // CLOCK_MONOTONIC. The time line continues across a call. Call it before other threads read the clock; run_main does.
+  // Measures the counter against CLOCK_MONOTONIC_RAW for about 10 ms (at most three times that). Afterwards now() uses
+  // the counter if it is invariant and the measurement is consistent, else CLOCK_MONOTONIC, as before the first call.
+  // The time line continues across a call. Call it before other threads read the clock; run_main does.
   static void calibrate(Source source = Source::tsc_if_good);
 
-  // Whether now() reads the counter; a line for a record: "tsc 2.100 GHz" or "CLOCK_MONOTONIC (tsc is not invariant)".
+  // True if now() reads the counter. describe() returns a line for records: "tsc 2.100 GHz" or "CLOCK_MONOTONIC (tsc is
+  // not invariant)".
   static bool uses_tsc() {
     return scale_.picos_per_tick != 0;
   }
@@ -76,8 +77,8 @@ class TscClock {
 
   static Picos monotonic_now();
 
-  // The process has one time line, so this is its one mutable state: set by calibrate, constant while threads run, and
-  // initialised as a constant so that now() needs no guard.
+  // The only mutable state, because the process has one time line. Set by calibrate, constant while threads run, and
+  // constant-initialised so that now() needs no guard.
   static constinit inline detail::TscScale scale_{};
 };
 

@@ -1,4 +1,4 @@
-// Numbers for a person: as many decimals as asked for, and never fewer than three significant digits.
+// Formats numbers with the given decimals, but at least three significant digits.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace verbscope {
 
-// 0.000123 stays "0.000123" where three decimals would make nothing of it.
+// 0.000123 becomes "0.000123" also with three decimals.
 inline std::string with_digits(double value, int decimals) {
   constexpr int kMostDecimals = 15;
   if (value == 0 || !std::isfinite(value)) return fmt::format("{:.{}f}", value, decimals);

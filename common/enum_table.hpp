@@ -1,6 +1,6 @@
-// Tables with a row for each enumerator, in the order of the enumerators, so that a lookup is an index. The length of a
-// table follows from the enum and the order is checked, so that an enumerator without its row does not compile. A row
-// has the members `value`, its enumerator, and, where it is named in options or records, `name`.
+// Tables with one row per enumerator, in the order of the enumerators, so that a lookup is an index. The length follows
+// from the enum and the order is checked, so that a missing row is a compile error. A row has the members `value` (its
+// enumerator) and, if it is named in options or records, `name`.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -17,8 +17,8 @@
 
 namespace verbscope {
 
-// Whether `value` has a name of its own. GCC and clang print an enumerator as a template argument by its name, as in
-// "verbscope::Side::client", any other value of its type as a number behind a cast, as in "(verbscope::Side)2".
+// True if `value` is a named enumerator. As a template argument, GCC and clang print a named enumerator by its name,
+// "verbscope::Side::client", and any other value as a number after a cast, "(verbscope::Side)2".
 template <auto value>
 constexpr bool is_enumerator() {
   constexpr std::string_view kText = __PRETTY_FUNCTION__;
@@ -26,7 +26,7 @@ constexpr bool is_enumerator() {
   return first < '0' || first > '9';
 }
 
-// The number of enumerators of E, an enum class whose values are 0, 1, 2 and so on.
+// The number of enumerators of E, an enum class with the values 0, 1, 2, ...
 template <class E, std::size_t known = 0>
 constexpr std::size_t enum_count() {
   if constexpr (is_enumerator<static_cast<E>(known)>()) {
@@ -39,7 +39,7 @@ constexpr std::size_t enum_count() {
 template <class E, class Row>
 using EnumTable = std::array<Row, enum_count<E>()>;
 
-// Every table asserts this of itself. A row that is left out leaves the last one empty, which is out of order too.
+// Each table asserts this about itself. With a missing row the last row is empty, which is out of order too.
 template <class Row, std::size_t count>
 constexpr bool in_order(const std::array<Row, count>& table) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -62,7 +62,7 @@ constexpr const Row& row_of(const std::array<Row, count>& table, E value) {
   return table[static_cast<std::size_t>(value)];
 }
 
-// The enumerator that is called `text`. Throws Error with `what` it is, the text and the names that there are.
+// The enumerator named `text`. Throws Error with `what`, the text and the existing names.
 template <class Row, std::size_t count>
 auto value_named(const std::array<Row, count>& table, std::string_view what, std::string_view text) {
   std::vector<std::string> names;
@@ -73,7 +73,7 @@ auto value_named(const std::array<Row, count>& table, std::string_view what, std
   fail("{} '{}' is unknown: one of {}{}", what, text, fmt::join(names, ", "), did_you_mean(text, names));
 }
 
-// Every name with its enumerator, for the choices of an option.
+// All names with their enumerators, for the choices of an option.
 template <class Row, std::size_t count>
 auto names_and_values(const std::array<Row, count>& table) {
   std::vector<std::pair<std::string, decltype(Row::value)>> pairs;

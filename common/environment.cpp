@@ -24,7 +24,7 @@ std::string cpu_model() {
   return "unknown";
 }
 
-// The time now, as ISO 8601 with the zone: "2026-11-20T10:52:10Z".
+// The current time as ISO 8601 with the zone: "2026-11-20T10:52:10Z".
 std::string utc_time() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};

@@ -1,4 +1,4 @@
-// The environment of a record: the machine and the program that made it.
+// The `environment` of a record: the machine and the program that made it.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace verbscope {
 
-// Facts of the build, compiled in. git_revision is "unknown" outside a git checkout and ends in "-dirty" when files
-// differ.
+// Facts about the build, compiled in. git_revision is "unknown" outside a git checkout and ends in "-dirty" if files
+// were changed.
 struct BuildInfo {
   std::string version;
   std::string git_revision;
@@ -19,14 +19,14 @@ struct BuildInfo {
 };
 BuildInfo build_info();
 
-// The `environment` of a record: fabric ("verbs", "sim:NAME", "null" or "host"), simulated, host and build facts, UTC
-// time, command line. Throws Error for another fabric.
+// Returns the `environment` of a record: fabric ("verbs", "sim:NAME", "null" or "host"), simulated, host and build
+// facts, UTC time, command line. Throws Error for another fabric.
 Json make_environment(const std::string& fabric, const std::vector<std::string>& command_line);
 
-// This machine alone: the fabric of benchmarks that have no peers.
+// The fabric of benchmarks without peers: this machine only.
 inline constexpr const char* kHostFabric = "host";
 
-// Whether `fabric` is one of the four forms; whether it is a simulated one.
+// True if `fabric` is one of the four forms; true if it is a simulated one.
 bool is_fabric(const std::string& fabric);
 bool is_simulated(const std::string& fabric);
 

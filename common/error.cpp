@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLongestValue = 60, kLongestWordInMessage = 255, kLongestMessage = 2000;
 
-// The first bytes of a longer text, whole characters.
+// The first `bytes` bytes of a longer text, without a partial character, and "...".
 std::string cut(std::string_view text, std::size_t bytes) {
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
   return std::string(text.substr(0, bytes)) + "...";
@@ -44,7 +44,7 @@ std::string with_short_values(std::string_view text) {
   std::string out;
   bool quoted = false;
   while (!text.empty()) {
-    // A value in quotes, or a word outside of them.
+    // A value in quotes, or a word outside quotes.
     const std::size_t end = std::min(text.find_first_of(quoted ? "\"" : "\" \n"), text.size());
     const std::string_view part = text.substr(0, end);
     out +=
@@ -56,7 +56,7 @@ std::string with_short_values(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   if (out.size() <= kLongestMessage) return out;
-  constexpr std::size_t kTail = kLongestMessage / 4;  // the reason stands at the end
+  constexpr std::size_t kTail = kLongestMessage / 4;  // the end has the reason
   std::string_view tail = std::string_view(out).substr(out.size() - kTail);
   while ((static_cast<unsigned char>(tail.front()) & 0xc0) == 0x80) tail.remove_prefix(1);
   return cut(out, kLongestMessage - kTail) + std::string(tail);

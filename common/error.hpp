@@ -1,5 +1,4 @@
-// verbscope fails by an Error, which carries one clear line for the person; `check` turns a failed system call into
-// one.
+// Errors are exceptions of type Error, which carry one line for the user. `check` converts a failed system call to one.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,28 +11,28 @@
 
 namespace verbscope {
 
-// `text` with control characters, those that turn or hide text, and bytes that are not UTF-8, escaped. It is the one
-// place that says how.
+// Escapes control characters, characters that change the text direction or are invisible, and bytes that are not UTF-8.
+// The only function that does so.
 std::string on_one_line(std::string_view text);
 
-// A message in which each value in quotes has 60 bytes at most, each word 255, and which is 2000 long at most: "..."
-// stands for what is left out.
+// Shortens a message: a value in quotes to 60 bytes, a word longer than 255 bytes, and the whole to 2000. "..."
+// replaces the omitted part.
 std::string with_short_values(std::string_view text);
 
-// One line for the person: names the option or the attempt, the value, what is allowed or offered. Text of a file or a
-// peer may be a part of it: control characters are escaped here ("\n", "\x1b"), so that it stays one line.
+// One line for the user: names the option or operation, the value, and what is allowed. The text may contain parts of
+// files or peers' messages: control characters are escaped ("\n", "\x1b"), so that it stays one line.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& text) : std::runtime_error(on_one_line(with_short_values(text))) {}
 };
 
-// The person asked for something that cannot be: the program ends with exit code 2 instead of 1.
+// The user requested something impossible: the program exits with code 2 instead of 1.
 class UsageError : public Error {
  public:
   using Error::Error;
 };
 
-// The person asked the program to stop: it ends with exit code 130 instead of 1.
+// The user interrupted the program: it exits with code 130 instead of 1.
 class InterruptedError : public Error {
  public:
   using Error::Error;
@@ -49,10 +48,11 @@ template <class... Args>
   throw UsageError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Result of a system call that returns -1 and sets errno: passes a good result on, throws "<what>: <errno text>".
+// Checks the result of a system call that returns -1 and sets errno. Returns a good result, else throws "<what>: <errno
+// text>".
 int check(const std::string& what, int result);
 
-// `check` for verbs calls that return an errno value (0 is good) and for those that return a null pointer and set
+// The same for verbs calls that return an errno value (0 is success), and for those that return a null pointer and set
 // errno.
 void check_errno(const std::string& what, int error_number);
 template <class T>

@@ -1,4 +1,4 @@
-// A file descriptor with one owner.
+// Owns a file descriptor.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// A checksum of a text that is the same on every machine: FNV-1a, 64 bits.
+// A checksum of a text that is equal on all machines: 64-bit FNV-1a.
 #pragma once
 
 #include <cstdint>

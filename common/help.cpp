@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::size_t kTextColumn = 28;
 
-// A number in the option's own form.
+// A number in the form of the option: bytes as "4k".
 std::string number_of(const OptionWords& option, const Json& value) {
   const bool is_bytes = option.type == "bytes" && value.is_number_integer() && value >= 0;
   return is_bytes ? bytes_text(value.get<std::uint64_t>()) : dump_json(value);
 }
 
-// The names of CLI11's types, for options of subcommands, which no table describes.
+// Shortens CLI11's type names, for options of subcommands, which have no OptionTable.
 std::string shorter_type(const std::string& type) {
   if (type == "INT" || type == "UINT") return "N";
   return type == "FLOAT" ? "X" : type;
@@ -115,7 +115,7 @@ HelpPage help_page(const CLI::App& app, const std::string& program) {
   for (const CLI::App* command : app.get_subcommands({})) {
     add_entry(page, "Commands", {command->get_name(), command->get_description()});
   }
-  // Those that every program has come last.
+  // The options of all programs come last.
   const auto is_common = [&app](const CLI::Option* option) {
     return option == app.get_help_ptr() || option == app.get_version_ptr();
   };

@@ -1,4 +1,4 @@
-// What --help prints, and `verbscope list NAME`: options in groups, each with what is allowed and its default.
+// The text of --help and `verbscope list NAME`: options in groups, each with its allowed values and default.
 #pragma once
 
 #include <string>
@@ -26,10 +26,10 @@ struct HelpGroup {
 struct HelpPage {
   std::string summary, usage;
   std::vector<HelpGroup> groups;
-  std::string footer;  // lines as they are printed
+  std::string footer;  // printed unchanged
 };
 
-// What an option says of itself, in the words of OptionTable::describe.
+// The description of an option, in the terms of OptionTable::describe.
 struct OptionWords {
   std::string type;  // "integer", "bytes", "number", "string", "boolean" or "duration"
   Json fallback;     // null: the program chooses
@@ -38,19 +38,19 @@ struct OptionWords {
 
 // The placeholder of the value: "N", "BYTES", "WORD"; empty for a flag.
 std::string value_name(const OptionWords& option);
-// "RC, UC or UD", "0 to 2G", "more than 0"; empty when all is allowed.
+// "RC, UC or UD", "0 to 2G", "more than 0"; empty if everything is allowed.
 std::string allowed_text(const OptionWords& option);
-// Empty where there is none to show.
+// Empty if there is none to show.
 std::string default_text(const OptionWords& option);
-// The help text with both behind it in brackets.
+// The help text, followed by both in brackets.
 std::string entry_text(const std::string& help, const std::string& allowed, const std::string& fallback);
 
-// The options of `app`, in the groups and the order in which they were added; `program` is the command before them.
+// The options of `app` in the groups and order in which they were added. `program`: the command that precedes them.
 HelpPage help_page(const CLI::App& app, const std::string& program);
 
-inline constexpr std::size_t kHelpWidth = 80;  // where no terminal says
+inline constexpr std::size_t kHelpWidth = 80;  // if the output is not a terminal
 
-// The page in lines of at most `width` bytes, but for the footer; titles are emphasised with `styled`.
+// The page in lines of at most `width` bytes, except the footer. Titles are emphasised if `styled`.
 std::string render(const HelpPage& page, std::size_t width, bool styled);
 
 }  // namespace verbscope

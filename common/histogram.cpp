@@ -22,7 +22,7 @@ Picos Histogram::mean() const {
 }
 
 std::int64_t Histogram::middle_of(std::size_t bucket) {
-  constexpr std::size_t kExact = std::size_t{2} << kSubBits;  // below: a bucket a value
+  constexpr std::size_t kExact = std::size_t{2} << kSubBits;  // below this, each value has a bucket
   if (bucket < kExact) return static_cast<std::int64_t>(bucket);
   const std::size_t shift = (bucket >> kSubBits) - 1;
   const std::uint64_t low = (bucket - (shift << kSubBits)) << shift;
@@ -31,7 +31,7 @@ std::int64_t Histogram::middle_of(std::size_t bucket) {
 
 Picos Histogram::percentile(double percent) const {
   if (count_ == 0) return Picos(0);
-  // 99.9 % of 1000 samples must be rank 999, although 0.999 * 1000 may round up: hence the small allowance.
+  // 99.9 % of 1000 samples must be rank 999, although 0.999 * 1000 may round up: hence the small tolerance.
   const double exact_rank = std::clamp(percent, 0.0, 100.0) * static_cast<double>(count_) / 100.0;
   const auto rank = static_cast<std::uint64_t>(std::ceil(exact_rank - 1e-6));
   if (rank <= 1) return min();

@@ -1,5 +1,5 @@
-// Latency histogram of fixed memory: log-linear buckets (128 to an octave, the layout of HdrHistogram) over the whole
-// range of Picos. Percentiles have a bounded relative error; count, min, max and mean are exact.
+// Latency histogram with constant memory: log-linear buckets (128 per octave, the layout of HdrHistogram) over the
+// whole range of Picos. Percentiles have a bounded relative error; count, min, max and mean are exact.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace verbscope {
 class Histogram {
  public:
   static constexpr int kSubBits = 7;
-  // A percentile is the middle of a bucket that is at most 1/128 of its lower end wide.
+  // A percentile is the middle of a bucket, whose width is at most 1/128 of its lower end.
   static constexpr double kRelativeError = 1.0 / 256;
-  // Values below 2^7 ps have a bucket each; above, 128 buckets for each of the octaves 7 to 62.
+  // Values below 2^7 ps have one bucket each; above, each of the octaves 7 to 62 has 128 buckets.
   static constexpr std::size_t kBuckets = (63 - kSubBits + 1) << kSubBits;
 
   Histogram() : buckets_(kBuckets) {}
@@ -45,16 +45,16 @@ class Histogram {
   }
 
   std::uint64_t count() const { return count_; }
-  // Exact (the mean to the nearest picosecond); 0 of an empty histogram.
+  // Exact (the mean to the nearest picosecond); 0 if the histogram is empty.
   Picos min() const { return Picos(count_ == 0 ? 0 : min_); }
   Picos max() const { return Picos(max_); }
   Picos mean() const;
 
-  // Nearest rank: the smallest sample that at least `percent` % of the samples do not exceed, within kRelativeError.
-  // Percent 0 is the exact minimum, 100 the exact maximum; 0 of an empty histogram.
+  // Nearest rank: the smallest sample such that at least `percent` % of the samples are not larger, within
+  // kRelativeError. Percent 0 is the exact minimum, 100 the exact maximum. 0 if the histogram is empty.
   Picos percentile(double percent) const;
 
-  // Calls visit(Picos, count) for each bucket that holds samples, in order of time; the time is its middle.
+  // Calls visit(Picos, count) for each non-empty bucket in order of time, with the middle of the bucket.
   template <class Visit>
   void each_bucket(Visit&& visit) const {
     for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
@@ -63,11 +63,11 @@ class Histogram {
   }
 
   // {"lat_samples", "lat_min_ns", "lat_mean_ns", "lat_p50_ns", "lat_p90_ns", "lat_p99_ns", "lat_p99_9_ns",
-  // "lat_p99_99_ns", "lat_max_ns"}; times are null when there are no samples.
+  // "lat_p99_99_ns", "lat_max_ns"}; times are null without samples.
   Json to_json(const std::string& prefix = "lat") const;
 
-  // The whole histogram as JSON, to be merged in another process: at most some kilobytes. `where` begins the message of
-  // the Error that unpack throws on anything that pack does not make.
+  // The whole histogram as JSON, at most a few kilobytes, to be merged in another process. unpack throws Error, which
+  // begins with `where`, on anything that pack does not produce.
   Json pack() const;
   static Histogram unpack(const Json& packed, const std::string& where);
 
@@ -77,7 +77,7 @@ class Histogram {
   static std::size_t bucket_of(std::int64_t value) {
     const auto v = static_cast<std::uint64_t>(value);
     if (v < (1u << kSubBits)) return v;
-    const int shift = static_cast<int>(std::bit_width(v)) - 1 - kSubBits;  // the bits of v below its leading 8
+    const int shift = static_cast<int>(std::bit_width(v)) - 1 - kSubBits;  // number of bits of v below its leading 8
     return (static_cast<std::size_t>(shift) << kSubBits) + (v >> shift);
   }
   static std::int64_t middle_of(std::size_t bucket);

@@ -11,7 +11,7 @@
 namespace verbscope {
 
 Fd open_input(const std::filesystem::path& path, const std::string& what) {
-  // Without waiting for the writer of a pipe.
+  // O_NONBLOCK: does not wait for the writer of a pipe.
   Fd file(check(what, ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)));
   struct stat status {};
   check(what, ::fstat(file.get(), &status));
@@ -21,7 +21,7 @@ Fd open_input(const std::filesystem::path& path, const std::string& what) {
   if (name != "/dev/stdin" && !name.starts_with("/dev/fd/") && !name.starts_with("/proc/self/fd/")) {
     fail("{}: it is no regular file; /dev/stdin reads standard input", what);
   }
-  return Fd(check(what, ::open(path.c_str(), O_RDONLY | O_CLOEXEC)));  // has its writer, and is waited for
+  return Fd(check(what, ::open(path.c_str(), O_RDONLY | O_CLOEXEC)));  // blocking: its writer exists
 }
 
 std::string read_text_file(const std::filesystem::path& path) {

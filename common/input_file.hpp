@@ -1,4 +1,4 @@
-// Files that a command is told to read.
+// Reads input files of commands.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace verbscope {
 
-// No file that a person edits comes near this size; a device or a core dump given by mistake does.
+// Text files are far smaller; a device or a core dump given by mistake is not.
 inline constexpr std::size_t kMaxTextBytes = 16u << 20;
 
-// Opens a regular file, or what this process was started with (/dev/stdin, /dev/fd/N). Anything else, a named pipe
-// whose writer never comes among it, is refused. Errors begin with `what`.
+// Opens a regular file, or a descriptor passed at start (/dev/stdin, /dev/fd/N). Refuses everything else, such as a
+// named pipe, which may never get a writer. Errors begin with `what`.
 Fd open_input(const std::filesystem::path& path, const std::string& what);
 
-// The text of the whole file, without a byte order mark and with plain line ends. Throws "cannot read PATH: reason",
-// also when it is larger than kMaxTextBytes.
+// Returns the whole text, without a byte order mark and with LF line ends. Throws "cannot read PATH: reason", also if
+// the file is larger than kMaxTextBytes.
 std::string read_text_file(const std::filesystem::path& path);
 
-// `text` without the byte order mark that some editors write first.
+// `text` without the byte order mark that some editors write.
 std::string_view without_byte_order_mark(std::string_view text);
 
 }  // namespace verbscope

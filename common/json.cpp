@@ -12,7 +12,7 @@ template class nlohmann::basic_json<nlohmann::ordered_map>;
 namespace verbscope {
 namespace {
 
-// Iterates over a text and tells how far the parser has read: its callbacks do not.
+// An iterator that records how far the parser has read, because the parser's callbacks do not provide it.
 class TrackingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -24,7 +24,7 @@ class TrackingIterator {
   TrackingIterator(const char* at, const char** reached) : at_(at), reached_(reached) {}
   reference operator*() const { return *at_; }
   TrackingIterator& operator++() {
-    *reached_ = at_++;  // the character just read: a number ends one character after its line may have
+    *reached_ = at_++;  // not the next one: the parser ends a number only after the newline behind it
     return *this;
   }
   bool operator==(const TrackingIterator& other) const { return at_ == other.at_; }
@@ -35,7 +35,7 @@ class TrackingIterator {
   const char** reached_;
 };
 
-// nlohmann's text after "parse error at line 1, column 2: ", short and printable.
+// nlohmann's text after "parse error at line 1, column 2: ", shortened and printable.
 std::string plain_reason(std::string text) {
   const auto column = text.find("column ");
   const auto start = column == std::string::npos ? text.find("] ") : text.find(": ", column);
@@ -47,7 +47,7 @@ std::string plain_reason(std::string text) {
   return text;
 }
 
-// Refuses what the parser itself lets pass: duplicate keys, deep nesting, huge objects.
+// Refuses what the parser accepts: duplicate keys, deep nesting, huge objects.
 class StructureCheck {
  public:
   void operator()(int depth, Json::parse_event_t event, const Json& value) {
@@ -63,11 +63,11 @@ class StructureCheck {
   }
 
  private:
-  std::vector<std::unordered_set<std::string>> keys_;  // the keys of each object that is open
+  std::vector<std::unordered_set<std::string>> keys_;  // keys of each open object
 };
 
-// JSON lets DEL, the control characters from U+0080 to U+009f, and what turns or hides text stand as they are; a
-// terminal obeys some.
+// Escapes characters that JSON allows but terminals obey: DEL, control characters from U+0080 to U+009f, and characters
+// that are invisible or change the text direction.
 std::string without_obeyed(std::string text) {
   const auto may_be = [](char c) { return c == '\x7f' || static_cast<unsigned char>(c) >= 0x80; };
   for (auto found = std::ranges::find_if(text, may_be); found != text.end();) {

@@ -1,5 +1,5 @@
-// Reading JSON that people write: every mistake ends in one line that says where and what. Objects keep their order, so
-// that a record is written the same way each time.
+// Reads JSON written by users: each mistake is reported in one line with its place. Objects keep their order, so that
+// records are always written in the same form.
 #pragma once
 
 #include <concepts>
@@ -17,31 +17,31 @@
 
 #include "common/error.hpp"
 
-// Its members are compiled once, in json.cpp, and not again in each source that uses them.
+// Instantiated once, in json.cpp, instead of in each source.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 namespace verbscope {
 
 using Json = nlohmann::ordered_json;
 
-// Limits of what the reader accepts: a file of a benchmark is far below each.
+// Limits of the reader. Files of benchmarks are far below each.
 inline constexpr std::size_t kMaxJsonBytes = 16u << 20;
 inline constexpr int kMaxJsonDepth = 64;  // the outermost object has depth 1
 inline constexpr std::size_t kMaxJsonKeys =
-    4096;  // the most keys in one object: an ordered object looks a key up linearly
+    4096;  // maximum number of keys in one object: the lookup in an ordered object is linear
 
-// The value in `text`. Errors are one line "where:LINE: what"; a duplicate key is an error. `first_line` is the number
-// of the first line of `text`, for a text that is a part of a file.
+// Parses `text`. Errors are one line "where:LINE: what". Duplicate keys are an error. `first_line`: line number of the
+// beginning, if `text` is a part of a file.
 Json parse_json_text(std::string_view text, const std::string& where, std::size_t first_line = 1);
 Json read_json_file(const std::filesystem::path& path);
 
-// `value` on one line, without a newline. Bytes that are not UTF-8 become U+FFFD; a number that is not finite becomes
-// null; control characters are escaped, those that JSON would let stand as well.
+// `value` on one line, without a newline. Bytes that are not UTF-8 become U+FFFD, non-finite numbers null. All control
+// characters are escaped, including those that JSON allows.
 std::string dump_json(const Json& value);
-// The same on several lines, as a person reads it.
+// The same, indented on several lines.
 std::string pretty_json(const Json& value);
 
-// null where there is none.
+// null if empty.
 inline Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
@@ -71,8 +71,8 @@ T json_integer(const Json& value, const std::string& where, T min, T max) {
 }
 }  // namespace detail
 
-// `value` as T: bool, std::string, any integer (in the range of T), double (an integer will do), Json (anything) or a
-// vector of these. Throws "where: expected TYPE, got ...".
+// Converts `value` to T: bool, std::string, any integer (in the range of T), double (accepts an integer), Json
+// (anything) or a vector of these. Throws "where: expected TYPE, got ...".
 template <class T>
 T json_value(const Json& value, const std::string& where) {
   if constexpr (std::same_as<T, Json>) {
@@ -99,14 +99,14 @@ T json_value(const Json& value, const std::string& where) {
   }
 }
 
-// The fields of one object. It remembers which keys were asked for, so that reject_unknown can name the others.
+// Reads the fields of one object, and records which keys were read, so that reject_unknown can report the others.
 // Errors: `where: key "x": expected number, got string "abc"`. Keeps a reference to the object.
 class JsonFields {
  public:
-  // Throws when `object` is not an object.
+  // Throws if `object` is not an object.
   JsonFields(const Json& object, std::string where);
 
-  // The key must be there, with this type (see json_value); the second form also checks min <= value <= max.
+  // The key must exist, with this type (see json_value). The second form also checks min <= value <= max.
   template <class T>
   T require(const std::string& key) {
     return json_value<T>(at(key), where_key(key));
@@ -116,7 +116,7 @@ class JsonFields {
     return in_range<T>(at(key), key, min, max);
   }
 
-  // `fallback` when the key is absent.
+  // Returns `fallback` if the key is absent.
   template <class T>
   T optional(const std::string& key, T fallback) {
     return has(key) ? require<T>(key) : std::move(fallback);
@@ -126,17 +126,17 @@ class JsonFields {
     return has(key) ? require<T>(key, min, max) : fallback;
   }
 
-  // The value of a key that must be there; whether the key is there. Both count as asked for.
+  // at: the value of a required key; has: true if the key exists. Both count as reading it.
   const Json& at(const std::string& key);
   bool has(const std::string& key);
 
-  // The fields of the object under `key`; its errors begin with `where: key "x"`.
+  // The fields of the object in `key`. Its errors begin with `where: key "x"`.
   JsonFields object(const std::string& key);
 
-  // Throws a line with every key that nobody asked for and the keys that are known.
+  // Throws a line with all keys that were not read, and the known keys.
   void reject_unknown() const;
 
-  // Throws `where: key "x": message`, for a check of the caller's own.
+  // Throws `where: key "x": message`, for additional checks of the caller.
   [[noreturn]] void fail_key(const std::string& key, const std::string& message) const;
 
   const std::string& where() const { return where_; }

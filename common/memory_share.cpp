@@ -11,7 +11,7 @@
 namespace verbscope {
 namespace {
 
-constexpr std::size_t kLeftPart = 16;  // a sixteenth is left to others
+constexpr std::size_t kLeftPart = 16;  // 1/16 of the free memory is left to other programs
 
 std::size_t bytes_to_give() {
   static const std::size_t bytes = [] {

@@ -1,5 +1,5 @@
-// Memory that a program takes in large amounts: what the machine has not is refused before the kernel gives it page by
-// page, until it ends programs.
+// Accounts for large allocations, so that a request beyond the machine's free memory fails at once. Otherwise the
+// kernel grants it page by page, until it kills programs.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace verbscope {
 
-// What one owner has of the memory that the machine had free (MemAvailable) when the program first asked. It counts,
-// and allocates nothing.
+// One owner's share of the memory that was free (MemAvailable) at the program's first request. Only counts; allocates
+// nothing.
 class MemoryShare {
  public:
   MemoryShare() = default;
@@ -19,8 +19,8 @@ class MemoryShare {
   }
   ~MemoryShare();
 
-  // Adds to it; throws Error, with the amounts, when all owners together would have more than was free. Where they pass
-  // 1 GB, and each time they have doubled since, standard error is told. `what` is what the bytes are for: "buffers".
+  // Increases the share. Throws Error, with the amounts, if all shares together exceed the free memory. Prints a line
+  // on standard error when their sum passes 1 GB, and at each doubling after that. `what`: use of the bytes, "buffers".
   void add(std::size_t bytes, const char* what);
 
  private:

@@ -1,4 +1,4 @@
-// The generator SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): its finaliser as a hash, and the numbers of its stream.
+// The generator SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): its finaliser as a hash, and its stream of numbers.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ std::string bytes_range(std::uint64_t low, std::uint64_t high) {
   return fmt::format("{} to {}", bytes_text(low), bytes_text(high));
 }
 
-// The reason why `text` is no such number of bytes; empty when it is.
+// Why `text` is not a valid number of bytes; empty if it is.
 std::string bytes_refusal(std::string_view text, std::uint64_t low, std::uint64_t high) {
   const std::optional<std::uint64_t> bytes = bytes_of(text);
   if (bytes && *bytes >= low && *bytes <= high) return "";
@@ -55,7 +55,7 @@ std::string word_meant(std::string_view text, const std::vector<std::string>& wo
   return *std::ranges::find_if(words, [&text](const std::string& word) { return same_word(word, text); });
 }
 
-// `refuse` says why not, and `rewrite` is called for what it accepts.
+// `refuse` returns the reason for refusing a text, or "". `rewrite` is called for accepted texts.
 CLI::Validator validator(const std::string& description, const std::function<std::string(const std::string&)>& refuse,
                          const std::function<std::string(const std::string&)>& rewrite) {
   const auto step = [refuse, rewrite](std::string& text) {

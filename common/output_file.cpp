@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kHead = 64 << 10;  // the bytes by which a file is known
+constexpr std::size_t kHead = 64 << 10;  // first bytes that are read to identify a file
 
 std::string head_of(const std::string& option, const fs::path& path) {
   errno = 0;
@@ -32,7 +32,7 @@ bool is_of_kind(std::string_view head, FileKind kind) {
   const auto has = [head](std::string_view text) { return head.find(text) != head.npos; };
   constexpr std::string_view kRecord = R"({"schema":"verbscope.record/)";
   switch (kind) {
-    case FileKind::results:  // also one that was cut in its first line
+    case FileKind::results:  // also a file that ends within its first line
       return has(R"("verbscope.record/)") || kRecord.starts_with(head);
     case FileKind::report_page:
       return has("<title>verbscope report</title>");
@@ -46,7 +46,7 @@ bool is_of_kind(std::string_view head, FileKind kind) {
       return head.starts_with(kGnuplotScriptHead);
     case FileKind::validation_page:
       return head.starts_with("# Simulated figures against");
-    case FileKind::exported:  // one of the four views
+    case FileKind::exported:  // any of the four views
       return head.starts_with("id,benchmark,fabric,") || head.starts_with(R"({"id":")") ||
              head.starts_with("{\n\"test_info\"") || (head.starts_with("-----") && has("#bytes"));
   }
@@ -93,7 +93,7 @@ void check_output(const std::string& option, const fs::path& path, FileKind kind
   std::error_code none;
   const fs::file_status status = fs::status(path, none);
   if (fs::is_directory(status)) fail_usage("{}: it is a folder", what);
-  if (!fs::is_regular_file(status)) return;  // not there, a pipe, a device
+  if (!fs::is_regular_file(status)) return;  // missing, a pipe, or a device
   const auto is_it = [&](const fs::path& input) { return fs::equivalent(path, input, none); };
   if (std::ranges::any_of(inputs, is_it)) fail_usage("{}: it is an input as well, which would be lost", what);
   if (is_standard_output(path)) fail_usage("{}: standard output goes there as well", what);
@@ -105,7 +105,7 @@ void check_output(const std::string& option, const fs::path& path, FileKind kind
 
 OutputFile::OutputFile(const fs::path& path) : path_(path) {
   std::error_code none;
-  target_ = fs::canonical(path, none);  // a link stays, what it leads to is replaced
+  target_ = fs::canonical(path, none);  // a symbolic link stays; its target is replaced
   if (none) target_ = fs::absolute(path);
   struct stat old {};
   const bool exists = ::stat(target_.c_str(), &old) == 0;
@@ -116,8 +116,8 @@ OutputFile::OutputFile(const fs::path& path) : path_(path) {
     if (file_.get() < 0) fail_writing(path, errno);
     return;
   }
-  if (exists && ::access(target_.c_str(), W_OK) != 0) fail_writing(path, errno);  // a rename would not ask
-  // A name that nothing has, and a file of ours before anything may remove it.
+  if (exists && ::access(target_.c_str(), W_OK) != 0) fail_writing(path, errno);  // rename does not check this
+  // An unused name. O_EXCL ensures that the file is ours before anything may remove it.
   std::random_device random;
   do {
     aside_ = target_.parent_path() / fmt::format(".verbscope-{:08x}{:08x}.part", random(), random());

@@ -1,5 +1,5 @@
-// Files that a command is told to write. What was there before stays until the new text is whole, and what is not of
-// the same kind stays for good.
+// Writes output files of commands. Existing content stays until the new text is complete. A file of another kind is
+// never overwritten.
 #pragma once
 
 #include <filesystem>
@@ -13,39 +13,39 @@
 
 namespace verbscope {
 
-// The kinds of files that commands write; a file tells its kind by its first bytes.
+// The kinds of files that commands write. The first bytes of a file identify its kind.
 enum class FileKind { results, report_page, svg, pdf, figure_data, gnuplot_script, validation_page, exported };
 
-// The beginnings of the files that `verbscope plot` writes beside a figure.
+// First bytes of the files that `verbscope plot` writes beside a figure.
 inline constexpr std::string_view kFigureDataHead = "curve,benchmark,fabric,simulated,";
 inline constexpr std::string_view kGnuplotScriptHead = "# A figure of `verbscope plot`";
 
-// Throws a UsageError that begins with `option` when `path` cannot be an output: it is one of `inputs`, under whatever
-// name, or the file that standard output goes to, a folder, or a file of another kind. Files that are empty or not
-// there will do, and pipes and devices.
+// Throws a UsageError that begins with `option` if `path` cannot be an output: if it is one of `inputs` (under any
+// name), the target of standard output, a folder, or a file of another kind. Accepts empty and missing files, pipes and
+// devices.
 void check_output(const std::string& option, const std::filesystem::path& path, FileKind kind,
                   const std::vector<std::filesystem::path>& inputs = {});
 
-// Writes a file aside, in the same folder, and puts it in its place in one step: a reader sees the old text or the new,
-// and a full disk leaves the old. Where the path is a pipe or a device, it is written directly; a symbolic link stays
-// one. All failures are "cannot write PATH: reason".
+// Writes a temporary file in the same folder and renames it, so that a reader sees either the old or the new text, and
+// a full disk leaves the old one. Pipes and devices are written directly. A symbolic link stays a link. All errors are
+// "cannot write PATH: reason".
 class OutputFile {
  public:
   explicit OutputFile(const std::filesystem::path& path);
 
-  // Where another program is to write the text, instead of write().
+  // For another program that writes the text instead of write().
   const std::filesystem::path& aside() const { return aside_; }
   void write(std::string_view text);
-  // Puts it in its place. Without it nothing changes.
+  // Renames the file to its final name. Without this call nothing changes.
   void commit();
 
  private:
   std::filesystem::path path_, target_, aside_;
   Fd file_;
-  std::unique_ptr<Scratch> scratch_;  // none where the text is written directly
+  std::unique_ptr<Scratch> scratch_;  // empty if the text is written directly
 };
 
-// Replaces the file by the text as above.
+// Replaces the content of a file through OutputFile.
 void replace_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace verbscope

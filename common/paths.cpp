@@ -18,7 +18,7 @@ std::string singular(const std::string& kind) {
   return kind.ends_with('s') ? kind.substr(0, kind.size() - 1) : kind;
 }
 
-// "; did you mean atc16/read_in or herd14/read_in?", the names in folders that end in `name`.
+// "; did you mean atc16/read_in or herd14/read_in?": the names in subfolders that end in `name`.
 std::string in_folders(const std::string& name, const std::vector<std::string>& known) {
   std::vector<std::string> found;
   for (const std::string& each : known) {
@@ -41,7 +41,7 @@ std::vector<fs::path> config_roots() {
       fail("VERBSCOPE_CONFIGS: \"{}\" is not a folder", chosen);
     candidates.emplace_back(chosen);
   }
-  // A program that is installed knows the files of its prefix, wherever that was moved, and no others.
+  // An installed program uses only the files of its own prefix, even if that was moved.
   const fs::path installed = program_folder() / ".." / "share" / "verbscope" / "configs";
   if (fs::is_directory(installed)) {
     candidates.push_back(installed);
@@ -62,12 +62,12 @@ fs::path find_config(const std::string& kind, const std::string& name) {
   const bool may_be_known = !name.starts_with('/') && !name.starts_with('.') && !name.ends_with(".json");
   for (const auto& root : may_be_known ? config_roots() : std::vector<fs::path>()) {
     fs::path path = root / kind / (name + ".json");
-    std::error_code error;  // as of a name that is too long for a file
+    std::error_code error;  // such as a file name that is too long
     if (fs::is_regular_file(path, error)) return path;
   }
   if (!may_be_known || name.find('/') != std::string::npos) return name;
   const std::vector<std::string> known = list_configs(kind);
-  // What was meant stands before the list, which may be longer than the line that is printed.
+  // The suggestion precedes the list, which may be cut off.
   std::string meant = in_folders(name, known);
   if (meant.empty()) meant = did_you_mean(name, known);
   fail_usage("unknown {} \"{}\"{} known are {}; the path of a .json file will do as well", singular(kind), name,

@@ -1,4 +1,4 @@
-// The folder of the program and of its configuration files.
+// Finds the folder of the program and its configuration files.
 #pragma once
 
 #include <filesystem>
@@ -7,20 +7,19 @@
 
 namespace verbscope {
 
-// The folder of the running program: the other programs are its neighbours.
+// The folder of the running program. The other programs are in the same folder.
 std::filesystem::path program_folder();
 
-// The folders that are searched, in order, those that exist: $VERBSCOPE_CONFIGS; of an installed program
-// ../share/verbscope/configs seen from its folder; of another ../../configs, and configs in the source folder of the
-// build.
+// The existing folders to search, in order: $VERBSCOPE_CONFIGS; for an installed program, ../share/verbscope/configs
+// relative to its folder; else ../../configs, and configs in the source folder of the build.
 std::vector<std::filesystem::path> config_roots();
 
-// The path of configs/<kind>/<name>.json (kind "clusters", "sweeps", "hosts"; "" for configs itself; a name in a folder
-// below is "folder/name"), or else `name` itself when it contains '/' or ends in ".json". Throws Error with the names
-// that exist.
+// The path of configs/<kind>/<name>.json. `kind`: "clusters", "sweeps", "hosts", or "" for configs itself. A name in a
+// subfolder is "folder/name". If there is none, `name` itself if it contains '/' or ends in ".json". Throws Error with
+// the existing names.
 std::filesystem::path find_config(const std::string& kind, const std::string& name);
 
-// The names that find_config knows for `kind`, folders below it included, sorted.
+// All names that find_config accepts for `kind`, subfolders included, sorted.
 std::vector<std::string> list_configs(const std::string& kind);
 
 }  // namespace verbscope

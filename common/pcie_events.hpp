@@ -1,7 +1,6 @@
-// The one vocabulary of PCIe events. Every source (simulator, closed-form model, Intel PCM, PAPI, NIC counters) reports
-// into these names; what a source cannot see it says in its record. All are seen from the NIC's slot: "to_nic" is
-// host to device, "to_host" device to host. Bytes are those of transaction-layer packets; link-layer packets are not
-// counted.
+// The names of PCIe events, common to all sources (simulator, closed-form model, Intel PCM, PAPI, NIC counters). A
+// source lists in its record what it cannot see. Directions are those of the NIC's slot: "to_nic" is host to device,
+// "to_host" device to host. Bytes are those of transaction-layer packets; link-layer packets are not counted.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +9,9 @@ namespace verbscope {
 
 template <class T>
 struct PcieEvents {
-  T dma_read_lines{};           // cache lines the NIC read from host memory (a 4-byte read over two lines counts two)
-  T dma_write_full_lines{};     // whole cache lines the NIC wrote
-  T dma_write_partial_lines{};  // cache lines the NIC wrote in part
+  T dma_read_lines{};           // cache lines that the NIC read from host memory (4 bytes across two lines count two)
+  T dma_write_full_lines{};     // whole cache lines that the NIC wrote
+  T dma_write_partial_lines{};  // cache lines that the NIC wrote in part
   T mmio_wc_lines{};            // 64-byte write-combined MMIO writes (BlueFlame, WQE-by-MMIO)
   T mmio_doorbells{};           // 4- or 8-byte MMIO writes (doorbells, CQ arming)
   T tlps_to_nic{};              // MMIO writes and read completions
@@ -22,7 +21,7 @@ struct PcieEvents {
   T payload_bytes_to_nic{};     // without headers
   T payload_bytes_to_host{};    // without headers
 
-  // Calls visit(name, member) for each, in this order: the one list of names for records, tables and differences.
+  // Calls visit(name, member) for each, in this order: the only list of names for records, tables and differences.
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("dma_read_lines", self.dma_read_lines);
@@ -39,7 +38,7 @@ struct PcieEvents {
   }
 };
 
-using PcieCounts = PcieEvents<std::uint64_t>;  // counted over a window
+using PcieCounts = PcieEvents<std::uint64_t>;  // counted over an interval
 using PciePerOp = PcieEvents<double>;          // per operation: modelled, or counted and divided
 
 }  // namespace verbscope

@@ -9,7 +9,7 @@
 namespace verbscope {
 namespace {
 
-// The rules that a record keeps beyond the types of its fields; the same for writing and reading.
+// Checks the rules of records beyond the types of fields, for writing and reading.
 void check_record(const Record& record, const std::string& where) {
   if (record.benchmark.empty()) fail("{}: key \"benchmark\" is empty", where);
   const bool failed = record.status == RecordStatus::failed;

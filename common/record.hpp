@@ -1,5 +1,5 @@
-// The result record: what every benchmark writes for every point, on every fabric (docs/records.md,
-// results/record.schema.json). This is its only writer and its only reader.
+// The result record, which every benchmark writes for every point on every fabric (docs/records.md,
+// results/record.schema.json). All records are written and read here.
 #pragma once
 
 #include <sys/types.h>
@@ -15,28 +15,28 @@
 
 namespace verbscope {
 
-// The schema's name in every record. A reader refuses every other value.
+// The schema's name in every record. Other values are refused.
 inline constexpr const char* kRecordSchema = "verbscope.record/1";
 
 // `imported`: read from the output of another tool, not measured by a benchmark of this project.
 enum class RecordStatus { ok, failed, imported };
 const char* to_string(RecordStatus status);
 
-// The counts of one source on one node during the steady window.
+// The counts of one source on one node in the measurement interval.
 struct CounterReport {
-  std::string source;   // who counted: "sim", "pcm-pcie", ...
-  std::string node;     // whose PCIe slot: "server", "client0", ...
-  std::string blind;    // the things that this source cannot see; empty: none
-  double window_s = 0;  // length of the window, seconds (simulated ones under sim:)
-  PcieCounts events;    // differences over the window
-  // Names of events that this source does not count at all: 0 in `events`, null in JSON.
+  std::string source;   // "sim", "pcm-pcie", ...
+  std::string node;     // the node of the PCIe slot: "server", "client0", ...
+  std::string blind;    // what this source cannot see; empty: nothing
+  double window_s = 0;  // length of the interval, seconds (simulated ones under sim:)
+  PcieCounts events;    // differences over the interval
+  // Names of events that this source does not count: 0 in `events`, null in JSON.
   std::vector<std::string> unseen = {};
   Json extra = Json::object();  // further counters of this source; keys carry units
 
   bool sees(const std::string& event) const;
 };
 
-// The operations of a record's `result` in the report's own window, which need not be that of the result; 0: not known.
+// The operations of `result` in the interval of `report`, which may differ from that of the result. 0: unknown.
 double operations_in_window(const Json& result, const CounterReport& report);
 
 struct Record {
@@ -46,44 +46,45 @@ struct Record {
   Json config = Json::object();  // every parameter with its default
   Json result = Json::object();  // keys carry units
   std::vector<CounterReport> counters;
-  Json prediction;                    // object, or null when no model was asked
+  Json prediction;                    // object, or null without a model
   Json environment = Json::object();  // made by make_environment; the only place for host facts and wall-clock time
-  std::string file = {};  // which of several results files it was read from, "base"; empty with one, and in JSON
+  std::string file = {};  // the results file it was read from, if there are several: "base"; not written to JSON
 };
 
-// Throws Error when the record breaks the rules above (failed without a reason, an environment without its fabric ...).
+// Throws Error if the record breaks a rule (failed without a reason, environment without a fabric ...).
 Json to_json(const Record& record);
 
-// A record of a version that this program does not read.
+// A record of an unsupported schema version.
 class UnknownSchema : public Error {
  public:
   using Error::Error;
 };
 
-// Throws Error with `where: ...` when `json` is not a record, and UnknownSchema when its schema is not kRecordSchema.
+// Throws Error with `where: ...` if `json` is not a record, and UnknownSchema if its schema is not kRecordSchema.
 Record record_from_json(const Json& json, const std::string& where);
 
-// The identity of a point, for --resume: `point` with its keys sorted at every level, on one line. The harness stores
-// {benchmark, params, repetition, seed, fabric} under config.point.
+// The identity of a point, for --resume: `point` on one line, with its keys sorted at every level. The harness stores
+// {benchmark, params, repetition, seed, fabric} in config.point.
 std::string point_key(const Json& point);
 
-// A results file has one record a line (JSON Lines), appended as points finish, so that an interrupted sweep keeps all.
+// A results file has one record per line (JSON Lines). Records are appended as points finish, so that an interrupted
+// sweep keeps all finished ones.
 
-// Appends records to a file, which is this writer's alone: a second writer, also of another process, is refused. A file
-// that was cut in the middle of a line is continued on a fresh line.
+// Appends records to a file with exclusive access: a second writer, also in another process, is refused. If the file
+// ends within a line, writing continues on a new line.
 class ResultsWriter {
  public:
-  // Opens or creates `path` at once, so that an unwritable file fails before the measurement. `option` named it on the
-  // command line. Throws what check_output throws, and Error.
+  // Opens or creates `path` at once, so that an unwritable file fails before the measurement. `option`: the option that
+  // named it. Throws as check_output does, and Error.
   explicit ResultsWriter(std::filesystem::path path, std::string option = "--out",
                          const std::vector<std::filesystem::path>& inputs = {});
 
-  // Writes the record as one line and flushes it to the device. Throws Error when any of it fails; the file is then as
-  // it was. Where the file was deleted or renamed since, a warning says so, and the record begins a new one.
+  // Writes the record as one line and flushes it to the device. Throws Error on failure; the file is then unchanged. If
+  // the file was deleted or renamed meanwhile, prints a warning and creates a new file.
   void append(const Record& record);
 
   const std::filesystem::path& path() const { return path_; }
-  // Whether that happened: not all records are in the file.
+  // True if that happened: the file does not contain all records.
   bool moved() const { return moved_; }
 
  private:
@@ -104,13 +105,14 @@ struct Results {
   std::vector<std::string> warnings;  // one line "file:LINE: what" for each line that is not a record
 };
 
-// Every whole record of the file, in order, with the length of its line in bytes; and a warning, as below, for each
-// line that is none. Throws Error when the file cannot be read, UnknownSchema when a record is of another version.
+// Calls `visit` for each complete record of the file in order, with the length of its line in bytes, and `warn` for
+// each line that is not a record. Throws Error if the file cannot be read, UnknownSchema if a record has another
+// version.
 void each_result(const std::filesystem::path& path, const std::function<void(Record record, std::size_t bytes)>& visit,
                  const std::function<void(const std::string& warning)>& warn);
-// The records and warnings of each_result's file, all at once.
+// All records and warnings of a file.
 Results read_results(const std::filesystem::path& path);
-// The same; the warnings are printed, as those of one file, instead of kept.
+// The same, but prints the warnings instead of returning them.
 Results read_results_warning(const std::filesystem::path& path);
 
 }  // namespace verbscope

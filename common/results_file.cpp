@@ -23,12 +23,12 @@ void ResultsWriter::open() {
   const std::string what = fmt::format("cannot write results to {}", path_.string());
   file_ = Fd(check(what, ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644)));
   if (!is_regular()) return;
-  // The lock goes with the last descriptor, however its holder ends. Some file systems have none.
+  // The lock ends with the last descriptor, however its holder ends. Some file systems have no locks.
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   fail("{}: another program is writing to it", what);
 }
 
-// Only a regular file has an earlier end, a name that may go, and one writer; a pipe or a device has not.
+// Truncation, renaming and locking concern regular files only, not pipes and devices.
 bool ResultsWriter::is_regular() const {
   struct stat status {};
   check(path_.string(), ::fstat(file_.get(), &status));
@@ -73,7 +73,7 @@ void ResultsWriter::append(const Record& record) {
   try {
     write_all(file_.get(), (ends_within_line() ? "\n" : "") + line, what);
   } catch (const Error&) {
-    [[maybe_unused]] const int cut = ::ftruncate(file_.get(), before);  // a part of a line is of no use
+    [[maybe_unused]] const int cut = ::ftruncate(file_.get(), before);  // removes the partial line
     throw;
   }
   if (::fsync(file_.get()) == -1 && errno != EINVAL && errno != EROFS) throw_errno(what, errno);
@@ -81,12 +81,12 @@ void ResultsWriter::append(const Record& record) {
 
 namespace {
 
-// The lines of a file, with their numbers; of one that is too long to be a record, nothing.
+// Reads the lines of a file with their numbers. Skips the content of lines that are too long for a record.
 class Lines {
  public:
   explicit Lines(const std::filesystem::path& path) : path_(path.string()), file_(open_input(path, what())) {}
 
-  // False at the end of the file; a line that is cut there is one as well.
+  // Returns false at the end of the file. A last line without a line end counts.
   bool next() {
     line_.clear();
     ++number_;

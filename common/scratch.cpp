@@ -18,7 +18,7 @@
 
 namespace verbscope {
 
-// One path, in a list that a signal handler walks: an entry is never taken out of it, but used again.
+// One path in a list that a signal handler reads. Entries are never removed, only reused.
 struct ScratchEntry {
   std::array<char, PATH_MAX> path{};
   std::atomic<bool> used{false};
@@ -27,13 +27,13 @@ struct ScratchEntry {
 
 namespace {
 
-constexpr int kMostLevels = 8;  // of folders in a folder of the moment: we make one or two
+constexpr int kMostLevels = 8;  // levels of nested folders to remove; verbscope makes one or two
 
 std::atomic<ScratchEntry*> first_entry{nullptr};
 std::mutex entries_mutex;
 pid_t owner = 0;
 
-// What SYS_getdents64 yields.
+// An entry as returned by SYS_getdents64.
 struct DirectoryEntry {
   std::uint64_t inode;
   std::int64_t offset;
@@ -42,14 +42,13 @@ struct DirectoryEntry {
   std::array<char, 1> name;
 };
 
-// Removes what is under `name` of the folder `at`. Calls async-signal-safe functions only.
-// NOLINTNEXTLINE(misc-no-recursion)
+// Removes `name` in the folder `at` with its contents. Calls only async-signal-safe functions.
 void remove_tree(int at, const char* name, int levels) {
   if (unlinkat(at, name, 0) == 0 || levels == 0) return;
   const int folder = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return;
   alignas(DirectoryEntry) std::array<char, 1024> block{};
-  for (bool removed = true; removed;) {  // again from the beginning: removing may move what was not read yet
+  for (bool removed = true; removed;) {  // restarts from the beginning: removing entries may move unread ones
     removed = false;
     lseek(folder, 0, SEEK_SET);
     const long got = syscall(SYS_getdents64, folder, block.data(), block.size());
@@ -67,9 +66,9 @@ void remove_tree(int at, const char* name, int levels) {
   unlinkat(at, name, AT_REMOVEDIR);
 }
 
-// Runs on a signal that ends the program: removes what must not stay, and lets the signal have its effect.
+// The handler of signals that end the program: removes the paths, then lets the signal take effect.
 void remove_all_and_end(int number) {
-  if (getpid() == owner) {  // not a child before its exec
+  if (getpid() == owner) {  // not in a child before its exec
     for (ScratchEntry* each = first_entry.load(); each != nullptr; each = each->next) {
       if (each->used.load()) remove_tree(AT_FDCWD, each->path.data(), kMostLevels);
     }
@@ -78,7 +77,7 @@ void remove_all_and_end(int number) {
   raise(number);
 }
 
-// Where nothing else is arranged for a signal that would end the program.
+// Installs the handler for signals that would end the program and have no other handler.
 void handle_signals() {
   constexpr std::array kHarmless = {SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH, SIGKILL, SIGSTOP};
   owner = getpid();
@@ -97,7 +96,7 @@ ScratchEntry* free_entry() {
     if (!each->used.load()) return each;
   }
   if (first_entry.load() == nullptr) handle_signals();
-  auto* const entry = new ScratchEntry;  // for good: a handler may be looking at it at any time
+  auto* const entry = new ScratchEntry;  // never freed: a handler may read it at any time
   entry->next = first_entry.load();
   first_entry.store(entry);
   return entry;

@@ -1,4 +1,4 @@
-// Files and folders of the moment: they go with their owner, and on every signal that can be caught.
+// Temporary files and folders, removed by their owner and on every signal that can be caught.
 #pragma once
 
 #include <filesystem>
@@ -7,17 +7,17 @@ namespace verbscope {
 
 struct ScratchEntry;
 
-// Owns a path that must not outlive the program. The first one of a process has every signal that would end it remove
-// the paths of all before it takes its effect.
+// Owns a path that must not outlive the program. The first object of a process installs handlers for all signals that
+// would end it. They remove the paths of all objects, then let the signal take effect.
 class Scratch {
  public:
-  // `path` is a file or a folder with all in it, there already or not yet, absolute.
+  // `path`: absolute path of a file, or a folder with its contents, which may exist already or later.
   explicit Scratch(const std::filesystem::path& path);
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch();  // removes it
 
-  // The path is no longer of the moment: nothing removes it.
+  // Makes the path permanent: it is not removed.
   void keep();
 
  private:

@@ -8,7 +8,7 @@
 namespace verbscope {
 namespace {
 
-// The name ends in a word for what nobody else may know, in either case.
+// True if the name ends in a word for a secret, ignoring case.
 bool is_secret_name(std::string_view name) {
   constexpr std::array<std::string_view, 4> kEnds = {"secret", "password", "passwd", "token"};
   std::string low(name);
@@ -16,7 +16,7 @@ bool is_secret_name(std::string_view name) {
   return std::ranges::any_of(kEnds, [&low](std::string_view end) { return low.ends_with(end); });
 }
 
-// Calls visit(word, offset) of each value, which reaches to the end of its word.
+// Calls visit(word, offset) for each secret value, which extends to the end of its word.
 template <class Words, class Visit>
 void each_secret(const Words& words, Visit&& visit) {
   bool next = false;

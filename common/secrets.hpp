@@ -1,5 +1,5 @@
-// Values on a command line that must not be kept: --secret VALUE, --secret=VALUE, --password, --token, and variables
-// such as VERBSCOPE_SECRET=VALUE.
+// Secret values on a command line: --secret VALUE, --secret=VALUE, --password, --token, and variables such as
+// VERBSCOPE_SECRET=VALUE.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace verbscope {
 
-// The words with "***" in the place of each such value.
+// The words with "***" in place of each secret value.
 std::vector<std::string> without_secrets(std::vector<std::string> words);
 
-// Overwrites each such value where the system keeps the command line of this process, which others can read.
+// Overwrites each secret value in this process's command line, which other users can read.
 void hide_secrets(int argc, char** argv);
 
 }  // namespace verbscope

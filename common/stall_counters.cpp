@@ -9,8 +9,8 @@ constexpr std::string_view kRecvs = "too few RECVs", kLoss = "loss", kCongestion
 constexpr std::string_view kDrops = "go-back-N after drops", kPauses = "pauses of the switch",
                            kDcqcn = "rates limited by DCQCN";
 
-// Names under hw_counters: Linux 6.12, drivers/infiniband: hw/mlx5/counters.c, hw/mlx4/main.c,
-// hw/bnxt_re/hw_counters.c, hw/irdma/verbs.c, hw/efa/efa_verbs.c, sw/rxe/rxe_hw_counters.c.
+// Names in hw_counters: Linux 6.12, drivers/infiniband: hw/mlx5/counters.c, hw/mlx4/main.c, hw/bnxt_re/hw_counters.c,
+// hw/irdma/verbs.c, hw/efa/efa_verbs.c, sw/rxe/rxe_hw_counters.c.
 constexpr std::array kCounters{
     // The simulator.
     StallCounter{"rnr_naks_sent", kRecvs, "RNR NAKs"},

@@ -1,4 +1,4 @@
-// Counters of adapters that tell why QPs stand still, by the names that drivers and the simulator give them.
+// Adapter counters that show why QPs are stalled, with the names used by drivers and the simulator.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ struct StallCounter {
   std::string_view unit;   // "RNR NAKs"
 };
 
-// Those of one cause in a row.
+// Grouped by cause.
 std::span<const StallCounter> stall_counters();
 
 }  // namespace verbscope

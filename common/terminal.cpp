@@ -19,7 +19,7 @@ namespace verbscope {
 namespace {
 
 constexpr std::size_t kMostWarnings = 10;
-// A pipe that can be written to has room for this much, and a terminal mostly has.
+// Bytes per write: a writable pipe has room for this much, and usually a terminal too.
 constexpr std::size_t kPiece = 1024;
 constexpr std::size_t kNarrowest = 40;
 constexpr const char* kStandardOutput = "cannot write to standard output";
@@ -27,7 +27,7 @@ constexpr const char* kStandardOutput = "cannot write to standard output";
 const char* program_name = "verbscope";
 std::atomic<int> output_stop{-1};
 
-// Waits until `fd` takes something, or says by itself why not. Throws when the stop comes first.
+// Waits until `fd` is writable or has an error. Throws if a stop arrives first.
 void wait_for_room(int fd) {
   const int stop = output_stop.load();
   if (fd < 0 || stop < 0) return;
@@ -43,7 +43,7 @@ constexpr const char* kRed = "\x1b[31m";
 constexpr const char* kYellow = "\x1b[33m";
 constexpr const char* kPlain = "\x1b[0m";
 
-// The words that nobody may miss, and their colours.
+// The words to highlight, and their colours.
 constexpr std::array<std::pair<std::string_view, const char*>, 2> kSignals{{{"SIMULATED", kYellow}, {"FAILED", kRed}}};
 
 std::string with_signals(std::string text) {
@@ -68,7 +68,7 @@ void print_escaped(std::FILE* out, const std::string& text) {
   }
 }
 
-// `line` on standard error, behind its beginning in `colour`.
+// Prints `line` on standard error after `beginning` in `colour`.
 void print_told(const char* colour, const std::string& beginning, const std::string& line) {
   const bool in_colour = shows_colours(stderr);
   std::fputs(fmt::format("{}{}{} {}\n", in_colour ? colour : "", beginning, in_colour ? kPlain : "",
@@ -164,7 +164,7 @@ void set_output_stop(int fd) {
 void write_all(int fd, std::string_view text, const std::string& what) {
   while (!text.empty()) {
     wait_for_room(fd);
-    // More than a piece at a time could block in a pipe that has room for less.
+    // A larger write could block in a pipe with less room.
     const std::size_t most = output_stop.load() < 0 ? text.size() : kPiece;
     const ssize_t n = write(fd, text.data(), std::min(text.size(), most));
     if (n < 0 && errno == EINTR) continue;

@@ -1,5 +1,5 @@
-// Strong units. Inside verbscope a time is an integer count of picoseconds or nanoseconds, a size is Bytes, a count of
-// operations is Ops; Mops and Gb/s exist only where a person or a record reads them (the functions at the end).
+// Strong unit types. In code, a time is an integer count of picoseconds or nanoseconds, a size is Bytes, a count of
+// operations is Ops. Mops and Gb/s are used only in output and records (the functions at the end).
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace verbscope {
 using Picos = std::chrono::duration<std::int64_t, std::pico>;
 using Nanos = std::chrono::duration<std::int64_t, std::nano>;
 
-// A count with a unit of its own: adds to its like, scales by a number, does not mix.
+// A count with its own unit: values of one unit can be added and scaled, but not mixed with another unit.
 template <class Tag>
 struct Quantity {
   std::uint64_t value = 0;
@@ -29,13 +29,13 @@ struct Quantity {
 using Bytes = Quantity<struct BytesTag>;
 using Ops = Quantity<struct OpsTag>;
 
-// A bandwidth in bytes per second; a double, because link rates are exact ratios only before encoding (984.6 MB/s).
+// A bandwidth in bytes per second. A double, because link rates are exact ratios only before encoding (984.6 MB/s).
 struct BytesPerSecond {
   double value = 0;
   constexpr auto operator<=>(const BytesPerSecond&) const = default;
 };
 
-// The smallest multiple of `step` that is at least `n`. `step` > 0.
+// The smallest multiple of `step` (> 0) that is at least `n`.
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t step) {
   return (n + step - 1) / step * step;
 }
@@ -43,7 +43,7 @@ constexpr std::uint64_t divide_up(std::uint64_t n, std::uint64_t step) {
   return (n + step - 1) / step;
 }
 
-// The time that bytes occupy a link of `rate`, rounded to the nearest picosecond.
+// The time for which bytes occupy a link of `rate`, rounded to the nearest picosecond.
 class TransferTime {
  public:
   constexpr explicit TransferTime(BytesPerSecond rate) : picos_per_byte_(1e12 / rate.value) {}
@@ -53,10 +53,10 @@ class TransferTime {
   }
 
  private:
-  double picos_per_byte_;  // the division, done once
+  double picos_per_byte_;  // computed once, because division is slow
 };
 
-// For records and consoles only: seconds, and millions of operations a second.
+// For records and output only: seconds, and millions of operations per second.
 constexpr double to_seconds(Picos t) {
   return static_cast<double>(t.count()) * 1e-12;
 }

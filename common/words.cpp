@@ -15,10 +15,9 @@ std::string in_lower_case(std::string_view word) {
   return out;
 }
 
-// The letters that must be replaced, left out, added or swapped with their neighbour to make one of the other (optimal
-// string alignment).
+// Edit distance: the number of letters to replace, remove, insert or swap with a neighbour (optimal string alignment).
 std::size_t distance(std::string_view one, std::string_view other) {
-  std::array<std::vector<std::size_t>, 3> rows;  // the one before the last, the last, this one
+  std::array<std::vector<std::size_t>, 3> rows;  // the row before the last, the last row, this row
   for (auto& row : rows) row.resize(other.size() + 1);
   for (std::size_t j = 0; j <= other.size(); ++j) rows[2][j] = j;
   for (std::size_t i = 1; i <= one.size(); ++i) {

@@ -1,4 +1,4 @@
-// Words for the person: which one was meant, a list of them, lines of a width.
+// Text helpers: suggestions for misspelt words, lists, line wrapping.
 #pragma once
 
 #include <string>
@@ -7,21 +7,21 @@
 
 namespace verbscope {
 
-// "; did you mean X?" with the one of `candidates` that `word` was probably meant to be: it begins so, or few letters
-// are wrong, missing, too many or swapped, whatever their case. Nothing when none is near.
+// Returns "; did you mean X?" with the best match in `candidates`: one that begins with `word`, or differs by few
+// wrong, missing, extra or swapped letters, ignoring case. Empty if none is close.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 // "RC, UC or UD".
 std::string any_of(const std::vector<std::string>& words);
 
-// Whether two words are the same but for the case of ASCII letters.
+// True if the words are equal, ignoring the case of ASCII letters.
 bool same_word(std::string_view one, std::string_view other);
 
-// `text` in lines of at most `width` bytes, broken at blanks, and inside of a word that is longer by itself. At least
-// one line; a `width` of 0 is no limit.
+// Splits `text` into lines of at most `width` bytes, at blanks or within a longer word. At least one line; `width` 0 is
+// no limit.
 std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
 
-// Each line of `text` so; those that follow are indented like the first. Ends with a newline where `text` does.
+// Wraps each line of `text`; continuation lines are indented like the first. Ends with a newline if `text` does.
 std::string wrap_lines(std::string_view text, std::size_t width);
 
 }  // namespace verbscope

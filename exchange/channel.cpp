@@ -20,7 +20,7 @@ std::string reason_of(const Message& message) {
   return printable(fields.require<std::string>("reason"));
 }
 
-// The next message of any type but those that end the connection; `what` was expected.
+// Returns the next message of any type, `what` being the expected one. Throws for the types that end the connection.
 Message receive_any(const Fd& socket, const std::string& peer, std::string_view what, std::size_t limit,
                     const Deadline& deadline) {
   const Wait wait{message_name(what), peer, deadline};
@@ -63,7 +63,7 @@ void tell_end(const Fd& socket, const char* type, std::string_view reason) noexc
   try {
     send_now(socket, encode_message({type, Json{{"reason", printable(reason)}}}, kMaxMessage));
   } catch (const std::exception&) {
-    return;  // no memory for the message: the peer will see the connection close
+    return;  // no memory for the message: the peer sees the connection close
   }
 }
 
@@ -81,7 +81,7 @@ void Channel::send(std::string_view what, const Json& body, Picos timeout) {
     try {
       hear_out();
     } catch (const PeerGone&) {
-      // The peer gave no reason: what failed here says more.
+      // The peer sent no reason: the original error is more useful.
     }
     throw;
   }

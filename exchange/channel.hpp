@@ -1,5 +1,5 @@
-// A connection to a peer whose handshake is over. Messages are bounded (message.hpp), every wait has a timeout that
-// says what it waited for, from whom and how long; a side that gives up tells why.
+// A connection to a peer after the handshake. Messages are bounded (message.hpp). Every wait has a timeout, whose error
+// names the awaited message, the peer and the time. A side that gives up sends the reason.
 #pragma once
 
 #include <string>
@@ -15,27 +15,27 @@ namespace verbscope {
 
 class Channel {
  public:
-  // Takes the client `index` of `clients`, or, at a client, the server.
+  // At the server, a connection to client `index` of `clients`; at a client, the connection to the server.
   Channel(Fd socket, int index, int clients);
 
-  // Sends {what, body}; waits at most `timeout` for room in the socket. Throws with the reason of a peer that has gone
-  // and gave one.
+  // Sends {what, body}. Waits at most `timeout` for room in the socket. If the peer has gone, throws with the reason
+  // that it sent, if any.
   void send(std::string_view what, const Json& body, Picos timeout);
-  // The body of the next message, which must be of type `what`. A channel that threw is over. Throws on timeout, a peer
-  // that closed, a peer's failure (with its reason), or a message of another type.
+  // Returns the body of the next message, which must be of type `what`. Throws on timeout, a closed connection, a
+  // failure of the peer (with its reason), and a message of another type. After an exception the channel is unusable.
   Json receive(std::string_view what, Picos timeout);
-  // Throws for a peer that has gone: Error with the reason that it gave, or PeerGone. Does not wait.
+  // Throws Error with the reason that a departed peer sent, or PeerGone. Does not wait.
   [[noreturn]] void hear_out();
-  // Tells the peer why this side gives up. Best effort: never throws, never waits.
+  // Sends the reason why this side gives up. Best effort: never throws, never waits.
   void send_failure(std::string_view reason) noexcept;
-  // True when the peer has closed or reset the connection; what it sent before, such as a failure with its reason, can
-  // still be received. Does not wait.
+  // True if the peer has closed or reset the connection. Messages that it sent before, such as a failure with its
+  // reason, can still be received. Does not wait.
   bool peer_gone() const;
 
   int fd() const { return socket_.get(); }
   const std::string& peer() const { return peer_; }  // "10.0.0.1:18515"
   int index() const { return index_; }               // the client's number at the server, 0..clients-1
-  int clients() const { return clients_; }           // how many the server accepts in all
+  int clients() const { return clients_; }           // number of clients that the server accepts
 
  private:
   Fd socket_;
@@ -44,13 +44,13 @@ class Channel {
   int clients_;
 };
 
-// What Channel is made of, for the handshake that comes before it. `peer` names the other side in errors.
+// Building blocks of Channel, also used by the handshake. `peer` names the other side in errors.
 void send_message(const Fd& socket, const std::string& peer, const Message& message, std::size_t limit,
                   const Deadline& deadline);
-// The next message, which must be of type `what`.
+// Returns the next message, which must be of type `what`.
 Message receive_message(const Fd& socket, const std::string& peer, std::string_view what, std::size_t limit,
                         const Deadline& deadline);
-// Sends a message that ends the connection, "failure" or "refused", with its reason. Best effort, as send_failure.
+// Sends "failure" or "refused" with a reason, which ends the connection. Best effort, like send_failure.
 void tell_end(const Fd& socket, const char* type, std::string_view reason) noexcept;
 
 // "message \"hello\""

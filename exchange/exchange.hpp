@@ -1,8 +1,8 @@
-// The out-of-band exchange over TCP: how the processes of one run find each other, agree on what they run, and pass
-// endpoints and results. The handshake is in handshake.hpp, what follows it in channel.hpp.
+// The out-of-band exchange over TCP: the processes of one run find each other, agree on the parameters, and pass
+// endpoints and results. handshake.hpp has the handshake, channel.hpp the part after it.
 //
-// The secret keeps strangers and other runs apart. It does not cross; both sides prove that they know it. What follows
-// the handshake is neither encrypted nor signed.
+// The secret keeps out strangers and other runs. It is never sent; both sides prove that they have it. Messages after
+// the handshake are neither encrypted nor signed.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ namespace verbscope {
 
 class ExchangeServer {
  public:
-  // Listens on `port` (0: the system picks, port() reports) of `address` ("" is every address; tcp_listen).
+  // Listens on `port` of `address`. 0: the system chooses, see port(); "": every address (tcp_listen).
   ExchangeServer(int port, Terms terms, std::string secret, const std::string& address = "");
   int port() const { return port_; }
 
-  // Waits for `clients` peers and shakes hands with each, all within `timeout`; their order is that of their numbers.
-  // Whoever connects and is no client of this run is dropped with a warning (Reception). A client with other terms ends
-  // it with an Error; peers already accepted are told.
+  // Waits for `clients` peers and completes the handshake with each, all within `timeout`. Returns them by client
+  // number. Drops any other connection with a warning (Reception). A client with other terms is an Error; the accepted
+  // clients receive the reason.
   std::vector<Channel> accept(int clients, Picos timeout);
 
  private:
@@ -33,11 +33,11 @@ class ExchangeServer {
   int port_ = 0;
 };
 
-// Connects to the server, retrying while nobody listens, and shakes hands, all within `timeout`.
+// Connects to the server, retrying until it listens, and completes the handshake, all within `timeout`.
 Channel connect_exchange(const std::string& host, int port, const Terms& terms, const std::string& secret,
                          Picos timeout);
 
-// The secret of the run: `option` when not empty, else the environment's VERBSCOPE_SECRET, else "".
+// The secret of the run: `option` if not empty, else VERBSCOPE_SECRET from the environment, else "".
 std::string exchange_secret(const std::string& option);
 
 }  // namespace verbscope

@@ -45,7 +45,7 @@ Welcome parse_welcome(const Message& message) {
 
 Message ServerHandshake::greet(const Message& hello) {
   JsonFields fields(hello.body, hello.type);
-  // Before anything else: a hello of another protocol has other members.
+  // Checked first, because a hello of another protocol has other members.
   const auto protocol = fields.require<std::int64_t>("protocol");
   if (protocol != kExchangeProtocol) {
     fail("exchange protocols differ: here {}, there {}", kExchangeProtocol, protocol);

@@ -1,14 +1,15 @@
-// The handshake of the exchange, apart from sockets: its messages, and the server's part of it as a machine that takes
-// one message after another. Everything that a stranger can send is checked here.
+// The handshake of the exchange, without sockets: its messages, and the server's side as a state machine that takes
+// one message after another. All input from strangers is checked here.
 //
 //   client i                                        server
 //      | -- hello {protocol, nonce} ---------------> |
 //      | <- challenge {nonce} ---------------------- |
-//      | -- proof {proof} -------------------------> |  the client knows the secret
-//      | <- proof {proof} -------------------------- |  and so does the server; neither has told a parameter yet
+//      | -- proof {proof} -------------------------> |  the client has the secret
+//      | <- proof {proof} -------------------------- |  and so has the server; no parameter was sent yet
 //      | -- terms {terms} -------------------------> |
-//      | <- welcome {terms, client i, clients n} --- |  both compare terms: a difference ends both with both values
-//      | <- refused {reason} ----------------------- |  instead of any answer: the server goes on without this client
+//      | <- welcome {terms, client i, clients n} --- |  both compare terms: a difference is an error on both sides
+//      | <- refused {reason} ----------------------- |  may replace any answer: the server continues without this
+//      client
 #pragma once
 
 #include <optional>
@@ -33,14 +34,14 @@ inline constexpr const char* kRefused = "refused";
 
 Message hello_message(const std::string& nonce);
 Message proof_message(const std::string& proof);
-// The value of the one member of a challenge or a proof, which is called like `member`. Throws unless it is 64
+// The value of the only member of a challenge or proof, which must be named `member`. Throws unless it is 64
 // hexadecimal digits.
 std::string digest_of(const Message& message, const char* member);
 
 struct Welcome {
   Terms terms;      // the server's
   int client = 0;   // the client's number, 0..clients-1
-  int clients = 1;  // how many the server takes in all
+  int clients = 1;  // number of clients that the server accepts
 };
 Message welcome_message(const Welcome& welcome);
 Welcome parse_welcome(const Message& message);
@@ -50,13 +51,14 @@ class ServerHandshake {
   explicit ServerHandshake(std::string secret, std::string nonce = make_nonce())
       : secret_(std::move(secret)), nonces_{.client = "", .server = std::move(nonce)} {}
 
-  // The type of the message that must come next.
+  // The type of the next message.
   const char* awaited() const;
-  // Takes it. Returns the answer; none to terms, which the welcome answers. Throws what is wrong with the client.
+  // Processes a message. Returns the answer; empty after terms, which the welcome answers. Throws the reason if the
+  // message is invalid.
   std::optional<Message> take(const Message& message);
-  // The client has shown that it knows the secret.
+  // True once the client has proven the secret.
   bool proven() const { return step_ == Step::terms; }
-  // The client's terms, when they have come.
+  // The client's terms, once received.
   const std::optional<Terms>& terms() const { return terms_; }
 
  private:

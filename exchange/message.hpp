@@ -1,5 +1,5 @@
-// The messages of the out-of-band exchange, apart from sockets: what bytes they are, and what is refused. A message on
-// the wire is a 4-byte big-endian length and that many bytes of JSON, {"type": "...", "body": ...}.
+// Encodes and parses messages of the out-of-band exchange, without sockets. On the wire, a message is a 4-byte
+// big-endian length and that many bytes of JSON, {"type": "...", "body": ...}.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace verbscope {
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kMaxGreeting = 64 << 10;  // bytes of JSON, until the handshake is over
+constexpr std::size_t kMaxGreeting = 64 << 10;  // bytes of JSON, during the handshake
 constexpr std::size_t kMaxMessage = 1 << 20;    // bytes of JSON, after it
 
 struct Message {
@@ -21,17 +21,17 @@ struct Message {
   Json body;
 };
 
-// The length that the first 4 bytes announce. Throws when it is 0 or above `limit`, or there are fewer than 4 bytes.
+// Reads the length in the first 4 bytes. Throws if it is 0 or above `limit`, or if there are fewer than 4 bytes.
 std::size_t parse_length(std::span<const std::byte> bytes, std::size_t limit);
 
-// The message of these bytes, length included. Throws one line on anything else (short, trailing bytes, not JSON,
-// nested deeper than kMaxJsonDepth, wrong members).
+// Parses a message, length included. Throws one line on anything else (too short, trailing bytes, not JSON, nested
+// deeper than kMaxJsonDepth, wrong members).
 Message parse_message(std::span<const std::byte> bytes, std::size_t limit);
 
-// The bytes of a message. Throws when the JSON is longer than `limit`.
+// Encodes a message. Throws if the JSON is longer than `limit`.
 std::vector<std::byte> encode_message(const Message& message, std::size_t limit);
 
-// `text` of a peer made fit to print on one line: control characters escaped, at most 300 characters.
+// Makes a peer's text printable on one line: control characters escaped, at most 300 characters.
 std::string printable(std::string_view text);
 
 }  // namespace verbscope

@@ -1,6 +1,5 @@
-// How a side proves that it knows the secret of the run, which itself never crosses: by HMAC-SHA256 (RFC 2104), keyed
-// with the secret, over its role and both sides' nonces. What one run, or the other side, has proven is of no use in
-// another.
+// Proofs that a side has the secret of the run without sending it: HMAC-SHA256 (RFC 2104), keyed with the secret, of
+// its role and both nonces. A proof is invalid in other runs and for the other side.
 #pragma once
 
 #include <string>
@@ -8,9 +7,9 @@
 
 namespace verbscope {
 
-// 32 random bytes as 64 hexadecimal digits. Throws when the system has none.
+// 32 random bytes as 64 hexadecimal digits. Throws if the system has no random source.
 std::string make_nonce();
-// Whether `text` is 64 lower-case hexadecimal digits, as nonces and proofs are.
+// True if `text` is 64 lower-case hexadecimal digits, the form of nonces and proofs.
 bool is_digest_text(std::string_view text);
 
 enum class Role { client, server };
@@ -21,9 +20,9 @@ struct Nonces {
 
 // HMAC-SHA256 of `text`, in hexadecimal.
 std::string hmac_sha256(std::string_view key, std::string_view text);
-// What the side in `role` shows of `secret`.
+// The proof of the side in `role`.
 std::string prove(std::string_view secret, Role role, const Nonces& nonces);
-// Whether `proof` is that, compared in a time that does not depend on where it differs.
+// True if `proof` equals prove(...). Constant time: independent of where they differ.
 bool is_proof(std::string_view proof, std::string_view secret, Role role, const Nonces& nonces);
 
 }  // namespace verbscope

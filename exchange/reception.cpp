@@ -14,7 +14,7 @@ namespace verbscope {
 
 namespace {
 
-// A client of this run, which does not run the same: that ends the run, on both sides.
+// A client of this run has other terms. This ends the run on both sides.
 class OtherTerms : public Error {
  public:
   using Error::Error;
@@ -77,11 +77,11 @@ void Reception::answer_door() {
   try {
     socket = tcp_accept(listener_, Deadline(Picos(0)));
   } catch (const NoDescriptor& error) {
-    // Strangers may hold all of them: the one who has waited longest makes room, and who knocks is let in next time.
+    // Strangers may hold all descriptors: drops the oldest caller. The new connection is accepted at the next turn.
     if (callers_.empty()) throw;
     return drop(callers_.begin(), error.what());
   }
-  if (!socket) return;  // it has gone again
+  if (!socket) return;  // the connection has closed again
   if (callers_.size() == kMostHandshakes) drop(callers_.begin(), "too many connections at once");
   callers_.emplace_back(std::move(*socket), secret_, patience_);
 }
@@ -141,7 +141,7 @@ void Reception::drop(Place caller, const std::string& reason) {
 void Reception::tell_all(const std::string& reason) {
   for (Channel& channel : channels_) channel.send_failure(reason);
   for (const Caller& caller : callers_) {
-    // Who has not shown that it knows the secret learns no parameter.
+    // Callers that have not proven the secret must not learn any parameter.
     tell_end(caller.socket, kRefused, caller.handshake.proven() ? reason : "the server has given up");
   }
 }

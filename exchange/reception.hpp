@@ -1,6 +1,6 @@
-// How a server meets its clients: several handshakes are under way at a time, and whoever turns out to be no client (it
-// says nothing, or what no client would say, does not know the secret, goes away) is dropped with a warning on standard
-// error, while the others go on.
+// Accepts the clients of a server. Several handshakes run at a time. A connection that turns out not to be a client
+// (silent, invalid messages, wrong secret, closed) is dropped with a warning on standard error, while the others
+// continue.
 #pragma once
 
 #include <chrono>
@@ -17,23 +17,23 @@
 
 namespace verbscope {
 
-// A client has so long for its handshake; it sends by itself, so that it needs milliseconds.
+// Time limit of a handshake. A client sends without user input and needs milliseconds.
 inline constexpr std::chrono::seconds kHandshakePatience{5};
-// Handshakes under way at once. One more, and that which began first is dropped.
+// Maximum number of handshakes at a time. A further connection replaces the oldest one.
 inline constexpr std::size_t kMostHandshakes = 64;
 
 class Reception {
  public:
-  // All that is given must outlive it. A handshake has `patience`.
+  // All arguments must outlive this object. `patience`: time limit of a handshake.
   Reception(const Fd& listener, const Terms& own, const std::string& secret, int clients,
             Picos patience = kHandshakePatience);
 
   // Waits for the clients until `deadline`; channel i is that of client i. Throws Error at the deadline, or for a
-  // client with other terms; the clients that are there are told.
+  // client with other terms; the accepted clients receive the reason.
   std::vector<Channel> receive(const Deadline& deadline);
 
  private:
-  // A connection whose handshake is under way.
+  // A connection during its handshake.
   struct Caller {
     Caller(Fd its_socket, const std::string& secret, Picos patience);
 
@@ -41,16 +41,16 @@ class Reception {
     std::string name;
     ServerHandshake handshake;
     Deadline deadline;
-    std::vector<std::byte> bytes;  // of the message that is coming, as long as known
+    std::vector<std::byte> bytes;  // of the incoming message, as far as its length is known
     std::size_t filled = 0;
   };
   using Place = std::list<Caller>::iterator;
 
   bool complete() const { return channels_.size() == static_cast<std::size_t>(clients_); }
-  // Waits until somebody connects or speaks, or has had the time for it, and hears each.
+  // Waits for a connection, a message or the end of a time limit, and handles each.
   void turn(const Deadline& deadline);
   void answer_door();
-  // Each returns false when the caller is no longer one.
+  // These two return false if the caller was dropped or accepted.
   bool hear(Place caller);
   bool take(Caller& caller, const Message& message);
   void welcome(Caller& caller);
@@ -63,9 +63,9 @@ class Reception {
   int clients_;
   Picos patience_;
   Warnings warnings_;
-  std::list<Caller> callers_;  // the oldest first
+  std::list<Caller> callers_;  // oldest first
   std::vector<Channel> channels_;
-  std::string last_dropped_;  // why; empty: nobody was
+  std::string last_dropped_;  // reason of the last drop; empty: none
 };
 
 }  // namespace verbscope

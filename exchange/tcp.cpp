@@ -25,7 +25,7 @@ namespace {
 using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
 constexpr int kBacklog = 128;
-constexpr int kRetryMs = 20;  // between attempts to connect while nobody listens
+constexpr int kRetryMs = 20;  // between attempts to connect
 
 AddressList resolve(const std::string& host, int port, int flags) {
   if (port < 0 || port > 65535) fail("port {}: allowed 0-65535", port);
@@ -42,7 +42,7 @@ struct NumericAddress {
   std::string host, port;
 };
 
-// An IPv4 address in the form of IPv6 is shown as IPv4.
+// IPv4-mapped IPv6 addresses are shown as IPv4.
 NumericAddress numeric_address(const sockaddr* address, socklen_t size) {
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> service{};
@@ -55,7 +55,7 @@ NumericAddress numeric_address(const sockaddr* address, socklen_t size) {
   return {std::string(name), service.data()};
 }
 
-// The addresses of the list, in numbers.
+// The addresses of the list in numeric form.
 std::vector<std::string> texts(const AddressList& list) {
   std::vector<std::string> out;
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
@@ -68,9 +68,8 @@ void set_option(const Fd& socket, int level, int name, int value) {
   check("set a socket option", setsockopt(socket.get(), level, name, &value, sizeof value));
 }
 
-// Small messages go out at once. A peer whose machine vanished is noticed after kPeerSilence: by three keep-alive times
-// when nothing is on the way to it, else by TCP_USER_TIMEOUT, for there are no probes while data is unacknowledged
-// (tcp(7)).
+// Sends small messages at once. Detects a vanished peer after kPeerSilence: by three keep-alive probes if no data is
+// outstanding, else by TCP_USER_TIMEOUT, because there are no probes while data is unacknowledged (tcp(7)).
 void tune(const Fd& socket) {
   constexpr int kSilenceMs = static_cast<int>(std::chrono::milliseconds(kPeerSilence).count());
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -81,7 +80,7 @@ void tune(const Fd& socket) {
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kSilenceMs);
 }
 
-// False when the deadline passes first. An error on the socket counts as ready: the next call reports it.
+// Returns false if the deadline passes first. A socket error counts as ready: the next call reports it.
 bool wait_ready(int fd, short events, const Deadline& deadline) {
   pollfd entry{fd, events, 0};
   while (true) {
@@ -92,7 +91,7 @@ bool wait_ready(int fd, short events, const Deadline& deadline) {
   }
 }
 
-// A socket that listens on `address`, or errno.
+// Returns a socket that listens on `address`; empty on failure, with errno.
 std::optional<Fd> listen_on(const addrinfo& address) {
   Fd fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return std::nullopt;
@@ -102,7 +101,7 @@ std::optional<Fd> listen_on(const addrinfo& address) {
   return fd;
 }
 
-// A port of this machine that nobody listens on can be connected to itself when the system picks it as the local one.
+// TCP can connect to itself: if nobody listens on a local port, the system may choose that port as the local one.
 bool is_connected_to_itself(const Fd& socket) {
   sockaddr_storage local{};
   sockaddr_storage peer{};
@@ -113,7 +112,7 @@ bool is_connected_to_itself(const Fd& socket) {
          std::memcmp(&local, &peer, local_size) == 0;
 }
 
-// One attempt: the connection, or the errno of its failure in `error`.
+// One attempt. Returns the connection; on failure sets `error` to the errno.
 std::optional<Fd> connect_once(const addrinfo& address, const Deadline& deadline, int& error) {
   Fd fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   error = fd.get() < 0 ? errno : 0;
@@ -131,7 +130,8 @@ std::optional<Fd> connect_once(const addrinfo& address, const Deadline& deadline
   return fd;
 }
 
-// Says what a peer has done whose connection ends with `error` (0: in order); nothing when it is not the peer's doing.
+// Describes why the peer has gone, given the `error` of its connection (0: closed normally). Empty if the error is not
+// due to the peer.
 std::string_view how_gone(int error) {
   if (error == 0 || error == ECONNRESET || error == EPIPE) return "closed the connection";
   return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? "stopped answering" : "";
@@ -166,7 +166,7 @@ Fd tcp_listen(const std::string& address, int port) {
     return tcp_listen("", port);
   }
   int error = 0;
-  for (const int family : {AF_INET6, AF_INET}) {  // IPv6 first: it serves IPv4 as well
+  for (const int family : {AF_INET6, AF_INET}) {  // IPv6 first, because it also accepts IPv4
     for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
       if (entry->ai_family != family) continue;
       if (auto fd = listen_on(*entry)) return std::move(*fd);
@@ -191,7 +191,7 @@ std::optional<Fd> tcp_accept(const Fd& listener, const Deadline& deadline) {
       tune(fd);
       return fd;
     }
-    // The peer may have gone between poll and accept.
+    // The peer may have closed the connection between poll and accept.
     if (errno == EMFILE || errno == ENFILE) throw NoDescriptor("accept a connection: " + errno_text(errno));
     if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) throw_errno("accept a connection", errno);
   }

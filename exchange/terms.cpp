@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxPrintedValue = 120;
 constexpr std::size_t kMaxPrintedDifferences = 20;
 
-// Cuts a value of a peer that is too long to print.
+// Truncates a long value of a peer.
 std::string shown(const Json& value) {
   std::string text = printable(dump_json(value));
   if (text.size() > kMaxPrintedValue) text.replace(kMaxPrintedValue, std::string::npos, "...");

@@ -1,5 +1,5 @@
-// Pointer chasing: from a start, each place names the next, a number of times (G-Opt, sections 2.5 and 3.3). Hardly any
-// computation: what is left is the latency of memory.
+// Pointer chasing: each place contains the number of the next, for a given number of steps (G-Opt, sections 2.5 and
+// 3.3). There is hardly any computation, so that the memory latency dominates.
 #pragma once
 
 #include <array>
@@ -15,23 +15,22 @@ namespace verbscope::lookups {
 
 class Chain {
  public:
-  using Key = std::uint32_t;     // where to start, below places()
-  using Result = std::uint32_t;  // where it ends
+  using Key = std::uint32_t;     // start, below places()
+  using Result = std::uint32_t;  // end of the chain
 
-  // `bytes` is a power of two, of 64 at least and 2^34 at most; `depth` is the number of steps. The places hold random
-  // numbers of `seed`.
+  // `bytes`: a power of two, from 64 to 2^34; `depth`: number of steps. The places contain random numbers of `seed`.
   Chain(Bytes bytes, std::uint32_t depth, std::uint64_t seed, PageSize pages);
 
   std::size_t places() const { return std::size_t{mask_} + 1; }
   std::uint32_t depth() const { return depth_; }
   const Buffer& memory() const { return memory_; }
-  // What the place holds: the next is that plus the number of the step.
+  // The content of the place. Adding the number of the step gives the next place.
   const std::uint32_t* place(std::uint32_t number) const { return next_ + number; }
-  // The same, of a chain of any size, without its memory: the low bits are what a place holds.
+  // The content of a place, computed without the chain's memory, for any size. The place contains the low bits.
   static constexpr std::uint32_t held(std::uint64_t seed, std::uint64_t number) {
     return static_cast<std::uint32_t>(mix(seed + number * kMixStep));
   }
-  // The place that follows `at`, which is in the cache, when so many steps were made before.
+  // The place that follows `at` after `step` steps. `at` must be in the cache.
   std::uint32_t follow(std::uint32_t at, std::uint32_t step) const { return (next_[at] + step) & mask_; }
 
   template <Node N>

@@ -43,11 +43,11 @@ Cuckoo::Inserted Cuckoo::insert(Key key, std::uint32_t value) {
     table_[bucket].values[static_cast<std::size_t>(there - table_[bucket].keys.begin())] = value;
     return Inserted::overwritten;
   }
-  // The emptier bucket; of equals one by a bit of the key, so that neither is found more often.
+  // Chooses the emptier bucket. If both are equal, a bit of the key decides, so that half of the keys go to each.
   const std::size_t in_first = used(first), in_second = used(second);
   const bool take_second = in_second < in_first || (in_second == in_first && (mix(key) >> 63) != 0);
   std::size_t bucket = take_second ? second : first;
-  std::array<std::pair<std::size_t, std::size_t>, kMostMoves> moved;  // bucket and slot of each
+  std::array<std::pair<std::size_t, std::size_t>, kMostMoves> moved;  // bucket and slot of each move
   for (std::size_t moves = 0; moves < kMostMoves; ++moves) {
     if (put(bucket, key, value)) return Inserted::added;
     const std::size_t slot = mix(key + moves * kMixStep) % kSlots;

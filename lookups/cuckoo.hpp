@@ -1,5 +1,5 @@
-// A cuckoo hash table 2-8: a key lies in one of two buckets of eight slots, each bucket a cache line. 32-bit keys and
-// values, as in G-Opt, section 3.3. A key is as often in its second bucket as in its first: 1.5 accesses a look-up.
+// A 2-8 cuckoo hash table: a key is in one of two buckets of eight slots; each bucket is one cache line. 32-bit keys
+// and values, as in G-Opt, section 3.3. Half of the keys are in their second bucket: 1.5 accesses per look-up.
 #pragma once
 
 #include <array>
@@ -23,16 +23,16 @@ class Cuckoo {
   };
   static constexpr std::size_t kSlots = 8;
 
-  // `bytes` is a power of two, 128 at least: two buckets.
+  // `bytes`: a power of two, at least 128 (two buckets).
   Cuckoo(Bytes bytes, PageSize pages);
 
   enum class Inserted { added, overwritten, full, refused };
-  // Overwrites the value of a key that is there. `full`: other keys were moved, 500 times, and no room was found; the
-  // table is as it was. Key 0 is refused. Nobody may look up meanwhile.
+  // Inserts a key, or overwrites its value. `full`: no room was found after moving other keys 500 times; the table is
+  // unchanged. `refused`: key 0. No look-ups may run at the same time.
   Inserted insert(Key key, std::uint32_t value);
 
   std::size_t buckets() const { return mask_ + 1; }
-  // Whether a look-up of the key ends at its first bucket.
+  // True if a look-up of the key ends at its first bucket.
   bool in_first(Key key) const { return scan(first_bucket(key), key).found; }
   const Buffer& memory() const { return memory_; }
 
@@ -46,7 +46,7 @@ class Cuckoo {
     return scan(second, key);
   }
 
-  // Three stages. The last is for those keys alone that were not in their first buckets.
+  // Three stages. The last one handles only the keys that were not in their first buckets.
   template <Node N>
   void find_group(N& node, std::span<const Key> keys, Result* results) const {
     std::array<std::size_t, kMostBatch> bucket;
@@ -92,7 +92,7 @@ class Cuckoo {
   static_assert(sizeof(Bucket) == 64);
 
   std::size_t first_bucket(Key key) const { return mix(key) & mask_; }
-  // The bucket that a key has besides `bucket`: the same function leads back. Never `bucket` itself.
+  // The other bucket of a key. Applied twice, it returns the first one. Never equal to `bucket`.
   std::size_t other_bucket(std::size_t bucket, Key key) const {
     return bucket ^ ((mix(~std::uint64_t{key}) & mask_) | 1);
   }

@@ -15,16 +15,16 @@ namespace verbscope::lookups {
 
 namespace {
 
-constexpr std::size_t kAccesses = 1 << 15;  // of one measurement
+constexpr std::size_t kAccesses = 1 << 15;  // per measurement
 constexpr int kTimes = 9;
 constexpr std::uint64_t kSmall = 4096;
 
-// Walks over one chain from starts that it has not used before.
+// Walks over one chain. Every walk starts at a new place.
 class Walks {
  public:
   explicit Walks(const Chain& chain) : chain_(chain) {}
 
-  // Nanoseconds an access.
+  // Nanoseconds per access.
   double quickest(Variant variant, std::size_t batch) {
     const std::size_t count = std::max<std::size_t>(batch, kAccesses / chain_.depth());
     std::vector<std::uint32_t> starts(count), ends(count);
@@ -44,7 +44,7 @@ class Walks {
  private:
   const Chain& chain_;
   std::uint64_t used_ = 0;
-  volatile std::uint32_t kept_ = 0;  // nothing may be optimised away
+  volatile std::uint32_t kept_ = 0;  // prevents optimisation of the look-ups
 };
 
 }  // namespace

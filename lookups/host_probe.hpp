@@ -1,4 +1,4 @@
-// What this host's memory does, measured before a benchmark that depends on it.
+// Measures this host's memory before a benchmark whose model depends on it.
 #pragma once
 
 #include "common/units.hpp"
@@ -7,11 +7,11 @@
 
 namespace verbscope::lookups {
 
-// Measures on the calling thread's core, over a chain in memory of about `bytes` (rounded down to a power of two, at
-// least 4 KB) on such pages: the latency of one access that depends on the one before, and the rate of independent ones
-// by the quickest of several ways; over 4 KB, which the first cache holds, what an access costs by itself, in a group
-// and in turns of `batch` look-ups. Each is the quickest of several measurements: what else runs on the host only adds.
-// `window` is taken over.
+// Measures on the calling thread's core. Over a chain of about `bytes` (rounded down to a power of two, at least 4 KB)
+// on the given pages: the latency of dependent accesses, and the time per independent access in the fastest of several
+// ways. Over a 4 KB chain, which fits into the first-level cache: the cost of an access alone, in a group, and in turns
+// of `batch` look-ups. Each is the minimum of several measurements, because other load on the host only adds time.
+// `window` is copied to the result.
 HostMemory probe_host(Bytes bytes, PageSize pages, std::size_t batch, double window);
 
 }  // namespace verbscope::lookups

@@ -1,7 +1,7 @@
-// Look-ups that hide the latency of memory from each other: each is a stackless coroutine that asks for a line, lets
-// the others go on, and reads the line when its turn comes again (G-Opt of Kalia, Zhou, Kaminsky and Andersen, "Raising
-// the Bar for Using GPUs in Software Packet Processing", NSDI 2015, section 3.2: prefetch, save, switch). The compiler
-// makes of the coroutine what G-Opt generates from the source: the state machine and its saved variables.
+// Look-ups that hide each other's memory latency. Each is a stackless coroutine that prefetches a line, switches to the
+// others, and reads the line at its next turn (G-Opt of Kalia, Zhou, Kaminsky and Andersen, "Raising the Bar for Using
+// GPUs in Software Packet Processing", NSDI 2015, section 3.2: prefetch, save, switch). The compiler turns the
+// coroutine into what G-Opt generates from source code: a state machine and its saved variables.
 #pragma once
 
 #include <array>
@@ -16,25 +16,25 @@
 
 namespace verbscope::lookups {
 
-// The most look-ups that are under way at once. A core has ten to sixteen misses outstanding: more gains nothing.
+// Maximum number of look-ups at the same time. More gain nothing: a core has ten to sixteen outstanding misses.
 inline constexpr std::size_t kMostBatch = 32;
 
-// The place of a coroutine's frame. It lies in an array on the stack: nothing is allocated.
+// Storage for a coroutine's frame, in an array on the stack, so that nothing is allocated.
 struct alignas(64) FrameSlot {
   std::array<std::byte, 512> bytes;
 };
 
-// A coroutine whose first parameter is the FrameSlot& that its frame lies in, and that takes look-ups of a batch one
-// after the other until none is left. It runs up to its first switch when it is called. No exception may leave it.
+// A coroutine that takes look-ups of a batch one after the other until none is left. Its first parameter is the
+// FrameSlot& for its frame. A call runs it to its first switch. No exception may leave it.
 class Lane {
  public:
   struct promise_type;
   using Handle = std::coroutine_handle<promise_type>;
 
   struct promise_type {
-    // The lane that goes on when this one switches or ends; of the last of a round, nothing: resume() returns.
+    // The lane to resume when this one switches or ends. For the last of a round, no lane: resume() returns.
     std::coroutine_handle<> next = std::noop_coroutine();
-    bool* ended = nullptr;  // is set when the lane ends
+    bool* ended = nullptr;  // set when the lane ends
 
     struct LastSwitch {
       bool await_ready() const noexcept { return false; }
@@ -58,14 +58,14 @@ class Lane {
     void unhandled_exception() noexcept { std::terminate(); }
   };
 
-  // Null when the frame does not fit into its slot.
+  // Null if the frame does not fit into its slot.
   Handle handle;
 
  private:
   explicit Lane(Handle h) : handle(h) {}
 };
 
-// What a lane awaits before it reads memory that is probably not in the cache: `co_await Fetched{node, place}`.
+// Awaited by a lane before it reads memory that is probably not cached: `co_await Fetched{node, place}`.
 template <Node N>
 struct Fetched {
   N& node;
@@ -81,18 +81,18 @@ struct Fetched {
 template <class N>
 Fetched(N&, const void*) -> Fetched<N>;
 
-// The look-ups of a batch, which lanes take in order.
+// The look-ups of a batch. Lanes take them in order.
 template <class Key, class Result>
 struct Batch {
   std::span<const Key> keys;
-  Result* results;  // as many
+  Result* results;  // one per key
   std::size_t taken = 0;
 
   bool left() const { return taken < keys.size(); }
   std::size_t take() { return taken++; }
 };
 
-// Destroys the lanes that have ended and links the others to a round, in their order. Returns how many those are;
+// Destroys the lanes that have ended and links the others into a round, in order. Returns the number of the others.
 // `ended` is set when one of them ends.
 inline std::size_t leave_out_ended(std::span<Lane::Handle> lanes, bool& ended) {
   std::size_t left = 0;
@@ -110,11 +110,11 @@ inline std::size_t leave_out_ended(std::span<Lane::Handle> lanes, bool& ended) {
   return left;
 }
 
-// Runs `lanes` (1 to B) lanes in turn until all have ended. `lane` makes one: it calls the coroutine with the
-// FrameSlot& that it is given. Throws Error when a frame does not fit, before a lane has switched.
+// Runs `lanes` (1 to B) lanes in turn until all have ended. `make_lane` makes one: it calls the coroutine with the
+// given FrameSlot&. Throws Error if a frame does not fit, before any lane has switched.
 //
-// Lanes of a round resume each other, where the compiler makes jumps of such calls without a way back through the loop
-// here; where it does not (-O0), the stack holds a round of calls at most, as the last lane returns.
+// Lanes of a round resume each other directly if the compiler turns such calls into jumps. If it does not (-O0), the
+// stack grows by one round of calls at most, because the last lane returns.
 template <std::size_t B, class MakeLane>
 void interleave(std::size_t lanes, MakeLane&& make_lane) {
   std::array<FrameSlot, B> slots;  // not initialised

@@ -1,4 +1,4 @@
-// The rate of look-ups in a structure of this host's memory, one by one or so that they hide each other's latency.
+// `lookup_rate`: the rate of look-ups in a structure in this host's memory, one by one, in groups, or interleaved.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -13,15 +13,15 @@
 namespace verbscope::lookups {
 namespace {
 
-constexpr std::size_t kChunk = 1024;     // look-ups that a variant is given at once, where they are short
-constexpr std::size_t kSteps = 1 << 15;  // accesses of a chunk, about, where they are long
-constexpr double kHotLines = 3072;       // 192 KB: they stay in the second-level cache
-constexpr std::size_t kFewestHot = 32;   // look-ups: two batches of the usual length
+constexpr std::size_t kChunk = 1024;     // look-ups per call, if they are short
+constexpr std::size_t kSteps = 1 << 15;  // approximate accesses per call, if look-ups are long
+constexpr double kHotLines = 3072;       // 192 KB, which fits into the second-level cache
+constexpr std::size_t kFewestHot = 32;   // look-ups; two batches of the usual length
 constexpr int kHotTimes = 20;
-constexpr std::size_t kChecked = 1 << 14;  // keys whose results are compared
+constexpr std::size_t kChecked = 1 << 14;  // keys whose results are compared with the baseline
 
-// The structure and the keys are read by one thread at a time, or only read: a thread takes its pieces from its own
-// place.
+// A thread's sequence of look-ups. Each thread starts at another key. Structure and keys are read-only or belong to one
+// thread.
 class Pieces {
  public:
   Pieces(const Subject& subject, std::uint64_t start)
@@ -62,7 +62,7 @@ double nanos(Picos time, std::uint64_t count) {
   return to_seconds(time) * 1e9 / static_cast<double>(count);
 }
 
-// Nanoseconds of a look-up whose lines are in the second-level cache: what is left of it when memory costs nothing.
+// Nanoseconds per look-up if its lines are in the second-level cache: the cost without memory latency.
 double hot_ns(const Subject& subject, Variant variant, std::size_t batch) {
   const auto wanted = static_cast<std::size_t>(kHotLines / subject.accesses());
   const std::size_t count = std::min(std::max(wanted, kFewestHot), subject.keys());
@@ -76,8 +76,8 @@ double hot_ns(const Subject& subject, Variant variant, std::size_t batch) {
   return best;
 }
 
-// The three variants in turns, piece by piece, for `time`: the median of what a look-up took in each turn, so that what
-// the host does meanwhile falls on all alike and counts little.
+// Runs the three variants alternately, piece by piece, for `time`, and returns the median time per look-up of each.
+// Other load on the host then affects all variants equally, and hardly changes the medians.
 std::vector<double> in_turns(const Subject& subject, std::size_t batch, Picos time) {
   Pieces pieces(subject, subject.keys() / 2);
   std::vector<std::vector<double>> took(kVariants.size());
@@ -144,7 +144,7 @@ class LookupRate final : public AloneBenchmark {
     choice_.bytes = size_.value_or(default_bytes(choice_.kind));
     choice_.seed = options.seed;
     host_ = probe_host(Bytes(choice_.bytes), choice_.pages, batch_, window_);
-    // A GET counts in its store, which belongs to one thread; the others are only read.
+    // A GET updates counters of its store, which belongs to one thread. Other structures are read-only and shared.
     const std::uint32_t copies = choice_.kind == Kind::mica ? options.threads : 1;
     for (std::uint32_t i = 0; i < copies; ++i) subjects_.push_back(make_subject(choice_));
     compare_results();
@@ -207,7 +207,7 @@ class LookupRate final : public AloneBenchmark {
                          : fmt::format("interleaving wins from {} accesses on", accesses);
   }
 
-  // Throws Error when a variant finds anything else than the baseline.
+  // Throws Error if a variant returns other results than the baseline.
   void compare_results() {
     compared_ = std::min(kChecked, subject(0).keys());
     const auto expected = subject(0).walker(compared_), walker = subject(0).walker(compared_);
@@ -221,7 +221,7 @@ class LookupRate final : public AloneBenchmark {
     }
   }
 
-  // Branches and turns cost each structure something else: they are measured with its own look-ups.
+  // Measures the cost of branches and turns with the look-ups of this structure.
   void measure_hot() {
     const double k = subject(0).accesses();
     compute_ns_ = std::max(0.0, hot_ns(subject(0), Variant::baseline, batch_) - k * host_.cached_ns);
@@ -230,7 +230,7 @@ class LookupRate final : public AloneBenchmark {
     own_.switch_ns = std::max(0.0, (hot_ns(subject(0), Variant::interleaved, batch_) - compute_ns_) / k);
   }
 
-  // The bound is that of one thread, times the threads: what cores share of the memory's rate the model does not know.
+  // The bound of one thread, times the threads. The model does not include the memory bandwidth that cores share.
   void predict(const AloneOptions& options, Outcome& outcome) const {
     const Subject& s = subject(0);
     const bool looks_ahead = s.access_instructions() > 0;
@@ -256,7 +256,7 @@ class LookupRate final : public AloneBenchmark {
   std::uint32_t batch_ = 16;
   std::uint32_t window_ = 224;
   HostMemory host_;
-  HostMemory own_;  // with what a stage and a turn of this structure cost
+  HostMemory own_;  // with the stage and switch costs of this structure
   std::vector<std::unique_ptr<Subject>> subjects_;
   double compute_ns_ = 0;
   double found_share_ = 0;

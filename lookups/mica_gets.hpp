@@ -1,5 +1,5 @@
-// Batches of GETs of a MICA store, in the three ways of the other structures. GETs alone: look-ups that take turns end
-// in any order, which PUTs between them would show.
+// Batches of GETs from a MICA store, in the three variants of the other structures. There are no PUTs, because look-ups
+// that take turns end in any order, which PUTs between them would make visible.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class MicaGets {
   using Key = KeyHash;
   struct Result {
     MicaEnd end = MicaEnd::refused;
-    std::uint64_t value = 0;  // its first eight bytes, when it was a hit
+    std::uint64_t value = 0;  // its first eight bytes after a hit
     friend bool operator==(const Result&, const Result&) = default;
   };
 

@@ -79,8 +79,8 @@ MicaEnd MicaStore::put(const KeyHash& key, std::span<const std::byte> value) {
   return MicaEnd::inserted;
 }
 
-// The slot that a new item of the key takes: one with its tag, else a free one, else the one that the tag chooses. The
-// items of slots are lost where the log has overwritten them: such a slot is as good as free.
+// The slot for a new item of the key: one with its tag, else a free one, else the one selected by the tag. A slot whose
+// item the log has overwritten counts as free.
 MicaStore::Slot& MicaStore::slot_for(const KeyHash& key) {
   if (Slot* const same = slot_with_tag(key)) {
     if (kept(*same) && !holds(at(*same), key)) {
@@ -98,7 +98,8 @@ MicaStore::Slot& MicaStore::slot_for(const KeyHash& key) {
   return evicted;
 }
 
-// Appends an item and yields its offset. Where the rest of the log may be too short for an item it begins anew.
+// Appends an item and returns its offset. If the rest of the log may be too short for an item, continues at the
+// beginning.
 std::uint64_t MicaStore::append(const KeyHash& key, std::span<const std::byte> value) {
   if (capacity_ - (head_ & (capacity_ - 1)) < kMostItem) head_ = round_up(head_ + 1, capacity_);
   const std::uint64_t offset = head_;
@@ -112,7 +113,7 @@ std::uint64_t MicaStore::append(const KeyHash& key, std::span<const std::byte> v
   return offset;
 }
 
-// Counts the items that are gone when the log has been written up to `end`.
+// Counts the items that are lost when the log is written up to `end`.
 void MicaStore::overwrite_until(std::uint64_t end) {
   while (end - tail_ > capacity_) {
     note_loss(at(tail_));

@@ -1,7 +1,7 @@
-// MICA's cache as HERD uses it (Kalia, Kaminsky and Andersen, SIGCOMM 2014, section 4.1): a lossy index of buckets of
-// eight slots, a cache line each, and a circular log of the items. It loses twice: the index evicts a slot when a
-// bucket is full, the log overwrites its oldest items. One thread owns a store. A GET needs two accesses, bucket and
-// item; a PUT of a new item one, as the log's end is in the cache.
+// MICA's cache as HERD uses it (Kalia, Kaminsky and Andersen, SIGCOMM 2014, section 4.1): a lossy index of buckets with
+// eight slots, each bucket one cache line, and a circular log of the items. Items are lost in two ways: the index
+// evicts a slot if a bucket is full, and the log overwrites its oldest items. A store belongs to one thread. A GET
+// needs two accesses, bucket and item; a PUT of a new item needs one, because the end of the log is cached.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@
 
 namespace verbscope::lookups {
 
-// The hash that stands for a key of any length. All zero is no key: servers tell a new request by that.
+// The hash that identifies a key of any length. All zero is not a key: servers detect a new request by a non-zero hash.
 struct KeyHash {
-  std::uint64_t low = 0;   // 32 bits choose the bucket, 16 are for the choice of a server, 16 are the tag
-  std::uint64_t high = 0;  // it only tells keys apart
+  std::uint64_t low = 0;   // 32 bits select the bucket, 16 the server, 16 are the tag
+  std::uint64_t high = 0;  // distinguishes keys only
 
   constexpr std::uint32_t bucket() const { return static_cast<std::uint32_t>(low); }
   constexpr std::uint16_t server() const { return static_cast<std::uint16_t>(low >> 32); }
@@ -27,18 +27,17 @@ struct KeyHash {
   friend bool operator==(const KeyHash&, const KeyHash&) = default;
 };
 
-// How an operation ended.
 enum class MicaEnd : std::uint8_t {
   hit,          // GET
   no_slot,      // GET: no slot of the bucket has the tag
-  other_key,    // GET: the slot with the tag is that of another key
+  other_key,    // GET: the slot with the tag belongs to another key
   log_lost,     // GET: the log has overwritten the item
-  overwritten,  // PUT: in place, the value had this length before
-  inserted,     // PUT: appended to the log, a slot of the index names it
+  overwritten,  // PUT: in place, because the old value had this length
+  inserted,     // PUT: appended to the log and entered in the index
   refused,      // key 0, or a value longer than kMostValue
 };
 
-// What a store has done so far.
+// Running totals of a store.
 struct MicaCounts {
   std::uint64_t hits = 0;     // GETs
   std::uint64_t no_slot = 0;  // GETs that failed, by MicaEnd
@@ -46,39 +45,39 @@ struct MicaCounts {
   std::uint64_t log_lost = 0;
   std::uint64_t puts = 0;
   std::uint64_t overwritten = 0;
-  std::uint64_t index_evictions = 0;  // PUTs into a full bucket: a slot went whose item was still in the log
-  std::uint64_t tag_evictions = 0;    // PUTs that took over the slot of another key of the same tag
-  std::uint64_t log_overwrites = 0;  // items that the log has overwritten, those among them that no slot named any more
-  std::uint64_t never_lost = 0;      // GETs that failed although the store has lost nothing of their key
+  std::uint64_t index_evictions = 0;  // PUTs into a full bucket: evicted a slot whose item was still in the log
+  std::uint64_t tag_evictions = 0;    // PUTs that took over the slot of another key with the same tag
+  std::uint64_t log_overwrites = 0;   // items that the log has overwritten, also those without a slot
+  std::uint64_t never_lost = 0;       // GETs that failed although no item of their key was lost
 };
 
 class MicaStore {
  public:
   static constexpr std::size_t kSlots = 8;
   static constexpr std::size_t kHead = 18;         // bytes of an item before its value: keyhash 16, length 2
-  static constexpr std::size_t kMostValue = 1000;  // bytes, that of HERD
+  static constexpr std::size_t kMostValue = 1000;  // bytes; the limit of HERD
   static constexpr std::size_t kMostItem = 1024;
 
-  // Buckets are a power of two from 1 to 2^32, the log's bytes a power of two from 2048 to 2^39.
+  // `buckets`: a power of two from 1 to 2^32; `log`: a power of two from 2048 to 2^39.
   MicaStore(std::uint64_t buckets, Bytes log, PageSize pages);
 
-  // The bytes of an item in the log.
+  // The size of an item in the log.
   static constexpr std::size_t item_bytes(std::size_t value) { return (kHead + value + 7) / 8 * 8; }
 
-  // The two places that an operation reads and that are probably not in the cache: the bucket, and, once that is read,
-  // the item that it names, or null. Whoever works on many asks for the bucket of each, then reads the buckets and asks
-  // for the items (their second lines too, where they are longer than one), then calls get or put.
+  // The two places that an operation reads and that are probably not cached: the bucket, and the item that the bucket
+  // refers to (null if none). To process a batch: prefetch the bucket of each key; then read the buckets and prefetch
+  // the items (also the second line of items that have one); then call get or put.
   const void* bucket_place(const KeyHash& key) const { return bucket_of(key); }
   const std::byte* item_place(const KeyHash& key) const { return find(key).item; }
 
-  // The item that the index names for a key, as it was when the bucket was read; null where there is none.
+  // The item of a key in the index when the bucket was read; null if there is none.
   struct Found {
     const std::byte* item = nullptr;
-    std::uint64_t head = kNothing;  // of the log then: until something is appended no slot changes and no item is lost
+    std::uint64_t head = kNothing;  // head of the log then; while it is unchanged, the item is valid
   };
   Found find(const KeyHash& key) const;
-  // A GET of a key that was found so before: its item, where it lies until the next put; null where there is none. It
-  // looks for the key anew only where something was appended since.
+  // A GET of a key that find() returned before. Returns the item, which is valid until the next put, or null. Searches
+  // the index again only if something was appended since.
   [[gnu::always_inline]] const std::byte* hit(const KeyHash& key, const Found& found) {
     if (found.head != head_) [[unlikely]]
       return hit(key);
@@ -89,13 +88,13 @@ class MicaStore {
   }
   static std::span<const std::byte> value_in(const std::byte* item) { return {item + kHead, length_of(item)}; }
 
-  // The operations themselves; they look at the index anew, as an operation between may have changed it. `value` has
-  // kMostValue bytes; `length` is that of the value after a hit.
+  // The operations. They search the index again, because an operation in between may have changed it. `value`: a buffer
+  // of kMostValue bytes; `length`: length of the value after a hit.
   MicaEnd get(const KeyHash& key, std::byte* value, std::size_t& length);
   MicaEnd put(const KeyHash& key, std::span<const std::byte> value);
 
-  // Whether an item of the key may have been evicted or overwritten so far. False is certain; of keys of one bucket,
-  // one in 64 shares its answer with another.
+  // True if an item of the key may have been evicted or overwritten. False is certain. Of the keys in one bucket, one
+  // in 64 shares its bit with another.
   bool may_have_lost(const KeyHash& key) const { return (lost_of(key) & lost_bit(key)) != 0; }
 
   const MicaCounts& counts() const { return counts_; }
@@ -104,8 +103,8 @@ class MicaStore {
   const Buffer& log_memory() const { return log_memory_; }
 
  private:
-  // A slot: bit 63 in use, 16 bits of tag from bit 40, the item's offset below. Offsets only grow; the place in the log
-  // is the offset modulo the log's size.
+  // A slot: bit 63 in use, 16 bits of tag from bit 40, below them the item's offset. Offsets only grow; the place in
+  // the log is the offset modulo the log's size.
   using Slot = std::uint64_t;
   struct alignas(64) Bucket {
     std::array<Slot, kSlots> slots;
@@ -114,7 +113,7 @@ class MicaStore {
   static constexpr Slot kInUse = Slot{1} << 63;
   static constexpr int kTagShift = 40;
   static constexpr Slot kOffsetMask = (Slot{1} << kTagShift) - 1;
-  static constexpr std::uint64_t kNothing = ~std::uint64_t{0};  // no head of a log
+  static constexpr std::uint64_t kNothing = ~std::uint64_t{0};  // not a valid head of the log
   static constexpr Slot mark_of(const KeyHash& key) { return kInUse | Slot{key.tag()} << kTagShift; }
 
   Bucket* bucket_of(const KeyHash& key) const { return index_ + (key.bucket() & mask_); }
@@ -124,9 +123,9 @@ class MicaStore {
     }
     return nullptr;
   }
-  // The place of an item, by its offset or its slot.
+  // The address of an item, by its offset or its slot.
   std::byte* at(std::uint64_t offset) const { return log_ + (offset & log_mask_); }
-  // Whether the log still has the item at the slot's offset, of which the slot has the low 40 bits.
+  // True if the log still contains the item at the slot's offset, of which the slot has the low 40 bits.
   bool kept(Slot slot) const { return ((head_ - slot) & kOffsetMask) <= capacity_; }
   static bool holds(const std::byte* item, const KeyHash& key) { return std::memcmp(item, &key, sizeof key) == 0; }
   static std::uint16_t length_of(const std::byte* item) {
@@ -135,7 +134,7 @@ class MicaStore {
     return length;
   }
 
-  // Which keys were lost: a word of bits for each bucket, of which a part of the hash that chooses no slot takes one.
+  // Lost keys: one word per bucket; bits of the hash that do not select the bucket select the bit.
   std::uint64_t& lost_of(const KeyHash& key) const {
     return reinterpret_cast<std::uint64_t*>(lost_memory_.data())[key.bucket() & mask_];
   }
@@ -146,9 +145,9 @@ class MicaStore {
     lost_of(key) |= lost_bit(key);
   }
 
-  // Counts a GET that fails so.
+  // Counts a failed GET by its result.
   MicaEnd miss(const KeyHash& key, MicaEnd end);
-  // A GET as far as the item, which is null where it is not a hit; counts it.
+  // A GET without copying the value. `item` is null if it is not a hit. Counts it.
   MicaEnd look_up(const KeyHash& key, const std::byte*& item);
   const std::byte* hit(const KeyHash& key);
   Slot& slot_for(const KeyHash& key);
@@ -164,7 +163,7 @@ class MicaStore {
   std::uint64_t capacity_;
   std::uint64_t log_mask_;
   std::uint64_t head_ = 0;  // offset of the next item
-  std::uint64_t tail_ = 0;  // offset of the oldest item that is whole
+  std::uint64_t tail_ = 0;  // offset of the oldest complete item
   MicaCounts counts_;
 };
 

@@ -12,7 +12,7 @@ PrefixTable<AddressBytes, Entry>::PrefixTable(std::size_t groups, PageSize pages
   if (groups > kGroup) fail("a prefix table of {} groups: an entry can name {}", groups, kGroup);
 }
 
-// The groups that must be added on the way to the prefix's entries.
+// The number of groups that must be added for a prefix.
 template <std::size_t AddressBytes, class Entry>
 std::size_t PrefixTable<AddressBytes, Entry>::new_groups(const Prefix<AddressBytes>& prefix) const {
   const Entry* place = first(prefix.address);
@@ -41,7 +41,7 @@ bool PrefixTable<AddressBytes, Entry>::add(const Prefix<AddressBytes>& prefix) {
     table = group(table[index] & static_cast<Entry>(~kGroup));
     index = prefix.address[covered / 8];
   }
-  // All before are as short or shorter, so that none of the entries that it covers has a group.
+  // All earlier prefixes are as short or shorter, so none of the covered entries has a group.
   const std::size_t span = std::size_t{1} << (covered - prefix.bits);
   std::fill_n(table + (index & ~(span - 1)), span, static_cast<Entry>(prefix.next_hop + 1));
   return true;

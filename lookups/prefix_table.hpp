@@ -1,5 +1,6 @@
-// Longest-prefix match in a table of the first 24 bits and, behind it, groups of 256 entries for 8 bits more each: for
-// IPv4 DIR-24-8 (Gupta, Lin, McKeown, INFOCOM 1998), one access or two; for IPv6 as in LPM6 of DPDK, up to 14.
+// Longest-prefix match in a table indexed by the first 24 bits, followed by groups of 256 entries for 8 further bits
+// each. For IPv4: DIR-24-8 (Gupta, Lin, McKeown, INFOCOM 1998), one or two accesses. For IPv6: as in LPM6 of DPDK, up
+// to 14 accesses.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +23,12 @@ using Address = std::array<std::uint8_t, AddressBytes>;  // the first byte is th
 template <std::size_t AddressBytes>
 struct Prefix {
   Address<AddressBytes> address{};
-  std::uint8_t bits = 0;       // how many of the address count; 0: every address
+  std::uint8_t bits = 0;       // number of significant bits; 0: every address
   std::uint32_t next_hop = 0;  // below PrefixTable::kHops
 };
 
-// Entry: an unsigned integer, of which the highest bit says that the rest is the number of a group, and otherwise the
-// rest is the next hop plus one, or 0 where no prefix matches.
+// Entry: an unsigned integer. If its highest bit is set, the rest is the number of a group; else it is the next hop
+// plus one, or 0 if no prefix matches.
 template <std::size_t AddressBytes, class Entry>
 class PrefixTable {
  public:
@@ -41,11 +42,12 @@ class PrefixTable {
   static constexpr std::uint64_t kFirstBytes = kFirst * sizeof(Entry);
   static constexpr std::uint64_t kGroupBytes = kGroupEntries * sizeof(Entry);
 
-  // Room for so many groups, at most kGroup.
+  // Makes room for `groups` groups, at most kGroup.
   PrefixTable(std::size_t groups, PageSize pages);
 
-  // Adds prefixes. Throws Error when a prefix is shorter than one before it: longer ones must come last, as each
-  // overwrites what it covers. False, and nothing is changed, when the groups that are left are too few for it.
+  // Adds a prefix. Prefixes must be added in order of length, because each overwrites the entries that it covers:
+  // throws Error if a prefix is shorter than an earlier one. Returns false, without a change, if too few groups are
+  // left.
   bool add(const Prefix<AddressBytes>& prefix);
 
   std::size_t groups_used() const { return used_; }
@@ -62,7 +64,7 @@ class PrefixTable {
     return hop(*place);
   }
 
-  // As many stages as the longest path has; each is for those keys alone that are not at their ends.
+  // One stage per access of the longest path. Each stage handles only the keys that have not reached their end.
   template <Node N>
   void find_group(N& node, std::span<const Key> keys, Result* results) const {
     std::array<const Entry*, kMostBatch> places;
@@ -103,7 +105,7 @@ class PrefixTable {
     }
   }
 
-  // The accesses of a look-up.
+  // The number of accesses of a look-up.
   std::size_t accesses(const Key& key) const {
     const Entry* place = first(key);
     std::size_t count = 1;

@@ -19,14 +19,14 @@ namespace verbscope::lookups {
 namespace {
 
 constexpr std::uint64_t kMb = 1 << 20;
-// So many that one round of them asks for more lines than caches hold, and their own memory stays small.
+// Enough keys that one round reads more lines than caches hold, but few enough that their own memory stays small.
 constexpr std::uint64_t kFewestKeys = 4096, kMostKeys = 1 << 23;
-constexpr std::size_t kValueBytes = 32;                       // of an item of a store
-constexpr std::uint64_t kBgpPrefixes = 527'961;               // of a routing table of 2014, of 24 bits and less
-constexpr std::uint32_t kHops = 256;                          // next hops of prefixes
-constexpr std::uint64_t kKeysABucket = 4, kLogABucket = 256;  // bytes of a store's log for each bucket
+constexpr std::size_t kValueBytes = 32;                       // per item of a store
+constexpr std::uint64_t kBgpPrefixes = 527'961;               // in a routing table of 2014, up to 24 bits
+constexpr std::uint32_t kHops = 256;                          // number of next hops
+constexpr std::uint64_t kKeysABucket = 4, kLogABucket = 256;  // keys per bucket; bytes of log per bucket of a store
 
-bool found(std::uint32_t) {  // where a chain ends
+bool found(std::uint32_t) {  // the end of a chain
   return true;
 }
 bool found(const Cuckoo::Result& result) {
@@ -66,7 +66,7 @@ class WalkerOn final : public Walker {
   std::ptrdiff_t count_ = 0;
 };
 
-// What a subject says of itself beside its structure.
+// Properties of a subject besides its structure.
 struct Traits {
   double accesses = 0;
   double fixed_instructions = 0;
@@ -74,7 +74,7 @@ struct Traits {
   Json facts = Json::object();
 };
 
-// A store stands beside the view of it.
+// For subjects that own nothing besides their structure (MicaGets needs a separate store).
 struct Nothing {};
 
 template <class Structure, class Owned = Nothing>
@@ -103,7 +103,7 @@ class SubjectOn final : public Subject {
   Traits traits_;
 };
 
-// Keys whose look-ups read about twice as many lines as the memory has.
+// Number of keys whose look-ups read about twice as many lines as the memory has.
 std::uint64_t key_count(std::uint64_t bytes, double accesses) {
   const auto wanted = static_cast<std::uint64_t>(static_cast<double>(bytes / 32) / accesses);
   return std::clamp(wanted, kFewestKeys, kMostKeys);
@@ -118,7 +118,7 @@ std::unique_ptr<Subject> make_cuckoo(const SubjectChoice& choice) {
   const std::uint64_t filled = kKeysABucket * table->buckets();
   const auto key_of = [](std::uint64_t i) {
     return static_cast<Cuckoo::Key>((i + 1) * 0x9e3779b1u);
-  };  // odd: all differ
+  };  // odd factor: all keys differ
   for (std::uint64_t i = 0; i < filled; ++i) table->insert(key_of(i), static_cast<std::uint32_t>(i));
   std::vector<Cuckoo::Key> keys(key_count(choice.bytes, 1.5));
   std::uint64_t second = 0;
@@ -137,7 +137,7 @@ std::unique_ptr<Subject> make_chain(const SubjectChoice& choice) {
   for (std::uint64_t i = 0; i < keys.size(); ++i) {
     keys[i] = static_cast<Chain::Key>(random(~choice.seed, i) & (chain->places() - 1));
   }
-  // Counted in the compiled loops (gcc 12, -O2): key, loop, result; address, load, sum, mask, step.
+  // Counted in the compiled loops (GCC 12, -O2): key, loop, result; address, load, sum, mask, step.
   Traits traits{.accesses = static_cast<double>(choice.depth), .fixed_instructions = 10, .access_instructions = 6};
   traits.facts = {{"places", chain->places()}, {"memory", chain->memory().describe()}};
   return std::make_unique<SubjectOn<Chain>>(nullptr, std::move(chain), std::move(keys), std::move(traits));
@@ -165,7 +165,7 @@ std::unique_ptr<Subject> make_lpm(std::unique_ptr<Table> table, std::vector<Pref
   return std::make_unique<SubjectOn<Table>>(nullptr, std::move(table), std::move(keys), std::move(traits));
 }
 
-// Addresses at random: most are in the first table.
+// Random addresses: most end in the first table.
 std::unique_ptr<Subject> make_lpm4(const SubjectChoice& choice) {
   const std::uint64_t groups =
       std::min<std::uint64_t>((choice.bytes - Lpm4::kFirstBytes) / Lpm4::kGroupBytes, Lpm4::kGroup);
@@ -185,7 +185,7 @@ std::unique_ptr<Subject> make_lpm4(const SubjectChoice& choice) {
 // Prefixes of 48 to 64 bits, and addresses that they cover: four to six accesses.
 std::unique_ptr<Subject> make_lpm6(const SubjectChoice& choice) {
   const std::uint64_t groups = (choice.bytes - Lpm6::kFirstBytes) / Lpm6::kGroupBytes;
-  // A prefix of 48 bits needs 3 groups of its own, of 49 to 56 bits 4, of 57 to 64 bits 5: 75 for 17.
+  // A prefix of 48 bits needs 3 groups of its own, one of 49 to 56 bits 4, one of 57 to 64 bits 5: 75 for 17 lengths.
   std::vector<Prefix<16>> prefixes(std::max<std::uint64_t>(1, groups * 17 / 75));
   for (std::uint64_t i = 0; i < prefixes.size(); ++i) {
     const std::uint64_t number = random(choice.seed, 2 * prefixes.size() + i);

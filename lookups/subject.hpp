@@ -1,4 +1,4 @@
-// What `lookup_rate` measures: a structure that is filled, and the keys that are looked up in it.
+// The data that `lookup_rate` measures: a filled structure, and the keys to look up.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +22,19 @@ struct SubjectChoice {
   PageSize pages = PageSize::transparent;
 };
 
-// The bytes that a structure of the kind has by default: as in the papers. Throws UsageError naming --size when it
-// cannot have `bytes`.
+// default_bytes: the default size of a structure, as in the papers. check_bytes throws UsageError that names --size if
+// the structure cannot have this size.
 std::uint64_t default_bytes(Kind kind);
 void check_bytes(Kind kind, std::uint64_t bytes);
 
-// A thread's own results, over a subject that threads share.
+// One thread's look-ups and results on a subject that threads share.
 class Walker {
  public:
   virtual ~Walker() = default;
-  // Looks up `count` keys from number `first` on, which are there (subject's keys()); no allocation.
+  // Looks up `count` keys, starting with number `first`; all must be below keys(). Does not allocate.
   virtual void look_up(Variant variant, std::size_t batch, std::size_t first, std::size_t count) = 0;
-  // Of the results of the last call: whether they are those of another walker's last call; how many found something.
+  // same: true if the results of the last call equal those of the other walker; found: the number of keys that were
+  // found.
   virtual bool same(const Walker& other) const = 0;
   virtual std::size_t found() const = 0;
 };
@@ -42,18 +43,18 @@ class Subject {
  public:
   virtual ~Subject() = default;
   virtual std::size_t keys() const = 0;
-  // Accesses of a look-up that are expected to miss the cache, on average over the keys; exact.
+  // Expected cache misses of a look-up: the exact average over the keys.
   virtual double accesses() const = 0;
-  // Instructions of a look-up one by one: those that it has in any case, and those of each access; 0 where branches
-  // wait for memory.
+  // Instructions of a look-up without interleaving: a fixed number, plus a number per access. 0 if branches wait for
+  // memory.
   virtual double fixed_instructions() const = 0;
   virtual double access_instructions() const = 0;
-  // Keys, memory, and what else there is to say of it.
+  // Facts for the record: keys, memory, and properties of the structure.
   virtual Json facts() const = 0;
   virtual std::unique_ptr<Walker> walker(std::size_t most) const = 0;
 };
 
-// Makes and fills it. Throws Error when there is not enough memory.
+// Creates and fills a subject. Throws Error if there is not enough memory.
 std::unique_ptr<Subject> make_subject(const SubjectChoice& choice);
 
 }  // namespace verbscope::lookups

@@ -1,4 +1,4 @@
-// The three ways to look up many keys in a structure.
+// The three variants of looking up many keys in a structure.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ constexpr const char* to_string(Variant variant) {
   return variant == Variant::baseline ? "baseline" : variant == Variant::group ? "group" : "interleaved";
 }
 
-// Looks up `keys` in a structure, `batch` (1 to kMostBatch) at once where the variant has batches; results[i] is that
-// of keys[i] whatever variant and batch. A structure has the types Key and Result and, over any Node,
+// Looks up `keys` in a structure, `batch` (1 to kMostBatch) at a time if the variant uses batches. results[i] belongs
+// to keys[i] in every variant. A structure has the types Key and Result and, for any Node,
 //   Result find(node, key): the baseline;
 //   void find_group(node, keys, results): at most kMostBatch keys, stage by stage;
 //   static Lane find_lane(FrameSlot&, node, structure, Batch<Key, Result>&): takes keys until none is left.

@@ -14,15 +14,16 @@ namespace verbscope {
 
 namespace {
 
-// The lock file of a core, open and locked; nothing when somebody else holds it. Fd(-1) when there can be no lock.
+// Returns the lock file of a core, open and locked; empty if another process has locked it; Fd(-1) if no lock is
+// possible.
 std::optional<Fd> lock_core(const std::filesystem::path& folder, int core) {
   const std::filesystem::path path = folder / fmt::format("verbscope-core-{}.lock", core);
-  // A file that is there is opened without O_CREAT, which the kernel refuses for another user's file in such a folder
-  // (fs.protected_regular); a lock needs no right to write.
+  // An existing file is opened without O_CREAT, which the kernel refuses for another user's file in such a folder
+  // (fs.protected_regular). A lock needs no write permission.
   Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (file.get() < 0) {
     file = Fd(open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-    if (file.get() >= 0) static_cast<void>(fchmod(file.get(), 0666));  // whatever the umask
+    if (file.get() >= 0) static_cast<void>(fchmod(file.get(), 0666));  // regardless of the umask
   }
   if (file.get() < 0) return Fd();
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;

@@ -1,5 +1,5 @@
-// Cores that a process has for its threads, as far as verbscope is concerned: a lock (flock) on a file for each core,
-// verbscope-core-N.lock, which the kernel drops when its holder ends, however it ends. The files stay.
+// Reserves cores for the threads of a process, among verbscope programs: one lock file (flock) per core,
+// verbscope-core-N.lock. The kernel releases the lock when its holder ends, however it ends. The files remain.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,26 @@
 
 namespace verbscope {
 
-// The folder of the locks that every user of this machine can write to: /run/lock, else /tmp.
+// The folder for the lock files, writable for all users: /run/lock, else /tmp.
 std::filesystem::path core_lock_folder();
 
-// The cores on which threads run, and what is to be told of the choice.
+// The chosen cores, and those of them that are in use.
 struct CoreChoice {
-  std::vector<int> cores;      // of the threads, in their order
-  std::vector<int> contested;  // those of them that another process holds
+  std::vector<int> cores;      // in the order of the threads
+  std::vector<int> contested;  // those of them that another process has reserved
 };
 
 class CoreClaims {
  public:
   explicit CoreClaims(std::filesystem::path folder = core_lock_folder()) : folder_(std::move(folder)) {}
 
-  // Holds `core` from now on, while this object lives. False when another process, or another object, holds it. A core
-  // whose file cannot be locked, for lack of rights, counts as free.
+  // Reserves `core` for the lifetime of this object. Returns false if another process or object has reserved it. A core
+  // whose file cannot be locked for lack of permissions counts as free.
   bool claim(int core);
 
-  // Claims `wanted` of the `allowed` cores, in their order: those that nobody holds and, when they are too few, others.
+  // Reserves `wanted` of the `allowed` cores in their order: free ones first, then others if there are too few.
   CoreChoice choose(const std::vector<int>& allowed, std::size_t wanted);
-  // Claims the first `wanted` of the cores that the person named.
+  // Reserves the first `wanted` of the cores that the user named.
   CoreChoice take(const std::vector<int>& named, std::size_t wanted);
 
  private:

@@ -1,4 +1,4 @@
-// CPU time that this process used between two moments.
+// CPU time used by this process.
 #pragma once
 
 namespace verbscope {
@@ -9,7 +9,7 @@ struct CpuSeconds {
   friend CpuSeconds operator-(CpuSeconds a, CpuSeconds b) { return {a.user_s - b.user_s, a.system_s - b.system_s}; }
 };
 
-// The CPU time of all threads of this process since it began (getrusage).
+// The CPU time of all threads of this process since its start (getrusage).
 CpuSeconds process_cpu();
 
 }  // namespace verbscope

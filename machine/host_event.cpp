@@ -1,4 +1,4 @@
-// Sleeping on a completion channel of libibverbs.
+// Waits on a completion channel of libibverbs.
 #include <poll.h>
 
 #include <cerrno>

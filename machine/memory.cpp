@@ -39,20 +39,20 @@ bool Buffer::map_huge() {
   return huge_;
 }
 
-// The kernel may put larger pages under it unless `may_grow` forbids that.
+// Maps ordinary pages. With `may_grow`, the kernel may replace them by larger ones.
 void Buffer::map_ordinary(bool may_grow) {
   mapped_ = round_up(size_, page_bytes());
   share_.add(mapped_, "buffers");
   const int touched = may_grow ? MAP_POPULATE : 0;
   data_ = static_cast<std::byte*>(check_pointer(fmt::format("allocate {} bytes", size_), map(mapped_, touched)));
   if (!may_grow) {
-    madvise(data_, mapped_, MADV_NOHUGEPAGE);  // fails where the kernel has no large pages to grow into
+    madvise(data_, mapped_, MADV_NOHUGEPAGE);  // fails harmlessly if the kernel has no transparent huge pages
     std::memset(data_, 0, mapped_);
   }
   description_ = fmt::format("{} bytes on ordinary pages of {} KiB", size_, page_bytes() >> 10);
 }
 
-// The kernel makes huge pages only of what lies on their boundaries, when it is touched.
+// Aligns the memory to huge pages: the kernel creates them only at their boundaries, when the memory is touched.
 void Buffer::map_transparent() {
   mapped_ = round_up(size_, kHugePage);
   share_.add(mapped_ + kHugePage, "buffers");

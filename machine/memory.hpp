@@ -10,27 +10,26 @@
 
 namespace verbscope {
 
-// transparent: ordinary pages that the kernel is asked to make huge ones of, as far as it has them.
+// transparent: ordinary pages that the kernel may combine into huge ones.
 enum class PageSize { kb4, mb2, transparent };
 
 class Buffer {
  public:
-  // Allocates at least `size` bytes (> 0), zeroed, every page touched. Asks for huge pages first when `huge_pages`;
-  // when there are none falls back to ordinary pages and describe() says so. Throws when the machine has not so
-  // much memory free, before it takes any.
+  // Allocates at least `size` bytes (> 0), zeroed, with every page touched. With `huge_pages`, tries huge pages first
+  // and falls back to ordinary ones; describe() reports that. Throws, before allocating, if the machine does not have
+  // enough free memory.
   explicit Buffer(Bytes size, bool huge_pages = true);
-  // Allocates them on pages of exactly this size, or such as `transparent` says; throws when the machine has none of
-  // it.
+  // Allocates on pages of exactly this kind. Throws if the machine has none.
   Buffer(Bytes size, PageSize pages);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
   std::byte* data() const { return data_; }
-  std::size_t size() const { return size_; }  // bytes asked for
+  std::size_t size() const { return size_; }  // bytes requested
   std::span<std::byte> bytes() const { return {data_, size_}; }
   bool huge() const { return huge_; }
-  // One line for the person: "4194304 bytes on 2 MB huge pages", or on which pages instead and why.
+  // One line for the user: "4194304 bytes on 2 MB huge pages", or the other kind of pages with the reason.
   const std::string& describe() const { return description_; }
 
  private:
@@ -43,7 +42,7 @@ class Buffer {
   std::size_t mapped_ = 0;
   bool huge_ = false;
   std::string description_;
-  MemoryShare share_;  // none of huge pages, which were set apart before
+  MemoryShare share_;  // not for huge pages, which are reserved in advance
 };
 
 }  // namespace verbscope

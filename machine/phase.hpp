@@ -1,5 +1,5 @@
-// The phases of a measured run. One word is shared by the conductor, which turns it, and the benchmark threads, which
-// read it once a batch (relaxed: each thread notes its own clock when it sees the change).
+// The phases of a measured run. One word is shared by the thread that sets the phases and the benchmark threads, which
+// read it once per batch (relaxed: each thread records its own clock when it sees a change).
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace verbscope {
 
-// A window begins with the turn to `measure`, is half over at that to `halved`, and ends at that to `closed`, while the
-// traffic goes on: where the rate was not steady, `measure` begins another one. At `stop` the traffic ends.
+// A measurement interval begins at `measure`, is half over at `halved`, and ends at `closed`, while the traffic
+// continues. If the rate was not steady, `measure` begins another one. At `stop` the traffic ends.
 enum class Phase : std::uint32_t { warmup, measure, halved, closed, stop };
 using PhaseWord = std::atomic<Phase>;
 
-// A phase as machines tell each other of it.
+// Names of the phases, used in messages between machines.
 inline constexpr std::array kPhaseNames = {"warmup", "measure", "halved", "closed", "stop"};
 constexpr const char* to_string(Phase phase) {
   return kPhaseNames[static_cast<std::size_t>(phase)];

@@ -14,7 +14,7 @@ namespace verbscope {
 
 namespace {
 
-// A CPU mask as long as the machine needs.
+// A CPU mask of the size that the machine needs.
 class CpuMask {
  public:
   CpuMask() : mask_(numa_allocate_cpumask(), numa_free_cpumask) {}
@@ -38,7 +38,7 @@ std::vector<int> cores_of(const CpuMask& mask) {
   return cores;
 }
 
-// False with errno when the kernel refuses.
+// Returns false, with errno, if the kernel refuses.
 bool keep_this_thread_to(const std::vector<int>& cores) {
   const CpuMask mask;
   for (const int core : cores) numa_bitmask_setbit(mask.get(), static_cast<unsigned>(core));

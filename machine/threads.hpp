@@ -1,4 +1,4 @@
-// Host threads that are pinned to a core and proven so.
+// Host threads that are pinned to a core, which is verified.
 #pragma once
 
 #include <exception>
@@ -13,16 +13,16 @@ namespace verbscope {
 
 // The cores that the calling thread may run on, ascending.
 std::vector<int> allowed_cores();
-// "0-3,8".
+// Formats a list of cores: "0-3,8".
 std::string core_list(const std::vector<int>& cores);
 // Throws "core 7: this process may run on cores 0-1" unless allowed.
 void check_core(int core);
 
-// Pins the calling thread to `core` and verifies it (affinity mask and sched_getcpu). Throws when it cannot be.
+// Pins the calling thread to `core` and verifies it (affinity mask and sched_getcpu). Throws on failure.
 void pin_this_thread(int core);
 
-// The calling thread runs on `cores` while this lives, which must end in the same thread; then where it did before. No
-// cores: wherever it may. Where the kernel refuses, nothing changes.
+// Restricts the calling thread to `cores` for the lifetime of this object, which must be destroyed in the same thread;
+// then restores the old cores. No effect if `cores` is empty or the kernel refuses.
 class ThreadKeptTo {
  public:
   explicit ThreadKeptTo(const std::vector<int>& cores);
@@ -34,8 +34,8 @@ class ThreadKeptTo {
   std::vector<int> before_;
 };
 
-// A thread that runs `body` on `core` only. The constructor returns when the thread is pinned and verified, and throws
-// when it cannot be; `body` starts at once after that.
+// A thread that runs `body` on `core` only. The constructor returns once the thread is pinned and verified, and throws
+// if that fails; then `body` starts.
 class PinnedThread {
  public:
   PinnedThread(int core, std::function<void(std::stop_token)> body);
@@ -46,15 +46,15 @@ class PinnedThread {
     thread_.swap(other.thread_);
     return *this;
   }
-  ~PinnedThread() = default;  // asks the body to stop and waits for it; what it threw is lost
+  ~PinnedThread() = default;  // requests the body to stop and waits for it; drops its exception
 
   int core() const { return core_; }
-  // Waits for the end of the body and rethrows what it threw.
+  // Waits for the end of the body and rethrows its exception.
   void join();
 
  private:
   int core_;
-  std::unique_ptr<std::exception_ptr> failure_;  // written by the thread before it ends; on the heap: *this moves
+  std::unique_ptr<std::exception_ptr> failure_;  // written by the thread before it ends; *this may move
   std::jthread thread_;
 };
 

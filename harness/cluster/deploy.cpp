@@ -19,19 +19,20 @@ namespace {
 constexpr std::chrono::seconds kAskLimit{60};
 constexpr std::chrono::seconds kCopyLimit{600};
 
-// The answers stand between two words of ours: a login script may print as well.
+// Marks our answers, because a login script may print too.
 constexpr std::string_view kAnswer = "verbscope-deploy";
 
-// A script that prints what the host is, and those of the programs HASH/NAME in its arguments that it has, whole.
+// Prints the host's architecture, its cache folder, and which of the programs HASH/NAME in the arguments it has
+// unchanged.
 constexpr const char* kAskScript =
     "d=$HOME/.cache/verbscope; echo verbscope-deploy $(uname -m); echo verbscope-deploy \"$d\"; "
     "for p; do [ \"$(sha256sum 2>/dev/null < \"$d/$p\" | cut -c1-64)\" = \"${p%/*}\" ] && echo verbscope-deploy "
     "\"$p\"; "
     "done 2>/dev/null; :";
 
-// Puts its compressed input to HASH/NAME, $1: beside the place first, checked, and then moved, so that no other sees a
-// part of it. A part is removed when the input ends early, as it does when the connection goes, or a signal comes:
-// not every shell takes the trap of EXIT then.
+// Stores its compressed input as HASH/NAME ($1). Writes a temporary file, checks it, and renames it, so that no other
+// process sees a part. The file is removed if the input ends early, which happens when the connection is lost, or at a
+// signal (not every shell runs the EXIT trap then).
 constexpr const char* kCopyScript =
     "set -e; umask 077; d=$HOME/.cache/verbscope; mkdir -p \"$d\"; t=; trap 'rm -f \"$t\"' EXIT; "
     "trap 'exit 1' HUP INT TERM PIPE; t=$(mktemp -p \"$d\"); gzip -dc > \"$t\"; "
@@ -56,7 +57,7 @@ std::vector<std::string> answers_in(const std::string& output) {
   return out;
 }
 
-// Runs a tool of this machine to its end, its output to a file.
+// Runs a local tool to its end. `hear` receives its output.
 void run_tool(const std::vector<std::string>& command, const std::string& what, const Child::OutputHook& hear) {
   Child tool(command, hear);
   wait_children({&tool}, std::chrono::steady_clock::now() + kCopyLimit, nullptr, [&tool] { return !tool.running(); });

@@ -1,4 +1,4 @@
-// Programs on other hosts: what is missing there is copied, found again by the hash of its content.
+// Copies missing programs to other hosts. Programs there are identified by the hash of their content.
 #pragma once
 
 #include <filesystem>
@@ -10,32 +10,33 @@
 
 namespace verbscope {
 
-// A program of this machine, with the SHA-256 of its content.
+// A program on this machine, with the SHA-256 of its content.
 struct Program {
   std::string name;
   std::filesystem::path path;
   std::string hash;
 };
 
-// Throws when one of the programs is not in the folder.
+// Throws if one of the programs is not in the folder.
 std::vector<Program> hash_programs(const std::filesystem::path& folder, const std::vector<std::string>& names);
 
-// The paths of the programs on each host.
+// Records which programs are where on each host.
 class Deployment {
  public:
-  // Brings the programs, `verbscope` among them, to ~/.cache/verbscope/HASH/NAME of the host, where they are not yet,
-  // and asks that `verbscope` for its version: an architecture that is not this one, a missing library and a full disk
-  // are errors, one line with the host's name. Returns the number of programs that were copied. Needs no root there.
+  // Copies the programs that the host does not have yet, which must include `verbscope`, to
+  // ~/.cache/verbscope/HASH/NAME there, then runs `verbscope --version` on it. Reports another architecture, a missing
+  // library or a full disk as one line with the host's name. Returns the number of copied programs. Needs no root
+  // privileges.
   std::size_t deploy(Launcher& launcher, const Host& host, const std::vector<Program>& programs, StopSource* stop);
 
-  // The program's absolute path on the host; null when it was not deployed there.
+  // The program's absolute path on the host; null if it was not deployed there.
   const std::string* path(const Host& host, const std::string& program) const;
 
  private:
   std::map<std::pair<std::string, std::string>, std::string> paths_;  // by host and program
 };
 
-// Removes ~/.cache/verbscope of the host. Throws as above.
+// Removes ~/.cache/verbscope on the host. Throws one line with the host's name.
 void remove_deployed(Launcher& launcher, const Host& host, StopSource* stop);
 
 }  // namespace verbscope

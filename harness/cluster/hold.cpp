@@ -18,10 +18,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxRequest = 1 << 16;
-// The time from SIGTERM to SIGKILL.
+// Time from SIGTERM to SIGKILL.
 constexpr std::chrono::milliseconds kPatience{1000};
 
-// Reads one line, byte by byte: what follows it is the harness's silence, which the wait below watches.
+// Reads one line byte by byte, so that nothing after it is consumed: the wait below watches standard input.
 std::string read_request() {
   std::string line;
   for (char c = 0; line.size() < kMaxRequest; line += c) {
@@ -33,7 +33,7 @@ std::string read_request() {
   fail("the request is longer than {} bytes", kMaxRequest);
 }
 
-// Nothing when nobody listens any more: the closed input tells.
+// Write errors are ignored: if the harness has gone, standard input closes too.
 void say(const std::string& text) {
   std::string_view left = text;
   while (!left.empty()) {
@@ -49,7 +49,7 @@ void say_record(const std::string& path) {
   say(hold_line("record", read_text_file(path)));
 }
 
-// Runs it to its end. Beats while it runs.
+// Runs the command to its end and sends beats meanwhile.
 HoldEnd run_held(const HoldRequest& request, const std::vector<std::string>& command) {
   std::size_t told = 0;
   const auto tell = [&told](std::string_view chunk) {

@@ -1,11 +1,12 @@
-// `verbscope hold`: the far end of a launcher. It runs one program for a harness elsewhere and ends it when its own
-// standard input is closed: when the harness says so, dies, or the connection is cut. No daemon, nothing to clean up.
+// `verbscope hold`: the remote end of a launcher. It runs one program for a harness on another host and ends it when
+// its own standard input is closed: by the harness, by the death of the harness, or by a lost connection. There is no
+// daemon, and nothing to clean up.
 #pragma once
 
 namespace verbscope {
 
-// Speaks hold_protocol.hpp over standard input and output. Returns 0 once the end of the program was told, however it
-// ended. Throws on a request that is none.
+// Runs the protocol of hold_protocol.hpp on standard input and output. Returns 0 once the end of the program was
+// reported, whatever its status. Throws for an invalid request.
 int hold_program();
 
 }  // namespace verbscope

@@ -7,10 +7,10 @@ namespace {
 
 constexpr std::size_t kTailLines = 40;
 constexpr std::size_t kLineBytes = 1000;
-// A record in JSON, every byte of it escaped.
+// Fits a record of which every byte is escaped in JSON.
 constexpr std::size_t kAnswerBytes = kHeldRecord * 6 + 1000;
 
-// Remote text goes into records and onto terminals: bounded, and printable ASCII only.
+// Remote text is copied to records and terminals: limits its length and keeps printable ASCII only.
 std::string clean(std::string text) {
   text.resize(std::min(text.size(), kLineBytes));
   std::ranges::replace_if(
@@ -78,7 +78,7 @@ void HoldReader::take(std::string_view line) {
     }
     if (fields.has("record")) record_ = fields.require<std::string>("record");
     if (fields.has("end")) end_ = parse_end(fields.at("end"));
-  } catch (const Error&) {  // noise, as if it had no mark
+  } catch (const Error&) {  // ignored, like a line without the mark
   }
 }
 

@@ -1,11 +1,11 @@
-// The harness and `verbscope hold` talk over the standard streams of a launcher. The harness writes
-// one line, the request, and keeps its end open: closing it ends the program. `hold` answers in lines that begin with
-// kHoldMark; whatever else arrives was printed by a login script or by the launcher itself, and is kept as noise.
+// Protocol between the harness and `verbscope hold`, on the standard streams of a launcher. The harness writes a
+// request of one line and keeps the stream open: closing it ends the program. `hold` answers in lines that begin with
+// kHoldMark. Other lines come from login scripts or the launcher and are ignored.
 //
 //   harness                          hold
 //   request line              --->
-//                             <---   out   what the program printed, at most kHeldOutput in all
-//                             <---   beat  every kHoldBeat: the host is alive
+//                             <---   out   output of the program, at most kHeldOutput in total
+//                             <---   beat  every kHoldBeat while the program runs
 //                             <---   record, end (how the program ended, its last lines)
 #pragma once
 
@@ -26,31 +26,31 @@ inline constexpr std::chrono::seconds kHoldBeat{2};
 inline constexpr std::size_t kHeldOutput = 1 << 16;
 inline constexpr std::size_t kHeldRecord = 4u << 20;
 
-// A program to run: its path, its arguments, variables "NAME=value" for it. The record file's option is added there.
+// A program to run: its path and arguments, and variables "NAME=value". `hold` adds the option for the record file.
 struct HoldRequest {
   std::vector<std::string> command;
   std::vector<std::string> environment;
-  std::chrono::milliseconds limit{0};  // it is ended after so long, even when nobody asks any more
-  int numa_node = -1;                  // its threads get the cores of this node; -1: no such wish
+  std::chrono::milliseconds limit{0};  // time limit of the program, also without a connection
+  int numa_node = -1;                  // its threads run on this node's cores; -1: no restriction
 };
 
-// to_line writes a request as one line with its newline, parse_hold_request reads it. Throws on a line that is no
-// request.
+// to_line formats a request as one line that ends with a newline; parse_hold_request parses it, and throws if it is not
+// a request.
 std::string to_line(const HoldRequest& request);
 HoldRequest parse_hold_request(std::string_view line);
 
-// The end of a held program.
+// How a program that `hold` ran has ended.
 struct HoldEnd {
   bool good = false;
   std::string text;               // "exit status 3"
   std::vector<std::string> tail;  // last lines of output, printable
 };
 
-// One answer, as a line. `what` is "out", "beat", "record" or "end".
+// One answer as a line. `what`: "out", "beat", "record" or "end".
 std::string hold_line(const std::string& what, Json content);
 Json to_json(const HoldEnd& end);
 
-// Reads the answers. What the other side sends is bounded and never trusted: a broken answer counts as noise.
+// Parses the answers. Bounds the size of all input, and ignores malformed answers.
 class HoldReader {
  public:
   void feed(std::string_view chunk);

@@ -8,12 +8,12 @@
 namespace verbscope {
 namespace {
 
-// More brackets than any machine room has levels: row, rack, chassis, blade.
+// Enough for row, rack, chassis and blade.
 constexpr std::size_t kMaxGroups = 8;
 
 constexpr int kMaxNumber = 99'999'999;
 
-// The numbers of a group, not written out: 01 to 16 in steps of 2.
+// A range of numbers: 01 to 16 in steps of 2.
 struct Run {
   int first = 0, count = 0, step = 1;
   std::size_t digits = 0;
@@ -33,11 +33,11 @@ Run parse_run(std::string_view item, const std::string& what) {
   return {.first = first, .count = (last - first) / step + 1, .step = step, .digits = low.size()};
 }
 
-// The part of a pattern inside brackets, and the text before it.
+// A part of a pattern in brackets, and the text before it.
 struct Group {
   std::string_view before;
   std::vector<Run> runs;
-  std::size_t count = 0;  // of numbers
+  std::size_t count = 0;  // total of numbers in `runs`
 
   std::string number(std::size_t i) const {
     auto run = runs.begin();
@@ -86,7 +86,7 @@ std::vector<std::string> expand_host_range(std::string_view pattern, const std::
   }
   std::vector<std::string> out;
   for (std::size_t i = 0; i < count; ++i) {
-    // The last group turns fastest, as pdsh and Slurm have it.
+    // The last group varies fastest, as in pdsh and Slurm.
     std::string name(rest);
     std::size_t left = i;
     for (auto group = groups.rbegin(); group != groups.rend(); ++group) {

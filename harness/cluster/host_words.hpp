@@ -1,4 +1,4 @@
-// The words of a hosts file: which are harmless, and how they stand in a message.
+// Checks words of a hosts file, and quotes them in messages.
 #pragma once
 
 #include <string>
@@ -6,10 +6,11 @@
 
 namespace verbscope {
 
-// The text of a host in quotes.
+// The text in quotes, for messages.
 std::string in_quotes(std::string_view text);
 
-// Letters, digits and `others`, at most 255, not beginning with '-': such a word can be no option and no command.
+// True if `text` consists of letters, digits and `others`, has at most 255 characters and does not begin with '-'. Such
+// a word cannot be an option or a command.
 bool is_plain(std::string_view text, std::string_view others);
 
 // Throws "WHAT: expected a number from LOW to HIGH, got ...".

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 
-// An IPv6 address, perhaps with a zone: "fe80::1%eth0".
+// An IPv6 address, optionally with a zone: "fe80::1%eth0".
 bool is_ipv6(std::string_view name) {
   const std::size_t zone = name.find('%');
   if (zone != std::string_view::npos && !is_plain(name.substr(zone + 1), "._-")) return false;
@@ -37,7 +37,7 @@ void set_device(Host& host, std::string_view value, const std::string& what) {
   if (colon != std::string_view::npos) host.ib_port = parse_number(value.substr(colon + 1), 1, 255, what);
 }
 
-// "0-3,8"
+// True for a list such as "0-3,8".
 bool is_core_list(std::string_view text) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   if (text.empty() || text.size() > 255 || !digit(text.front()) || !digit(text.back())) return false;
@@ -76,7 +76,7 @@ void set_key(Host& host, std::string_view word, const std::string& where) {
     host.cores = value;
   } else if (key == "numa_node") {
     host.numa_node = parse_number(value, 0, 1023, what);
-  } else if (key == "slots" || key == "max_slots" || key == "max-slots") {  // Open MPI's: how many processes
+  } else if (key == "slots" || key == "max_slots" || key == "max-slots") {  // Open MPI's number of processes: ignored
     parse_number(value, 0, 1'000'000, what);
   } else {
     fail("{}: unknown key {}, allowed: device, gid_index, role, address, management, ssh_port, cores, numa_node", where,
@@ -96,7 +96,7 @@ std::vector<std::string_view> split_words(std::string_view line) {
   }
 }
 
-// The port behind a name, as ssh's: "host:2222". MPICH writes a count of processes there.
+// Sets ssh's port from "host:2222". In MPICH's files the number is a count of processes.
 void set_ssh_port(Host& host, std::string_view port, const std::string& where, std::string_view name) {
   constexpr int kSsh = 22, kFirstUnprivileged = 1024;
   const int number = parse_number(port, 1, 65535, fmt::format("{}: {}: ssh's port", where, in_quotes(name)));
@@ -135,7 +135,7 @@ Host named(Host host, std::string_view name, const std::string& where) {
   return host;
 }
 
-// The names of a pattern; the brackets of an address are no range.
+// Expands the ranges of a pattern. The brackets of an IPv6 address are not a range.
 std::vector<std::string> expand(std::string_view pattern, const std::string& where) {
   const std::size_t close = pattern.find(']');
   const std::string_view inner = pattern.substr(0, close).substr(pattern.starts_with('[') ? 1 : 0);
@@ -146,8 +146,8 @@ std::vector<std::string> expand(std::string_view pattern, const std::string& whe
   return expand_host_range(pattern, where);
 }
 
-// A list with commas, "me@a[1-4],b,-a2": a pattern behind '-' takes names out again, as pdsh has it. The hosts have the
-// keys of `like`.
+// Adds the hosts of a list, "me@a[1-4],b,-a2". A pattern after '-' removes names, as in pdsh. The hosts get the keys of
+// `like`.
 void add_list(std::string_view list, const Host& like, const std::string& where, std::vector<Host>& hosts) {
   const std::size_t before = hosts.size();
   for (std::string_view rest : split_host_list(list, where)) {

@@ -1,5 +1,5 @@
-// The way to a host: what differs between OpenSSH and Slurm. The programs that run there are watched in the same way
-// behind both (task.hpp). A benchmark on this machine needs no launcher.
+// A launcher starts programs on other hosts, by OpenSSH or Slurm. Task watches the programs in the same way with both.
+// Benchmarks on this machine need no launcher.
 #pragma once
 
 #include <chrono>
@@ -16,24 +16,24 @@ class Launcher {
  public:
   virtual ~Launcher() = default;
   virtual const char* name() const = 0;
-  // Connects to all of the hosts at the same time, where that is needed: the first command for a host that could not be
-  // reached throws why.
+  // Connects to all hosts at the same time, if the launcher needs connections. If a host cannot be reached, the first
+  // command() for it throws the reason.
   virtual void prepare(const std::vector<Host>& /*hosts*/) {}
-  // The command here that runs `words` there: arguments arrive unchanged, the three standard streams and the exit
-  // status are passed on. Connects first where that is needed; throws one line when it cannot.
+  // Returns a local command that runs `words` on the host. Arguments arrive unchanged; the standard streams and the
+  // exit status are passed on. Connects first if necessary; throws one line if that fails.
   virtual std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) = 0;
-  // The host has stopped answering: what is kept for it is of no use any more.
+  // Discards the state for a host that has stopped responding.
   virtual void lost(const Host& host) = 0;
 };
 
 struct LauncherOptions {
   std::string name;        // "local", "ssh" or "slurm"
-  std::string ssh_config;  // instead of the user's own ssh configuration; empty: that
+  std::string ssh_config;  // replaces the user's ssh configuration; empty: use that
   std::chrono::seconds connect_timeout{10};
 };
 
-// Makes the launcher of options.name; null for "local". Throws for an unknown name, a missing program, and "slurm"
-// outside an allocation. `stop` ends the wait for a connection, may be null, and must live as long as the launcher.
+// Creates the launcher; null for "local". Throws for an unknown name, a missing program, and "slurm" outside an
+// allocation. `stop` ends the wait for a connection; it may be null, and must outlive the launcher.
 std::unique_ptr<Launcher> make_launcher(const LauncherOptions& options, StopSource* stop);
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// A short program on another host, run to its end.
+// Runs a short command on another host.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,8 @@
 
 namespace verbscope {
 
-// Runs a command on the host and returns its standard output, at most 1 MiB of it. Throws "HOST: WHAT: ..." with the
-// last line it printed when it does not end well or not within `limit`; an InterruptedError when a stop comes.
+// Runs a command on the host and returns its standard output, at most 1 MiB. Throws "HOST: WHAT: ..." with its last
+// line if it fails or exceeds `limit`, and InterruptedError at a stop.
 std::string remote_call(Launcher& launcher, const Host& host, const std::string& what,
                         const std::vector<std::string>& words, std::chrono::seconds limit, StopSource* stop,
                         Fd input = {});

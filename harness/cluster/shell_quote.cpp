@@ -5,7 +5,7 @@
 namespace verbscope {
 namespace {
 
-// A shell takes such a word as it is; one with '=' only where it is no assignment.
+// True if the word needs no quotes. A word with '=' needs them if it looks like an assignment.
 bool is_plain(const std::string& word) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,@%+-=";
   const bool assigns = !word.starts_with('-') && word.find('=') != std::string::npos;

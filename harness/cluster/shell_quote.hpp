@@ -1,5 +1,5 @@
-// The only place where arguments become text that a shell reads: OpenSSH hands the remote login shell one string,
-// sbatch takes a script.
+// Quotes arguments for a shell. Needed only for OpenSSH, which passes one string to the remote login shell, and for
+// sbatch, which takes a script.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace verbscope {
 
-// One string that a POSIX shell splits into exactly these words, whatever is in them. Throws for a word with a null
-// byte, which no argument can hold.
+// Returns a string that a POSIX shell splits into exactly these words, whatever they contain. Throws for a word with a
+// null byte, which no argument can contain.
 std::string shell_quote(const std::vector<std::string>& words);
 
 }  // namespace verbscope

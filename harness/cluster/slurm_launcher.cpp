@@ -16,7 +16,7 @@ SlurmLauncher::SlurmLauncher() {
   srun_ = find_program("srun");
 }
 
-// Steps share the allocation: a server and its client may be on one node, and points run side by side.
+// Steps overlap, because a server and its client may share a node, and points may run at the same time.
 std::vector<std::string> SlurmLauncher::command(const Host& host, const std::vector<std::string>& words) {
   std::vector<std::string> out{srun_,       "--quiet", "--nodes=1",       "--ntasks=1",
                                "--overlap", "--mem=0", "--cpu-bind=none", "--unbuffered"};

@@ -1,4 +1,4 @@
-// Steps of the Slurm allocation that this process runs in: one srun a program.
+// Runs programs as steps of the current Slurm allocation: one srun per program.
 #pragma once
 
 #include "harness/cluster/launcher.hpp"
@@ -7,7 +7,7 @@ namespace verbscope {
 
 class SlurmLauncher : public Launcher {
  public:
-  // Throws when this is no allocation (SLURM_JOB_ID is not set) or there is no srun.
+  // Throws outside an allocation (SLURM_JOB_ID is not set) or without srun.
   SlurmLauncher();
   const char* name() const override { return "slurm"; }
   std::vector<std::string> command(const Host& host, const std::vector<std::string>& words) override;

@@ -13,10 +13,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kUp = "verbscope-connected";
-// The time from the TCP connection, which has its own limit, to a running shell: keys and login of a busy or emulated
-// host.
+// Time from the TCP connection, which has its own limit, to a running shell: key exchange and login on a busy or
+// emulated host.
 constexpr std::chrono::seconds kLoginTime{20};
-// Connections that are opened at the same time: each is a process with three pipes.
+// Connections opened at the same time: each is a process with three pipes.
 constexpr std::size_t kAtOnce = 64;
 
 std::string destination(const Host& host) {
@@ -100,7 +100,7 @@ std::vector<std::string> SshLauncher::command(const Host& host, const std::vecto
   Connection& connection = connections_[destination(host)];
   if (connection.child) {
     wait_children({connection.child.get()}, Clock::now() + std::chrono::milliseconds(1), nullptr,
-                  [] { return false; });  // notes its end
+                  [] { return false; });  // collects its exit status
     if (!connection.child->running()) connection.child.reset();
   }
   open_all({&host, 1});

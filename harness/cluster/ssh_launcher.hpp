@@ -1,5 +1,6 @@
-// The system's OpenSSH client. One connection a host, opened at the first use, carries everything for it; it is a child
-// of this process, so that nothing stays behind. No password is asked for, and host keys count as the user configured.
+// Runs programs through the system's OpenSSH client. Each host has one connection, opened at the first use and shared
+// by all commands. It is a child of this process, so that nothing remains. Never asks for a password; host keys are
+// checked as the user configured.
 #pragma once
 
 #include <map>
@@ -13,7 +14,7 @@ namespace verbscope {
 
 class SshLauncher : public Launcher {
  public:
-  // Throws when there is no ssh.
+  // Throws if there is no ssh.
   SshLauncher(const LauncherOptions& options, StopSource* stop);
   const char* name() const override { return "ssh"; }
   void prepare(const std::vector<Host>& hosts) override;
@@ -21,13 +22,13 @@ class SshLauncher : public Launcher {
   void lost(const Host& host) override;
 
  private:
-  // The connection that the others share: it runs `cat` there until its input is closed.
+  // The connection that commands share: it runs `cat` on the host until its input is closed.
   struct Connection {
     std::string socket;
     Fd input;
     std::unique_ptr<Child> child;
     bool up = false;
-    std::string failure;  // why it could not be opened, until a command was refused for it
+    std::string failure;  // why it could not be opened; reset once a command has thrown it
 
     bool settled() const { return up || !child->running(); }
   };

@@ -22,7 +22,7 @@ Task::Task(Launcher& launcher, const Host& host, const std::string& holder, cons
   const std::string request = to_line(
       {.command = spec.command, .environment = spec.environment, .limit = spec.limit, .numa_node = host.numa_node});
   auto [read_end, write_end] = make_pipe();
-  // Into the pipe's buffer, before anybody reads: it fits, or it is refused.
+  // Written before anyone reads: it must fit into the pipe's buffer.
   const ssize_t written = write(write_end.get(), request.data(), request.size());
   if (written != static_cast<ssize_t>(request.size())) fail("the arguments take more than a pipe holds");
   input_ = std::move(write_end);
@@ -56,7 +56,7 @@ std::string Task::end_text() const {
 std::vector<std::string> Task::tail() const {
   if (!held_) return child_->tail();
   if (answers_.end()) return answers_.end()->tail;
-  std::vector<std::string> lines = child_->tail();  // the launcher's own words, without our answers
+  std::vector<std::string> lines = child_->tail();  // the launcher's output without our answers
   std::erase_if(lines, [](const std::string& line) { return line.starts_with(kHoldMark); });
   return lines;
 }

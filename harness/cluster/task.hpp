@@ -1,5 +1,5 @@
-// A benchmark's process on some host, held by a handle: started, watched, ended the same way wherever it is. On this
-// machine it is a child; elsewhere `verbscope hold` runs it there, and the child is the launcher's client.
+// A benchmark's process on any host, which is started, watched and ended in the same way everywhere. On this machine it
+// is a child; on other hosts `verbscope hold` runs it, and the child is the launcher's client.
 #pragma once
 
 #include <chrono>
@@ -14,48 +14,49 @@
 
 namespace verbscope {
 
-// A program to start. The benchmark's record comes to `record_file` on this machine.
+// A program to start. Its record is written to `record_file` on this machine.
 struct TaskSpec {
-  std::vector<std::string> command;      // the benchmark's path there, its arguments
+  std::vector<std::string> command;      // the benchmark's path on the host, and its arguments
   std::vector<std::string> environment;  // "NAME=value"
   std::string record_file;
-  std::chrono::milliseconds limit{120'000};  // elsewhere: after so long it is ended there, whatever happens here
+  std::chrono::milliseconds limit{120'000};  // time limit on other hosts, enforced there
 };
 
 class Task {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Starts it on this machine. Throws "cannot start ...".
+  // Starts the program on this machine. Throws "cannot start ...".
   explicit Task(const TaskSpec& spec, int numa_node = -1);
-  // On `host`, by `launcher`; `holder` is the path of verbscope there. Throws when the launcher cannot reach the host.
+  // Starts the program on `host`. `holder`: the path of verbscope there. Throws if the launcher cannot reach the host.
   Task(Launcher& launcher, const Host& host, const std::string& holder, const TaskSpec& spec);
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
   Child& child() { return *child_; }
   bool running() const { return child_->running(); }
-  // Whether the exit status was 0 on its host. Only after the end.
+  // True if the exit status was 0 on its host. Valid after the end.
   bool succeeded() const;
-  // "exit status 3"; "connection lost (exit status 255)" when only the launcher's client told its end.
+  // "exit status 3"; "connection lost (exit status 255)" if only the end of the launcher's client is known.
   std::string end_text() const;
-  // The last lines of its output, or of the launcher's when the program's are not known.
+  // The last lines of its output, or of the launcher's output if the program's is unknown.
   std::vector<std::string> tail() const;
   // The beginning of its standard output.
   const std::string& output() const;
-  // The time for which nothing has been heard from a program elsewhere that still runs; zero on this machine.
+  // Time since the last message from a running program on another host; zero on this machine.
   Clock::duration silence() const;
 
-  // Asks it to end: together with others, before each is waited for by end().
+  // Requests the end without waiting, so that several tasks can end at the same time.
   void ask_end();
-  // Returns when it is gone here, at most `patience` later, and, unless its host is silent, there.
+  // Ends the task: waits at most `patience`, then kills the local process. On another host, the program also ends if
+  // the host still responds.
   void end(std::chrono::milliseconds patience);
 
  private:
   void hear(std::string_view chunk);
 
   bool held_ = false;
-  Fd input_;  // stays open as long as a program elsewhere shall run
+  Fd input_;  // closing it ends a program on another host
   std::string output_, record_file_;
   HoldReader answers_;
   bool record_written_ = false;

@@ -1,4 +1,4 @@
-// `verbscope collect`: joins the records that the tasks of a job array left.
+// `verbscope collect`: joins the records of the tasks of a job array.
 #include <memory>
 
 #include "harness/commands/command.hpp"

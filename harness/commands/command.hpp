@@ -1,6 +1,6 @@
-// The subcommands of `verbscope`. NAME.cpp of this folder defines `Action add_NAME(CLI::App& command)`, which describes
-// the subcommand, registers its options on `command`, and returns what runs it and gives the exit code. The table is
-// made from the list of sources in CMakeLists.txt.
+// The subcommands of `verbscope`. NAME.cpp in this folder defines `Action add_NAME(CLI::App& command)`, which sets the
+// description, registers the options on `command`, and returns the function that runs the subcommand and returns the
+// exit code. CMake makes the table from the list of sources in CMakeLists.txt.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// `verbscope compare`: records beside the model and the published figures.
+// `verbscope compare`: compares records with the model and the published figures.
 #include "analysis/compare.hpp"
 
 #include <memory>

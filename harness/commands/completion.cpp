@@ -1,4 +1,4 @@
-// `verbscope completion`: what bash completes, made of the options that the programs say they have.
+// `verbscope completion`: prints a bash completion script, made from the descriptions of the programs.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace verbscope {
 namespace {
 
-// The words that may follow, by what stands before: "verbscope run", "send_rate --connection".
+// Completions by the preceding words: "verbscope run", "send_rate --connection".
 using Words = std::map<std::string, std::vector<std::string>>;
 
 void add_options(const CLI::App& app, const std::string& place, Words& words) {
@@ -22,7 +22,7 @@ void add_options(const CLI::App& app, const std::string& place, Words& words) {
   }
 }
 
-// `verbscope` and its subcommands.
+// Adds `verbscope` and its subcommands.
 void add_commands(const CLI::App& app, Words& words) {
   add_options(app, "verbscope", words);
   for (const CLI::App* command : app.get_subcommands({})) {
@@ -48,7 +48,7 @@ void add_benchmark(const BenchmarkSpec& spec, Words& words) {
   }
 }
 
-// Words are names of files and options: none has a quote.
+// Words are names of files and options, without quotes.
 std::string script(const Words& words) {
   std::string out = "# What bash completes after verbscope and its benchmarks; made by `verbscope completion`.\n";
   out += "declare -gA _verbscope_words=(\n";

@@ -1,4 +1,4 @@
-// `verbscope deploy`: the programs on the hosts of a file, ahead of a run, and their removal.
+// `verbscope deploy`: copies the programs to the hosts of a file before a run, or removes them.
 #include <memory>
 
 #include "common/paths.hpp"
@@ -18,7 +18,7 @@ struct DeployOptions {
   bool clean = false;
 };
 
-// Returns 1 when a host failed, each with a line of its own.
+// Prints one line per host that failed. Returns 1 if there is one.
 int deploy_to_all(const DeployOptions& options, std::FILE* out) {
   Interrupt interrupt;
   const std::unique_ptr<Launcher> launcher = make_launcher(options.launcher, &interrupt);
@@ -26,7 +26,7 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
   const std::vector<Host> hosts = each_once(read_hosts(options.hosts));
   std::vector<std::string> names = options.benchmarks;
   if (names.empty()) names = benchmark_names();
-  for (const std::string& name : names) benchmark_binary(program_folder(), name);  // known
+  for (const std::string& name : names) benchmark_binary(program_folder(), name);  // throws for an unknown name
   names.push_back("verbscope");
   const std::vector<Program> programs = options.clean ? std::vector<Program>() : hash_programs(program_folder(), names);
   launcher->prepare(hosts);

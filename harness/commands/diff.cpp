@@ -1,4 +1,4 @@
-// `verbscope diff`: whether the points of one results file are slower or faster than those of another.
+// `verbscope diff`: finds points of one results file that are slower or faster than in another.
 #include "analysis/diff.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// `verbscope doctor`: what of each host bears on a measurement, what spoils it, and what to do.
+// `verbscope doctor`: prints facts of each host that affect measurements, with findings and remedies.
 #include <memory>
 
 #include "common/paths.hpp"
@@ -38,7 +38,7 @@ void show(const Host& host, const Json& facts, bool json, std::FILE* out) {
   }
 }
 
-// Returns 1 when a host could not be asked, each with a line of its own.
+// Prints one line per host that could not be examined. Returns 1 if there is one.
 int examine_all(const DoctorOptions& options, std::FILE* out) {
   if (options.hosts.empty()) {
     Host here;

@@ -1,4 +1,4 @@
-// `verbscope explain`: why each point has the rate that it has, and what would lift it.
+// `verbscope explain`: explains the rate of each point, and what would raise it.
 #include "analysis/explain.hpp"
 
 #include <atomic>
@@ -19,7 +19,7 @@
 namespace verbscope {
 namespace {
 
-// Changes that are tried of each of several points, unless a person says otherwise.
+// Number of changes tried for each of several points, unless the user gives a budget.
 constexpr std::size_t kRunsOfMany = 12;
 
 struct ExplainOptions {
@@ -29,7 +29,7 @@ struct ExplainOptions {
   int jobs = 0;
 };
 
-// The records whose id begins with `id`; throws a UsageError when there are none.
+// The records whose id begins with `id`. Throws UsageError if there are none.
 std::vector<const Record*> with_id(std::vector<const Record*> records, const std::string& id) {
   if (id.empty()) return records;
   std::erase_if(records, [&id](const Record* record) { return !point_id(*record).starts_with(id); });
@@ -37,8 +37,8 @@ std::vector<const Record*> with_id(std::vector<const Record*> records, const std
   return records;
 }
 
-// The answer for each record that is ok and no trace, in order. Points run at the same time; one alone runs its trials
-// so.
+// Explains each record that is ok and not a trace, in order. Several points run at the same time; a single point runs
+// its trials at the same time.
 std::vector<Explanation> answers(const std::vector<const Record*>& records, const ExplainOptions& options) {
   std::vector<Explanation> out(records.size());
   if (options.closed_form) {

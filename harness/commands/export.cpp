@@ -1,4 +1,4 @@
-// `verbscope export`: records in shapes that other tools read.
+// `verbscope export`: converts records to formats of other tools.
 #include <memory>
 
 #include "analysis/points.hpp"

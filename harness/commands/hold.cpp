@@ -1,4 +1,4 @@
-// `verbscope hold`: the far end of a launcher.
+// `verbscope hold`: the remote end of a launcher.
 #include "harness/cluster/hold.hpp"
 
 #include "harness/commands/command.hpp"

@@ -1,4 +1,4 @@
-// `verbscope hosts`: what a hosts file was understood to mean.
+// `verbscope hosts`: prints how a hosts file is interpreted.
 #include "harness/cluster/hosts.hpp"
 
 #include <fmt/format.h>
@@ -37,8 +37,8 @@ std::vector<std::string> cells(const std::string& role, const Host& host) {
           host.line ? std::to_string(host.line) : "-"};
 }
 
-// `hosts` is a path, or "slurm" for the hosts of this allocation. Prints a line a host and who plays which role. Throws
-// what read_hosts and cast_roles throw.
+// `hosts`: a path, or "slurm" for the hosts of this allocation. Prints one line per host, and the roles. Throws as
+// read_hosts and cast_roles do.
 int show_hosts(const std::string& hosts, std::FILE* out) {
   const std::vector<Host> parsed = read_hosts(hosts);
   const Cast cast = cast_roles(parsed, hosts);
@@ -57,7 +57,7 @@ int show_hosts(const std::string& hosts, std::FILE* out) {
     table.add_row(cells(fmt::format("client {}", i), cast.clients[i]));
   }
   print_format(out, "{}", table.text(terminal_width(out)));
-  // Further hosts with role=server play none.
+  // Further hosts with role=server have no role.
   if (const std::size_t idle = parsed.size() - std::min(parsed.size(), cast.clients.size() + 1); idle > 0) {
     print_format(out, "{} more may be a server only, and there is one: left out\n", idle);
   }

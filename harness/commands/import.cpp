@@ -1,4 +1,4 @@
-// `verbscope import`: the output of other tools, as records.
+// `verbscope import`: converts the output of other tools to records.
 #include <memory>
 
 #include "common/cli.hpp"

@@ -1,4 +1,4 @@
-// `verbscope list`: the benchmarks, the clusters, the sweeps, a line each; the options of one benchmark.
+// `verbscope list`: lists benchmarks, clusters and sweeps, one per line, or the options of one benchmark.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kNameColumn = 22;
 
-// An entry; on a terminal the text stays in its column.
+// Prints an entry. On a terminal, the text is wrapped within its column.
 void print_line(std::FILE* out, const std::string& indent, const std::string& name, const std::string& text) {
   const std::size_t width = terminal_width(out);
   const std::size_t room = width > 2 * kNameColumn ? width - kNameColumn - 1 : 0;
@@ -34,7 +34,7 @@ void list_benchmark(const std::filesystem::path& folder, const std::string& name
   print_line(out, "  ", name, describe_benchmark(benchmark_binary(folder, name)).summary);
 }
 
-// The options of one benchmark that a sweep may set.
+// Prints the options of one benchmark that a sweep may set.
 int show_benchmark(const std::filesystem::path& folder, const std::string& name, std::FILE* out) {
   const BenchmarkSpec spec = describe_benchmark(benchmark_binary(folder, name));
   HelpPage page{spec.summary, "", {}, ""};
@@ -54,7 +54,7 @@ int show_benchmark(const std::filesystem::path& folder, const std::string& name,
   return 0;
 }
 
-// A table of the cluster's parameters, with the source of each.
+// Prints the cluster's parameters, with the source of each.
 int show_cluster(const std::string& name, std::FILE* out) {
   const std::filesystem::path path = find_config("clusters", name);
   const Json profile = read_json_file(path);
@@ -78,7 +78,7 @@ std::string options_text(const Json& params) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-// What the sweep runs, and where.
+// Prints what the sweep runs, and on which fabrics.
 int show_sweep(const std::filesystem::path& folder, const std::string& name, std::FILE* out) {
   const Sweep sweep = load_sweep({.sweep = name, .seed = {}, .repetitions = {}, .set = {}, .vary = {}}, folder);
   print_format(out, "{}: {}\n\n", name, sweep.description);
@@ -120,7 +120,7 @@ void list_sweep(const std::string& name, std::FILE* out) {
                          sweep.description));
 }
 
-// Shows one entry; its error takes the place of what cannot be shown.
+// Prints one entry, or in its place the error.
 template <class Show>
 void guarded(const std::string& name, std::FILE* out, Show show) {
   try {
@@ -130,7 +130,7 @@ void guarded(const std::string& name, std::FILE* out, Show show) {
   }
 }
 
-// An entry that is broken (a benchmark that is not built, a sweep that does not parse) has its reason on its line.
+// Prints all entries. The line of a broken entry (a benchmark that is not built, an invalid sweep) has the reason.
 int list_all(const std::filesystem::path& folder, std::FILE* out) {
   print_format(out, "benchmarks (`verbscope list NAME` shows one of these names)\n");
   for (const std::string& name : benchmark_names()) guarded(name, out, [&] { list_benchmark(folder, name, out); });
@@ -141,7 +141,7 @@ int list_all(const std::filesystem::path& folder, std::FILE* out) {
   return 0;
 }
 
-// A benchmark, a cluster, with or without "sim:", or a sweep, in this order.
+// Prints a benchmark, a cluster (with or without "sim:"), or a sweep; the first with this name in that order.
 int show(const std::filesystem::path& folder, const std::string& name, std::FILE* out) {
   const std::vector<std::string> benchmarks = benchmark_names(), clusters = list_configs("clusters");
   const auto same = [&name](const std::string& known) { return same_word(known, name); };

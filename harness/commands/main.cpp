@@ -1,4 +1,4 @@
-// verbscope: sweeps of the benchmarks, and what their records say.
+// verbscope: runs sweeps of the benchmarks and evaluates their records.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>

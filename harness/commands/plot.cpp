@@ -1,4 +1,4 @@
-// `verbscope plot`: a figure of the records as SVG or PDF.
+// `verbscope plot`: draws a figure of the records as SVG or PDF.
 #include "analysis/plot.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// `verbscope predict`: the closed-form model by itself, for an operation or for a number of WQEs.
+// `verbscope predict`: evaluates the closed-form model for an operation or a number of WQEs.
 #include <algorithm>
 #include <cctype>
 #include <memory>
@@ -27,7 +27,7 @@ struct PredictOptions {
   int post_list = 1, signal_every = 1, tx_depth = 128, rx_depth = 512;
 };
 
-// Transports are called in capitals.
+// Names of transports are in capitals.
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(),
                          [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
@@ -51,7 +51,7 @@ VerbShape shape_of(const PredictOptions& options) {
   return shape_from_json(json, "predict");
 }
 
-// The published figures that these WQEs reproduce, when the slot is the cluster's own.
+// The published figures that these WQEs reproduce. Empty if the PCIe slot is not the cluster's own.
 std::string published_text(const PredictOptions& options, const WqePrediction& prediction) {
   if (options.pcie_gen || options.pcie_lanes) return "";
   std::string text;
@@ -72,7 +72,7 @@ std::string predict_wqe_list(const PredictOptions& options, const ClusterWire& c
   return format_table(prediction) + published_text(options, prediction);
 }
 
-// The model speaks of queues and lists; here their options are named.
+// Same checks as in the model, but the messages name the options.
 void check_queue(const PredictOptions& o) {
   const bool receives = o.receiver || (o.responder && o.immediate);
   if (receives && o.post_list > o.rx_depth) {
@@ -105,13 +105,13 @@ int predict(const PredictOptions& options) {
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
-    throw UsageError(error.what());  // the model refuses what the options ask for
+    throw UsageError(error.what());  // the model refused the options
   }
   print_text(stdout, text);
   return 0;
 }
 
-// Adds the options that say which operation is reckoned, in the ranges of the benchmarks' options.
+// Adds the options that select the operation, with the ranges of the benchmarks' options.
 std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOptions& o) {
   const CLI::Validator depth = whole_number(1, 1 << 20);
   auto* receiver = command.add_flag("--receiver", o.receiver, "the side that receives SENDs, instead of the requester");

@@ -1,4 +1,4 @@
-// `verbscope recalibrate`: fits a cluster profile to published and measured rows, and judges the fit by rows left out.
+// `verbscope recalibrate`: fits a cluster profile to published and measured rows, and tests the fit on rows left out.
 #include "harness/evidence/recalibrate.hpp"
 
 #include <memory>

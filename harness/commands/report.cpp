@@ -1,4 +1,4 @@
-// `verbscope report`: records as one interactive page that opens offline.
+// `verbscope report`: writes records as an interactive HTML page that works offline.
 #include "analysis/report.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// `verbscope reproduce`: every published figure of a paper on the simulated clusters, beside the published values.
+// `verbscope reproduce`: reproduces the published figures of a paper on the simulated clusters.
 #include <memory>
 
 #include "common/option_values.hpp"

@@ -1,4 +1,4 @@
-// `verbscope run`: every point of a sweep, one record each.
+// `verbscope run`: runs all points of a sweep and writes one record each.
 #include <limits>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@
 namespace verbscope {
 namespace {
 
-// Options whose text is read when all are there.
+// Options whose text is parsed after all options are known.
 struct RunTexts {
   std::string timeout, silence, connect_timeout, share;
 };

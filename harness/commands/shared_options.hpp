@@ -1,4 +1,4 @@
-// Options that several subcommands have, and the names of their values: one meaning and one help text each.
+// Options shared by several subcommands, and the names of their values.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,22 +13,21 @@
 
 namespace verbscope {
 
-// The results files of a subcommand that reads records.
 inline void add_results(CLI::App& command, std::vector<std::string>& results) {
   command.add_option("results", results, "results files")->required();
 }
 
-// As check_output takes its inputs.
+// In the form that check_output takes.
 inline std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& files) {
   return {files.begin(), files.end()};
 }
 
-// With `all`, every record of the results files counts; without, the last of each point (chosen_records).
+// With `all`, every record of the results files counts; else the last of each point (chosen_records).
 inline void add_all(CLI::App& command, bool& all) {
   command.add_flag("--all", all, "every record, not the last of each point only");
 }
 
-// Throws UsageError where no cluster has the name; an empty one is none.
+// Throws UsageError if there is no cluster of this name. An empty name is accepted.
 inline void check_cluster(const std::string& cluster) {
   if (cluster.empty()) return;
   try {
@@ -48,7 +47,7 @@ inline void add_where(CLI::App& command, std::vector<std::string>& where) {
       ->allow_extra_args(false);
 }
 
-// `format` becomes one of `formats`, which has "text" and "json"; --json is the short form of the latter.
+// Sets `format` to one of `formats`, which must contain "text" and "json". --json is short for --format json.
 inline void add_format(CLI::App& command, std::string& format, const std::vector<std::string>& formats) {
   CLI::Option* named =
       command.add_option("--format", format, "what is printed")->transform(one_of(formats))->default_str("text");
@@ -58,7 +57,7 @@ inline void add_format(CLI::App& command, std::string& format, const std::vector
       ->excludes(named);
 }
 
-// The way to the hosts; `names` are the launchers that the subcommand takes, with its default.
+// Options to reach the hosts. `names`: help text with the launchers that the subcommand accepts, and its default.
 inline void add_launcher(CLI::App& command, LauncherOptions& launcher, const char* names) {
   command.add_option("--launcher", launcher.name, names);
   command.add_option("--ssh_config", launcher.ssh_config, "a configuration file for ssh instead of yours");

@@ -1,4 +1,4 @@
-// `verbscope trace`: what a program of verbs costs, counted inside it.
+// `verbscope trace`: measures the cost of an RDMA program from inside its process.
 #include "harness/trace/trace.hpp"
 
 #include <memory>

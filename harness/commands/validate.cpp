@@ -1,4 +1,4 @@
-// `verbscope validate`: published and measured figures against those of the simulated clusters.
+// `verbscope validate`: compares published and measured figures with those of the simulated clusters.
 #include "harness/evidence/validate.hpp"
 
 #include <memory>

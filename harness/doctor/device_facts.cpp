@@ -11,8 +11,8 @@ namespace verbscope {
 namespace {
 
 constexpr std::size_t kMaxGids = 64;
-// RoCE v2 adds to the payload of an Ethernet frame: IPv6 (40), UDP (8), BTH and the largest extended header (12 + 28),
-// ICRC (4), IBTA specification release 1.7, annex A17; Linux leaves the same room (iboe_get_mtu of ib_addr.h).
+// RoCE v2 overhead in an Ethernet frame: IPv6 (40), UDP (8), BTH and the largest extended header (12 + 28), ICRC (4);
+// IBTA specification release 1.7, annex A17. Linux reserves the same amount (iboe_get_mtu in ib_addr.h).
 constexpr long long kRoceHeaderBytes = 40 + 8 + 12 + 28 + 4;
 
 std::string part_after_colon(const std::string& text) {
@@ -20,7 +20,7 @@ std::string part_after_colon(const std::string& text) {
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
 
-// Counters are of a port, or of the device where its driver does not count by ports.
+// Some drivers count per port, others per device.
 Json stall_facts(const SysTree& sys, const std::string& folder) {
   Json stalls = Json::object();
   for (const StallCounter& each : stall_counters()) {
@@ -43,14 +43,13 @@ Json gid_facts(const SysTree& sys, const std::string& port) {
   return gids;
 }
 
-// The device's folder on its bus.
 std::string bus_device(const SysTree& sys, const std::string& device) {
   if (sys.exists(device + "/device/.")) return device + "/device";
   return device + "/" + sys.link_target(device + "/device").value_or("device");
 }
 
-// The port of the adapter, from 0, that a network device of its function belongs to; nothing where neither of its
-// two files (the older one is dev_id) is there.
+// The adapter's port, from 0, to which the network device `net` belongs. Read from dev_port or the older dev_id; empty
+// if neither exists.
 std::optional<long long> port_index(const SysTree& sys, const std::string& bus, const std::string& net) {
   for (const std::string& folder : {bus + "/net/" + net, "sys/class/net/" + net}) {
     const auto port = sys.read_number(folder + "/dev_port");
@@ -64,13 +63,14 @@ std::optional<long long> port_index(const SysTree& sys, const std::string& bus, 
   return std::nullopt;
 }
 
-// In switchdev mode the network devices that stand for virtual functions hang from the same function: "pf0vf3".
+// In switchdev mode the function also has network devices that represent virtual functions: "pf0vf3".
 bool is_representor(const SysTree& sys, const std::string& net) {
   const std::string name = sys.read("sys/class/net/" + net + "/phys_port_name").value_or("");
   return name.find("pf") != std::string::npos;
 }
 
-// The network device of a port: of its first GID, the device under a soft-RoCE one, or the function's for this port.
+// The network device of a port: that of its first GID, the parent device of soft-RoCE, or the function's device for
+// this port.
 std::optional<std::string> netdev_of(const SysTree& sys, const std::string& device, const std::string& number) {
   const std::string ndevs = device + "/ports/" + number + "/gid_attrs/ndevs";
   for (const std::string& index : sys.list(ndevs)) {
@@ -118,7 +118,7 @@ Json port_facts(const SysTree& sys, const std::string& device, const std::string
   return facts;
 }
 
-// Null for "Unknown", as virtual functions and guests have it.
+// Null for "Unknown", which virtual functions and guests report.
 Json link_speed(const SysTree& sys, const std::string& file) {
   const std::optional<std::string> text = sys.read(file);
   double speed = 0;
@@ -126,7 +126,7 @@ Json link_speed(const SysTree& sys, const std::string& file) {
   return speed > 0 ? Json(*text) : Json();
 }
 
-// Null for what is no width: 0, 63 and 255 stand for a link that cannot be read.
+// Null for an invalid width: 0, 63 and 255 mean that the link cannot be read.
 Json link_width(const SysTree& sys, const std::string& file) {
   const auto width = sys.read_number(file);
   return width && std::ranges::find(kPcieWidths, *width) != kPcieWidths.end() ? sys.read_json(file) : Json();
@@ -140,7 +140,7 @@ Json pcie_facts(const SysTree& sys, const std::string& bus) {
               {"max_width", link_width(sys, bus + "/max_link_width")}};
 }
 
-// "0000:d8:00" of the function 0000:d8:00.1.
+// "0000:d8:00" for the function 0000:d8:00.1.
 Json slot_facts(const SysTree& sys, const std::string& device) {
   const std::string address = sys.link_name(device + "/device").value_or("");
   const std::size_t dot = address.rfind('.');
@@ -160,7 +160,7 @@ Json device_facts(const SysTree& sys, const std::string& name) {
               {"firmware", sys.read_json(device + "/fw_ver")},
               {"board", sys.read_json(device + "/board_id")},
               {"numa_node", numa_node && *numa_node >= 0 ? Json(*numa_node) : Json()},
-              // Soft-RoCE on an adapter's port has the adapter's function, and its network device as parent.
+              // Soft-RoCE on an adapter's port shows the adapter's function; its parent is the network device.
               {"software", !sys.exists(bus) || sys.exists(device + "/parent")},
               {"virtual_function", sys.exists(bus + "/physfn")},
               {"iommu", sys.read_json(bus + "/iommu_group/type")},

@@ -1,4 +1,4 @@
-// Reading facts that may come from another machine: whatever is in them, there is an answer.
+// Reads facts that may come from another machine. Accepts any content.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace verbscope {
 
-// The value under `key`; null when `object` is no object or has none.
+// The value of `key`; null if `object` is not an object or has no such key.
 const Json& fact_at(const Json& object, const char* key);
-// The array under `key`; an empty one when there is none.
+// The array in `key`; empty if there is none.
 const Json& fact_list(const Json& object, const char* key);
-// A string or a number as text that is safe to print: at most 200 printable characters. Empty for anything else.
+// A string or a number as printable text of at most 200 characters. Empty for any other type.
 std::string fact_text(const Json& value);
 
 }  // namespace verbscope

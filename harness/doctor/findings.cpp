@@ -12,11 +12,11 @@
 namespace verbscope {
 namespace {
 
-// Pinned buffers, queues and CQs of a run with thousands of QPs; the default of most systems, 8 MiB or less, is not
-// enough.
+// Enough for the pinned buffers, queues and CQs of a run with thousands of QPs. The usual default, 8 MiB or less, is
+// not.
 constexpr double kEnoughMemlock = 64 << 20;
 
-// "0-3,8" as a set. What is no list gives what was understood of it.
+// "0-3,8" as a set. Stops at the first syntax error and returns the cores read so far.
 std::set<int> core_set(const std::string& list) {
   std::set<int> cores;
   const char* at = list.data();
@@ -68,7 +68,7 @@ void judge_memory(const Json& facts, std::vector<Finding>& out) {
                  "as root: sysctl vm.nr_hugepages=1024"});
 }
 
-// Where a command needs the name of a port's network device.
+// The name of a port's network device for use in a command; "DEVICE" if unknown.
 std::string netdev_name(const Json& port) {
   const std::string name = fact_text(fact_at(port, "netdev"));
   return name.empty() ? "DEVICE" : name;
@@ -92,7 +92,7 @@ void judge_port(const std::string& name, const Json& port, std::vector<Finding>&
   if (fact_list(port, "gids").empty()) out.push_back({name + ": no GID", "an IP address for " + netdev_name(port)});
 }
 
-// The cores of a NUMA node; empty when they are not known.
+// The cores of a NUMA node; empty if unknown.
 std::set<int> cores_of_node(const Json& facts, long long number) {
   for (const Json& each : fact_list(facts, "numa_nodes")) {
     if (fact_text(fact_at(each, "node")) == std::to_string(number)) return core_set(fact_text(fact_at(each, "cores")));
@@ -100,7 +100,7 @@ std::set<int> cores_of_node(const Json& facts, long long number) {
   return {};
 }
 
-// The first two cores that a run without --cores takes: the allowed ones in order (docs/benchmarks.md, --cores).
+// The first two cores of a run without --cores: the allowed cores in order (docs/benchmarks.md, --cores).
 std::vector<int> default_cores(const Json& facts) {
   std::set<int> all = core_set(fact_text(fact_at(facts, "allowed_cores")));
   if (all.empty()) {
@@ -180,7 +180,7 @@ std::vector<Finding> judge_host(const Json& facts, const Wanted& wanted) {
   }
   for (const Json& device : devices) judge_device(device, wanted, out);
   judge_slots(devices, wanted.ib_port, out);
-  // A run that names no device takes the first.
+  // A run without --device uses the first device.
   if (!devices.empty()) judge_placement(facts, devices.front(), wanted, out);
   judge_cpu(facts, out);
   judge_memory(facts, out);

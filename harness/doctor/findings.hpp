@@ -1,4 +1,4 @@
-// Findings: each names one thing that spoils a measurement on a machine, and what to do about it.
+// Findings about a machine: each names one setting that distorts measurements, and a remedy.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@ struct Finding {
   std::string todo;  // "cpupower frequency-set -g performance"
 };
 
-// The device, port, cores and memory node of a machine that a hosts file asks for.
+// The device, port, cores and memory node that a hosts file requests on a machine.
 struct Wanted {
   std::string device{};  // empty: any
   int ib_port = 0;       // 0: any
-  std::string cores{};   // a list as Linux writes it; empty: not said
-  int numa_node = -1;    // -1: not said
+  std::string cores{};   // a list in Linux's format; empty: not given
+  int numa_node = -1;    // -1: not given
 };
 
-// Judges what host_facts gave, perhaps on another machine: what is missing or of another type counts as not known.
-// Devices and ports that the file does not want are left alone.
+// Checks the result of host_facts, possibly from another machine. Values that are missing or of another type count as
+// unknown. Devices and ports that the hosts file does not request are ignored.
 std::vector<Finding> judge_host(const Json& facts, const Wanted& wanted);
 
 }  // namespace verbscope

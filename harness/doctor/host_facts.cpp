@@ -57,7 +57,6 @@ Json huge_page_facts(const SysTree& sys) {
   return pages;
 }
 
-// The cores that a program started now may run on.
 Json allowed_core_facts(const SysTree& sys) {
   std::istringstream lines(sys.read("proc/self/status").value_or(""));
   const std::string key = "Cpus_allowed_list:";
@@ -68,7 +67,7 @@ Json allowed_core_facts(const SysTree& sys) {
   return Json();
 }
 
-// The soft limit: what a program started now gets.
+// The soft limit, which a newly started program gets.
 Json memlock_facts(const SysTree& sys) {
   std::istringstream lines(sys.read("proc/self/limits").value_or(""));
   const std::string key = "Max locked memory";
@@ -99,7 +98,7 @@ Json verdict(const std::string& why_not) {
   return Json{{"usable", why_not.empty()}, {"why", why_not}};
 }
 
-// Tells whether Intel's tools are there and may read their model-specific registers, which only root can.
+// Checks that Intel's tools are installed and may read model-specific registers, which requires root.
 Json pcm_facts(const SysTree& sys, const std::string& path, const std::string& cpu_info) {
   if (value_after(cpu_info, "vendor_id") != "GenuineIntel") return verdict("no Intel CPU");
   if (!has_program(sys, path, "pcm-pcie") && !has_program(sys, path, "pcm-iio")) {

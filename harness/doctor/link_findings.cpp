@@ -14,7 +14,7 @@
 namespace verbscope {
 namespace {
 
-// The number at the beginning of "8.0 GT/s PCIe" or "16"; 0 for what is not known.
+// The number at the beginning of "8.0 GT/s PCIe" or "16"; 0 if unknown.
 double leading_number(const Json& value) {
   const std::string text = fact_text(value);
   double number = 0;
@@ -22,7 +22,7 @@ double leading_number(const Json& value) {
   return number;
 }
 
-// What a PCIe link carries in one direction, with the headers of TLPs; nothing when its speed or width is not known.
+// Bandwidth of a PCIe link in one direction, TLP headers included. Empty if its speed or width is unknown.
 std::optional<double> gbit_per_s(const Json& speed, const Json& width) {
   const double lanes = leading_number(width);
   for (const PcieGeneration& each : kPcieGenerations) {
@@ -50,14 +50,14 @@ bool is_infiniband(const Json& port) {
   return fact_text(fact_at(port, "link_layer")) == "InfiniBand";
 }
 
-// The rate of a port that is down is only what it could be, or the kernel's default.
+// A port that is down reports its maximum rate, or the kernel's default.
 bool is_up(const Json& port) {
   constexpr std::array kUp{"INIT", "ARMED", "ACTIVE"};
   return std::ranges::find(kUp, fact_text(fact_at(port, "state"))) != kUp.end();
 }
 
-// The data rate: InfiniBand up to QDR counts the bits of its 8b/10b encoding (IBTA specification 1.7, volume 2,
-// chapter 5), Ethernet of the same name does not.
+// The data rate. The nominal rate of InfiniBand up to QDR includes its 8b/10b encoding (IBTA specification 1.7, volume
+// 2, chapter 5); that of Ethernet does not.
 double data_gbit_per_s(const Json& port) {
   const Rate rate = rate_of(port);
   const bool coded = is_infiniband(port) && (rate.speed == "SDR" || rate.speed == "DDR" || rate.speed == "QDR");
@@ -74,13 +74,14 @@ struct Slot {
   std::vector<SlotPort> ports{};
 };
 
-// What each slot has. A virtual function shares the port of its physical one.
+// The PCIe link and the ports of each slot. Virtual functions are left out: they share the port of the physical
+// function.
 std::map<std::string, Slot> slots_of(const std::vector<Json>& devices, int ib_port) {
   std::map<std::string, Slot> slots;
   for (const Json& device : devices) {
     if (fact_at(device, "software") == true || fact_at(device, "virtual_function") == true) continue;
     const std::string name = fact_text(fact_at(device, "name")), address = fact_text(fact_at(device, "slot"));
-    // Of a device whose address is not known nothing says that it shares its slot.
+    // A device with an unknown address gets a slot of its own.
     Slot& slot = slots.try_emplace(address.empty() ? name : address, Slot{&fact_at(device, "pcie")}).first->second;
     for (const Json& port : fact_list(device, "ports")) {
       const std::string number = fact_text(fact_at(port, "port"));

@@ -14,7 +14,7 @@ std::string or_unknown(const Json& value) {
   return text.empty() ? "not known" : text;
 }
 
-// A line for what held QPs up since the driver was loaded; none where nothing did.
+// One line of the stall counters that are not 0, counted since the driver was loaded; empty if there are none.
 std::string stalls_line(const Json& stalls) {
   std::vector<std::string> parts;
   for (const StallCounter& each : stall_counters()) {

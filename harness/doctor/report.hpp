@@ -1,4 +1,4 @@
-// The doctor's report of one machine, for a person.
+// The doctor's report on one machine, as text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace verbscope {
 
-// Lines of facts, then a line "  ! WHAT" and one "      TODO" for each finding. Ends with a newline.
+// Lines of facts; then, for each finding, a line "  ! WHAT" and a line "      TODO". Ends with a newline.
 std::string host_report(const std::string& host, const Json& facts, const std::vector<Finding>& findings);
 
 }  // namespace verbscope

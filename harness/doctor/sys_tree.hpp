@@ -1,4 +1,4 @@
-// Small files of /sys and /proc, below any root: tests read planted trees.
+// Reads small files of /sys and /proc below a root folder. Tests use a tree of their own.
 #pragma once
 
 #include <filesystem>
@@ -14,20 +14,22 @@ class SysTree {
  public:
   explicit SysTree(std::filesystem::path root = "/") : root_(std::move(root)) {}
 
-  // The first 64 KiB of the file, without blanks at its ends; nothing when it cannot be read, as some of /sys cannot.
+  // The first 64 KiB of the file, without blanks at both ends. Empty optional if it cannot be read, which is usual for
+  // some files of /sys.
   std::optional<std::string> read(const std::string& path) const;
-  // The text of the file as a JSON string; null when there is none.
+  // The text of the file as a JSON string; null if it cannot be read.
   Json read_json(const std::string& path) const;
-  // The number that the file begins with; nothing when there is none.
+  // The number at the beginning of the file, if there is one.
   std::optional<long long> read_number(const std::string& path) const;
-  // Names in the folder, numbers in them in order (eth2 before eth10); none when it is not there.
+  // The names in the folder, with numbers in numeric order (eth2 before eth10). Empty if the folder does not exist.
   std::vector<std::string> list(const std::string& path) const;
   bool exists(const std::string& path) const;
-  // Whether this user may read it; nothing is read.
+  // True if this user may read the file. Does not read it.
   bool readable(const std::string& path) const;
-  // The target of the link. Copies of a tree without links have a file with that text in its place.
+  // The target of the symbolic link. In a copied tree without links, a file with the target as its text takes the place
+  // of the link.
   std::optional<std::string> link_target(const std::string& path) const;
-  // The last part of that: the driver of a device, the group of an IOMMU.
+  // The last component of the target: the driver of a device, the group of an IOMMU.
   std::optional<std::string> link_name(const std::string& path) const;
 
   const std::filesystem::path& root() const { return root_; }

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kKnown =
     "the tables and JSON of perftest, the tables of ucx_perftest, and the CSV of pcm-pcie and pcm-iio";
 
-// One file, read from its beginning to its end.
+// Reads one file from the beginning to the end.
 class FileImport {
  public:
   FileImport(std::string name, double interval_s) : name_(std::move(name)) {
@@ -40,7 +40,7 @@ class FileImport {
   }
 
  private:
-  // Takes what stands at the beginning of `text`: a line, or a JSON document. Returns its length.
+  // Reads a line or a JSON document at the beginning of `text`. Returns its length.
   std::size_t take(std::string_view text) {
     const std::size_t newline = text.find('\n');
     std::string_view line = text.substr(0, newline);
@@ -54,7 +54,7 @@ class FileImport {
     return length;
   }
 
-  // 0: no document begins here.
+  // Returns the length of the document, or 0 if none begins here.
   std::size_t take_document(std::string_view line, std::string_view text) {
     const std::size_t begin = line.find_first_not_of(" \t");
     if (begin == line.npos || line[begin] != '{') return 0;
@@ -103,7 +103,7 @@ class FileImport {
   std::vector<Imported> out_;
   std::size_t lines_ = 0, unknown_ = 0;
   std::pair<std::size_t, std::string> first_unknown_;
-  std::string refused_;  // why a header was not taken
+  std::string refused_;  // why a header was refused
 };
 
 std::uint64_t events_of(const CounterReport& report) {
@@ -112,7 +112,7 @@ std::uint64_t events_of(const CounterReport& report) {
   return sum;
 }
 
-// The report of all of these intervals together.
+// Adds up the reports of the intervals.
 CounterReport sum_of(const std::vector<const CounterReport*>& intervals, std::size_t left_out) {
   CounterReport sum = *intervals.front();
   Json& raw = sum.extra["raw"];
@@ -129,8 +129,8 @@ CounterReport sum_of(const std::vector<const CounterReport*>& intervals, std::si
   return sum;
 }
 
-// One run of a tool of RDMA beside files of Intel PCM: the intervals become its counters. Those that counted less than
-// half of the largest are taken for the time before and after the run.
+// If the files contain one run of an RDMA tool and files of Intel PCM, the intervals become counters of the run.
+// Intervals with less than half of the largest count are taken to be before or after the run.
 void give_counters(std::vector<Imported>& all) {
   std::map<std::string, std::vector<const CounterReport*>> intervals;  // by tool
   Imported* run = nullptr;
@@ -155,7 +155,7 @@ void give_counters(std::vector<Imported>& all) {
     }
     counters.push_back(sum_of(loaded, reports.size() - loaded.size()));
   }
-  // The tool does not print its time: operations and rate tell it.
+  // The tool does not print its duration: computed from operations and rate.
   Record& record = run->record;
   record.result["window_ops"] = std::max(1.0, number_at(record.result, "ops").value_or(1e6));
   record.result["window_s"] = record.result["window_ops"].get<double>() / (*mops * 1e6);
@@ -163,7 +163,7 @@ void give_counters(std::vector<Imported>& all) {
   std::erase_if(all, [](const Imported& one) { return one.tool.starts_with("pcm-"); });
 }
 
-// What the environment of a record would say of this host is not known of the one that was measured.
+// make_environment describes this host; the facts of the measured host are unknown.
 Json environment_of(const Imported& imported, const ImportRequest& request, const std::string& file) {
   Json environment = make_environment(imported.fabric, request.command_line);
   for (const char* key : {"hostname", "kernel", "cpu_model", "clock"}) environment[key] = "unknown";

@@ -47,7 +47,7 @@ class LooseReader {
     ++at_;
     return true;
   }
-  // The text up to one of `ends`, which is not taken.
+  // Returns the text up to one of `ends`, which stays unread.
   bool until(std::string_view ends, std::string_view& out) {
     const std::size_t end = text_.find_first_of(ends, at_);
     if (end == text_.npos) return false;

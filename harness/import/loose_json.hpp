@@ -1,4 +1,4 @@
-// JSON as perftest 4.5 writes it: names and words without quotes, a comma behind the last member.
+// Parser for the JSON of perftest 4.5: names and words without quotes, a comma after the last member.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ namespace verbscope {
 
 struct LooseJson {
   Json value;
-  std::size_t length;  // of its text
+  std::size_t length;  // length of its text
 };
 
-// The object that `text` begins with; none when it is no object, or cut off. A word without quotes is a number, a truth
-// value or a text. Of two members with one name the last counts.
+// Parses the object at the beginning of `text`. Empty if there is none or it is truncated. A word without quotes is a
+// number, a Boolean or a string. The last of several members with one name counts.
 std::optional<LooseJson> read_loose_json(std::string_view text);
 
 }  // namespace verbscope

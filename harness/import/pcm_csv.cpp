@@ -11,7 +11,7 @@ PcmCsv::PcmCsv(std::string tool, std::unique_ptr<ToolFormat> format, double inte
     : tool_(std::move(tool)), format_(std::move(format)), interval_s_(interval_s) {}
 
 bool PcmCsv::take(std::string_view line, std::vector<Imported>& out) {
-  // The tool says so on its standard error, which people keep in the same file.
+  // Printed on standard error, which users often redirect to the same file.
   constexpr std::string_view kUpdate = "Update every ";
   if (line.starts_with(kUpdate)) {
     const double told = std::strtod(std::string(line.substr(kUpdate.size())).c_str(), nullptr);

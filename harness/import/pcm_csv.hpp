@@ -1,4 +1,4 @@
-// The CSV of Intel PCM's pcm-pcie and pcm-iio, kept in a file: a record for each interval.
+// Reads CSV files of Intel PCM's pcm-pcie and pcm-iio: one record per interval.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ namespace verbscope {
 
 class PcmCsv final : public ToolOutput {
  public:
-  // `tool` is "pcm-pcie" or "pcm-iio", which was asked for intervals of this length; the file may say another.
+  // `tool`: "pcm-pcie" or "pcm-iio". `interval_s`: length of the intervals, unless the file contains another.
   PcmCsv(std::string tool, std::unique_ptr<ToolFormat> format, double interval_s);
 
-  // Throws Error at a header whose columns are not known.
+  // Throws Error for a header with unknown columns.
   bool take(std::string_view line, std::vector<Imported>& out) override;
   void finish(std::vector<Imported>& out) override;
 
@@ -22,7 +22,7 @@ class PcmCsv final : public ToolOutput {
   std::string tool_;
   std::unique_ptr<ToolFormat> format_;
   double interval_s_;
-  Sums sums_;  // of the interval that is being read
+  Sums sums_;  // of the current interval
   bool damaged_ = false;
   int interval_ = -1;  // counted from 0
 };

@@ -29,7 +29,7 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-// What perftest and its users print around its tables, and what says nothing of a figure.
+// True for lines around the tables that contain no figures.
 bool is_frame(std::string_view line) {
   constexpr std::array<std::string_view, 9> kBegins{
       "-----",     "local address:",   "remote address:",     "GID:", "Waiting for", "SIMULATED:",
@@ -38,7 +38,7 @@ bool is_frame(std::string_view line) {
          std::ranges::any_of(kBegins, [line](std::string_view begin) { return line.starts_with(begin); });
 }
 
-// The test that a command line of perftest names: people keep it above the table.
+// The test named by a perftest command line, which users often keep above the table.
 std::optional<PerftestTest> test_of_command(std::string_view line) {
   for (const std::string_view verb : {"write", "read", "send"}) {
     for (const std::string_view kind : {"bw", "lat"}) {
@@ -53,7 +53,7 @@ std::optional<PerftestTest> test_of_command(std::string_view line) {
   return std::nullopt;
 }
 
-// Bytes a second in one unit of a bandwidth that the document gives without its unit: the rate of messages decides.
+// The unit of a bandwidth in bytes per second. The document does not contain it: derived from the message rate.
 double unit_of(const Json& values) {
   const double bytes = number_at(values, "MsgRate").value_or(0) * 1e6 * number_at(values, "MsgSize").value_or(0);
   const double average = number_at(values, "BW_average").value_or(0);
@@ -62,12 +62,12 @@ double unit_of(const Json& values) {
   return distance(kPerftestGb) < distance(kPerftestMb) ? kPerftestGb : kPerftestMb;
 }
 
-// False: there is no rate.
+// Returns false if there is no rate.
 bool add_rate(const Json& values, double unit, Record& record) {
   const double size = *number_at(values, "MsgSize");
   const double average = number_at(values, "BW_average").value_or(0) * unit;
   const double printed = number_at(values, "MsgRate").value_or(0);
-  // Releases before 2.0 print no rate of messages.
+  // Releases before 2.0 do not print the message rate.
   const double mops = printed > 0 ? printed : average / size / 1e6;
   if (!(mops > 0)) return false;
   record.config["report_gbits"] = unit == kPerftestGb;
@@ -82,7 +82,7 @@ bool add_rate(const Json& values, double unit, Record& record) {
   return true;
 }
 
-// False: there is no latency.
+// Returns false if there is no latency.
 bool add_latency(const Json& values, bool half, Record& record) {
   constexpr std::array<std::pair<const char*, const char*>, 7> kTimes{{{"t_min", "lat_min_ns"},
                                                                        {"t_avg", "lat_mean_ns"},
@@ -101,7 +101,7 @@ bool add_latency(const Json& values, bool half, Record& record) {
     if (key != "size") record.result[key] = value;
   }
   record.result["trip"] = half ? "half" : "full";
-  // One operation is outstanding: the mean tells the rate.
+  // One operation is outstanding, so the rate follows from the mean.
   if (const double mean = number_at(latency, "lat_mean_ns").value_or(0); mean > 0) {
     record.result["rate_mops"] = 1e3 / (half ? 2 * mean : mean);
   }
@@ -205,7 +205,7 @@ bool PerftestTable::take_header(std::string_view line) {
 
 bool PerftestTable::take_row(std::string_view line, std::vector<Imported>& out) {
   const std::vector<std::string_view> words = words_of(line);
-  // A column that is not known may follow, such as tps or the use of the CPU.
+  // Unknown columns may follow, such as tps or CPU use.
   if (columns_.size() < 3 || words.size() < columns_.size()) return false;
   Json values = Json::object();
   std::optional<double> unit;
@@ -218,7 +218,7 @@ bool PerftestTable::take_row(std::string_view line, std::vector<Imported>& out) 
     if (column.key == "BW_average") unit = column.unit.starts_with("Gb") ? kPerftestGb : kPerftestMb;
     if (column.key.starts_with("t_") && column.unit != "usec") return false;
   }
-  // Without a title the columns tell the kind of test, and nothing the verb.
+  // Without a title, the columns give the kind of test but not the verb.
   PerftestTest test{.benchmark = unit ? "perftest_bw" : "perftest_lat", .latency = !unit};
   if (test_ && test_->latency == test.latency) test = *test_;
   auto record = record_of(test, facts_, std::move(values), unit);

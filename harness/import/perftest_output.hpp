@@ -1,4 +1,4 @@
-// perftest's tables and the documents of its --out_json.
+// Reads perftest's tables and the documents of its --out_json.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ class PerftestTable final : public ToolOutput {
   std::vector<Column> columns_;
 };
 
-// The record of a document of --out_json; none when it is no such document, or has no size or no figure.
+// Converts a document of --out_json. Empty if it is not one, or has no size or no figure.
 std::optional<Imported> perftest_record(const Json& document);
 
 }  // namespace verbscope

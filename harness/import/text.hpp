@@ -1,4 +1,4 @@
-// Pieces of a line of text.
+// Splits lines of text.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ inline std::string_view trimmed(std::string_view text, std::string_view blank) {
   return text.substr(0, text.find_last_not_of(blank) + 1);
 }
 
-// Takes the first word of `text`, up to one of `blank`; empty at the end.
+// Removes the first word from `text` and returns it. A word ends at one of `blank`. Empty at the end.
 inline std::string_view take_word(std::string_view& text, std::string_view blank) {
   text.remove_prefix(std::min(text.size(), text.find_first_not_of(blank)));
   const std::string_view word = text.substr(0, text.find_first_of(blank));

@@ -1,4 +1,4 @@
-// The output of a tool that is not of this project, as records.
+// Readers for the output of tools that are not part of this project.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace verbscope {
 
-// A record of status `imported` without its environment, which its file gives it.
+// A record of status `imported`. Its environment is added later, for the whole file.
 struct Imported {
   Record record;
   std::string fabric = "verbs";
@@ -19,9 +19,9 @@ struct Imported {
 class ToolOutput {
  public:
   virtual ~ToolOutput() = default;
-  // Takes a line of the tool, and adds the records that it completes; false when the line is none of this tool's.
+  // Reads a line and appends the records that it completes. Returns false if the line is not of this tool.
   virtual bool take(std::string_view line, std::vector<Imported>& out) = 0;
-  // At the end of the file: adds what no further line completes.
+  // At the end of the file: appends the records that are still incomplete.
   virtual void finish(std::vector<Imported>& /*out*/) {}
 };
 

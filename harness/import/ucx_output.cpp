@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kUcxBlank = " \t|";
 
-// The numbers of a row; none when something else is in it. -N groups digits by commas or apostrophes.
+// The numbers of a row; empty if it contains anything else. -N groups digits by commas or apostrophes.
 std::vector<double> numbers_in(std::string_view text, std::string_view separators) {
   std::vector<double> out;
   while (true) {
@@ -37,11 +37,11 @@ bool UcxOutput::take(std::string_view line, std::vector<Imported>& out) {
     in_csv_ = true;
     return true;
   }
-  if (in_table_ && line.starts_with("[thread")) return true;  // a report on the way
+  if (in_table_ && line.starts_with("[thread")) return true;  // an intermediate report
   constexpr std::string_view kFinal = "Final:";
   if (in_table_ && line.starts_with(kFinal)) return take_row(numbers_in(line.substr(kFinal.size()), kUcxBlank), out);
   if (!in_csv_) return false;
-  // Names of batch files may stand before the numbers.
+  // Names of batch files may precede the numbers.
   const Fields fields = split_fields(line);
   if (fields.size() < 8) return false;
   std::string numbers;
@@ -80,8 +80,8 @@ bool UcxOutput::take_fact(std::string_view line) {
   return true;
 }
 
-// Iterations; times in us; bandwidth in 2^20 bytes a second; messages a second. One thread: percentile, average of the
-// last report and overall of the first, the two latter of the others. Several threads: the overall figures alone.
+// Columns: iterations; times in us; bandwidth in MiB/s; messages per second. With one thread: percentile, average and
+// overall for the times, the latter two for the others. With several threads: overall figures only.
 bool UcxOutput::take_row(const std::vector<double>& numbers, std::vector<Imported>& out) const {
   if (numbers.size() != 8 && numbers.size() != 4) return false;
   const bool all = numbers.size() == 8;

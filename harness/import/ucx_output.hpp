@@ -1,4 +1,4 @@
-// The table of ucx_perftest, and its CSV (-v).
+// Reads the table of ucx_perftest, and its CSV (-v).
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class UcxOutput final : public ToolOutput {
 
   Json facts_ = Json::object();
   bool in_table_ = false, in_csv_ = false;
-  bool latency_ = false;  // the times are latencies, else what a post takes
+  bool latency_ = false;  // the times are latencies; else times per post
   double percentile_ = 50;
 };
 

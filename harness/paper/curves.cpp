@@ -24,7 +24,7 @@ std::string entry_label(const Sweep& sweep, std::size_t entry) {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-// The rows' label of a point.
+// The label of the table row that holds a point.
 std::string row_label(const Sweep& sweep, const CurvePoint& point) {
   if (sweep.vary.empty()) return entry_label(sweep, point.point.entry);
   return value_text(point.point.params.at(sweep.vary.back().first));
@@ -55,7 +55,7 @@ std::string cell(const Record& record, const std::string& path) {
   return at->is_number() ? number_text(at->get<double>()) : value_text(*at);
 }
 
-// Adds `label` when it is new.
+// Adds `label` if it is new.
 void note(std::vector<std::string>& labels, const std::string& label) {
   if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
 }

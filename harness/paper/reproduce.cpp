@@ -10,7 +10,6 @@
 namespace verbscope {
 namespace {
 
-// The unit of a row's figures.
 std::string unit_of(const PublishedPoint& row) {
   const std::string_view metric = row.metric;
   if (metric.ends_with("mops")) return "Mops";

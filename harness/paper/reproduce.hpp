@@ -1,4 +1,4 @@
-// Published rows beside the figures of the simulated clusters, and the verdict whether those are good enough.
+// Compares published rows with the figures of the simulated clusters, and checks them against their limits.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@ namespace verbscope {
 
 struct Reproduced {
   const PublishedPoint* row = nullptr;
-  std::optional<double> value;  // absent: it failed, or was not run
+  std::optional<double> value;  // empty: it failed or was not run
   std::string failure;          // why it failed
   std::string missing{};        // why it was not run
 };
 
-// Whether the row is within its limit, of a row that ran; one that failed never is, one that was not run, or ran on
-// this machine instead of its own, always.
+// True if a row that ran is within its limit. False for a row that failed. True for a row that was not run, or that ran
+// on this machine instead of its cluster.
 bool within_limits(const Reproduced& reproduced);
 
-// A table by cluster, the rows that were not run with the reason, and a summary, which says "all" only when no row is
-// missing. Ends with a newline.
+// A table by cluster, the rows that were not run with the reason, and a summary. The summary contains "all" only if no
+// row is missing. Ends with a newline.
 std::string reproduction_text(const std::vector<Reproduced>& rows, std::size_t width = 0);
 
 }  // namespace verbscope

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::chrono::seconds kPointTimeout{120};
 
-// The rows of a paper; throws with the papers that there are.
+// The rows of a paper. Throws an error that lists the papers if there are none.
 std::vector<PublishedPoint> rows_of(const std::string& paper) {
   std::vector<PublishedPoint> rows = load_published();
   std::set<std::string> papers;
@@ -38,7 +38,7 @@ std::vector<PublishedPoint> rows_of(const std::string& paper) {
   return rows;
 }
 
-// A sweep in configs/sweeps/PAPER, and where each of its points stands among the tasks.
+// A sweep in configs/sweeps/PAPER, and the index of each of its points in the list of tasks.
 struct Curves {
   std::string name;
   Sweep sweep;
@@ -57,7 +57,7 @@ class Reproduction {
 
   int run(std::FILE* out) {
     ResultsWriter writer(results_path(options_.out, options_.paper));
-    // What this machine does is measured while it does nothing else.
+    // Rows that measure this machine run one at a time, with nothing else beside them.
     const bool alone = std::ranges::any_of(rows_, &PublishedPoint::on_host);
     const std::size_t jobs = alone ? 1 : job_count(options_.jobs);
     print_format(out, "{}: {} points, {} at a time\n", options_.paper, tasks_.size(), jobs);
@@ -88,7 +88,7 @@ class Reproduction {
     std::optional<Record> record{};
   };
 
-  // Adds what the row runs and no row before it does.
+  // Adds the runs of the row that no earlier row has.
   void add_row(const PublishedPoint& row) {
     if (!not_run_reason(row).empty()) return;
     for (const RowRun& run : runs_of(row)) {
@@ -136,7 +136,8 @@ class Reproduction {
     return out;
   }
 
-  // Curves first, so that the verdict on the rows stands at the end. Returns it.
+  // Prints curves first, so that the result for the rows is at the end. Returns true if all rows are within their
+  // limits and no point failed.
   bool print(std::FILE* out) {
     for (Curves& curves : curves_) {
       std::vector<CurvePoint> points;

@@ -36,7 +36,7 @@ RowRun run_of(const PublishedPoint& row, const PublishedRun& run) {
           .on_host = row.on_host};
 }
 
-// The runs with each value of the option, those of a value together.
+// The runs repeated for each value of the option; runs with the same value are adjacent.
 std::vector<RowRun> runs_along(const CurvePlace& along, const std::vector<RowRun>& runs) {
   std::vector<RowRun> all;
   for (const double value : along.values) {
@@ -48,7 +48,7 @@ std::vector<RowRun> runs_along(const CurvePlace& along, const std::vector<RowRun
   return all;
 }
 
-// The figure of one run, or of two.
+// The figure from the values of one run or of two.
 double combined(const PublishedPoint& row, std::span<const double> values) {
   if (row.over) return values[0] / values[1];
   if (row.minus) return values[0] - values[1];

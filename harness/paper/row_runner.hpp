@@ -1,4 +1,4 @@
-// Runs what reproduces a published row, and reads its figure.
+// Runs the benchmarks that reproduce a published row, and reads the figure from their records.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 
 namespace verbscope {
 
-// One benchmark with its options on a simulated cluster, or on this machine, and the key of the result that is read: a
-// path into it ("latency.mean_us").
+// One benchmark with its options on a simulated cluster, or on this machine. `result_key` is the path of the figure in
+// the result ("latency.mean_us").
 struct RowRun {
   std::string cluster, benchmark;
   Json params;
@@ -26,29 +26,31 @@ struct RowRun {
   // "cx6 read_rate connection=RC threads=40 ...".
   std::string text() const;
 
-  // The same text for runs that are the same: the key of the result is no part of it.
+  // Equal for equal runs. Does not depend on `result_key`.
   std::string identity() const;
 };
 
-// The benchmarks that yield a row's figure: one, or two for a ratio or a difference, at each value of a curve; none
-// when the model does.
+// The runs for a row's figure: one, or two for a ratio or a difference, at each value of a curve. Empty if the figure
+// comes from the model.
 std::vector<RowRun> runs_of(const PublishedPoint& row);
 
-// The reason why a row is not run: what it needs, or that its cluster has no profile. Empty: it can run.
+// Why a row cannot run: a missing requirement, or no profile for its cluster. Empty if it can run.
 std::string not_run_reason(const PublishedPoint& row);
 
-// Runs a benchmark from `folder` on `fabric` ("sim:NAME", "sim:PROFILE.json" or "host"). Nothing when interrupted.
+// Runs a benchmark from `folder` on `fabric` ("sim:NAME", "sim:PROFILE.json" or "host"). Empty if interrupted.
 std::optional<Record> run_row(const RowRun& run, const std::string& fabric, const std::filesystem::path& folder,
                               StopSource* stop);
 
-// The figure in the record of a run. Throws Error with `id` and the reason when the run failed or the record does not
-// have the figure.
+// Reads the figure from the record of a run. Throws Error with `id` and the reason if the run failed or the record has
+// no such figure.
 double run_value(const std::string& id, const RowRun& run, const Record& record);
 
-// The figure of a row, in the row's unit, from the records of its runs by their identity. Throws like run_value.
+// Computes the figure of a row, in the row's unit, from the records of its runs, keyed by RowRun::identity. Throws as
+// run_value does.
 double row_value(const PublishedPoint& row, const std::map<std::string, Record>& records);
 
-// The figure of a row that the closed-form model reproduces, for the row's cluster as it ships. Throws like run_value.
+// Computes the figure of a row from the closed-form model, with the unchanged profile of the row's cluster. Throws as
+// run_value does.
 double model_value(const PublishedPoint& row);
 
 }  // namespace verbscope

@@ -30,7 +30,7 @@ Json facts_of(const Host& host, Launcher* launcher, const Deployment& deployment
   const std::string what = "doctor";
   std::istringstream lines(remote_call(*launcher, host, what, {*verbscope, "doctor", "--json"}, kLimit, stop));
   for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("{\"host\":")) continue;  // a login script printed it
+    if (!line.starts_with("{\"host\":")) continue;  // printed by a login script
     const Json answer = parse_json_text(line, fmt::format("host {}: {}", host.name, what));
     if (answer.contains("facts")) return answer.at("facts");
   }

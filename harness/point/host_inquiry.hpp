@@ -1,4 +1,4 @@
-// Asking each host of a run what it is: `verbscope doctor --json` there, the same code here.
+// Collects the facts of each host of a run: by `verbscope doctor --json` there, by the same code on this machine.
 #pragma once
 
 #include "common/json.hpp"
@@ -7,15 +7,13 @@
 
 namespace verbscope {
 
-// host_facts of this machine.
 Json facts_here();
 
-// host_facts of the host, asked by the launcher; of this machine when nothing was deployed to it. Throws one line with
-// the host's name.
+// host_facts of the host, read through the launcher; of this machine if nothing was deployed to the host. Throws one
+// line with the host's name.
 Json facts_of(const Host& host, Launcher* launcher, const Deployment& deployment, StopSource* stop);
 
-// Throws when no point can run on the host of these facts: it has no RDMA device, or not the one that the hosts file
-// names.
+// Throws if no point can run on a host with these facts: it has no RDMA device, or not the one in the hosts file.
 void require_device(const Host& host, const Json& facts);
 
 }  // namespace verbscope

@@ -26,12 +26,12 @@ std::filesystem::path parts_of(const std::filesystem::path& results) {
   return std::filesystem::absolute(results.string() + ".parts");
 }
 
-// A path that means the same from another folder; a name of a sweep or a fabric stays.
+// Makes the path of a file absolute; keeps names of sweeps and fabrics.
 std::string from_anywhere(const std::string& text) {
   return std::filesystem::is_regular_file(text) ? std::filesystem::absolute(text).string() : text;
 }
 
-// The command of a task without the options that depend on its number.
+// The command of a task, without the options that depend on its number.
 std::vector<std::string> task_command(const RunOptions& options, const std::string& hosts,
                                       const std::filesystem::path& folder, const std::filesystem::path& parts) {
   const auto file = sweep_file(options.sweep);
@@ -145,7 +145,7 @@ int collect_parts(const std::filesystem::path& results, std::FILE* out) {
     std::filesystem::remove_all(parts);
     return failed > 0 ? 1 : 0;
   }
-  replace_file(parts / "points", missing);  // the next time, these only
+  replace_file(parts / "points", missing);  // the next `verbscope collect` handles only these
   tell_error(fmt::format("{} points have no record yet; what the tasks printed is in {}", missing_count,
                          (parts / "*.log").string()));
   return 1;

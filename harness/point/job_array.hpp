@@ -1,6 +1,6 @@
-// A whole sweep as a Slurm job array: each task runs its share of the points and leaves its records in a folder beside
-// the results file, OUT.parts; collecting joins them in the order of the points. The folder must be on a file system
-// that the nodes share.
+// Runs a sweep as a Slurm job array. Each task runs its share of the points and writes records to the folder OUT.parts
+// beside the results file. Collecting appends them to the results file in the order of the points. The folder must be
+// on a file system that all nodes share.
 #pragma once
 
 #include <cstdio>
@@ -13,15 +13,14 @@
 
 namespace verbscope {
 
-// Submits the points to run on `hosts`, waits for the array's end, collects. On a stop the job is cancelled by its
-// number, and what had ended is collected. Returns what run_sweep returns. Throws when sbatch refuses, or OUT.parts is
-// there already.
+// Submits the points, waits until the array has ended, and collects the records. On a stop, cancels the job and
+// collects the finished points. Returns what run_sweep returns. Throws if sbatch refuses or OUT.parts exists.
 int run_job_array(const RunOptions& options, const std::string& hosts, const std::vector<Point>& points,
                   const std::string& fabric, const std::filesystem::path& results, const std::filesystem::path& folder,
                   StopSource* stop, std::FILE* out);
 
 // `verbscope collect OUT`: appends the records in OUT.parts to OUT in the order of the points, and removes the folder
-// when none is missing. Returns 0 when every point is there and ok, else 1. Throws when there is no such folder.
+// if none is missing. Returns 0 if every point has a record that is ok, else 1. Throws if the folder does not exist.
 int collect_parts(const std::filesystem::path& results, std::FILE* out);
 
 }  // namespace verbscope

@@ -11,19 +11,19 @@
 namespace verbscope {
 namespace {
 
-// 128 random bits for the exchange of one point; passed in the environment, which other users cannot read.
+// 128 random bits for the exchange of one point. Passed in the environment, which other users cannot read.
 std::string make_secret() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
-// The hosts file has the last word on who takes part and with which device.
+// True for options that the hosts file overrides: clients, device, GID index, and cores.
 bool set_by_hosts(const std::string& key, const Host& host) {
   return key == "clients" || (key == "ib_dev" && !host.device.empty()) || (key == "gid_index" && host.gid_index >= 0) ||
          (key == "cores" && (!host.cores.empty() || host.numa_node >= 0));
 }
 
-// Adds to a failed record how the process was started, how it ended, and its last lines.
+// Adds the command, the end and the last lines of the process to a failed record.
 void add_end(Record& record, const Role& role) {
   record.result["command"] = role.command;
   if (!role.task) return;
@@ -100,7 +100,7 @@ Role PointRunner::make_role(const Point& point, const std::string& name, const H
   for (const auto& [key, value] : point.params.items()) {
     if (host == nullptr || !set_by_hosts(key, *host)) role.command.push_back(option_argument(key, value));
   }
-  // --jobs says how many processors a sweep takes.
+  // The number of processors is given by --jobs, so that each simulation uses one thread.
   const bool simulated = host == nullptr && target_.fabric.starts_with("sim:");
   if (simulated && spec_.find("sim_threads") != nullptr && !point.params.contains("sim_threads")) {
     role.command.push_back(option_argument("sim_threads", 1));

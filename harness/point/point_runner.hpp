@@ -1,5 +1,5 @@
-// Runs one point: starts the benchmark's process or processes, waits, and makes one record of what they wrote. Whatever
-// goes wrong with them is a failed record, not an exception.
+// Runs one point: starts the benchmark's processes, waits for them, and combines their output into one record. A
+// failure of a process gives a failed record, not an exception.
 #pragma once
 
 #include <chrono>
@@ -17,30 +17,29 @@
 
 namespace verbscope {
 
-// The place where points run: a fabric, its hosts, and the way to them.
+// Where points run: a fabric, its hosts, and how to reach them.
 struct RunTarget {
-  std::string fabric;        // "sim:NAME", "null", "host": one process plays all roles; "verbs": one a role
+  std::string fabric;        // "sim:NAME", "null", "host": one process for all roles; "verbs": one process per role
   std::optional<Cast> cast;  // the hosts of fabric "verbs"
-  int port = 0;              // the server listens there; 0: the system picks
+  int port = 0;              // TCP port of the server; 0: the system chooses
 
-  // The launcher starts processes; null: on this machine. Both must outlive the runner. A host to which nothing was
-  // deployed is this machine; a point without a cast finds the programs where they are here.
+  // The launcher starts processes; null: they start on this machine. Launcher and deployment must outlive the runner. A
+  // host without a deployment is this machine. A point without a cast uses the programs on this machine.
   Launcher* launcher = nullptr;
-  const Deployment* deployment = nullptr;  // set when there is a launcher
+  const Deployment* deployment = nullptr;  // set if there is a launcher
 };
 
-// `--hosts` of the command line: a fabric, "slurm", "localhost", the path of a hosts file, or "a,b". Throws for a file
-// that is not there, a cluster that is not (with the names of those that are), a profile without a readable `wire`
-// section.
+// Checks `--hosts`: a fabric, "slurm", "localhost", the path of a hosts file, or "a,b". Throws for a file that does not
+// exist, an unknown cluster (with a list of the known ones), or a profile without a readable `wire` section.
 void require_target(const std::string& hosts);
-// The target that `hosts` means, with the hosts of the file or of the Slurm allocation. Throws what require_target
-// throws, and for what cannot be a cast.
+// Returns the target for `hosts`, with the hosts of the file or of the Slurm allocation. Throws as require_target does,
+// and if the roles cannot be assigned.
 RunTarget parse_target(const std::string& hosts);
 
-// The fabric that `--hosts` means, without a look at files or hosts.
+// The fabric for `--hosts`. Reads no files and contacts no hosts.
 std::string fabric_of(const std::string& hosts);
 
-// Throws when a host of the cast is not this machine: without a launcher nothing can be started there.
+// Throws if a host of the cast is not this machine: without a launcher, no process can be started there.
 void require_local(const RunTarget& target, const std::string& hosts);
 
 class PointRunner {
@@ -49,20 +48,22 @@ class PointRunner {
   PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTarget target, const RoleLimits& limits,
               StopSource* stop);
 
-  // The record of the point, config.point set. Nothing when interrupted: the processes are ended, nothing was kept.
+  // Returns the record of the point, with config.point. Empty if interrupted: the processes have been ended and nothing
+  // was written.
   std::optional<Record> run(const Point& point) const;
 
  private:
-  // The path of `verbscope` on the host, empty when it is this machine, and the benchmark's there.
+  // Returns the path of `verbscope` on the host (empty if it is this machine) and the beginning of the benchmark's
+  // command there.
   std::pair<std::string, std::vector<std::string>> place(const Host& host) const;
   Role make_role(const Point& point, const std::string& name, const Host* host) const;
   void start_cast(const Point& point, const Cast& cast, RoleGroup& group) const;
-  // The record that the role's process wrote; a failed one when that does not fit how the process ended.
+  // Reads the record that the role's process wrote. Returns a failed one if it contradicts the exit status.
   Record collect(const Point& point, const Role& role) const;
   Record failed(const Point& point, const Role& role, const std::string& reason) const;
-  // result.others: what became of the roles but the one that is blamed.
+  // Sets result.others: how the roles other than `blamed` ended.
   void add_others(const Point& point, const std::vector<Role>& roles, std::size_t blamed, Record& record) const;
-  // The server's record, with what the clients wrote.
+  // Combines the server's record with those of the clients.
   Record joined(const Point& point, const std::vector<Role>& roles) const;
 
   std::filesystem::path binary_;

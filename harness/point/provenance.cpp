@@ -8,7 +8,6 @@
 namespace verbscope {
 namespace {
 
-// The words of this process.
 std::vector<std::string> own_command_line() {
   std::vector<std::string> words;
   std::ifstream in("/proc/self/cmdline", std::ios::binary);

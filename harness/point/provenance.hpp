@@ -1,4 +1,4 @@
-// The harness adds to the environment of every record how the point was started, when, and on what hosts.
+// Adds to the environment of every record how and when the point was started, and on which hosts.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ class Provenance {
 
   Provenance(const Site& site, const Sweep& sweep);
 
-  // Adds environment.harness {launcher, command_line, what point_standing says, started, ended, with the zone} and
-  // environment.hosts, the facts of each. `started` is when the point began; it ends now.
+  // Adds environment.harness {launcher, command_line, the members of point_standing, started, ended; times with zone}
+  // and environment.hosts, the facts of each host. `started`: when the point began; its end is now.
   void add_to(Record& record, const Point& point, Time started) const;
 
  private:
@@ -25,7 +25,6 @@ class Provenance {
   Json command_line_;
 };
 
-// ISO 8601 in this machine's zone: "2026-11-21T17:20:05+01:00".
 std::string zoned_time(Provenance::Time time);
 
 }  // namespace verbscope

@@ -10,18 +10,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kListenTimeout{30};
-// After one process has failed: how long the others have to end by themselves and say what they saw; with processes
-// elsewhere, whose words have a way to go.
+// After a failure, the other processes have this long to end and report; longer if they are on other hosts.
 constexpr std::chrono::seconds kAfterFailure{3};
 constexpr std::chrono::seconds kAfterRemoteFailure{10};
-// The time from SIGTERM to SIGKILL; for a process elsewhere, with the way there and back.
+// Time from SIGTERM to SIGKILL; on other hosts, including the round trip.
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kRemotePatience{5000};
-// A host that has missed its beats for so long is worth a word when another process has failed: it may be why.
+// When another process has failed, a host that was silent for this long is reported as a possible cause.
 constexpr auto kQuiet = 2 * kHoldBeat + std::chrono::seconds(1);
 constexpr std::string_view kListening = "listening on port ";
 
-// The port of a line "listening on port N" in the output so far; 0: none yet.
+// The port in the first line "listening on port N" of the output; 0 if there is none.
 int listening_port(const std::string& output) {
   std::size_t start = 0;
   for (std::size_t end = output.find('\n'); end != std::string::npos; end = output.find('\n', start)) {
@@ -82,12 +81,13 @@ void RoleGroup::wait_all() {
   if (stopped()) return;
   const auto bad = std::ranges::find_if(roles_, &Role::ended_badly);
   if (bad != roles_.end()) {
-    // A Ctrl-C reaches a process that has not left the terminal's group yet: what ended badly then has not failed.
+    // Ctrl-C also reaches a child that has not left the terminal's process group yet. Its end is an interrupt, not a
+    // failure.
     interrupted_ = stop_ != nullptr && stop_->pending();
     if (interrupted_) return;
     failure_ = Failure{.role = static_cast<std::size_t>(bad - roles_.begin()), .reason = ""};
     wait(std::min(deadline_, Clock::now() + (launcher_ == nullptr ? kAfterFailure : kAfterRemoteFailure)), all_ended);
-    // Its peers notice the death of a process before its end is told here.
+    // Peers may notice the death of a process before this program does: blame the process that died.
     const auto dead = std::ranges::find_if(roles_, &Role::died);
     if (dead != roles_.end()) failure_->role = static_cast<std::size_t>(dead - roles_.begin());
   } else if (!in_time) {
@@ -151,7 +151,7 @@ bool RoleGroup::note_silence() {
 }
 
 bool RoleGroup::wait(TimePoint deadline, const std::function<bool()>& satisfied) {
-  listen();  // a connection to another host may have taken longer than a host may be silent
+  listen();  // connecting to another host may have taken longer than the limit for silence
   while (true) {
     const WaitEnd end = wait_children(children(), std::min(deadline, patience_ends()), stop_, satisfied);
     interrupted_ = interrupted_ || end == WaitEnd::interrupted;

@@ -1,4 +1,4 @@
-// The processes of one point, one a role, started, watched and ended together.
+// The processes of one point, one per role, which are started, watched and ended together.
 #pragma once
 
 #include <chrono>
@@ -15,23 +15,23 @@
 
 namespace verbscope {
 
-// One process: what is started, and what it left.
+// One process: how it is started, and its state.
 struct Role {
-  std::string name;    // "server", "client 0"; empty when one process plays all
-  Host host;           // without a name with an empty name
-  std::string holder;  // path of verbscope on the host; empty: the process is one of this machine
+  std::string name;    // "server", "client 0"; empty if one process has all roles
+  Host host;           // default if `name` is empty
+  std::string holder;  // path of verbscope on the host; empty: the process runs on this machine
   std::vector<std::string> command;
   std::vector<std::string> environment;
   std::unique_ptr<TempFolder> folder = std::make_unique<TempFolder>();
   std::unique_ptr<Task> task;
-  bool cut_short = false;  // it still ran when the point was over
+  bool cut_short = false;  // the process still ran when the point was over
 
   std::string record_file() const { return folder->file("record.json"); }
-  // "client 0 on node7: ", or nothing.
+  // "client 0 on node7: ", or empty.
   std::string prefix() const { return name.empty() ? "" : name + " on " + host.name + ": "; }
   bool running() const { return task && task->running(); }
   bool ended_badly() const { return task && !task->running() && !task->succeeded(); }
-  // It ended badly and left no record, which it opens when it starts and writes when it fails.
+  // The process failed without a record. A process creates its record file at the start and writes to it when it fails.
   bool died() const {
     std::error_code none;
     const auto bytes = std::filesystem::file_size(record_file(), none);
@@ -39,32 +39,32 @@ struct Role {
   }
 };
 
-// The longest waits for the processes of a point.
+// Time limits for the processes of a point.
 struct RoleLimits {
-  std::chrono::milliseconds timeout{120'000};  // the whole time of a point
-  std::chrono::milliseconds silence{15'000};   // the longest time without a word from a host elsewhere
+  std::chrono::milliseconds timeout{120'000};  // for the whole point
+  std::chrono::milliseconds silence{15'000};   // for silence of a remote host
 };
 
 class RoleGroup {
  public:
-  // The role to blame; an empty reason: it ended badly by itself, and what it wrote says why.
+  // The role that failed first. Empty `reason`: the process failed by itself, and its record or output has the reason.
   struct Failure {
     std::size_t role = 0;
     std::string reason;
-    std::string others{};  // "; server on node1: nothing heard for 12 s", of hosts that may be the cause
+    std::string others{};  // "; server on node1: nothing heard for 12 s": other hosts that may be the cause
   };
 
-  // All waits end at `timeout` from now on, or with the stop. `launcher` starts the roles that have a holder.
+  // All waits end at limits.timeout from now, or at the stop. `launcher` starts roles that have a holder.
   RoleGroup(const RoleLimits& limits, StopSource* stop, Launcher* launcher);
 
-  // Each does nothing once there is a failure or an interrupt.
+  // The next three do nothing after a failure or an interrupt.
   void start(Role role);
-  // Waits until the role started last prints "listening on port N" and returns N; 0: it did not.
+  // Waits until the role that was started last prints "listening on port N". Returns N, or 0 if it did not.
   int wait_for_port();
-  // Waits until all have ended well, or one has not and the others have had the time to say what they saw.
+  // Waits until all processes have succeeded, or until one has failed and the others had time to end and report.
   void wait_all();
 
-  // Ends what still runs.
+  // Ends all processes that still run.
   void end_all();
   bool interrupted() const { return interrupted_; }
   const std::optional<Failure>& failure() const { return failure_; }
@@ -74,14 +74,15 @@ class RoleGroup {
   using TimePoint = std::chrono::steady_clock::time_point;
   bool stopped() const { return interrupted_ || failure_.has_value(); }
   std::vector<Child*> children() const;
-  // Takes what the processes have said so far.
+  // Reads the pending output of the processes.
   void listen();
-  // Waits for `satisfied`; notes an interrupt, and the failure of a host that is silent. False when one of them came or
-  // the time was up.
+  // Waits until `satisfied` returns true. Records an interrupt, and the failure of a silent host. Returns false after
+  // either, or at the deadline.
   bool wait(TimePoint deadline, const std::function<bool()>& satisfied);
-  // The time at which the first host will have been silent for too long.
+  // The earliest time at which a host will exceed the limit for silence.
   TimePoint patience_ends() const;
-  // Gives up the hosts that have been silent for too long; the first is the failure. False when there is none.
+  // Ends the roles on hosts that exceeded the limit for silence; the first becomes the failure. Returns false if there
+  // is none.
   bool note_silence();
 
   RoleLimits limits_;

@@ -11,18 +11,18 @@
 
 namespace verbscope {
 
-// LoadOptions name the sweep and SelectOptions those of its points that run; the rest says how.
+// LoadOptions select the sweep, SelectOptions its points; the other members control how they run.
 struct RunOptions : LoadOptions, SelectOptions {
-  std::string hosts;         // sim:NAME, null, host, slurm, localhost, a hosts file or a,b; empty: the sweep's own
+  std::string hosts;         // sim:NAME, null, host, slurm, localhost, a hosts file, or a,b; empty: as in the sweep
   std::string out;           // results file; empty: results/local/SWEEP.jsonl
-  RoleLimits limits;         // the longest waits of one point
-  LauncherOptions launcher;  // an empty name: the launcher that the hosts need
-  int port = 0;              // TCP port of the server; 0: the system picks
-  int jobs = 1;              // points side by side, where one process is a point; 0: one for each CPU
+  RoleLimits limits;         // time limits of one point
+  LauncherOptions launcher;  // empty name: chosen by launcher_for
+  int port = 0;              // TCP port of the server; 0: the system chooses
+  int jobs = 1;              // points at the same time, if each is one process; 0: one per CPU
   int retries = 0;           // further attempts at a point that failed
   bool fail_fast = false;    // stop at the first point that failed
-  int array = 0;             // submit so many tasks to Slurm instead; 0: run here
-  std::vector<std::string> sbatch;  // further arguments of sbatch
+  int array = 0;             // submit this many tasks to Slurm; 0: run here
+  std::vector<std::string> sbatch;  // additional arguments for sbatch
 };
 
 }  // namespace verbscope

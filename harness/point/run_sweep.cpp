@@ -20,11 +20,11 @@
 namespace verbscope {
 namespace {
 
-// Says how a run of so many points ended. Returns the exit code.
+// Prints the outcome of a run of `points` points. Returns the exit code.
 int report_outcome(const PointsOutcome& outcome, std::size_t points, const ResultsWriter& writer, std::FILE* out) {
   const std::string results = writer.path().string();
   if (outcome.interrupted) {
-    print_text(out, "\n");  // ends the line of progress
+    print_text(out, "\n");
     tell_error(fmt::format("interrupted: the points that had ended are in {}; --resume does the rest", results));
     return kExitInterrupted;
   }
@@ -41,7 +41,7 @@ int report_outcome(const PointsOutcome& outcome, std::size_t points, const Resul
   return outcome.failed > 0 || writer.moved() ? 1 : 0;
 }
 
-// Runs every point here, on the hosts of the site.
+// Runs the selected points one by one or in parallel, started from this process.
 int run_here(const RunOptions& options, const Sweep& sweep, const Selection& selection, const Site& site,
              const std::filesystem::path& folder, ResultsWriter& writer, Interrupt& interrupt, std::FILE* out) {
   const RunTarget& target = site.target();
@@ -74,7 +74,7 @@ std::string headline(const Sweep& sweep, const std::string& fabric, const std::s
                      fabric.starts_with("sim:") ? " (simulated)" : "", where, selection.points.size(), left_out);
 }
 
-// "sim:cib,sim:cx3" are two places to run, one after the other; all else is one.
+// Splits "sim:cib,sim:cx3" into two places, which run one after the other. Any other text is one place.
 std::vector<std::string> places_of(const std::string& hosts) {
   std::vector<std::string> places;
   std::size_t begin = 0;

@@ -1,4 +1,4 @@
-// Runs every point of a sweep: one record each, appended to the results file.
+// Runs all points of a sweep and appends one record per point to the results file.
 #pragma once
 
 #include <cstdio>
@@ -8,11 +8,11 @@
 
 namespace verbscope {
 
-// Runs the sweep with the binaries in `folder` on options.hosts, or where the sweep's own `fabrics` say; progress goes
-// to `out`. Returns 0 when every point is ok; 1 when some failed, which does not keep the next place from its run, and
-// kExitInterrupted after SIGINT or SIGTERM, each with a line on standard error. Records of points that had ended are in
-// the file. Throws
-// for what is wrong before the first point, a host that cannot be reached among it: the file is left as it was.
+// Runs the sweep with the binaries in `folder` on options.hosts, or else on the sweep's own `fabrics`, one after
+// another. Progress goes to `out`. Returns 0 if every point is ok. Otherwise prints a line on standard error and
+// returns 1 if points failed (later fabrics still run), or kExitInterrupted after SIGINT or SIGTERM. The file contains
+// the records of all finished points. Throws for errors before the first point, such as an unreachable host; the file
+// is then unchanged.
 int run_sweep(const RunOptions& options, const std::filesystem::path& folder, std::FILE* out);
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// The site of a sweep: the target, the way to its hosts, and the programs there.
+// The place where a sweep runs: the target, the launcher for its hosts, and the deployed programs.
 #pragma once
 
 #include <memory>
@@ -11,28 +11,28 @@
 
 namespace verbscope {
 
-// Whether a host of the file is this machine, reached without a launcher: named as it, and with neither a user, a
-// management address nor an ssh port of its own.
+// True if the host is this machine and needs no launcher: it has this machine's name and no user, management address or
+// ssh port.
 bool is_here(const Host& host);
 
-// The hosts without those whose name came before: a hosts file often has a line for each device of a host.
+// The hosts without repeated names: a hosts file often has one line per device of a host.
 std::vector<Host> each_once(const std::vector<Host>& hosts);
 
-// The launcher for hosts. With an empty options.name it is slurm for "slurm", ssh when one of `all` is not here, else
-// none (null), as for "local". Throws what make_launcher throws.
+// The launcher for `hosts`. If options.name is empty: slurm for "slurm", ssh if one of `all` is not this machine, else
+// none (null). Null for "local". Throws as make_launcher does.
 std::unique_ptr<Launcher> launcher_for(const std::string& hosts, const std::vector<Host>& all, LauncherOptions options,
                                        StopSource* stop);
 
-// Brings `verbscope` and the benchmarks in `folder` to those of the hosts that a launcher reaches. Throws one line with
-// each host that failed.
+// Copies `verbscope` and the benchmarks in `folder` to all hosts that need a launcher. Throws one line per host that
+// failed.
 void deploy_if_needed(Deployment& deployment, Launcher* launcher, const std::vector<Host>& hosts,
                       const std::filesystem::path& folder, const std::vector<std::string>& benchmarks,
                       StopSource* stop);
 
 class Site {
  public:
-  // `hosts` is what --hosts says; the server listens on `port`, 0: any. Programs are deployed to the hosts that need
-  // it, and each host is asked what it is. Throws one line with the host, for one without a device as well.
+  // `hosts`: the value of --hosts; `port`: of the server, 0: any. Deploys programs to the hosts that need them, and
+  // reads each host's facts. Throws one line with the host, also if it has no device.
   Site(const std::string& hosts, const LauncherOptions& options, const std::filesystem::path& folder,
        const std::vector<std::string>& benchmarks, int port, StopSource* stop);
   Site(const Site&) = delete;

@@ -18,14 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Output goes into records and onto terminals: everything but printable ASCII becomes '?'.
+// Output is copied to records and terminals, so each byte that is not printable ASCII becomes '?'.
 std::string printable(std::string line) {
   std::ranges::replace_if(
       line, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
   return line;
 }
 
-// The strings as execve takes them, with a null at the end. The pointers last as long as the strings.
+// The strings in execve's format, with a null at the end. The pointers are valid as long as the strings.
 std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   std::vector<char*> out;
   for (const std::string& each : strings) out.push_back(const_cast<char*>(each.c_str()));
@@ -33,15 +33,16 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   return out;
 }
 
-// The program that the child becomes. It is made before the fork: behind it only async-signal-safe calls are allowed.
+// The program that the child executes. Prepared before the fork, because only async-signal-safe calls are allowed after
+// it.
 struct Image {
   std::vector<char*> arguments, variables;
   int stdin_fd, stdout_fd, stderr_fd;
-  int errors_fd;  // closed by the start of the program; an errno when it cannot start
+  int errors_fd;  // receives an errno if execve fails; closed if it succeeds
 };
 
-// Runs in the child, which gets a group of its own, no blocked or ignored signals, its input, and the two pipes as
-// output; it dies with the thread that started it, however that ends.
+// Runs in the child: sets up its own process group, no blocked or ignored signals, its input, and the two pipes as
+// output. The child is killed when the thread that started it ends.
 [[noreturn]] void become(const Image& image, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
@@ -49,7 +50,7 @@ struct Image {
                      dup2(image.stdin_fd, STDIN_FILENO) >= 0 && dup2(image.stdout_fd, STDOUT_FILENO) >= 0 &&
                      dup2(image.stderr_fd, STDERR_FILENO) >= 0 && sigprocmask(SIG_SETMASK, &none, nullptr) == 0 &&
                      std::signal(SIGPIPE, SIG_DFL) != SIG_ERR && std::signal(SIGXFSZ, SIG_DFL) != SIG_ERR;
-  if (getppid() != parent) _exit(EXIT_FAILURE);  // it ended before prctl
+  if (getppid() != parent) _exit(EXIT_FAILURE);  // the parent ended before prctl
   if (ready) execve(image.arguments[0], image.arguments.data(), image.variables.data());
   const int error = errno;
   [[maybe_unused]] const ssize_t told = write(image.errors_fd, &error, sizeof error);
@@ -95,7 +96,7 @@ Child::Child(const std::vector<std::string>& arguments, OutputHook on_stdout,
   auto [stderr_read, stderr_write] = make_pipe();
   for (const auto& [ours, the_childs] : {std::pair(&stdout_read, &stdout_write), {&stderr_read, &stderr_write}}) {
     check("fcntl", fcntl(ours->get(), F_SETFL, O_NONBLOCK));
-    check("fcntl", fcntl(the_childs->get(), F_SETFL, 0));  // it writes as programs do
+    check("fcntl", fcntl(the_childs->get(), F_SETFL, 0));  // the child's writes block
   }
   if (input.get() < 0) input = Fd(check("open /dev/null", open("/dev/null", O_RDONLY | O_CLOEXEC)));
   pid_ = spawn(arguments, environment, input.get(), stdout_write.get(), stderr_write.get());
@@ -133,7 +134,7 @@ std::vector<std::string> Child::tail() const {
 }
 
 void Child::signal(int number) {
-  if (running_) kill(-pid_, number);  // the child is not reaped yet: the number is still its own
+  if (running_) kill(-pid_, number);  // the child is not reaped yet, so the number is still its own
 }
 
 void Child::end(std::chrono::milliseconds patience) {
@@ -153,7 +154,7 @@ void Child::add_tail_line(std::string line) {
 }
 
 void Child::read_stream(Fd& stream, std::string& partial, bool is_stdout) {
-  // Bounded, so that a child that never stops writing cannot keep the harness from its deadline.
+  // Bounded, so that a child that never stops writing cannot delay the harness past its deadline.
   for (int round = 0; round < 64; ++round) {
     char buffer[4096];
     const ssize_t got = read(stream.get(), buffer, sizeof buffer);
@@ -182,7 +183,7 @@ void Child::drain() {
 void Child::reap() {
   siginfo_t info{};
   if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-  kill(-pid_, SIGKILL);  // whatever it left in its group; its number is not free before the wait below
+  kill(-pid_, SIGKILL);  // processes left in its group; the number stays reserved until the wait below
   check("waitid", waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED));
   status_code_ = info.si_code;
   status_ = info.si_status;
@@ -193,12 +194,12 @@ void Child::reap() {
   pidfd_ = Fd();
 }
 
-// Polls the descriptors of all children: what it needs of Child's inside.
+// Polls the descriptors of all children. A class so that it can access Child's private members.
 class ChildWaiter {
  public:
   ChildWaiter(const std::vector<Child*>& children, StopSource* stop) : children_(children), stop_(stop) {}
 
-  // Waits for one event, at most until `deadline`, and lets the children take theirs.
+  // Waits for one event, at most until `deadline`, and lets each child read its descriptors.
   void wait_one(Clock::time_point deadline) {
     std::vector<pollfd> polled;
     const auto add = [&polled](int fd) {

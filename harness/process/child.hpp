@@ -1,5 +1,5 @@
-// A child process, held by its pidfd and its process group: started from an argument array (never a shell), its output
-// kept within bounds, ended when the handle goes.
+// A child process, identified by its pidfd and its process group. It is started from an argument array (never a shell),
+// its output is bounded, and it is ended when the object is destroyed.
 #pragma once
 
 #include <chrono>
@@ -15,16 +15,16 @@
 
 namespace verbscope {
 
-// Read and write end of a pipe: closed by exec, the write end without waiting. Throws Error.
+// Creates a pipe: read end, write end. Both close on exec; writes do not block. Throws Error.
 std::pair<Fd, Fd> make_pipe();
 
 class Child {
  public:
   using OutputHook = std::function<void(std::string_view)>;
 
-  // Starts arguments[0] (a path) with its own process group and `input`, or /dev/null, as standard input. It is killed
-  // when the thread that started it ends, even by SIGKILL. `on_stdout` sees standard output as it comes; `environment`
-  // ("NAME=value") is added to this process's own. Throws "cannot start PATH: reason".
+  // Starts arguments[0] (a path) in its own process group. Standard input is `input`, or /dev/null. The child is killed
+  // when the thread that started it ends, even by SIGKILL. `on_stdout` receives standard output as it arrives;
+  // `environment` ("NAME=value") is added to this process's own. Throws "cannot start PATH: reason".
   explicit Child(const std::vector<std::string>& arguments, OutputHook on_stdout = {},
                  const std::vector<std::string>& environment = {}, Fd input = {});
   Child(const Child&) = delete;
@@ -32,15 +32,15 @@ class Child {
   ~Child();
 
   bool running() const { return running_; }
-  // Whether the exit status was 0. Only after the end.
+  // True if the exit status was 0. Valid after the end.
   bool succeeded() const;
   // "exit status 3", "killed by signal 9 (Killed)", "still running".
   std::string end_text() const;
   // The last lines of standard error and output, at most kTailLines of at most kTailLineBytes.
   std::vector<std::string> tail() const;
-  // Sends the signal to the whole group, if the child still runs.
+  // Sends the signal to the process group if the child still runs.
   void signal(int number);
-  // Asks with SIGTERM, after `patience` insists with SIGKILL; returns when the child is gone.
+  // Sends SIGTERM, and SIGKILL after `patience`. Returns when the child has ended.
   void end(std::chrono::milliseconds patience);
 
   static constexpr std::size_t kTailLines = 20;
@@ -65,8 +65,8 @@ class Child {
 
 enum class WaitEnd { satisfied, timeout, interrupted };
 
-// Reads the children's output and notes their ends until `satisfied` says true (asked after every event), the deadline
-// passes, or the stop comes. `stop` may be null.
+// Reads the children's output and collects their exit statuses until `satisfied` returns true (checked after every
+// event), the deadline passes, or `stop` fires. `stop` may be null.
 WaitEnd wait_children(const std::vector<Child*>& children, std::chrono::steady_clock::time_point deadline,
                       StopSource* stop, const std::function<bool()>& satisfied);
 

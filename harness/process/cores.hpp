@@ -1,4 +1,4 @@
-// The cores of a NUMA node of this machine.
+// Lists the cores of a NUMA node.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace verbscope {
 
-// The cores of a memory node as Linux lists them, "0-13,28-41". /sys is looked for in `root`. Throws when there is no
-// such node, or it has no core.
+// The cores of a NUMA node of this machine in Linux's format, "0-13,28-41". `root` contains /sys. Throws if the node
+// does not exist or has no core.
 std::string cores_of_node(int node, const std::filesystem::path& root = "/");
 
 }  // namespace verbscope

@@ -1,11 +1,11 @@
-// Programs of the system, by name.
+// Finds programs in PATH.
 #pragma once
 
 #include <string>
 
 namespace verbscope {
 
-// The path of the program in PATH. Throws "NAME is not installed: ...".
+// Returns the path of the program in PATH. Throws "NAME is not installed: ...".
 std::string find_program(const std::string& name);
 
 }  // namespace verbscope

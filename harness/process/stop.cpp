@@ -41,7 +41,7 @@ Interrupt::Interrupt() : StopSource(take_signals()) {
 
 Interrupt::~Interrupt() {
   set_output_stop(-1);
-  signalfd_siginfo info;  // takes a signal that has come, so that it is not delivered late
+  signalfd_siginfo info;  // consumes a pending signal, so that it is not delivered later
   while (read(fd(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
   }
   close(fd());

@@ -1,11 +1,12 @@
-// A stop ends a wait before its time: a signal to this process, or a descriptor that becomes readable.
+// A stop request ends a wait early: a signal to this process, or a descriptor that becomes readable.
 #pragma once
 
 #include "common/fd.hpp"
 
 namespace verbscope {
 
-// "Stop" has come once the descriptor is readable, or closed at its other end. It must live as long as this.
+// A stop is pending once the descriptor is readable or its other end is closed. The descriptor must outlive this
+// object.
 class StopSource {
  public:
   explicit StopSource(int fd) : fd_(fd) {}
@@ -18,9 +19,9 @@ class StopSource {
   int fd_;
 };
 
-// While it lives, SIGINT, SIGTERM and SIGHUP (where it was not ignored) do not end this process but count as "stop",
-// for good and for every thread started after it; output that nobody takes does not outlast it. Children start with the
-// default.
+// While this object lives, SIGINT, SIGTERM and SIGHUP (unless it was ignored) do not end this process but become a stop
+// request, which stays pending, for this thread and all threads started after it. It also ends waits for output that
+// nobody reads. Children start with the default actions.
 class Interrupt : public StopSource {
  public:
   Interrupt();

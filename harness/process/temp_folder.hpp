@@ -1,4 +1,4 @@
-// A folder for files of the moment.
+// A temporary folder.
 #pragma once
 
 #include <filesystem>
@@ -9,18 +9,16 @@
 
 namespace verbscope {
 
-// The system's temporary folder. Throws where TMPDIR names none.
+// The system's temporary folder. Throws if TMPDIR does not name a folder.
 std::filesystem::path temporary_folder();
 
-// A folder in `parent`, which is the system's temporary folder unless another is given; removed with all in it, also by
-// a signal that ends the program.
+// Creates a folder in `parent` and removes it with its contents, also if a signal ends the program.
 class TempFolder {
  public:
   explicit TempFolder(const std::filesystem::path& parent = temporary_folder());
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
   const std::string& path() const { return path_; }
-  // The path of a file in it.
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:

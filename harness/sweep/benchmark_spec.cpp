@@ -37,7 +37,7 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : dump_json(value);
 }
 
-// The duration as the benchmark will read it; nothing when the text is none.
+// The duration as the benchmark parses it; empty if the text is not a duration.
 std::optional<Picos> duration_of(const Json& value) {
   if (!value.is_number() && !value.is_string()) return std::nullopt;
   try {
@@ -65,7 +65,7 @@ bool has_type(OptionType type, const Json& value) {
   return false;
 }
 
-// The bounds in `allowed` of a number or a time.
+// Reads the bounds in `allowed` of a number or a duration.
 void read_bounds(OptionSpec& option, const std::string& where) {
   JsonFields fields(option.allowed, where + ": allowed");
   if (option.type == OptionType::integer || option.type == OptionType::bytes) {
@@ -76,14 +76,14 @@ void read_bounds(OptionSpec& option, const std::string& where) {
   fields.reject_unknown();
 }
 
-// A word or a number of bytes that was given as text.
+// Parses a word or a number of bytes that is given as text.
 Json value_of_text(const OptionSpec& option, const std::string& text, const std::string& what) {
   try {
     if (option.allowed.is_array()) return parse_word(text, what, option.allowed);
     const auto low = static_cast<std::uint64_t>(std::max<std::int64_t>(option.min, 0));
     return parse_bytes(text, what, low, static_cast<std::uint64_t>(option.max));
   } catch (const UsageError& error) {
-    throw Error(error.what());  // a sweep's file may say it as well
+    throw Error(error.what());  // the value may come from a sweep file instead of the command line
   }
 }
 

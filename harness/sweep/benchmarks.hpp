@@ -1,4 +1,4 @@
-// The benchmarks that there are, where their binaries are, and what those say of themselves.
+// The list of benchmarks, their binaries, and their descriptions.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 
 namespace verbscope {
 
-// The names of all benchmarks: those that verbscope_benchmark() declares in CMake, in that order.
+// The names of all benchmarks, in the order of verbscope_benchmark() calls in CMake.
 std::vector<std::string> benchmark_names();
 
-// The path of a benchmark's binary in `folder`. Throws Error for a name that is not among benchmark_names().
+// The path of a benchmark's binary in `folder`. Throws Error if benchmark_names() does not contain the name.
 std::filesystem::path benchmark_binary(const std::filesystem::path& folder, const std::string& benchmark);
 
-// Runs `binary --describe`. Throws when it fails, takes more than ten seconds, or prints something else.
+// Runs `binary --describe`. Throws if it fails, takes more than ten seconds, or prints anything else.
 BenchmarkSpec describe_benchmark(const std::filesystem::path& binary);
 
 }  // namespace verbscope

@@ -18,8 +18,8 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// A recursive descent: sum = product {+|- product}, product = factor {*|/ factor}, factor = name | number | (sum).
-// Without `value_of` it checks the form only.
+// Recursive descent parser: sum = product {+|- product}, product = factor {*|/ factor}, factor = name | number | (sum).
+// Without `value_of` it checks the syntax only.
 class Formula {
  public:
   using ValueOf = std::function<std::int64_t(const std::string&)>;
@@ -38,7 +38,7 @@ class Formula {
  private:
   [[noreturn]] void refuse(const std::string& why) const { fail("{}: \"{}\": {}", where_, text_, why); }
 
-  // The next character that is no blank; 0 at the end.
+  // The next non-blank character; 0 at the end.
   char peek() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size()));
     return rest_.empty() ? '\0' : rest_.front();
@@ -73,7 +73,7 @@ class Formula {
   std::int64_t quotient(std::int64_t value, std::int64_t by) const {
     if (!value_of_) return 1;
     if (by == 0) refuse(fmt::format("{} is divided by 0", value));
-    if (by == -1) refuse("it divides by -1");  // the smallest number would overflow
+    if (by == -1) refuse("it divides by -1");  // the smallest integer would overflow
     if (value % by != 0) refuse(fmt::format("{} / {} leaves a remainder", value, by));
     return value / by;
   }

@@ -1,4 +1,4 @@
-// An integer option of a sweep that follows from other options: "clients / threads".
+// Formulas for integer options of a sweep, computed from other options: "clients / threads".
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,14 @@
 
 namespace verbscope {
 
-// True for text with an option's name or an operator; "4k" is a value.
+// True if the text contains an option name or an operator. "4k" is a plain value.
 bool is_formula(std::string_view text);
 
-// The options that the formula names. Throws a line that begins with `where` unless it consists of names, whole
-// numbers,
+// The options in the formula. Throws a line that begins with `where` if it contains anything but names, whole numbers,
 // + - * / and parentheses.
 std::vector<std::string> formula_names(std::string_view text, const std::string& where);
 
-// Throws for a division that leaves a remainder or is by 0, for a result that 64 bits do not hold, and what `value_of`
-// throws.
+// Throws if a division has a remainder or is by 0, or if the result exceeds 64 bits; passes on what `value_of` throws.
 std::int64_t formula_value(std::string_view text, const std::string& where,
                            const std::function<std::int64_t(const std::string& option)>& value_of);
 

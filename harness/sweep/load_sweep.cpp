@@ -30,13 +30,13 @@ bool is_benchmark(const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// The value that `text` means for the option; formulas stay.
+// Converts `text` to a value of the option; keeps formulas as text.
 Json value_of(const OptionSpec& option, const std::string& text, const std::string& where) {
   const bool whole = option.type == OptionType::integer || option.type == OptionType::bytes;
   return whole && is_formula(text) ? Json(text) : option_value_from_text(option, text, where);
 }
 
-// Takes "key=text" apart; check_sweep asks the other benchmarks.
+// Splits "key=text" and checks it with the sweep's first benchmark; check_sweep checks the others.
 void apply(Sweep& sweep, const std::string& setting, const std::string& option_word,
            const std::function<void(const OptionSpec& option, const std::string& text)>& set) {
   const std::size_t equals = setting.find('=');
@@ -108,7 +108,7 @@ Sweep load_sweep(const LoadOptions& options, const std::filesystem::path& folder
   try {
     apply_settings(sweep, options);
   } catch (const Error& error) {
-    throw UsageError(error.what());  // a mistake in the words of the command line, not in the file
+    throw UsageError(error.what());  // the mistake is on the command line, not in the file
   }
   if (options.seed) sweep.seed = *options.seed;
   if (options.repetitions) sweep.repetitions = *options.repetitions;

@@ -1,4 +1,4 @@
-// A sweep opened, changed as the command line says, and compared with its benchmarks.
+// Loads a sweep, applies the changes of the command line, and checks it against its benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 namespace verbscope {
 
 struct LoadOptions {
-  std::string sweep;  // a path, a name in configs/sweeps, or benchmarks whose points `vary` and `set` make: "a,b"
+  std::string sweep;  // a path, a name in configs/sweeps, or benchmarks "a,b" whose points `vary` and `set` define
   std::optional<std::uint64_t> seed;  // instead of the sweep's
   std::optional<int> repetitions;     // instead of the sweep's
-  std::vector<std::string> set;       // key=value, for every point
+  std::vector<std::string> set;       // key=value, for all points
   std::vector<std::string> vary;      // key=value,value
 };
 
-// Asks the benchmarks in `folder`, whose descriptions become the sweep's `specs`. Throws one line for a sweep that
-// cannot be read, for a simulated cluster that is not there and for what a benchmark cannot do.
+// Runs `--describe` of the benchmarks in `folder` to fill the sweep's `specs`. Throws one line for an unreadable sweep,
+// an unknown simulated cluster, and options or values that a benchmark does not accept.
 Sweep load_sweep(const LoadOptions& options, const std::filesystem::path& folder);
 
-// The file of the sweep; nothing where its name means benchmarks.
+// The file of the sweep; empty if `name` is a list of benchmarks.
 std::optional<std::filesystem::path> sweep_file(const std::string& name);
 
 }  // namespace verbscope

@@ -11,7 +11,7 @@ bool OrderedResults::wait_turn(std::size_t index) {
 void OrderedResults::add(std::size_t index, const Record& record) {
   const std::lock_guard lock(mutex_);
   if (closed_) {
-    writer_.append(record);  // it ended after the others were told to stop: kept, where the order ends
+    writer_.append(record);  // the point ended after close(): kept, out of order
     return;
   }
   waiting_.emplace(index, record);

@@ -1,4 +1,4 @@
-// Records of points that run side by side, written in the order of the points.
+// Writes records of points that run at the same time, in the order of the points.
 #pragma once
 
 #include <condition_variable>
@@ -12,14 +12,15 @@ namespace verbscope {
 
 class OrderedResults {
  public:
-  // `most_ahead` points may be ahead of the first that is not written, so that memory stays bounded.
+  // At most `most_ahead` points may be ahead of the first unwritten one, which bounds memory.
   OrderedResults(ResultsWriter& writer, std::size_t most_ahead) : writer_(writer), most_ahead_(most_ahead) {}
 
-  // Waits until point `index` is no further ahead than that. False when no more are to be run.
+  // Waits until point `index` is within this limit. Returns false if no more points are to be run.
   bool wait_turn(std::size_t index);
-  // Writes it, after those before it. Throws what the writer throws; then, and after close(), no more are to be run.
+  // Writes the record once all earlier ones are written. Throws what the writer throws. After an exception or close(),
+  // no more points are to be run.
   void add(std::size_t index, const Record& record);
-  // Says that no more points come: wakes those that wait. Writes what is there, in order, gaps left out.
+  // Ends the sequence: wakes waiting threads and writes the remaining records in order, without the missing ones.
   void close();
 
  private:

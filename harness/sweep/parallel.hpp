@@ -1,4 +1,4 @@
-// Independent pieces of work on a few threads.
+// Runs independent tasks on a few threads.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 
 namespace verbscope {
 
-// Calls task(0) to task(count - 1), each once, at most `jobs` at the same time, and starts them in this order. When one
-// throws, no further one is started; the first exception is thrown again when those that run have ended.
+// Calls task(0) to task(count - 1) once each, in this order, at most `jobs` at the same time. After an exception,
+// starts no further task, waits for the running ones, and rethrows the first exception.
 void run_parallel(std::size_t count, std::size_t jobs, const std::function<void(std::size_t)>& task);
 
-// The number of pieces that run at the same time when a person asks for `jobs`; 0 means one for each CPU.
+// The number of tasks at the same time for the option `jobs`: 0 means one per CPU.
 std::size_t job_count(int jobs);
 
 }  // namespace verbscope

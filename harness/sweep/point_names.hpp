@@ -1,4 +1,4 @@
-// The names of the points of a sweep on the console.
+// Short names of a sweep's points for the console.
 #pragma once
 
 #include <set>
@@ -9,7 +9,8 @@
 
 namespace verbscope {
 
-// A name has the label, and the options that tell these points apart: "send_rate \"batches\" post_list=16 size=60 #2".
+// A name consists of the benchmark, the label, the options that differ between the points, and the repetition:
+// "send_rate \"batches\" post_list=16 size=60 #2".
 class PointNames {
  public:
   explicit PointNames(const std::vector<Point>& points);

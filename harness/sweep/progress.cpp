@@ -11,7 +11,7 @@
 namespace verbscope {
 
 namespace {
-// The rewritten line stays a single one on a terminal of the usual 80 columns.
+// Keeps the rewritten line within a terminal of 80 columns.
 constexpr std::size_t kTerminalColumns = 79;
 }  // namespace
 
@@ -36,7 +36,7 @@ void Progress::finished(std::size_t place, const std::string& name, const std::s
       true);
 }
 
-// A sweep goes on where nobody can be told of it any more; the program says so at its end (check_standard_output).
+// A sweep continues if its progress cannot be printed; check_standard_output reports the error at the end.
 void Progress::say(const std::string& line, bool ended) {
   try {
     if (terminal_) {

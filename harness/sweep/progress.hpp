@@ -1,5 +1,5 @@
-// Tells the person where a sweep is: on a terminal one line that is rewritten while a point runs, elsewhere one plain
-// line for each point that has ended.
+// Prints the progress of a sweep: on a terminal, one line that is rewritten while a point runs; elsewhere, one line per
+// finished point.
 #pragma once
 
 #include <chrono>
@@ -12,11 +12,11 @@ namespace verbscope {
 
 class Progress {
  public:
-  // `time_left` knows the points that will run; `terminal` says whether `out` is one.
+  // `time_left` was made from the points that will run; `terminal` is true if `out` is one.
   Progress(TimeLeft time_left, std::FILE* out, bool terminal);
 
   void started(const std::string& name);
-  // `outcome` is what came of the point at that place, as "101.60 Mops"; `took` its wall-clock time.
+  // `place`: index of the point; `outcome`: "101.60 Mops"; `took`: wall-clock time.
   void finished(std::size_t place, const std::string& name, const std::string& outcome,
                 std::chrono::duration<double> took);
 

@@ -1,4 +1,4 @@
-// The results file of a run: the one asked for, or the usual place.
+// The path of a run's results file.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace verbscope {
 
-// `out`, or results/local/NAME.jsonl when `out` is empty, whose folder is made. Throws when it cannot be.
+// `out`; if empty, results/local/NAME.jsonl, whose folder is created. Throws if that fails.
 std::filesystem::path results_path(const std::string& out, const std::string& name);
 
 }  // namespace verbscope

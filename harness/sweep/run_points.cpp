@@ -11,10 +11,10 @@
 namespace verbscope {
 namespace {
 
-// Records that wait for a slower one before them, for each job.
+// Records per job that may wait for an earlier, slower point.
 constexpr std::size_t kAheadPerJob = 16;
 
-// What a person compares large messages by; nothing where the benchmark says none.
+// The bandwidth, for comparisons of large messages; empty if the benchmark does not report one.
 std::string bandwidth_text(const Json& result) {
   const auto found = result.find("bandwidth_gbit_per_s");
   if (found == result.end() || !found->is_number()) return "";
@@ -75,7 +75,7 @@ PointsOutcome run_points(const std::vector<Point>& points, const RunPoint& run, 
     try {
       one(i);
     } catch (...) {
-      results.close();  // nobody may wait for this point
+      results.close();  // no thread may wait for this point
       throw;
     }
   });

@@ -1,4 +1,5 @@
-// The points of a sweep, one after another or some side by side: records written in order, failures tried again.
+// Runs the points of a sweep, one after another or several at the same time. Writes records in order and retries failed
+// points.
 #pragma once
 
 #include <cstddef>
@@ -22,20 +23,20 @@ struct PointsOptions {
 
 struct PointsOutcome {
   std::size_t ended = 0;   // points with a record
-  std::size_t failed = 0;  // points whose record failed
-  std::string reason;      // of the first of them
+  std::size_t failed = 0;  // points whose record is failed
+  std::string reason;      // of the first failed point
   bool interrupted = false;
 };
 
-// Runs one point once and yields its record; nothing when interrupted.
+// Runs one point once and returns its record; empty if interrupted.
 using RunPoint = std::function<std::optional<Record>(const Point&)>;
 
-// Runs them; ends early at the stop, and with fail_fast after the first point whose last attempt failed. A record that
-// needed several attempts has environment.failed_attempts, the reason of each. Throws what the writer throws.
+// Runs the points. Stops early on `stop`, and with fail_fast after the first point whose last attempt failed. A record
+// that needed several attempts has environment.failed_attempts with the reason of each. Throws what the writer throws.
 PointsOutcome run_points(const std::vector<Point>& points, const RunPoint& run, const PointsOptions& options,
                          ResultsWriter& writer, Progress& progress, StopSource& stop);
 
-// The outcome of a point in a few words: its rate, or why it failed.
+// The outcome of a point in a few words: its rate, or the reason of its failure.
 std::string outcome_text(const Record& record);
 
 }  // namespace verbscope

@@ -11,7 +11,7 @@
 namespace verbscope {
 namespace {
 
-// The keys of the points in the file, those that are ok or all; none where there is no regular file.
+// The keys of the points in the file, all or only those that are ok; empty if it is not a regular file.
 std::set<std::string> points_in(const std::filesystem::path& path, bool only_ok) {
   std::set<std::string> keys;
   if (!std::filesystem::is_regular_file(path)) return keys;

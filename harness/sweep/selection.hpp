@@ -1,4 +1,4 @@
-// The points of a sweep that a run takes.
+// Selects the points of a sweep that a run executes.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,30 @@
 
 namespace verbscope {
 
-// A part of the points: those whose place in the list leaves `index` when divided by `count`.
+// A part of the points: those whose number modulo `count` is `index`.
 struct Share {
   std::size_t index = 0;
   std::size_t count = 1;
 };
-// "2/8" is the share of index 2 and count 8. Throws UsageError.
+// "2/8": index 2, count 8. Throws UsageError.
 Share parse_share(const std::string& text);
 
 struct SelectOptions {
-  std::string points;   // a file of point identities, one a line: only these run; empty: all
-  Share share;          // the part of those points that runs
-  bool resume = false;  // leaves out points that are ok in the results file
-  bool append = false;  // runs points again that are in it
+  std::string points;   // a file with one point identity per line: only these run; empty: all
+  Share share;          // the part of these points that runs
+  bool resume = false;  // skip points that are ok in the results file
+  bool append = false;  // run points again that are in the results file
 };
 
-// The points to run now: the sweep's, less what `points`, `share` and `resume` leave out, in this order: a share is the
+// The points to run: the sweep's points, reduced by `points`, then `share`, then `resume`. A share therefore has the
 // same points whatever has finished.
 struct Selection {
   std::vector<Point> points;
-  std::size_t finished = 0;  // points that resume leaves out
+  std::size_t finished = 0;  // points that `resume` skips
 };
 
-// Throws one line when the sweep is not for the fabric or no line of the file of points is one of its points, and a
-// UsageError when some of the points are in the results file and neither `resume` nor `append` says what that means.
+// Throws one line if the sweep is not for the fabric, or if no line of the file `points` is a point of the sweep.
+// Throws UsageError if the results file contains some of the points and neither `resume` nor `append` is set.
 Selection select_points(const SelectOptions& options, const Sweep& sweep, const std::string& fabric,
                         const std::filesystem::path& results);
 

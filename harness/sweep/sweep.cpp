@@ -31,7 +31,7 @@ std::vector<std::string> parse_fabrics(const Json& json, const std::string& wher
   return fabrics;
 }
 
-// An object of option values, its keys spelt with '_'. Values are scalars.
+// Parses an object of scalar option values; '-' in keys becomes '_'.
 Json parse_params(const Json& json, const std::string& where) {
   if (!json.is_object()) fail("{}: expected an object of option values, got {}", where, json.type_name());
   if (json.size() > kMaxOptions) fail("{}: more than {} options", where, kMaxOptions);
@@ -103,7 +103,7 @@ bool is_for(const SweepPoint& entry, const std::string& benchmark) {
   return entry.benchmark.empty() || entry.benchmark == benchmark;
 }
 
-// An entry is for a benchmark of the sweep, and each of them has one.
+// Each entry must be for a benchmark of the sweep, and each benchmark must have an entry.
 void check_entries(const Sweep& sweep) {
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
     const std::string& name = sweep.points[i].benchmark;
@@ -119,7 +119,7 @@ void check_entries(const Sweep& sweep) {
   }
 }
 
-// A key has one meaning per point: `vary` excludes it elsewhere (points may override fixed).
+// A key of `vary` must not appear elsewhere. (Points may override fixed.)
 void check_no_overlap(const Sweep& sweep) {
   for (const auto& [key, values] : sweep.vary) {
     if (sweep.fixed.contains(key)) fail("{}: \"{}\" is in both fixed and vary", sweep.where, key);
@@ -146,12 +146,12 @@ bool takes_formulas(const OptionSpec& option) {
   return option.type == OptionType::integer || option.type == OptionType::bytes;
 }
 
-// True if the value of the option stands in the sweep as a formula.
+// True if the value is a formula for this option.
 bool holds_formula(const OptionSpec& option, const Json& value) {
   return takes_formulas(option) && value.is_string() && is_formula(value.get<std::string>());
 }
 
-// The options that a formula names are whole numbers of the same benchmark.
+// Checks that the formula names integer options of the same benchmark.
 void check_formula(const OptionSpec& option, const std::string& text, const BenchmarkSpec& spec,
                    const std::string& where) {
   const std::string what = fmt::format("{}: \"{}\"", where, option.name);
@@ -160,7 +160,7 @@ void check_formula(const OptionSpec& option, const std::string& text, const Benc
   }
 }
 
-// Each value becomes as the record will have it; a formula stays until the point is known.
+// Converts the value to the form of records. A formula is kept until the point is known.
 void check_value(const std::string& key, Json& value, const BenchmarkSpec& spec, const std::string& where) {
   if (is_reserved_option(key)) fail("{}: \"{}\" is set by the harness: a sweep cannot set it", where, key);
   const OptionSpec& option = spec.require(key, where);
@@ -175,7 +175,7 @@ void check_params(Json& params, const BenchmarkSpec& spec, const std::string& wh
   for (auto& [key, value] : params.items()) check_value(key, value, spec, where);
 }
 
-// The seeds of the repetitions go up from the sweep's.
+// Repetition i has the sweep's seed plus i.
 void check_seeds(const Sweep& sweep, const BenchmarkSpec& spec) {
   const auto largest = static_cast<std::uint64_t>(spec.require("seed", sweep.where).max);
   const auto further = static_cast<std::uint64_t>(sweep.repetitions - 1);
@@ -184,7 +184,7 @@ void check_seeds(const Sweep& sweep, const BenchmarkSpec& spec) {
        spec.name, largest);
 }
 
-// The options of one point with the values of their formulas.
+// Computes the formulas of one point's options.
 class PointOptions {
  public:
   PointOptions(const Sweep& sweep, const BenchmarkSpec& spec, Json params)
@@ -237,7 +237,7 @@ Json sorted(const Json& params) {
   return out;
 }
 
-// Sets the keys of vary, all combinations, the last key fastest.
+// Appends all combinations of the keys of vary; the last key varies fastest.
 void cross_product(const Sweep& sweep, std::size_t depth, Json& params, std::vector<Json>& out) {
   if (depth == sweep.vary.size()) {
     out.push_back(sorted(params));
@@ -264,7 +264,7 @@ Json options_of(const Sweep& sweep, const std::string& benchmark, Json params, c
   return spec == sweep.specs.end() ? params : PointOptions(sweep, spec->second, std::move(params)).resolved();
 }
 
-// The numbers below `count` in an order that is the same on every machine (Fisher and Yates).
+// The numbers below `count` in an order that is equal on all machines (Fisher and Yates).
 std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed) {
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -273,7 +273,7 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed) {
   return order;
 }
 
-// One name, or an array of them.
+// Parses one name, or an array of names.
 std::vector<std::string> parse_benchmarks(JsonFields& fields) {
   if (!fields.at("benchmark").is_array()) return {fields.require<std::string>("benchmark")};
   auto names = fields.require<std::vector<std::string>>("benchmark");
@@ -375,7 +375,7 @@ void vary_key(Sweep& sweep, const std::string& key, std::vector<Json> values) {
 
 std::vector<Point> expand_sweep(const Sweep& sweep, const std::string& fabric) {
   check_count(sweep);                             // the caller may have raised the repetitions
-  std::vector<std::pair<std::size_t, Json>> all;  // with the entry of `points`
+  std::vector<std::pair<std::size_t, Json>> all;  // options, with the index of the entry of `points`
   const std::vector<SweepPoint> entries = sweep.points.empty() ? std::vector<SweepPoint>(1) : sweep.points;
   for (std::size_t entry = 0; fabric_allowed(sweep.fabrics, fabric) && entry < entries.size(); ++entry) {
     if (!fabric_allowed(entries[entry].fabrics, fabric)) continue;

@@ -9,16 +9,16 @@
 namespace verbscope {
 namespace {
 
-// Bounds the cost of a fit; a sweep with more options than this is estimated by the first of them.
+// Bounds the cost of a fit: options beyond this number are ignored.
 constexpr std::size_t kMostFeatures = 24;
-// Keeps slopes at 0 while few points have ended; in squares of log2 of an option.
+// Keeps slopes near 0 while few points have finished; in squares of log2 of an option.
 constexpr double kRidge = 0.01;
-constexpr double kShortest = 1e-3;  // s, for the logarithm
-constexpr double kSmallest = 0.5;   // of an option, for the logarithm: 0 is a step below 1
+constexpr double kShortest = 1e-3;  // s; lower bound for the logarithm
+constexpr double kSmallest = 0.5;   // lower bound of an option's value for the logarithm: 0 is one step below 1
 
 using Matrix = std::vector<std::vector<double>>;
 
-// The columns of the features: an option by itself where it is a number, else one for each of its values.
+// The columns of the feature matrix: one per numeric option, and one per value of any other option.
 class Columns {
  public:
   explicit Columns(const std::vector<Point>& points) {
@@ -60,7 +60,7 @@ class Columns {
   std::vector<std::pair<std::string, Json>> columns_;
 };
 
-// Solves a x = b for a positive definite matrix, by Gauss.
+// Solves a x = b for a positive definite matrix by Gaussian elimination.
 std::vector<double> solve(Matrix a, std::vector<double> b) {
   const std::size_t n = b.size();
   for (std::size_t i = 0; i < n; ++i) {
@@ -84,7 +84,7 @@ TimeLeft::TimeLeft(const std::vector<Point>& points) : TimeLeft(points.size()) {
   std::ranges::transform(points, features_.begin(), [&](const Point& point) { return columns.features(point); });
 }
 
-// A time for each point, in a unit of its own: left() scales them to the time that the ended ones took.
+// A relative time for each point. left() scales them by the measured times of the finished points.
 std::vector<double> TimeLeft::fitted_times() const {
   const std::size_t n = features_.front().size();
   std::vector<std::size_t> ended;

@@ -1,4 +1,4 @@
-// An estimate of the time that the rest of a run takes, from the points that have ended.
+// Estimates the remaining time of a run from its finished points.
 #pragma once
 
 #include <chrono>
@@ -9,17 +9,17 @@
 
 namespace verbscope {
 
-// Fits log(time) linearly in the logarithms of numeric options and in an offset for each other value: points with 5,000
-// clients are expected to take longer than the first ones, with 4.
+// Fits log(time) as a linear function of the logarithms of numeric options, with an offset for each value of other
+// options. Points with 5,000 clients are thus expected to take longer than earlier points with 4.
 class TimeLeft {
  public:
-  // Points of which nothing is known: each is expected to take the mean.
+  // Without knowledge of the points: each is expected to take the mean time.
   explicit TimeLeft(std::size_t count) : features_(count), took_(count, kNotEnded) {}
   explicit TimeLeft(const std::vector<Point>& points);
 
   void ended(std::size_t point, std::chrono::duration<double> took) { took_.at(point) = took.count(); }
   std::size_t count() const { return took_.size(); }
-  // 0 before the first point has ended.
+  // 0 until the first point has finished.
   std::chrono::duration<double> left() const;
 
  private:
@@ -27,7 +27,7 @@ class TimeLeft {
 
   std::vector<double> fitted_times() const;
 
-  std::vector<std::vector<double>> features_;  // of each point
+  std::vector<std::vector<double>> features_;  // by point
   std::vector<double> took_;                   // seconds
 };
 

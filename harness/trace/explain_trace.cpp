@@ -12,8 +12,8 @@ using driver::Summary;
 
 struct Explained {
   std::string cluster;
-  double operations = 0;     // requests, or messages that came where there are none
-  std::vector<Taken> taken;  // the longest first
+  double operations = 0;     // requests; if there are none, received messages
+  std::vector<Taken> taken;  // longest first
   std::vector<TraceFinding> findings;
 
   double mops(const Taken& limit) const { return operations / limit.seconds * 1e-6; }

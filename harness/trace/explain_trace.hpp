@@ -1,5 +1,5 @@
-// `verbscope explain` of a traced program: which resource of a cluster it would meet first, and what each finding would
-// lift it to.
+// `verbscope explain` for a record of `verbscope trace`: the first limits of the program on a cluster, and the rate
+// after each finding's change.
 #pragma once
 
 #include <string>
@@ -8,13 +8,12 @@
 
 namespace verbscope {
 
-// Whether the record is one of `verbscope trace`.
 bool is_trace(const Record& record);
 
-// `cluster`: as find_config("clusters", cluster) takes it; empty: the one that the record names. Throws UsageError when
-// it names none, and Error when the record does not say what its program did.
+// `cluster`: a name or path for find_config("clusters", cluster); if empty, the cluster that the record names. Throws
+// UsageError if the record names none, and Error if it does not contain the program's requests.
 Json explain_trace_json(const Record& record, const std::string& cluster);
-// The same as several lines of `width` columns; ends with a newline.
+// The same as text, wrapped at `width` columns. Ends with a newline.
 std::string explain_trace_text(const Record& record, const std::string& cluster, std::size_t width);
 
 }  // namespace verbscope

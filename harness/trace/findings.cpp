@@ -22,20 +22,21 @@ using driver::Request;
 using driver::SendTotals;
 using driver::Summary;
 
-// The list that others are compared with, and how often a completion is asked for there: once a list.
+// Length of the post lists that findings propose; also the proposed number of requests per signaled completion.
 constexpr std::uint64_t kList = 16;
-// Payloads, and messages, that are so many bytes over what takes a line, or a packet, less could well be shorter.
+// Payloads at most kFewBytes above a line boundary, and messages whose last packet has at most kShortPacket bytes, are
+// worth shortening.
 constexpr std::uint64_t kFewBytes = 8;
 constexpr std::uint64_t kShortPacket = 64;
 
-// A program with one thing changed, and how many of its requests that concerns.
+// A program with one change, and the number of requests that the change concerns.
 struct Changed {
   Summary program;
   std::uint64_t requests = 0;
   std::string detail;
 };
 
-// Polls of a thread that yielded something: between two of them it posts what it has at hand.
+// Number of successful polls per thread. Between two of them the thread posts all that is ready.
 std::map<std::uint32_t, std::uint64_t> polls_of_threads(const Summary& program) {
   std::map<std::uint32_t, std::uint64_t> polls;
   for (const PollUse& use : program.poll_uses) polls[use.thread] += use.polls;
@@ -48,12 +49,12 @@ std::uint64_t posted_alone(const QueueUse& use) {
   return alone;
 }
 
-// So many come without anything that ends their run, as far as they can be a list.
+// Length of a list, if each of `ends` events ends a run of posts: 1 to kList.
 std::uint64_t list_of(std::uint64_t posts, std::uint64_t ends) {
   return ends == 0 ? kList : std::clamp<std::uint64_t>(posts / ends, 1, kList);
 }
 
-// A list has what a thread posts alone to one QP before it posts to another, or polls what is there.
+// A list holds the requests that a thread posts singly to one QP before it posts to another QP or a poll succeeds.
 Changed post_lists(Summary program, const Profile&) {
   auto polls = polls_of_threads(program);
   std::map<std::uint32_t, std::uint64_t> alone_of_threads;
@@ -71,7 +72,7 @@ Changed post_lists(Summary program, const Profile&) {
   return out;
 }
 
-// Changes those requests for which `change` yields others.
+// Replaces each request for which `change` returns one.
 template <class Change>
 Changed change_requests(Summary program, Change&& change) {
   Changed out{.program = std::move(program), .detail = {}};
@@ -129,7 +130,6 @@ Changed shorten_inline(Summary program, const Profile& profile) {
   return out;
 }
 
-// Messages whose last packet is short.
 Changed shorten_messages(Summary program, const Profile&) {
   return change_requests(std::move(program), [](const driver::QpFacts& qp, const Request& request) {
     const auto verb = driver::verb_of_opcode(request.opcode);
@@ -143,13 +143,13 @@ Changed shorten_messages(Summary program, const Profile&) {
 }
 
 Changed signal_fewer(Summary program, const Profile&) {
-  std::map<std::uint32_t, std::uint64_t> requests, completions;  // of QPs
+  std::map<std::uint32_t, std::uint64_t> requests, completions;  // by QP
   for (const QueueUse& use : program.uses) {
     for (const CountedRequests& each : use.requests) requests[use.qp] += each.count;
     completions[use.qp] += use.send_completions;
   }
   Changed out{.program = std::move(program), .detail = {}};
-  std::map<std::uint32_t, std::uint64_t> fewer;  // completions of threads
+  std::map<std::uint32_t, std::uint64_t> fewer;  // completions, by thread
   for (QueueUse& use : out.program.uses) {
     const std::uint64_t all = completions[use.qp], wanted = divide_up(requests[use.qp], kList);
     if (all <= wanted) continue;
@@ -159,7 +159,7 @@ Changed signal_fewer(Summary program, const Profile&) {
     out.requests += less;
     use.send_completions -= less;
   }
-  // A poll that finds something finds one completion at least.
+  // A successful poll finds at least one completion.
   for (PollUse& use : out.program.poll_uses) {
     std::uint64_t& less = fewer[use.thread];
     const std::uint64_t taken = std::min(less, use.polled);
@@ -187,10 +187,10 @@ Changed post_recv_lists(Summary program, const Profile&) {
   return out;
 }
 
-// Of a thread's QPs over UD as many as the adapter has units do the work of all.
+// Moves the work of each thread's UD QPs onto as many QPs as the adapter has requester units.
 Changed use_fewer_qps(Summary program, const Profile& profile) {
   const auto units = static_cast<std::size_t>(profile.nic.requester_units);
-  std::map<std::uint32_t, std::vector<std::uint32_t>> kept;  // of threads
+  std::map<std::uint32_t, std::vector<std::uint32_t>> kept;  // by thread
   Changed out{.program = std::move(program), .detail = {}};
   std::set<std::uint32_t> beyond;
   std::map<std::uint32_t, std::size_t> seen;
@@ -273,7 +273,7 @@ Changed register_before(Summary program, const Profile&) {
 struct Rule {
   const char* name;
   Changed (*change)(Summary program, const Profile& profile);
-  const char* text;  // {0}: how many requests, {1}: the detail
+  const char* text;  // {0}: number of requests, {1}: the detail
 };
 constexpr Rule kRules[] = {
     {"one by one", post_lists,

@@ -28,7 +28,7 @@ double number(std::uint64_t count) {
   return static_cast<double>(count);
 }
 
-// Requests of one kind, and what is known of each of them.
+// Equal requests with their derived properties.
 struct Kind {
   const Request& request;
   Verb verb;
@@ -40,7 +40,7 @@ struct Kind {
   bool fetches_payload = false;
 };
 
-// Threads that post to a doorbell register, and how.
+// The threads that post to one doorbell register, and their posts.
 struct Register {
   std::set<std::uint32_t> threads;
   double posts = 0;
@@ -60,7 +60,7 @@ class Reckoning {
 
   std::vector<Taken> taken() {
     note(Resource::cpu, longest(cpu_) + registrations_ns() / std::max(1.0, number(cpu_.size())));
-    const double rate = profile_.wire.pcie.bandwidth().value * 1e-9;  // bytes a nanosecond
+    const double rate = profile_.wire.pcie.bandwidth().value * 1e-9;  // bytes per nanosecond
     const auto bytes_to_nic = number(pcie_.exact.bytes_to_nic + pcie_.least.bytes_to_nic);
     const auto bytes_to_host = number(pcie_.exact.bytes_to_host + pcie_.least.bytes_to_host);
     const auto mmio = number(pcie_.exact.mmio_doorbells + pcie_.exact.mmio_wc_lines);
@@ -153,7 +153,7 @@ class Reckoning {
     }
     cpu_[use.thread] += posts * ns(profile_.host.post_call) + requests * ns(profile_.host.post_wqe) + mmio_ns +
                         recv_ns(use.recvs, use.recv_posts);
-    // A QP's context stays at hand until the thread has been with others.
+    // A QP's context stays cached until the thread uses other QPs.
     if (posts > 0) visits_[use.qp] += std::min(posts, number(std::max<std::uint64_t>(use.turns, 1)));
     add_register(use, qp, posts, mmio_ns);
     add_pcie(use, qp, sends);
@@ -184,7 +184,7 @@ class Reckoning {
     reads_at_once_ns_ = std::max(reads_at_once_ns_, kind.count * round_trip_ns(kind, unit) / at_once);
   }
 
-  // What a request takes of the unit that serves its connection at the peer.
+  // Time of the peer's unit that serves the connection, per request.
   double peer_ns(const Kind& kind) const {
     const NicProfile& nic = profile_.nic;
     const double packet = ns(nic.receive_packet), dma = ns(nic.receive_dma);
@@ -196,7 +196,7 @@ class Reckoning {
     return kind.packets * (packet + (kind.request.length > 0 ? dma : 0)) + completion;
   }
 
-  // From when a unit takes up a READ or an atomic until its response is handled.
+  // From the time at which a unit starts a READ or an atomic until its response is handled.
   double round_trip_ns(const Kind& kind, double unit_ns) const {
     const NicProfile& nic = profile_.nic;
     const double way = ns(nic.transmit) + 2 * ns(profile_.fabric.cable) + ns(profile_.fabric.switch_latency);
@@ -244,9 +244,8 @@ class Reckoning {
                         number(use.polled) * ns(profile_.host.poll_cqe);
   }
 
-  // QPs that take turns find their contexts gone, where there are more than have room: entries are thrown out at
-  // random, so that one stays through the misses m n of a turn of n QPs, of c that have room, with probability exp(-m n
-  // / c).
+  // Contexts miss if there are more QPs than the cache holds. Eviction is random: with n QPs used in turn, room for c,
+  // and miss rate m, a context survives the m n misses of a turn with probability exp(-m n / c).
   double context_reads_ns() const {
     const double room = number(profile_.nic.qp_context_cache.value / profile_.nic.qp_context.value);
     const double qps = number(visits_.size());
@@ -257,7 +256,7 @@ class Reckoning {
     return sum(visits_) * missed * read / number(profile_.nic.qp_context_reads);
   }
 
-  // By the addresses that were noted: atomics on one slot of one peer.
+  // Estimated from the sampled addresses: atomics on one slot of one peer.
   double atomic_slot_ns() const {
     if (atomics_ == 0) return 0;
     const NicProfile& nic = profile_.nic;
@@ -275,7 +274,7 @@ class Reckoning {
     return atomics_ * share * (read_ns(Bytes(8)) + ns(nic.atomic_operation));
   }
 
-  // The lock goes from thread to thread, and the line that it is in costs each of those that wait a transfer.
+  // The lock moves from thread to thread, and each waiting thread adds one transfer of the lock's cache line.
   double register_ns() const {
     double most = 0;
     for (const auto& [_, shared] : registers_) {
@@ -291,9 +290,9 @@ class Reckoning {
   const Summary& program_;
   const Profile& profile_;
   driver::WireFacts wire_;
-  ByNumber cpu_;                        // of threads
-  ByNumber requester_;                  // of QPs
-  ByNumber receiving_, peer_, visits_;  // of QPs
+  ByNumber cpu_;                        // by thread
+  ByNumber requester_;                  // by QP
+  ByNumber receiving_, peer_, visits_;  // by QP
   std::map<std::pair<std::uint32_t, std::uint32_t>, Register> registers_;
   PcieCost pcie_;
   double dma_reads_ = 0, bytes_out_ = 0, bytes_in_ = 0, atomics_ = 0, reads_at_once_ns_ = 0;

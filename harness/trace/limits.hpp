@@ -1,6 +1,5 @@
-// How long the resources of a cluster take for what a traced program did, by the parameters of the cluster's profile.
-// The longest of these times is what the program would meet first, if nothing but its own requests held it up: it
-// cannot be quicker. docs/trace.md has the rules.
+// The time that each resource of a cluster needs for the requests of a traced program, computed from the cluster's
+// profile. The longest time is a lower bound on the program's run time. docs/trace.md has the rules.
 #pragma once
 
 #include <string>
@@ -14,14 +13,15 @@ namespace verbscope {
 
 struct Taken {
   Resource resource;
-  bool of_peer = false;  // of the peer that takes what one connection sends
+  bool of_peer = false;  // the resource belongs to the peer that receives from one connection
   double seconds = 0;
 };
 
 // "the NIC's responder units", "one QP's responder unit of the peer".
 std::string words_for(const Taken& taken);
 
-// The longest first; those that take no time are left out. Empty: no requests, and no RECVs that were used.
+// Sorted by time, longest first; resources that need no time are left out. Empty if there are no requests and no used
+// RECVs.
 std::vector<Taken> limits_of(const driver::Summary& program, const Profile& profile);
 
 }  // namespace verbscope

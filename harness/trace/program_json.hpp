@@ -1,4 +1,4 @@
-// What a traced program did with each queue, as a record keeps it for whoever reckons with it later.
+// What a traced program did with each queue, as JSON in a record, so that limits and findings can be computed later.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace verbscope {
 
 Json program_json(const driver::Summary& program);
 
-// Of the summary that limits_of() and find_costs() read. Throws Error with `where`.
+// Restores the parts of the summary that limits_of() and find_costs() read. Throws Error that names `where`.
 driver::Summary program_from_json(const Json& json, const std::string& where);
 
 }  // namespace verbscope

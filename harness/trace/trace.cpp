@@ -21,17 +21,15 @@ namespace {
 using driver::Summary;
 using Clock = std::chrono::steady_clock;
 
-// How often it looks whether counts have risen: the traffic's time is known no better.
+// Interval at which counts are read: the resolution of the active time.
 constexpr std::chrono::milliseconds kLook{100};
 
-// Counts are written into files of a folder as the program goes, and no disk is to make it wait: in memory, where there
-// is such a folder.
+// The program writes counts to files in this folder and must not wait for a disk: prefers memory.
 std::filesystem::path parent_of_counts() {
   constexpr const char* kMemory = "/dev/shm";
   return access(kMemory, W_OK | X_OK) == 0 ? kMemory : temporary_folder();
 }
 
-// When the counts of a process rose.
 struct Activity {
   std::uint64_t counted = 0;
   std::optional<Clock::time_point> first;
@@ -47,7 +45,7 @@ class Tracer {
     if (!request.json.empty()) writer_.emplace(request.json, "--json");
   }
 
-  // Yields the program's status, as of waitpid().
+  // Returns the program's status as waitpid() returns it.
   int run() {
     TracedProgram program(request_.arguments, folder_.path(), request_.nic, request_.verify);
     auto next = Clock::now() + request_.every.value_or(std::chrono::milliseconds{0});
@@ -69,7 +67,7 @@ class Tracer {
   }
 
  private:
-  // Reads the counts, and notes whose have risen: since the look before.
+  // Reads the counts and notes which processes have counted since the last call.
   void look() {
     const auto now = Clock::now();
     processes_ = driver::read_trace_folder(folder_.path());
@@ -85,7 +83,7 @@ class Tracer {
     before_ = now;
   }
 
-  // The children of a program that use no verbs have inherited its files, and counted nothing.
+  // Child processes without verbs inherit the program's files but count nothing.
   static bool did_something(const Summary& process) {
     const auto made = [](const driver::ContextSummary& each) { return each.qps_made + each.cqs_made > 0; };
     return process.whole.requests() + process.whole.recvs.recvs + process.whole.polled > 0 ||
@@ -108,7 +106,7 @@ class Tracer {
     return found != profiles_.end() ? found->second : profiles_.emplace(cluster, load_profile(cluster)).first->second;
   }
 
-  // Null where nobody named a cluster and the adapter is of no family that has one.
+  // Null if no cluster was named and the adapter's family is unknown.
   const Profile* profile_for(const Summary& process) {
     if (!request_.cluster.empty()) return &profile_of(request_.cluster);
     return process.wire.known ? &profile_of(usual_cluster(process.wire.family)) : nullptr;
@@ -131,7 +129,7 @@ const char* usual_cluster(NicFamily family) {
 }
 
 int trace(const TraceRequest& request) {
-  // Its folder is gone before this process ends by the program's signal.
+  // The tracer removes its folder before this process ends by the program's signal.
   const int status = Tracer(request).run();
   return end_like(status);
 }

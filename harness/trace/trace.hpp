@@ -1,4 +1,4 @@
-// Runs a program under the preloaded library, tells the person what it does, and writes records of it.
+// Runs a program with the preloaded library, prints what it did, and writes records.
 #pragma once
 
 #include <chrono>
@@ -11,20 +11,20 @@
 namespace verbscope {
 
 struct TraceRequest {
-  std::vector<std::string> arguments;     // of the program, its name first
-  std::vector<std::string> command_line;  // of this one
+  std::vector<std::string> arguments;     // of the program, starting with its name
+  std::vector<std::string> command_line;  // of verbscope
   std::string nic = "auto";
-  std::string cluster;                             // that findings are reckoned for; empty: the family's usual one
-  bool verify = false;                             // its WQEs, in the memory of its queues
-  std::string json;                                // records are appended here; empty: nowhere
-  std::optional<std::chrono::milliseconds> every;  // also so often while it runs
+  std::string cluster;                             // whose costs findings use; empty: usual_cluster()
+  bool verify = false;                             // compare its WQEs with the computed ones
+  std::string json;                                // append records to this file; empty: none
+  std::optional<std::chrono::milliseconds> every;  // also report at this interval while it runs
 };
 
-// The cluster of configs/clusters/ whose costs stand for those of a family of adapters.
+// The cluster in configs/clusters/ whose costs represent a family of adapters.
 const char* usual_cluster(NicFamily family);
 
-// Ends as the program does: returns its exit status, or ends by its signal. Throws Error and UsageError where it cannot
-// be started, or the records not be written.
+// Returns the program's exit status, or ends this process by the signal that ended the program. Throws Error or
+// UsageError if the program cannot be started or the records cannot be written.
 int trace(const TraceRequest& request);
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// What a traced process did, as a record.
+// Makes a record of what a traced process did.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace verbscope {
 
 struct TraceSetting {
   std::vector<std::string> arguments;     // of the program
-  std::vector<std::string> command_line;  // of this one
-  std::string nic;                        // as asked for
-  const Profile* profile = nullptr;       // of the cluster that findings are reckoned for; null: of none
+  std::vector<std::string> command_line;  // of verbscope
+  std::string nic;                        // --nic as given
+  const Profile* profile = nullptr;       // the cluster whose costs findings use; null: no findings
 };
 
-// A record of benchmark "trace". `part`: "whole", or "so_far" of a process that still runs. The counts of `source`
-// "driver" have events of which the driver decides alone; where the adapter has a say the event is unseen, and `extra`
-// has what the driver knows and the interval of the rest.
+// A record of benchmark "trace". `part`: "whole", or "so_far" if the process still runs. The report of source "driver"
+// counts the events that the driver alone decides. Events that the adapter influences are unseen there; `extra` has
+// their exact part and the interval of the rest.
 Record trace_record(const driver::Summary& process, const TraceSetting& setting, const std::string& part,
                     double active_s);
 

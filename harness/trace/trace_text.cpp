@@ -18,7 +18,7 @@ using driver::PcieCost;
 using driver::Summary;
 using driver::Sums;
 
-constexpr std::size_t kMostQps = 8;  // that have a line of their own
+constexpr std::size_t kMostQps = 8;  // listed one by one
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);

@@ -18,7 +18,7 @@
 namespace verbscope {
 namespace {
 
-// This process's environment, with the library before others that are to be preloaded.
+// This process's environment, with the library first in LD_PRELOAD.
 std::vector<std::string> environment_of(const std::filesystem::path& folder, const std::string& nic, bool verify) {
   constexpr std::string_view kPreload = "LD_PRELOAD=";
   const std::filesystem::path library = program_folder() / driver::kLibrary;
@@ -64,7 +64,7 @@ TracedProgram::TracedProgram(const std::vector<std::string>& arguments, const st
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &before_);
-  // This program ignores these two; the other is to find what this one found.
+  // verbscope ignores these two; the program gets the default.
   sigset_t by_default;
   sigemptyset(&by_default);
   sigaddset(&by_default, SIGPIPE);
@@ -89,7 +89,7 @@ TracedProgram::~TracedProgram() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-// The terminal sends its signals to the program as well.
+// The terminal already sends its signals to the program too.
 void TracedProgram::pass_on(int number, bool from_terminal) const {
   if (!from_terminal) kill(pid_, number);
 }

@@ -1,5 +1,4 @@
-// A program under the preloaded library: started with what it needs in its environment, with this process's standard
-// input and output, and waited for.
+// Starts a program with the preloaded library and waits for it. The program inherits standard input and output.
 #pragma once
 
 #include <sys/types.h>
@@ -12,27 +11,28 @@
 
 namespace verbscope {
 
-// What wakes the one that waits for the program.
+// Why TracedProgram::wait returned.
 enum class TraceTurn {
   ended,
-  asked,   // by SIGUSR1
-  passed,  // the time that was asked for
+  asked,   // SIGUSR1 arrived
+  passed,  // the time is over
 };
 
 class TracedProgram {
  public:
-  // Starts arguments[0], a path or a name in PATH. `folder` takes the files of its processes; `nic`: a family of
-  // adapters, or "auto"; `verify`: WQEs too. Throws Error: it cannot be started, or the library is not beside this
-  // program. While it lives, SIGINT, SIGTERM and SIGHUP are the program's, who ends by them or not.
+  // Starts arguments[0], a path or a name in PATH. `folder` receives the count files of its processes; `nic`: a family
+  // of adapters, or "auto"; `verify`: also compare WQEs. Throws Error if the program cannot be started or the library
+  // is not in the folder of this program. While this object lives, SIGINT, SIGTERM and SIGHUP are passed on to the
+  // program.
   TracedProgram(const std::vector<std::string>& arguments, const std::filesystem::path& folder, const std::string& nic,
                 bool verify);
   TracedProgram(const TracedProgram&) = delete;
   TracedProgram& operator=(const TracedProgram&) = delete;
   ~TracedProgram();  // kills it if it still runs
 
-  // Waits for the next turn, at most so long.
+  // Waits for one of the events above, at most for `most`.
   TraceTurn wait(std::chrono::milliseconds most);
-  // After the end: the status, as of waitpid().
+  // Valid after TraceTurn::ended: the status as waitpid() returns it.
   int status() const { return status_; }
 
  private:
@@ -44,7 +44,7 @@ class TracedProgram {
   sigset_t before_{};
 };
 
-// Ends this process as the program ended: with its exit status, which is returned, or by its signal.
+// Ends this process like the program: returns its exit status, or raises the signal that ended it.
 int end_like(int status);
 
 }  // namespace verbscope

@@ -19,7 +19,7 @@ struct DifferenceFacts {
   Difference value;
   std::string_view name;  // in records
   std::string_view text;
-  std::string_view unit;  // of what was reckoned and found
+  std::string_view unit;  // of the computed and the found value
 };
 
 constexpr EnumTable<Difference, DifferenceFacts> kDifferenceFacts{{
@@ -46,7 +46,6 @@ std::string device_of(const Summary& process, std::uint32_t context) {
   return found == process.contexts.end() ? fmt::format("context {}", context) : found->device;
 }
 
-// Why a context has no queue memory to look at.
 std::string reason_of(const Summary& process, const CheckSummary& checks) {
   if (checks.memory == QueueMemory::other_adapter) return "the adapter is none of mlx4 and mlx5";
   const auto found = std::ranges::find(process.contexts, checks.context, &driver::ContextSummary::number);

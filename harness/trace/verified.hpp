@@ -1,4 +1,4 @@
-// What `--verify` found of the WQEs of a process.
+// Results of `--verify`: the WQEs of a process compared with the computed ones.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace verbscope {
 
-// A line for each context, and one for each kind of difference with its example; empty without --verify.
+// One line per context, and one per kind of difference with an example. Empty without --verify.
 std::string verified_text(const driver::Summary& process);
 
-// An object for each context: its device, and why it has no queue memory to look at, or how many WQEs were compared and
-// how many not, and the differences by their kind.
+// One object per context: its device, and either why its queue memory is not readable, or the numbers of WQEs compared
+// and skipped and the differences by kind.
 Json verified_json(const driver::Summary& process);
 
 }  // namespace verbscope

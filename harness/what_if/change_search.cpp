@@ -13,24 +13,24 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An option is tried at these factors, the far one first, and at the square of that. Rates have cliffs and caches have
-// sizes: harm at one value says nothing of the next.
+// A numeric option is tried at these factors, the far one first, then at the square of the far one. A loss at one value
+// does not exclude a gain at the next: rates have cliffs, and caches have sizes.
 constexpr double kFar = 4, kNear = 2;
 constexpr double kHarm = 0.97;
-// Values within this share of the best are as good: the one nearest to what there is now is advised.
+// Gains within this share of the best count as equal; the value nearest to the current one is chosen.
 constexpr double kAlike = 0.005;
-// An option that alone brought at least this may bring more beside another.
+// An option with at least this gain alone may gain more in combination.
 constexpr double kHopeful = 1.005;
-// Combinations that are tried beyond the single changes, however many these were.
+// Number of combinations that are tried in any case, whatever the number of single changes.
 constexpr std::size_t kLeastCombined = 40;
-// Lists help only where what they wait for is there, and registers only where a lock is taken: they are a beginning of
-// combinations even where they alone bring nothing.
+// Post lists help only if several requests are ready, and own doorbell registers only if a lock is contended. Both
+// start combinations even without a gain alone.
 constexpr std::string_view kList = "post_list", kRegisters = "uars";
 constexpr int kUsualList = 16;
 constexpr std::array<std::string_view, 3> kTogether = {kList, "qp", "threads"};
-// The best value of an option is looked for by halves and doubles up to this often.
+// Maximum number of refinement steps (half and twice the best value) per option.
 constexpr int kMostRefined = 4;
-// Changes together that a target may need, and states that are extended at a time.
+// Maximum number of combined changes for a target, and number of states that are extended per step.
 constexpr std::size_t kMostChanges = 4, kBeam = 5;
 
 bool ran(const TrialOutcome& outcome) {
@@ -123,7 +123,7 @@ ChangeSearch::Steps ChangeSearch::first_steps() const {
   return out;
 }
 
-// After the first: farther on and nearer.
+// The second round: nearer and farther values.
 ChangeSearch::Steps ChangeSearch::further_steps() const {
   Steps out;
   for (std::size_t i = 0; i < ladders_.size(); ++i) {
@@ -137,7 +137,7 @@ ChangeSearch::Steps ChangeSearch::further_steps() const {
   return out;
 }
 
-// About the best of each option that helps.
+// Half and twice the best value of each option that helps.
 ChangeSearch::Steps ChangeSearch::refining_steps() const {
   Steps out;
   for (std::size_t i = 0; i < ladders_.size(); ++i) {
@@ -202,8 +202,8 @@ ChangeSearch::Steps ChangeSearch::additions(const State& state) const {
   for (std::size_t i = 0; i < ladders_.size(); ++i) {
     if (std::ranges::any_of(state.steps, [i](const Step& step) { return step.ladder == i; })) continue;
     const Tried* most = best(i);
-    // A word that harms alone may help beside another: BlueFlame by a lock of its own. A number that changes nothing
-    // seldom does, but for lists and what they wait for.
+    // A non-numeric value that harms alone may help in combination, such as BlueFlame with a lock of its own. A numeric
+    // value without a gain rarely does, except post lists and the options they depend on.
     const bool together = std::ranges::find(kTogether, ladders_[i].option) != kTogether.end();
     const double least = !ladders_[i].number ? 0 : together ? kHarm : kHopeful;
     if (most != nullptr && gain(most->outcome) >= least) rated.emplace_back(gain(most->outcome), Step{i, most->value});
@@ -243,7 +243,7 @@ TriedChange ChangeSearch::change_of(const State& state) const {
   return out;
 }
 
-// The state that each addition raises most, until none adds kWorthwhile: every step on the way.
+// Adds the change with the largest gain until none adds kWorthwhile. Returns the state after each addition.
 std::vector<ChangeSearch::State> ChangeSearch::climb(State state, std::size_t most_runs) {
   std::vector<State> out;
   while (runs_ < most_runs && !(budget_.time && spent())) {
@@ -270,7 +270,7 @@ std::vector<ChangeSearch::State> ChangeSearch::beginnings() const {
     }
     if (most != nullptr && gain(most->outcome) >= kHarm) out.push_back({{{i, most->value}}, most->outcome});
   }
-  // The one that brings most, and these.
+  // Keeps the state with the largest gain, and those of kList and kRegisters.
   std::ranges::stable_sort(out, std::greater{}, [this](const State& each) { return gain(each.outcome); });
   for (std::size_t i = out.size(); i-- > 1;) {
     const std::string& option = ladders_[out[i].steps.front().ladder].option;
@@ -294,7 +294,7 @@ std::vector<TriedChange> ChangeSearch::find() {
                                 : budget_.given   ? budget_.runs
                                                   : std::max(budget_.runs, runs_ + kLeastCombined);
   for (const State& state : beginnings()) std::ranges::for_each(climb(state, most_runs), add);
-  // A change that a part of it does as well is none of its own.
+  // Drops a combination if a part of it gains as much.
   const auto part_does = [&](const TriedChange& whole) {
     return std::ranges::any_of(out, [&](const TriedChange& part) {
       const bool of_it = part.options.size() < whole.options.size() &&

@@ -1,5 +1,5 @@
-// Which changes of options raise a rate: each option's values are tried alone, then combined, and a target is reached
-// with the fewest. Nothing is deduced: each gain is that of a run.
+// Searches for option changes that raise a rate. Tries the values of each option alone, then combinations; for a
+// target, finds the fewest changes that reach it. Every gain is measured by a run, none is estimated.
 #pragma once
 
 #include <chrono>
@@ -14,15 +14,14 @@
 
 namespace verbscope {
 
-// How many runs a search may make, and until when. Without a person's own choice single changes are run completely,
-// and combinations of them within `runs`.
+// Limits of a search. Unless the user sets them (`given`), all single changes run, and combinations run within `runs`.
 struct RunBudget {
   std::size_t runs = 60;  // 0: no limit
   std::optional<std::chrono::steady_clock::duration> time{};
   bool given = false;
 };
 
-// "60", "10s"; 0: no limit. Throws a UsageError that names --budget.
+// Parses "60" (runs) or "10s" (time); 0: no limit. Throws a UsageError that names --budget.
 RunBudget parse_budget(const std::string& text);
 
 struct Target {
@@ -31,12 +30,12 @@ struct Target {
   Unit unit = Unit::mops;
 
   std::string text() const;
-  // What the outcome has in this unit; 0 where it reports none.
+  // The outcome's value in this unit; 0 if it has none.
   double of(const TrialOutcome& outcome) const;
   bool reached(const TrialOutcome& outcome) const;
 };
 
-// "30 Mops", "90 Gb/s", "2 us"; a number alone is of Mops. Throws a UsageError that names --target.
+// Parses "30 Mops", "90 Gb/s" or "2 us"; a plain number is Mops. Throws a UsageError that names --target.
 Target parse_target_rate(const std::string& text);
 
 struct TriedChange {
@@ -47,34 +46,35 @@ struct TriedChange {
 
 class ChangeSearch {
  public:
-  // Runs the point with each of these sets of options, some at the same time.
+  // Runs the point once with each of these sets of options, some at the same time.
   using RunChanged = std::function<std::vector<TrialOutcome>(const std::vector<Json>&)>;
 
   ChangeSearch(std::vector<OptionLadder> ladders, TrialOutcome base, RunBudget budget, RunChanged run);
 
-  // The best value of each option, and combinations of which each change adds to the gain; those that gain
-  // kWorthwhile or more, the best first.
+  // Returns the best value of each option and combinations in which each change contributes, if the gain is kWorthwhile
+  // or more. Sorted by gain, best first.
   std::vector<TriedChange> find();
-  // The fewest changes that reach it, else the best that was found. No options: the point as it is.
+  // Returns the fewest changes that reach the target, else the best changes found. No options: the point itself reaches
+  // it.
   TriedChange reach(const Target& target);
 
-  // Single changes that the program takes, and those of them that were run.
+  // Single changes that the program accepts, and the number of those that were run.
   std::size_t neighbours() const { return run_count_ + left_out_; }
   std::size_t neighbours_run() const { return run_count_; }
 
  private:
-  // A value of an option.
+  // One option set to a value. `ladder`: index of the option.
   struct Step {
     std::size_t ladder;
     Json value;
   };
   using Steps = std::vector<Step>;
-  // Values of an option that were run, or that the program refused.
+  // A value that was run, or that the program refused.
   struct Tried {
     Json value;
     TrialOutcome outcome;
   };
-  // Several steps, and what they brought.
+  // Several steps together, and their outcome.
   struct State {
     Steps steps;
     TrialOutcome outcome;
@@ -85,17 +85,17 @@ class ChangeSearch {
   void try_singles();
   void run_singles(const Steps& steps);
   const Tried* tried(std::size_t ladder, const Json& value) const;
-  // The value `factor` times as high as `from`, in the range of the option; null where that is none, or was tried.
+  // The value `from` * `factor`, limited to the range of the option. Null if that is the current value or was tried.
   Json scaled(std::size_t ladder, double from, double factor) const;
   Steps first_steps() const;
   Steps further_steps() const;
   Steps refining_steps() const;
   const Tried* best(std::size_t ladder) const;
-  // Steps to add to a state: the best of each other option that may help.
+  // The best value of each further option that may help in this state.
   Steps additions(const State& state) const;
   std::vector<State> extended(const State& state, const Steps& steps);
   std::vector<State> climb(State state, std::size_t most_runs);
-  // Single changes from which combinations are made.
+  // Single changes from which combinations start.
   std::vector<State> beginnings() const;
   TriedChange change_of(const State& state) const;
 

@@ -7,9 +7,10 @@
 namespace verbscope {
 namespace {
 
-// Gains that differ by no more are the same: the likelier resource is named.
+// Gains within this difference count as equal; the more likely resource is reported.
 constexpr double kSame = 0.005;
-// Those that are tried singly before the others are tried as a group, and of which pairs are made.
+// Number of likely resources that are tried alone before the others run as one group, and number of which pairs are
+// made.
 constexpr std::size_t kLikely = 2, kPartners = 4;
 
 }  // namespace
@@ -37,7 +38,7 @@ void LimitSearch::run(const Sets& sets) {
   }
 }
 
-// What did not run brings nothing that is known.
+// 0 for sets whose run failed.
 double LimitSearch::gain(const Set& set) const {
   const auto found = gains_.find(set);
   return found == gains_.end() ? 0 : found->second.value_or(0);
@@ -61,7 +62,7 @@ LimitSearch::Sets LimitSearch::singles() const {
   return out;
 }
 
-// Likely ones singly, all others at once: when these bring no more together, none of them does alone.
+// Runs likely resources alone and all others as one group. If the group gains no more, none of its members does alone.
 void LimitSearch::try_singles() {
   Sets first;
   Set others;
@@ -78,8 +79,8 @@ void LimitSearch::try_singles() {
   split(std::move(others));
 }
 
-// Halves of a group that brings more than the best single one, until those are single that do. A group that cannot be
-// run says nothing: it is halved too.
+// Halves each group that gains more than the best single resource, down to single resources. A group whose run failed
+// is halved too.
 void LimitSearch::split(Set group) {
   Sets groups{std::move(group)};
   while (!groups.empty()) {
@@ -99,7 +100,8 @@ void LimitSearch::split(Set group) {
   }
 }
 
-// The best pair of the likeliest; else what is left of all together when each that is not needed is taken out.
+// Returns the best pair of the likeliest resources. If no pair suffices, doubles all together and removes each resource
+// that is not needed.
 LimitSearch::Found LimitSearch::find_pair() {
   Set together;
   for (const Resource each : resources_) {

@@ -1,4 +1,5 @@
-// Which resource limits a point, or which two only together: found by trying twice of each, with as few runs as decide.
+// Finds the resource that limits a point, or the pair of resources that limit it together. Runs the point with twice as
+// much of them, in as few runs as possible.
 #pragma once
 
 #include <functional>
@@ -14,29 +15,30 @@ namespace verbscope {
 struct TrialOutcome {
   double mops = 0;
   double gbit_per_s = 0;  // 0: the benchmark reports none
-  double latency_us = 0;  // the median; 0 likewise
+  double latency_us = 0;  // median; 0: the benchmark reports none
   std::string failure{};  // empty: it ran
 };
 
 class LimitSearch {
  public:
   using Set = std::vector<Resource>;
-  // Runs each set doubled, some at the same time: an outcome for each.
+  // Runs the point once per set with the resources of the set doubled, some at the same time.
   using RunDoubled = std::function<std::vector<TrialOutcome>(const std::vector<Set>&)>;
 
-  // `resources` are those that can be doubled, each a capacity, the most likely limit first. Those that options make
-  // are always tried by themselves. `apart` are those that no other is doubled with: twice of them is twice of
-  // everything. Gains are against `base_mops`.
+  // `resources`: capacities that can be doubled, most likely limit first. Resources that options determine are always
+  // tried alone. `apart`: resources that are never doubled with others, because doubling them doubles everything. Gains
+  // are relative to `base_mops`.
   LimitSearch(Set resources, Set apart, double base_mops, RunDoubled run);
 
-  // One resource that brings kWorthwhile or more, the one that brings most; else two that do together; else none.
+  // Returns the resource with the largest gain, if that is kWorthwhile or more; else two or more resources that reach
+  // it together; else none.
   struct Found {
     Set limits;
     double gain = 1;
   };
   Found find();
 
-  // The runs of single resources and of groups, in the order in which they were made; those that failed.
+  // Runs of single resources and of groups in the order in which they were made, and the failed ones.
   const std::vector<TriedTwice>& tried() const { return tried_; }
   const std::vector<std::string>& failed() const { return failed_; }
 
@@ -46,7 +48,7 @@ class LimitSearch {
   void run(const Sets& sets);
   double gain(const Set& set) const;
   bool is_apart(Resource resource) const;
-  // The set of `sets` that brings most; the first of those that bring the same.
+  // The set with the largest gain; the first of equal ones.
   const Set* best_of(const Sets& sets) const;
   Sets singles() const;
   void try_singles();
@@ -56,7 +58,7 @@ class LimitSearch {
   Set resources_, apart_;
   double base_mops_;
   RunDoubled run_;
-  std::map<Set, std::optional<double>> gains_;  // none: the run failed
+  std::map<Set, std::optional<double>> gains_;  // empty: the run failed
   std::vector<TriedTwice> tried_;
   std::vector<std::string> failed_;
 };

@@ -10,9 +10,9 @@
 namespace verbscope {
 namespace {
 
-// Beyond these nobody posts, and simulated runs take long.
+// Larger values are not used in practice and take long to simulate.
 constexpr double kMostList = 512, kMostDepth = 8192;
-// A path MTU matters to operations of more than a packet.
+// The path MTU matters only to operations of more than one packet.
 constexpr double kLeastMtu = 256;
 
 double in_profile(const Json& profile, const char* section, const char* key, double fallback) {
@@ -41,7 +41,7 @@ class Ladders {
   void number(const char* name, double low, double high) {
     const OptionSpec* option = spec_.find(name);
     std::optional<double> value = now(name);
-    // A window of 0 is as deep as the queue.
+    // Window 0 means the depth of the queue.
     if (std::string_view(name) == "window" && value == 0.0) value = now("tx_depth");
     if (option == nullptr || !value || *value < 1) return;
     low = std::max(low, static_cast<double>(option->min));
@@ -55,14 +55,14 @@ class Ladders {
     if (!others.empty()) out_.push_back({.option = name, .now = now, .values = std::move(others)});
   }
 
-  // Every other word of the option.
+  // Tries every other word of the option.
   void words(const char* name) {
     const OptionSpec* option = spec_.find(name);
     if (option == nullptr || !option->allowed.is_array()) return;
     values(name, record_.config.value(name, Json()), option->allowed.get<std::vector<Json>>());
   }
 
-  // On where it is off; without it where it is on.
+  // Tries the flag on if it is off, and without it if it is on.
   void flag(const char* name) {
     values(name, is_on(name) ? Json(true) : Json(nullptr), {is_on(name) ? Json(nullptr) : Json(true)});
   }
@@ -111,7 +111,7 @@ class Ladders {
 
   void machines() {
     values("uars", registers(), {"default", "exclusive"});
-    // One operation under way takes no less time beside others.
+    // One outstanding operation at a time does not become faster with more threads or QPs.
     if (keeps_one_under_way(record_)) return;
     const double cores = in_profile(profile_, "host", "cores", 1);
     for (const char* name : {"threads", "client_threads", "threads_per_qp"}) number(name, 1, cores);

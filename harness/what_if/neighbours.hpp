@@ -1,4 +1,4 @@
-// The options of a point whose values change what an operation costs, and other values that each can have.
+// The options of a point that affect the cost of an operation, and other values for each.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@ namespace verbscope {
 
 struct OptionLadder {
   std::string option;
-  Json now;             // the value in force
-  bool number = false;  // else `values` are all others that it can have
+  Json now;             // the current value
+  bool number = false;  // numeric; else `values` has all other values
   std::vector<Json> values{};
-  // Of a number: it goes from `low` to `high`.
+  // Range of a numeric option.
   double low = 1, high = 1;
 };
 
-// The ladders of the record's options, those first that relieve a limit. The program itself refuses values that it
-// cannot take; left out are options that bear on nothing that this operation does.
+// Returns the ladders of the record's options; options that relieve a limit come first. Values that the program does
+// not accept are not filtered. Options without effect on this operation are left out.
 std::vector<OptionLadder> option_ladders(const Record& record, const BenchmarkSpec& spec, const Json& profile,
                                          const std::vector<Limit>& limits);
 

@@ -13,18 +13,18 @@
 namespace verbscope {
 namespace {
 
-// Options that bear on the run, not on the point: a limit that makes a run fail, what counts, how peers meet.
+// Options of the run, not of the point: limits that make it fail, counter sources, and how peers connect.
 constexpr std::array<std::string_view, 13> kOfTheRun = {
     "all",      "ib_dev",  "gid_index", "cores",         "counter_sources", "require_counters",
     "limit_bw", "timeout", "any_build", "limit_msgrate", "report_gbits",    "CPU_freq",
     "noPeak"};
-// The times of a run on hardware, of which a simulated one needs a thousandth.
+// Durations of a run on hardware; a simulated run needs a thousandth.
 constexpr std::array<std::string_view, 4> kTimes = {"duration", "warmup", "longest", "iters"};
 
-// Programs choose other options by whether these were given: they are given even where they have their default.
+// Programs choose other options depending on whether these are given, so they are given even with their default value.
 constexpr std::array<std::string_view, 4> kAlways = {"connection", "qp", "inline_size", "tx_depth"};
 
-// What a record says beyond these no program takes: it refuses the run.
+// Larger values in a record are invalid: programs refuse them.
 constexpr double kMostSeed = 9007199254740992, kMostOutstanding = 1 << 30;
 
 bool among(const auto& names, std::string_view name) {
@@ -36,7 +36,7 @@ Json command_line(const Record& record) {
   return words.is_array() ? words : Json::array();
 }
 
-// Whether the command line set the option, by its long name or its letter.
+// True if the command line set the option, by its long name or its letter.
 bool was_given(const Record& record, const OptionSpec& option) {
   return std::ranges::any_of(command_line(record), [&](const Json& word) {
     if (!word.is_string()) return false;
@@ -50,14 +50,14 @@ bool others_say_how_many_qps(const Record& record) {
   return number_at(record.config, "connections") || number_at(record.config, "vms");
 }
 
-// The value of the option in the record's configuration; null where it has none, or one that is no value to give.
+// The option's value in the record's configuration; null if there is none that can be passed to the program.
 Json value_in_force(const Record& record, const OptionSpec& option) {
   const bool time = option.type == OptionType::duration;
   const Json value = record.config.value(option.name + (time ? "_s" : ""), Json());
   if (value.is_null() || value == Json("") || value == Json(false)) return nullptr;
   try {
     return checked_value(option, value, "config");
-  } catch (const Error&) {  // 0 of what is at least 1: there is none
+  } catch (const Error&) {  // 0 for an option of at least 1 means none
     return nullptr;
   }
 }
@@ -94,7 +94,7 @@ Point point_again(const Record& record, const BenchmarkSpec& spec) {
 
 Point point_as_given(const Record& record, const BenchmarkSpec& spec) {
   if (command_line(record).empty()) return point_again(record, spec);
-  // A record of --all has one of its sizes.
+  // A record of an --all run contains one of its sizes.
   const bool all = record.config.value("all", false);
   return point_of(record, spec, [&](const OptionSpec& option, const Json&) {
     return was_given(record, option) || (all && option.name == "size");

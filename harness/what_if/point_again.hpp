@@ -1,4 +1,4 @@
-// A record's point as options of its program, so that it runs again on a simulated cluster.
+// Converts a record's point to options of its program, so that it runs again on a simulated cluster.
 #pragma once
 
 #include <string>
@@ -10,23 +10,23 @@
 
 namespace verbscope {
 
-// The point of a record: its options as they were in force, machines, threads and depths that followed from others
-// among them, so that a change of one option changes no other. Left out is what says where and how long a run on
-// hardware was, and how often operations are signalled where the program chose that by other options.
+// The point of a record with all options in force, also those that the program derived from others (machines, threads,
+// depths), so that a change of one option changes no other. Leaves out options about the place and duration of a run on
+// hardware, and the signalling interval if the program chose it.
 Point point_again(const Record& record, const BenchmarkSpec& spec);
 
-// The point of a record as its command line gave it: what the program chose by itself it chooses again where an option
-// changes, as it does for a person who types the command. point_again() where the record has no command line.
+// The point of a record as its command line gave it. If an option changes, the program chooses its other options anew,
+// as it does for a user who types the command. Without a command line in the record: point_again().
 Point point_as_given(const Record& record, const BenchmarkSpec& spec);
 
-// The point with these options changed; null removes one.
+// The point with these options changed; null removes an option.
 Point with_options(Point point, const Json& changes);
 
-// "send_rate --fabric sim:cib --connection UD --size 32", to be typed.
+// The command line, "send_rate --fabric sim:cib --connection UD --size 32".
 std::string command_text(const Point& point, const std::string& fabric);
 
-// The options that bring twice of a resource that options make; null where none does, as where a program keeps one
-// operation under way (keeps_one_under_way), or has no such queue.
+// The options that double a resource that options determine. Null if there are none: the program keeps one operation
+// outstanding (keeps_one_under_way), or has no such queue.
 Json twice_by_options(const Record& record, Resource resource);
 
 }  // namespace verbscope

@@ -9,7 +9,7 @@
 namespace verbscope {
 namespace {
 
-// A lock, a line or a slot that nobody used is none, nor is a queue of RECVs in which none was ever missing.
+// False for a lock, cache line or atomic slot that was not used, and for a RECV queue that never lacked a RECV.
 bool takes_part(const Record& record, const Diagnosis& diagnosis, Resource resource) {
   switch (resource) {
     case Resource::atomic_slot:
@@ -66,8 +66,8 @@ class PointLimits {
   }
 
  private:
-  // A rate that waits for RECVs, by the timer of an RNR NAK, can leave that state by anything twice as fast. What is
-  // hardly in use is not its limit then: the RECVs are, if twice of them helps.
+  // A rate that is held down by RNR NAK timers can rise when anything becomes twice as fast. If the resource found is
+  // hardly used, it is not the limit; the RECVs are, if doubling them helps.
   std::optional<double> gain_of_recvs_behind(const LimitSearch::Found& found, const Explanation& out) const {
     constexpr double kHardlyUsed = 0.5;
     const std::optional<double> gain = out.gain_of(Resource::recv_queue);
@@ -75,14 +75,14 @@ class PointLimits {
     return fullest_of(diagnosis_, found.limits[0]).load.utilisation < kHardlyUsed ? gain : std::nullopt;
   }
 
-  // Those that the closed form weighs, in its order, then the others.
+  // The resources that the closed-form model considers, in its order, then the others.
   std::vector<Resource> resources() const {
     std::vector<Resource> out;
     const auto add = [&](Resource each) {
       const bool can = is_option(each) ? by_options(each) : can_double(runs_.profile(), each);
       if (can && takes_part(basis_, diagnosis_, each) && std::ranges::find(out, each) == out.end()) out.push_back(each);
     };
-    // What the adapter counted as missing is likelier than what was only busy.
+    // Missing RECVs, which the adapter counts, are a more likely limit than a busy resource.
     add(Resource::recv_queue);
     for (const Limit& each : diagnosis_.candidates) add(capacity(each.load.resource));
     for (const Resource each :
@@ -94,7 +94,8 @@ class PointLimits {
     return out;
   }
 
-  // A program that keeps one operation under way has twice as many where everything is twice as fast.
+  // For a program that keeps one operation outstanding, making everything twice as fast doubles the rate like a second
+  // operation.
   bool by_options(Resource resource) const {
     return !twice_by_options(basis_, resource).is_null() ||
            (resource == Resource::outstanding && keeps_one_under_way(basis_));

@@ -1,4 +1,5 @@
-// The limits of a point by simulated runs: twice of each resource of its cluster, and of each option that is a limit.
+// Finds the limits of a point by simulated runs with twice as much of each resource of its cluster, and of each
+// limiting option.
 #pragma once
 
 #include "analysis/explain.hpp"
@@ -6,8 +7,8 @@
 
 namespace verbscope {
 
-// Fills limits, gains, what was tried and what failed. `basis` is a simulated record of the point: its busy times say
-// which resources are likely. Throws Error when no run succeeded, InterruptedError at the stop.
+// Fills in the limits, the gains, and the tried and failed runs. `basis`: a simulated record of the point, whose busy
+// times determine the likely resources. Throws Error if no run succeeded, InterruptedError at the stop.
 void find_limits(const Record& basis, SimulatedRuns& runs, Explanation& out);
 
 }  // namespace verbscope

@@ -7,7 +7,7 @@
 namespace verbscope {
 namespace {
 
-// A file beyond this is begun anew: programs and profiles change, and what they gave before is of no use.
+// A larger file is removed: most of its outcomes are of older programs and profiles.
 constexpr std::uintmax_t kMostBytes = 64'000'000;
 
 }  // namespace

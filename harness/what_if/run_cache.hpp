@@ -1,4 +1,4 @@
-// Outcomes of simulated runs that are kept beside a results file, so that the next answer about it needs no run twice.
+// Keeps outcomes of simulated runs in a file beside a results file, so that later commands need not repeat them.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +13,11 @@ namespace verbscope {
 
 class RunCache {
  public:
-  // `file` is read if it is there; lines that are none of ours are left out. An empty path keeps outcomes in memory
-  // only, as does a file that cannot be written.
+  // Reads `file` if it exists and ignores foreign lines. If the path is empty or the file cannot be written, outcomes
+  // are kept in memory only.
   explicit RunCache(std::filesystem::path file = {});
 
-  // Outcomes by everything that they depend on: program, profile and options. May be called by several threads.
+  // The key contains everything that the outcome depends on: program, profile and options. Thread-safe.
   std::optional<TrialOutcome> find(const std::string& key) const;
   void add(const std::string& key, const TrialOutcome& outcome);
 
@@ -27,7 +27,7 @@ class RunCache {
   std::map<std::string, TrialOutcome> outcomes_;
 };
 
-// The file beside a results file.
+// The path of the cache of a results file.
 std::filesystem::path run_cache_of(const std::filesystem::path& results);
 
 }  // namespace verbscope

@@ -1,4 +1,4 @@
-// Runs points of one benchmark on copies of a cluster's profile, as it is or with twice of some resources.
+// Runs points of one benchmark on copies of a cluster's profile: unchanged, or with some resources doubled.
 #pragma once
 
 #include <chrono>
@@ -14,38 +14,37 @@
 
 namespace verbscope {
 
-// Where and how they run.
+// How the runs are made.
 struct RunPlace {
   std::filesystem::path binary;  // of the benchmark
-  BenchmarkSpec spec;            // what it says of itself
+  BenchmarkSpec spec;            // its description of itself
   std::size_t jobs = 1;          // runs at the same time
   StopSource* stop = nullptr;
 };
 
-// One run.
 struct Trial {
   Point point;
-  std::vector<Resource> doubled{};  // capacities of the profile of which there is twice
-  bool twice_as_fast = false;       // twice_as_fast() of everything instead
+  std::vector<Resource> doubled{};  // capacities of the profile to double
+  bool twice_as_fast = false;       // apply twice_as_fast() to the profile instead
 };
 
 class SimulatedRuns {
  public:
-  // The longest time of one run.
+  // Time limit of one run.
   static constexpr std::chrono::seconds kTimeout{120};
 
-  // `profile` is the cluster's. The copies are in a temporary folder. The cache must outlive it.
+  // `profile`: the cluster's. Copies go to a temporary folder. The cache must outlive this object.
   SimulatedRuns(Json profile, RunPlace place, RunCache& cache);
 
-  // The whole record of the point. Throws InterruptedError at the stop.
+  // Runs the point and returns its record. Throws InterruptedError at the stop.
   Record record(const Point& point);
-  // An outcome for each trial. Throws likewise.
+  // Returns one outcome per trial. Throws InterruptedError at the stop.
   std::vector<TrialOutcome> run(const std::vector<Trial>& trials);
 
   const Json& profile() const { return profile_; }
   const BenchmarkSpec& spec() const { return place_.spec; }
   std::size_t jobs() const { return place_.jobs; }
-  // Different points that were simulated, those of the cache among them.
+  // Number of different points simulated, including those found in the cache.
   std::size_t count() const { return count_; }
 
  private:
@@ -57,7 +56,7 @@ class SimulatedRuns {
   Json profile_;
   RunPlace place_;
   RunCache& cache_;
-  std::string program_;  // which build of it
+  std::string program_;  // identifies the build of the program
   TempFolder temp_;
   std::size_t count_ = 0;
 };

@@ -8,7 +8,7 @@
 namespace verbscope {
 namespace {
 
-// The value of "section.key" in the profile; null when it has none.
+// The value of "section.key" in the profile; null if it has none.
 Json* value_in(Json& profile, std::string_view name) {
   const std::string section(name.substr(0, name.find('.'))), key(name.substr(name.find('.') + 1));
   if (!profile.contains(section) || !profile[section].contains(key)) return nullptr;

@@ -1,5 +1,5 @@
-// A cluster's profile with twice of a resource: what doubles it stands beside its name in analysis/resource.cpp.
-// (tests/analysis/attribution.py has a table of its own, so that the two check each other.)
+// Doubles resources in a cluster's profile. analysis/resource.cpp lists the parameters of each resource.
+// (tests/analysis/attribution.py has a separate table, so that each checks the other.)
 #pragma once
 
 #include <string>
@@ -10,18 +10,19 @@
 
 namespace verbscope {
 
-// Whether the profile has a parameter that doubles the resource, a capacity(). Never for those that options make.
+// True if the profile has a parameter that doubles the resource, a capacity(). False for resources that options
+// determine.
 bool can_double(const Json& profile, Resource resource);
 
-// The profile with twice of each of these in every machine: times that only they take are halved, sizes and numbers
-// doubled; a parameter that two of them have is changed once.
+// Returns the profile with each of these resources doubled in every machine: times that only they need are halved,
+// sizes and numbers doubled. A parameter that two of them share is changed once.
 Json profile_with_twice(Json profile, const std::vector<Resource>& resources);
 
-// The profile in which everything takes half of its time: what twice as many operations under way would bring to a
-// program that keeps one.
+// Returns the profile with every part twice as fast. For a program that keeps one operation outstanding, this has the
+// effect of keeping two.
 Json twice_as_fast(Json profile);
 
-// The parameters of those of these resources of which all values are assumed: "nic.qp_context_cache_bytes".
+// The parameters of those resources whose values are all assumed: "nic.qp_context_cache_bytes".
 std::vector<std::string> assumed_parameters(const Json& profile, const std::vector<Resource>& resources);
 
 }  // namespace verbscope

@@ -19,13 +19,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The largest accepted difference between a simulated point and the record that it stands for.
+// Largest accepted relative difference between a simulated point and its record.
 constexpr double kAcceptedDifference = 0.25;
-// A point is run about this often; when that takes longer than a person waits without a word, it is told.
+// Typical number of runs per point, and the expected total time above which a message announces it.
 constexpr double kUsualRuns = 70;
 constexpr std::chrono::seconds kUntold{10};
 
-// The simulated cluster of the record, as --fabric sim: has it.
+// The simulated cluster of the record, as a value for --fabric sim:.
 std::string cluster_of(const Record& record, const std::string& named) {
   const auto fabric = record.environment.value("fabric", "");
   if (fabric.starts_with("sim:")) return fabric.substr(4);
@@ -128,7 +128,7 @@ class Explainer {
     out_.runs->neighbours_run = search.neighbours_run();
   }
 
-  // The same operation with less to carry: in an immediate, or in a WQE of a line less.
+  // Runs the same operation with a shorter payload: in an immediate, or in a WQE that is one line shorter.
   static std::vector<TriedChange> other_payloads(const Record& base, const ChangeSearch::RunChanged& run_changed) {
     const std::optional<Prediction> prediction = prediction_of(base);
     if (!prediction) return {};
@@ -137,7 +137,7 @@ class Explainer {
     for (const ShapeChange& each : shape_changes(*prediction, 1)) {
       if (each.after.shape.payload == prediction->shape.payload) continue;
       if (static_cast<double>(prediction->shape.payload.value) <= kImmediateBytes)
-        continue;  // a change of options like any other
+        continue;  // already covered by the option changes
       out.push_back({.options = each.options, .text = each.text});
       options.push_back(each.options);
     }
@@ -147,7 +147,7 @@ class Explainer {
     return out;
   }
 
-  // Commands are for the fabric of the record: a cluster's copy has gone when they are typed.
+  // Commands name the record's fabric: the profile copies are deleted at the end.
   std::string command_of(const Point& point) const {
     return command_text(point, record_.environment.value("fabric", ""));
   }

@@ -1,4 +1,4 @@
-// Explains a point by running it again on simulated copies of its cluster: as it is, with twice of each resource that
+// Explains a point by running it again on simulated copies of its cluster: unchanged, with each resource doubled that
 // may limit it, and with each change of its options.
 #pragma once
 
@@ -15,18 +15,18 @@
 namespace verbscope {
 
 struct WhatIfOptions {
-  std::filesystem::path folder;  // of the programs
-  std::string cluster;           // that records of hardware are of; empty: not known
+  std::filesystem::path folder;  // folder of the benchmark programs
+  std::string cluster;           // cluster for records of hardware; empty: unknown
   std::size_t jobs = 1;          // runs at the same time
   StopSource* stop = nullptr;
   RunBudget budget{};
   std::optional<Target> target{};
-  // Receives how long the runs of a point will take, when that is long; may be empty.
+  // Receives a message if the runs of a point will take long. May be empty.
   std::function<void(const std::string&)> told{};
 };
 
-// The answer for a record that is ok. Where no run can be made, or where the simulated point is not like the measured
-// one, it is that of the closed form, with the reason. Throws InterruptedError at the stop.
+// Explains a record that is ok. If no run is possible, or if the simulated point differs from the measured one, the
+// explanation comes from the closed-form model and includes the reason. Throws InterruptedError at the stop.
 Explanation explain_by_runs(const Record& record, const WhatIfOptions& options, RunCache& cache);
 
 }  // namespace verbscope
