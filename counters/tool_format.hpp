@@ -1,5 +1,6 @@
 // Output of a counting tool: one block per interval, with a header and rows. Other text may precede or separate the
 // blocks. A tool prints a block at the end of its interval, so the header's arrival marks the end of the interval.
+#pragma once
 
 #include <cstdint>
 #include <optional>

@@ -24,10 +24,6 @@ ibv_send_wr atomic_request(std::uint32_t queue, Verb verb, ibv_sge* result, std:
   return wr;
 }
 
-LaneQueue lane_queue(const Lane& lane, std::uint32_t outstanding) {
-  return empty_queue(lane.qp, lane.builder, outstanding, 1);
-}
-
 class AtomicClient final : public WorkloadOn<AtomicClient> {
  public:
   AtomicClient(const ThreadSetup& setup, const AtomicOptions& options)
@@ -43,8 +39,8 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
     const std::uint64_t seed = setup.operation.seed * 1'000'003 + (std::uint64_t{setup.node} << 32) + setup.thread;
     state_.cq = setup.cq;
     state_.channel = setup.channel;
-    state_.lanes = lanes_;
     state_.queues = queues_;
+    state_.places = places_;
     state_.choice = Choice(options.counters, options.random, seed, first.index * options.counters / first.count);
     state_.stride = options.stride;
     state_.seen = seen_;
@@ -63,7 +59,7 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
 
   std::uint64_t operations() const {
     std::uint64_t sum = 0;
-    for (const AtomicQueue& queue : queues_) sum += queue.retired;
+    for (const SendQueue& queue : queues_) sum += queue.completed();
     return sum;
   }
   bool swaps() const { return !seen_.empty(); }
@@ -79,11 +75,13 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
       requests_[begin + j] =
           atomic_request(static_cast<std::uint32_t>(index), options.verb, &segments_[begin + j], region.rkey);
     }
-    lanes_.push_back(lane_queue(lane, outstanding_));
-    queues_.push_back({.requests = {&requests_[begin], outstanding_},
-                       .results = {results, outstanding_},
-                       .counter = {&counters_[begin], outstanding_},
-                       .base = region.address});
+    queues_.push_back({.qp = lane.qp,
+                       .builder = lane.builder,
+                       .index = static_cast<std::uint32_t>(index),
+                       .depth = outstanding_,
+                       .ring = {&requests_[begin], outstanding_}});
+    places_.push_back(
+        {.results = {results, outstanding_}, .counter = {&counters_[begin], outstanding_}, .base = region.address});
   }
 
   std::uint32_t outstanding_;
@@ -93,8 +91,8 @@ class AtomicClient final : public WorkloadOn<AtomicClient> {
   std::vector<ibv_send_wr> requests_;
   std::vector<std::uint64_t> counters_;
   std::vector<std::uint64_t> seen_;
-  std::vector<LaneQueue> lanes_;
-  std::vector<AtomicQueue> queues_;
+  std::vector<SendQueue> queues_;
+  std::vector<AtomicPlaces> places_;
   AtomicState state_;
 };
 
@@ -109,7 +107,10 @@ class SlotProber final : public WorkloadOn<SlotProber> {
     for (std::uint32_t i = 0; i < 2; ++i) {
       const RemoteRegion& region = setup.lanes[i].peers.front().region;
       segments_[i] = {reinterpret_cast<std::uint64_t>(buffer_.data()) + i * kAtomicBytes, kAtomicBytes, mr_.lkey()};
-      probe_.lanes[i] = lane_queue(setup.lanes[i], options.outstanding(setup.operation));
+      probe_.queues[i] = {.qp = setup.lanes[i].qp,
+                          .builder = setup.lanes[i].builder,
+                          .index = i,
+                          .depth = options.outstanding(setup.operation)};
       probe_.atomics[i] = atomic_request(i, options.verb, &segments_[i], region.rkey);
       probe_.reads[i] = probe_.atomics[i];
       probe_.reads[i].opcode = IBV_WR_RDMA_READ;

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "microbench/atomic/lock_slots.hpp"
-#include "microbench/loop/lane_queue.hpp"
+#include "microbench/loop/send_queue.hpp"
 
 namespace verbscope {
 
@@ -15,7 +15,7 @@ inline constexpr std::uint64_t kProbeOps = 512;  // operations that a measuremen
 
 struct SlotProbe {
   ibv_cq* cq = nullptr;
-  std::array<LaneQueue, 2> lanes;      // depth: operations outstanding
+  std::array<SendQueue, 2> queues;     // depth: operations outstanding
   std::array<ibv_send_wr, 2> atomics;  // prebuilt but for the address; each is posted again and again
   std::array<ibv_send_wr, 2> reads;
   std::uint64_t base = 0;  // peer's address of the survey's offset 0
@@ -34,17 +34,17 @@ double measure_slots(N& node, SlotProbe& s, const SlotQuestion& question, const 
     const std::uint64_t address = s.base + (i == 0 ? question.first : question.second);
     (reads ? requests[i].wr.rdma.remote_addr : requests[i].wr.atomic.remote_addr) = address;
   }
-  const std::uint64_t warm = 4 * used * s.lanes[0].depth;
+  const std::uint64_t warm = 4 * used * s.queues[0].depth;
   std::uint64_t completed = 0, counted_from = 0, counted = 0;
   Picos begin{0}, end{0};
   IdleWait wait(s.cq, nullptr, tally);
-  while (counted == 0 || s.lanes[0].due + s.lanes[1].due > 0) {
+  while (counted == 0 || s.queues[0].due + s.queues[1].due > 0) {
     for (std::uint32_t i = 0; counted == 0 && i < used; ++i) {
-      while (s.lanes[i].room > 0) {
-        if (!post_one(s.lanes[i], requests[i], i, tally.end)) return -1;
+      while (s.queues[i].room > 0) {
+        if (!post_one(s.queues[i], requests[i], tally.end)) return -1;
       }
     }
-    const int count = reap(s.cq, s.lanes, tally.end, kNoRecv);
+    const int count = reap(s.cq, s.queues, tally.end, kNoRecv);
     if (count < 0) return -1;
     if (count == 0) {
       if (!wait.idle_unless_quit(node, control)) return -1;

@@ -51,7 +51,6 @@ struct Lane {
   Transport transport = Transport::rc;
   std::uint32_t port = 0;  // index among the ports in use
   ibv_qp* qp = nullptr;
-  ibv_cq* cq = nullptr;          // that of the thread, or with Operation::cq_per_qp its own
   ibv_qp_ex* builder = nullptr;  // the builder of `qp`, with Operation::builder
   ibv_qp* companion = nullptr;   // it stands beside `qp`, when the benchmark asked for companions
   ibv_qp_ex* companion_builder = nullptr;

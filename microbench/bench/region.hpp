@@ -47,6 +47,7 @@ class RemoteWalk {
   RemoteWalk(const RemoteRegion& region, std::uint64_t stride, Addresses addresses, std::uint64_t seed,
              std::uint64_t extent)
       : base_(region.address),
+        rkey_(region.rkey),
         stride_(stride),
         places_((region.bytes - extent) / stride + 1),
         random_(addresses == Addresses::random),
@@ -75,6 +76,9 @@ class RemoteWalk {
   std::uint64_t places() const {
     return places_;
   }
+  std::uint32_t rkey() const {
+    return rkey_;
+  }
 
  private:
   // Knuth's MMIX: a full period of 2^64, of which the high half is used.
@@ -82,6 +86,7 @@ class RemoteWalk {
   static constexpr std::uint64_t kIncrement = 1442695040888963407u;
 
   std::uint64_t base_;
+  std::uint32_t rkey_;
   std::uint64_t stride_;
   std::uint64_t places_;
   bool random_;

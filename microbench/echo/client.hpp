@@ -16,8 +16,8 @@ struct EchoClientLane {
   std::span<ibv_send_wr> requests;  // as many as may be outstanding, one a slot
   std::span<Picos> asked;           // when the request in each slot was posted
   EchoSlots out;                    // what they send
-  EchoSlots in;                     // responses by WRITE
-  EchoRecvs recvs;                  // responses by SEND
+  EchoSlots in;                     // responses
+  RecvLane recvs;                   // responses by SEND
   std::uint64_t sent = 0, answered = 0;
   std::uint64_t settled = 0;  // the requests up to this number are answered or given up
   std::uint64_t seen = 0;     // `settled` when it was looked at last, and the time since when it has been that
@@ -27,7 +27,7 @@ struct EchoClientLane {
 struct EchoClientState {
   ibv_cq* cq = nullptr;
   ibv_comp_channel* channel = nullptr;
-  std::span<LaneQueue> queues;
+  std::span<SendQueue> queues;
   std::span<EchoClientLane> lanes;
   std::uint32_t client = 0;
   std::uint32_t size = 0;
@@ -45,12 +45,12 @@ template <Node N>
 inline bool ask(N& node, EchoClientState& s, RunEnd& end) {
   for (std::uint32_t i = 0; i < s.lanes.size(); ++i) {
     EchoClientLane& lane = s.lanes[i];
-    LaneQueue& queue = s.queues[i];
+    SendQueue& queue = s.queues[i];
     while (lane.sent - lane.settled < lane.requests.size() && queue.room > 0) {
       const std::uint64_t slot = lane.sent % lane.requests.size();
       lane.asked[slot] = node.now();
       store_word(lane.out.end_of(slot) - kTagBytes, echo_tag(s.client, ++lane.sent));
-      if (!post_one(queue, lane.requests[slot], i, end)) return false;
+      if (!post_one(queue, lane.requests[slot], end)) return false;
     }
   }
   return true;
@@ -119,9 +119,9 @@ void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, Th
   };
   const auto on_recv = [&](const ibv_wc& wc) {
     EchoClientLane& lane = s.lanes[recv_queue(wc.wr_id)];
-    take_response(s, lane, lane.recvs.slots.end_of(recv_place(wc.wr_id)), node.now());
+    take_response(s, lane, lane.in.end_of(recv_place(wc.wr_id)), node.now());
     count_one();
-    return post_recv(lane.recvs, wc.wr_id, tally.end);
+    return post_recv(lane.recvs, recv_queue(wc.wr_id), tally.end);
   };
   for (const EchoClientLane& lane : s.lanes) {
     if (s.by_memory) node.watch(lane.in.begin, lane.in.stride * lane.requests.size());

@@ -6,7 +6,7 @@
 #include "common/environment.hpp"
 #include "microbench/echo/ends.hpp"
 #include "microbench/echo/places.hpp"
-#include "microbench/loop/answer_list.hpp"
+#include "microbench/loop/batch_counts.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/run/console.hpp"
 #include "microbench/run/outcome.hpp"

@@ -13,8 +13,12 @@ namespace verbscope {
 
 namespace {
 
-LaneQueue lane_queue(ibv_qp* qp, ibv_qp_ex* builder, const Operation& op) {
-  return empty_queue(qp, builder, op.tx_depth, op.signal_every);
+SendQueue empty_queue(ibv_qp* qp, ibv_qp_ex* builder, std::size_t index, const Operation& op) {
+  return {.qp = qp,
+          .builder = builder,
+          .index = static_cast<std::uint32_t>(index),
+          .depth = op.tx_depth,
+          .signal_every = op.signal_every};
 }
 
 EchoSlots slots_of(const LocalRegion& region, const Lane& lane, std::uint32_t payload) {
@@ -34,7 +38,8 @@ class EchoClient final : public WorkloadOn<EchoClient> {
         asked_(setup.lanes.size() * options.outstanding) {
     const Operation& op = setup.operation;
     const bool datagram = !facts(op.transport).connected || options.mode == EchoMode::write_send;
-    if (!options.responses_written()) recvs_.emplace(setup, op.payload, options.outstanding, datagram);
+    if (!options.responses_written())
+      recvs_.emplace(setup, setup.lanes.size(), echo_recv_shape(op, op.payload, options.outstanding, datagram));
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
     state_.cq = setup.cq;
     state_.channel = setup.channel;
@@ -87,17 +92,18 @@ class EchoClient final : public WorkloadOn<EchoClient> {
       mine.in = slots_of(setup.region, lane, op.payload);
     } else {
       mine.recvs = recvs_->post(options.mode == EchoMode::write_send ? lane.companion : lane.qp, index);
+      mine.in = slots_of(mine.recvs, op.payload);
     }
     lanes_.push_back(mine);
-    queues_.push_back(lane_queue(lane.qp, lane.builder, op));
+    queues_.push_back(empty_queue(lane.qp, lane.builder, index, op));
   }
 
   Buffer out_;
   Mr mr_;
   EchoSends messages_;
   std::vector<Picos> asked_;
-  std::optional<EchoRecvPlaces> recvs_;
-  std::vector<LaneQueue> queues_;
+  std::optional<RecvRings> recvs_;
+  std::vector<SendQueue> queues_;
   std::vector<EchoClientLane> lanes_;
   EchoClientState state_;
 };
@@ -111,15 +117,15 @@ class EchoServer final : public WorkloadOn<EchoServer> {
         answered_(setup.lanes.size()) {
     const Operation& op = setup.operation;
     if (!options.requests_written()) {
-      recvs_.emplace(setup, op.payload, requests_under_way(setup, options), !facts(op.transport).connected);
+      const bool datagram = !facts(op.transport).connected;
+      recvs_.emplace(setup, setup.lanes.size(),
+                     echo_recv_shape(op, op.payload, requests_under_way(setup, options), datagram));
     }
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, options, i);
     if (options.answers_by_datagram(op)) share_queues(setup, options);
-    lists_.resize(queues_.size());
     state_.cq = setup.cq;
     state_.channel = setup.channel;
     state_.queues = queues_;
-    state_.lists = lists_;
     state_.lanes = lanes_;
     state_.post_list = op.post_list;
     state_.work = options.work;
@@ -186,11 +192,10 @@ class EchoServer final : public WorkloadOn<EchoServer> {
       mine.in = slots_of(setup.region, lane, op.payload);
     } else {
       mine.recvs = recvs_->post(lane.qp, index);
+      mine.in = slots_of(mine.recvs, op.payload);
     }
     const std::uint32_t lkey = options.requests_written() ? setup.region.lkey : recvs_->lkey();
-    mine.responses =
-        messages_.build(index * places_, places_, index, options.requests_written() ? mine.in : mine.recvs.slots, lkey,
-                        peer, options.responses_written());
+    mine.responses = messages_.build(index * places_, places_, index, mine.in, lkey, peer, options.responses_written());
     const bool companion = options.mode == EchoMode::write_send;
     if (companion) {
       for (ibv_send_wr& response : mine.responses) address_datagram(response, peer.companion);
@@ -203,18 +208,17 @@ class EchoServer final : public WorkloadOn<EchoServer> {
     }
     owners_.push_back(peer.node);
     lanes_.push_back(mine);
-    queues_.push_back(companion ? lane_queue(lane.companion, lane.companion_builder, op)
-                                : lane_queue(lane.qp, lane.builder, op));
+    queues_.push_back(companion ? empty_queue(lane.companion, lane.companion_builder, index, op)
+                                : empty_queue(lane.qp, lane.builder, index, op));
   }
 
   std::uint64_t places_;  // each lane has so many for requests
   EchoSends messages_;
-  std::optional<EchoRecvPlaces> recvs_;
+  std::optional<RecvRings> recvs_;
   std::vector<std::vector<ibv_send_wr>> addresses_;  // UD: by lane, then client
   std::vector<std::vector<std::uint64_t>> answered_;
   std::vector<std::uint32_t> owners_;  // connected: the client of each lane
-  std::vector<LaneQueue> queues_;
-  std::vector<AnswerList> lists_;
+  std::vector<SendQueue> queues_;
   std::vector<EchoServerLane> lanes_;
   EchoServerState state_;
 };

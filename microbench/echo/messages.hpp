@@ -12,9 +12,9 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
-#include <span>
 
-#include "microbench/loop/lane_queue.hpp"
+#include "microbench/loop/recv_loop.hpp"
+#include "microbench/loop/send_queue.hpp"
 
 namespace verbscope {
 
@@ -51,16 +51,9 @@ inline std::uint64_t next_written(const EchoSlots& slots, std::uint64_t outstand
   return 0;
 }
 
-// RECVs of one QP, posted one by one; RECV j fills place j, whose message ends at slots.end_of(j).
-struct EchoRecvs {
-  ibv_qp* qp = nullptr;  // null: nothing is received
-  std::span<ibv_recv_wr> requests;
-  EchoSlots slots;
-};
-
-// Posts the RECV that has this wr_id. False, with `end` set: the post failed.
-inline bool post_recv(const EchoRecvs& recvs, std::uint64_t wr_id, RunEnd& end) {
-  return post_succeeded(post_recv_list(recvs.qp, &recvs.requests[recv_place(wr_id)]), recv_queue(wr_id), end);
+// Posts the oldest RECV of the ring that has completed. False, with `end` set: the post failed.
+inline bool post_recv(RecvLane& ring, std::uint32_t queue, RunEnd& end) {
+  return post_succeeded(post_next_recvs(ring), queue, end);
 }
 
 }  // namespace verbscope

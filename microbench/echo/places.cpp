@@ -31,29 +31,17 @@ std::uint32_t echo_recvs(const Operation& op, std::uint64_t under_way) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(op.rx_depth, under_way + kSpareRecvs));
 }
 
-EchoRecvPlaces::EchoRecvPlaces(const ThreadSetup& setup, std::uint32_t payload, std::uint64_t under_way, bool datagram)
-    : each_(echo_recvs(setup.operation, under_way)),
-      payload_(payload),
-      grh_(datagram ? static_cast<std::uint32_t>(kGrh.value) : 0),
-      buffer_(Bytes(setup.lanes.size() * each_ * recv_stride(payload_)), setup.huge_pages),
-      mr_(setup.pd, buffer_.data(), buffer_.size()),
-      segments_(setup.lanes.size() * each_),
-      requests_(segments_.size()) {}
+RecvShape echo_recv_shape(const Operation& op, std::uint32_t payload, std::uint64_t under_way, bool datagram) {
+  const std::uint64_t stride = recv_stride(payload);
+  return {.count = echo_recvs(op, under_way),
+          .bytes = payload,
+          .stride = stride,
+          .offset = stride - payload,
+          .headroom = datagram ? static_cast<std::uint32_t>(kGrh.value) : 0};
+}
 
-EchoRecvs EchoRecvPlaces::post(ibv_qp* qp, std::uint32_t index) {
-  EchoRecvs recvs{qp,
-                  {requests_.data() + std::size_t{index} * each_, each_},
-                  {buffer_.data() + std::size_t{index} * each_ * recv_stride(payload_), recv_stride(payload_)}};
-  for (std::uint32_t j = 0; j < each_; ++j) {
-    ibv_sge& segment = segments_[std::size_t{index} * each_ + j];
-    segment = {reinterpret_cast<std::uint64_t>(recvs.slots.end_of(j)) - payload_ - grh_, payload_ + grh_, mr_.lkey()};
-    recvs.requests[j].wr_id = recv_id(index, j);
-    recvs.requests[j].sg_list = &segment;
-    recvs.requests[j].num_sge = 1;
-    RunEnd end;
-    if (!post_recv(recvs, recv_id(index, j), end)) check_errno("post a RECV", end.code);
-  }
-  return recvs;
+EchoSlots slots_of(const RecvLane& ring, std::uint32_t payload) {
+  return {ring.payloads + payload - ring.stride, ring.stride};
 }
 
 EchoSends::EchoSends(const ThreadSetup& setup, std::size_t count)

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/region.hpp"
 #include "microbench/echo/messages.hpp"
+#include "microbench/loop/recv_ring.hpp"
 
 namespace verbscope {
 
@@ -21,24 +21,12 @@ std::uint64_t echo_stride(std::uint32_t payload);
 // groups. Throws Error when the receive queue is too short for those messages.
 std::uint32_t echo_recvs(const Operation& op, std::uint64_t under_way);
 
-// The RECVs of a thread's lanes and the memory that they fill.
-class EchoRecvPlaces {
- public:
-  // `under_way`: messages of `payload` bytes that may come at once on a lane. `datagram`: each has a GRH before it.
-  EchoRecvPlaces(const ThreadSetup& setup, std::uint32_t payload, std::uint64_t under_way, bool datagram);
+// The RECVs of a queue for `under_way` messages of `payload` bytes that may come at once; each message ends where its
+// place ends. `datagram`: each has a GRH before it.
+RecvShape echo_recv_shape(const Operation& op, std::uint32_t payload, std::uint64_t under_way, bool datagram);
 
-  // Posts the RECVs of lane `index` to `qp`.
-  EchoRecvs post(ibv_qp* qp, std::uint32_t index);
-
-  std::uint32_t lkey() const { return mr_.lkey(); }
-
- private:
-  std::uint32_t each_, payload_, grh_;
-  Buffer buffer_;
-  Mr mr_;
-  std::vector<ibv_sge> segments_;
-  std::vector<ibv_recv_wr> requests_;
-};
+// The places of the messages that such a ring receives.
+EchoSlots slots_of(const RecvLane& ring, std::uint32_t payload);
 
 // One message per place: WRITEs go to the same place of the peer, SENDs to its RECVs.
 class EchoSends {

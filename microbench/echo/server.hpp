@@ -12,14 +12,14 @@
 
 #include "common/ring.hpp"
 #include "microbench/echo/messages.hpp"
-#include "microbench/loop/answer_list.hpp"
+#include "microbench/loop/send_queue.hpp"
 
 namespace verbscope {
 
 struct EchoServerLane {
   std::span<ibv_send_wr> responses;        // response j sends back what lies in place j
-  EchoSlots in;                            // requests by WRITE
-  EchoRecvs recvs;                         // requests by SEND
+  EchoSlots in;                            // requests
+  RecvLane recvs;                          // requests by SEND
   std::uint32_t queue = 0;                 // the answers go out on it
   std::span<const ibv_send_wr> addresses;  // UD: where the response to client i goes
   std::span<std::uint64_t> answered;       // UD: responses to client i
@@ -30,8 +30,7 @@ struct EchoServerLane {
 struct EchoServerState {
   ibv_cq* cq = nullptr;
   ibv_comp_channel* channel = nullptr;
-  std::span<LaneQueue> queues;  // one a lane
-  std::span<AnswerList> lists;  // one a queue
+  std::span<SendQueue> queues;  // one a lane
   std::span<EchoServerLane> lanes;
   std::uint32_t post_list = 1;  // answers behind one doorbell at most
   Nanos work{0};                // what the server computes for each request
@@ -54,9 +53,9 @@ inline void compute(N& node, Nanos time) {
   }
 }
 
-// Posts the list of queue `queue`, if there is one.
-inline bool post_answers(EchoServerState& s, std::uint32_t queue, RunEnd& end) {
-  return post_answers(s.queues[queue], s.lists[queue], s.post_list, queue, s.measured ? &s.batches : nullptr, end);
+// Posts the list of the queue, if there is one.
+inline bool post_answers(EchoServerState& s, SendQueue& queue, RunEnd& end) {
+  return post_appended(queue, s.post_list, s.measured ? &s.batches : nullptr, end);
 }
 
 // Makes `response` to a request of `lane` the last of the list of its queue, which must have room; a list that is full
@@ -64,18 +63,18 @@ inline bool post_answers(EchoServerState& s, std::uint32_t queue, RunEnd& end) {
 template <Node N>
 inline bool answer(N& node, EchoServerState& s, const EchoServerLane& lane, ibv_send_wr& response, RunEnd& end) {
   if (s.work > Nanos(0)) compute(node, s.work);
-  const std::uint32_t queue = lane.queue;
-  response.wr_id = send_id(queue);
-  add_answer(s.queues[queue], s.lists[queue], response);
-  if (s.lists[queue].count < s.post_list) return true;
+  SendQueue& queue = s.queues[lane.queue];
+  response.wr_id = send_id(lane.queue);
+  append(queue, response);
+  if (queue.list.count < s.post_list) return true;
   return post_answers(s, queue, end);
 }
 
 // Posts what a pass has made and not posted.
 inline bool end_pass(EchoServerState& s, RunEnd& end) {
   if (s.post_list == 1) return true;
-  for (std::uint32_t i = 0; i < s.queues.size(); ++i) {
-    if (!post_answers(s, i, end)) return false;
+  for (SendQueue& queue : s.queues) {
+    if (!post_answers(s, queue, end)) return false;
   }
   return true;
 }
@@ -123,10 +122,10 @@ inline bool serve_received(N& node, EchoServerState& s, RunEnd& end) {
     ++s.waiting_head;
     ++lane.served;
     ibv_send_wr& response = lane.responses[recv_place(wr_id)];
-    if (!post_recv(lane.recvs, wr_id, end)) return false;
+    if (!post_recv(lane.recvs, index, end)) return false;
     if (!lane.addresses.empty()) {
       std::uint64_t tag;
-      std::memcpy(&tag, lane.recvs.slots.end_of(recv_place(wr_id)) - kTagBytes, kTagBytes);
+      std::memcpy(&tag, lane.in.end_of(recv_place(wr_id)) - kTagBytes, kTagBytes);
       if (client_of(tag) >= lane.addresses.size()) {
         ++s.wrong;
         continue;
@@ -170,7 +169,7 @@ void echo_server_loop(N& node, EchoServerState& s, const RunControl& control, Th
       if (!serve_written(node, s, false, moved, tally.end)) return;
       if (s.lossy && !moved && !serve_written(node, s, true, moved, tally.end)) return;
     }
-    for (const LaneQueue& queue : s.queues) due = due || queue.due > 0;
+    for (const SendQueue& queue : s.queues) due = due || queue.due > 0;
     if (due) {
       const int count = take_completed(s, tally.end);
       if (count < 0 || !serve_received(node, s, tally.end)) return;

@@ -29,7 +29,7 @@ constexpr std::uint32_t sender_of(std::uint32_t tag) {
 struct Flow {
   std::span<ibv_send_wr> requests;  // as many as may be outstanding
   std::span<Picos> asked;           // when each was posted
-  EchoRecvs answers;                // without acknowledgements
+  RecvLane answers;                 // without acknowledgements
   std::uint64_t sent = 0, over = 0;
   std::uint64_t measured = 0;  // of those that are over and were not lost, in the window
   std::uint64_t seen = 0;      // `over` when it was looked at last, and the time since when it has been that
@@ -39,7 +39,7 @@ struct Flow {
 struct FlowSenderState {
   ibv_cq* cq = nullptr;
   ibv_comp_channel* channel = nullptr;
-  std::span<LaneQueue> queues;  // one a flow
+  std::span<SendQueue> queues;  // one a flow
   std::span<Flow> flows;
   std::uint32_t sender = 0;
   bool answered = false;  // operations end by answers
@@ -102,7 +102,7 @@ class FlowSenderLoop {
         if (s_.answered) request.imm_data = htobe32(flow_tag(s_.sender, flow.sent));
         flow.asked[slot] = node_.now();
         ++flow.sent;
-        if (!post_one(s_.queues[i], request, i, tally_.end)) return false;
+        if (!post_one(s_.queues[i], request, tally_.end)) return false;
       }
     }
     return true;
@@ -118,7 +118,7 @@ class FlowSenderLoop {
       }
       Flow& flow = s_.flows[recv_queue(wc.wr_id)];
       take_answer(flow, be32toh(wc.imm_data) & 0xffff);
-      return post_recv(flow.answers, wc.wr_id, tally_.end);
+      return post_recv(flow.answers, recv_queue(wc.wr_id), tally_.end);
     });
   }
 
@@ -176,7 +176,7 @@ class FlowSenderLoop {
 
 // What answers the flows of one QP.
 struct AnswerLane {
-  EchoRecvs recvs;
+  RecvLane recvs;
   ibv_send_wr answer;                      // no payload
   std::span<const ibv_send_wr> addresses;  // UD: where the answer to each sender goes
 };
@@ -184,7 +184,7 @@ struct AnswerLane {
 struct FlowAnswererState {
   ibv_cq* cq = nullptr;
   ibv_comp_channel* channel = nullptr;
-  std::span<LaneQueue> queues;  // one a lane
+  std::span<SendQueue> queues;  // one a lane
   std::span<AnswerLane> lanes;
   struct Waiting {
     std::uint32_t lane;
@@ -201,8 +201,9 @@ void flow_answerer_loop(N& node, FlowAnswererState& s, const RunControl& control
   IdleWait wait(s.cq, s.channel, tally);
   for (;;) {
     const int count = reap(s.cq, s.queues, tally.end, [&](const ibv_wc& wc) {
-      s.waiting[s.tail++] = {recv_queue(wc.wr_id), wc.imm_data};
-      return post_recv(s.lanes[recv_queue(wc.wr_id)].recvs, wc.wr_id, tally.end);
+      const std::uint32_t lane = recv_queue(wc.wr_id);
+      s.waiting[s.tail++] = {lane, wc.imm_data};
+      return post_recv(s.lanes[lane].recvs, lane, tally.end);
     });
     if (count < 0) return;
     for (; s.head != s.tail && s.queues[s.waiting[s.head].lane].room > 0; ++s.head) {
@@ -217,7 +218,7 @@ void flow_answerer_loop(N& node, FlowAnswererState& s, const RunControl& control
         lane.answer.wr.ud = lane.addresses[sender].wr.ud;
       }
       lane.answer.imm_data = tag;
-      if (!post_one(s.queues[index], lane.answer, index, tally.end)) return;
+      if (!post_one(s.queues[index], lane.answer, tally.end)) return;
       tally.done_ops.store(tally.done_ops.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
     if (count == 0 && !wait.idle_unless_quit(node, control)) return;

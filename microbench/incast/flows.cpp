@@ -26,7 +26,10 @@ class FlowSender final : public WorkloadOn<FlowSender> {
         asked_(requests_.size()) {
     const Operation& op = setup.operation;
     state_.answered = needs_answers(op);
-    if (state_.answered) answers_.emplace(setup, 0, options.window, !facts(op.transport).connected);
+    if (state_.answered) {
+      answers_.emplace(setup, setup.lanes.size(),
+                       echo_recv_shape(op, 0, options.window, !facts(op.transport).connected));
+    }
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_flow(setup, options, i);
     state_.cq = setup.cq;
     state_.channel = setup.channel;
@@ -75,7 +78,11 @@ class FlowSender final : public WorkloadOn<FlowSender> {
     }
     if (answers_) flow.answers = answers_->post(lane.qp, index);
     flows_.push_back(flow);
-    queues_.push_back(empty_queue(lane.qp, lane.builder, op.tx_depth, state_.answered ? op.signal_every : 1));
+    queues_.push_back({.qp = lane.qp,
+                       .builder = lane.builder,
+                       .index = static_cast<std::uint32_t>(queues_.size()),
+                       .depth = op.tx_depth,
+                       .signal_every = state_.answered ? op.signal_every : 1});
   }
 
   Buffer buffer_;
@@ -83,8 +90,8 @@ class FlowSender final : public WorkloadOn<FlowSender> {
   std::vector<ibv_sge> segments_;
   std::vector<ibv_send_wr> requests_;
   std::vector<Picos> asked_;
-  std::optional<EchoRecvPlaces> answers_;
-  std::vector<LaneQueue> queues_;
+  std::optional<RecvRings> answers_;
+  std::vector<SendQueue> queues_;
   std::vector<Flow> flows_;
   FlowSenderState state_;
 };
@@ -92,7 +99,9 @@ class FlowSender final : public WorkloadOn<FlowSender> {
 class FlowAnswerer final : public WorkloadOn<FlowAnswerer> {
  public:
   FlowAnswerer(const ThreadSetup& setup, const FlowOptions& options)
-      : recvs_(setup, setup.operation.payload, under_way(setup, options), !facts(setup.operation.transport).connected),
+      : recvs_(setup, setup.lanes.size(),
+               echo_recv_shape(setup.operation, setup.operation.payload, under_way(setup, options),
+                               !facts(setup.operation.transport).connected)),
         addresses_(setup.lanes.size()) {
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) add_lane(setup, i);
     state_.cq = setup.cq;
@@ -130,12 +139,16 @@ class FlowAnswerer final : public WorkloadOn<FlowAnswerer> {
       mine.addresses = addresses_[index];
     }
     lanes_.push_back(mine);
-    queues_.push_back(empty_queue(lane.qp, lane.builder, setup.operation.tx_depth, setup.operation.signal_every));
+    queues_.push_back({.qp = lane.qp,
+                       .builder = lane.builder,
+                       .index = static_cast<std::uint32_t>(queues_.size()),
+                       .depth = setup.operation.tx_depth,
+                       .signal_every = setup.operation.signal_every});
   }
 
-  EchoRecvPlaces recvs_;
+  RecvRings recvs_;
   std::vector<std::vector<ibv_send_wr>> addresses_;  // UD: by lane, then sender
-  std::vector<LaneQueue> queues_;
+  std::vector<SendQueue> queues_;
   std::vector<AnswerLane> lanes_;
   FlowAnswererState state_;
 };

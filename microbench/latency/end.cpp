@@ -54,8 +54,11 @@ LatencyEnd::LatencyEnd(const ThreadSetup& setup, LatencyVerb verb)
   lay_out(setup);
   build_request(setup);
   const Lane& lane = setup.lanes.front();
-  state_.queue = empty_queue(lane.qp, lane.builder, op.tx_depth,
-                             initiates_ ? op.signal_every : std::min(kAnswersSignaled, std::max(1u, op.tx_depth / 2)));
+  const std::uint32_t answers_signaled = std::min(kAnswersSignaled, std::max(1u, op.tx_depth / 2));
+  state_.queue = {.qp = lane.qp,
+                  .builder = lane.builder,
+                  .depth = op.tx_depth,
+                  .signal_every = initiates_ ? op.signal_every : answers_signaled};
   state_.cq = setup.cq;
   state_.channel = setup.channel;
   state_.goal = setup.goal;

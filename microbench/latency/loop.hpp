@@ -12,7 +12,7 @@
 #include <span>
 
 #include "common/histogram.hpp"
-#include "microbench/loop/lane_queue.hpp"
+#include "microbench/loop/send_queue.hpp"
 
 namespace verbscope {
 
@@ -23,7 +23,7 @@ constexpr std::uint8_t mark_of_trip(std::uint64_t trip) {
 
 // One thread's end of the trips.
 struct LatencyState {
-  LaneQueue queue;
+  SendQueue queue;
   ibv_cq* cq = nullptr;
   ibv_comp_channel* channel = nullptr;
   std::uint32_t bytes = 0;  // of each message
@@ -45,14 +45,14 @@ struct LatencyState {
   bool atomic = false;        // the eight bytes before inbox_end are what the operation returned
   std::uint64_t divisor = 1;  // 2: half the round trip is recorded
 
-  std::span<LaneQueue> queues() { return {&queue, 1}; }
+  std::span<SendQueue> queues() { return {&queue, 1}; }
 };
 
 // The answer is the completion.
 struct CompletionTrip {
   template <Node N>
   static bool go(N& node, LatencyState& s, IdleWait& wait, const RunControl& control, RunEnd& end, std::uint64_t) {
-    return post_one(s.queue, s.request, 0, end) &&
+    return post_one(s.queue, s.request, end) &&
            reap_until(node, s.cq, s.queues(), wait, control, end, kNoRecv, [&s] { return s.queue.due == 0; });
   }
 
@@ -96,7 +96,7 @@ struct MemoryTrip {
         !reap_until(node, s.cq, s.queues(), wait, control, end, kNoRecv, [&s] { return s.queue.room > 0; })) {
       return false;
     }
-    return post_one(s.queue, s.request, 0, end);
+    return post_one(s.queue, s.request, end);
   }
 
   template <Node N>
@@ -126,7 +126,7 @@ struct MessageTrip {
 
   template <Node N>
   static bool go(N& node, LatencyState& s, IdleWait& wait, const RunControl& control, RunEnd& end, std::uint64_t trip) {
-    return post_one(s.queue, s.request, 0, end) && wait_for_message(node, s, wait, control, end, trip);
+    return post_one(s.queue, s.request, end) && wait_for_message(node, s, wait, control, end, trip);
   }
 
   static bool repost(LatencyState& s, RunEnd& end) {
@@ -191,7 +191,7 @@ void send_responder(N& node, LatencyState& s, const RunControl& control, ThreadT
     if (!MessageTrip::wait_for_message(node, s, wait, control, tally.end, trip)) return;
     // It is checked before the answer, because the message that the answer calls forth comes to the same place.
     if (s.pattern_end != nullptr) MessageTrip::check(s);
-    if (!post_one(s.queue, s.request, 0, tally.end)) return;
+    if (!post_one(s.queue, s.request, tally.end)) return;
     tally.done_ops.store(trip + 1, std::memory_order_relaxed);
     if (!MessageTrip::repost(s, tally.end)) return;
   }

@@ -7,9 +7,9 @@
 #include "machine/memory.hpp"
 #include "microbench/loop/choice.hpp"
 #include "microbench/loop/idle_wait.hpp"
-#include "microbench/loop/lane_queue.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/receiver.hpp"
+#include "microbench/loop/send_queue.hpp"
 #include "verbs/ibv_codes.hpp"
 
 namespace verbscope {
@@ -32,7 +32,8 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
     fill_payload(op.seed, 0, {buffer_.data(), op.payload});
     for (std::uint32_t i = 0; i < setup.lanes.size(); ++i) {
       const Lane& lane = setup.lanes[i];
-      queues_.push_back(empty_queue(lane.qp, lane.builder, op.tx_depth, op.signal_every));
+      queues_.push_back(
+          {.qp = lane.qp, .builder = lane.builder, .index = i, .depth = op.tx_depth, .signal_every = op.signal_every});
       ibv_send_wr& wr = requests_.emplace_back();
       wr.wr_id = send_id(i);
       wr.opcode = request_opcode(Verb::send, false);
@@ -60,7 +61,7 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
         tally.done_ops.store(done, std::memory_order_relaxed);
         window.see(node, control.phase.load(std::memory_order_relaxed), done);
       }
-      if (window.over() && std::ranges::all_of(queues_, [](const LaneQueue& queue) { return queue.due == 0; })) return;
+      if (window.over() && std::ranges::all_of(queues_, [](const SendQueue& queue) { return queue.due == 0; })) return;
       if (count == 0 && !wait.idle_unless_quit(node, control)) return;
     }
   }
@@ -74,7 +75,7 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
     for (std::uint32_t i = 0; i < queues_.size(); ++i) {
       if (queues_[i].room == 0) continue;
       requests_[i].wr.ud = peers_[i * each_ + turn_.next()];
-      if (!post_one(queues_[i], requests_[i], i, end)) return false;
+      if (!post_one(queues_[i], requests_[i], end)) return false;
     }
     return true;
   }
@@ -82,7 +83,7 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
   // Datagrams that are known to have left.
   std::uint64_t sent() const {
     std::uint64_t sum = 0;
-    for (const LaneQueue& queue : queues_) sum += queue.posted - (queue.depth - queue.room);
+    for (const SendQueue& queue : queues_) sum += queue.completed();
     return sum;
   }
 
@@ -90,7 +91,7 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
   Buffer buffer_;
   Mr mr_;
   ibv_sge segment_;
-  std::vector<LaneQueue> queues_;
+  std::vector<SendQueue> queues_;
   std::vector<ibv_send_wr> requests_;
   std::vector<decltype(ibv_send_wr{}.wr.ud)> peers_;  // [lane][peer]
   std::size_t each_;

@@ -47,16 +47,12 @@ class Receiver final : public WorkloadOn<Receiver> {
 }  // namespace
 
 RecvQueues::RecvQueues(const ThreadSetup& setup, const Operation& operation)
-    : layout_(recv_layout(operation, ring_length(operation))),
-      length_(ring_length(operation)),
-      buffer_(Bytes(layout_.stride * layout_.places * queue_count(setup)), setup.huge_pages),
-      mr_(setup.pd, buffer_.data(), buffer_.size(), unwatched(operation)),
+    : rings_(setup, queue_count(setup), recv_shape(operation, ring_length(operation))),
       relaxed_(operation.relaxed_ordering),
-      checker_(operation),
-      requests_(queue_count(setup) * length_),
-      segments_(requests_.size()),
-      queues_(queue_count(setup)) {
-  for (std::size_t i = 0; i < queues_.size(); ++i) add_queue(setup, operation, static_cast<std::uint32_t>(i));
+      checker_(operation) {
+  for (std::uint32_t i = 0; i < queue_count(setup); ++i) {
+    queues_.push_back(rings_.post(setup.lanes[i].qp, i, setup.srq));
+  }
   state_.cq = setup.cq;
   state_.queues = queues_;
   state_.checker = &checker_;
@@ -71,53 +67,20 @@ std::uint64_t RecvQueues::received() const {
   return sum;
 }
 
-void RecvQueues::add_queue(const ThreadSetup& setup, const Operation& operation, std::uint32_t index) {
-  const std::uint32_t list = recv_list(operation);
-  std::byte* const area = buffer_.data() + index * layout_.stride * layout_.places;
-  ibv_recv_wr* const ring = requests_.data() + std::size_t{index} * length_;
-  ibv_sge* const segments = segments_.data() + std::size_t{index} * length_;
-  const std::uint32_t bytes = layout_.headroom + operation.payload;
-  for (std::uint32_t j = 0; j < length_; ++j) {
-    const std::uint32_t place = j % layout_.places;
-    const std::byte* const payload = area + place * layout_.stride + layout_.payload_offset;
-    segments[j] = {reinterpret_cast<std::uint64_t>(payload) - layout_.headroom, bytes, mr_.lkey()};
-    ring[j].wr_id = recv_id(index, place);
-    ring[j].next = (j + 1) % list == 0 ? nullptr : &ring[j + 1];
-    ring[j].sg_list = bytes > 0 ? &segments[j] : nullptr;
-    ring[j].num_sge = bytes > 0 ? 1 : 0;
+RecvShape recv_shape(const Operation& op, std::uint32_t ring) {
+  RecvShape shape{.count = ring,
+                  .list = recv_list(op),
+                  .bytes = op.payload,
+                  .stride = payload_stride(op.payload),
+                  .access = unwatched(op)};
+  if (const std::uint32_t grh_room = facts(op.transport).grh_room; grh_room > 0) {
+    shape.headroom = grh_room;
+    shape.offset = kGrhRoom;
+    shape.stride = round_up(kGrhRoom + op.payload, kSlotAlignment);
   }
-  RecvLane& queue = queues_[index];
-  queue = {.qp = setup.lanes[index].qp,
-           .srq = setup.srq,
-           .ring = ring,
-           .next = 0,
-           .length = length_,
-           .list = list,
-           .consumed = 0,
-           .payloads = area + layout_.payload_offset,
-           .stride = layout_.stride,
-           .received = 0,
-           .chain = nullptr};
-  for (std::uint32_t posted = 0; posted < length_; posted += list) {
-    queue.chain = ring + posted;
-    check_errno(fmt::format("post {} RECVs", list), setup.srq != nullptr ? post_chain(queue) : post_next_recvs(queue));
-  }
-  queue.chain = nullptr;
-}
-
-RecvLayout recv_layout(const Operation& op, std::uint32_t ring) {
-  RecvLayout layout;
-  const std::uint32_t grh_room = facts(op.transport).grh_room;
-  if (grh_room > 0) {
-    layout.headroom = grh_room;
-    layout.payload_offset = kGrhRoom;
-    layout.stride = round_up(kGrhRoom + op.payload, kSlotAlignment);
-  } else {
-    layout.stride = payload_stride(op.payload);
-  }
-  const auto fitting = static_cast<std::uint32_t>(std::min<std::uint64_t>(kPlacesPool / layout.stride, ring));
-  layout.places = op.validate || op.shared_recv_queue ? ring : std::max(1u, fitting);
-  return layout;
+  const auto fitting = static_cast<std::uint32_t>(std::min<std::uint64_t>(kPlacesPool / shape.stride, ring));
+  shape.places = op.validate || op.shared_recv_queue ? ring : std::max(1u, fitting);
+  return shape;
 }
 
 QueueNeeds receiver_needs(const Operation& op) {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/recv_loop.hpp"
+#include "microbench/loop/recv_ring.hpp"
 
 namespace verbscope {
 
@@ -22,14 +22,9 @@ constexpr std::uint32_t recv_list(const Operation& operation) {
   return operation.recv_list != 0 ? operation.recv_list : recv_list(operation.rx_depth);
 }
 
-// How receive buffers lie: a payload begins on a cache line, on UD with its GRH right before it.
-struct RecvLayout {
-  std::uint64_t payload_offset = 0;  // bytes from the beginning of a place to its payload
-  std::uint32_t headroom = 0;        // bytes of the GRH before the payload
-  std::uint64_t stride = 0;          // bytes from a place to the next
-  std::uint32_t places = 0;
-};
-RecvLayout recv_layout(const Operation& operation, std::uint32_t ring);
+// How the receive buffers of a queue with `ring` RECVs lie: a payload begins on a cache line, on UD with its GRH right
+// before it.
+RecvShape recv_shape(const Operation& operation, std::uint32_t ring);
 
 QueueNeeds receiver_needs(const Operation& operation);
 
@@ -44,20 +39,13 @@ class RecvQueues {
   RecvState& state() { return state_; }
   std::uint64_t received() const;
   std::uint64_t wrong() const { return state_.wrong; }
-  std::string memory() const { return buffer_.describe(); }
+  std::string memory() const { return rings_.memory(); }
   bool relaxed() const { return relaxed_; }
 
  private:
-  void add_queue(const ThreadSetup& setup, const Operation& operation, std::uint32_t index);
-
-  RecvLayout layout_;
-  std::uint32_t length_;
-  Buffer buffer_;
-  Mr mr_;
+  RecvRings rings_;
   bool relaxed_;
   PayloadChecker checker_;
-  std::vector<ibv_recv_wr> requests_;
-  std::vector<ibv_sge> segments_;
   std::vector<RecvLane> queues_;
   RecvState state_;
 };

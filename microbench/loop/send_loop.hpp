@@ -1,6 +1,7 @@
 // The data path of a thread that sends: post while a queue has room, reap completions when none has. Prebuilt requests,
 // no allocation, no virtual call; specialised on what is constant for a point. Inlining, opcode and addressing are in
-// the prebuilt requests and cost the loop nothing; remote addresses move on when a ring begins again.
+// the prebuilt requests and cost the loop nothing; remote addresses move on when a ring begins again. The requests of a
+// queue's ring say which of them are signaled (send_ring.hpp).
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,37 +12,20 @@
 
 #include "common/ring.hpp"
 #include "microbench/bench/control.hpp"
-#include "microbench/bench/region.hpp"
 #include "microbench/loop/completions.hpp"
 #include "microbench/loop/idle_wait.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/post.hpp"
 #include "microbench/loop/queue_window.hpp"
 #include "microbench/loop/recv_loop.hpp"
+#include "microbench/loop/send_queue.hpp"
 
 namespace verbscope {
 
-// One QP as the loop sees it. Invariant: depth - room requests are posted and not known to be complete, in ring order.
-struct SendLane {
-  ibv_qp* qp = nullptr;
-  ibv_send_wr* ring = nullptr;
-  std::uint32_t next = 0;  // ring position of the next list
-  std::uint32_t length = 0;
-  std::uint32_t room = 0;  // requests that may still be posted
-  std::uint32_t depth = 0;
-  std::uint64_t laps = 0;  // times around the ring
-  ibv_qp_ex* builder = nullptr;
-  RemoteWalk* walk = nullptr;  // over the places of WRITEs and READs
-  std::uint32_t checked = 0;   // ring position of the next READ to validate
-
-  std::uint64_t posted() const { return laps * length + next; }
-  std::uint64_t completed() const { return posted() - (depth - room); }
-};
-
 struct SendState {
   ibv_cq* cq = nullptr;
-  std::span<SendLane> queues;
-  Ring<SendLane*> ready;  // queues with room for a list, in turn; used with several
+  std::span<SendQueue> queues;
+  Ring<SendQueue*> ready;  // queues with room for a list, in turn; used with several
   std::uint32_t ready_head = 0;
   std::uint32_t ready_tail = 0;
   std::uint32_t post_list = 1;
@@ -68,17 +52,13 @@ struct SendTraits {
 
 // Posts the next list of `q`, which has room for it. False, with `end` set: the post failed.
 template <SendTraits traits>
-inline bool post_next_list(SendState& s, SendLane& q, std::uint32_t list, RunEnd& end) {
-  const int error = traits.builder ? post_list(q.builder, q.ring + q.next) : post_list(q.qp, q.ring + q.next);
-  if (!post_succeeded(error, static_cast<std::uint32_t>(&q - s.queues.data()), end)) [[unlikely]]
+inline bool post_next_list(SendQueue& q, std::uint32_t list, RunEnd& end) {
+  const int error = traits.builder ? post_list(q.builder, q.next) : post_list(q.qp, q.next);
+  if (!post_succeeded(error, q.index, end)) [[unlikely]]
     return false;
   q.room -= list;
   q.next += list;
-  if (q.next == q.length) {
-    q.next = 0;
-    ++q.laps;
-    if (q.walk != nullptr) q.walk->point(q.ring, q.length);
-  }
+  if (q.wrap() && q.walk != nullptr) q.walk->point(q.next, static_cast<std::uint32_t>(q.ring.size()));
   return true;
 }
 
@@ -97,16 +77,16 @@ template <SendTraits traits>
 inline bool post_while_room(SendState& s, RunEnd& end) {
   const std::uint32_t list = traits.single_post ? 1 : s.post_list;
   if constexpr (traits.one_queue) {
-    SendLane& q = s.queues.front();
+    SendQueue& q = s.queues.front();
     while (q.room >= list) {
-      if (!post_next_list<traits>(s, q, list, end)) [[unlikely]]
+      if (!post_next_list<traits>(q, list, end)) [[unlikely]]
         return false;
     }
   } else {
     while (s.ready_head != s.ready_tail) {
       if (s.random_turn != 0) pick_at_random(s);
-      SendLane& q = *s.ready[s.ready_head++];
-      if (!post_next_list<traits>(s, q, list, end)) [[unlikely]]
+      SendQueue& q = *s.ready[s.ready_head++];
+      if (!post_next_list<traits>(q, list, end)) [[unlikely]]
         return false;
       if (q.room >= list) s.ready[s.ready_tail++] = &q;
     }
@@ -115,11 +95,10 @@ inline bool post_while_room(SendState& s, RunEnd& end) {
 }
 
 // Checks the bytes of the `count` READs that are complete next.
-inline void check_reads(SendState& s, SendLane& q, std::uint32_t count) {
+inline void check_reads(SendState& s, SendQueue& q, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
-    const ibv_send_wr& wr = q.ring[q.checked];
+    const ibv_send_wr& wr = q.ring[(q.completed() + i) % q.ring.size()];
     if (wr.num_sge != 0 && !s.checker->bytes_good(reinterpret_cast<std::byte*>(wr.sg_list->addr))) ++s.wrong;
-    if (++q.checked == q.length) q.checked = 0;
   }
   s.checked += count;
 }
@@ -150,7 +129,7 @@ template <SendTraits traits, class OnQueue>
         return take_arrival(s, wc, end);
       }
     }
-    SendLane& q = traits.one_queue ? s.queues.front() : s.queues[sent_queue(wc.wr_id)];
+    SendQueue& q = traits.one_queue ? s.queues.front() : s.queues[sent_queue(wc.wr_id)];
     if constexpr (traits.validated) check_reads(s, q, step);
     const bool was_ready = q.room >= list;
     q.room += step;
@@ -165,15 +144,15 @@ template <SendTraits traits, class OnQueue>
 
 template <SendTraits traits>
 inline Retired retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
-  return retire_sends<traits>(s, most, end, [](const SendLane&) {});
+  return retire_sends<traits>(s, most, end, [](const SendQueue&) {});
 }
 
 // After a turn of the phase: notes the queues whose completions it takes. A loop spends little time here.
 template <SendTraits traits, Node N>
 [[gnu::noinline]] Retired retire_and_note(N& node, SendState& s, std::uint64_t most, QueueWindow& window, RunEnd& end) {
   const Picos now = node.now();
-  return retire_sends<traits>(s, most, end, [&](const SendLane& q) {
-    if (window.noting()) window.note(static_cast<std::size_t>(&q - s.queues.data()), now, q.completed());
+  return retire_sends<traits>(s, most, end, [&](const SendQueue& q) {
+    if (window.noting()) window.note(q.index, now, q.completed());
   });
 }
 
@@ -186,11 +165,11 @@ void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& 
   std::uint64_t ops = tally.done_ops.load(std::memory_order_relaxed);
   for (;;) {
     bool open = false;
-    for (SendLane& q : s.queues) {
-      while (q.next % s.signal_every != 0 && q.room >= s.post_list) {
-        if (!post_next_list<kPlain>(s, q, s.post_list, tally.end)) return;
+    for (SendQueue& q : s.queues) {
+      while (q.posted() % s.signal_every != 0 && q.room >= s.post_list) {
+        if (!post_next_list<kPlain>(q, s.post_list, tally.end)) return;
       }
-      open = open || q.next % s.signal_every != 0 || q.room != q.depth;
+      open = open || q.posted() % s.signal_every != 0 || q.room != q.depth;
     }
     if (!open) return;
     s.ready_head = s.ready_tail = 0;  // nobody looks there any more

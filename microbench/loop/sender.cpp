@@ -44,7 +44,7 @@ class Sender final : public WorkloadOn<Sender> {
     state_.cq = setup.cq;
     state_.queues = queues_;
     state_.ready.resize(queues_.size());
-    for (SendLane& queue : queues_) state_.ready[state_.ready_tail++] = &queue;
+    for (SendQueue& queue : queues_) state_.ready[state_.ready_tail++] = &queue;
     state_.post_list = op.post_list;
     state_.signal_every = op.signal_every;
     state_.goal = setup.goal;
@@ -101,7 +101,8 @@ class Sender final : public WorkloadOn<Sender> {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const auto partners = static_cast<std::uint32_t>(lanes_[i].peers.size());
       for (std::uint32_t p = 0; p < partners; ++p) {
-        if (lanes_[i].peers[p].node == node) sent += posted_to(queues_[i].posted(), queues_[i].length, partners, p);
+        if (lanes_[i].peers[p].node == node)
+          sent += posted_to(queues_[i].posted(), static_cast<std::uint32_t>(queues_[i].ring.size()), partners, p);
       }
     }
     return sent;
@@ -142,9 +143,12 @@ class Sender final : public WorkloadOn<Sender> {
     }
     const RemoteRegion& remote = lane.peers.front().region;
     SendRing& ring = rings_.emplace_back(op, shape, area, destinations, index, messages_ ? RemoteRegion{} : remote);
-    const std::uint32_t room = op.outstanding();
-    SendLane& queue = queues_[index] = {lane.qp, ring.requests(), 0, shape.length, room, room};
-    queue.builder = lane.builder;
+    SendQueue& queue = queues_[index] = {.qp = lane.qp,
+                                         .builder = lane.builder,
+                                         .index = index,
+                                         .depth = op.outstanding(),
+                                         .signal_every = op.signal_every,
+                                         .ring = {ring.requests(), shape.length}};
     if (messages_) return;
     const std::uint64_t seed = op.seed + setup.node * kNodeStep + lane.index * (remote.bytes / stride / lane.count + 1);
     RemoteWalk& walk = walks_.emplace_back(remote_walk(remote, op.payload, options, seed));
@@ -164,7 +168,7 @@ class Sender final : public WorkloadOn<Sender> {
   PayloadChecker checker_;
   std::deque<SendRing> rings_;
   std::deque<RemoteWalk> walks_;
-  std::vector<SendLane> queues_;
+  std::vector<SendQueue> queues_;
   std::vector<WindowBounds> windows_;  // of each queue, or none
   SendState state_;
   std::optional<RecvQueues> arrivals_;

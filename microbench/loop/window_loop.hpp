@@ -15,23 +15,10 @@
 #include "microbench/loop/choice.hpp"
 #include "microbench/loop/completions.hpp"
 #include "microbench/loop/idle_wait.hpp"
-#include "microbench/loop/lane_queue.hpp"
 #include "microbench/loop/payload.hpp"
-#include "microbench/loop/post.hpp"
+#include "microbench/loop/send_queue.hpp"
 
 namespace verbscope {
-
-// One QP as the loop sees it. Each signal_every-th request is signaled, so that completions come in such steps.
-struct WindowQueue {
-  ibv_qp* qp = nullptr;
-  ibv_qp_ex* builder = nullptr;  // posts with it, when there is one
-  ibv_cq* cq = nullptr;          // several queues may have the same
-  RemoteWalk* walk = nullptr;
-  std::uint32_t rkey = 0;
-  std::uint64_t posted = 0;
-  std::uint64_t completed = 0;  // requests, from the first one, that are known to be complete
-  std::uint32_t due = 0;        // completions to come
-};
 
 // Where the request of a place of the ring is under way.
 struct WindowSlot {
@@ -40,14 +27,13 @@ struct WindowSlot {
 };
 
 struct WindowState {
-  std::span<WindowQueue> queues;
+  std::span<SendQueue> queues;
   std::span<ibv_send_wr> requests;  // the ring, in lists of post_list
   std::span<WindowSlot> slots;      // as many
   bool bounded = true;              // the ring is the window; otherwise only signal_every bounds what is outstanding
   bool whole = false;               // all of the window must be back before the next is begun; otherwise the oldest
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
-  std::uint32_t depth = 1;  // of each send queue
   Choice turn{1, false, 0, 0};
   std::uint64_t goal = MeasuredWindow::kNoGoal;  // operations to measure
   ibv_comp_channel* channel = nullptr;           // sleep there when nothing completes
@@ -86,7 +72,7 @@ class WindowLoop {
         control_(control),
         tally_(tally),
         window_(tally, state.goal),
-        wait_(state.queues.front().cq, state.channel, tally),
+        wait_(state.queues.front().qp->send_cq, state.channel, tally),
         oldest_(state.head % state.slots.size()),
         next_(state.tail % state.slots.size()) {}
 
@@ -111,9 +97,8 @@ class WindowLoop {
   }
 
   // `completions` of queue `q` have come, each of signal_every requests.
-  void complete(WindowQueue& q, std::uint32_t completions) {
-    q.completed += std::uint64_t{completions} * s_.signal_every;
-    q.due -= completions;
+  void complete(SendQueue& q, std::uint32_t completions) {
+    for (std::uint32_t i = 0; i < completions; ++i) retire_signaled(q);
     if (!s_.bounded) count(std::uint64_t{completions} * s_.signal_every);
   }
 
@@ -154,8 +139,8 @@ class WindowLoop {
     return true;
   }
 
-  bool await_complete(WindowQueue& q, std::uint64_t number) {
-    return take_until(q.cq, [&q, number] { return q.completed >= number; });
+  bool await_complete(SendQueue& q, std::uint64_t number) {
+    return take_until(q.qp->send_cq, [&q, number] { return q.completed() >= number; });
   }
 
   // The place of the ring `step` after `slot`; lists divide the ring.
@@ -174,7 +159,7 @@ class WindowLoop {
       if (load_word<std::uint8_t>(last) != 0) break;
       const bool quit = must_give_up(control_, tally_.end);
       if (quit || looks % kLooksPerTake == 0) [[unlikely]] {
-        if (take(s_.queues[s_.slots[slot].queue].cq) < 0 || quit) return false;
+        if (take(s_.queues[s_.slots[slot].queue].qp->send_cq) < 0 || quit) return false;
       }
       node_.relax();
     }
@@ -210,44 +195,39 @@ class WindowLoop {
 
   bool post_next(std::uint32_t list) {
     const auto index = static_cast<std::uint32_t>(s_.turn.next());
-    WindowQueue& q = s_.queues[index];
-    if (!await_complete(q, complete_before(q.posted, list, s_.signal_every, s_.depth))) return false;
+    SendQueue& q = s_.queues[index];
+    if (!await_complete(q, complete_before(q.posted(), list, s_.signal_every, q.depth))) return false;
     if (window_.over()) return true;
     const std::uint64_t first = next_;
     for (std::uint64_t slot = first; slot < first + list; ++slot) {
-      s_.slots[slot] = {index, ++q.posted};
-      prepare(q, index, s_.requests[slot], s_.signal_every == 1 || q.posted % s_.signal_every == 0);
+      prepare(q, s_.requests[slot]);
+      s_.slots[slot] = {index, q.posted()};
     }
     q.walk->point(&s_.requests[first], list);
     s_.tail += list;
     advance(next_, list);
-    return post_list(q.qp, q.builder, &s_.requests[first], index, tally_.end);
+    return post_placed(q, &s_.requests[first], tally_.end);
   }
 
-  void prepare(WindowQueue& q, std::uint32_t index, ibv_send_wr& wr, bool signaled) const {
-    wr.wr_id = send_id(index, s_.member);
-    wr.wr.rdma.rkey = q.rkey;
-    if (signaled) {
-      wr.send_flags |= IBV_SEND_SIGNALED;
-      ++q.due;
-    } else {
-      wr.send_flags &= ~static_cast<unsigned>(IBV_SEND_SIGNALED);
-    }
+  void prepare(SendQueue& q, ibv_send_wr& wr) const {
+    wr.wr_id = send_id(q.index, s_.member);
+    wr.wr.rdma.rkey = q.walk->rkey();
+    take_place(q, wr);
   }
 
   // Each queue's last request becomes a signaled one, and all of these are waited for.
   void drain() {
-    for (std::uint32_t i = 0; i < s_.queues.size(); ++i) {
-      WindowQueue& q = s_.queues[i];
-      if (q.posted % s_.signal_every == 0) continue;
-      if (!await_complete(q, complete_before(q.posted, 1, 1, s_.depth))) return;
+    for (SendQueue& q : s_.queues) {
+      if (q.to_signaled == q.signal_every) continue;
+      if (!await_complete(q, complete_before(q.posted(), 1, 1, q.depth))) return;
       ibv_send_wr& wr = s_.requests[s_.post_list - 1];  // it ends a list
-      prepare(q, i, wr, true);
+      q.to_signaled = 1;
+      prepare(q, wr);
       q.walk->point(&wr, 1);
-      if (!post_list(q.qp, q.builder, &wr, i, tally_.end)) return;
+      if (!post_placed(q, &wr, tally_.end)) return;
     }
-    for (WindowQueue& q : s_.queues) {
-      if (!take_until(q.cq, [&q] { return q.due == 0; })) return;
+    for (SendQueue& q : s_.queues) {
+      if (!take_until(q.qp->send_cq, [&q] { return q.due == 0; })) return;
     }
   }
 

@@ -47,7 +47,6 @@ class WindowSender final : public WorkloadOn<WindowSender> {
     state_.whole = options.whole;
     state_.post_list = op.post_list;
     state_.signal_every = op.signal_every;
-    state_.depth = op.tx_depth;
     state_.turn = Choice(queues_.size(), options.order.random_turns, seed_of(setup, 0), 0);
     state_.goal = setup.goal;
     state_.channel = setup.channel;
@@ -111,7 +110,12 @@ class WindowSender final : public WorkloadOn<WindowSender> {
     }
     RemoteWalk& walk =
         walks_.emplace_back(remote_walk(remote, setup.operation.payload, options.order, seed_of(setup, lane.index)));
-    queues_.push_back({.qp = lane.qp, .builder = lane.builder, .cq = lane.cq, .walk = &walk, .rkey = remote.rkey});
+    queues_.push_back({.qp = lane.qp,
+                       .builder = lane.builder,
+                       .index = static_cast<std::uint32_t>(queues_.size()),
+                       .depth = setup.operation.tx_depth,
+                       .signal_every = setup.operation.signal_every,
+                       .walk = &walk});
   }
 
   std::vector<WindowSlot> slots_;
@@ -122,7 +126,7 @@ class WindowSender final : public WorkloadOn<WindowSender> {
   Mr mr_;
   PayloadChecker checker_;
   std::deque<RemoteWalk> walks_;
-  std::vector<WindowQueue> queues_;
+  std::vector<SendQueue> queues_;
   WindowState state_;
   bool stays_;  // where both sides post, until everybody is done
 };

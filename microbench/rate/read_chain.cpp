@@ -7,8 +7,8 @@
 #include "common/mix.hpp"
 #include "machine/memory.hpp"
 #include "microbench/bench/idle.hpp"
-#include "microbench/loop/lane_queue.hpp"
 #include "microbench/loop/payload.hpp"
+#include "microbench/loop/send_queue.hpp"
 #include "microbench/run/console.hpp"
 #include "microbench/run/outcome.hpp"
 #include "microbench/run/runner.hpp"
@@ -65,7 +65,7 @@ class LookupClient final : public WorkloadOn<LookupClient> {
       lookup.read.sg_list = &lookup.segment;
       lookup.read.num_sge = 1;
       lookup.read.wr.rdma.rkey = lane.peers.front().region.rkey;
-      queues_.push_back({.qp = lane.qp, .builder = lane.builder});
+      queues_.push_back({.qp = lane.qp, .builder = lane.builder, .index = i});
     }
   }
 
@@ -116,7 +116,7 @@ class LookupClient final : public WorkloadOn<LookupClient> {
     Lookup& lookup = lookups_[index];
     lookup.asked = number;
     lookup.read.wr.rdma.remote_addr = base_ + number * stride_;
-    return post_one(queues_[index], lookup.read, index, end);
+    return post_one(queues_[index], lookup.read, end);
   }
 
   LookupOptions options_;
@@ -124,7 +124,7 @@ class LookupClient final : public WorkloadOn<LookupClient> {
   Buffer buffer_;
   Mr mr_;
   std::vector<Lookup> lookups_;
-  std::vector<LaneQueue> queues_;
+  std::vector<SendQueue> queues_;
   std::uint64_t base_, random_, goal_;
   ibv_cq* cq_;
   ibv_comp_channel* channel_;

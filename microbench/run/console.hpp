@@ -26,7 +26,7 @@ std::string table_line(const std::string& payload, const std::string& rest);
 // A line on lat_mean_ns, lat_p50_ns and lat_p99_ns of a result that has such; empty for one that has not.
 std::string latency_line(const Json& result);
 
-// A line on answers_per_post (loop/answer_list.hpp), likewise.
+// A line on answers_per_post (loop/batch_counts.hpp), likewise.
 std::string batches_line(const Json& result);
 
 }  // namespace verbscope

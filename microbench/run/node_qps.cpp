@@ -337,7 +337,6 @@ Lane NodeQps::make_lane(std::size_t index) const {
   lane.transport = part_.qps[index].transport;
   lane.port = part_.qps[index].port;
   lane.qp = qps_[index].get();
-  lane.cq = cqs_[cq_of(index)].get();
   lane.builder = qps_[index].builder();
   if (qps_.size() > part_.qps.size()) {
     const Qp& companion = qps_[part_.qps.size() + index];

@@ -37,11 +37,11 @@ class VisibilityEnd {
     recv_segment_ = {reinterpret_cast<std::uint64_t>(layout_.incoming), kWord, setup.region.lkey};
   }
 
-  std::array<LaneQueue, 2> queues(const ThreadSetup& setup) const {
+  std::array<SendQueue, 2> queues(const ThreadSetup& setup) const {
     const Lane& lane = setup.lanes.front();
     const std::uint32_t depth = setup.operation.tx_depth;
-    return {empty_queue(lane.qp, lane.builder, depth, 1),
-            empty_queue(lane.companion, lane.companion_builder, depth, 1)};
+    return {SendQueue{.qp = lane.qp, .builder = lane.builder, .depth = depth},
+            SendQueue{.qp = lane.companion, .builder = lane.companion_builder, .index = 1, .depth = depth}};
   }
 
   ibv_send_wr tell() {
@@ -105,7 +105,7 @@ class Writer final : public WorkloadOn<Writer>, private VisibilityEnd {
   }
 
   bool active() const override { return true; }
-  std::uint64_t sent_to(std::uint32_t) const override { return state_.queues[kTellQueue].posted; }
+  std::uint64_t sent_to(std::uint32_t) const override { return state_.queues[kTellQueue].posted(); }
   const VisibilityWriter& state() const { return state_; }
 
  private:

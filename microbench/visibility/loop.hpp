@@ -10,7 +10,7 @@
 #include <span>
 
 #include "common/histogram.hpp"
-#include "microbench/loop/lane_queue.hpp"
+#include "microbench/loop/send_queue.hpp"
 
 namespace verbscope {
 
@@ -38,7 +38,7 @@ struct VersionRecv {
 
 struct VisibilityWriter {
   ibv_cq* cq = nullptr;
-  std::array<LaneQueue, 2> queues;  // both signal every post; room counts lists
+  std::array<SendQueue, 2> queues;  // both signal every post; room counts lists
   std::span<std::uint64_t> source;  // what a WRITE carries
   ibv_send_wr write{};
   std::array<ibv_send_wr, 2> write_then_read{};
@@ -51,10 +51,10 @@ struct VisibilityWriter {
 };
 
 // Posts a list whose last request is signaled, on a queue that counts lists.
-inline bool post_signaled_list(LaneQueue& q, ibv_send_wr* list, RunEnd& end) {
+inline bool post_signaled_list(SendQueue& q, ibv_send_wr* list, RunEnd& end) {
   --q.room;
   ++q.due;
-  ++q.posted;
+  ++q.before;
   return post_list(q.qp, q.builder, list, 0, end);
 }
 
@@ -67,7 +67,7 @@ void write_versions(N& node, VisibilityWriter& s, const RunControl& control, Thr
     const std::uint64_t version = ++s.version;
     const std::size_t kind = kind_of_version(version);
     for (std::uint64_t& word : s.source) word = version;
-    LaneQueue& writes = s.queues[kWriteQueue];
+    SendQueue& writes = s.queues[kWriteQueue];
     const Picos begin = node.now();
     if (!post_signaled_list(writes, kind == 0 ? &s.write : s.write_then_read.data(), tally.end)) return;
     if (!reap_until(node, s.cq, s.queues, wait, control, tally.end, on_recv, [&] { return writes.due == 0; })) return;
@@ -83,7 +83,7 @@ void write_versions(N& node, VisibilityWriter& s, const RunControl& control, Thr
 
 struct VisibilityReader {
   ibv_cq* cq = nullptr;
-  std::array<LaneQueue, 2> queues;
+  std::array<SendQueue, 2> queues;
   std::span<std::uint64_t> words;  // what the client writes
   ibv_send_wr answer{};
   std::byte* answered = nullptr;  // the version that `answer` carries

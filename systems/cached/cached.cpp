@@ -5,9 +5,9 @@
 #include "common/digits.hpp"
 #include "common/error.hpp"
 #include "lookups/mica_store.hpp"
-#include "systems/answers/ports.hpp"
 #include "systems/cached/ends.hpp"
 #include "systems/cached/model.hpp"
+#include "systems/rpc/peers.hpp"
 #include "systems/store/cache.hpp"
 
 namespace verbscope {
@@ -66,7 +66,7 @@ class CachedStore final : public Store {
 
   QueueNeeds needs(const Operation& op, Side side) const override {
     const bool server = side == Side::server;
-    const std::uint32_t recvs = server ? op.rx_depth : answer_recvs(cached_.store.window);
+    const std::uint32_t recvs = server ? op.rx_depth : response_recvs(cached_.store.window);
     return {.send_depth = op.tx_depth,
             .recv_depth = recvs,
             .inline_bytes = server ? op.inline_limit : cached_.request_inline,

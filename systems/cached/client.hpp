@@ -8,29 +8,23 @@
 #include <cstring>
 #include <span>
 
-#include "microbench/loop/lane_queue.hpp"
-#include "systems/answers/inbox.hpp"
+#include "microbench/loop/send_queue.hpp"
 #include "systems/cached/kept.hpp"
-#include "systems/store/store.hpp"
+#include "systems/rpc/client.hpp"
+#include "systems/store/client_end.hpp"
 
 namespace verbscope::cached {
 
 // A request that waits for its response. Its bytes stay until that has come; those before a GET's are the value that
 // its client expects, with its version.
-struct Open {
-  StoreRequest request;
-  Picos last{0};             // when it was sent last
-  std::uint64_t number = 0;  // among those to its thread of the server
+struct Open : StoreRequestSlot {
   std::byte* end = nullptr;  // of its bytes
   std::uint32_t bytes = 0;   // that are sent
   bool kept = false;         // the client keeps values of this key
-  bool open = false;
 };
 
 // A client's requests to one thread of the server.
-struct ServerLane {
-  std::span<Open> window;  // number r in place r % size
-  std::uint64_t sent = 0;
+struct ServerLane : RequestLane<Open> {
   decltype(ibv_send_wr{}.wr.ud) to{};
 };
 
@@ -54,64 +48,43 @@ struct ClientState : StoreClientState {
   }
 };
 
-class Asker {
+class Asker : public StoreAsker<Asker, ClientState, ServerLane> {
  public:
-  ClientState* state = nullptr;
-  std::span<ServerLane> lanes;  // one a thread of the server
   KeptValues* kept = nullptr;
   ibv_send_wr* request = nullptr;  // with one segment; small keys: none
-  AnswerInbox inbox;
   std::uint32_t value = 0;         // bytes
   std::uint32_t inline_bytes = 0;  // of a request that is inlined
   bool small_keys = false;
-  std::uint32_t window = 1;  // requests at most
 
-  std::uint32_t open() const { return open_; }
-
-  bool ask(Picos now, RunEnd& end) {
-    while (open_ < window && state->queues[0].room > 0) {
-      if (!drawn_) next_ = state->book->draw();
-      const KeyHash key = state->book->workload().hash(next_.key);
-      ServerLane& lane = lanes[owner_of(key, static_cast<std::uint32_t>(lanes.size()))];
-      Open& place = lane.window[lane.sent % lane.window.size()];
-      drawn_ = place.open;
-      if (drawn_) return true;  // the response of the one before it was lost
-      if (!inbox.cover(++open_, end)) return false;
-      state->book->ask(next_, now);
-      place.request = next_;
-      place.last = now;
-      place.number = lane.sent++;
-      place.open = true;
-      if (!small_keys) write(place, key);
-      if (!send(lane, place, end)) return false;
-    }
-    return true;
+  bool send_new(const ServerLane& lane, Open& place, const KeyHash& key, RunEnd& end) {
+    if (!small_keys) write(place, key);
+    return send(lane, place, end);
   }
 
   bool take(const ibv_wc& wc, Picos now, bool measured, RunEnd& end) {
     if (is_send_id(wc.wr_id)) return true;
-    const std::byte* const item = inbox.take_body(wc);
+    const std::byte* const item = recvs.take_body(wc);
     if (Open* const place = place_of(be32toh(wc.imm_data)); place != nullptr) {
       place->open = false;
-      --open_;
+      close_one();
       finish(*place, item, wc.byte_len - static_cast<std::uint32_t>(kGrh.value), now, measured);
     } else {
       ++state->book->counts.surplus;
     }
-    return inbox.cover(open_, end);
+    return cover(end);
   }
 
   // Asks again, in their order, for the requests of each lane that wait for too long: when one was lost the server has
   // dropped those behind it.
   bool ask_again(Picos now, RunEnd& end) {
-    std::uint32_t answers = open_;
+    std::uint32_t again = 0;
     for (ServerLane& lane : lanes) {
-      for (std::uint64_t i = 0; i < lane.window.size() && state->queues[0].room > 0; ++i) {
-        Open& place = lane.window[(lane.sent + i) % lane.window.size()];
+      for (std::uint64_t i = 0; i < lane.slots.size() && state->queues[0].room > 0; ++i) {
+        Open& place = lane.slots[(lane.sent + i) % lane.slots.size()];
         if (!place.open || now - place.last < state->retry_after) continue;
         place.last = now;
         ++state->book->counts.retries;
-        if (!inbox.cover(++answers, end) || !send(lane, place, end)) return false;
+        if (!cover(end, ++again) || !send(lane, place, end)) return false;
       }
     }
     return true;
@@ -145,7 +118,7 @@ class Asker {
       request->sg_list->length = place.bytes;
       request->send_flags = place.bytes <= inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
     }
-    return post_one(state->queues[0], *request, 0, end);
+    return post_one(state->queues[0], *request, end);
   }
 
   // The request that a response is to; null: it has had one.
@@ -153,15 +126,12 @@ class Asker {
     if (small_keys) return oldest_of(key_in(immediate));
     const std::uint32_t server = tagged(immediate);
     if (server >= lanes.size()) return nullptr;
-    ServerLane& lane = lanes[server];
-    const std::uint64_t number = tagged_number(immediate, lane.sent);
-    Open& place = lane.window[number % lane.window.size()];
-    return place.open && place.number == number ? &place : nullptr;
+    return lanes[server].tagged_with(immediate);
   }
   Open* oldest_of(std::uint64_t key) {
     const KeyHash hash = state->book->workload().hash(key);
     Open* oldest = nullptr;
-    for (Open& place : lanes[owner_of(hash, static_cast<std::uint32_t>(lanes.size()))].window) {
+    for (Open& place : lanes[owner_of(hash, static_cast<std::uint32_t>(lanes.size()))].slots) {
       if (!place.open || place.request.key != key) continue;
       if (oldest == nullptr || place.number < oldest->number) oldest = &place;
     }
@@ -199,10 +169,6 @@ class Asker {
     std::memcpy(&version, item + value, sizeof version);
     return state->book->values().begins(item, key, StoreVersion::of_word(version));
   }
-
-  StoreRequest next_;
-  bool drawn_ = false;  // `next_` waits for its place
-  std::uint32_t open_ = 0;
 };
 
 }  // namespace verbscope::cached

@@ -22,7 +22,7 @@
 #include <cstring>
 
 #include "lookups/mica_store.hpp"
-#include "systems/answers/tags.hpp"
+#include "systems/rpc/tags.hpp"
 
 namespace verbscope::cached {
 

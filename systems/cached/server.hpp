@@ -11,10 +11,9 @@
 #include <span>
 
 #include "common/ring.hpp"
-#include "systems/answers/message_recvs.hpp"
-#include "systems/answers/qp_book.hpp"
-#include "systems/answers/queue.hpp"
 #include "systems/cached/message.hpp"
+#include "systems/rpc/qp_book.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/store/cache.hpp"
 #include "systems/store/cache_steps.hpp"
 #include "systems/store/workload.hpp"
@@ -24,12 +23,8 @@ namespace verbscope::cached {
 using lookups::MicaStore;
 
 // A thread's view of one client.
-struct Client {
-  std::uint64_t next = 0;              // number of the request that comes next
-  decltype(ibv_send_wr{}.wr.ud) to{};  // where its responses go
-  AnswerPort* port = nullptr;          // the port that goes there
-  std::uint64_t answered = 0;          // responses
-  std::uint32_t node = 0;
+struct Client : ResponseTarget {
+  std::uint64_t next = 0;  // number of the request that comes next
 };
 
 enum class Kind : std::uint8_t { get, known_get, put, put_again };
@@ -45,10 +40,8 @@ struct Item {
   MicaStore::Found found{};  // what the index had for the key, once the bucket was read
 };
 
-struct Server {
-  ibv_cq* cq = nullptr;
-  std::span<AnswerQueue> queues;
-  std::span<AnswerPort> ports;
+// It works on up to max_batch requests at a time.
+struct Server : RequestServer {
   std::span<RecvLane> recvs;  // the receive queues of the same QPs
   std::span<Client> clients;
   MicaStore* store = nullptr;
@@ -57,18 +50,14 @@ struct Server {
   std::uint32_t inline_bytes = 0;  // of a response that is inlined
   std::uint32_t tags = 0;          // those of the thread's responses: tag_of(thread, 0)
   bool prefetch = true;
-  bool batching = false;        // responses of a pass go behind one doorbell a port
-  std::uint32_t max_batch = 1;  // requests that are worked on at a time, and responses behind one doorbell
   // Small keys: who asks, and the hashes of keys. Null where requests name both.
   const QpBook* book = nullptr;
   const StoreWorkload* workload = nullptr;
 
   Ring<Item> waiting;                // has room for all RECVs
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
-  std::uint64_t served = 0;          // responses, in the whole run
   std::uint64_t puts = 0;            // executed
   std::uint64_t strange = 0;         // requests that no client of the run sends
-  bool measured = false;
   CacheServerCounts counts;
 };
 
@@ -113,7 +102,7 @@ inline void take_message(Server& s, const ibv_wc& wc) {
   const std::uint32_t immediate = be32toh(wc.imm_data);
   if (s.book != nullptr) return read_row(s, item, wc, immediate);
   const RecvLane& lane = s.recvs[item.queue];
-  const std::byte* const end = lane.payloads + recv_place(wc.wr_id) * lane.stride + wc.byte_len;
+  const std::byte* const end = lane.payloads + recv_place(wc.wr_id) * lane.stride + wc.byte_len - kGrh.value;
   read_numbered(s, item, immediate, end, wc.byte_len - static_cast<std::uint32_t>(kGrh.value));
 }
 
@@ -169,11 +158,11 @@ inline int answer_waiting(N& node, Server& s, std::uint64_t until, RunEnd& end) 
   bool posted = true;
   each([&](Item& item) {
     if (!s.prefetch) find(item);
-    AnswerPort& port = *item.client->port;
-    AnswerQueue& queue = s.batching ? port.current() : port.take_turn();
+    ResponsePort& port = *item.client->port;
+    SendQueue& queue = s.batching ? port.current() : port.take_turn();
     execute(node, s, item, *queue.next);
     if (s.batching) {
-      append(queue);
+      append_next(queue);
     } else {
       posted = posted && post_next(queue, end);
     }
@@ -194,7 +183,7 @@ template <Node N>
 inline int serve(N& node, Server& s, RunEnd& end) {
   const int completed = take_completions<kRateBatch>(s.cq, s.max_batch, end, [&s](const ibv_wc& wc) {
     if (is_send_id(wc.wr_id)) {
-      retire_signaled(s.queues[sent_queue(wc.wr_id)].lane);
+      retire_signaled(s.queues[sent_queue(wc.wr_id)]);
     } else {
       take_message(s, wc);
     }
@@ -210,24 +199,6 @@ inline int serve(N& node, Server& s, RunEnd& end) {
     count_pass(s.counts.passes, static_cast<std::uint64_t>(answers), s.max_batch, s.tail - s.head);
   }
   return completed + answers;
-}
-
-// Serves until told to quit; never waits for more requests than there are.
-template <Node N>
-void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tally) {
-  for (;;) {
-    const bool measured = in_window(control.phase.load(std::memory_order_relaxed));
-    if (measured && !s.measured) s.counts = {};
-    s.measured = measured;
-    const int moved = serve(node, s, tally.end);
-    if (moved < 0) return;
-    if (moved > 0) {
-      tally.done_ops.store(s.served, std::memory_order_relaxed);
-    } else {
-      if (must_give_up(control, tally.end)) return;
-      node.relax();
-    }
-  }
 }
 
 }  // namespace verbscope::cached

@@ -30,12 +30,13 @@ struct Feed {
   }
 }
 
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 void alone_loop(N& node, Server& s, Feed& feed, std::uint64_t goal, const RunControl& control, ThreadTally& tally) {
   MeasuredWindow window(tally, goal);
   for (;;) {
     feed_slots(s, feed);
-    if (serve_and_count<kWay>(node, s, control, tally.end) < 0) return;
+    begin_pass(s, control);
+    if (serve_and_count<kPolicy>(node, s, tally.end) < 0) return;
     tally.done_ops.store(s.served, std::memory_order_relaxed);
     if (window.see(node, control.phase.load(std::memory_order_relaxed), s.served)) return;
   }

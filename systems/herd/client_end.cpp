@@ -1,55 +1,45 @@
 #include "systems/store/client_end.hpp"
 
 #include "common/error.hpp"
-#include "systems/answers/ports.hpp"
 #include "systems/herd/client.hpp"
 #include "systems/herd/ends.hpp"
+#include "systems/rpc/peers.hpp"
 
 namespace verbscope::herd {
 
 namespace {
 
-class ClientEnd final : public StoreClientEnd<ClientEnd> {
+class ClientEnd final : public StoreClientEnd<Asker, StoreClientState> {
  public:
   ClientEnd(const ThreadSetup& setup, const HerdOptions& options)
       : StoreClientEnd(setup, options.store),
         by_send_(options.store.requests_by_send),
         places_(request_region(options, setup.topology.threads, setup.topology.all_client_threads(),
                                setup.operation.payload)),
-        recvs_(setup, by_send_ ? 0 : 1, answer_recvs(options.store.window), setup.operation.payload),
+        recvs_(setup, 1, datagram_recvs(response_recvs(options.store.window), setup.operation.payload), recv_lane()),
         buffer_(Bytes((places_.servers * std::uint64_t{places_.window} + 1) * places_.retry_bytes()), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
-        open_(std::size_t{places_.servers} * places_.window),
-        queues_{client_queue(setup.lanes[0], setup.operation.tx_depth, setup.operation.signal_every)} {
-    state_ = {.cq = setup.cq,
-              .queues = queues_,
-              .retry_after = options.store.retry_after,
-              .goal = setup.goal,
-              .book = &parts_.book};
+        open_(std::size_t{places_.servers} * places_.window) {
     for (std::size_t i = 0; i < open_.size(); ++i) {
       open_[i].end = buffer_.data() + (i + 1) * places_.retry_bytes() - kWord;
     }
     prebuild_posts(options);
     for (std::uint32_t t = 0; t < places_.servers; ++t) {
-      lanes_.push_back({.window = std::span(open_).subspan(std::size_t{t} * places_.window, places_.window)});
+      lanes_.emplace_back().slots = std::span(open_).subspan(std::size_t{t} * places_.window, places_.window);
     }
     by_send_ ? address_servers(setup) : place_requests(setup);
-    asker_.state = &state_;
     asker_.lanes = lanes_;
     asker_.posts = &posts_;
-    asker_.inbox = recvs_.inbox(setup.lanes[by_send_ ? 0 : 1].qp);
+    asker_.recvs = {.ring = recvs_.ring(setup.lanes[recv_lane()].qp, recv_lane()), .queue = recv_lane()};
     asker_.places = places_;
     asker_.by_send = by_send_;
     if (options.store.accesses) asker_.echo = echo_rule(options, setup.operation.seed);
-    asker_.window = options.store.window;
-  }
-
-  template <Node N>
-  void step(N& node, const RunControl& control, ThreadTally& tally) {
-    ask(node, asker_, state_, control, tally);
   }
 
  private:
+  // Responses come on the UD QP.
+  std::uint32_t recv_lane() const { return by_send_ ? 0 : 1; }
+
   void prebuild_posts(const HerdOptions& options) {
     std::byte* const last = buffer_.data() + buffer_.size() - kWord;
     posts_.bell_word = reinterpret_cast<std::uint64_t*>(last);
@@ -83,21 +73,18 @@ class ClientEnd final : public StoreClientEnd<ClientEnd> {
   void address_servers(const ThreadSetup& setup) {
     for (std::uint32_t t = 0; t < places_.servers; ++t) {
       const PeerQp& qp = asked_qp(setup, setup.lanes[0].peers, t);
-      lanes_[t].to.wr.ud = {qp.ah, qp.qpn, qp.qkey};
+      lanes_[t].to = {qp.ah, qp.qpn, qp.qkey};
     }
   }
 
   bool by_send_;
   RequestRegion places_;
-  AnswerRecvs recvs_;
+  RecvRings recvs_;
   Buffer buffer_;
   Mr mr_;
   Posts posts_;
   std::vector<Open> open_;
   std::vector<ServerLane> lanes_;
-  std::array<LaneQueue, 1> queues_;
-  StoreClientState state_;
-  Asker asker_;
 };
 
 }  // namespace

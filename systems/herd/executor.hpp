@@ -8,9 +8,9 @@
 // 2016, section 4.3.1): what a pass has found, at most max_batch, goes through three loops: buckets asked for, items
 // asked for, executed.
 //
-// An echo (Way::echo, echo.hpp) reads a number of places of memory, one after the other, where a request is executed:
-// at once; in a pipeline of as many steps, each of which reads a place and asks for the next; or all requests of a
-// batch in turns, a place each.
+// An echo (ServerPolicy::echo, echo.hpp) reads a number of places of memory, one after the other, where a request is
+// executed: at once; in a pipeline of as many steps, each of which reads a place and asks for the next; or all requests
+// of a batch in turns, a place each.
 #pragma once
 
 #include <endian.h>
@@ -25,9 +25,9 @@
 #include <utility>
 
 #include "lookups/mica_store.hpp"
-#include "systems/answers/queue.hpp"
 #include "systems/herd/echo.hpp"
 #include "systems/herd/region.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/store/cache_steps.hpp"
 #include "systems/store/options.hpp"
 
@@ -38,7 +38,7 @@ using lookups::MicaStore;
 inline constexpr std::size_t kMostItems = BatchCounts::kLongest;  // requests that are worked on at a time
 
 // What a thread's loop is compiled for: the options that would be asked for at each request.
-struct Way {
+struct ServerPolicy {
   Prefetching prefetch = Prefetching::off;
   bool batching = false;  // responses of a pass go behind one doorbell a port
   bool echo = false;      // requests are echoed, there is no store
@@ -47,14 +47,10 @@ struct Way {
 };
 
 // A thread's view of one client.
-struct alignas(kLine) Client {
-  std::uint64_t next = 0;              // number of the request that comes next
-  std::byte* slot = nullptr;           // the end of the slot that it comes to
-  std::byte* last_slot = nullptr;      // the end of the last of the client's slots
-  decltype(ibv_send_wr{}.wr.ud) to{};  // where its responses go
-  AnswerPort* port = nullptr;          // the port that goes there
-  std::uint64_t answered = 0;          // responses
-  std::uint32_t node = 0;
+struct alignas(kLine) Client : ResponseTarget {
+  std::uint64_t next = 0;          // number of the request that comes next
+  std::byte* slot = nullptr;       // the end of the slot that it comes to
+  std::byte* last_slot = nullptr;  // the end of the last of the client's slots
 };
 static_assert(sizeof(Client) == kLine);
 
@@ -96,29 +92,25 @@ struct Walks {
 };
 
 // The requests under way, and where they are executed and answered.
-struct Executor {
+struct Executor : RequestServer {
   Executor() {
     for (std::size_t i = 0; i < steps.size(); ++i) steps[i].before = &steps[(i + 1) % steps.size()];
   }
   Executor(const Executor&) = delete;  // items are named by their places
 
-  std::span<AnswerQueue> queues;
-  std::span<AnswerPort> ports;
   std::span<Client> clients;
   MicaStore* store = nullptr;
   std::size_t second_line = 0;     // offset of a byte of an item's second line, where it has one: within the first two
   std::uint32_t inline_bytes = 0;  // of a response that is inlined
   std::uint32_t tags = 0;          // those of the thread's responses: tag_of(thread, 0)
-  Way way;
-  std::uint32_t max_batch = 1;     // requests that are worked on at a time, and responses behind one doorbell
+  ServerPolicy policy;
   BatchCounts* batches = nullptr;  // counts posts, where they are measured
 
   std::array<Item, kMostItems> items{};  // collected; those in the pipeline of an echo
   Item* free = items.data();             // behind those that were collected
   std::array<Item, 3> steps{};           // of the pipeline: the youngest is made while the oldest is there
   Item* youngest = &steps[0];
-  std::uint64_t served = 0;  // responses, in the whole run
-  std::uint64_t puts = 0;    // executed
+  std::uint64_t puts = 0;  // executed
   Walks walks;
 
   // There is no store: requests walk along `chain`, which is null where they read nothing, and have values of so many
@@ -129,7 +121,7 @@ struct Executor {
     walks.bytes = bytes;
     const std::size_t ring = rule.accesses + std::size_t{1};
     for (std::size_t i = 0; i < ring; ++i) items[i].before = &items[(i + 1) % ring];
-    if (way.pipelined()) youngest = items.data();
+    if (policy.pipelined()) youngest = items.data();
   }
   std::size_t collected() const { return static_cast<std::size_t>(free - items.data()); }
   // Requests that were taken and are not answered.
@@ -195,7 +187,7 @@ template <Node N>
     if (younger.client != nullptr) ask_for_item(node, s, younger);
     return true;
   }
-  AnswerQueue& queue = client->port->take_turn();
+  SendQueue& queue = client->port->take_turn();
   ++s.served;
   execute(node, s, older, *client, *queue.next);
   if (younger.client != nullptr) [[likely]]
@@ -223,15 +215,15 @@ inline bool push_walks(N& node, Executor& s, Item& youngest, RunEnd& end) {
   if (client == nullptr) return true;
   --walks.in_pipeline;
   ++s.served;
-  AnswerQueue& queue = client->port->take_turn();
+  SendQueue& queue = client->port->take_turn();
   send_back(s, *item, *client, *queue.next, read_place(*item, last));
   return post_next(queue, end);
 }
 
 // A step of the pipeline that the way has.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 [[gnu::always_inline]] inline bool push_on(N& node, Executor& s, Item& youngest, RunEnd& end) {
-  if constexpr (kWay.echo) {
+  if constexpr (kPolicy.echo) {
     return push_walks(node, s, youngest, end);
   } else {
     return push(node, s, youngest, end);
@@ -239,11 +231,11 @@ template <Way kWay, Node N>
 }
 
 // The collected requests of an echo read all their places.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 inline void walk(N& node, Walks& walks, std::size_t items) {
   if (walks.chain == nullptr) return;
   const std::span<std::uint32_t> places(walks.places.data(), items);
-  if constexpr (kWay.prefetch == Prefetching::batch) {
+  if constexpr (kPolicy.prefetch == Prefetching::batch) {
     walks.chain->find_group(node, places, places.data());
   } else {
     for (std::uint32_t& place : places) place = walks.chain->find(node, place);
@@ -251,32 +243,32 @@ inline void walk(N& node, Walks& walks, std::size_t items) {
 }
 
 // Executes and answers the requests that were collected.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 inline bool flush(N& node, Executor& s, RunEnd& end) {
   const std::span<Item> items(s.items.data(), std::exchange(s.free, s.items.data()));
-  if constexpr (kWay.echo) {
-    walk<kWay>(node, s.walks, items.size());
-  } else if constexpr (kWay.prefetch == Prefetching::batch) {
+  if constexpr (kPolicy.echo) {
+    walk<kPolicy>(node, s.walks, items.size());
+  } else if constexpr (kPolicy.prefetch == Prefetching::batch) {
     for (const Item& item : items) node.prefetch(s.store->bucket_place(item.key));
     for (Item& item : items) ask_for_item(node, s, item);
   }
   for (Item& item : items) {
-    if constexpr (kWay.prefetch == Prefetching::off && !kWay.echo) ask_for_item(node, s, item);
-    AnswerPort& port = *item.client->port;
-    AnswerQueue& queue = kWay.batching ? port.current() : port.take_turn();
-    if constexpr (kWay.echo) {
+    if constexpr (kPolicy.prefetch == Prefetching::off && !kPolicy.echo) ask_for_item(node, s, item);
+    ResponsePort& port = *item.client->port;
+    SendQueue& queue = kPolicy.batching ? port.current() : port.take_turn();
+    if constexpr (kPolicy.echo) {
       send_back(s, item, *item.client, *queue.next, s.walks.places[static_cast<std::size_t>(&item - items.data())]);
     } else {
       execute(node, s, item, *item.client, *queue.next);
     }
-    if constexpr (kWay.batching) {
-      append(queue);
+    if constexpr (kPolicy.batching) {
+      append_next(queue);
     } else {
       if (!post_next(queue, end)) return false;
     }
   }
   s.served += items.size();
-  return !kWay.batching || post_all(s.ports, s.max_batch, s.batches, end);
+  return !kPolicy.batching || post_all(s.ports, s.max_batch, s.batches, end);
 }
 
 // How many requests may be taken: each has a place for its response, whichever queue of its port that goes to.
@@ -286,9 +278,9 @@ inline std::size_t room_of(const Executor& s) {
 }
 
 // Takes the request at `source`, for which there is room; work() follows.
-template <Way kWay>
+template <ServerPolicy kPolicy>
 [[gnu::always_inline]] inline Item& collect(Executor& s, const Source& source) {
-  Item& item = kWay.pipelined() ? *s.youngest : *s.free++;
+  Item& item = kPolicy.pipelined() ? *s.youngest : *s.free++;
   item.client = source.client;
   item.end = source.end;
   item.key = source.key();
@@ -299,27 +291,27 @@ template <Way kWay>
 
 // What `item`, which was taken last, calls for: a step of the pipeline, or when as many as are wanted were collected,
 // their execution.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 [[gnu::always_inline]] inline bool work(N& node, Executor& s, Item& item, RunEnd& end) {
-  if constexpr (kWay.echo) {
+  if constexpr (kPolicy.echo) {
     std::uint32_t& place = s.walks.places[static_cast<std::size_t>(&item - s.items.data())];
     place = s.walks.rule.start(item.key);
-    if constexpr (kWay.pipelined()) {
+    if constexpr (kPolicy.pipelined()) {
       ++s.walks.in_pipeline;
       node.prefetch(s.walks.chain->place(place));
     }
-  } else if constexpr (kWay.pipelined()) {
+  } else if constexpr (kPolicy.pipelined()) {
     node.prefetch(s.store->bucket_place(item.key));
   }
-  if constexpr (kWay.pipelined()) return push_on<kWay>(node, s, item, end);
-  constexpr bool kCollects = kWay.batching || kWay.prefetch == Prefetching::batch;
-  return (kCollects && s.collected() < s.max_batch) || flush<kWay>(node, s, end);
+  if constexpr (kPolicy.pipelined()) return push_on<kPolicy>(node, s, item, end);
+  constexpr bool kCollects = kPolicy.batching || kPolicy.prefetch == Prefetching::batch;
+  return (kCollects && s.collected() < s.max_batch) || flush<kPolicy>(node, s, end);
 }
 
 // What was collected, and is not executed yet, waits for nothing more.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 inline bool end_pass(N& node, Executor& s, RunEnd& end) {
-  return kWay.pipelined() || s.collected() == 0 || flush<kWay>(node, s, end);
+  return kPolicy.pipelined() || s.collected() == 0 || flush<kPolicy>(node, s, end);
 }
 
 }  // namespace verbscope::herd

@@ -2,9 +2,9 @@
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
-#include "systems/answers/ports.hpp"
 #include "systems/herd/ends.hpp"
 #include "systems/herd/model.hpp"
+#include "systems/rpc/peers.hpp"
 #include "systems/store/cache.hpp"
 
 namespace verbscope {
@@ -76,7 +76,7 @@ class HerdStore final : public Store {
   QueueNeeds datagram_needs(const Operation& op, Side side) const override {
     const bool send = herd_.store.requests_by_send;
     const bool server = side == Side::server;
-    const std::uint32_t recvs = server ? send ? op.rx_depth : 1 : answer_recvs(herd_.store.window);
+    const std::uint32_t recvs = server ? send ? op.rx_depth : 1 : response_recvs(herd_.store.window);
     return {.send_depth = server || send ? op.tx_depth : 1,
             .recv_depth = recvs,
             .inline_bytes = server ? op.inline_limit

@@ -20,8 +20,8 @@
 
 #include "common/units.hpp"
 #include "lookups/mica_store.hpp"
-#include "microbench/loop/lane_queue.hpp"
-#include "systems/answers/tags.hpp"
+#include "microbench/loop/send_queue.hpp"
+#include "systems/rpc/tags.hpp"
 
 namespace verbscope::herd {
 

@@ -12,8 +12,8 @@
 #include <span>
 
 #include "common/ring.hpp"
-#include "systems/answers/message_recvs.hpp"
 #include "systems/herd/executor.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/store/cache.hpp"
 
 namespace verbscope::herd {
@@ -32,7 +32,6 @@ struct Message {
 };
 
 struct Server : Executor {
-  ibv_cq* cq = nullptr;
   std::uint32_t thread = 0;
 
   // Requests by WRITE.
@@ -52,7 +51,6 @@ struct Server : Executor {
 
   std::uint64_t strange = 0;  // requests that no client of the run sends
   std::uint64_t blocked = 0;  // times that a pass ended because a send queue was full
-  bool measured = false;
   CacheServerCounts counts;
 
   // Where requests by WRITE come to.
@@ -87,24 +85,25 @@ inline Source executed(Source source) {
 
 // Takes the client's next request from its slot. The slot is empty before the request is answered: the client may write
 // to it again at once.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 [[gnu::always_inline]] inline bool take_from_slot(N& node, Server& s, Client& client, std::byte* slot, RunEnd& end) {
-  Item& item = collect<kWay>(s, {.client = &client, .number = client.next, .end = slot, .length = length_before(slot)});
+  Item& item =
+      collect<kPolicy>(s, {.client = &client, .number = client.next, .end = slot, .length = length_before(slot)});
   leave_slot(s, client, slot);
-  return work<kWay>(node, s, item, end);
+  return work<kPolicy>(node, s, item, end);
 }
 
 // A look that found nothing. A no-op comes after so many.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 inline bool look_in_vain(N& node, Server& s, RunEnd& end) {
   if (++s.empty_looks < kPollsToNoOp || s.under_way() == 0) return true;
   s.empty_looks = 0;
   if (s.measured) ++s.counts.no_ops;
-  return push_on<kWay>(node, s, *s.youngest, end);
+  return push_on<kPolicy>(node, s, *s.youngest, end);
 }
 
 // One pass over the slots: one of each client. False: a post failed.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 inline bool serve_slots(N& node, Server& s, RunEnd& end) {
   std::size_t room = room_of(s);
   Client* const begin = s.clients.data();
@@ -112,24 +111,24 @@ inline bool serve_slots(N& node, Server& s, RunEnd& end) {
     for (Client* client = from; client != to; ++client) {
       std::byte* const slot = client->slot;
       if (!is_request(slot)) {
-        if (kWay.pipelined() && !look_in_vain<kWay>(node, s, end)) return false;
+        if (kPolicy.pipelined() && !look_in_vain<kPolicy>(node, s, end)) return false;
         continue;
       }
       if (room-- == 0) [[unlikely]] {
         ++s.blocked;
         s.first = client;
-        return end_pass<kWay>(node, s, end);
+        return end_pass<kPolicy>(node, s, end);
       }
-      if (kWay.pipelined()) s.empty_looks = 0;
-      if (!take_from_slot<kWay>(node, s, *client, slot, end)) [[unlikely]]
+      if (kPolicy.pipelined()) s.empty_looks = 0;
+      if (!take_from_slot<kPolicy>(node, s, *client, slot, end)) [[unlikely]]
         return false;
     }
   }
-  return end_pass<kWay>(node, s, end);
+  return end_pass<kPolicy>(node, s, end);
 }
 
 // Takes what client `c` wrote again into the retry slot whose word is at `at`.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 inline bool take_retry(N& node, Server& s, std::uint32_t c, std::byte* at, RunEnd& end) {
   const std::uint64_t number = retried(load_word<std::uint64_t>(at));
   store_word<std::uint64_t>(at, 0);
@@ -144,20 +143,20 @@ inline bool take_retry(N& node, Server& s, std::uint32_t c, std::byte* at, RunEn
     leave_slot(s, client, client.slot);
   }
   const Source source{.client = &client, .number = number, .end = at, .length = length_before(at)};
-  return work<kWay>(node, s, collect<kWay>(s, before ? executed(source) : source), end);
+  return work<kPolicy>(node, s, collect<kPolicy>(s, before ? executed(source) : source), end);
 }
 
 // Whether this pass looks at the bell.
-template <Way kWay>
+template <ServerPolicy kPolicy>
 inline bool bell_is_due(Server& s) {
-  if (!kWay.pipelined()) return true;
+  if (!kPolicy.pipelined()) return true;
   if (--s.passes_to_bell != 0) return false;
   s.passes_to_bell = kPassesToBell;
   return true;
 }
 
 // The requests that clients wrote again, when somebody has rung.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 inline bool serve_retries(N& node, Server& s, RunEnd& end) {
   const auto bell = load_word<std::uint64_t>(s.bell_word);
   if (bell == s.bell) [[likely]]
@@ -167,17 +166,17 @@ inline bool serve_retries(N& node, Server& s, RunEnd& end) {
     for (std::uint32_t r = 0; r < s.places.window; ++r) {
       std::byte* const at = s.region + s.places.retry_word(s.thread, c, r);
       if (!is_retry(load_word<std::uint64_t>(at))) continue;
-      if (room-- == 0) return end_pass<kWay>(node, s, end);  // the bell rings still
-      if (!take_retry<kWay>(node, s, c, at, end)) return false;
+      if (room-- == 0) return end_pass<kPolicy>(node, s, end);  // the bell rings still
+      if (!take_retry<kPolicy>(node, s, c, at, end)) return false;
     }
   }
   s.bell = bell;
-  return end_pass<kWay>(node, s, end);
+  return end_pass<kPolicy>(node, s, end);
 }
 
 // Takes a request that came by SEND, for which there is room in the send queues; work() follows. Null: it gets no
 // response.
-template <Way kWay>
+template <ServerPolicy kPolicy>
 inline Item* take_message(Server& s, const Message& message) {
   RecvLane& lane = s.recvs[recv_queue(message.recv)];
   ++lane.consumed;
@@ -195,110 +194,100 @@ inline Item* take_message(Server& s, const Message& message) {
   if (!before) ++client.next;
   const Source source{.client = &client,
                       .number = number,
-                      .end = lane.payloads + recv_place(message.recv) * lane.stride + message.bytes,
+                      .end = lane.payloads + recv_place(message.recv) * lane.stride + bytes,
                       .length = static_cast<std::uint16_t>(put ? s.places.value : 0)};
-  return &collect<kWay>(s, before ? executed(source) : source);
+  return &collect<kPolicy>(s, before ? executed(source) : source);
 }
 
 // Takes what has completed, responses and requests by SEND, and answers as many requests as the send queues have room
 // for. Returns how many completions there were, or -1 with `end` set.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 inline int serve_messages(N& node, Server& s, RunEnd& end) {
   const int count = take_completions<kRateBatch>(s.cq, kRateBatch, end, [&s](const ibv_wc& wc) {
     if (is_send_id(wc.wr_id)) {
-      retire_signaled(s.queues[sent_queue(wc.wr_id)].lane);
+      retire_signaled(s.queues[sent_queue(wc.wr_id)]);
     } else {
       s.waiting[s.tail++] = {wc.wr_id, be32toh(wc.imm_data), wc.byte_len};
     }
   });
   if (count < 0) return -1;
   for (std::size_t room = room_of(s); s.head != s.tail && room > 0; ++s.head) {
-    Item* const item = take_message<kWay>(s, s.waiting[s.head]);
+    Item* const item = take_message<kPolicy>(s, s.waiting[s.head]);
     if (item == nullptr) continue;
     --room;
-    if (!work<kWay>(node, s, *item, end)) return -1;
+    if (!work<kPolicy>(node, s, *item, end)) return -1;
   }
   if (s.head != s.tail) ++s.blocked;
-  if (!end_pass<kWay>(node, s, end) || !give_back_recvs(s.recvs, end)) return -1;
+  if (!end_pass<kPolicy>(node, s, end) || !give_back_recvs(s.recvs, end)) return -1;
   return count;
 }
 
 // One pass. Returns whether completions came too; -1: a failure.
-template <Way kWay, Node N>
+template <ServerPolicy kPolicy, Node N>
 inline int serve(N& node, Server& s, RunEnd& end) {
-  if constexpr (!kWay.pipelined()) {
+  if constexpr (!kPolicy.pipelined()) {
     if (!s.recvs.empty()) {
       if (s.measured) ++s.counts.looks;
-      return serve_messages<kWay>(node, s, end);
+      return serve_messages<kPolicy>(node, s, end);
     }
   }
-  const bool bell = bell_is_due<kWay>(s);
+  const bool bell = bell_is_due<kPolicy>(s);
   node.look(s.clients.size() + (bell ? 1 : 0));
   if (s.measured) s.counts.looks += s.clients.size();
-  if (bell && !serve_retries<kWay>(node, s, end)) return -1;
-  if (!serve_slots<kWay>(node, s, end)) return -1;
-  return reap_answers(s.cq, s.queues, end);
+  if (bell && !serve_retries<kPolicy>(node, s, end)) return -1;
+  if (!serve_slots<kPolicy>(node, s, end)) return -1;
+  return reap_responses(s.cq, s.queues, end);
 }
 
-// Calls use.operator()<kWay>() for the way of the thread, which is an echo or not.
+// Calls use.operator()<kPolicy>() for the way of the thread, which is an echo or not.
 template <bool kEcho, class Use>
-inline auto in_way_of(Way way, Use&& use) {
-  constexpr Way kPipeline{Prefetching::pipeline, false, kEcho};
-  constexpr Way kBatch{Prefetching::batch, false, kEcho}, kBatchInLists{Prefetching::batch, true, kEcho};
-  constexpr Way kOff{Prefetching::off, false, kEcho}, kOffInLists{Prefetching::off, true, kEcho};
-  if (way.pipelined()) return use.template operator()<kPipeline>();
-  if (way.prefetch == Prefetching::batch) {
-    return way.batching ? use.template operator()<kBatchInLists>() : use.template operator()<kBatch>();
+inline auto dispatch_of(ServerPolicy policy, Use&& use) {
+  constexpr ServerPolicy kPipeline{Prefetching::pipeline, false, kEcho};
+  constexpr ServerPolicy kBatch{Prefetching::batch, false, kEcho}, kBatchInLists{Prefetching::batch, true, kEcho};
+  constexpr ServerPolicy kOff{Prefetching::off, false, kEcho}, kOffInLists{Prefetching::off, true, kEcho};
+  if (policy.pipelined()) return use.template operator()<kPipeline>();
+  if (policy.prefetch == Prefetching::batch) {
+    return policy.batching ? use.template operator()<kBatchInLists>() : use.template operator()<kBatch>();
   }
-  return way.batching ? use.template operator()<kOffInLists>() : use.template operator()<kOff>();
+  return policy.batching ? use.template operator()<kOffInLists>() : use.template operator()<kOff>();
 }
 template <class Use>
-inline auto in_way(Way way, Use&& use) {
-  return way.echo ? in_way_of<true>(way, use) : in_way_of<false>(way, use);
+inline auto dispatch(ServerPolicy policy, Use&& use) {
+  return policy.echo ? dispatch_of<true>(policy, use) : dispatch_of<false>(policy, use);
 }
 
-// One pass, which is counted when it is measured in the window. Where the rate was not steady, a window came before.
-// Returns as serve() does.
-template <Way kWay, Node N>
-inline int serve_and_count(N& node, Server& s, const RunControl& control, RunEnd& end) {
-  const bool measured = in_window(control.phase.load(std::memory_order_relaxed));
-  if (measured && !s.measured) [[unlikely]]
-    s.counts = {};
-  s.measured = measured;
-  s.batches = measured ? &s.counts.passes.batches : nullptr;
+// One pass, which is counted if it is measured. Returns as serve() does.
+template <ServerPolicy kPolicy, Node N>
+inline int serve_and_count(N& node, Server& s, RunEnd& end) {
+  s.batches = s.measured ? &s.counts.passes.batches : nullptr;
   const std::uint64_t served_before = s.served, blocked_before = s.blocked;
-  const int completed = serve<kWay>(node, s, end);
-  if (measured) {
+  const int completed = serve<kPolicy>(node, s, end);
+  if (s.measured) {
     const std::uint64_t served = s.served - served_before;
     s.counts.served += served;
-    if constexpr (!kWay.batching) s.batches->lists[1] += served;
+    if constexpr (!kPolicy.batching) s.batches->lists[1] += served;
     count_pass(s.counts.passes, served, s.recvs.empty() ? s.clients.size() : s.max_batch, s.blocked - blocked_before);
   }
   return completed;
 }
 
-// Serves until told to quit; never waits for more requests than there are.
-template <Way kWay, Node N>
-void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tally) {
-  if (s.recvs.empty()) {
-    node.watch(s.region + s.places.polled_begin(s.thread), s.places.polled_bytes());
-    node.watch(s.bell_word, kLine);
-  }
-  for (;;) {
-    const std::uint64_t before = s.served;
-    const int completed = serve_and_count<kWay>(node, s, control, tally.end);
-    if (completed < 0) return;
-    if (s.served > before) {
-      tally.done_ops.store(s.served, std::memory_order_relaxed);
-    } else if (completed == 0 && s.under_way() == 0) {
-      if (must_give_up(control, tally.end)) return;
-      if (s.passes_to_bell == kPassesToBell) {
-        node.relax();
-      } else {
-        s.passes_to_bell = 1;
-      }
-    }
-  }
+// One pass, as server_loop() wants it: something moves while requests are under way, or until the bell was looked at.
+template <ServerPolicy kPolicy, Node N>
+inline int pass(N& node, Server& s, RunEnd& end) {
+  const std::uint64_t before = s.served;
+  const int completed = serve_and_count<kPolicy>(node, s, end);
+  if (completed != 0 || s.served > before || s.under_way() > 0) return completed < 0 ? -1 : 1;
+  if (s.passes_to_bell == kPassesToBell) return 0;
+  s.passes_to_bell = 1;
+  return 1;
+}
+
+// Watches the memory that clients write to.
+template <Node N>
+inline void watch(N& node, const Server& s) {
+  if (!s.recvs.empty()) return;
+  node.watch(s.region + s.places.polled_begin(s.thread), s.places.polled_bytes());
+  node.watch(s.bell_word, kLine);
 }
 
 }  // namespace verbscope::herd

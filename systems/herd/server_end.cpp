@@ -1,9 +1,9 @@
 #include <optional>
 
-#include "systems/answers/message_recvs.hpp"
-#include "systems/answers/ports.hpp"
 #include "systems/herd/alone.hpp"
 #include "systems/herd/ends.hpp"
+#include "systems/rpc/peers.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/store/cache.hpp"
 #include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
@@ -14,31 +14,28 @@ namespace {
 
 constexpr std::size_t kFeedRequests = 4096;  // of a thread without clients, over and over
 
-class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
+class ServerEnd final : public RequestServerEnd<ServerEnd, Server>, public CacheAccount {
  public:
   ServerEnd(const ThreadSetup& setup, const HerdOptions& options)
-      : alone_(options.alone),
-        goal_(setup.goal),
-        ports_(setup, {.bytes = setup.operation.payload, .inlined = setup.operation.inlined}) {
+      : RequestServerEnd(setup, {.bytes = setup.operation.payload, .inlined = setup.operation.inlined},
+                         options.store.batching, options.store.max_batch),
+        alone_(options.alone),
+        goal_(setup.goal) {
     const RequestRegion places =
         request_region(options, setup.topology.threads, setup.topology.all_client_threads(), setup.operation.payload);
     add_clients(setup, places);
-    server_.cq = setup.cq;
-    server_.queues = ports_.queues();
-    server_.ports = ports_.ports();
     server_.clients = clients_;
     server_.second_line = second_line_of(MicaStore::item_bytes(setup.operation.payload));
     server_.inline_bytes = setup.operation.inline_limit;
     server_.thread = setup.thread;
     server_.tags = tag_of(setup.thread, 0);
-    server_.way = {.prefetch = options.store.prefetch.value(),
-                   .batching = options.store.batching,
-                   .echo = options.store.accesses.has_value()};
-    server_.max_batch = options.store.max_batch;
-    server_.way.echo ? prepare_echo(setup, options) : fill_store(setup, options);
+    server_.policy = {.prefetch = options.store.prefetch.value(),
+                      .batching = options.store.batching,
+                      .echo = options.store.accesses.has_value()};
+    server_.policy.echo ? prepare_echo(setup, options) : fill_store(setup, options);
     server_.places = places;
     if (options.store.requests_by_send) {
-      post_recvs(setup, places);
+      receive_requests(setup, places);
     } else {
       server_.place_slots(setup.region.bytes.data(), places);
     }
@@ -47,22 +44,19 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    in_way(server_.way, [&]<Way kWay>() {
+    dispatch(server_.policy, [&]<ServerPolicy kPolicy>() {
       if (alone_) {
-        alone_loop<kWay>(node, server_, feed_, goal_, control, tally);
+        alone_loop<kPolicy>(node, server_, feed_, goal_, control, tally);
       } else {
-        server_loop<kWay>(node, server_, control, tally);
+        watch(node, server_);
+        server_loop(node, server_, control, tally,
+                    [](N& by, Server& s, RunEnd& end) { return pass<kPolicy>(by, s, end); });
       }
     });
   }
 
   bool active() const override { return alone_; }
   bool counts() const override { return alone_; }
-  std::uint64_t sent_to(std::uint32_t node) const override {
-    std::uint64_t sum = 0;
-    for (const Client& client : clients_) sum += client.node == node ? client.answered : 0;
-    return sum;
-  }
   std::uint64_t received() const override { return alone_ ? 0 : server_.served; }
   std::uint64_t wrong() const override { return server_.strange; }
   const MicaStore* cache() const override { return server_.store; }
@@ -84,19 +78,16 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
   void add_clients(const ThreadSetup& setup, const RequestRegion& places) {
     if (alone_) {  // one address for all
       const LanePeer& peer = setup.lanes.front().peers.front();
-      clients_.assign(places.clients, {.to = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey}, .port = &ports_.ports().front()});
+      clients_.assign(places.clients,
+                      {{.to = {peer.qp.ah, peer.qp.qpn, peer.qp.qkey}, .port = &responses_.ports().front()}});
       return;
     }
-    for (const ClientAddress& address : client_addresses(setup)) {
-      clients_.push_back({.to = {address.qp.ah, address.qp.qpn, address.qp.qkey},
-                          .port = &ports_.ports()[address.port],
-                          .node = address.node});
-    }
+    for (const ResponseTarget& target : responses_.targets(setup)) clients_.push_back({target});
   }
 
-  void post_recvs(const ThreadSetup& setup, const RequestRegion& places) {
-    requests_.emplace(setup, put_bytes(places.value));
-    recvs_ = requests_->post(ports_.queues());
+  void receive_requests(const ThreadSetup& setup, const RequestRegion& places) {
+    requests_.emplace(setup, setup.lanes.size(), request_recvs(setup, put_bytes(places.value)));
+    recvs_ = post_recvs(*requests_, responses_.queues());
     server_.recvs = recvs_;
     server_.waiting.resize(recvs_.size() * setup.operation.rx_depth);
   }
@@ -113,7 +104,7 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
       std::byte* const end = feed_bytes_.data() + (feed_lengths_.size() + 1) * places.slot_bytes();
       const auto fill = [&](std::byte* value) { values.fill(value, op.key, StoreVersion(0, number)); };
       std::byte* const begin =
-          op.put || server_.way.echo ? write_put(end, key, places.value, fill) : write_get(end, key);
+          op.put || server_.policy.echo ? write_put(end, key, places.value, fill) : write_get(end, key);
       feed_lengths_.push_back(static_cast<std::uint32_t>(end - begin));
     }
     feed_ = {.last = feed_bytes_.data() + places.slot_bytes(), .stride = places.slot_bytes(), .bytes = feed_lengths_};
@@ -123,14 +114,12 @@ class ServerEnd final : public WorkloadOn<ServerEnd>, public CacheAccount {
   std::uint64_t goal_;
   std::optional<MicaStore> store_;
   std::optional<lookups::Chain> chain_;  // that an echo reads in
-  AnswerPorts ports_;
   std::vector<Client> clients_;
-  std::optional<MessageRecvs> requests_;
+  std::optional<RecvRings> requests_;
   std::vector<RecvLane> recvs_;
   std::vector<std::byte> feed_bytes_;
   std::vector<std::uint32_t> feed_lengths_;
   Feed feed_;
-  Server server_;
 };
 
 }  // namespace

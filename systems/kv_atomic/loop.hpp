@@ -16,7 +16,7 @@
 
 #include "common/histogram.hpp"
 #include "microbench/loop/choice.hpp"
-#include "microbench/loop/lane_queue.hpp"
+#include "microbench/loop/send_queue.hpp"
 #include "systems/kv_atomic/layout.hpp"
 
 namespace verbscope {

@@ -4,7 +4,7 @@
 
 #include "common/environment.hpp"
 #include "common/error.hpp"
-#include "microbench/loop/answer_list.hpp"
+#include "microbench/loop/batch_counts.hpp"
 #include "microbench/run/runner.hpp"
 #include "systems/cached/cached.hpp"
 #include "systems/herd/herd.hpp"

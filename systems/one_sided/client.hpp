@@ -10,7 +10,8 @@
 #include <cstring>
 #include <span>
 
-#include "microbench/loop/lane_queue.hpp"
+#include "microbench/loop/recv_loop.hpp"
+#include "microbench/loop/send_queue.hpp"
 #include "systems/one_sided/access.hpp"
 #include "systems/one_sided/put_message.hpp"
 #include "systems/store/store.hpp"
@@ -44,7 +45,7 @@ struct OneSidedPut {
 template <class Access>
 struct OneSidedClientState {
   ibv_cq* cq = nullptr;
-  std::array<LaneQueue, 2> queues;
+  std::array<SendQueue, 2> queues;
   std::span<OneSidedGet<Access>> gets;
   std::span<OneSidedGet<Access>*> free_gets;  // a stack
   std::uint32_t free = 0;                     // of these
@@ -54,9 +55,7 @@ struct OneSidedClientState {
   PutLayout layout;
   std::uint64_t base = 0;       // the server's address of the store
   std::byte* answer = nullptr;  // answers by WRITE: the number of the last PUT that was executed
-  // Answers by SEND: RECVs, used in turn; RECV j fills bodies + j * kPutTagBytes.
-  std::span<ibv_recv_wr> recvs;
-  const std::byte* bodies = nullptr;
+  RecvLane recvs;               // answers by SEND
   Picos retry_after{0};
   std::uint64_t goal = MeasuredWindow::kNoGoal;
   std::array<GetCounts, 2> counts;  // outside of the measured window, and within it
@@ -75,7 +74,7 @@ template <class Access>
 inline bool read_piece(OneSidedClientState<Access>& s, OneSidedGet<Access>& get, RunEnd& end) {
   get.segment.length = get.piece.bytes;
   get.read.wr.rdma.remote_addr = s.base + get.piece.offset;
-  return post_one(s.queues[kReadQueue], get.read, kReadQueue, end);
+  return post_one(s.queues[kReadQueue], get.read, end);
 }
 
 // Sends PUT `number` as another try.
@@ -83,7 +82,7 @@ template <class Access>
 inline bool send_put(OneSidedClientState<Access>& s, std::uint64_t number, RunEnd& end) {
   OneSidedPut& put = s.puts[(number - 1) % s.puts.size()];
   store_word(put.end - kPutTagBytes, put_tag(number, s.attempts));
-  return post_one(s.queues[kPutQueue], put.message, kPutQueue, end);
+  return post_one(s.queues[kPutQueue], put.message, end);
 }
 
 // Asks until as much is under way as may be.
@@ -150,11 +149,10 @@ template <class Access>
 inline int take_completed(OneSidedClientState<Access>& s, std::uint64_t most, Picos now, bool measured, RunEnd& end) {
   return take_completions<kCompletionBatch>(s.cq, most, end, [&](const ibv_wc& wc) {
     if (!is_send_id(wc.wr_id)) {
-      const std::uint32_t place = recv_place(wc.wr_id);
       std::uint64_t number;
-      std::memcpy(&number, s.bodies + place * kPutTagBytes, sizeof number);
+      std::memcpy(&number, s.recvs.payloads + recv_place(wc.wr_id) * s.recvs.stride, sizeof number);
       if (take_answer(s, number, now, measured) == 0) ++s.book->counts.surplus;
-      return post_succeeded(post_recv_list(s.queues[kPutQueue].qp, &s.recvs[place]), kPutQueue, end);
+      return post_succeeded(post_next_recvs(s.recvs), kPutQueue, end);
     }
     const std::uint32_t queue = sent_queue(wc.wr_id);
     retire_signaled(s.queues[queue]);

@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/idle.hpp"
-#include "systems/answers/ports.hpp"
+#include "microbench/loop/recv_ring.hpp"
 #include "systems/one_sided/client.hpp"
 #include "systems/one_sided/server.hpp"
+#include "systems/rpc/peers.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {
@@ -54,12 +56,6 @@ struct OneSidedAccount {
   virtual const std::array<GetCounts, 2>* gets() const { return nullptr; }
 };
 
-// RECVs of messages of `bytes` bytes, `stride` apart, of one QP.
-void build_put_recvs(std::span<ibv_recv_wr> recvs, std::span<ibv_sge> segments, std::uint32_t queue, std::byte* bodies,
-                     std::uint64_t stride, std::uint32_t bytes, std::uint32_t lkey);
-// Posts them one by one. Throws Error.
-void post_put_recvs(ibv_qp* qp, std::span<ibv_recv_wr> recvs);
-
 // A message or an answer: by WRITE to `address`, or by SEND.
 ibv_send_wr put_request(ibv_sge& segment, std::uint32_t queue, bool by_memory, bool inlined, std::uint64_t address,
                         std::uint32_t rkey);
@@ -74,14 +70,11 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
         paths_(paths),
         parts_(setup, options),
         stride_(round_up(access.largest_read(), PutLayout::kLine)),
-        buffer_(Bytes(options.window * (stride_ + paths.layout.stride()) + paths.recvs() * kPutTagBytes),
-                setup.huge_pages),
+        buffer_(Bytes(options.window * (stride_ + paths.layout.stride())), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         gets_(options.window),
         free_(options.window),
-        puts_(options.window),
-        recvs_(paths.recvs()),
-        segments_(paths.recvs()) {
+        puts_(options.window) {
     const Lane& lane = setup.lanes.front();
     const RemoteRegion& region = lane.peers.front().region;
     const std::uint32_t depth = setup.operation.tx_depth;
@@ -91,11 +84,11 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
            paths.server_bytes(clients, setup.topology.threads));
     }
     state_.cq = setup.cq;
-    state_.queues = {LaneQueue{.qp = lane.qp, .builder = lane.builder, .depth = depth, .room = depth},
-                     LaneQueue{.qp = lane.companion,
+    state_.queues = {SendQueue{.qp = lane.qp, .builder = lane.builder, .depth = depth},
+                     SendQueue{.qp = lane.companion,
                                .builder = lane.companion_builder,
+                               .index = kPutQueue,
                                .depth = depth,
-                               .room = depth,
                                .signal_every = put_signal_every(depth)}};
     state_.access = &access_;
     state_.book = &parts_.book;
@@ -109,11 +102,9 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
       state_.answer = setup.region.bytes.data() + setup.thread * PutPaths::kAnswerLine;
       return;
     }
-    std::byte* const bodies = buffer_.data() + options.window * (stride_ + paths.layout.stride());
-    build_put_recvs(recvs_, segments_, kPutQueue, bodies, kPutTagBytes, kPutTagBytes, mr_.lkey());
-    post_put_recvs(lane.companion, recvs_);
-    state_.recvs = recvs_;
-    state_.bodies = bodies;
+    recvs_.emplace(setup, 1, RecvShape{.count = paths.recvs(), .bytes = kPutTagBytes, .stride = kPutTagBytes},
+                   kPutQueue);
+    state_.recvs = recvs_->post(lane.companion, kPutQueue);
   }
 
   template <Node N>
@@ -172,8 +163,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
   std::vector<OneSidedGet<Access>> gets_;
   std::vector<OneSidedGet<Access>*> free_;
   std::vector<OneSidedPut> puts_;
-  std::vector<ibv_recv_wr> recvs_;
-  std::vector<ibv_sge> segments_;
+  std::optional<RecvRings> recvs_;
   OneSidedClientState<Access> state_;
   Picos window_{0};
 };
@@ -183,15 +173,12 @@ class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public O
  public:
   // `puts`: what executes the PUTs of the thread, of which this is the setup.
   OneSidedServer(const ThreadSetup& setup, const PutPaths& paths, typename Access::Puts puts)
-      : puts_(std::move(puts)),
-        queues_(setup.lanes.size()),
-        lanes_(setup.lanes.size()),
-        recvs_(lanes_.size() * paths.recvs()),
-        segments_(recvs_.size()) {
+      : puts_(std::move(puts)), queues_(setup.lanes.size()), lanes_(setup.lanes.size()) {
     const std::uint32_t depth = setup.operation.tx_depth;
-    if (!recvs_.empty()) {
-      buffer_.emplace(Bytes(recvs_.size() * paths.layout.stride()), setup.huge_pages);
-      mr_.emplace(setup.pd, buffer_->data(), buffer_->size());
+    if (!paths.by_memory && !lanes_.empty()) {
+      recvs_.emplace(
+          setup, lanes_.size(),
+          RecvShape{.count = paths.recvs(), .bytes = paths.layout.message_bytes(), .stride = paths.layout.stride()});
     }
     const std::uint64_t clients = setup.topology.all_client_threads(), threads = setup.topology.threads;
     for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
@@ -200,8 +187,8 @@ class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public O
       PutLane& mine = lanes_[i];
       queues_[i] = {.qp = lane.companion,
                     .builder = lane.companion_builder,
+                    .index = i,
                     .depth = depth,
-                    .room = depth,
                     .signal_every = put_signal_every(depth)};
       mine.segment = {reinterpret_cast<std::uint64_t>(&mine.last), kPutTagBytes, 0};
       mine.answer = put_request(mine.segment, i, paths.by_memory, true,
@@ -209,7 +196,7 @@ class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public O
       if (paths.by_memory) {
         mine.slots = setup.region.bytes.data() + paths.slots_of(lane.index, clients, threads);
       } else {
-        add_recvs(i, lane.companion, paths);
+        mine.recvs = recvs_->post(lane.companion, i);
       }
     }
     state_.cq = setup.cq;
@@ -234,23 +221,10 @@ class OneSidedServer final : public WorkloadOn<OneSidedServer<Access>>, public O
   const PutCounts* puts() const override { return &state_.counts; }
 
  private:
-  void add_recvs(std::uint32_t index, ibv_qp* qp, const PutPaths& paths) {
-    const std::size_t first = std::size_t{index} * paths.recvs();
-    std::byte* const bodies = buffer_->data() + first * paths.layout.stride();
-    lanes_[index].recvs = std::span(recvs_).subspan(first, paths.recvs());
-    lanes_[index].bodies = bodies;
-    build_put_recvs(lanes_[index].recvs, std::span(segments_).subspan(first, paths.recvs()), index, bodies,
-                    paths.layout.stride(), paths.layout.message_bytes(), mr_->lkey());
-    post_put_recvs(qp, lanes_[index].recvs);
-  }
-
   typename Access::Puts puts_;
-  std::vector<LaneQueue> queues_;
+  std::vector<SendQueue> queues_;
   std::vector<PutLane> lanes_;
-  std::vector<ibv_recv_wr> recvs_;
-  std::vector<ibv_sge> segments_;
-  std::optional<Buffer> buffer_;
-  std::optional<Mr> mr_;
+  std::optional<RecvRings> recvs_;
   OneSidedServerState<Access> state_;
 };
 

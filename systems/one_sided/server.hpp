@@ -9,7 +9,8 @@
 #include <cstdint>
 #include <span>
 
-#include "microbench/loop/lane_queue.hpp"
+#include "microbench/loop/recv_loop.hpp"
+#include "microbench/loop/send_queue.hpp"
 #include "systems/one_sided/access.hpp"
 #include "systems/one_sided/put_message.hpp"
 
@@ -17,12 +18,11 @@ namespace verbscope {
 
 // One client's PUTs.
 struct PutLane {
-  std::byte* slots = nullptr;    // messages by WRITE
-  std::span<ibv_recv_wr> recvs;  // messages by SEND: RECV j fills bodies + j * stride
-  const std::byte* bodies = nullptr;
-  std::uint64_t last = 0;  // number of the last PUT that was executed: the answer
-  std::uint64_t tag = 0;   // the tag of that one, as it was seen last
-  ibv_send_wr answer{};    // carries `last`, inline
+  std::byte* slots = nullptr;  // messages by WRITE
+  RecvLane recvs;              // messages by SEND
+  std::uint64_t last = 0;      // number of the last PUT that was executed: the answer
+  std::uint64_t tag = 0;       // the tag of that one, as it was seen last
+  ibv_send_wr answer{};        // carries `last`, inline
   ibv_sge segment{};
 };
 
@@ -35,7 +35,7 @@ struct PutCounts {
 template <class Access>
 struct OneSidedServerState {
   ibv_cq* cq = nullptr;
-  std::span<LaneQueue> queues;  // one a lane
+  std::span<SendQueue> queues;  // one a lane
   std::span<PutLane> lanes;
   typename Access::Puts* puts = nullptr;
   PutLayout layout;
@@ -47,7 +47,7 @@ struct OneSidedServerState {
 
 template <class Access>
 inline bool answer_put(OneSidedServerState<Access>& s, std::uint32_t index, RunEnd& end) {
-  return post_one(s.queues[index], s.lanes[index].answer, index, end);
+  return post_one(s.queues[index], s.lanes[index].answer, end);
 }
 
 // Executes the PUT whose message ends at `at`, the next of its client, and answers. The queue has room.
@@ -95,7 +95,7 @@ template <Node N, class Access>
 inline bool serve_received(N& node, OneSidedServerState<Access>& s, std::uint64_t wr_id, RunEnd& end) {
   const std::uint32_t index = recv_queue(wr_id), place = recv_place(wr_id);
   PutLane& lane = s.lanes[index];
-  const std::byte* const at = lane.bodies + place * s.layout.stride() + s.layout.message_bytes();
+  const std::byte* const at = lane.recvs.payloads + place * lane.recvs.stride + s.layout.message_bytes();
   std::uint64_t tag;
   std::memcpy(&tag, at - kPutTagBytes, sizeof tag);
   if (s.queues[index].room > 0) {
@@ -106,7 +106,7 @@ inline bool serve_received(N& node, OneSidedServerState<Access>& s, std::uint64_
       if (!answer_put(s, index, end)) return false;
     }
   }
-  return post_succeeded(post_recv_list(s.queues[index].qp, &lane.recvs[place]), index, end);
+  return post_succeeded(post_next_recvs(lane.recvs), index, end);
 }
 
 // Serves until told to quit.
@@ -119,7 +119,7 @@ void one_sided_server_loop(N& node, OneSidedServerState<Access>& s, const RunCon
     int answers = 0;
     if (s.by_memory) answers = serve_written(node, s, idle || ++s.passes % kPassesBeforeAgain == 0, tally.end);
     if (answers < 0) return;
-    const auto due = [](const LaneQueue& q) { return q.due > 0; };
+    const auto due = [](const SendQueue& q) { return q.due > 0; };
     int completed = 0;
     if (!s.by_memory || std::ranges::any_of(s.queues, due)) {
       completed = reap(s.cq, s.queues, tally.end,

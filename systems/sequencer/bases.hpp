@@ -1,76 +1,52 @@
 // The base classes of the designs' workloads: a thread that asks, and one that answers.
 #pragma once
 
-#include <array>
-#include <vector>
-
-#include "systems/answers/ports.hpp"
+#include "systems/rpc/client.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/sequencer/ends.hpp"
 
 namespace verbscope {
 
-// A client thread; Asker as client_loop wants it. It asks on its first lane.
+// A client thread.
 template <class Asker>
-class AskingEnd : public WorkloadOn<AskingEnd<Asker>>, public SequencerAccount {
+class AskingEnd : public RequestClientEnd<Asker, ClientState>, public SequencerAccount {
  public:
-  template <Node N>
-  void step(N& node, const RunControl& control, ThreadTally& tally) {
-    client_loop(node, asker_, state_, control, tally);
+  std::uint64_t sent_to(std::uint32_t) const override {
+    return this->state_.receipts.asked + this->state_.receipts.retries;
   }
-
-  bool active() const override { return true; }
-  std::uint64_t sent_to(std::uint32_t) const override { return state_.receipts.asked + state_.receipts.retries; }
-  std::uint64_t received() const override { return state_.receipts.received(); }
-  const Receipts* receipts() const override { return &state_.receipts; }
+  std::uint64_t received() const override { return this->state_.receipts.received(); }
+  const Receipts* receipts() const override { return &this->state_.receipts; }
 
  protected:
-  AskingEnd(const ThreadSetup& setup, const SequencerOptions& options, std::uint32_t depth, std::uint32_t signal_every)
-      : queues_{client_queue(setup.lanes[0], depth, signal_every)},
-        state_{.cq = setup.cq,
-               .queues = queues_,
-               .retry_after = options.retry_after,
-               .goal = setup.goal,
-               .receipts = Receipts(*options.audit)} {
-    asker_.state = &state_;
+  AskingEnd(const ThreadSetup& setup, const SequencerOptions& options)
+      : RequestClientEnd<Asker, ClientState>(setup, {{}, Receipts(*options.audit)}, options.retry_after) {
+    this->asker_.outstanding = options.outstanding;
   }
-
-  std::array<LaneQueue, 1> queues_;
-  ClientState state_;
-  Asker asker_;
 };
 
-// A worker; there is a worker_loop for its State, which has answered, served, counts and counter.
-template <class State>
-class AnsweringEnd : public WorkloadOn<AnsweringEnd<State>>, public SequencerAccount {
+// A worker: Server has `counter`, the next value, and a serve().
+template <class Server>
+class AnsweringEnd : public RequestServerEnd<AnsweringEnd<Server>, Server>, public SequencerAccount {
  public:
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    worker_loop(node, state_, control, tally);
+    this->server_.watch(node);
+    server_loop(node, this->server_, control, tally, [](N& by, Server& s, RunEnd& end) { return serve(by, s, end); });
   }
 
-  bool active() const override { return false; }
-  bool counts() const override { return false; }
-  std::uint64_t sent_to(std::uint32_t node) const override { return answered_.at(node); }
-  std::uint64_t received() const override { return state_.served; }
-  const WorkerCounts* worker_counts() const override { return &state_.counts; }
-  const std::uint64_t* counter() const override { return first_ ? state_.counter : nullptr; }
-  std::uint64_t answers() const override { return state_.served; }
+  const PassCounts* worker_counts() const override { return &this->server_.counts; }
+  const std::uint64_t* counter() const override { return first_ ? this->server_.counter : nullptr; }
+  std::uint64_t answers() const override { return this->server_.served; }
 
  protected:
   AnsweringEnd(const ThreadSetup& setup, const SequencerOptions& options)
-      : ports_(setup), answered_(setup.topology.clients), first_(setup.thread == 0) {
-    state_.cq = setup.cq;
-    state_.queues = ports_.queues();
-    state_.answered = answered_;
-    state_.counter = reinterpret_cast<std::uint64_t*>(setup.region.bytes.data());
-    state_.batching = options.batching;
-    state_.max_batch = options.max_batch;
+      : RequestServerEnd<AnsweringEnd<Server>, Server>(setup, {}, options.batching, options.max_batch),
+        first_(setup.thread == 0) {
+    this->server_.counter = reinterpret_cast<std::uint64_t*>(setup.region.bytes.data());
   }
 
-  AnswerPorts ports_;
-  std::vector<std::uint64_t> answered_;
+ private:
   bool first_;
-  State state_;
 };
 
 }  // namespace verbscope

@@ -6,7 +6,7 @@
 
 #include "common/units.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "systems/answers/queue.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
@@ -32,7 +32,7 @@ std::uint64_t sequencer_region_bytes(const SequencerOptions& options, std::uint3
 struct SequencerAccount {
   virtual ~SequencerAccount() = default;
   virtual const Receipts* receipts() const { return nullptr; }
-  virtual const WorkerCounts* worker_counts() const { return nullptr; }
+  virtual const PassCounts* worker_counts() const { return nullptr; }
   virtual const std::uint64_t* counter() const { return nullptr; }  // the server's first thread has it
   virtual std::uint64_t answers() const { return 0; }               // a worker's answers
   virtual std::uint64_t corrections() const { return 0; }           // a worker's answers that corrected a guess

@@ -8,42 +8,37 @@ namespace verbscope {
 namespace {
 
 // Keeps atomics outstanding on one QP, which complete in order.
-class FetchAsker {
+class FetchAsker : public RequestAsker {
  public:
   ClientState* state = nullptr;
-  std::span<ibv_send_wr> requests;
+  // Of each request in the queue's ring.
   std::span<const std::uint64_t> results;
   std::span<Asked> asked;
 
-  std::uint64_t open() const { return state->queues[0].posted - retired_; }
+  std::uint64_t open() const { return state->queues[0].depth - state->queues[0].room; }
 
   bool ask(Picos now, RunEnd& end) {
-    LaneQueue& queue = state->queues[0];
+    SendQueue& queue = state->queues[0];
     while (queue.room > 0) {
-      const std::size_t place = queue.posted % requests.size();
-      asked[place] = {now, now, state->receipts.next, queue.posted, true};
-      ++state->receipts.asked;
-      if (!post_one(queue, requests[place], 0, end)) return false;
+      state->receipts.ask(asked[queue.posted() % asked.size()], now);
+      if (!post_next(queue, end)) return false;
     }
     return true;
   }
 
   bool take(const ibv_wc&, Picos now, bool measured, RunEnd&) {
-    const std::size_t place = retired_++ % requests.size();
+    const std::size_t place = (state->queues[0].completed() - 1) % asked.size();
     state->receipts.take(results[place], asked[place], now, measured);
     return true;
   }
 
   bool ask_again(Picos, RunEnd&) { return true; }
-
- private:
-  std::uint64_t retired_ = 0;
 };
 
 class FetchClient final : public AskingEnd<FetchAsker> {
  public:
   FetchClient(const ThreadSetup& setup, const SequencerOptions& options)
-      : AskingEnd(setup, options, options.outstanding, 1),
+      : AskingEnd(setup, options),
         buffer_(Bytes(options.outstanding * sizeof(std::uint64_t)), setup.huge_pages),
         mr_(setup.pd, buffer_.data(), buffer_.size()),
         segments_(options.outstanding),
@@ -59,7 +54,8 @@ class FetchClient final : public AskingEnd<FetchAsker> {
       requests_[j].opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
       requests_[j].wr.atomic = {.remote_addr = region.address, .compare_add = 1, .swap = 0, .rkey = region.rkey};
     }
-    asker_.requests = requests_;
+    queues_[0] = {
+        .qp = setup.lanes[0].qp, .builder = setup.lanes[0].builder, .depth = options.outstanding, .ring = requests_};
     asker_.results = {results, requests_.size()};
     asker_.asked = asked_;
   }

@@ -27,8 +27,8 @@ ibv_send_wr word_write(ibv_sge& segment, std::uint64_t& word, std::uint32_t rkey
 class HerdClientEnd final : public AskingEnd<HerdAsker> {
  public:
   HerdClientEnd(const ThreadSetup& setup, const SequencerOptions& options)
-      : AskingEnd(setup, options, setup.operation.tx_depth, setup.operation.signal_every),
-        recvs_(setup, 1, answer_recvs(options.outstanding)),
+      : AskingEnd(setup, options),
+        recvs_(setup, 1, datagram_recvs(response_recvs(options.outstanding), sizeof(std::uint64_t)), 1),
         asked_(std::size_t{setup.topology.threads} * options.outstanding) {
     const HerdPlaces places = places_of(setup, options);
     const RemoteRegion& region = setup.lanes[0].peers.front().region;
@@ -40,21 +40,21 @@ class HerdClientEnd final : public AskingEnd<HerdAsker> {
     writes_.ring = word_write(segments_[2], writes_.bell_word, region.rkey);
     const std::uint32_t client = number_of_client(setup);
     for (std::uint32_t w = 0; w < setup.topology.threads; ++w) {
-      lanes_.push_back({.asked = std::span(asked_).subspan(std::size_t{w} * options.outstanding, options.outstanding),
-                        .first_slot = region.address + places.slot(w, client, 0),
-                        .retry_slot = region.address + places.retry(w, client),
-                        .bell = region.address + places.bell(w)});
+      HerdLane& lane = lanes_.emplace_back();
+      lane.slots = std::span(asked_).subspan(std::size_t{w} * options.outstanding, options.outstanding);
+      lane.first_slot = region.address + places.slot(w, client, 0);
+      lane.retry_slot = region.address + places.retry(w, client);
+      lane.bell = region.address + places.bell(w);
     }
     asker_.lanes = lanes_;
     asker_.writes = &writes_;
-    asker_.inbox = recvs_.inbox(setup.lanes[1].qp);
+    asker_.recvs = {.ring = recvs_.ring(setup.lanes[1].qp, 1), .queue = 1};
     asker_.client = client;
-    asker_.outstanding = options.outstanding;
     asker_.choice = choice_of(setup, lanes_.size());
   }
 
  private:
-  AnswerRecvs recvs_;
+  RecvRings recvs_;
   HerdWrites writes_;
   std::array<ibv_sge, 3> segments_{};
   std::vector<Asked> asked_;
@@ -65,17 +65,12 @@ class HerdWorkerEnd final : public AnsweringEnd<HerdWorker> {
  public:
   HerdWorkerEnd(const ThreadSetup& setup, const SequencerOptions& options)
       : AnsweringEnd(setup, options), collected_(setup.topology.all_client_threads()) {
-    for (const ClientAddress& address : client_addresses(setup)) {
-      HerdClient client{.port = address.port, .node = address.node};
-      client.to.wr.ud = {address.qp.ah, address.qp.qpn, address.qp.qkey};
-      clients_.push_back(client);
-    }
-    state_.ports = ports_.ports();
-    state_.clients = clients_;
-    state_.collected = collected_;
-    state_.region = setup.region.bytes.data();
-    state_.places = places_of(setup, options);
-    state_.worker = setup.thread;
+    for (const ResponseTarget& target : responses_.targets(setup)) clients_.push_back({target});
+    server_.clients = clients_;
+    server_.collected = collected_;
+    server_.region = setup.region.bytes.data();
+    server_.places = places_of(setup, options);
+    server_.worker = setup.thread;
   }
 
  private:

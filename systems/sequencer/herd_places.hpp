@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "systems/answers/tags.hpp"
+#include "systems/rpc/tags.hpp"
 
 namespace verbscope {
 

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "pcie_model/together.hpp"
-#include "systems/answers/message_recvs.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/sequencer/result.hpp"
 
 namespace verbscope {
@@ -17,7 +17,7 @@ VerbShape request_shape(const Operation& op, int ports, const SequencerOptions& 
   shape.header_only = options.design == SequencerDesign::spec;
   if (shape.header_only) {
     shape.payload = Bytes(0);
-    shape.post_list = static_cast<int>(kMessageRecvList);
+    shape.post_list = static_cast<int>(kRequestRecvList);
   }
   return shape;
 }

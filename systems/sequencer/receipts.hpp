@@ -1,5 +1,5 @@
 // The clients of all designs have these in common: the account of the values that a thread received, and the state of
-// the loop that asks for them (systems/answers/client_loop.hpp).
+// the loop that asks for them (systems/rpc/client.hpp).
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -10,24 +10,27 @@
 
 #include "common/histogram.hpp"
 #include "common/mix.hpp"
-#include "systems/answers/client_loop.hpp"
+#include "systems/rpc/client.hpp"
 #include "systems/sequencer/value_audit.hpp"
 
 namespace verbscope {
 
-// A request that waits for its answer.
-struct Asked {
+// A request for a value.
+struct Asked : RequestSlot {
   Picos first{0};           // when it was asked
-  Picos last{0};            // when it was asked last
   std::uint64_t floor = 0;  // its value is at least this: above all that its client had then
-  std::uint64_t number = 0;
-  bool open = false;
 };
 
 // The values that one thread received.
 struct Receipts {
   explicit Receipts(ValueAudit& values) : audit(&values), next(values.first()) {}
 
+  // A request is being asked, now.
+  void ask(Asked& request, Picos now) {
+    ++asked;
+    request.first = now;
+    request.floor = next;
+  }
   // An answer to a request. Values are above all that their client had when it asked, and nobody has them twice.
   void take(std::uint64_t value, const Asked& request, Picos now, bool measured) {
     if (value < request.floor) [[unlikely]]
@@ -64,11 +67,7 @@ struct Receipts {
   }
 };
 
-struct ClientState {
-  ibv_cq* cq = nullptr;
-  std::span<LaneQueue> queues;
-  Picos retry_after{0};
-  std::uint64_t goal = MeasuredWindow::kNoGoal;
+struct ClientState : RequestClientState {
   Receipts receipts;
 
   std::uint64_t done() const { return receipts.answers; }

@@ -58,7 +58,7 @@ Json worker_json(const std::vector<const SequencerAccount*>& threads) {
   bool some = false;
   std::uint64_t passes = 0, empty = 0, full = 0, blocked = 0, answers = 0, corrections = 0;
   for (const SequencerAccount* thread : threads) {
-    const WorkerCounts* one = thread->worker_counts();
+    const PassCounts* one = thread->worker_counts();
     if (one == nullptr) continue;
     some = true;
     batches.merge(one->batches);

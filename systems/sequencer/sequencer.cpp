@@ -4,7 +4,7 @@
 
 #include "common/environment.hpp"
 #include "microbench/run/runner.hpp"
-#include "systems/answers/ports.hpp"
+#include "systems/rpc/peers.hpp"
 #include "systems/sequencer/result.hpp"
 
 namespace verbscope {
@@ -108,7 +108,7 @@ class Sequencer final : public Benchmark {
 
   QueueNeeds datagram_needs(const Operation& op, Side side) const override {
     const bool spec = sequencer_.design == SequencerDesign::spec;
-    const std::uint32_t recvs = side == Side::client ? answer_recvs(sequencer_.outstanding) : spec ? op.rx_depth : 1;
+    const std::uint32_t recvs = side == Side::client ? response_recvs(sequencer_.outstanding) : spec ? op.rx_depth : 1;
     return {.send_depth = spec || side == Side::server ? op.tx_depth : 1,
             .recv_depth = recvs,
             .inline_bytes = side == Side::server ? op.inline_limit : 0,

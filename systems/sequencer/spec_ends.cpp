@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "common/error.hpp"
-#include "systems/answers/message_recvs.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/sequencer/bases.hpp"
 #include "systems/sequencer/spec_loop.hpp"
 
@@ -15,12 +15,6 @@ std::vector<PeerQp> qps_of(const std::vector<LanePeer>& peers) {
   return out;
 }
 
-std::vector<PeerQp> qps_of(const std::vector<ClientAddress>& clients) {
-  std::vector<PeerQp> out;
-  for (const ClientAddress& client : clients) out.push_back(client.qp);
-  return out;
-}
-
 // Requests of a client to one QP.
 std::size_t remembered(const SequencerOptions& options) {
   return std::size_t{options.outstanding} + kSpecRemembered;
@@ -29,94 +23,65 @@ std::size_t remembered(const SequencerOptions& options) {
 class SpecClientEnd final : public AskingEnd<SpecAsker> {
  public:
   SpecClientEnd(const ThreadSetup& setup, const SequencerOptions& options)
-      : AskingEnd(setup, options, setup.operation.tx_depth, setup.operation.signal_every),
-        recvs_(setup, 0, answer_recvs(options.outstanding)),
+      : AskingEnd(setup, options),
+        recvs_(setup, 1, datagram_recvs(response_recvs(options.outstanding), sizeof(std::uint64_t))),
         book_(qps_of(setup.lanes[0].peers)),
         asked_(setup.lanes[0].peers.size() * remembered(options)) {
     for (std::size_t i = 0; i < setup.lanes[0].peers.size(); ++i) {
       const PeerQp& qp = setup.lanes[0].peers[i].qp;
-      SpecLane lane{.asked = std::span(asked_).subspan(i * remembered(options), remembered(options))};
-      lane.to.wr.ud = {qp.ah, qp.qpn, qp.qkey};
-      lanes_.push_back(lane);
+      SpecLane& lane = lanes_.emplace_back();
+      lane.slots = std::span(asked_).subspan(i * remembered(options), remembered(options));
+      lane.to = {qp.ah, qp.qpn, qp.qkey};
     }
     request_.wr_id = send_id(0);
     request_.opcode = IBV_WR_SEND_WITH_IMM;
     asker_.lanes = lanes_;
     asker_.book = &book_;
     asker_.request = &request_;
-    asker_.inbox = recvs_.inbox(setup.lanes[0].qp);
-    asker_.outstanding = options.outstanding;
+    asker_.recvs = {.ring = recvs_.ring(setup.lanes[0].qp, 0)};
     asker_.choice = choice_of(setup, lanes_.size());
   }
 
  private:
-  AnswerRecvs recvs_;
+  RecvRings recvs_;
   QpBook book_;
   ibv_send_wr request_{};
   std::vector<Asked> asked_;
   std::vector<SpecLane> lanes_;
 };
 
-// The RECVs for header-only requests: nothing of them is looked at but the completion, so all share one place for a
-// GRH.
-class RequestRecvs {
- public:
-  explicit RequestRecvs(const ThreadSetup& setup)
-      : length_(in_recv_lists(setup.operation.rx_depth)),
-        place_(Bytes(kGrh.value), setup.huge_pages),
-        mr_(setup.pd, place_.data(), place_.size()),
-        segment_{reinterpret_cast<std::uint64_t>(place_.data()), static_cast<std::uint32_t>(kGrh.value), mr_.lkey()},
-        requests_(setup.lanes.size() * length_) {}
-
-  // Posts the RECVs of `qp`, the thread's queue `index`.
-  RecvLane post(ibv_qp* qp, std::uint32_t index) {
-    ibv_recv_wr* const ring = requests_.data() + std::size_t{index} * length_;
-    for (std::uint32_t j = 0; j < length_; ++j) {
-      ring[j] = {.wr_id = recv_id(index, j), .next = nullptr, .sg_list = &segment_, .num_sge = 1};
-      if ((j + 1) % kMessageRecvList != 0) ring[j].next = &ring[j + 1];
-    }
-    RecvLane queue{.qp = qp, .ring = ring, .length = length_, .list = kMessageRecvList};
-    for (std::uint32_t j = 0; j < length_; j += kMessageRecvList) check_errno("post RECVs", post_next_recvs(queue));
-    return queue;
-  }
-
-  std::uint64_t size() const { return requests_.size(); }
-
- private:
-  std::uint32_t length_;
-  Buffer place_;
-  Mr mr_;
-  ibv_sge segment_;
-  std::vector<ibv_recv_wr> requests_;
-};
+// The RECVs for header-only requests: only their completions are looked at, so that all share one place for a GRH.
+RecvShape headers_only(const ThreadSetup& setup) {
+  RecvShape shape = request_recvs(setup, 0);
+  shape.places = 1;
+  return shape;
+}
 
 class SpecWorkerEnd final : public AnsweringEnd<SpecWorker> {
  public:
   SpecWorkerEnd(const ThreadSetup& setup, const SequencerOptions& options)
-      : AnsweringEnd(setup, options), requests_(setup), addresses_(client_addresses(setup)), book_(qps_of(addresses_)) {
-    for (const ClientAddress& address : addresses_) {
-      SpecClient client{.node = address.node};
-      client.to.wr.ud = {address.qp.ah, address.qp.qpn, address.qp.qkey};
-      clients_.push_back(client);
-    }
-    for (const AnswerQueue& queue : ports_.queues()) {
-      recvs_.push_back(requests_.post(queue.lane.qp, static_cast<std::uint32_t>(recvs_.size())));
-    }
-    state_.recvs = recvs_;
-    state_.clients = clients_;
-    state_.book = &book_;
-    state_.waiting.resize(requests_.size());
+      : AnsweringEnd(setup, options),
+        requests_(setup, setup.lanes.size(), headers_only(setup)),
+        recvs_(post_recvs(requests_, responses_.queues())),
+        reserved_(recvs_.size()),
+        book_(client_qps(setup)),
+        clients_(responses_.targets(setup)) {
+    server_.recvs = recvs_;
+    server_.reserved = reserved_;
+    server_.clients = clients_;
+    server_.book = &book_;
+    server_.waiting.resize(recvs_.size() * recvs_.front().length);
   }
 
-  std::uint64_t wrong() const override { return state_.strangers; }
-  std::uint64_t corrections() const override { return state_.corrections; }
+  std::uint64_t wrong() const override { return server_.strangers; }
+  std::uint64_t corrections() const override { return server_.corrections; }
 
  private:
-  RequestRecvs requests_;
+  RecvRings requests_;
   std::vector<RecvLane> recvs_;
-  std::vector<ClientAddress> addresses_;
+  std::vector<std::uint32_t> reserved_;
   QpBook book_;
-  std::vector<SpecClient> clients_;
+  std::vector<ResponseTarget> clients_;
 };
 
 }  // namespace

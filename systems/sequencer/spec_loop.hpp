@@ -10,16 +10,17 @@
 #include <endian.h>
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include "common/ring.hpp"
 #include "microbench/loop/choice.hpp"
-#include "microbench/loop/lane_queue.hpp"
 #include "microbench/loop/recv_loop.hpp"
-#include "systems/answers/inbox.hpp"
-#include "systems/answers/qp_book.hpp"
-#include "systems/answers/queue.hpp"
+#include "microbench/loop/send_queue.hpp"
+#include "systems/rpc/client.hpp"
+#include "systems/rpc/qp_book.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/sequencer/receipts.hpp"
 
 namespace verbscope {
@@ -31,20 +32,18 @@ constexpr std::uint64_t extend_value(std::uint32_t low, std::uint64_t near) {
 }
 
 // A client's requests to one QP of the server.
-struct SpecLane {
-  std::span<Asked> asked;  // request n in place n % size
-  ibv_send_wr to{};        // where they go: wr.ud
-  std::uint64_t sent = 0;
+struct SpecLane : RequestLane<Asked> {
+  decltype(ibv_send_wr{}.wr.ud) to{};
   std::uint64_t answered = 0;
   std::uint64_t doubts = 0;  // requests sent again without a surplus answer so far
 
   // The next answer, to its oldest request. The n-th answer is to the n-th SEND of this lane or to a later one, and
   // each doubt may be one of the SENDs before: its value is above all that the client had so many requests earlier.
   Asked answer() {
-    Asked oldest = asked[answered % asked.size()];
+    Asked oldest = slots[answered % slots.size()];
     if (doubts > 0) [[unlikely]] {
-      const bool known = doubts <= answered && sent - (answered - doubts) <= asked.size();
-      oldest.floor = known ? asked[(answered - doubts) % asked.size()].floor : 0;
+      const bool known = doubts <= answered && sent - (answered - doubts) <= slots.size();
+      oldest.floor = known ? slots[(answered - doubts) % slots.size()].floor : 0;
     }
     ++answered;
     return oldest;
@@ -54,25 +53,19 @@ struct SpecLane {
 // Requests of a lane that are remembered beyond those outstanding.
 inline constexpr std::uint32_t kSpecRemembered = 64;
 
-class SpecAsker {
+class SpecAsker : public RequestAsker {
  public:
   ClientState* state = nullptr;
   std::span<SpecLane> lanes;
   const QpBook* book = nullptr;  // knows the lanes
   ibv_send_wr* request = nullptr;
-  AnswerInbox inbox;
-  std::uint32_t outstanding = 1;  // requests at most
-  Choice choice{1, true, 0, 0};   // the lane to ask next
-
-  std::uint32_t open() const { return open_; }
+  Choice choice{1, true, 0, 0};  // the lane to ask next
 
   bool ask(Picos now, RunEnd& end) {
-    while (open_ < outstanding && state->queues[0].room > 0) {
+    while (may_ask(state->queues[0])) {
       SpecLane& lane = lanes[choice.next()];
-      if (!inbox.cover(++open_, end)) return false;
-      lane.asked[lane.sent % lane.asked.size()] = {now, now, state->receipts.next, lane.sent, true};
-      ++lane.sent;
-      ++state->receipts.asked;
+      if (!open_one(end)) return false;
+      state->receipts.ask(lane.begin(now), now);
       if (!send(lane, end)) return false;
     }
     return true;
@@ -80,7 +73,7 @@ class SpecAsker {
 
   bool take(const ibv_wc& wc, Picos now, bool measured, RunEnd& end) {
     if (is_send_id(wc.wr_id)) return true;
-    const std::uint64_t body = inbox.take(wc);
+    const std::uint64_t body = recvs.take(wc);
     const std::uint32_t from = book->find(wc);
     if (from == QpBook::kNobody) [[unlikely]] {
       ++state->receipts.repeated;
@@ -93,35 +86,34 @@ class SpecAsker {
       if (lane.doubts > 0) --lane.doubts;
       state->receipts.take_surplus(value);
     } else {
-      --open_;
+      close_one();
       state->receipts.take(value, lane.answer(), now, measured);
     }
     near_ = state->receipts.next - 1;
-    return inbox.cover(open_, end);
+    return cover(end);
   }
 
   // Asks again for the oldest request to each QP that has been silent for too long.
   bool ask_again(Picos now, RunEnd& end) {
     for (SpecLane& lane : lanes) {
       if (lane.answered == lane.sent) continue;
-      Asked& oldest = lane.asked[lane.answered % lane.asked.size()];
+      Asked& oldest = lane.slots[lane.answered % lane.slots.size()];
       if (now - oldest.last < state->retry_after || state->queues[0].room == 0) continue;
       oldest.last = now;
       ++lane.doubts;
       ++state->receipts.retries;
-      if (!inbox.cover(open_ + 1, end) || !send(lane, end)) return false;
+      if (!cover(end, 1) || !send(lane, end)) return false;
     }
     return true;
   }
 
  private:
   bool send(const SpecLane& lane, RunEnd& end) {
-    request->wr.ud = lane.to.wr.ud;
+    request->wr.ud = lane.to;
     request->imm_data = htobe32(static_cast<std::uint32_t>(near_ >> 32));
-    return post_one(state->queues[0], *request, 0, end);
+    return post_one(state->queues[0], *request, end);
   }
 
-  std::uint32_t open_ = 0;
   // The largest value so far: what the guess comes from. At first, the middle of those that the guess 0 stands for.
   std::uint64_t near_ = std::uint64_t{1} << 31;
 };
@@ -133,27 +125,20 @@ struct SpecRequest {
   std::uint32_t queue = 0;
 };
 
-struct SpecClient {
-  ibv_send_wr to{};  // where its answers go: wr.ud
-  std::uint32_t node = 0;
-};
-
-struct SpecWorker {
-  ibv_cq* cq = nullptr;
-  std::span<AnswerQueue> queues;
-  std::span<RecvLane> recvs;  // the receive queues of the same QPs
-  std::span<SpecClient> clients;
+struct SpecWorker : RequestServer {
+  std::span<std::uint32_t> reserved;  // places of each queue that this pass will use
+  std::span<RecvLane> recvs;          // the receive queues of the same QPs
+  std::span<ResponseTarget> clients;
   const QpBook* book = nullptr;  // knows the clients
   Ring<SpecRequest> waiting;     // has room for all RECVs: none is posted again while the request that it took waits
-  std::span<std::uint64_t> answered;  // answers to each client machine
   std::uint64_t* counter = nullptr;
-  bool batching = true;
-  std::uint32_t max_batch = 16;      // answers behind one doorbell
   std::uint64_t head = 0, tail = 0;  // positions in `waiting`
-  std::uint64_t served = 0;
   std::uint64_t corrections = 0;
   std::uint64_t strangers = 0;
-  WorkerCounts counts;
+  PassCounts counts;
+
+  template <Node N>
+  void watch(N&) const {}
 };
 
 // Completions that a worker takes in one pass at most.
@@ -171,7 +156,7 @@ inline bool give_back_recv(SpecWorker& s, std::uint32_t index, RunEnd& end) {
 inline int take_requests(SpecWorker& s, RunEnd& end) {
   return take_completions<kSpecBatch>(s.cq, kSpecBatch, end, [&](const ibv_wc& wc) {
     if (is_send_id(wc.wr_id)) {
-      retire_signaled(s.queues[sent_queue(wc.wr_id)].lane);
+      retire_signaled(s.queues[sent_queue(wc.wr_id)]);
       return true;
     }
     const std::uint32_t index = recv_queue(wc.wr_id);
@@ -186,9 +171,9 @@ inline int take_requests(SpecWorker& s, RunEnd& end) {
 }
 
 inline void make_answer(SpecWorker& s, const SpecRequest& request, std::uint64_t value) {
-  const SpecClient& client = s.clients[request.client];
-  ibv_send_wr& wr = append(s.queues[request.queue]);
-  wr.wr.ud = client.to.wr.ud;
+  ResponseTarget& client = s.clients[request.client];
+  ibv_send_wr& wr = append_next(s.queues[request.queue]);
+  wr.wr.ud = client.to;
   if (value >> 32 == request.guess) [[likely]] {
     wr.opcode = IBV_WR_SEND_WITH_IMM;
     wr.imm_data = htobe32(static_cast<std::uint32_t>(value));
@@ -199,50 +184,43 @@ inline void make_answer(SpecWorker& s, const SpecRequest& request, std::uint64_t
     wr.num_sge = 1;
     ++s.corrections;
   }
-  ++s.answered[client.node];
+  ++client.answered;
 }
 
 // Answers what waits, as far as the send queues have room, with one atomic add for all; one by one unless batching.
 template <Node N>
-inline bool answer_waiting(N& node, SpecWorker& s, bool measured, RunEnd& end) {
-  for (AnswerQueue& queue : s.queues) queue.reserved = 0;
+inline bool answer_waiting(N& node, SpecWorker& s, RunEnd& end) {
+  std::ranges::fill(s.reserved, 0u);
   std::uint64_t until = s.head;
   for (; until != s.tail; ++until) {
     const std::uint32_t index = s.waiting[until].queue;
-    AnswerQueue& queue = s.queues[index];
-    if (queue.reserved == queue.lane.room) break;
-    ++queue.reserved;
+    if (s.reserved[index] == s.queues[index].room) break;
+    ++s.reserved[index];
     if (!give_back_recv(s, index, end)) return false;
   }
   if (until == s.head) return true;
   std::uint64_t value = node.fetch_add(*s.counter, until - s.head);
-  BatchCounts* const batches = measured ? &s.counts.batches : nullptr;
+  BatchCounts* const batches = s.measured ? &s.counts.batches : nullptr;
   s.served += until - s.head;
   while (s.head != until) {
     const SpecRequest& request = s.waiting[s.head++];
     make_answer(s, request, value++);
-    if (!s.batching && !post_answers(s.queues[request.queue], s.max_batch, batches, end)) return false;
+    if (!s.batching && !post_appended(s.queues[request.queue], s.max_batch, batches, end)) return false;
   }
-  for (AnswerQueue& queue : s.queues) {
-    if (!post_answers(queue, s.max_batch, batches, end)) return false;
+  for (SendQueue& queue : s.queues) {
+    if (!post_appended(queue, s.max_batch, batches, end)) return false;
   }
   return true;
 }
 
-// Answers until told to quit; never waits for more requests than there are.
+// One pass. Returns as server_loop() wants.
 template <Node N>
-void worker_loop(N& node, SpecWorker& s, const RunControl& control, ThreadTally& tally) {
-  for (;;) {
-    const bool measured = in_window(control.phase.load(std::memory_order_relaxed));
-    const std::uint64_t before = s.served;
-    const int completed = take_requests(s, tally.end);
-    if (completed < 0 || !answer_waiting(node, s, measured, tally.end)) return;
-    if (measured) count_pass(s.counts, s.served - before, kSpecBatch, s.tail - s.head);
-    if (s.served != before) tally.done_ops.store(s.served, std::memory_order_relaxed);
-    if (completed > 0) continue;
-    if (must_give_up(control, tally.end)) return;
-    node.relax();
-  }
+inline int serve(N& node, SpecWorker& s, RunEnd& end) {
+  const std::uint64_t before = s.served;
+  const int completed = take_requests(s, end);
+  if (completed < 0 || !answer_waiting(node, s, end)) return -1;
+  if (s.measured) count_pass(s.counts, s.served - before, kSpecBatch, s.tail - s.head);
+  return s.served > before || completed > 0 ? 1 : 0;
 }
 
 }  // namespace verbscope

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "common/error.hpp"
-#include "microbench/loop/answer_list.hpp"
+#include "microbench/loop/batch_counts.hpp"
 #include "microbench/run/console.hpp"
 #include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
@@ -77,7 +77,7 @@ Json cache_results(const std::vector<const Workload*>& threads) {
     has_cache = account->cache() != nullptr;
     if (has_cache) add(cache, account->cache()->counts());
     const CacheServerCounts& counts = account->window_counts();
-    const WorkerCounts& passes = counts.passes;
+    const PassCounts& passes = counts.passes;
     batches.merge(passes.batches);
     sum.passes.passes += passes.passes;
     sum.passes.empty_passes += passes.empty_passes;

@@ -8,7 +8,7 @@
 
 #include "lookups/mica_store.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "systems/answers/queue.hpp"
+#include "systems/rpc/server.hpp"
 #include "systems/store/options.hpp"
 
 namespace verbscope {
@@ -22,7 +22,7 @@ lookups::MicaStore filled_cache(const ThreadSetup& setup, const StoreOptions& op
 
 // A thread's counts of the measured window.
 struct CacheServerCounts {
-  WorkerCounts passes;
+  PassCounts passes;
   std::uint64_t served = 0;  // requests answered
   std::uint64_t looks = 0;   // at slots, or for completions
   std::uint64_t no_ops = 0;

@@ -1,34 +1,70 @@
-// The workload of a client's thread that asks a store and is answered by messages: what is the same for all of them.
+// The client's thread of a store that is asked and answers by messages: how it asks, and its workload.
 #pragma once
 
-#include "systems/answers/client_loop.hpp"
+#include <cstdint>
+#include <span>
+
+#include "lookups/mica_store.hpp"
+#include "systems/rpc/client.hpp"
+#include "systems/rpc/peers.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {
 
-template <class End>
-class StoreClientEnd : public WorkloadOn<End>, public StoreClientAccount {
+// A request of a store's client that waits for its response.
+struct StoreRequestSlot : RequestSlot {
+  StoreRequest request;
+};
+
+// Asks each request of the book at the thread of the server that owns its key. Derived has `send_new(lane, slot, key,
+// end)`. Lane is a RequestLane of StoreRequestSlots.
+template <class Derived, class State, class Lane>
+class StoreAsker : public RequestAsker {
  public:
-  bool active() const override { return true; }
+  State* state = nullptr;
+  std::span<Lane> lanes;  // one per thread of the server
+
+  bool ask(Picos now, RunEnd& end) {
+    while (may_ask(state->queues[0])) {
+      if (!drawn_) {
+        next_ = state->book->draw();
+        key_ = state->book->workload().hash(next_.key);
+        drawn_ = true;
+      }
+      Lane& lane = lanes[owner_of(key_, static_cast<std::uint32_t>(lanes.size()))];
+      if (lane.next().open) return true;  // its response was lost
+      drawn_ = false;
+      if (!open_one(end)) return false;
+      state->book->ask(next_, now);
+      auto& slot = lane.begin(now);
+      slot.request = next_;
+      if (!static_cast<Derived&>(*this).send_new(lane, slot, key_, end)) return false;
+    }
+    return true;
+  }
+
+ private:
+  StoreRequest next_;
+  lookups::KeyHash key_;
+  bool drawn_ = false;  // `next_` waits for its slot
+};
+
+template <class Asker, class State>
+class StoreClientEnd : public RequestClientEnd<Asker, State>, public StoreClientAccount {
+ public:
   std::uint64_t sent_to(std::uint32_t) const override { return parts_.book.counts.asked + parts_.book.counts.retries; }
   std::uint64_t received() const override { return parts_.book.done() + parts_.book.counts.surplus; }
   const StoreBook& book() const override { return parts_.book; }
-  Picos window() const override { return window_; }
+  Picos window() const override { return this->window_; }
 
  protected:
-  StoreClientEnd(const ThreadSetup& setup, const StoreOptions& options) : parts_(setup, options) {}
-
-  // Asks until the run ends, as client_loop() does.
-  template <Node N, class Asker, class State>
-  void ask(N& node, Asker& asker, State& state, const RunControl& control, ThreadTally& tally) {
-    client_loop(node, asker, state, control, tally);
-    window_ = tally.window.end - tally.window.begin;
+  StoreClientEnd(const ThreadSetup& setup, const StoreOptions& options)
+      : RequestClientEnd<Asker, State>(setup, {}, options.retry_after), parts_(setup, options) {
+    this->state_.book = &parts_.book;
+    this->asker_.outstanding = options.window;
   }
 
   StoreBookParts parts_;
-
- private:
-  Picos window_{0};
 };
 
 }  // namespace verbscope

@@ -2,9 +2,9 @@
 
 #include <numeric>
 
-#include "microbench/loop/answer_list.hpp"
+#include "microbench/loop/batch_counts.hpp"
 #include "pcie_model/wqe_size.hpp"
-#include "systems/answers/message_recvs.hpp"
+#include "systems/rpc/server.hpp"
 
 namespace verbscope {
 
@@ -28,7 +28,7 @@ int lines_of(const ClusterWire& cluster, const VerbShape& shape) {
 
 Prediction predict_request_datagram(const ClusterWire& cluster, const Operation& op, int ports, std::uint64_t bytes) {
   VerbShape shape = datagram_shape(op, ports, bytes);
-  shape.post_list = static_cast<int>(kMessageRecvList);
+  shape.post_list = static_cast<int>(kRequestRecvList);
   return predict_receiver(cluster, shape);
 }
 

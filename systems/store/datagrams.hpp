@@ -10,7 +10,7 @@
 
 namespace verbscope {
 
-// A request of so many bytes, 0 for one of headers alone, that comes by SEND to MessageRecvs.
+// A request of so many bytes, 0 for one of headers alone, that comes by SEND to request_recvs().
 Prediction predict_request_datagram(const ClusterWire& cluster, const Operation& op, int ports, std::uint64_t bytes);
 
 // Responses of so many bytes, 0 for those of headers alone.

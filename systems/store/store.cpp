@@ -4,7 +4,7 @@
 
 #include "common/environment.hpp"
 #include "microbench/bench/options.hpp"
-#include "systems/answers/ports.hpp"
+#include "systems/rpc/peers.hpp"
 
 namespace verbscope {
 

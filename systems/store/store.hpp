@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "microbench/bench/benchmark.hpp"
-#include "microbench/loop/lane_queue.hpp"
+#include "systems/rpc/client.hpp"
 #include "systems/store/book.hpp"
 #include "systems/store/options.hpp"
 
@@ -90,12 +90,8 @@ struct StoreBookParts {
   StoreBook book;
 };
 
-// The State of client_loop (systems/answers/client_loop.hpp) for a store's client.
-struct StoreClientState {
-  ibv_cq* cq = nullptr;
-  std::span<LaneQueue> queues;
-  Picos retry_after{0};
-  std::uint64_t goal = MeasuredWindow::kNoGoal;
+// The state of a store's client.
+struct StoreClientState : RequestClientState {
   StoreBook* book = nullptr;
 
   std::uint64_t done() const { return book->done(); }

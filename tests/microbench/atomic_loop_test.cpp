@@ -30,8 +30,8 @@ struct AtomicEnd {
   std::vector<std::uint64_t> results = std::vector<std::uint64_t>(2 * kOutstanding);
   std::vector<std::uint64_t> counter = std::vector<std::uint64_t>(2 * kOutstanding);
   std::vector<std::uint64_t> seen;
-  std::vector<LaneQueue> lanes;
-  std::vector<AtomicQueue> queues;
+  std::vector<SendQueue> queues;
+  std::vector<AtomicPlaces> places;
   AtomicState state;
 
   // Two QPs with four atomics outstanding on each.
@@ -45,15 +45,17 @@ struct AtomicEnd {
         requests[j].num_sge = 1;
         requests[j].wr.atomic.compare_add = 1;
       }
-      lanes.push_back({.qp = device.add_qp(), .depth = kOutstanding, .room = kOutstanding});
-      queues.push_back({.requests = {&requests[q * kOutstanding], kOutstanding},
-                        .results = {&results[q * kOutstanding], kOutstanding},
+      queues.push_back({.qp = device.add_qp(),
+                        .index = q,
+                        .depth = kOutstanding,
+                        .ring = {&requests[q * kOutstanding], kOutstanding}});
+      places.push_back({.results = {&results[q * kOutstanding], kOutstanding},
                         .counter = {&counter[q * kOutstanding], kOutstanding},
                         .base = reinterpret_cast<std::uint64_t>(memory.data())});
     }
     state.cq = device.cq();
-    state.lanes = lanes;
     state.queues = queues;
+    state.places = places;
     state.choice = Choice(counters, random, 3, 0);
     state.seen = seen;
     state.goal = 1000;
@@ -62,7 +64,7 @@ struct AtomicEnd {
   }
 
   std::uint64_t sum() const { return std::accumulate(memory.begin(), memory.end(), std::uint64_t{0}); }
-  std::uint64_t retired() const { return queues[0].retired + queues[1].retired; }
+  std::uint64_t retired() const { return queues[0].completed() + queues[1].completed(); }
 };
 
 TEST(AtomicLoop, FetchAndAddsSumUpToTheOperationsDone) {
@@ -80,7 +82,7 @@ TEST(AtomicLoop, NeverHasMoreOutstandingThanItMay) {
   AtomicEnd thread(1, false, false);
   atomic_loop(thread.node, thread.state, thread.control, thread.tally);
   EXPECT_EQ(thread.device.most_waiting, 2 * kOutstanding);
-  for (const LaneQueue& lane : thread.lanes) EXPECT_EQ(lane.room, lane.depth);  // all complete at the end
+  for (const SendQueue& queue : thread.queues) EXPECT_EQ(queue.room, queue.depth);  // all complete at the end
 }
 
 TEST(AtomicLoop, VisitsStridedCountersInOrder) {
@@ -90,7 +92,7 @@ TEST(AtomicLoop, VisitsStridedCountersInOrder) {
   std::vector<std::uint64_t> first;
   for (int i = 0; i < 6; ++i) {
     first.push_back(
-        (thread.device.requests[static_cast<std::size_t>(i)].wr.atomic.remote_addr - thread.queues[0].base) / 8);
+        (thread.device.requests[static_cast<std::size_t>(i)].wr.atomic.remote_addr - thread.places[0].base) / 8);
   }
   EXPECT_THAT(first, ElementsAre(0, 1, 2, 0, 1, 2));
 }
@@ -143,7 +145,7 @@ struct Probe {
     probe.base = reinterpret_cast<std::uint64_t>(memory.data());
     for (std::uint32_t i = 0; i < 2; ++i) {
       segments[i] = {reinterpret_cast<std::uint64_t>(&results[i]), 8, 1};
-      probe.lanes[i] = {.qp = device.add_qp(), .depth = kOutstanding, .room = kOutstanding};
+      probe.queues[i] = {.qp = device.add_qp(), .index = i, .depth = kOutstanding};
       probe.atomics[i] = {};
       probe.atomics[i].wr_id = send_id(i);
       probe.atomics[i].opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -163,14 +165,14 @@ TEST(SlotProbe, WorksOnBothAddressesAndDrains) {
   EXPECT_NEAR(rate, static_cast<double>(kProbeOps) * 1e9, kProbeOps * 0.05 * 1e9);
   EXPECT_EQ(p.memory[1] + p.memory[5], p.probe.done);
   EXPECT_NEAR(static_cast<double>(p.memory[1]), static_cast<double>(p.memory[5]), kOutstanding);
-  EXPECT_EQ(p.probe.lanes[0].due + p.probe.lanes[1].due, 0u);
+  EXPECT_EQ(p.probe.queues[0].due + p.probe.queues[1].due, 0u);
 }
 
 TEST(SlotProbe, AsksOneQueueAloneAndReads) {
   Probe p;
   measure_slots(p.node, p.probe, {SlotQuestion::Kind::solo, 16, 16}, p.control, p.tally);
   EXPECT_EQ(p.memory[2], p.probe.done);
-  EXPECT_EQ(p.probe.lanes[1].posted, 0u);
+  EXPECT_EQ(p.probe.queues[1].posted(), 0u);
   measure_slots(p.node, p.probe, {SlotQuestion::Kind::reads, 24, 24}, p.control, p.tally);
   EXPECT_EQ(p.memory[3], 0u);
 }

@@ -31,7 +31,7 @@ struct End {
   ThreadTally tally;
   std::vector<ibv_sge> segments = std::vector<ibv_sge>(kEchoOutstanding);
   std::vector<ibv_send_wr> posts = std::vector<ibv_send_wr>(kEchoOutstanding);
-  std::vector<LaneQueue> queues;
+  std::vector<SendQueue> queues;
 
   End(std::byte* from, std::byte* to, std::uint32_t signal_every) {
     for (std::uint32_t j = 0; j < kEchoOutstanding; ++j) {
@@ -142,7 +142,8 @@ TEST(EchoClient, RefusesAMessageThatAnswersAnotherRequest) {
     requests[j].num_sge = 1;
     client.device.recvs.push_back(requests[j]);
   }
-  client.lanes[0].recvs = {qp, requests, {places, kStride}};
+  client.lanes[0].recvs = {.qp = qp, .ring = requests.data(), .length = static_cast<std::uint32_t>(requests.size())};
+  client.lanes[0].in = {places, kStride};
   std::uint64_t number = 0;
   client.device.after = [&](const ibv_send_wr& wr) {
     std::byte response[kSize];
@@ -185,7 +186,6 @@ TEST(EchoClient, GivesRequestsUpWhenNothingComes) {
 }
 
 struct Server : Memory, End {
-  std::vector<AnswerList> lists = std::vector<AnswerList>(1);
   std::vector<EchoServerLane> lanes = std::vector<EchoServerLane>(1);
   EchoServerState state;
 
@@ -194,7 +194,6 @@ struct Server : Memory, End {
     lanes[0].in = {requests, kStride};
     state.cq = device.cq();
     state.queues = queues;
-    state.lists = lists;
     state.lanes = lanes;
     state.waiting.resize(4);
   }
@@ -250,12 +249,10 @@ struct TwoLanes : Server {
 
   TwoLanes() {
     for (ibv_send_wr& wr : more) wr.imm_data = 1;
-    queues.push_back({.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 1});
-    lists.resize(2);
+    queues.push_back({.qp = device.add_qp(), .index = 1, .depth = 16});
     lanes.push_back(
         {.responses = more, .in = {others, kStride}, .recvs = {}, .queue = 0, .addresses = {}, .answered = {}});
     state.queues = queues;
-    state.lists = lists;
     state.lanes = lanes;
     device.after = [this](const ibv_send_wr& wr) { answered.push_back(wr.imm_data); };
   }
@@ -271,8 +268,8 @@ TEST(EchoServer, SendsTheAnswersOfLanesThatShareAQueueInOneList) {
   server.request(1);
   echo_server_loop(server.node, server.state, server.control, server.tally);
   EXPECT_EQ(server.state.batches.lists[2], 1u);
-  EXPECT_EQ(server.queues[0].posted, 2u);
-  EXPECT_EQ(server.queues[1].posted, 0u);
+  EXPECT_EQ(server.queues[0].posted(), 2u);
+  EXPECT_EQ(server.queues[1].posted(), 0u);
 }
 
 TEST(EchoServer, BeginsAPassWithTheLaneThatItLeftFirst) {
@@ -327,7 +324,8 @@ TEST(EchoServer, AnswersDatagramsToWhoAskedAndCountsThem) {
     server.posts[j].opcode = IBV_WR_SEND;
     server.device.recvs.push_back(requests[j]);
   }
-  server.lanes[0].recvs = {server.queues[0].qp, requests, {server.requests, kStride}};
+  server.lanes[0].recvs = {
+      .qp = server.queues[0].qp, .ring = requests.data(), .length = static_cast<std::uint32_t>(requests.size())};
   server.lanes[0].addresses = addresses;
   server.lanes[0].answered = answered;
   std::uint32_t sent = 0;

@@ -29,6 +29,7 @@ class ExecutingDevice {
     ibv_qp& qp = qps_.emplace_back();
     qp.context = &context_;
     qp.qp_context = this;
+    qp.send_cq = &cq_;
     return &qp;
   }
   ibv_cq* cq() { return &cq_; }

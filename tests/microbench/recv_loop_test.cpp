@@ -136,19 +136,19 @@ TEST(RecvLoop, OfAClientClosesItsWindowWhenTheStopComesAfterTheLastMessage) {
   }
 }
 
-TEST(RecvLayout, PutsPayloadsOnCacheLinesBehindTheGrh) {
-  const RecvLayout datagram = recv_layout({.transport = Transport::ud, .payload = 60}, 512);
-  EXPECT_EQ(datagram.payload_offset % 64, 0u);
+TEST(RecvShape, PutsPayloadsOnCacheLinesBehindTheGrh) {
+  const RecvShape datagram = recv_shape({.transport = Transport::ud, .payload = 60}, 512);
+  EXPECT_EQ(datagram.offset % 64, 0u);
   EXPECT_EQ(datagram.headroom, 40u);
-  EXPECT_GE(datagram.payload_offset, 40u);
+  EXPECT_GE(datagram.offset, 40u);
   EXPECT_EQ(datagram.stride, 128u);
-  EXPECT_EQ(recv_layout({.transport = Transport::ud, .payload = 65}, 512).stride, 256u);
-  EXPECT_EQ(recv_layout({.transport = Transport::rc, .payload = 65}, 512).stride, 128u);
+  EXPECT_EQ(recv_shape({.transport = Transport::ud, .payload = 65}, 512).stride, 256u);
+  EXPECT_EQ(recv_shape({.transport = Transport::rc, .payload = 65}, 512).stride, 128u);
 }
 
-TEST(RecvLayout, SharesPlacesOnlyWhenNobodyChecksThem) {
-  EXPECT_EQ(recv_layout({.transport = Transport::rc, .payload = 1u << 20}, 512).places, 4u);
-  EXPECT_EQ(recv_layout({.transport = Transport::rc, .payload = 1u << 20, .validate = true}, 512).places, 512u);
+TEST(RecvShape, SharesPlacesOnlyWhenNobodyChecksThem) {
+  EXPECT_EQ(recv_shape({.transport = Transport::rc, .payload = 1u << 20}, 512).places, 4u);
+  EXPECT_EQ(recv_shape({.transport = Transport::rc, .payload = 1u << 20, .validate = true}, 512).places, 512u);
 }
 
 TEST(RecvList, IsThirtyTwoOrHalfOfAShallowQueue) {

@@ -34,6 +34,7 @@ class ScriptedDevice {
     ibv_qp& qp = qps_.emplace_back();
     qp.context = &context_;
     qp.qp_context = this;
+    qp.send_cq = &cq_;
     qp.qp_num = static_cast<std::uint32_t>(qps_.size());
     depth_[&qp] = depth;
     return &qp;
@@ -43,6 +44,7 @@ class ScriptedDevice {
   ibv_cq* add_cq(ibv_qp* qp) {
     ibv_cq& cq = cqs_.emplace_back(cq_);
     cq_of_[qp] = &cq;
+    qp->send_cq = &cq;
     return &cq;
   }
   ibv_srq* srq() {

@@ -21,7 +21,7 @@ struct SendThread {
   RunControl control;
   ThreadTally tally;
   std::deque<SendRing> rings;
-  std::vector<SendLane> queues;
+  std::vector<SendQueue> queues;
   SendState state;
 
   SendThread(std::uint32_t count, std::uint32_t list, std::uint32_t every, std::uint32_t depth) : queues(count) {
@@ -30,7 +30,8 @@ struct SendThread {
     for (std::uint32_t i = 0; i < count; ++i) {
       const RingShape shape = ring_shape(op, 1);
       rings.emplace_back(op, shape, PayloadArea{}, std::vector<Destination>{}, i);
-      queues[i] = {device.add_qp(depth), rings.back().requests(), 0, shape.length, depth, depth, 0};
+      queues[i] = {
+          .qp = device.add_qp(depth), .index = i, .depth = depth, .ring = {rings.back().requests(), shape.length}};
       state.ready[state.ready_tail++] = &queues[i];
     }
     state.cq = device.cq();
@@ -70,9 +71,9 @@ TEST(SendLoop, LeavesNothingOutstandingAndEndsEachQueueOnASignal) {
   SendThread thread(3, 5, 4, 16);
   thread.run(4 * 33);
   std::uint64_t posted = 0;
-  for (const SendLane& queue : thread.queues) {
+  for (const SendQueue& queue : thread.queues) {
     EXPECT_EQ(queue.room, queue.depth);
-    EXPECT_EQ(queue.next % 4, 0u);
+    EXPECT_EQ(queue.posted() % 4, 0u);
     posted += queue.posted();
   }
   EXPECT_EQ(posted, thread.device.requests);
@@ -191,13 +192,13 @@ TEST(SendLoop, EachQueueDoesItsShareOfTheGoal) {
 TEST(SendLoop, RemoteAddressesMoveOnWithEachLap) {
   SendThread thread(1, 2, 2, 8);  // a ring of two
   RemoteWalk walk({.address = 0, .bytes = 7 * 64}, 64, Addresses::sequential, 0);
-  SendLane& queue = thread.queues[0];
-  walk.point(queue.ring, queue.length);
+  SendQueue& queue = thread.queues[0];
+  walk.point(queue.ring.data(), static_cast<std::uint32_t>(queue.ring.size()));
   queue.walk = &walk;
   thread.run(40);
   // After n laps the ring stands at the places that follow its 2n predecessors.
-  EXPECT_EQ(queue.ring[0].wr.rdma.remote_addr, 2 * queue.laps % 7 * 64);
-  EXPECT_EQ(queue.ring[1].wr.rdma.remote_addr, (2 * queue.laps + 1) % 7 * 64);
+  EXPECT_EQ(queue.ring[0].wr.rdma.remote_addr, queue.posted() % 7 * 64);
+  EXPECT_EQ(queue.ring[1].wr.rdma.remote_addr, (queue.posted() + 1) % 7 * 64);
 }
 
 TEST(SendLoop, TakesQueuesAtRandomWhenAsked) {
@@ -238,8 +239,8 @@ TEST(SendLoop, ValidatesTheBytesOfEveryRead) {
                       {.address = reinterpret_cast<std::uint64_t>(memory.data()), .stride = 128, .slots = 4}, {}, 0);
   std::vector<ibv_send_wr> requests = ring.list();
   for (std::uint32_t j = 0; j < 4; ++j) requests[j].next = j % 2 == 0 ? &requests[j + 1] : nullptr;
-  thread.queues[0].ring = requests.data();
-  thread.queues[0].length = 4;
+  thread.queues[0] = {.qp = thread.queues[0].qp, .depth = thread.queues[0].depth, .ring = requests};
+
   PayloadChecker checker(op);
   thread.state.checker = &checker;
   int completions = 0;

@@ -15,7 +15,7 @@ using test::ScriptedNode;
 // Makes the QPs of one side, whose SENDs are `tell`; `recv` takes the other's into the 8 bytes of `segment`.
 template <class Side>  // VisibilityReader or VisibilityWriter
 void connect(ExecutingDevice& device, Side& state, ibv_send_wr& tell, VersionRecv& recv, ibv_sge& segment) {
-  for (LaneQueue& queue : state.queues) queue = {.qp = device.add_qp(), .depth = 8, .room = 8};
+  for (SendQueue& queue : state.queues) queue = {.qp = device.add_qp(), .depth = 8, .room = 8};
   state.cq = device.cq();
   tell.wr_id = send_id(kTellQueue);
   tell.opcode = IBV_WR_SEND;
@@ -151,7 +151,7 @@ TEST(VisibilityWriter, WritesEachVersionIntoEveryWordAndReadsBehindEverySecond) 
   EXPECT_EQ(tally.end.kind, EndKind::finished);
   EXPECT_EQ(state.version, 11u);  // the window opens behind the first
   EXPECT_EQ(state.latency[0].count() + state.latency[1].count(), 10u);
-  EXPECT_EQ(state.queues[kTellQueue].posted, 11u);
+  EXPECT_EQ(state.queues[kTellQueue].posted(), 11u);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct WindowThread {
   RunControl control;
   ThreadTally tally;
   std::deque<RemoteWalk> walks;
-  std::vector<WindowQueue> queues;
+  std::vector<SendQueue> queues;
   std::vector<WindowSlot> slots;
   std::vector<ibv_send_wr> requests;
   std::vector<std::byte> landing;
@@ -34,7 +34,8 @@ struct WindowThread {
       : slots(window > 0 ? window : list), requests(slots.size()), landing(slots.size() * kStride) {
     for (std::uint32_t i = 0; i < count; ++i) {
       walks.emplace_back(RemoteRegion{4096, 4096, i}, kStride, Addresses::sequential, i);
-      queues.push_back({.qp = device.add_qp(kDepth), .cq = device.cq(), .walk = &walks.back(), .rkey = i});
+      queues.push_back(
+          {.qp = device.add_qp(kDepth), .index = i, .depth = kDepth, .signal_every = every, .walk = &walks.back()});
     }
     for (std::size_t i = 0; i < requests.size(); ++i) {
       requests[i] = ibv_send_wr{};
@@ -49,7 +50,6 @@ struct WindowThread {
     state.bounded = window > 0;
     state.post_list = list;
     state.signal_every = every;
-    state.depth = kDepth;
     state.turn = Choice(count, false, 0, 0);
     device.edit = [this](ibv_wc&) { ++seen; };
     control.phase = Phase::measure;
@@ -79,7 +79,7 @@ TEST(WindowLoop, HasAWindowOutstandingAndNoMore) {
 
 TEST(WindowLoop, WaitsForTheOldestAlthoughOthersAreBack) {
   WindowThread thread(2, 4);
-  for (WindowQueue& queue : thread.queues) queue.cq = thread.device.add_cq(queue.qp);
+  for (SendQueue& queue : thread.queues) thread.device.add_cq(queue.qp);
   // Posts go to queues 0 1 0 1: the first, of queue 0, stays out, and nothing is posted although queue 1 has completed.
   std::uint64_t posted_while_held = 0;
   bool hold = true;
@@ -108,7 +108,7 @@ TEST(WindowLoop, MeasuresExactlyTheGoalAndLeavesNothingOutstanding) {
     WindowThread thread(3, every == 1 ? 8 : 0, 1, every);
     thread.run(120);
     EXPECT_EQ(thread.counted(), 120u);
-    for (const WindowQueue& queue : thread.queues) EXPECT_EQ(queue.due, 0u);
+    for (const SendQueue& queue : thread.queues) EXPECT_EQ(queue.due, 0u);
     EXPECT_FALSE(thread.device.overflowed);
     EXPECT_EQ(thread.tally.end.kind, EndKind::finished);
   }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "microbench/loop/recv_loop.hpp"
-#include "systems/answers/queue.hpp"
+#include "systems/rpc/server.hpp"
 #include "tests/microbench/executing_device.hpp"
 
 namespace verbscope::test {
@@ -29,16 +29,18 @@ struct AnsweringQueues {
       requests[i].opcode = IBV_WR_SEND_WITH_IMM;
     }
     for (std::uint32_t q = 0; q < count; ++q) {
-      queues.push_back({.lane = {.qp = device.add_qp(), .depth = depth, .room = depth, .signal_every = signal_every},
-                        .requests = std::span(requests).subspan(std::size_t{q} * depth, depth),
-                        .index = q});
+      queues.push_back({.qp = device.add_qp(),
+                        .index = q,
+                        .depth = depth,
+                        .signal_every = signal_every,
+                        .ring = std::span(requests).subspan(std::size_t{q} * depth, depth)});
     }
   }
 
   std::vector<ibv_send_wr> requests;
   std::vector<ibv_sge> segments;
   std::vector<std::uint64_t> bodies;
-  std::vector<AnswerQueue> queues;
+  std::vector<SendQueue> queues;
 };
 
 // RECVs of one QP, each of which is posted again by itself. A message has a GRH before it and an immediate.
@@ -54,7 +56,7 @@ struct MessageQueue {
       ring[j].num_sge = 1;
     }
     lanes.push_back({.qp = device.add_qp(), .ring = ring.data(), .length = count});
-    lanes.front().payloads = memory.data();
+    lanes.front().payloads = memory.data() + kGrh.value;
     lanes.front().stride = kStride;
     for (std::uint32_t j = 0; j < count; ++j) EXPECT_EQ(post_next_recvs(lanes.front()), 0);
     device.edit = [this](ibv_wc& wc) {

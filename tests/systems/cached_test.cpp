@@ -5,10 +5,10 @@
 #include <array>
 #include <vector>
 
-#include "systems/answers/client_loop.hpp"
 #include "systems/cached/client.hpp"
 #include "systems/cached/model.hpp"
 #include "systems/cached/server.hpp"
+#include "systems/rpc/client.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 #include "tests/systems/answering_queues.hpp"
@@ -57,7 +57,7 @@ struct ServerEnd {
   RunEnd end;
   MicaStore store{64, Bytes(4096), PageSize::kb4};
   test::AnsweringQueues answering{device, 1, 8, 2};
-  std::vector<AnswerPort> ports{AnswerPort(answering.queues)};
+  std::vector<ResponsePort> ports{ResponsePort(answering.queues)};
   std::vector<Client> clients = std::vector<Client>(2);
   std::vector<std::byte> responses = std::vector<std::byte>(8 * kStride);
   test::MessageQueue messages{device, kRecvs};
@@ -191,7 +191,7 @@ struct ClientEnd {
   std::vector<ibv_recv_wr> recvs = std::vector<ibv_recv_wr>(4);
   ibv_sge segment{};
   ibv_send_wr request{};
-  std::array<LaneQueue, 1> queues;
+  std::array<SendQueue, 1> queues;
   ClientState state;
   Asker asker;
   RunEnd end;
@@ -206,7 +206,7 @@ struct ClientEnd {
     state.retry_after = Picos(50'000);
     state.book = &book;
     open[0].end = buffer.data() + buffer.size();
-    lanes.push_back({.window = open});
+    lanes.emplace_back().slots = open;
     for (std::uint32_t j = 0; j < recvs.size(); ++j) {
       segments[j] = {reinterpret_cast<std::uint64_t>(bodies.data() + j * 128), 128, 0};
       recvs[j].wr_id = recv_id(0, j);
@@ -221,7 +221,11 @@ struct ClientEnd {
     asker.lanes = lanes;
     asker.kept = &kept;
     asker.request = &request;
-    asker.inbox = {.qp = device.add_qp(), .recvs = recvs, .bodies = bodies.data() + kGrhBytes, .stride = 128};
+    asker.recvs = {.ring = {.qp = device.add_qp(),
+                            .ring = recvs.data(),
+                            .length = static_cast<std::uint32_t>(recvs.size()),
+                            .payloads = bodies.data() + kGrhBytes,
+                            .stride = 128}};
     asker.value = kValue;
     asker.inline_bytes = 256;
   }
@@ -258,7 +262,7 @@ struct ClientEnd {
     };
     device.deliver(message.data(), static_cast<std::uint32_t>(message.size()));
     bool moved = false;
-    take_answers(asker, state, 16, Picos(1000), true, moved, end);
+    take_responses(asker, state, 16, Picos(1000), true, moved, end);
   }
 };
 

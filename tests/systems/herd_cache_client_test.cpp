@@ -4,8 +4,8 @@
 #include <deque>
 #include <vector>
 
-#include "systems/answers/client_loop.hpp"
 #include "systems/herd/client.hpp"
+#include "systems/rpc/client.hpp"
 #include "tests/microbench/executing_device.hpp"
 #include "tests/microbench/scripted_device.hpp"
 
@@ -45,7 +45,7 @@ struct ClientEnd {
   std::vector<ibv_recv_wr> recvs = std::vector<ibv_recv_wr>(8);
   std::vector<ibv_sge> segments = std::vector<ibv_sge>(8);
   std::vector<std::byte> bodies;
-  std::array<LaneQueue, 1> queues;
+  std::array<SendQueue, 1> queues;
   StoreClientState state;
   Asker asker;
   RunEnd end;
@@ -58,7 +58,7 @@ struct ClientEnd {
         buffer(4 * places.retry_bytes()),
         bodies(8 * (40 + value)),
         queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
-        state{.cq = device.cq(), .queues = queues, .retry_after = Picos(50'000), .book = &book} {
+        state{{.cq = device.cq(), .queues = queues, .retry_after = Picos(50'000)}, &book} {
     posts.request.sg_list = &posts.segment;
     posts.ring_segment = {reinterpret_cast<std::uint64_t>(&bell_word), 8, 0};
     posts.ring.sg_list = &posts.ring_segment;
@@ -72,10 +72,11 @@ struct ClientEnd {
     const auto base = reinterpret_cast<std::uint64_t>(region.data());
     for (std::size_t i = 0; i < open.size(); ++i) open[i].end = buffer.data() + (i + 1) * places.retry_bytes() - kWord;
     for (std::uint32_t t = 0; t < 2; ++t) {
-      lanes.push_back({.window = std::span(open).subspan(t * kClientWindow, kClientWindow),
-                       .first_slot = base + places.slot_end(t, 1, 0),
-                       .first_retry = base + places.retry_word(t, 1, 0) + kWord,
-                       .bell = base + places.bell(t)});
+      ServerLane& lane = lanes.emplace_back();
+      lane.slots = std::span(open).subspan(t * kClientWindow, kClientWindow);
+      lane.first_slot = base + places.slot_end(t, 1, 0);
+      lane.first_retry = base + places.retry_word(t, 1, 0) + kWord;
+      lane.bell = base + places.bell(t);
     }
     for (std::uint32_t j = 0; j < 8; ++j) {
       segments[j] = {reinterpret_cast<std::uint64_t>(bodies.data() + j * (40 + value)), 40 + value, 0};
@@ -86,9 +87,13 @@ struct ClientEnd {
     asker.state = &state;
     asker.lanes = lanes;
     asker.posts = &posts;
-    asker.inbox = {.qp = device.add_qp(), .recvs = recvs, .bodies = bodies.data() + 40, .stride = 40u + value};
+    asker.recvs = {.ring = {.qp = device.add_qp(),
+                            .ring = recvs.data(),
+                            .length = static_cast<std::uint32_t>(recvs.size()),
+                            .payloads = bodies.data() + 40,
+                            .stride = 40u + value}};
     asker.places = places;
-    asker.window = kClientWindow;
+    asker.outstanding = kClientWindow;
   }
 
   // The server answers what the tag says.
@@ -101,7 +106,7 @@ struct ClientEnd {
     };
     device.deliver(message.data(), static_cast<std::uint32_t>(message.size()));
     bool moved = false;
-    take_answers(asker, state, 16, Picos(1000), true, moved, end);
+    take_responses(asker, state, 16, Picos(1000), true, moved, end);
   }
   const ibv_send_wr& posted(std::size_t i) const { return device.requests.at(i); }
   // The thread of the server and the number that the client's request in `place` of its window has.

@@ -176,11 +176,11 @@ TEST(HerdServer, WithoutBatchingABatchIsAnsweredOneByOneOnTheQpsInTurn) {
 
 TEST(HerdServer, LeavesRequestsWhenAQueueIsFullAndBeginsWithThem) {
   ServerEnd end(Prefetching::off);
-  for (AnswerQueue& queue : end.queues) queue.lane.room = 1;
+  for (SendQueue& queue : end.queues) queue.room = 1;
   end.device.hold_completions = true;
   for (std::uint32_t c = 0; c < kClients; ++c) end.get(c, 0, 7);
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
-  for (AnswerQueue& queue : end.queues) queue.lane.room = 4;
+  for (SendQueue& queue : end.queues) queue.room = 4;
   EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, ""}, Sent{2, 0, ""}, Sent{3, 0, ""}));
   EXPECT_EQ(end.server.blocked, 1u);
 }
@@ -233,7 +233,7 @@ TEST(HerdServer, LooksAtTheBellBeforeItSleeps) {
   end.get_again(0, 0, 7);
   QuittingNode node(end.control);
   ThreadTally tally;
-  server_loop<Way{Prefetching::pipeline}>(node, end.server, end.control, tally);
+  server_loop(node, end.server, end.control, tally, pass<ServerPolicy{Prefetching::pipeline}, QuittingNode>);
   EXPECT_EQ(end.clients[0].next, 1u);
   EXPECT_THAT(end.sent, ElementsAre(Sent{0, 0, ""}));
 }
@@ -297,14 +297,14 @@ TEST(HerdServer, ExecutesWhatComesBySendInTheOrderOfEachClient) {
 // Two queues with a place each: two responses at most whatever the turn, so one, by the rule of the least room.
 TEST(HerdServer, RequestsBySendWaitForAPlaceForTheirResponse) {
   SendServerEnd end(Prefetching::off);
-  for (AnswerQueue& queue : end.queues) queue.lane.room = 1;
+  for (SendQueue& queue : end.queues) queue.room = 1;
   for (std::uint32_t c = 0; c < kClients; ++c) end.send_get(c, 0, 7);
   EXPECT_THAT(end.pass(), ElementsAre(Sent{0, 0, ""}));
   EXPECT_EQ(end.device.recvs.size(), SendServerEnd::kRecvs - 3);
   EXPECT_EQ(end.server.blocked, 1u);
   EXPECT_THAT(end.pass(), IsEmpty());
   EXPECT_EQ(end.server.blocked, 2u);
-  for (AnswerQueue& queue : end.queues) queue.lane.room = 4;
+  for (SendQueue& queue : end.queues) queue.room = 4;
   EXPECT_THAT(end.pass(), ElementsAre(Sent{1, 0, ""}, Sent{2, 0, ""}, Sent{3, 0, ""}));
   EXPECT_EQ(end.device.recvs.size(), SendServerEnd::kRecvs);
   EXPECT_EQ(end.server.blocked, 2u);
@@ -317,7 +317,7 @@ TEST(HerdServer, FeedsItselfWhereThereAreNoClients) {
   const std::vector<std::uint32_t> lengths{16};
   Feed feed{.last = bytes.data() + 64, .stride = 64, .bytes = lengths};
   ThreadTally tally;
-  alone_loop<Way{Prefetching::pipeline}>(end.node, end.server, feed, 40, end.control, tally);
+  alone_loop<ServerPolicy{Prefetching::pipeline}>(end.node, end.server, feed, 40, end.control, tally);
   EXPECT_EQ(tally.end.kind, EndKind::finished);
   EXPECT_GE(end.server.served, 40u);
   EXPECT_TRUE(tally.closed());
@@ -346,16 +346,19 @@ TEST(HerdServer, AllocatesNothing) {
   write_get(bytes.data() + 64, key_of(7));
   const std::byte* const put = write_put(bytes.data() + 128, key_of(7), kValue, [](std::byte*) {});
   const std::vector<std::uint32_t> lengths{16, static_cast<std::uint32_t>(bytes.data() + 128 - put)};
-  for (const Way way : {Way{Prefetching::off}, Way{Prefetching::pipeline}, Way{Prefetching::batch},
-                        Way{Prefetching::off, true}, Way{Prefetching::batch, true}}) {
-    ServerEnd end(way.prefetch, way.batching);
-    for (AnswerQueue& queue : end.queues) queue.lane.qp->context->ops.post_send = post_and_keep_nothing;
+  for (const ServerPolicy policy :
+       {ServerPolicy{Prefetching::off}, ServerPolicy{Prefetching::pipeline}, ServerPolicy{Prefetching::batch},
+        ServerPolicy{Prefetching::off, true}, ServerPolicy{Prefetching::batch, true}}) {
+    ServerEnd end(policy.prefetch, policy.batching);
+    for (SendQueue& queue : end.queues) queue.qp->context->ops.post_send = post_and_keep_nothing;
     end.device.cq()->context->ops.poll_cq = complete_signaled;
     Feed feed{.last = bytes.data() + 64, .stride = 64, .bytes = lengths};
     signaled_count = 0;
     ThreadTally tally;
     const std::size_t before = allocations_of_this_thread();
-    in_way(way, [&]<Way kWay>() { alone_loop<kWay>(end.node, end.server, feed, 1000, end.control, tally); });
+    dispatch(policy, [&]<ServerPolicy kPolicy>() {
+      alone_loop<kPolicy>(end.node, end.server, feed, 1000, end.control, tally);
+    });
     EXPECT_EQ(allocations_of_this_thread() - before, 0u);
     EXPECT_GE(end.server.served, 1000u);
   }
@@ -367,7 +370,7 @@ TEST(HerdServer, EndsWhenToldTo) {
   ThreadTally tally;
   end.get(0, 0, 7);
   end.node.on_idle = [&] { end.control.quit = true; };
-  server_loop<Way{Prefetching::pipeline}>(end.node, end.server, end.control, tally);
+  server_loop(end.node, end.server, end.control, tally, pass<ServerPolicy{Prefetching::pipeline}, test::ScriptedNode>);
   EXPECT_EQ(tally.end.kind, EndKind::gave_up);
   EXPECT_EQ(end.server.served, 1u);  // not before the pipeline is empty
 }

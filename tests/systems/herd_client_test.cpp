@@ -30,7 +30,7 @@ struct HerdClientEnd {
   std::vector<ibv_recv_wr> recvs = std::vector<ibv_recv_wr>(4);
   std::vector<ibv_sge> recv_segments = std::vector<ibv_sge>(4);
   std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(4);
-  std::array<LaneQueue, 1> queues;
+  std::array<SendQueue, 1> queues;
   ClientState state;
   HerdAsker asker;
   std::deque<std::uint32_t> tags;  // immediates of the answers to come
@@ -38,20 +38,17 @@ struct HerdClientEnd {
 
   HerdClientEnd()
       : queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
-        state{.cq = device.cq(),
-              .queues = queues,
-              .retry_after = Picos(50'000),
-              .goal = 20,
-              .receipts = Receipts(audit)} {
+        state{{.cq = device.cq(), .queues = queues, .retry_after = Picos(50'000), .goal = 20}, Receipts(audit)} {
     prebuild(writes.ask, segments[0], writes.word);
     prebuild(writes.retry, segments[1], writes.retry_word);
     prebuild(writes.ring, segments[2], writes.bell_word);
     const auto base = reinterpret_cast<std::uint64_t>(region.data());
     for (std::uint32_t w = 0; w < 2; ++w) {
-      lanes.push_back({.asked = std::span(asked).subspan(std::size_t{w} * kClientSlots, kClientSlots),
-                       .first_slot = base + places.slot(w, 1, 0),
-                       .retry_slot = base + places.retry(w, 1),
-                       .bell = base + places.bell(w)});
+      HerdLane& lane = lanes.emplace_back();
+      lane.slots = std::span(asked).subspan(std::size_t{w} * kClientSlots, kClientSlots);
+      lane.first_slot = base + places.slot(w, 1, 0);
+      lane.retry_slot = base + places.retry(w, 1);
+      lane.bell = base + places.bell(w);
     }
     for (std::uint32_t j = 0; j < 4; ++j) {
       recv_segments[j] = {reinterpret_cast<std::uint64_t>(&bodies[j]), 8, 1};
@@ -62,10 +59,11 @@ struct HerdClientEnd {
     asker.state = &state;
     asker.lanes = lanes;
     asker.writes = &writes;
-    asker.inbox = {.qp = device.add_qp(),
-                   .recvs = recvs,
-                   .bodies = reinterpret_cast<const std::byte*>(bodies.data()),
-                   .stride = 8};
+    asker.recvs = {.ring = {.qp = device.add_qp(),
+                            .ring = recvs.data(),
+                            .length = static_cast<std::uint32_t>(recvs.size()),
+                            .payloads = reinterpret_cast<std::byte*>(bodies.data()),
+                            .stride = 8}};
     asker.client = 1;
     asker.outstanding = kClientSlots;
     asker.choice = Choice(2, true, 7, 0);
@@ -144,8 +142,9 @@ TEST(HerdClient, AsksAgainForWhatDoesNotCome) {
 
 TEST(HerdClient, AsksAgainWithRoomForOneWriteAtATime) {
   HerdClientEnd client;
-  LaneQueue& queue = client.queues[0];
-  queue.depth = queue.room = queue.signal_every = 3;  // two requests, of which no completion tells, leave room for one
+  SendQueue& queue = client.queues[0];
+  queue.depth = queue.room = queue.signal_every = queue.to_signaled =
+      3;  // two requests, of which no completion tells, leave room for one
   client.asker.lanes = std::span(client.lanes).first(1);
   client.asker.choice = Choice(1, true, 7, 0);
   client.state.goal = 1;

@@ -35,7 +35,7 @@ struct EchoEnd : ServerEnd {
   EchoEnd(std::uint32_t accesses, Prefetching prefetch, bool batching = false)
       : ServerEnd(prefetch, batching), chain(Bytes(kTable), accesses, kSeed, PageSize::kb4), rule(rule_of(accesses)) {
     server.store = nullptr;
-    server.way.echo = true;
+    server.policy.echo = true;
     server.prepare_echo(rule, &chain, kValue);
   }
 

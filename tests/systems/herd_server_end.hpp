@@ -46,15 +46,15 @@ struct ServerEnd {
   RunEnd end;
   MicaStore store{64, Bytes(4096), PageSize::kb4};
   test::AnsweringQueues answering{device, 2, kDepth, 2};
-  std::vector<AnswerQueue>& queues = answering.queues;
-  std::vector<AnswerPort> ports;
+  std::vector<SendQueue>& queues = answering.queues;
+  std::vector<ResponsePort> ports;
   std::vector<Client> clients = std::vector<Client>(kClients);
   Server server;
   std::vector<Sent> sent;
   std::uint64_t rings = 0;
 
   explicit ServerEnd(Prefetching prefetch, bool batching = false) {
-    ports = {AnswerPort(queues)};
+    ports = {ResponsePort(queues)};
     for (std::uint32_t c = 0; c < kClients; ++c) {
       clients[c].to.remote_qpn = c;
       clients[c].port = ports.data();
@@ -67,7 +67,7 @@ struct ServerEnd {
     server.second_line = second_line_of(MicaStore::item_bytes(kValue));
     server.thread = 1;
     server.tags = tag_of(1, 0);
-    server.way = {.prefetch = prefetch, .batching = batching};
+    server.policy = {.prefetch = prefetch, .batching = batching};
     server.max_batch = 4;
     server.place_slots(region, places);
     control.phase = Phase::measure;
@@ -107,7 +107,8 @@ struct ServerEnd {
   }
   template <Node N>
   void pass_of(N& by) {
-    in_way(server.way, [&]<Way kWay>() { EXPECT_GE(serve_and_count<kWay>(by, server, control, end), 0); });
+    begin_pass(server, control);
+    dispatch(server.policy, [&]<ServerPolicy kPolicy>() { EXPECT_GE(serve_and_count<kPolicy>(by, server, end), 0); });
   }
 
  private:

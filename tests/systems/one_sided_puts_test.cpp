@@ -73,7 +73,7 @@ struct ServerEnd {
   ScriptedNode node;
   RunEnd end;
   NotedPuts puts;
-  std::vector<LaneQueue> queues;
+  std::vector<SendQueue> queues;
   std::vector<PutLane> lanes = std::vector<PutLane>(1);
   OneSidedServerState<NotedAccess> state;
 
@@ -153,13 +153,14 @@ TEST(OneSidedServer, CountsPutsOfKeysThatAreNotThere) {
 TEST(OneSidedServer, TakesOfMessagesBySendTheNextOne) {
   ServerEnd server;
   std::vector<ibv_recv_wr> recvs(4);
-  std::vector<ibv_sge> segments(4);
   std::vector<std::uint64_t> bodies(4 * server.layout.stride() / 8);
   auto* const begin = reinterpret_cast<std::byte*>(bodies.data());
-  build_put_recvs(recvs, segments, 0, begin, server.layout.stride(), server.layout.message_bytes(), 0);
   server.state.by_memory = false;
-  server.lanes[0].recvs = recvs;
-  server.lanes[0].bodies = begin;
+  server.lanes[0].recvs = {.qp = server.queues[0].qp,
+                           .ring = recvs.data(),
+                           .length = 4,
+                           .payloads = begin,
+                           .stride = server.layout.stride()};
   std::vector<std::byte> message(server.layout.message_bytes());
   const auto arrive = [&](std::uint64_t number, std::uint32_t place) {
     set_put_key(server.layout, message.data() + message.size(), {number * 11, 1});

@@ -1,5 +1,5 @@
 // Who sent a datagram: by QP number and LID, and by QP number alone where there are no LIDs.
-#include "systems/answers/qp_book.hpp"
+#include "systems/rpc/qp_book.hpp"
 
 #include <gtest/gtest.h>
 

@@ -42,7 +42,7 @@ struct SpecClientEnd {
   std::vector<ibv_recv_wr> recvs = std::vector<ibv_recv_wr>(8);
   std::vector<ibv_sge> segments = std::vector<ibv_sge>(8);
   std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(8);
-  std::array<LaneQueue, 1> queues;
+  std::array<SendQueue, 1> queues;
   ClientState state;
   SpecAsker asker;
   struct Answer {
@@ -58,14 +58,10 @@ struct SpecClientEnd {
       : counter(start),
         audit(start),
         queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
-        state{.cq = device.cq(),
-              .queues = queues,
-              .retry_after = Picos(100'000),
-              .goal = 40,
-              .receipts = Receipts(audit)} {
+        state{{.cq = device.cq(), .queues = queues, .retry_after = Picos(100'000), .goal = 40}, Receipts(audit)} {
     for (std::uint32_t i = 0; i < 2; ++i) {
-      lanes[i].asked = std::span(asked).subspan(std::size_t{i} * kOutstanding, kOutstanding);
-      lanes[i].to.wr.ud.remote_qpn = 20 + i;
+      lanes[i].slots = std::span(asked).subspan(std::size_t{i} * kOutstanding, kOutstanding);
+      lanes[i].to.remote_qpn = 20 + i;
     }
     for (std::uint32_t j = 0; j < 8; ++j) {
       segments[j] = {reinterpret_cast<std::uint64_t>(&bodies[j]), 8, 1};
@@ -79,10 +75,11 @@ struct SpecClientEnd {
     asker.lanes = lanes;
     asker.book = &book;
     asker.request = &request;
-    asker.inbox = {.qp = device.add_qp(),
-                   .recvs = recvs,
-                   .bodies = reinterpret_cast<const std::byte*>(bodies.data()),
-                   .stride = 8};
+    asker.recvs = {.ring = {.qp = device.add_qp(),
+                            .ring = recvs.data(),
+                            .length = static_cast<std::uint32_t>(recvs.size()),
+                            .payloads = reinterpret_cast<std::byte*>(bodies.data()),
+                            .stride = 8}};
     asker.outstanding = kOutstanding;
     asker.choice = Choice(2, true, 7, 0);
     control.phase = Phase::measure;
@@ -139,7 +136,7 @@ TEST(SpecClient, ALateAnswerToARequestThatWasSentAgainIsInOrder) {
     bool moved = false;
     client.counter = value;
     client.answer();
-    ASSERT_EQ(take_answers(client.asker, client.state, 16, now, true, moved, end), 1);
+    ASSERT_EQ(take_responses(client.asker, client.state, 16, now, true, moved, end), 1);
   };
   ask();
   now += client.state.retry_after;

@@ -25,11 +25,11 @@ struct SpecServerEnd {
   std::vector<ibv_send_wr> requests = std::vector<ibv_send_wr>(kDepth);
   std::vector<ibv_sge> segments = std::vector<ibv_sge>(kDepth);
   std::vector<std::uint64_t> bodies = std::vector<std::uint64_t>(kDepth);
-  std::vector<AnswerQueue> queues;
+  std::vector<SendQueue> queues;
   std::vector<ibv_recv_wr> ring = std::vector<ibv_recv_wr>(32);
   std::vector<RecvLane> recvs;
-  std::vector<SpecClient> clients = std::vector<SpecClient>(2);
-  std::vector<std::uint64_t> answered = std::vector<std::uint64_t>(1);
+  std::vector<std::uint32_t> reserved = std::vector<std::uint32_t>(1);
+  std::vector<ResponseTarget> clients = std::vector<ResponseTarget>(2);
   QpBook book{{{.qpn = 9, .lid = 1}, {.qpn = 9, .lid = kLidOfSecond}}};
   std::uint64_t counter = 0;
   SpecWorker state;
@@ -46,8 +46,7 @@ struct SpecServerEnd {
       requests[j].wr_id = send_id(0);
     }
     ibv_qp* const qp = device.add_qp();
-    queues.push_back(
-        {.lane = {.qp = qp, .depth = kDepth, .room = kDepth, .signal_every = kDepth}, .requests = requests});
+    queues.push_back({.qp = qp, .depth = kDepth, .signal_every = kDepth, .ring = requests});
     for (std::uint32_t j = 0; j < 32; ++j) {
       ring[j].wr_id = recv_id(0, j);
       ring[j].next = j % 16 == 15 ? nullptr : &ring[j + 1];
@@ -55,17 +54,19 @@ struct SpecServerEnd {
     recvs.push_back({.qp = qp, .ring = ring.data(), .length = 32, .list = 16});
     post_next_recvs(recvs[0]);
     post_next_recvs(recvs[0]);
-    clients[0].to.wr.ud.remote_qpn = 100;
-    clients[1].to.wr.ud.remote_qpn = 101;
+    clients[0].to.remote_qpn = 100;
+    clients[1].to.remote_qpn = 101;
     state.cq = device.cq();
     state.queues = queues;
     state.recvs = recvs;
+    state.reserved = reserved;
     state.clients = clients;
     state.book = &book;
     state.waiting.resize(32);
-    state.answered = answered;
     state.counter = &counter;
     state.batching = batching;
+    state.max_batch = 16;
+    state.measured = true;
     device.edit = [this](ibv_wc& wc) {
       if ((wc.wr_id & kSendId) != 0) return;
       wc.src_qp = 9;
@@ -82,7 +83,7 @@ struct SpecServerEnd {
   }
   void pass() {
     EXPECT_GE(take_requests(state, end), 0);
-    EXPECT_TRUE(answer_waiting(node, state, true, end));
+    EXPECT_TRUE(answer_waiting(node, state, end));
   }
 };
 
@@ -136,24 +137,24 @@ TEST(SpecWorker, PostsRecvsAListAtATime) {
 
 TEST(SpecWorker, KeepsRequestsUntilThereIsRoomToAnswer) {
   SpecServerEnd worker(true);
-  worker.queues[0].lane.room = 2;
+  worker.queues[0].room = 2;
   for (int i = 0; i < 3; ++i) worker.ask(1, 0);
   worker.pass();
   EXPECT_EQ(worker.counter, 2u);
   EXPECT_EQ(worker.state.tail - worker.state.head, 1u);
-  worker.queues[0].lane.room = 1;
+  worker.queues[0].room = 1;
   worker.pass();
   EXPECT_EQ(worker.counter, 3u);
 }
 
 TEST(SpecWorker, PostsNoRecvAgainBeforeItsRequestIsAnswered) {
   SpecServerEnd worker(true);
-  worker.queues[0].lane.room = 0;
+  worker.queues[0].room = 0;
   for (int i = 0; i < 32; ++i) worker.ask(1, 0);
   worker.pass();
   EXPECT_EQ(worker.state.tail - worker.state.head, 32u);  // all that there is room for
   EXPECT_THAT(worker.device.recvs, testing::IsEmpty());   // so nobody can ask for more
-  worker.queues[0].lane.room = 16;
+  worker.queues[0].room = 16;
   worker.pass();
   EXPECT_EQ(worker.device.recvs.size(), 16u);
 }

@@ -71,12 +71,15 @@ TEST(Fingerprint, TellsOneSetFromAnother) {
 TEST(Receipts, AValueIsAboveAllThatItsClientHadWhenItAsked) {
   ValueAudit audit(100);
   Receipts receipts(audit);
-  const Asked early{.floor = receipts.next};
+  Asked early;
+  receipts.ask(early, Picos(0));
   receipts.take(105, early, Picos(10), true);
   EXPECT_EQ(receipts.next, 106u);
   receipts.take(103, early, Picos(10), true);  // asked at the same time: the order is free
   EXPECT_EQ(receipts.disordered, 0u);
-  receipts.take(104, {.floor = 106}, Picos(10), true);
+  Asked late;
+  receipts.ask(late, Picos(5));
+  receipts.take(104, late, Picos(10), true);
   EXPECT_EQ(receipts.disordered, 1u);
   receipts.take(103, early, Picos(10), false);
   EXPECT_EQ(receipts.repeated, 1u);

@@ -1,4 +1,4 @@
-#include "microbench/loop/answer_list.hpp"
+#include "microbench/loop/batch_counts.hpp"
 
 #include <numeric>
 

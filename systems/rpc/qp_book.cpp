@@ -1,4 +1,4 @@
-#include "systems/answers/qp_book.hpp"
+#include "systems/rpc/qp_book.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,8 @@
-#include "systems/answers/ports.hpp"
+#include "systems/rpc/responses.hpp"
 
 #include <algorithm>
 
-#include "microbench/loop/recv_loop.hpp"
+#include "systems/rpc/peers.hpp"
 
 namespace verbscope {
 
@@ -21,7 +21,7 @@ std::size_t datagram_lanes(const ThreadSetup& setup) {
 
 }  // namespace
 
-AnswerPorts::AnswerPorts(const ThreadSetup& setup, const AnswerBodies& bodies)
+ResponseQueues::ResponseQueues(const ThreadSetup& setup, const ResponseBodies& bodies)
     : depth_(whole_rounds(setup.operation)),
       shape_(bodies),
       stride_(round_up(bodies.bytes, bodies.inlined ? sizeof(std::uint64_t) : kBodyLine)),
@@ -44,7 +44,7 @@ AnswerPorts::AnswerPorts(const ThreadSetup& setup, const AnswerBodies& bodies)
   }
 }
 
-void AnswerPorts::add_queue(const ThreadSetup& setup, std::uint32_t lane) {
+void ResponseQueues::add_queue(const ThreadSetup& setup, std::uint32_t lane) {
   const auto number = static_cast<std::uint32_t>(queues_.size());
   const std::size_t begin = std::size_t{number} * depth_;
   for (std::uint32_t j = 0; j < depth_; ++j) {
@@ -57,38 +57,21 @@ void AnswerPorts::add_queue(const ThreadSetup& setup, std::uint32_t lane) {
     wr.opcode = IBV_WR_SEND_WITH_IMM;
     wr.send_flags = shape_.inlined ? unsigned{IBV_SEND_INLINE} : 0u;
   }
-  queues_.push_back({.lane = client_queue(setup.lanes[lane], depth_, setup.operation.signal_every),
-                     .requests = std::span(requests_).subspan(begin, depth_),
-                     .index = lane});
+  queues_.push_back({.qp = setup.lanes[lane].qp,
+                     .builder = setup.lanes[lane].builder,
+                     .index = lane,
+                     .depth = depth_,
+                     .signal_every = setup.operation.signal_every,
+                     .ring = std::span(requests_).subspan(begin, depth_)});
 }
 
-std::vector<ClientAddress> client_addresses(const ThreadSetup& setup) {
-  const Topology& topology = setup.topology;
-  std::vector<ClientAddress> out(topology.all_client_threads());
-  for (const Lane& lane : setup.lanes) {
-    if (facts(lane.transport).connected) continue;
-    for (const LanePeer& peer : lane.peers) {
-      const std::uint32_t thread = peer.index % topology.client_threads;
-      out[peer.node * topology.client_threads + thread] = {peer.qp, lane.port, peer.node};
-    }
+std::vector<ResponseTarget> ResponseQueues::targets(const ThreadSetup& setup) {
+  std::vector<ResponseTarget> out;
+  for (const ClientAddress& client : client_addresses(setup)) {
+    out.push_back(
+        {.to = {client.qp.ah, client.qp.qpn, client.qp.qkey}, .port = &ports_[client.port], .node = client.node});
   }
   return out;
-}
-
-AnswerRecvs::AnswerRecvs(const ThreadSetup& setup, std::uint32_t lane, std::uint32_t count, std::uint32_t body)
-    : lane_(lane),
-      stride_(kLine + round_up(body, kLine)),
-      buffer_(Bytes(count * stride_), setup.huge_pages),
-      mr_(setup.pd, buffer_.data(), buffer_.size()),
-      segments_(count),
-      requests_(count) {
-  for (std::uint32_t j = 0; j < count; ++j) {
-    segments_[j] = {reinterpret_cast<std::uint64_t>(this->body(j)) - kGrh.value,
-                    static_cast<std::uint32_t>(kGrh.value) + body, mr_.lkey()};
-    requests_[j].wr_id = recv_id(lane, j);
-    requests_[j].sg_list = &segments_[j];
-    requests_[j].num_sge = 1;
-  }
 }
 
 }  // namespace verbscope

@@ -1,0 +1,104 @@
+// How a thread of a server responds by datagrams: the UD QPs of each port take turns. Responses go out one by one, or
+// those of a pass as a list for each port, behind one doorbell or a few.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "machine/memory.hpp"
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/loop/send_queue.hpp"
+
+namespace verbscope {
+
+// The queues of one port, which take turns.
+class ResponsePort {
+ public:
+  explicit ResponsePort(std::span<SendQueue> queues) : turn_(queues.data()) {
+    for (SendQueue& queue : queues) queue.following = &queue == &queues.back() ? queues.data() : &queue + 1;
+  }
+
+  SendQueue& current() { return *turn_; }
+  void advance() { turn_ = turn_->following; }
+  // The queue whose turn it is; then it is that of the next.
+  SendQueue& take_turn() {
+    SendQueue& queue = *turn_;
+    advance();
+    return queue;
+  }
+
+ private:
+  SendQueue* turn_;
+};
+
+// Where the responses to a client thread go.
+struct ResponseTarget {
+  decltype(ibv_send_wr{}.wr.ud) to{};
+  ResponsePort* port = nullptr;  // the port that goes there
+  std::uint64_t answered = 0;    // responses so far
+  std::uint32_t node = 0;        // its machine
+};
+
+// Room for responses that each of the queues has, whichever has the turn.
+inline std::size_t least_room(std::span<const SendQueue> queues) {
+  std::size_t room = queues.front().room;
+  for (const SendQueue& queue : queues) room = std::min<std::size_t>(room, queue.room);
+  return room;
+}
+
+// Takes completions of responses when a queue is half used. Returns how many, or -1 with `end` set.
+inline int reap_responses(ibv_cq* cq, std::span<SendQueue> queues, RunEnd& end) {
+  const auto half_used = [](const SendQueue& q) { return q.room < (q.depth + 1) / 2; };
+  if (std::ranges::none_of(queues, half_used)) return 0;
+  return take_completions<kCompletionBatch>(
+      cq, kCompletionBatch, end, [queues](const ibv_wc& wc) { retire_signaled(queues[sent_queue(wc.wr_id)]); });
+}
+
+// Posts the lists of all ports, with a doorbell for each `most` responses.
+inline bool post_all(std::span<ResponsePort> ports, std::uint32_t most, BatchCounts* batches, RunEnd& end) {
+  for (ResponsePort& port : ports) {
+    SendQueue& q = port.current();
+    if (q.list.count == 0) continue;
+    if (!post_appended(q, most, batches, end)) return false;
+    port.advance();
+  }
+  return true;
+}
+
+// The bytes that a response may have; inline, or read by the adapter from where they are.
+struct ResponseBodies {
+  std::uint32_t bytes = 8;
+  bool inlined = true;
+};
+
+// The UD QPs of a thread, by port, each with a ring of prebuilt responses. A body belongs to its response until that
+// has left.
+class ResponseQueues {
+ public:
+  explicit ResponseQueues(const ThreadSetup& setup, const ResponseBodies& bodies = {});
+
+  std::span<SendQueue> queues() { return queues_; }
+  std::span<ResponsePort> ports() { return ports_; }
+  // All client threads, each at its number.
+  std::vector<ResponseTarget> targets(const ThreadSetup& setup);
+
+ private:
+  void add_queue(const ThreadSetup& setup, std::uint32_t lane);
+
+  std::uint32_t depth_;  // requests that a queue holds, a multiple of signal_every
+  ResponseBodies shape_;
+  std::uint64_t stride_;  // bytes from a body to the next
+  Buffer bodies_;
+  std::optional<Mr> mr_;
+  std::vector<ibv_sge> segments_;
+  std::vector<ibv_send_wr> requests_;
+  std::vector<SendQueue> queues_;
+  std::vector<ResponsePort> ports_;
+};
+
+}  // namespace verbscope

@@ -1,0 +1,118 @@
+// A thread of a server that answers client threads by datagrams: what it counts, and its loop. Data path.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/error.hpp"
+#include "microbench/bench/benchmark.hpp"
+#include "microbench/loop/recv_ring.hpp"
+#include "systems/rpc/peers.hpp"
+#include "systems/rpc/responses.hpp"
+#include "systems/rpc/tags.hpp"
+
+namespace verbscope {
+
+// Counts of a thread in the measured window.
+struct PassCounts {
+  BatchCounts batches;
+  std::uint64_t passes = 0;
+  std::uint64_t empty_passes = 0;
+  std::uint64_t full_passes = 0;  // passes that found as much as a pass can take
+  std::uint64_t blocked = 0;      // requests left for later because the send queue was full
+};
+
+// Counts a pass that served `served` of at most `most` requests and left `blocked`.
+inline void count_pass(PassCounts& counts, std::uint64_t served, std::uint64_t most, std::uint64_t blocked) {
+  ++counts.passes;
+  counts.blocked += blocked;
+  if (served + blocked == 0) ++counts.empty_passes;
+  if (served + blocked >= most - most / 10) ++counts.full_passes;
+}
+
+// What a thread of every server has. Systems add `counts`, of the measured window.
+struct RequestServer {
+  ibv_cq* cq = nullptr;
+  std::span<SendQueue> queues;
+  std::span<ResponsePort> ports;
+  bool batching = false;        // responses of a pass go behind one doorbell a port
+  std::uint32_t max_batch = 1;  // responses behind one doorbell
+  std::uint64_t served = 0;     // responses, in the whole run
+  bool measured = false;        // this pass is in the measured window
+};
+
+// Notes whether this pass is measured, and forgets the counts of a window before.
+template <class Server>
+inline void begin_pass(Server& s, const RunControl& control) {
+  const bool measured = in_window(control.phase.load(std::memory_order_relaxed));
+  if (measured && !s.measured) [[unlikely]]
+    s.counts = {};
+  s.measured = measured;
+}
+
+// Serves until told to quit. `pass(node, s, end)` serves the requests that are there and never waits for more: it
+// returns whether anything moved, or -1 with `end` set.
+template <Node N, class Server, class Pass>
+void server_loop(N& node, Server& s, const RunControl& control, ThreadTally& tally, Pass&& pass) {
+  for (;;) {
+    begin_pass(s, control);
+    const int moved = pass(node, s, tally.end);
+    if (moved < 0) return;
+    if (moved > 0) {
+      tally.done_ops.store(s.served, std::memory_order_relaxed);
+      continue;
+    }
+    if (must_give_up(control, tally.end)) return;
+    node.relax();
+  }
+}
+
+// RECVs are posted this many at a time for requests that come as datagrams.
+inline constexpr std::uint32_t kRequestRecvList = 16;
+
+// The RECVs for datagrams of up to `bytes` bytes on each QP of a server's thread: as many as --rx_depth holds in whole
+// lists. Throws Error: none.
+inline RecvShape request_recvs(const ThreadSetup& setup, std::uint64_t bytes) {
+  const std::uint32_t depth = setup.operation.rx_depth;
+  if (depth < kRequestRecvList) fail("--rx_depth {}: RECVs are posted {} at a time", depth, kRequestRecvList);
+  return datagram_recvs(depth / kRequestRecvList * kRequestRecvList, bytes, kRequestRecvList);
+}
+
+// Posts the RECVs of each queue's QP. Throws Error.
+inline std::vector<RecvLane> post_recvs(RecvRings& rings, std::span<const SendQueue> queues) {
+  std::vector<RecvLane> lanes;
+  for (const SendQueue& queue : queues) lanes.push_back(rings.post(queue.qp, static_cast<std::uint32_t>(lanes.size())));
+  return lanes;
+}
+
+// The workload of a server's thread. Server is a RequestServer with `clients`, which are ResponseTargets.
+template <class End, class Server>
+class RequestServerEnd : public WorkloadOn<End> {
+ public:
+  bool active() const override { return false; }
+  bool counts() const override { return false; }
+  std::uint64_t sent_to(std::uint32_t node) const override {
+    std::uint64_t sum = 0;
+    for (const ResponseTarget& client : server_.clients) sum += client.node == node ? client.answered : 0;
+    return sum;
+  }
+  std::uint64_t received() const override { return server_.served; }
+
+ protected:
+  RequestServerEnd(const ThreadSetup& setup, const ResponseBodies& bodies, bool batching, std::uint32_t max_batch)
+      : responses_(setup, bodies) {
+    server_.cq = setup.cq;
+    server_.queues = responses_.queues();
+    server_.ports = responses_.ports();
+    server_.batching = batching;
+    server_.max_batch = max_batch;
+  }
+
+  ResponseQueues responses_;
+  Server server_;
+};
+
+}  // namespace verbscope
