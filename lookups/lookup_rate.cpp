@@ -101,35 +101,34 @@ class LookupRate final : public AloneBenchmark {
  public:
   Description describe() const override {
     return {.name = "lookup_rate",
-            .summary = "Look-ups a second in a structure of this host's memory, one by one, in groups, or interleaved.",
+            .summary = "Rate of look-ups in a data structure of this host: one by one, in groups, or interleaved.",
             .example = "--structure chain --depth 16 --size 64M"};
   }
 
   void options(OptionTable& table) override {
-    table.choice<Kind>(
-        "--structure", choice_.kind,
-        {{"cuckoo", Kind::cuckoo},
-         {"chain", Kind::chain},
-         {"lpm4", Kind::lpm4},
-         {"lpm6", Kind::lpm6},
-         {"mica", Kind::mica}},
-        "what is looked up in: a cuckoo table 2-8, a pointer chain, prefixes of IPv4 (DIR-24-8) or IPv6, "
-        "MICA's store");
+    table.choice<Kind>("--structure", choice_.kind,
+                       {{"cuckoo", Kind::cuckoo},
+                        {"chain", Kind::chain},
+                        {"lpm4", Kind::lpm4},
+                        {"lpm6", Kind::lpm6},
+                        {"mica", Kind::mica}},
+                       "data structure: a cuckoo table 2-8, a pointer chain, IPv4 prefixes (DIR-24-8), IPv6 prefixes, "
+                       "or MICA's store");
     table.choice<Variant>(
         "--variant", variant_,
         {{"baseline", Variant::baseline}, {"group", Variant::group}, {"interleaved", Variant::interleaved}},
-        "one by one, prefetched stage by stage in groups, or in coroutines that take turns");
-    table.integer("--batch", batch_, 1u, static_cast<std::uint32_t>(kMostBatch), "look-ups under way at once");
+        "kind of look-up: one by one, in groups with prefetches stage by stage, or in coroutines that take turns");
+    table.integer("--batch", batch_, 1u, static_cast<std::uint32_t>(kMostBatch), "look-ups in progress at a time");
     table.bytes("-s,--size", size_, std::uint64_t{4096}, std::uint64_t{1} << 34,
-                "the structure, of mica those of its log (default: as in the papers, 48 MB to 1 GB)");
-    table.integer("--depth", choice_.depth, 1u, 1u << 16, "accesses of a look-up in a chain");
+                "size of the structure, for mica of its log (default: as in the papers, 48 MB to 1 GB)");
+    table.integer("--depth", choice_.depth, 1u, 1u << 16, "memory accesses per look-up in a chain");
     table.choice<PageSize>(
         "--pages", choice_.pages,
         {{"4k", PageSize::kb4}, {"2m", PageSize::mb2}, {"transparent", PageSize::transparent}},
-        "pages of the structure: of 4 KB, huge ones that were set apart, or huge ones where the kernel has them");
+        "pages of the structure: 4 KB, reserved huge pages, or huge pages where the kernel provides them");
     table.integer("--reorder_window", window_, 0u, 1u << 16,
-                  "instructions that a core holds in flight, for the model (documented: Sandy Bridge 168, Haswell 192, "
-                  "Skylake and Zen 2 224, Zen 3 256, Zen 4 320, Zen 5 448)");
+                  "instructions in flight of a core, for the model (documented: Sandy Bridge 168, Haswell 192, Skylake "
+                  "and Zen 2 224, Zen 3 256, Zen 4 320, Zen 5 448)");
   }
 
   void check(const AloneOptions& options) const override {

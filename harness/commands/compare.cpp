@@ -12,11 +12,11 @@
 namespace verbscope {
 
 Action add_compare(CLI::App& command) {
-  command.description("records beside the model and the published figures");
+  command.description("print records beside the model and the published figures");
   command.footer(
       "Examples:\n  verbscope compare results/local/quickstart.jsonl\n"
       "  verbscope compare base.jsonl new.jsonl --columns gbps,limit,id\n"
-      "Of several files each has its own rows.");
+      "Several files are not merged: each has its own rows.");
   struct Options {
     std::vector<std::string> results, where, columns;
     std::string format = "text";
@@ -28,7 +28,7 @@ Action add_compare(CLI::App& command) {
   add_format(command, options->format, {"text", "json", "csv"});
   command
       .add_option("--columns", options->columns,
-                  "Add these columns: gbps, limit (by closed form), id, or any key of the results")
+                  "add these columns: gbps, limit (by closed form), id, or any key of the results")
       ->delimiter(',')
       ->type_name("NAME,...");
   add_all(command, options->all);

@@ -35,7 +35,6 @@ void add_commands(const CLI::App& app, Words& words) {
   add_all("verbscope list", benchmark_names());
   add_all("verbscope run", list_configs("sweeps"));
   words["verbscope predict --cluster"] = list_configs("clusters");
-  add_all("verbscope recalibrate", list_configs("clusters"));
 }
 
 void add_benchmark(const BenchmarkSpec& spec, Words& words) {
@@ -69,7 +68,7 @@ std::string script(const Words& words) {
 }  // namespace
 
 Action add_completion(CLI::App& command) {
-  command.description("what bash completes: a script for it");
+  command.description("print a completion script for bash");
   command.footer("Example:\n  verbscope completion > ~/.local/share/bash-completion/completions/verbscope");
   return [&command] {
     Words words;

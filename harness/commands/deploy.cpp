@@ -54,18 +54,18 @@ int deploy_to_all(const DeployOptions& options, std::FILE* out) {
 }  // namespace
 
 Action add_deploy(CLI::App& command) {
-  command.description("bring the programs to the hosts of a file");
+  command.description("copy the programs to the hosts");
   command.footer("Example:\n  verbscope deploy --hosts hosts.txt");
   auto options = std::make_shared<DeployOptions>();
   command
       .add_option("--hosts", options->hosts,
-                  "a hosts file, hosts as node1,node2, localhost, or slurm for this allocation")
+                  "a hosts file, host names (node1,node2), localhost, or slurm for this allocation")
       ->required();
-  add_launcher(command, options->launcher, "ssh or slurm (ssh)");
-  command.add_option("--benchmarks", options->benchmarks, "only these, as send_rate,read_rate")
+  add_launcher(command, options->launcher, "ssh or slurm (default ssh)");
+  command.add_option("--benchmarks", options->benchmarks, "copy only these programs, such as send_rate,read_rate")
       ->default_str("all")
       ->delimiter(',');
-  command.add_flag("--clean", options->clean, "remove what was deployed instead");
+  command.add_flag("--clean", options->clean, "remove the deployed programs instead");
   return [options] { return deploy_to_all(*options, stdout); };
 }
 

@@ -36,34 +36,31 @@ Diff diff_of(const std::string& base, const std::string& other, const std::strin
 }  // namespace
 
 Action add_diff(CLI::App& command) {
-  command.description("whether the points of one results file are slower or faster than those of another");
+  command.description("compare two results files point by point: slower, faster or equivalent");
   struct Options {
     std::string base, other, format = "text", metric, across;
     bool strict = false;
     DiffRequest request;
   };
   auto options = std::make_shared<Options>();
-  command.add_option("base", options->base, "the results to compare with")->required();
-  command.add_option("new", options->other, "the results that are compared; none with --across");
+  command.add_option("base", options->base, "results file of the baseline")->required();
+  command.add_option("new", options->other, "results file to compare with the baseline; leave out with --across");
   command.add_option("--metric", options->metric,
-                     "Compare this result: p99, gbps, dma_read_lines_per_op, or any other key (default: rate, or the "
-                     "median of latency where all points measure one)");
+                     "compare this result: p99, gbps, dma_read_lines_per_op, or any other key (default: the rate, or "
+                     "the median latency if all points measure one)");
   command
       .add_option("--ignore", options->request.ignored,
-                  "Match points without this option, or without fabric; may be repeated")
+                  "ignore this option, or fabric, when points are matched; may be repeated")
       ->allow_extra_args(false)
       ->type_name("KEY");
   command
       .add_option("--across", options->across,
-                  "Compare the points with one value of this option with those with another, in one file; KEY=A,B "
-                  "compares A with B")
+                  "compare points of one file that differ in this option; KEY=A,B compares value A with B")
       ->type_name("KEY");
-  command
-      .add_option("--threshold", options->request.threshold_percent,
-                  "a change of less than so many percent does not count")
+  command.add_option("--threshold", options->request.threshold_percent, "smallest change that counts, in percent")
       ->default_str(fmt::format("{:g}", options->request.threshold_percent))
       ->transform(number_between(0, 99));
-  command.add_option("--confidence", options->request.confidence, "of all verdicts together")
+  command.add_option("--confidence", options->request.confidence, "confidence of all verdicts together")
       ->default_str("0.95")
       ->transform(number_between(0.5, 0.9999));
   command.add_flag("--strict", options->strict, "exit with 1 unless every point is equivalent or faster");
@@ -72,8 +69,7 @@ Action add_diff(CLI::App& command) {
       "Examples:\n  verbscope diff base.jsonl new.jsonl --threshold 5\n"
       "  verbscope diff base.jsonl new.jsonl --metric p99 --ignore tx_depth\n"
       "  verbscope diff sweep.jsonl --across connection=RC,UC\n"
-      "It exits with 1 when a point is slower or failed, or no point has a partner, and says so on stderr; else with "
-      "0.");
+      "Exit status: 1 if a point is slower or failed, or if no point has a partner (stderr has the reason); else 0.");
   return [options] {
     const Diff diff = diff_of(options->base, options->other, options->across, options->metric, options->request);
     if (options->format == "json") {

@@ -72,12 +72,13 @@ int examine_all(const DoctorOptions& options, std::FILE* out) {
 }  // namespace
 
 Action add_doctor(CLI::App& command) {
-  command.description("what of each host bears on a measurement");
+  command.description("report what on each host affects a measurement");
   command.footer("Example:\n  verbscope doctor --hosts hosts.txt");
   auto options = std::make_shared<DoctorOptions>();
-  command.add_option("--hosts", options->hosts, "a hosts file, hosts as node1,node2, or slurm (default: this machine)");
+  command.add_option("--hosts", options->hosts,
+                     "a hosts file, host names (node1,node2), or slurm (default: this machine)");
   add_launcher(command, options->launcher, kAnyLauncher);
-  command.add_flag("--json", options->json, "a line of JSON for each host");
+  command.add_flag("--json", options->json, "print one line of JSON per host");
   return [options] { return examine_all(*options, stdout); };
 }
 

@@ -117,23 +117,24 @@ int explain_points(const ExplainOptions& options) {
 }  // namespace
 
 Action add_explain(CLI::App& command) {
-  command.description("why each point has the rate that it has, and what would lift it");
+  command.description("name the limit of each point, and changes that would raise its rate");
   command.footer("Example:\n  verbscope explain results/local/quickstart.jsonl");
   auto options = std::make_shared<ExplainOptions>();
   add_results(command, options->results);
-  command.add_option("--point", options->point, "explain the point whose id begins with this, in full");
-  command.add_flag("--all", options->all, "explain each point in full, not in a line");
-  command.add_option("--target", options->target,
-                     "find the fewest changes of options that reach this, such as \"30 Mops\", \"90 Gb/s\", \"2 us\"");
+  command.add_option("--point", options->point, "explain in full the point whose id begins with this");
+  command.add_flag("--all", options->all, "explain every point in full (default: one line per point)");
+  command.add_option(
+      "--target", options->target,
+      "find the fewest changes of options that reach this target, such as \"30 Mops\", \"90 Gb/s\", \"2 us\"");
   command
       .add_option("--budget", options->budget,
-                  "limit the runs of each point, by number or by time such as 10s; 0: no limit")
-      ->default_str("of one point each single change, and combinations up to 60 runs; of several 12 each");
-  command.add_flag("--closed_form", options->closed_form, "run nothing: use loads and model alone");
+                  "limit the simulations per point, by number or by time such as 10s; 0: no limit")
+      ->default_str("one point: all single changes, then combinations up to 60 runs; several points: 12 runs each");
+  command.add_flag("--closed_form", options->closed_form, "run no simulations: use only loads and the model");
   command.add_option("--cluster", options->cluster,
-                     "take this simulated cluster for the hardware of the records; any for traces");
+                     "simulated cluster that stands for the hardware of the records; for traces, any cluster");
   command.add_option("--jobs", options->jobs, "run this many simulations at a time")
-      ->default_str("one for each CPU")
+      ->default_str("one per CPU")
       ->transform(whole_number(1, 1024));
   add_format(command, options->format, {"text", "json"});
   return [options] { return explain_points(*options); };

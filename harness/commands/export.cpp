@@ -13,7 +13,7 @@
 namespace verbscope {
 
 Action add_export(CLI::App& command) {
-  command.description("records in shapes that other tools read");
+  command.description("convert records to formats that other tools read");
   command.footer("Example:\n  verbscope export results/local/quickstart.jsonl --view csv");
   struct Options {
     std::vector<std::string> results, where;
@@ -23,10 +23,9 @@ Action add_export(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_results(command, options->results);
   command
-      .add_option(
-          "--view", options->view,
-          "perftest: the documents of its --out_json; perftest_table: its tables; csv: one table; jsonl: records "
-          "without nesting")
+      .add_option("--view", options->view,
+                  "format: perftest (its --out_json documents), perftest_table (its tables), csv (one table) or jsonl "
+                  "(records without nesting)")
       ->transform(one_of({"perftest", "perftest_table", "csv", "jsonl"}))
       ->default_str("jsonl");
   command.add_option("-o,--out", options->out, "write to this file (default: standard output)");

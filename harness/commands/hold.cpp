@@ -6,7 +6,7 @@
 namespace verbscope {
 
 Action add_hold(CLI::App& command) {
-  command.description("run one program for a harness elsewhere");
+  command.description("run one program for `verbscope run`, which starts this command on other hosts");
   return [] { return hold_program(); };
 }
 

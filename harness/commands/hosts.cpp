@@ -67,10 +67,11 @@ int show_hosts(const std::string& hosts, std::FILE* out) {
 }  // namespace
 
 Action add_hosts(CLI::App& command) {
-  command.description("what a hosts file means");
+  command.description("show the hosts of a hosts file and their roles");
   command.footer("Example:\n  verbscope hosts hosts.txt");
   auto hosts = std::make_shared<std::string>();
-  command.add_option("hosts", *hosts, "a hosts file, hosts as node1,node2, localhost, or slurm for this allocation")
+  command
+      .add_option("hosts", *hosts, "a hosts file, host names (node1,node2), localhost, or slurm for this allocation")
       ->required();
   return [hosts] { return show_hosts(*hosts, stdout); };
 }

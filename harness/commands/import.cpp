@@ -11,7 +11,7 @@
 namespace verbscope {
 
 Action add_import(CLI::App& command) {
-  command.description("output of perftest, ucx_perftest and Intel PCM as records");
+  command.description("convert output of perftest, ucx_perftest and Intel PCM to records");
   command.footer(
       "Examples:\n"
       "  verbscope import ib_write_bw.txt -o results/local/mine.jsonl\n"
@@ -27,8 +27,7 @@ Action add_import(CLI::App& command) {
                   "tables or JSON of perftest, tables of ucx_perftest, CSV of pcm-pcie or pcm-iio")
       ->required();
   command.add_option("-o,--out", options->out, "append the records to this file (default: print them)");
-  command.add_option("--interval", options->interval, "interval that pcm-pcie or pcm-iio was asked for")
-      ->default_str("1s");
+  command.add_option("--interval", options->interval, "interval with which pcm-pcie or pcm-iio ran")->default_str("1s");
   return [options, &command] {
     const Picos interval = parse_duration(options->interval, "--interval");
     if (interval < std::chrono::milliseconds(1)) fail_usage("--interval: \"{}\": less than 1 ms", options->interval);

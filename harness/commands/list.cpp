@@ -164,9 +164,10 @@ int show(const std::filesystem::path& folder, const std::string& name, std::FILE
 }  // namespace
 
 Action add_list(CLI::App& command) {
-  command.description("benchmarks, clusters, sweeps");
+  command.description("list benchmarks, clusters and sweeps, or describe one");
   auto name = std::make_shared<std::string>();
-  command.add_option("name", *name, "a benchmark: its options; a cluster: its parameters; a sweep: what it runs");
+  command.add_option("name", *name,
+                     "a benchmark (prints its options), a cluster (its parameters) or a sweep (its points)");
   command.footer("Examples:\n  verbscope list send_rate\n  verbscope list cib\n  verbscope list send_grid");
   return [name] { return name->empty() ? list_all(program_folder(), stdout) : show(program_folder(), *name, stdout); };
 }

@@ -21,7 +21,7 @@ void check_command(const std::string& word, const CLI::App& app) {
 }
 
 int body(int argc, char** argv) {
-  CLI::App app{"verbscope: what RDMA verbs cost on PCIe, measured, simulated and modelled"};
+  CLI::App app{"verbscope: measures, simulates and models the PCIe cost of RDMA verbs"};
   std::vector<std::pair<CLI::App*, Action>> commands;
   for (const Command& each : all_commands()) {
     CLI::App* const command = app.add_subcommand(each.name);
@@ -31,7 +31,7 @@ int body(int argc, char** argv) {
       "Examples:\n"
       "  verbscope run quickstart --hosts sim:cib\n"
       "  verbscope compare results/local/quickstart.jsonl\n"
-      "`verbscope COMMAND --help` tells of a command, `verbscope list` which benchmarks and sweeps there are.");
+      "`verbscope COMMAND --help` describes a command; `verbscope list` lists benchmarks and sweeps.");
   if (argc > 1 && argv[1][0] != '-') check_command(argv[1], app);
   parse_args(app, argc, argv);
   for (const auto& [command, action] : commands) {

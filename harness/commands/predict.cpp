@@ -114,10 +114,11 @@ int predict(const PredictOptions& options) {
 // Adds the options that select the operation, with the ranges of the benchmarks' options.
 std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOptions& o) {
   const CLI::Validator depth = whole_number(1, 1 << 20);
-  auto* receiver = command.add_flag("--receiver", o.receiver, "the side that receives SENDs, instead of the requester");
+  auto* receiver = command.add_flag("--receiver", o.receiver, "model the receiver of SENDs instead of the requester");
   return {
       receiver,
-      command.add_flag("--responder", o.responder, "the side whose memory WRITE, READ and atomics work on")
+      command
+          .add_flag("--responder", o.responder, "model the target of WRITE, READ and atomics instead of the requester")
           ->excludes(receiver),
       command.add_option("--verb", o.verb, "send, write, read, compare_swap or fetch_add")
           ->type_name("WORD")
@@ -126,14 +127,14 @@ std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOption
       command.add_option("-s,--size", o.size, "payload")
           ->transform(bytes_between(0, std::uint64_t{1} << 31))
           ->type_name("BYTES"),
-      command.add_option("-I,--inline_size", o.inline_size, "payloads up to this size travel in the WQE")
+      command.add_option("-I,--inline_size", o.inline_size, "largest payload that is sent inline")
           ->transform(bytes_between(0, 1 << 16))
           ->type_name("BYTES"),
-      command.add_flag("--header_only", o.header_only, "a SEND without payload, with a 4-byte immediate"),
+      command.add_flag("--header_only", o.header_only, "model a SEND without payload, with a 4-byte immediate"),
       command.add_option("-l,--post_list", o.post_list, "work requests in one post")
           ->capture_default_str()
           ->transform(depth),
-      command.add_option("-Q,--cq_mod,--signal_every", o.signal_every, "signal every this many")
+      command.add_option("-Q,--cq_mod,--signal_every", o.signal_every, "signal one of this many work requests")
           ->capture_default_str()
           ->transform(depth),
       command.add_option("-t,--tx_depth", o.tx_depth, "depth of the send queue")
@@ -142,13 +143,12 @@ std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOption
       command.add_option("-r,--rx_depth", o.rx_depth, "depth of the receive queue")
           ->capture_default_str()
           ->transform(depth),
-      command.add_flag("--immediate", o.immediate, "a SEND or WRITE with a 4-byte immediate"),
-      command.add_option("--inline_recv", o.inline_recv, "payloads up to this size arrive in the CQE")
+      command.add_flag("--immediate", o.immediate, "model a SEND or WRITE with a 4-byte immediate"),
+      command.add_option("--inline_recv", o.inline_recv, "receive payloads up to this size inside the CQE")
           ->transform(bytes_between(0, 1 << 12))
           ->type_name("BYTES"),
-      command.add_flag("--srq", o.srq, "RECVs in a shared receive queue"),
-      command
-          .add_option("--payload_offset", o.payload_offset, "where the payload begins behind the beginning of a page")
+      command.add_flag("--srq", o.srq, "post RECVs to a shared receive queue"),
+      command.add_option("--payload_offset", o.payload_offset, "offset of the payload from the beginning of a page")
           ->transform(bytes_between(0, 4095))
           ->type_name("BYTES"),
   };
@@ -157,23 +157,23 @@ std::vector<CLI::Option*> add_operation_options(CLI::App& command, PredictOption
 }  // namespace
 
 Action add_predict(CLI::App& command) {
-  command.description("the closed-form model by itself");
+  command.description("print the closed-form model of one operation");
   command.footer(
       "Examples:\n  verbscope predict --cluster cib --connection UD --size 60 --inline_size 60 --post_list 16\n  "
       "verbscope predict --cluster cib --wqe_bytes 65 --wqes 10");
   auto options = std::make_shared<PredictOptions>();
   PredictOptions& o = *options;
   command.add_option("--cluster", o.cluster, "a name in configs/clusters, or a profile's path")->required();
-  auto* wqe_bytes = command.add_option("--wqe_bytes", o.wqe_bytes, "reckon WQEs of this size instead of an operation")
+  auto* wqe_bytes = command.add_option("--wqe_bytes", o.wqe_bytes, "model WQEs of this size instead of an operation")
                         ->transform(bytes_between(1, 1024))
                         ->type_name("BYTES");
-  command.add_option("--wqes", o.wqes, "how many of them")
+  command.add_option("--wqes", o.wqes, "number of WQEs, with --wqe_bytes")
       ->default_str("1")
       ->needs(wqe_bytes)
       ->transform(whole_number(1, 32768));
   for (CLI::Option* const option : add_operation_options(command, o)) option->excludes(wqe_bytes);
-  command.add_option("--pcie_gen", o.pcie_gen, "another PCIe generation than the cluster's");
-  command.add_option("--pcie_lanes", o.pcie_lanes, "another width");
+  command.add_option("--pcie_gen", o.pcie_gen, "PCIe generation (default: the cluster's)");
+  command.add_option("--pcie_lanes", o.pcie_lanes, "number of PCIe lanes (default: the cluster's)");
   command.add_flag("--json", o.json, "print JSON");
   return [options] { return predict(*options); };
 }

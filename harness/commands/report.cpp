@@ -12,7 +12,7 @@
 
 namespace verbscope {
 Action add_report(CLI::App& command) {
-  command.description("records as one interactive page that opens offline");
+  command.description("write records as one interactive page that opens offline");
   command.footer("Example:\n  verbscope report results/local/quickstart.jsonl -o report.html");
   struct Options {
     std::vector<std::string> results, where;
@@ -21,7 +21,7 @@ Action add_report(CLI::App& command) {
   };
   auto options = std::make_shared<Options>();
   add_results(command, options->results);
-  command.add_option("-o,--out", options->out, "the page")->default_str("report.html");
+  command.add_option("-o,--out", options->out, "write the page to this file")->default_str("report.html");
   add_where(command, options->where);
   add_all(command, options->all);
   return [options] {

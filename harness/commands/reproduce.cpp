@@ -9,15 +9,15 @@
 namespace verbscope {
 
 Action add_reproduce(CLI::App& command) {
-  command.description("the published figures of a paper on the simulated clusters");
+  command.description("run the published figures of a paper on the simulated clusters, and compare");
   command.footer("Example:\n  verbscope reproduce atc16");
   auto options = std::make_shared<ReproduceOptions>();
-  command.add_option("paper", options->paper, "a paper in configs/published.json, as atc16")->required();
+  command.add_option("paper", options->paper, "a paper in configs/published.json, such as atc16")->required();
   command.add_option("--out", options->out, "append records here")->default_str("results/local/PAPER.jsonl");
-  command.add_option("--jobs", options->jobs, "points at a time")
-      ->default_str("one for each CPU")
+  command.add_option("--jobs", options->jobs, "points to run at a time")
+      ->default_str("one per CPU")
       ->transform(whole_number(1, 1024));
-  command.add_flag("--rows_only", options->rows_only, "the published figures without the curves");
+  command.add_flag("--rows_only", options->rows_only, "run the published figures without the curves");
   return [options] { return reproduce_paper(*options, program_folder(), stdout); };
 }
 

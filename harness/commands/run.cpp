@@ -43,17 +43,17 @@ void read_texts(const RunTexts& texts, RunOptions& run) {
 
 void add_cluster_options(CLI::App& command, RunOptions& run, RunTexts& texts) {
   add_launcher(command, run.launcher, kAnyLauncher);
-  command.add_option("--connect_timeout", texts.connect_timeout, "longest time of a connection by ssh")
+  command.add_option("--connect_timeout", texts.connect_timeout, "time limit for connecting by ssh")
       ->default_str("10s");
-  command.add_option("--silence", texts.silence, "a host that says nothing for so long is given up")
-      ->default_str("15s");
+  command.add_option("--silence", texts.silence, "give up a host that is silent for this long")->default_str("15s");
   command.add_option("--port", run.port, "TCP port of the server's exchange (default: the system picks)")
       ->transform(whole_number(0, 65535));
-  command.add_option("--array", run.array, "submit the sweep to Slurm as a job array of so many tasks")
+  command.add_option("--array", run.array, "submit the sweep to Slurm as a job array of this many tasks")
       ->transform(whole_number(1, 1000));
   command.add_option("--sbatch", run.sbatch, "further argument of sbatch; may be repeated")->allow_extra_args(false);
-  command.add_option("--points", run.points, "a file of point identities: run only these");
-  command.add_option("--share", texts.share, "I/N: run only the points I, I+N, I+2N ... (from 0)");
+  command.add_option("--points", run.points,
+                     "run only the points whose identities (config.point) are lines of this file");
+  command.add_option("--share", texts.share, "run only the points I, I+N, I+2N ... of the sweep, counted from 0: I/N");
 }
 
 }  // namespace
@@ -75,28 +75,29 @@ Action add_run(CLI::App& command) {
                   "a sweep file, a name in configs/sweeps, or benchmarks to --vary (read_rate,write_rate,send_rate)")
       ->required();
   command
-      .add_option(
-          "--hosts", run.hosts,
-          "sim:NAME, or several (sim:cib,sim:cx3), null, host (this machine, for benchmarks without peers), slurm, "
-          "localhost, a hosts file, or hosts (node1,node2)")
+      .add_option("--hosts", run.hosts,
+                  "where to run: sim:NAME, or several (sim:cib,sim:cx3), null, host (this machine, for benchmarks "
+                  "without peers), slurm, localhost, a hosts file, or host names (node1,node2)")
       ->default_str("the sweep's \"fabrics\"");
   command.add_option("--out", run.out, "append records here")->default_str("results/local/SWEEP.jsonl");
-  CLI::Option* const resume = command.add_flag("--resume", run.resume, "leave out points that are ok in the file");
-  command.add_flag("--append", run.append, "run points again that are in the file")->excludes(resume);
-  command.add_option("--seed", run.seed, "instead of the sweep's")
+  CLI::Option* const resume = command.add_flag("--resume", run.resume, "skip points that are ok in the results file");
+  command.add_flag("--append", run.append, "run again the points that are in the results file")->excludes(resume);
+  command.add_option("--seed", run.seed, "seed of the first repetition (default: the sweep's)")
       ->transform(whole_number(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
-  command.add_option("--repetitions", run.repetitions, "instead of the sweep's")->transform(whole_number(1, 10'000));
-  command.add_option("--set", run.set, "key=value for every point; may be repeated")->allow_extra_args(false);
-  command.add_option("--vary", run.vary, "key=value,value: run each of these values; may be repeated")
+  command.add_option("--repetitions", run.repetitions, "repetitions of each point (default: the sweep's)")
+      ->transform(whole_number(1, 10'000));
+  command.add_option("--set", run.set, "set an option of every point: key=value; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--timeout", options->texts.timeout, "longest time of one point")->default_str("120s");
-  command.add_option("--jobs", run.jobs, "points that run at the same time, on sim: and null; 0: one for each CPU")
+  command.add_option("--vary", run.vary, "run each of these values of an option: key=value,value; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--timeout", options->texts.timeout, "time limit of one point")->default_str("120s");
+  command.add_option("--jobs", run.jobs, "points to run at a time, on sim: and null; 0: one per CPU")
       ->default_str("1")
       ->transform(whole_number(0, 4096));
   command.add_option("--retries", run.retries, "further attempts at a point that failed")
       ->default_str("0")
       ->transform(whole_number(0, 100));
-  command.add_flag("--fail_fast", run.fail_fast, "stop at the first point that failed");
+  command.add_flag("--fail_fast", run.fail_fast, "stop at the first failed point");
   add_cluster_options(command, run, options->texts);
   return [options] {
     read_texts(options->texts, options->run);

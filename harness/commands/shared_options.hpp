@@ -24,7 +24,7 @@ inline std::vector<std::filesystem::path> paths_of(const std::vector<std::string
 
 // With `all`, every record of the results files counts; else the last of each point (chosen_records).
 inline void add_all(CLI::App& command, bool& all) {
-  command.add_flag("--all", all, "every record, not the last of each point only");
+  command.add_flag("--all", all, "use every record (default: only the last of each point)");
 }
 
 // Throws UsageError if there is no cluster of this name. An empty name is accepted.
@@ -40,17 +40,16 @@ inline void check_cluster(const std::string& cluster) {
 // The conditions of keep_where (analysis/where.hpp).
 inline void add_where(CLI::App& command, std::vector<std::string>& where) {
   command
-      .add_option(
-          "--where", where,
-          "key=value or key=value,value: only records with it; an option, benchmark, fabric, label or file; may "
-          "be repeated")
+      .add_option("--where", where,
+                  "use only records with key=value or key=value,value; the key is an option, benchmark, fabric, label "
+                  "or file; may be repeated")
       ->allow_extra_args(false);
 }
 
 // Sets `format` to one of `formats`, which must contain "text" and "json". --json is short for --format json.
 inline void add_format(CLI::App& command, std::string& format, const std::vector<std::string>& formats) {
   CLI::Option* named =
-      command.add_option("--format", format, "what is printed")->transform(one_of(formats))->default_str("text");
+      command.add_option("--format", format, "output format")->transform(one_of(formats))->default_str("text");
   command
       .add_flag_callback(
           "--json", [&format] { format = "json"; }, "the same as --format json")

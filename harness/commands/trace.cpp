@@ -33,24 +33,26 @@ int run_trace(TraceOptions& options) {
 
 Action add_trace(CLI::App& command) {
   command.description(
-      "what a program of verbs posts, polls and costs on PCIe: verbscope trace [options] -- PROGRAM ...");
+      "report what a libibverbs program posts and polls, and its PCIe cost: verbscope trace [options] -- PROGRAM ...");
   command.footer("Example:\n  verbscope trace --nic mlx5 -- ib_write_bw -n 1000 server");
   auto options = std::make_shared<TraceOptions>();
   command.add_option("--json", options->request.json, "append records here")->type_name("FILE");
   command
-      .add_option("--every", options->every, "tell also so often while the program runs (1s); SIGUSR1 asks for it once")
+      .add_option("--every", options->every,
+                  "report also at this interval while the program runs, such as 1s; SIGUSR1 triggers one report")
       ->type_name("TIME");
   command
-      .add_option("--nic", options->request.nic,
-                  "auto, mlx5 or mlx4: the adapters that costs are reckoned for (auto: the device's own)")
+      .add_option(
+          "--nic", options->request.nic,
+          "adapter family for which costs are computed: mlx5, mlx4, or auto for the device's own (default auto)")
       ->type_name("WORD")
       ->check(CLI::IsMember({"auto", "mlx5", "mlx4"}));
   command
       .add_option("--cluster", options->request.cluster,
-                  "the cluster whose costs findings are reckoned with (by the adapter: cib or cx3)")
+                  "cluster whose costs the findings use (default: cib for mlx5, cx3 for mlx4)")
       ->type_name("NAME");
   command.add_flag("--verify", options->request.verify,
-                   "compare each WQE in the memory of its queue with what is reckoned of its request (mlx5, mlx4)");
+                   "compare each WQE in its queue's memory with the WQE computed from its request (mlx5, mlx4)");
   command.add_option("program", options->request.arguments, "the program and its arguments, after --")->required();
   return [options] { return run_trace(*options); };
 }

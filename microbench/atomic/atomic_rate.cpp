@@ -17,27 +17,29 @@ constexpr Picos kProbeDuration = 1ms;  // the survey takes the time that it need
 class AtomicRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"atomic_rate", "Rate of fetch-and-add or compare-and-swap on a machine's memory, and its NIC's lock slots.",
+    return {"atomic_rate",
+            "Rate of fetch-and-add or compare-and-swap on the server's memory, or the lock slots of its NIC.",
             "--verb fetch_add -Z 1024 -q 5 --clients 5"};
   }
 
   void options(OptionTable& table) override {
     table_ = &table;
     offer_transports(table, {Verb::fetch_add});
-    table.restate("--size", kAtomicBytes, "bytes of an atomic");
+    table.restate("--size", kAtomicBytes, "size of an atomic: 8 bytes");
     table.choice<Verb>("--verb", atomics_.verb, {{"fetch_add", Verb::fetch_add}, {"compare_swap", Verb::compare_swap}},
                        "atomic operation");
     table.choice<Verb>("-A,--atomic_type", type_,
                        {{"FETCH_AND_ADD", Verb::fetch_add}, {"CMP_AND_SWAP", Verb::compare_swap}},
-                       "--verb by the names that perftest has");
-    table.integer("-Z,--counters", atomics_.counters, std::uint64_t{1}, std::uint64_t{1} << 31, "counters of 8 bytes");
+                       "--verb, by perftest's names");
+    table.integer("-Z,--counters", atomics_.counters, std::uint64_t{1}, std::uint64_t{1} << 31,
+                  "number of 8-byte counters");
     table.choice<bool>("--addresses", atomics_.random, {{"random", true}, {"strided", false}},
-                       "which counter is next: a random one, or one after the other");
+                       "order in which counters are used: random, or one after the other");
     table.bytes("--stride", atomics_.stride, std::uint64_t{8}, std::uint64_t{1} << 30,
-                "bytes from a counter to the next, a multiple of 8");
-    table.integer("--window", atomics_.most_outstanding, 1u, 1u << 20, "operations outstanding on a QP");
+                "distance from one counter to the next, a multiple of 8 bytes");
+    table.integer("--window", atomics_.most_outstanding, 1u, 1u << 20, "outstanding operations per QP");
     table.flag("--probe_slots", atomics_.probe_slots,
-               "measure pairs of addresses instead, and infer the lock slots of the server's NIC");
+               "measure pairs of addresses, and infer the lock slots of the server's NIC");
   }
 
   void adjust(Options& o) override {

@@ -6,7 +6,7 @@ namespace verbscope {
 
 void add_all_sizes(OptionTable& table, bool& all, const std::string& last) {
   table.flag("-a,--all", all,
-             fmt::format("payloads of 2, 4, 8 ... bytes up to --size (default {}), a record each", last));
+             fmt::format("run payloads of 2, 4, 8 ... bytes up to --size (default {}), with one record each", last));
 }
 
 std::vector<std::uint32_t> all_sizes(const Options& o, std::uint32_t last) {

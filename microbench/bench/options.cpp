@@ -25,123 +25,132 @@ void add_operation_options(OptionTable& table, Options& o) {
   table.choice<Transport>("-c,--connection", o.connection, names_and_values(kTransports), "transport");
   table.unsupported("--connection", {"DC", "XRC", "SRD", "RawEth"});
   table.bytes("-s,--size", o.size, 0u, kMaxMessage, "payload (default 64; 0 with --header_only)");
-  table.flag("--header_only", o.header_only, "no payload, a 4-byte immediate instead");
+  table.flag("--header_only", o.header_only, "send a 4-byte immediate and no payload");
   table.integer("-l,--post_list", o.post_list, 1u, kMaxDepth, "work requests in one ibv_post_send");
   table.bytes("-I,--inline_size", o.inline_size, 0u, 1u << 16, "largest payload that is sent inline");
   table.integer("-Q,--cq_mod", o.cq_mod, 1u, kMaxDepth,
-                "signal every this many work requests (default: about 64, at most half of --tx_depth)");
+                "signal one of this many work requests (default: up to 64, at most half of --tx_depth)");
   table.integer("-q,--qp", o.qp, 1u, kMaxDepth, "QPs of each thread of the server");
   table.integer("-t,--tx_depth", o.tx_depth, 1u, kMaxDepth, "depth of a send queue");
   table.integer("-r,--rx_depth", o.rx_depth, 1u, kMaxDepth,
-                "depth of a receive queue (default 512; where clients' requests are messages, enough for all of them)");
+                "depth of a receive queue (default 512, or more if the requests of all clients need it)");
   table.integer("--threads", o.threads, 1u, kMaxThreads, "threads of the server, each pinned to a core");
   table.bytes("--inline_recv", o.inline_recv, 0u, 1u << 12,
-              "let received payloads of up to so many bytes come in the completion, where the device can");
+              "receive payloads up to this size inside the CQE, if the device supports it");
   table.flag("--wr_api", o.wr_api, "post with the ibv_wr_* builder instead of ibv_post_send");
   table.text("--uars", o.uars, "default, exclusive or an even number from 8 to 512",
-             "doorbell registers of a context: as its driver shares them among QPs, one per thread, or this many");
-  table.flag("-e,--events", o.events, "sleep until a completion event instead of polling");
-  table.flag("--disable_pcie_relaxed", o.disable_pcie_relaxed,
-             "register no memory with relaxed ordering, as rates otherwise do where no thread polls it");
+             "doorbell registers of a context: the driver's default, one per thread, or this number");
+  table.flag("-e,--events", o.events, "sleep until a completion event when a poll finds nothing");
+  table.flag(
+      "--disable_pcie_relaxed", o.disable_pcie_relaxed,
+      "register no memory with relaxed ordering (default: rate benchmarks use it for memory that no thread polls)");
   table.flag("--validate", o.validate, "check every byte, length and immediate that arrives");
 }
 
 void add_qp_options(OptionTable& table, QpSettings& qps) {
   table.group("QPs and paths");
-  table.integer("--tclass", qps.traffic_class, 0u, 255u, "traffic class in the GRH, on RoCE that of the IP header");
+  table.integer("--tclass", qps.traffic_class, 0u, 255u, "traffic class in the GRH, on RoCE in the IP header");
   table.integer("-S,--sl", qps.service_level, 0u, 15u, "service level");
   table.integer("--flow_label", qps.flow_label, 0u, (1u << 20) - 1, "flow label in the GRH");
   table.integer("--pkey_index", qps.pkey_index, 0u, 65535u, "entry of the port's table of partition keys");
-  table.integer("-u,--qp_timeout", qps.qp_timeout, 0u, 31u,
-                "RC sends again after 4.096 us * 2^this without an acknowledgement, 0: never (default 14, or what the "
-                "device needs)");
-  table.integer("--retry_count", qps.retry_count, 0u, 7u, "RC sends again so many times (default 7)");
+  table.integer(
+      "-u,--qp_timeout", qps.qp_timeout, 0u, 31u,
+      "RC: resend if no ACK arrives within 4.096 us * 2^N; 0: never (default 14, or more if the device needs it)");
+  table.integer("--retry_count", qps.retry_count, 0u, 7u,
+                "RC: resend up to this many times before the QP fails (default 7)");
   table.integer(
       "--rnr_timer", qps.rnr_timer, 0u, 31u,
-      "RC without a RECV answers: send again after this time, as IBTA encodes it: 1 is 10 us, 12 is 640 us, 0 "
-      "is 655 ms (default 12)");
+      "RC: delay that an RNR NAK asks for, as IBTA encodes it: 1 is 10 us, 12 is 640 us, 0 is 655 ms (default 12)");
   table.integer("--rnr_retry", qps.rnr_retry, 0u, 7u,
-                "RC sends this many times to a peer without a RECV before it fails; 7 for ever (default 7)");
+                "RC: resend up to this many times after RNR NAKs before the QP fails; 7: no limit (default 7)");
   table.integer("-T,--tos", qps.tos, 0u, 255u,
-                "type of service: --tclass where packets have a GRH, else without effect");
-  table.flag("-R,--rdma_cm", qps.rdma_cm, "RC: let librdmacm connect the QPs, by the IP addresses of the ports");
+                "type of service: the same as --tclass if packets have a GRH, else no effect");
+  table.flag("-R,--rdma_cm", qps.rdma_cm, "RC: connect the QPs with librdmacm, by the IP addresses of the ports");
   table.integer("-o,--outs", qps.outstanding, 1u, 255u,
-                "READs and atomics that an RC QP has outstanding (default: as many as both devices allow)");
+                "outstanding READs and atomics per RC QP (default: the most that both devices allow)");
 }
 
 void add_time_options(OptionTable& table, Options& o) {
-  table.group("Its length");
-  table.duration("-D,--duration", o.duration, "measured time (default 3 s; null 1 s; sim 1 ms, simulated)");
+  table.group("Measurement");
+  table.duration("-D,--duration", o.duration,
+                 "measure for this long (default 3 s; null 1 s; sim 1 ms of simulated time)");
   table.integer("-n,--iters", o.iters, std::uint64_t{1}, kMaxIters,
-                "measure exactly this many operations per QP instead of a time");
-  table.flag("--run_infinitely", o.run_infinitely, "measure for ever, and print the rate of each --duration");
-  table.duration("--warmup", o.warmup, "time before the measurement (default 500 ms; sim 1 ms, simulated)",
+                "measure exactly this many operations per QP, instead of --duration");
+  table.flag("--run_infinitely", o.run_infinitely, "measure until Ctrl-C, and print the rate of each --duration");
+  table.duration("--warmup", o.warmup, "warm up for this long (default 500 ms; sim 1 ms of simulated time)",
                  OptionTable::Zero::allowed);
-  table.duration(
-      "--longest", o.longest,
-      "a rate that is not steady is measured again for twice as long, up to so much in all (default 10 times "
-      "--warmup and --duration, at least 30 s; sim 100 times, at least 20 ms)");
+  table.duration("--longest", o.longest,
+                 "if the rate is not steady, repeat with twice the duration, up to this total (default 10 times "
+                 "--warmup plus --duration, at least 30 s; sim 100 times, at least 20 ms)");
   table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 53, "seed of payloads and of the simulator");
 }
 
 void add_place_options(OptionTable& table, Options& o) {
   table.group("Where it runs");
-  table.text("--fabric", o.fabric, "verbs, sim:NAME or null", "where to run: a device, a simulated cluster, nothing");
-  table.integer(
-      "--sim_threads", o.sim_threads, 1u, SimWork::kMostPartitions,
-      "sim: threads of this machine that simulate, one the server and the others the clients; the figures are the same "
-      "(default 1; on InfiniBand 2 for 16 machines and more)",
-      false);
+  table.text("--fabric", o.fabric, "verbs, sim:NAME or null",
+             "run on libibverbs devices, on a simulated cluster, or on the null device");
+  table.integer("--sim_threads", o.sim_threads, 1u, SimWork::kMostPartitions,
+                "sim: threads of this machine that run the simulation, one for the server and the others for the "
+                "clients; results do not depend on it (default 1; on InfiniBand 2 for 16 machines and more)",
+                false);
   auto flow_controls = names_and_values(kFlowControls);
   std::erase_if(flow_controls, [](const auto& each) { return each.second == FlowControl::credits; });  // InfiniBand's
   table.optional_choice<FlowControl>(
       "--flow_control", o.flow_control, flow_controls,
-      "sim, Ethernet: let full switches drop packets, or pause senders (default: the profile's)");
+      "sim, Ethernet: full switches drop packets (none) or pause senders (pfc) (default: the profile's)");
   table.optional_choice<CongestionControl>(
       "--congestion_control", o.congestion_control, names_and_values(kCongestionControls),
-      "sim, Ethernet: adapters react to marks of switches, or do not (default: the profile's)");
+      "sim, Ethernet: adapters ignore ECN marks (none) or slow down (dcqcn) (default: the profile's)");
   table.integer("--clients", o.clients, 1u, kMaxClients,
-                "machines facing the server (default 1; sim: so many that they are not the limit)");
+                "client machines (default 1; sim: enough that they are not the limit)");
   table.integer("--client_threads", o.client_threads, 1u, kMaxThreads,
-                "threads of each client (default 1; sim: one that receives, every core that sends)");
-  table.text("-d,--ib_dev", o.ib_dev, "a device, or nothing for the first", "device, as mlx5_0 or mlx5_0:1");
-  table.text("-i,--ib_port", o.ib_port, "a port number, or all", "port of the device; all: every active port in turn");
-  table.integer("-x,--gid_index", o.gid_index, -1, 255, "entry of the GID table; -1 picks one and says which");
-  table.bytes("-m,--mtu", o.mtu, 256u, 4096u, "path MTU (default: what both ports have)");
-  table.integer("-p,--port", o.port, 0u, 65535u, "TCP port of the exchange; 0 lets the system pick");
+                "threads of each client (default 1; sim: 1 if clients receive, one per core if they send)");
+  table.text("-d,--ib_dev", o.ib_dev, "a device", "device, such as mlx5_0 or mlx5_0:1 (default: the first)");
+  table.text("-i,--ib_port", o.ib_port, "a port number, or all",
+             "port of the device; all: deal the QPs to all active ports");
+  table.integer("-x,--gid_index", o.gid_index, -1, 255,
+                "entry of the GID table; -1: select one automatically and report it");
+  table.bytes("-m,--mtu", o.mtu, 256u, 4096u, "path MTU (default: the smaller MTU of both ports)");
+  table.integer("-p,--port", o.port, 0u, 65535u,
+                "TCP port of the exchange between server and clients; 0: any free port");
   table.text("--listen", o.listen, "an address or a name of this machine",
              "address on which the server listens (default: all)", false);
   table.duration("--timeout", o.timeout, "longest wait for a peer (default 10 s)");
-  table.text("--secret", o.secret, "any text", "shared secret of the run (default: VERBSCOPE_SECRET)", false);
-  table.flag("--any_build", o.any_build, "run with a peer that was built from other sources");
-  table.text("--cores", o.cores, "a list such as 0-3,8", "cores of the threads, in turn (default: those allowed)");
-  table.text("--counter_sources", o.counter_sources,
-             "auto, none or a list of " + fmt::format("{}", fmt::join(counter_sources(), ", ")),
-             "what counts PCIe, CPU and NIC events in the window (auto: all but driver on verbs, else none)");
-  table.flag("--require_counters", o.require_counters, "fail when one of --counter_sources cannot count");
-  table.text("--out_json_file", o.out_json_file, "a file, or - for standard output", "append the record there", false);
-  table.flag("--out_json", o.out_json, "append the record to perftest_out.json, or the file of --out_json_file", false);
+  table.text("--secret", o.secret, "any text", "shared secret of the run (default: the variable VERBSCOPE_SECRET)",
+             false);
+  table.flag("--any_build", o.any_build, "accept a peer that was built from other sources");
+  table.text("--cores", o.cores, "a list such as 0-3,8",
+             "cores of the threads, in this order (default: the allowed cores)");
+  table.text(
+      "--counter_sources", o.counter_sources,
+      "auto, none or a list of " + fmt::format("{}", fmt::join(counter_sources(), ", ")),
+      "sources that count PCIe, CPU and NIC events during the measurement (auto: on verbs all but driver, else none)");
+  table.flag("--require_counters", o.require_counters, "fail if one of --counter_sources cannot count");
+  table.text("--out_json_file", o.out_json_file, "a file, or - for standard output", "append the record to this file",
+             false);
+  table.flag("--out_json", o.out_json, "append the record to --out_json_file, or to perftest_out.json without it",
+             false);
   table.optional_choice<Figure>(
       "--output", o.output,
       {{"bandwidth", Figure::bandwidth}, {"message_rate", Figure::message_rate}, {"latency", Figure::latency}},
-      "print this figure alone: MiB/s (Gb/s with --report_gbits), Mops, or mean us");
+      "print only this figure: MiB/s (Gb/s with --report_gbits), Mops, or the mean latency in us");
 }
 
 void add_limit_options(OptionTable& table, Options& o) {
   table.group("Limits");
-  table.number("-w,--limit_bw", o.limit_bw, "fail when the bandwidth is below so many MiB/s (2^20 bytes)");
+  table.number("-w,--limit_bw", o.limit_bw, "fail if the bandwidth is below this number of MiB/s (2^20 bytes)");
   table.flag("--report_gbits", o.report_gbits,
-             "--limit_bw and exported bandwidth are in Gb/s (10^9 bits); both are always reported");
-  table.number("-y,--limit_msgrate", o.limit_msgrate, "fail when the rate is below so many Mops");
+             "use Gb/s (10^9 bits) for --limit_bw and for exported bandwidth; a run always prints both units");
+  table.number("-y,--limit_msgrate", o.limit_msgrate, "fail if the rate is below this number of Mops");
 }
 
 // A command line of perftest runs as it is.
 void add_idle_options(OptionTable& table, Options& o) {
-  table.group("Of perftest, without effect");
-  table.flag("-F,--CPU_freq", o.cpu_freq, "accepted, without effect: no warning of CPU frequencies is to be silenced");
-  table.flag("-N,--noPeak", o.no_peak, "accepted, without effect: no peak is computed");
-  table.flag("--perform_warm_up", o.perform_warm_up, "accepted, without effect: --warmup is there anyway", false);
-  table.flag("-z,--comm_rdma_cm", o.comm_rdma_cm, "accepted, without effect: the exchange goes by TCP", false);
+  table.group("Accepted as in perftest, without effect");
+  table.flag("-F,--CPU_freq", o.cpu_freq, "no effect: verbscope prints no warning about CPU frequencies");
+  table.flag("-N,--noPeak", o.no_peak, "no effect: verbscope computes no peak");
+  table.flag("--perform_warm_up", o.perform_warm_up, "no effect: every run warms up (--warmup)", false);
+  table.flag("-z,--comm_rdma_cm", o.comm_rdma_cm, "no effect: server and clients exchange their QPs over TCP", false);
 }
 
 int parse_int(std::string_view text, const std::string& option, int low, int high) {

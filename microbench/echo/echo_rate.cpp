@@ -37,7 +37,7 @@ class EchoRate final : public Benchmark {
  public:
   Description describe() const override {
     return {"echo_rate",
-            "Rate and latency of requests and responses by WRITE or SEND, one by one or answered in lists.",
+            "Rate and latency of an RPC server: requests and responses by WRITE or SEND, answered singly or in lists.",
             "--mode send_send -c UD -s 32 -I 32"};
   }
 
@@ -45,23 +45,24 @@ class EchoRate final : public Benchmark {
     table_ = &table;
     table.restate("--size", kDefaultEcho, "payload of request and response");
     table.restate("--qp", Json(),
-                  "QPs of each thread of the server (default 1; sim: as many as make the server the limit)");
+                  "QPs of each thread of the server (default 1; sim: enough that the server is the limit)");
     table.choice<EchoMode>("--mode", echo_.mode,
                            {{"write_write", EchoMode::write_write},
                             {"write_send", EchoMode::write_send},
                             {"send_send", EchoMode::send_send}},
-                           "verbs of request and response; write_send answers over UD");
-    table.choice<Optimise>("--optimise", optimise_,
-                           {{"as_given", Optimise::as_given},
-                            {"none", Optimise::none},
-                            {"unreliable", Optimise::unreliable},
-                            {"unsignaled", Optimise::unsignaled},
-                            {"inline", Optimise::inlined}},
-                           "each with those before it; sets -c, -Q and -I where they are not given");
-    table.integer("--window", echo_.outstanding, 1u, 4096u, "requests outstanding on a QP");
+                           "verbs of request and response; with write_send, responses go over UD");
+    table.choice<Optimise>(
+        "--optimise", optimise_,
+        {{"as_given", Optimise::as_given},
+         {"none", Optimise::none},
+         {"unreliable", Optimise::unreliable},
+         {"unsignaled", Optimise::unsignaled},
+         {"inline", Optimise::inlined}},
+        "optimisations to apply: this one and those named before it; sets -c, -Q and -I unless they are given");
+    table.integer("--window", echo_.outstanding, 1u, 4096u, "outstanding requests per QP");
     table.integer("--answer_qps", answer_qps_, 1u, 4096u,
-                  "UD QPs of a thread that its answers go out on (default: all, with --post_list 4)");
-    table.integer("--work_ns", work_ns_, 0u, kLongestWork, "what the server computes for each request, ns");
+                  "UD QPs per server thread for responses (default: all; up to 4 with --post_list above 1)");
+    table.integer("--work_ns", work_ns_, 0u, kLongestWork, "computing time of the server per request, in ns");
   }
 
   void adjust(Options& o) override {

@@ -33,11 +33,12 @@ class IncastRate final : public Benchmark {
     table.restate("--size", kDefaultPayload, "payload of a message");
     table.restate("--qp", Json(), "QPs of each thread of the receiver (default: --flows for each sender; UD: --flows)");
     table.choice<Verb>("--verb", verb_, {{"send", Verb::send}, {"write", Verb::write}, {"read", Verb::read}},
-                       "what brings the bytes: SEND or WRITE of the senders, or READ of the receiver");
-    table.integer("--flows", flows_, 1u, 1024u, "flows of each sender, a QP each");
-    table.integer("--window", flow_.window, 1u, kMostWindow, "messages of a flow that are outstanding");
-    table.flag("--together", flow_.together,
-               "READ from all senders, and wait for all before the next READs, as who gathers shares of one answer");
+                       "verb that moves the data: SEND or WRITE by the senders, or READ by the receiver");
+    table.integer("--flows", flows_, 1u, 1024u, "flows per sender, one QP each");
+    table.integer("--window", flow_.window, 1u, kMostWindow, "outstanding messages per flow");
+    table.flag(
+        "--together", flow_.together,
+        "READ from all senders, and wait for all of them before the next READs, as a client that gathers shards does");
   }
 
   void adjust(Options& o) override {

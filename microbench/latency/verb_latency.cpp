@@ -33,12 +33,11 @@ class VerbLatency final : public Benchmark {
   void options(OptionTable& table) override {
     table_ = &table;
     table.choice<LatencyVerb>("--verb", verb_, names_and_values(kLatencyVerbs),
-                              "what is timed; echo: unsignaled inlined WRITEs both ways");
-    add_all_sizes(table, all_, "65536; of write_inline and echo 128");
+                              "operation to time; echo: a WRITE answered by a WRITE, both unsignaled and inlined");
+    add_all_sizes(table, all_, "65536; write_inline and echo 128");
     table.restate(
         "--inline_size", Json(),
-        fmt::format("largest WRITE or SEND that is sent inline (default {}, or what the device inlines if that "
-                    "is less)",
+        fmt::format("largest WRITE or SEND that is sent inline (default {}, or the device's limit if that is less)",
                     kInlineUpTo));
   }
 

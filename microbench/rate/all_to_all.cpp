@@ -29,7 +29,7 @@ class AllToAll final : public OneSided {
   }
 
   Description describe() const override {
-    return {"all_to_all", "Rate of READs, WRITEs or datagrams where every machine asks every other one, and serves it.",
+    return {"all_to_all", "Rate of READs, WRITEs or datagrams that every machine posts to every other machine.",
             "--machines 4 --verb read -s 256"};
   }
 
@@ -38,14 +38,12 @@ class AllToAll final : public OneSided {
     table.restate("--threads", 1, "threads of each machine, each pinned to a core");
     add_verb(table, true);
     offer_transports(table, {Verb::read, Verb::write, Verb::send});
-    table.integer("--machines", machines_, 2u, 1u << 10, "machines, of which one is the server and the others clients");
+    table.integer("--machines", machines_, 2u, 1u << 10, "number of machines: one server, the others clients");
     table.integer("--vms", vms_, 1u, 1u << 12, "QPs of each thread to each other machine");
-    table.integer(
-        "--window", outstanding_, 1u, 1u << 20,
-        "operations outstanding of a thread, a ring: the oldest must be back before the next is posted; not for "
-        "WRITEs of which only every --cq_mod-th is signaled");
+    table.integer("--window", outstanding_, 1u, 1u << 20,
+                  "outstanding operations per thread, completed in order; not for WRITEs with --cq_mod above 1");
     add_seen_by(table);
-    add_region(table, "bytes of the memory that each thread has for its peers");
+    add_region(table, "size of each thread's memory region for its peers");
   }
 
   void adjust(Options& options) override {

@@ -8,12 +8,11 @@ namespace verbscope {
 
 void add_direction(OptionTable& table, Side& driver) {
   table.choice<Side>("--direction", driver, {{"out", Side::server}, {"in", Side::client}},
-                     "out: the server posts; in: the clients post to the server, and the rate is theirs");
+                     "out: the server posts; in: the clients post to the server");
 }
 
 void add_both_ways(OptionTable& table, bool& both_ways) {
-  table.flag("-b,--bidirectional", both_ways,
-             "both sides post at once, and the rate is that of both directions together");
+  table.flag("-b,--bidirectional", both_ways, "post from both sides at once; the rate is the sum of both directions");
 }
 
 void adjust_both_ways(Options& options) {

@@ -40,49 +40,49 @@ void OneSided::add_bidirectional(OptionTable& table) {
 }
 
 void OneSided::add_immediate(OptionTable& table) {
-  table.flag("--write_with_imm", immediate_, "WRITEs with an immediate, for which the targets post RECVs");
+  table.flag("--write_with_imm", immediate_, "post WRITEs with an immediate; the targets post RECVs for them");
 }
 
 void OneSided::add_outstanding(OptionTable& table) {
   table.integer("--window", outstanding_, 0u, 1u << 20,
-                "operations outstanding: with --wait any on each QP, 0 as many as --tx_depth; else of a thread");
-  table.choice<WaitFor>(
-      "--wait", wait_, kWaits,
-      "what a thread waits for before it posts more: any of its operations, the oldest or all of them");
+                "outstanding operations: per QP with --wait any (0: --tx_depth), else per thread");
+  table.choice<WaitFor>("--wait", wait_, kWaits,
+                        "operations that a thread waits for before it posts more: any one, the oldest, or all");
   add_seen_by(table);
-  table.flag("--cq_per_qp", cq_per_qp_, "a completion queue for each QP of a thread, instead of one");
+  table.flag("--cq_per_qp", cq_per_qp_, "use one completion queue per QP, instead of one per thread");
   table.integer("--threads_per_qp", threads_per_qp_, 1u, 4096u,
                 "threads of the server that share --qp QPs and their completion queue");
 }
 
 void OneSided::add_seen_by(OptionTable& table) {
   table.choice<SeenBy>("--seen_by", seen_by_, {{"completion", SeenBy::completion}, {"memory", SeenBy::memory}},
-                       "how a READ is seen to be back: by its completion, or by its bytes in memory");
+                       "detect a finished READ by its completion, or by its bytes in memory");
 }
 
 void OneSided::add_order(OptionTable& table) {
-  table.choice<bool>("--order", random_turns_, {{"turn", false}, {"random", true}}, "how a thread takes its QPs");
+  table.choice<bool>("--order", random_turns_, {{"turn", false}, {"random", true}},
+                     "order in which a thread uses its QPs");
 }
 
 void OneSided::add_region(OptionTable& table) {
-  add_region(table, "bytes of each target's memory that the operations go to; at least one place");
+  add_region(table, "size of each target's memory region; holds at least one payload");
 }
 
 void OneSided::add_region(OptionTable& table, const std::string& size_help) {
   table.bytes("--region_size", region_size_, std::uint64_t{1}, kLargestRegion, size_help);
-  table.choice<Addresses>("--addresses", addresses_,
-                          {{"sequential", Addresses::sequential}, {"random", Addresses::random}},
-                          "order of the places, each a multiple of 128 bytes");
+  table.choice<Addresses>(
+      "--addresses", addresses_, {{"sequential", Addresses::sequential}, {"random", Addresses::random}},
+      "order in which a QP accesses the places of the region: one payload each, at multiples of 128 bytes");
   table.bytes("--alignment", alignment_, std::uint64_t{0}, std::uint64_t{1} << 30,
-              "bytes from one place to the next, which then lie over each other; 0: side by side");
-  table.choice<bool>("--pages", huge_pages_, {{"4k", false}, {"2m", true}}, "pages of the targets' memory");
+              "distance between the starts of places, which may overlap; 0: adjacent places");
+  table.choice<bool>("--pages", huge_pages_, {{"4k", false}, {"2m", true}}, "page size of the targets' memory");
 }
 
 void OneSided::add_verb(OptionTable& table, bool with_send) {
   std::vector<std::pair<std::string, Verb>> verbs{{"read", Verb::read}, {"write", Verb::write}};
   if (with_send) verbs.emplace_back("send", Verb::send);
   if (!with_send) offer_transports(table, {Verb::read, Verb::write});
-  table.choice<Verb>("--verb", verb_, verbs, "what is posted");
+  table.choice<Verb>("--verb", verb_, verbs, "verb to post");
 }
 
 void OneSided::adjust(Options& options) {

@@ -30,10 +30,11 @@ class QpScaling final : public OneSided {
     add_outstanding(table);
     add_order(table);
     add_region(table);
-    table.integer("--connections", connections_, 1u, 1u << 20,
-                  "QPs of the server in all, a multiple of --threads and at least one per client; instead of --qp");
+    table.integer(
+        "--connections", connections_, 1u, 1u << 20,
+        "total number of QPs of the server, a multiple of --threads and at least one per client; replaces --qp");
     table.choice<bool>("--active", everybody_, {{"one", false}, {"all", true}},
-                       "one: the side that --direction says posts; all: both do");
+                       "one: only the side that --direction selects posts; all: both sides post");
   }
 
   void adjust(Options& options) override {

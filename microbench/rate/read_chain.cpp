@@ -135,14 +135,16 @@ class LookupClient final : public WorkloadOn<LookupClient> {
 class LookupRate final : public Benchmark {
  public:
   Description describe() const override {
-    return {"read_chain", "Rate and latency of lookups that READ record after record in the server's memory.",
+    return {"read_chain",
+            "Rate and latency of lookups, each a chain of dependent READs of records in the server's memory.",
             "--hops 3 -q 56 --clients 4"};
   }
 
   void options(OptionTable& table) override {
     offer_transports(table, {Verb::read});
-    table.integer("--hops", lookup_.hops, 1u, 1024u, "READs of a lookup, each of which says where the next one goes");
-    table.integer("--records", lookup_.records, std::uint64_t{1}, std::uint64_t{1} << 32, "records of --size bytes");
+    table.integer("--hops", lookup_.hops, 1u, 1024u, "READs per lookup; each record names the next one");
+    table.integer("--records", lookup_.records, std::uint64_t{1}, std::uint64_t{1} << 32,
+                  "number of records, of --size bytes each");
   }
 
   void adjust(Options& o) override {

@@ -5,6 +5,7 @@
 int main(int argc, char** argv) {
   verbscope::OneSidedRate benchmark(
       verbscope::Verb::read,
-      {"read_rate", "Rate of READs over RC, posted by the server (out) or to it (in).", "-s 4k --threads 2"});
+      {"read_rate", "Rate of READs over RC, posted by the server or by the clients (--direction).",
+       "-s 4k --threads 2"});
   return verbscope::benchmark_main(benchmark, argc, argv);
 }

@@ -13,16 +13,17 @@ Description Sends::describe() const {
     return {"recv_rate", "Rate of inbound SENDs over RC, UC or UD, measured where they are received.",
             "-c UD -s 32 -I 32 --threads 4"};
   }
-  return {"send_rate", "Rate of SENDs over RC, UC or UD, posted by the server (out) or to it (in).",
+  return {"send_rate", "Rate of SENDs over RC, UC or UD, posted by the server or by the clients (--direction).",
           "-c UD -s 60 -I 60 -l 16 --threads 8 -q 4"};
 }
 
 void Sends::options(OptionTable& table) {
   add_direction(table, driver_);
   add_both_ways(table, both_ways_);
-  table.flag("--srq", shared_, "--direction in: one shared receive queue a thread, of --rx_depth, instead of one a QP");
+  table.flag("--srq", shared_,
+             "--direction in: use one shared receive queue of --rx_depth per thread, instead of one per QP");
   table.integer("--recv_list", recv_list_, 1u, 1u << 20,
-                "--direction in: RECVs in one ibv_post_recv (default 32, half of a shallow queue)");
+                "--direction in: RECVs in one ibv_post_recv (default 32, at most half of --rx_depth)");
   add_all_sizes(table, all_);
 }
 

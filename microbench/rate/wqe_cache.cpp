@@ -17,7 +17,7 @@ class WqeCache final : public OneSided {
   WqeCache() : OneSided(Verb::read) { outstanding_ = 64; }
 
   Description describe() const override {
-    return {"wqe_cache", "Rate and extra PCIe reads of windows of outstanding READs or WRITEs over RC.",
+    return {"wqe_cache", "Rate and extra PCIe reads with many outstanding READs or WRITEs over RC or UC.",
             "--verb write -s 64 --window 64"};
   }
 

@@ -4,7 +4,8 @@
 
 int main(int argc, char** argv) {
   verbscope::OneSidedRate benchmark(
-      verbscope::Verb::write, {"write_rate", "Rate of WRITEs over RC or UC, posted by the server (out) or to it (in).",
-                               "-c UC -s 32 -I 32 -l 16"});
+      verbscope::Verb::write,
+      {"write_rate", "Rate of WRITEs over RC or UC, posted by the server or by the clients (--direction).",
+       "-c UC -s 32 -I 32 -l 16"});
   return verbscope::benchmark_main(benchmark, argc, argv);
 }

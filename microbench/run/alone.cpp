@@ -29,19 +29,20 @@ constexpr double kSteadyWithin = 0.25;  // as other points on hosts: the machine
 
 void add_options(OptionTable& table, AloneOptions& o) {
   table.integer("--threads", o.threads, 1u, kMostThreads, "threads, each pinned to a core");
-  table.duration("-D,--duration", o.duration, "measured time (default 1 s)");
-  table.duration("--warmup", o.warmup, "time before the measurement (default 200 ms)", OptionTable::Zero::allowed);
-  table.duration(
-      "--longest", o.longest,
-      "a rate that is not steady is measured again for twice as long, up to so much in all (default 10 times "
-      "--warmup and --duration, at least 30 s)");
-  table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 53, "seed of what is random");
-  table.text("--fabric", o.fabric, "host", "this machine: there are no peers");
-  table.text("--cores", o.cores, "a list such as 0-3,8", "cores of the threads, in turn (default: those allowed)");
+  table.duration("-D,--duration", o.duration, "measure for this long (default 1 s)");
+  table.duration("--warmup", o.warmup, "warm up for this long (default 200 ms)", OptionTable::Zero::allowed);
+  table.duration("--longest", o.longest,
+                 "if the rate is not steady, repeat with twice the duration, up to this total (default 10 times "
+                 "--warmup plus --duration, at least 30 s)");
+  table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 53, "seed of the random numbers");
+  table.text("--fabric", o.fabric, "host", "this machine; the benchmark has no peers");
+  table.text("--cores", o.cores, "a list such as 0-3,8",
+             "cores of the threads, in this order (default: the allowed cores)");
   table.text("--counter_sources", o.counter_sources, "none, or papi",
-             "what counts instructions and cycles of the threads in the window, where this machine lets it");
-  table.flag("--require_counters", o.require_counters, "fail when one of --counter_sources cannot count");
-  table.text("--out_json_file", o.out_json_file, "a file, or - for standard output", "append the record there", false);
+             "count the threads' instructions and cycles during the measurement, if this machine allows it");
+  table.flag("--require_counters", o.require_counters, "fail if one of --counter_sources cannot count");
+  table.text("--out_json_file", o.out_json_file, "a file, or - for standard output", "append the record to this file",
+             false);
 }
 
 std::vector<int> cores_of(const AloneOptions& options) {
@@ -247,12 +248,12 @@ int run_with_arguments(AloneBenchmark& benchmark, int argc, char** argv) {
   AloneOptions options;
   OptionTable table(app);
   add_options(table, options);
-  table.group("Of this benchmark");
+  table.group("Options of this benchmark");
   benchmark.options(table);
   bool describe = false;
   app.add_flag("--describe", describe, "print the options as JSON and end")->group("Help");
   app.footer(fmt::format(
-      "Example:\n  {} {}\nBYTES: 64, 4k, 2M, 1G (k is 1024). TIME: 500us, 2ms, 3 (seconds). WORDs in either case.",
+      "Example:\n  {} {}\nBYTES: 64, 4k, 2M, 1G (k is 1024). TIME: 500us, 2ms, 3 (seconds). WORD: upper or lower case.",
       description.name, description.example));
   parse_args(app, argc, argv);
   if (describe) {

@@ -150,8 +150,8 @@ std::string examples(const Description& it) {
       "  {0} --fabric sim:cib {1}\n"
       "  {0} -d mlx5_0 {1}\n"
       "  {0} -d mlx5_0 {1} HOST\n"
-      "The first simulates; the others run on devices, on HOST first, then on its peer.\n"
-      "BYTES: 64, 4k, 2M, 1G (k is 1024). TIME: 500us, 2ms, 3 (seconds). WORDs in either case.",
+      "The first command simulates. For devices, run the second on HOST, the server, then the third on the client.\n"
+      "BYTES: 64, 4k, 2M, 1G (k is 1024). TIME: 500us, 2ms, 3 (seconds). WORD: upper or lower case.",
       it.name, it.example);
 }
 
@@ -178,11 +178,11 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   Options options;
   OptionTable table(app);
   add_common_options(table, options);
-  table.group("Of this benchmark");
+  table.group("Options of this benchmark");
   benchmark.options(table);
   bool describe = false;
   app.add_flag("--describe", describe, "print the options as JSON and end")->group("Help");
-  app.add_option("host", options.host, "the server's name or address; without it this is the server")
+  app.add_option("host", options.host, "name or address of the server; without it, this process is the server")
       ->check([](const std::string& host) {
         return host.empty() ? std::string("expected the server's name or address, got nothing") : std::string();
       });

@@ -23,8 +23,8 @@ constexpr Picos kSimDuration = 20ms;
 class WriteVisibility final : public Benchmark {
  public:
   Description describe() const override {
-    return {"write_visibility", "Order and time in which the CPU of a machine sees WRITEs, and what a READ adds.",
-            "-s 256"};
+    return {"write_visibility",
+            "Order and delay in which a CPU sees WRITEs to its memory, with and without a READ behind them.", "-s 256"};
   }
 
   void adjust(Options& o) override {

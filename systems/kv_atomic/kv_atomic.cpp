@@ -23,25 +23,27 @@ class KvAtomic final : public Benchmark {
  public:
   Description describe() const override {
     return {"kv_atomic",
-            "GETs by READ and PUTs by lock, WRITE, unlock on a machine's memory, with every value checked.",
+            "Rate and latency of GETs by READ and PUTs by lock, WRITE and unlock, with every value checked.",
             "--put_percent 50 -s 64"};
   }
 
   void options(OptionTable& table) override {
     offer_transports(table, {Verb::fetch_add});
-    table.restate("--size", kDefaultValue, "bytes of a value");
-    table.integer("--put_percent", kv_.put_percent, 0u, 100u, "share of PUTs; the others are GETs");
-    table.integer("--keys", kv_.keys, std::uint64_t{1}, kMostKeys, "records, each taken with the same probability");
+    table.restate("--size", kDefaultValue, "size of a value");
+    table.integer("--put_percent", kv_.put_percent, 0u, 100u, "share of PUTs in percent; the others are GETs");
+    table.integer("--keys", kv_.keys, std::uint64_t{1}, kMostKeys, "number of records, all equally popular");
     table.choice<LockPlacement>(
         "--locks", kv_.locks,
         {{"same", LockPlacement::same}, {"hashed", LockPlacement::hashed}, {"apart", LockPlacement::apart}},
-        "lock at the same offset of each page-aligned record, at an offset that the key chooses, or in a table apart");
+        "place of the lock: at the same offset of each page-aligned record, at an offset chosen by the key, or in a "
+        "separate table");
     table.integer("--window", kv_.outstanding, 1u, 1u << 12,
-                  "operations outstanding on a QP (default 8, at most --tx_depth)");
-    table.flag("--emulate", kv_.emulate, "a PUT is its two atomics alone, without the WRITE");
-    table.duration("--lease", kv_.lease,
-                   "how long a PUT waits for a lock that nobody passes on (default 2 s; sim 10 ms, simulated)");
-    table.choice<bool>("--pages", kv_.huge_pages, {{"4k", false}, {"2m", true}}, "pages of the records' memory");
+                  "outstanding operations per QP (default 8, at most --tx_depth)");
+    table.flag("--emulate", kv_.emulate, "perform only the two atomics of a PUT, without the WRITE");
+    table.duration(
+        "--lease", kv_.lease,
+        "skip a lock holder that makes no progress for this long (default 2 s; sim 10 ms of simulated time)");
+    table.choice<bool>("--pages", kv_.huge_pages, {{"4k", false}, {"2m", true}}, "page size of the records' memory");
   }
 
   void adjust(Options& o) override {

@@ -46,13 +46,13 @@ class KvRate final : public Benchmark {
   void options(OptionTable& table) override {
     table_ = &table;
     table.restate("--connection", Json(),
-                  "transport of the requests (default by --store: herd UC, cached UD, the others RC)");
-    table.restate("--size", kDefaultValue, "bytes of a value");
+                  "transport of the requests (default: UC for herd, UD for cached, RC for the other stores)");
+    table.restate("--size", kDefaultValue, "size of a value");
     table.restate("--inline_size", Json(),
-                  fmt::format("largest payload that is sent inline (default by --store: herd and cached {}, the others "
-                              "a PUT of up to {})",
+                  fmt::format("largest payload that is sent inline (default: {} for herd and cached; PUTs of up to {} "
+                              "for the other stores)",
                               kResponseInline, kMostInlinedPut));
-    table.restate("--clients", Json(), fmt::format("machines facing the server (default 1; sim {})", kPaperMachines));
+    table.restate("--clients", Json(), fmt::format("client machines (default 1; sim {})", kPaperMachines));
     table.restate("--client_threads", Json(), fmt::format("threads of each client (default 1; sim {})", kPaperThreads));
     table.choice<StoreKind>("--store", kv_.store,
                             {{"herd", StoreKind::herd},
@@ -60,38 +60,41 @@ class KvRate final : public Benchmark {
                              {"pilaf", StoreKind::pilaf},
                              {"farm", StoreKind::farm},
                              {"farm_var", StoreKind::farm_var}},
-                            "herd: a cache, requests by UC WRITE and responses by UD SEND; cached: clients keep values "
-                            "and have them confirmed by headers alone; the others: GETs by READs "
-                            "of a cuckoo table, of a hopscotch table, of one with values apart");
-    table.flag("--emulate", kv_.emulate, "the READs and messages of the store alone: the server answers at once");
-    table.integer("--put_percent", kv_.put_percent, 0u, 100u, "share of PUTs; the others are GETs");
+                            "herd: a cache, with requests by UC WRITE and responses by UD SEND; cached: clients keep "
+                            "values, which the server confirms by header-only SENDs; pilaf: GETs by READs of a cuckoo "
+                            "table; farm: of a hopscotch table; farm_var: of a hopscotch table with values elsewhere");
+    table.flag("--emulate", kv_.emulate,
+               "perform only the READs and messages of the store: the server answers without a store");
+    table.integer("--put_percent", kv_.put_percent, 0u, 100u, "share of PUTs in percent; the others are GETs");
     table.integer("--keys", kv_.keys, std::uint64_t{1}, (std::uint64_t{1} << 32) - 1,
-                  "keys, all of which are there when the run begins");
-    table.number("--zipf", kv_.zipf, "popularity of the keys by Zipf's law with this exponent (default: all alike)");
-    table.integer("--window", kv_.window, 1u, 4096u, "requests of a client thread that are under way");
+                  "number of keys, all stored before the run");
+    table.number("--zipf", kv_.zipf, "exponent of Zipf's law for the popularity of keys (default: all keys alike)");
+    table.integer("--window", kv_.window, 1u, 4096u, "outstanding requests per client thread");
     table.duration("--retry_after", retry_after_,
-                   "when a client asks again for what has not come (default 100 ms; sim 10 ms, simulated)");
+                   "resend a request after this long without a response (default 100 ms; sim 10 ms of simulated time)");
     table.choice<bool>("--requests", kv_.requests_by_send, {{"write", false}, {"send", true}},
-                       "clients WRITE requests over UC, or SEND them over UD");
-    table.integer("--cached_share", kv_.cached_share, 0u, 100u, "percent of the keys whose values a client keeps");
+                       "herd: send requests by WRITE over UC, or by SEND over UD");
+    table.integer("--cached_share", kv_.cached_share, 0u, 100u,
+                  "cached: share of the keys whose values a client keeps, in percent");
     table.flag("--small_keys", kv_.small_keys,
-               "a request is table and key in an immediate alone, as of TPC-C's tables: at most 2^24 keys, GETs only");
+               "cached: send requests as a 4-byte immediate with table and key, as for TPC-C's tables; up to 2^24 "
+               "keys, GETs only");
     table.flag("--batching", kv_.batching,
-               "a server's thread answers what it finds in a pass behind one doorbell for each port, or a few");
+               "answer all requests of a polling pass together: one doorbell per port and --max_batch responses");
     table.integer("--max_batch", kv_.max_batch, 1u, std::uint32_t{BatchCounts::kLongest},
-                  "requests that are worked on at a time, and responses behind one doorbell, at most");
+                  "most requests that a server thread works on at a time, and most responses per doorbell");
     table.choice<std::optional<Prefetching>>(
         "--prefetch", kv_.prefetch,
         {{"off", Prefetching::off}, {"pipeline", Prefetching::pipeline}, {"batch", Prefetching::batch}},
-        "how memory's latency is hidden: not, by a pipeline of two requests, by batches (default: pipeline, or "
-        "batch where responses or requests come in batches)");
+        "hide memory latency: not at all, by a pipeline of two requests, or by batches (default: pipeline; batch with "
+        "--batching or requests by SEND)");
     table.integer("--buckets", kv_.buckets, std::uint64_t{1}, std::uint64_t{1} << 32,
-                  "of the index of a server's thread, eight slots each (default: one for two keys)");
+                  "index buckets per server thread, 8 slots each, a power of two (default: one per two keys)");
     table.bytes("--log", kv_.log, std::uint64_t{2048}, std::uint64_t{1} << 39,
-                "of the log of a server's thread (default: its keys, and a quarter more)");
+                "log size per server thread, a power of two (default: its items and a quarter more)");
     table.integer("--accesses", kv_.accesses, 0u, kMostAccesses,
-                  "an echo in place of HERD's store: so many random places of memory are read for a request, one after "
-                  "the other, and its value sent back");
+                  "replace HERD's store by an echo, which reads this many random places of memory per request, one "
+                  "after the other, and returns the value");
   }
 
   void adjust(Options& o) override {

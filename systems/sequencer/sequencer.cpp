@@ -28,22 +28,23 @@ class Sequencer final : public Benchmark {
   void options(OptionTable& table) override {
     table_ = &table;
     table.restate("--connection", Json(),
-                  "transport of the requests (default by --design: herd UC, spec UD, atomic RC)");
-    table.restate("--size", kValueBytes, "bytes of a number");
+                  "transport of the requests (default: UC for herd, UD for spec, RC for atomic)");
+    table.restate("--size", kValueBytes, "size of a number: 8 bytes");
     table.restate("--inline_size", Json(), "largest payload that is sent inline (default 8; --design atomic 0)");
     table.choice<SequencerDesign>(
         "--design", sequencer_.design,
         {{"herd", SequencerDesign::herd}, {"spec", SequencerDesign::spec}, {"atomic", SequencerDesign::atomic}},
-        "herd: UC WRITE in, UD SEND out; spec: header-only UD SENDs; atomic: fetch-and-add");
+        "herd: requests by UC WRITE, responses by UD SEND; spec: both by header-only UD SEND; atomic: fetch-and-add by "
+        "the clients");
     table.flag("--batching", sequencer_.batching,
-               "a worker answers what it finds in a pass behind one doorbell for each QP, or a few");
+               "answer all requests of a polling pass together: one doorbell per QP and --max_batch responses");
     table.integer("--max_batch", sequencer_.max_batch, 1u, std::uint32_t{BatchCounts::kLongest},
-                  "answers behind one doorbell at most");
-    table.integer("--outstanding", sequencer_.outstanding, 1u, 4096u, "requests that a client thread has outstanding");
+                  "most responses per doorbell");
+    table.integer("--outstanding", sequencer_.outstanding, 1u, 4096u, "outstanding requests per client thread");
     table.integer("--start_value", sequencer_.start_value, std::uint64_t{0}, std::uint64_t{1} << 62,
-                  "the first number");
+                  "first number of the sequence");
     table.duration("--retry_after", retry_after_,
-                   "when a client asks again for what has not come (default 100 ms; sim 1 ms, simulated)");
+                   "resend a request after this long without a response (default 100 ms; sim 1 ms of simulated time)");
   }
 
   void adjust(Options& o) override {

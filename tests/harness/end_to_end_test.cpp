@@ -343,37 +343,12 @@ TEST(EndToEnd, BadInputIsOneLineThatSaysWhat) {
       {{"predict", "--cluster", "cib", "-s", "8", "--responder"}, "send is not one-sided"},
       {{"predict", "--cluster", "cib", "-c", "UD", "-s", "8", "--inline_recv", "32", "--receiver"},
        "no inline receive of UD send"},
-      {{"predict", "--cluster", "cib", "-s", "8", "--connection", "XRC"}, "XRC"},
-      {{"recalibrate", "cibb"}, "cibb"}};
+      {{"predict", "--cluster", "cib", "-s", "8", "--connection", "XRC"}, "XRC"}};
   for (const auto& [arguments, part] : cases) {
     const Ran ran = run(arguments);
     EXPECT_NE(ran.end, "exit status 0") << part;
     EXPECT_THAT(ran.err, testing::AllOf(testing::StartsWith("verbscope: "), testing::HasSubstr(part)));
   }
-}
-
-// ConnectX has two parameters and two rows: a parameter that is off by half comes back, to a tenth of that, and only
-// when asked to.
-TEST(EndToEnd, RecalibrateFitsTogetherAndWritesWhenAsked) {
-  TempFolder folder;
-  const std::string profile = folder.file("cx.json");
-  std::string before = read_text(VERBSCOPE_SOURCE_DIR "/configs/clusters/cx.json");
-  const std::string key = "\"receive_packet_ns\": {\"value\": ";
-  const std::size_t at = before.find(key) + key.size();
-  const double right = std::stod(before.substr(at));
-  before.replace(at, before.find(',', at) - at, fmt::format("{:.1f}", right * 1.5));
-  write_text(profile, before);
-  const Ran ran = run({"recalibrate", profile, "--known_within", "0"});
-  EXPECT_EQ(ran.end, "exit status 0") << ran.err;
-  EXPECT_THAT(ran.out, testing::ContainsRegex("^cx: 2 parameters, nothing known of them, 2 rows, seed 1; .* at most 2 "
-                                              "h 00 min by the clock, at least about [0-9.]+ (s|min)"));
-  EXPECT_THAT(ran.out, testing::ContainsRegex("atc16-t5-recv-cx .* -[0-9.]+ +[-+]?[0-9.]+ "));
-  EXPECT_THAT(ran.out, testing::HasSubstr("rows left out are off by"));
-  EXPECT_EQ(read_text(profile), before);
-  EXPECT_EQ(run({"recalibrate", profile, "--known_within", "0", "--write"}).end, "exit status 0");
-  const std::string after = read_text(profile);
-  EXPECT_NEAR(std::stod(after.substr(after.find(key) + key.size())), right, right * 0.05);
-  EXPECT_THAT(after, testing::HasSubstr("\"row\": \"60 rows, seed 1\""));
 }
 
 }  // namespace

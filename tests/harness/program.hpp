@@ -14,8 +14,8 @@ struct Ran {
   std::string out, err, end;
 };
 
-inline Ran run(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), kProgram);
+inline Ran run(std::vector<std::string> arguments, const std::string& program = kProgram) {
+  arguments.insert(arguments.begin(), program);
   Ran ran;
   Child child(arguments, [&ran](std::string_view chunk) { ran.out += chunk; });
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(240);

@@ -283,7 +283,7 @@ def usage():
             ("predict_gen", ("predict", "--cluster", "cib", "--size", "8", "--pcie_gen", "99"), "99"),
             ("predict_read_over_ud", ("predict", "--cluster", "cib", "--verb", "read"), ""),
             ("reproduce_paper", ("reproduce", "none"), "none"), ("validate_set", ("validate", "none"), "none"),
-            ("recalibrate_cluster", ("recalibrate", "none"), "none"), ("deploy_none", ("deploy",), "hosts")):
+            ("deploy_none", ("deploy",), "hosts")):
         yield Case(f"usage_verbscope_{name}", ("verbscope", *words), 2, says=says)
 
 

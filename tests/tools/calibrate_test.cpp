@@ -1,10 +1,11 @@
 // What a joint fit is made of: the parameters of a profile, the rows, and their errors on changed profiles.
 #include <cmath>
 
-#include "harness/evidence/fit_measurer.hpp"
 #include "harness/evidence/fit_rows.hpp"
 #include "tests/harness/fakes.hpp"
-#include "tests/harness/toy_profile.hpp"
+#include "tests/harness/program.hpp"
+#include "tests/tools/toy_profile.hpp"
+#include "tools/calibrate/fit_measurer.hpp"
 
 namespace verbscope {
 namespace {
@@ -99,6 +100,38 @@ TEST(FitMeasurer, RunsTheRowsOnChangedProfilesOnce) {
   EXPECT_NEAR(both[0], std::log(2), 1e-6);
   EXPECT_NEAR(both[1], std::log(10), 1e-6);  // a failure
   EXPECT_EQ(read_text(fake.file("ran")), "x\nx\nx\n");
+}
+
+const std::string kCalibrate = VERBSCOPE_BINARY_DIR "/bin/calibrate";
+
+TEST(Calibrate, RefusesAClusterThatDoesNotExist) {
+  const Ran ran = run({"cibb"}, kCalibrate);
+  EXPECT_NE(ran.end, "exit status 0");
+  EXPECT_THAT(ran.err, testing::AllOf(testing::StartsWith("calibrate: "), testing::HasSubstr("cibb")));
+}
+
+// ConnectX has two parameters and two rows: a parameter that is off by half comes back, to a tenth of that, and only
+// when asked to.
+TEST(Calibrate, FitsTogetherAndWritesWhenAsked) {
+  TempFolder folder;
+  const std::string profile = folder.file("cx.json");
+  std::string before = read_text(VERBSCOPE_SOURCE_DIR "/configs/clusters/cx.json");
+  const std::string key = "\"receive_packet_ns\": {\"value\": ";
+  const std::size_t at = before.find(key) + key.size();
+  const double right = std::stod(before.substr(at));
+  before.replace(at, before.find(',', at) - at, fmt::format("{:.1f}", right * 1.5));
+  write_text(profile, before);
+  const Ran ran = run({profile, "--known_within", "0"}, kCalibrate);
+  EXPECT_EQ(ran.end, "exit status 0") << ran.err;
+  EXPECT_THAT(ran.out, testing::ContainsRegex("^cx: 2 parameters, nothing known of them, 2 rows, seed 1; .* at most 2 "
+                                              "h 00 min by the clock, at least about [0-9.]+ (s|min)"));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("atc16-t5-recv-cx .* -[0-9.]+ +[-+]?[0-9.]+ "));
+  EXPECT_THAT(ran.out, testing::HasSubstr("rows left out are off by"));
+  EXPECT_EQ(read_text(profile), before);
+  EXPECT_EQ(run({profile, "--known_within", "0", "--write"}, kCalibrate).end, "exit status 0");
+  const std::string after = read_text(profile);
+  EXPECT_NEAR(std::stod(after.substr(after.find(key) + key.size())), right, right * 0.05);
+  EXPECT_THAT(after, testing::HasSubstr("\"row\": \"60 rows, seed 1\""));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Joint fits, on clusters whose rates are formulas, so that the right parameters are known.
-#include "harness/evidence/joint_fit.hpp"
+#include "tools/calibrate/joint_fit.hpp"
 
 #include <chrono>
 #include <cmath>
@@ -7,10 +7,10 @@
 #include <numeric>
 #include <thread>
 
-#include "harness/evidence/bobyqa.hpp"
 #include "harness/evidence/fit_rows.hpp"
 #include "tests/harness/fakes.hpp"
-#include "tests/harness/toy_profile.hpp"
+#include "tests/tools/toy_profile.hpp"
+#include "tools/calibrate/bobyqa.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,11 +1,11 @@
-#include "harness/evidence/joint_fit.hpp"
+#include "tools/calibrate/joint_fit.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>
 
-#include "harness/evidence/bobyqa.hpp"
+#include "tools/calibrate/bobyqa.hpp"
 #include "harness/evidence/fit_rows.hpp"
 
 namespace verbscope {

@@ -1,4 +1,4 @@
-// `verbscope recalibrate`: fits all calibrated parameters of a cluster together, with the real benchmarks.
+// Fits all calibrated parameters of a cluster together, with the real benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace verbscope {
 
-struct RecalibrateOptions {
+struct CalibrateOptions {
   std::string cluster;      // a name in configs/clusters, or a profile's path
   std::size_t rows = 60;    // at most
   std::uint64_t seed = 1;   // of the rows and the folds
@@ -22,6 +22,6 @@ struct RecalibrateOptions {
 // and prints parameters, the errors of the fit and those of rows left out. Returns the exit code. Throws Error for a
 // profile without calibrated parameters, too few rows, or a time that is too short for any fit; InterruptedError at
 // SIGINT.
-int recalibrate(const RecalibrateOptions& options, const std::filesystem::path& folder, std::FILE* out);
+int calibrate(const CalibrateOptions& options, const std::filesystem::path& folder, std::FILE* out);
 
 }  // namespace verbscope

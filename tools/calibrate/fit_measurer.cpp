@@ -1,4 +1,4 @@
-#include "harness/evidence/fit_measurer.hpp"
+#include "tools/calibrate/fit_measurer.hpp"
 
 #include <algorithm>
 #include <cmath>

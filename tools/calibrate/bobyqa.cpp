@@ -1,4 +1,4 @@
-#include "harness/evidence/bobyqa.hpp"
+#include "tools/calibrate/bobyqa.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -1,4 +1,4 @@
-#include "harness/evidence/recalibrate.hpp"
+#include "tools/calibrate/calibrate.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -10,11 +10,11 @@
 #include "common/output_file.hpp"
 #include "common/paths.hpp"
 #include "common/terminal.hpp"
-#include "harness/evidence/bobyqa.hpp"
+#include "tools/calibrate/bobyqa.hpp"
 #include "harness/evidence/error_figures.hpp"
-#include "harness/evidence/fit_measurer.hpp"
+#include "tools/calibrate/fit_measurer.hpp"
 #include "harness/evidence/fit_rows.hpp"
-#include "harness/evidence/joint_fit.hpp"
+#include "tools/calibrate/joint_fit.hpp"
 #include "harness/process/stop.hpp"
 #include "harness/sweep/parallel.hpp"
 #include "harness/sweep/progress.hpp"
@@ -102,7 +102,7 @@ void tell_fit(const Fitted& fit, std::size_t rows, std::FILE* out) {
 
 }  // namespace
 
-int recalibrate(const RecalibrateOptions& options, const std::filesystem::path& folder, std::FILE* out) {
+int calibrate(const CalibrateOptions& options, const std::filesystem::path& folder, std::FILE* out) {
   Interrupt interrupt;
   const std::filesystem::path path = find_config("clusters", options.cluster);
   const std::string text = read_text_file(path);
