@@ -16,12 +16,12 @@
 #include "microbench/bench/plan.hpp"
 #include "microbench/bench/region.hpp"
 #include "microbench/bench/shared_completions.hpp"
-#include "nic_sim/host/sim_node.hpp"
 #include "pcie_model/predict.hpp"
 #include "verbs/resources.hpp"
 
 namespace verbscope {
 
+class SimNode;
 struct Options;
 struct Outcome;
 
@@ -79,7 +79,7 @@ struct ThreadSetup {
   std::uint32_t member = 0;
 };
 
-// The data path of one thread: built in setup, run once.
+// The data path of one thread: built in setup, run once (WorkloadOn in workload.hpp).
 class Workload {
  public:
   virtual ~Workload() = default;
@@ -106,19 +106,6 @@ class Workload {
   virtual std::string memory() const { return ""; }
   // Whether that memory is registered with relaxed ordering.
   virtual bool relaxed() const { return false; }
-};
-
-// Makes both `run`s from one template: Derived has `template <Node N> void step(N&, const RunControl&, ThreadTally&)`.
-template <class Derived>
-class WorkloadOn : public Workload {
- public:
-  void run(HostNode& node, const RunControl& control, ThreadTally& tally) override {
-    self().step(node, control, tally);
-  }
-  void run(SimNode& node, const RunControl& control, ThreadTally& tally) override { self().step(node, control, tally); }
-
- private:
-  Derived& self() { return static_cast<Derived&>(*this); }
 };
 
 // The capacity that a side's QPs must have.

@@ -1,3 +1,4 @@
+#include "microbench/bench/workload.hpp"
 #include "microbench/incast/flows.hpp"
 
 #include <algorithm>

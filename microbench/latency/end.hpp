@@ -8,6 +8,7 @@
 
 #include "common/enum_table.hpp"
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/latency/loop.hpp"
 
 namespace verbscope {

@@ -1,3 +1,4 @@
+#include "microbench/bench/workload.hpp"
 #include "microbench/loop/sender.hpp"
 
 #include <algorithm>

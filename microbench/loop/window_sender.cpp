@@ -1,3 +1,4 @@
+#include "microbench/bench/workload.hpp"
 #include "microbench/loop/window_sender.hpp"
 
 #include <algorithm>

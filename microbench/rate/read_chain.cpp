@@ -6,6 +6,7 @@
 #include "common/histogram.hpp"
 #include "common/mix.hpp"
 #include "machine/memory.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/bench/idle.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/send_queue.hpp"

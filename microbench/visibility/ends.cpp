@@ -1,3 +1,4 @@
+#include "microbench/bench/workload.hpp"
 #include "microbench/visibility/ends.hpp"
 
 #include "common/error.hpp"

@@ -6,6 +6,7 @@
 
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/bench/idle.hpp"
 #include "systems/kv_atomic/loop.hpp"
 

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "systems/rpc/tags.hpp"

@@ -9,6 +9,7 @@
 
 #include "common/error.hpp"
 #include "microbench/bench/benchmark.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
 #include "systems/rpc/peers.hpp"
 #include "systems/rpc/responses.hpp"
