@@ -1,4 +1,3 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/atomic/client.hpp"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include "microbench/atomic/loop.hpp"
 #include "microbench/atomic/slot_probe.hpp"
 #include "microbench/bench/idle.hpp"
+#include "microbench/bench/workload.hpp"
 #include "verbs/ibv_codes.hpp"
 
 namespace verbscope {

@@ -1,5 +1,6 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/bench/idle.hpp"
+
+#include "microbench/bench/workload.hpp"
 
 namespace verbscope {
 

@@ -1,10 +1,10 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/echo/ends.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include "machine/memory.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/echo/client.hpp"
 #include "microbench/echo/places.hpp"
 #include "microbench/echo/server.hpp"

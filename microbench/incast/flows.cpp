@@ -1,4 +1,3 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/incast/flows.hpp"
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 #include <optional>
 
 #include "machine/memory.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/echo/places.hpp"
 #include "microbench/incast/flow_loop.hpp"
 #include "microbench/loop/payload.hpp"

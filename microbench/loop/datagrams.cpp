@@ -1,4 +1,3 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/loop/datagrams.hpp"
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 #include <vector>
 
 #include "machine/memory.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/loop/choice.hpp"
 #include "microbench/loop/idle_wait.hpp"
 #include "microbench/loop/payload.hpp"

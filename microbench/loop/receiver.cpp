@@ -1,9 +1,9 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/loop/receiver.hpp"
 
 #include <algorithm>
 
 #include "common/error.hpp"
+#include "microbench/bench/workload.hpp"
 
 namespace verbscope {
 

@@ -1,4 +1,3 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/loop/sender.hpp"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include "common/error.hpp"
 #include "machine/memory.hpp"
 #include "microbench/bench/idle.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/receiver.hpp"
 #include "microbench/loop/send_loop.hpp"

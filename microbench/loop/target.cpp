@@ -1,9 +1,9 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/loop/target.hpp"
 
 #include <algorithm>
 
 #include "microbench/bench/idle.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/receiver.hpp"
 

@@ -1,4 +1,3 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/loop/window_sender.hpp"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 
 #include "machine/memory.hpp"
 #include "microbench/bench/idle.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/window_loop.hpp"
 #include "verbs/ibv_codes.hpp"

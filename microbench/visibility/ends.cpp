@@ -1,7 +1,7 @@
-#include "microbench/bench/workload.hpp"
 #include "microbench/visibility/ends.hpp"
 
 #include "common/error.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/visibility/loop.hpp"
 #include "wire/pcie.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "microbench/bench/workload.hpp"
 #include "microbench/bench/idle.hpp"
+#include "microbench/bench/workload.hpp"
 #include "systems/kv_atomic/loop.hpp"
 
 namespace verbscope {
