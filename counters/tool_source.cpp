@@ -69,7 +69,7 @@ ToolSource::~ToolSource() {
 
 void ToolSource::stop() {
   thread_.request_stop();
-  to_end_.ring();
+  to_end_.signal();
   thread_.join();
 }
 
@@ -78,7 +78,7 @@ void ToolSource::start() {
   arguments.insert(arguments.end(), tool_.arguments.begin(), tool_.arguments.end());
   process_.emplace(arguments);
   failure_.clear();
-  to_end_.silence();
+  to_end_.clear();
   started_ = TscClock::now();
   thread_ = std::jthread([this](const std::stop_token& stop) { follow(stop); });
 }

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/bell.hpp"
+#include "common/event_fd.hpp"
 #include "counters/source.hpp"
 #include "counters/tool_format.hpp"
 #include "counters/tool_process.hpp"
@@ -78,7 +78,7 @@ class ToolSource final : public CounterSource {
   std::string failure_;
 
   std::optional<ToolProcess> process_;  // used only by the thread while it runs
-  Bell to_end_;                         // asks the thread to end
+  EventFd to_end_;                      // asks the thread to end
   std::jthread thread_;
 };
 

@@ -8,7 +8,7 @@
 #include "common/error.hpp"
 #include "lookups/host_probe.hpp"
 #include "lookups/subject.hpp"
-#include "microbench/run/alone.hpp"
+#include "microbench/run/local_benchmark.hpp"
 
 namespace verbscope::lookups {
 namespace {
@@ -46,7 +46,7 @@ class Pieces {
   std::unique_ptr<Walker> walker_;
 };
 
-class Work final : public AloneWork {
+class Work final : public LocalWork {
  public:
   Work(const Subject& subject, Variant variant, std::size_t batch, std::uint64_t start)
       : pieces_(subject, start), variant_(variant), batch_(batch) {}
@@ -97,7 +97,7 @@ std::vector<double> in_turns(const Subject& subject, std::size_t batch, Picos ti
   return medians;
 }
 
-class LookupRate final : public AloneBenchmark {
+class LookupRate final : public LocalBenchmark {
  public:
   Description describe() const override {
     return {.name = "lookup_rate",
@@ -131,7 +131,7 @@ class LookupRate final : public AloneBenchmark {
                   "and Zen 2 224, Zen 3 256, Zen 4 320, Zen 5 448)");
   }
 
-  void check(const AloneOptions& options) const override {
+  void check(const LocalOptions& options) const override {
     if (size_) check_bytes(choice_.kind, *size_);
     if (choice_.depth != 1 && choice_.kind != Kind::chain) {
       fail_usage("--depth {}: only a chain has a depth", choice_.depth);
@@ -139,7 +139,7 @@ class LookupRate final : public AloneBenchmark {
     static_cast<void>(options);
   }
 
-  void prepare(const AloneOptions& options) override {
+  void prepare(const LocalOptions& options) override {
     choice_.bytes = size_.value_or(default_bytes(choice_.kind));
     choice_.seed = options.seed;
     host_ = probe_host(Bytes(choice_.bytes), choice_.pages, batch_, window_);
@@ -150,11 +150,11 @@ class LookupRate final : public AloneBenchmark {
     measure_hot();
   }
 
-  std::unique_ptr<AloneWork> work(std::uint32_t thread) override {
+  std::unique_ptr<LocalWork> work(std::uint32_t thread) override {
     return std::make_unique<Work>(subject(thread), variant_, batch_, thread * (subject(thread).keys() / 7));
   }
 
-  void finish(const AloneOptions& options, double rate_mops, Outcome& outcome) override {
+  void finish(const LocalOptions& options, double rate_mops, Outcome& outcome) override {
     const Picos time = options.duration.value_or(std::chrono::seconds(1));
     const std::vector<double> took = in_turns(subject(0), batch_, time);
     Json& result = outcome.result;
@@ -230,7 +230,7 @@ class LookupRate final : public AloneBenchmark {
   }
 
   // The bound of one thread, times the threads. The model does not include the memory bandwidth that cores share.
-  void predict(const AloneOptions& options, Outcome& outcome) const {
+  void predict(const LocalOptions& options, Outcome& outcome) const {
     const Subject& s = subject(0);
     const bool looks_ahead = s.access_instructions() > 0;
     MemoryWalk walk{.accesses = s.accesses(), .compute_ns = compute_ns_};
@@ -267,5 +267,5 @@ class LookupRate final : public AloneBenchmark {
 
 int main(int argc, char** argv) {
   verbscope::lookups::LookupRate benchmark;
-  return verbscope::alone_main(benchmark, argc, argv);
+  return verbscope::local_main(benchmark, argc, argv);
 }

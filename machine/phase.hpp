@@ -20,7 +20,7 @@ constexpr const char* to_string(Phase phase) {
   return kPhaseNames[static_cast<std::size_t>(phase)];
 }
 
-constexpr bool in_window(Phase phase) {
+constexpr bool in_interval(Phase phase) {
   return phase == Phase::measure || phase == Phase::halved;
 }
 

@@ -246,17 +246,17 @@ bool is_this_machine(const std::string& name) {
   return name == full || name == full.substr(0, full.find('.'));
 }
 
-std::vector<Host> Cast::all() const {
+std::vector<Host> RoleAssignment::all() const {
   std::vector<Host> out{server};
   out.insert(out.end(), clients.begin(), clients.end());
   return out;
 }
 
-Cast cast_roles(const std::vector<Host>& hosts, const std::string& where) {
+RoleAssignment assign_roles(const std::vector<Host>& hosts, const std::string& where) {
   auto server = std::ranges::find(hosts, HostRole::server, &Host::role);
   if (server == hosts.end()) server = std::ranges::find(hosts, HostRole::any, &Host::role);
   if (server == hosts.end()) fail("{}: no host may be the server: one needs role=server or role=any", where);
-  Cast cast{.server = *server, .clients = {}};
+  RoleAssignment cast{.server = *server, .clients = {}};
   for (auto host = hosts.begin(); host != hosts.end(); ++host) {
     if (host != server && host->role != HostRole::server) cast.clients.push_back(*host);
   }

@@ -52,12 +52,12 @@ bool is_this_machine(const std::string& name);
 
 // Assigns roles. The server is the first host with role=server, else the first host that may be one. The others are
 // clients; a single host is also its own client. Throws if no host may be the server or a client.
-struct Cast {
+struct RoleAssignment {
   Host server;
   std::vector<Host> clients;
 
   std::vector<Host> all() const;  // the server first
 };
-Cast cast_roles(const std::vector<Host>& hosts, const std::string& where);
+RoleAssignment assign_roles(const std::vector<Host>& hosts, const std::string& where);
 
 }  // namespace verbscope

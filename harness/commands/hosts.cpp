@@ -38,10 +38,10 @@ std::vector<std::string> cells(const std::string& role, const Host& host) {
 }
 
 // `hosts`: a path, or "slurm" for the hosts of this allocation. Prints one line per host, and the roles. Throws as
-// read_hosts and cast_roles do.
+// read_hosts and assign_roles do.
 int show_hosts(const std::string& hosts, std::FILE* out) {
   const std::vector<Host> parsed = read_hosts(hosts);
-  const Cast cast = cast_roles(parsed, hosts);
+  const RoleAssignment cast = assign_roles(parsed, hosts);
   TextTable table({{"",
                     {{"role", true},
                      {"host", true},

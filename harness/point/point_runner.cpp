@@ -53,7 +53,7 @@ void require_target(const std::string& hosts) {
 RunTarget parse_target(const std::string& hosts) {
   require_target(hosts);
   RunTarget target{.fabric = fabric_of(hosts), .cast = {}};
-  if (target.fabric == "verbs") target.cast = cast_roles(read_hosts(hosts), hosts);
+  if (target.fabric == "verbs") target.cast = assign_roles(read_hosts(hosts), hosts);
   return target;
 }
 
@@ -74,7 +74,7 @@ PointRunner::PointRunner(std::filesystem::path binary, BenchmarkSpec spec, RunTa
 std::optional<Record> PointRunner::run(const Point& point) const {
   RoleGroup group(limits_, stop_, target_.launcher);
   if (target_.cast) {
-    start_cast(point, *target_.cast, group);
+    start_roles(point, *target_.cast, group);
   } else {
     group.start(make_role(point, "", nullptr));
   }
@@ -122,7 +122,7 @@ std::pair<std::string, std::vector<std::string>> PointRunner::place(const Host& 
   return {*holder, {*target_.deployment->path(host, binary_.filename().string())}};
 }
 
-void PointRunner::start_cast(const Point& point, const Cast& cast, RoleGroup& group) const {
+void PointRunner::start_roles(const Point& point, const RoleAssignment& cast, RoleGroup& group) const {
   const std::vector<std::string> environment{"VERBSCOPE_SECRET=" + make_secret()};
   const auto start = [&](const std::string& name, const Host& host, const std::vector<std::string>& arguments) {
     Role role = make_role(point, name, &host);

@@ -47,9 +47,9 @@ struct Register {
   double mmio_ns = 0;
 };
 
-class Reckoning {
+class BottleneckEstimate {
  public:
-  Reckoning(const Summary& program, const Profile& profile)
+  BottleneckEstimate(const Summary& program, const Profile& profile)
       : program_(program), profile_(profile), wire_(driver::facts_of(profile.wire)) {
     for (const QueueUse& use : program.uses) add(use);
     for (const driver::PollUse& use : program.poll_uses) add(use);
@@ -306,7 +306,7 @@ std::string words_for(const Taken& taken) {
 }
 
 std::vector<Taken> limits_of(const Summary& program, const Profile& profile) {
-  return Reckoning(program, profile).taken();
+  return BottleneckEstimate(program, profile).taken();
 }
 
 }  // namespace verbscope

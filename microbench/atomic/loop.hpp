@@ -30,7 +30,7 @@ struct AtomicState {
   // Compare-and-swap: the value that each counter had when last seen. A swap adds one to what it expects.
   std::span<std::uint64_t> seen;
   std::uint64_t swapped = 0;
-  std::uint64_t goal = MeasuredWindow::kNoGoal;
+  std::uint64_t goal = MeasuredInterval::kNoGoal;
 };
 
 inline bool post_atomics(AtomicState& s, std::uint32_t index, RunEnd& end) {
@@ -66,7 +66,7 @@ inline void retire_atomic(AtomicState& s, std::uint32_t index) {
 // Keeps as many atomics outstanding as may be until the stop or the goal, then waits for what is under way.
 template <Node N>
 void atomic_loop(N& node, AtomicState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, s.goal);
+  MeasuredInterval window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
   const auto under_way = [&s] {

@@ -65,14 +65,14 @@ double measure_slots(N& node, SlotProbe& s, const SlotQuestion& question, const 
 }
 
 // Asks and answers until the survey is complete. The measured window of the run is that of the survey, whenever the
-// conductor turns the phase.
+// controller turns the phase.
 template <Node N>
 void probe_loop(N& node, SlotProbe& s, SlotSurvey& survey, const RunControl& control, ThreadTally& tally) {
   while (control.phase.load(std::memory_order_relaxed) == Phase::warmup) {
     if (must_give_up(control, tally.end)) return;
     node.relax();
   }
-  MeasuredWindow window(tally, MeasuredWindow::kNoGoal);
+  MeasuredInterval window(tally, MeasuredInterval::kNoGoal);
   window.see(node, Phase::measure, 0);
   while (const auto question = survey.next()) {
     const double rate = measure_slots(node, s, *question, control, tally);

@@ -64,7 +64,7 @@ struct ThreadSetup {
   Side side;
   std::uint32_t node;    // which client; 0 for the server
   std::uint32_t thread;  // the thread's number on the node
-  std::uint64_t goal;    // operations to measure in this thread; MeasuredWindow::kNoGoal: as many as the time allows
+  std::uint64_t goal;    // operations to measure in this thread; MeasuredInterval::kNoGoal: as many as the time allows
   const Device& device;
   const Pd& pd;
   ibv_cq* cq;                 // with Operation::cq_per_qp that of the first lane

@@ -1,5 +1,5 @@
-// The conductor and the benchmark threads of one process share this while a point runs: the phase, the order to give
-// up, and one tally a thread. Data path: no allocation, no call that is not inline but for a bell at a turn of the
+// The controller and the benchmark threads of one process share this while a point runs: the phase, the order to give
+// up, and one tally a thread. Data path: no allocation, no call that is not inline but for a wake at a turn of the
 // phase.
 #pragma once
 
@@ -11,14 +11,14 @@
 #include <span>
 
 #include "common/awaited.hpp"
-#include "common/bell.hpp"
+#include "common/event_fd.hpp"
 #include "common/units.hpp"
 #include "machine/node.hpp"
 #include "machine/phase.hpp"
 
 namespace verbscope {
 
-// The conductor writes it, and every thread reads it.
+// The controller writes it, and every thread reads it.
 struct RunControl {
   alignas(64) PhaseWord phase{Phase::warmup};
   // Set when nothing more will come: a thread that finds no completion then returns.
@@ -37,7 +37,7 @@ struct RunEnd {
 
 // The measured window as one thread, or one queue of a thread, saw it: clock and operations at the first completions
 // after each turn of the phase.
-struct WindowBounds {
+struct IntervalBounds {
   Picos begin{0};
   Picos half{0};
   Picos end{0};
@@ -53,7 +53,7 @@ struct WindowBounds {
   }
 };
 
-// One thread's account. The atomics are read by the conductor while the thread runs, the rest after it has ended, or
+// One thread's account. The atomics are read by the controller while the thread runs, the rest after it has ended, or
 // while `noted` says that it is complete.
 struct alignas(64) ThreadTally {
   std::atomic<std::uint64_t> done_ops{0};  // operations completed (sender) or messages received (receiver)
@@ -65,11 +65,11 @@ struct alignas(64) ThreadTally {
   std::atomic<bool> drained{false};
   std::atomic<std::uint64_t> arrived{0};
   Picos started{0};
-  const Bell* conductor = nullptr;  // who sleeps until one of noted, drained and ended has changed; null: nobody
-  WindowBounds window;
+  const EventFd* controller = nullptr;  // who sleeps until one of noted, drained and ended has changed; null: nobody
+  IntervalBounds window;
   // Of each queue, where completions stand for many operations of one of several queues (queue_window.hpp); empty: the
   // thread's window tells.
-  std::span<const WindowBounds> queue_windows;
+  std::span<const IntervalBounds> queue_windows;
   RunEnd end;
 
   void tell_noted(Phase phase) { tell(noted, phase); }
@@ -83,17 +83,17 @@ struct alignas(64) ThreadTally {
   template <class T>
   void tell(std::atomic<T>& what, T value) {
     what.store(value, std::memory_order_release);
-    if (conductor != nullptr) conductor->ring();
+    if (controller != nullptr) controller->signal();
   }
 };
 
 // The measured window of one thread: follows the phase and notes where the window begins, is half over and ends. `goal`
 // is the number of operations to measure, or kNoGoal for a window ended by time.
-class MeasuredWindow {
+class MeasuredInterval {
  public:
   static constexpr std::uint64_t kNoGoal = std::numeric_limits<std::uint64_t>::max();
 
-  MeasuredWindow(ThreadTally& tally, std::uint64_t goal) : tally_(tally), goal_(goal) {}
+  MeasuredInterval(ThreadTally& tally, std::uint64_t goal) : tally_(tally), goal_(goal) {}
 
   // Call after each batch of completions with all operations counted so far. True when the thread must come to its end:
   // the phase became `stop`, or the goal is reached.
@@ -112,14 +112,14 @@ class MeasuredWindow {
     const Phase before = noted_;
     const bool turned = phase != seen_;
     if (turned && (phase == Phase::measure || (seen_ == Phase::warmup && phase != Phase::warmup))) {
-      // What the conductor read of a window before, it had read when it put `noted` back.
+      // What the controller read of a window before, it had read when it put `noted` back.
       static_cast<void>(tally_.noted.load(std::memory_order_acquire));
       take(Phase::measure, now, ops);
       if (goal_ != kNoGoal) close_at_ = ops + goal_;
     }
     if (turned && phase == Phase::halved) take(Phase::halved, now, ops);
     const bool reached = ops >= close_at_;
-    if (in_window(noted_) && (phase >= Phase::closed || reached)) take(Phase::closed, now, ops);
+    if (in_interval(noted_) && (phase >= Phase::closed || reached)) take(Phase::closed, now, ops);
     if (reached) close_at_ = kNoGoal;
     over_ = over_ || reached || phase == Phase::stop;
     seen_ = phase;
@@ -131,7 +131,7 @@ class MeasuredWindow {
   bool over() const { return over_; }
   bool closed() const { return noted_ == Phase::closed; }
   // Whether what completes now is counted in the window.
-  bool measuring() const { return in_window(noted_); }
+  bool measuring() const { return in_interval(noted_); }
   // Operations that may still be counted before the goal is reached; poll for no more than these.
   std::uint64_t left(std::uint64_t ops) const { return close_at_ - ops; }
   // Whether something other than a batch of completions has to be done: see() then notes it.

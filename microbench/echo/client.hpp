@@ -37,7 +37,7 @@ struct EchoClientState {
   Histogram latency;      // of the measured window: from before the post to the response seen
   bool measured = false;
   std::uint64_t wrong = 0;
-  std::uint64_t goal = MeasuredWindow::kNoGoal;
+  std::uint64_t goal = MeasuredInterval::kNoGoal;
 };
 
 // Asks until as many requests are outstanding as may be. False: a post failed.
@@ -107,7 +107,7 @@ inline bool give_up_lost(EchoClientState& s, Picos now) {
 // Asks until the stop or the goal, then waits for the responses to come.
 template <Node N>
 void echo_client_loop(N& node, EchoClientState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, s.goal);
+  MeasuredInterval window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
   bool running = true;

@@ -163,7 +163,7 @@ void echo_server_loop(N& node, EchoServerState& s, const RunControl& control, Th
   std::uint64_t served = 0;
   for (;;) {
     bool moved = false, due = !s.by_memory;
-    s.measured = in_window(control.phase.load(std::memory_order_relaxed));
+    s.measured = in_interval(control.phase.load(std::memory_order_relaxed));
     if (s.by_memory) {
       node.look(s.lanes.size());
       if (!serve_written(node, s, false, moved, tally.end)) return;

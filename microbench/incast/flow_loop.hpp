@@ -47,7 +47,7 @@ struct FlowSenderState {
   Picos give_up{0};       // without an answer for so long a flow's datagrams are lost
   std::uint64_t lost = 0;
   Histogram round_trips;  // of the window
-  std::uint64_t goal = MeasuredWindow::kNoGoal;
+  std::uint64_t goal = MeasuredInterval::kNoGoal;
 };
 
 template <Node N>
@@ -167,7 +167,7 @@ class FlowSenderLoop {
   FlowSenderState& s_;
   const RunControl& control_;
   ThreadTally& tally_;
-  MeasuredWindow window_;
+  MeasuredInterval window_;
   IdleWait wait_;
   std::uint64_t ops_ = 0;
   Phase turned_to_ = Phase::warmup;  // and when

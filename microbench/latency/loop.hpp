@@ -30,9 +30,9 @@ struct LatencyState {
   ibv_sge segment{};
   ibv_send_wr request{};
   Histogram histogram;
-  std::uint64_t goal = MeasuredWindow::kNoGoal;  // samples; as many as the time allows
-  std::byte* inbox_end = nullptr;                // messages of WRITE and READ end here
-  std::byte* outbox_end = nullptr;               // messages that go out end here
+  std::uint64_t goal = MeasuredInterval::kNoGoal;  // samples; as many as the time allows
+  std::byte* inbox_end = nullptr;                  // messages of WRITE and READ end here
+  std::byte* outbox_end = nullptr;                 // messages that go out end here
   // SEND: one RECV is taken and posted again at a time, all into the same place.
   ibv_recv_wr recv{};
   std::byte* recv_payload = nullptr;
@@ -151,7 +151,7 @@ struct MessageTrip {
 // complete.
 template <class Trip, Node N>
 void latency_loop(N& node, LatencyState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, MeasuredWindow::kNoGoal);
+  MeasuredInterval window(tally, MeasuredInterval::kNoGoal);
   IdleWait wait(s.cq, s.channel, tally);
   node.watch(s.inbox_end - 1, 1);
   for (std::uint64_t trip = 0;; ++trip) {

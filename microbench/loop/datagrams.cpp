@@ -48,7 +48,7 @@ class DatagramExchange final : public WorkloadOn<DatagramExchange> {
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    MeasuredWindow window(tally, goal_);
+    MeasuredInterval window(tally, goal_);
     IdleWait wait(cq_, channel_, tally);
     std::uint64_t done = 0;
     for (;;) {

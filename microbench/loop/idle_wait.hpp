@@ -12,8 +12,8 @@
 
 namespace verbscope {
 
-// Whether the conductor has said that nothing more will come, although the thread still waits for something. `end` then
-// says that it gave up.
+// Whether the controller has said that nothing more will come, although the thread still waits for something. `end`
+// then says that it gave up.
 inline bool must_give_up(const RunControl& control, RunEnd& end) {
   if (!control.quit.load(std::memory_order_relaxed)) [[likely]]
     return false;

@@ -36,10 +36,10 @@ struct RecvState {
   ibv_cq* cq = nullptr;
   std::span<RecvLane> queues;
   PayloadChecker* checker = nullptr;
-  bool close_when_idle = false;                  // the stop may come after the last message: then the window ends there
-  std::uint64_t wrong = 0;                       // messages that the checker refused
-  std::uint64_t goal = MeasuredWindow::kNoGoal;  // messages to measure
-  ibv_comp_channel* channel = nullptr;           // sleep there when nothing comes
+  bool close_when_idle = false;  // the stop may come after the last message: then the window ends there
+  std::uint64_t wrong = 0;       // messages that the checker refused
+  std::uint64_t goal = MeasuredInterval::kNoGoal;  // messages to measure
+  ibv_comp_channel* channel = nullptr;             // sleep there when nothing comes
 };
 
 // Posts the next list of `q`. Returns 0 or an errno value.
@@ -75,10 +75,10 @@ inline bool take_message(RecvState& s, const ibv_wc& wc, RunEnd& end) {
   return post_succeeded(kShared ? post_chain(q) : post_next_recvs(q), index, end);
 }
 
-// Receives until the conductor says that nothing more will come. How it ended is in tally.end.
+// Receives until the controller says that nothing more will come. How it ended is in tally.end.
 template <bool kValidate, bool kShared, Node N>
 void recv_loop(N& node, RecvState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, s.goal);
+  MeasuredInterval window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t received = 0;
   for (;;) {

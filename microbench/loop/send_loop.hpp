@@ -16,7 +16,7 @@
 #include "microbench/loop/idle_wait.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/post.hpp"
-#include "microbench/loop/queue_window.hpp"
+#include "microbench/loop/queue_intervals.hpp"
 #include "microbench/loop/recv_loop.hpp"
 #include "microbench/loop/send_queue.hpp"
 
@@ -30,9 +30,9 @@ struct SendState {
   std::uint32_t ready_tail = 0;
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
-  std::uint64_t goal = MeasuredWindow::kNoGoal;  // operations to measure, as many on each queue
-  std::span<WindowBounds> windows;               // of each queue, where completions stand for many of its operations
-  ibv_comp_channel* channel = nullptr;           // sleep there when nothing completes
+  std::uint64_t goal = MeasuredInterval::kNoGoal;  // operations to measure, as many on each queue
+  std::span<IntervalBounds> windows;               // of each queue, where completions stand for many of its operations
+  ibv_comp_channel* channel = nullptr;             // sleep there when nothing completes
   std::uint64_t random_turn = 0;  // not 0: queues are taken at random instead of in turn; the generator's state
   PayloadChecker* checker = nullptr;
   std::uint64_t checked = 0;      // READs that were validated
@@ -149,7 +149,8 @@ inline Retired retire_sends(SendState& s, std::uint64_t most, RunEnd& end) {
 
 // After a turn of the phase: notes the queues whose completions it takes. A loop spends little time here.
 template <SendTraits traits, Node N>
-[[gnu::noinline]] Retired retire_and_note(N& node, SendState& s, std::uint64_t most, QueueWindow& window, RunEnd& end) {
+[[gnu::noinline]] Retired retire_and_note(N& node, SendState& s, std::uint64_t most, QueueIntervals& window,
+                                          RunEnd& end) {
   const Picos now = node.now();
   return retire_sends<traits>(s, most, end, [&](const SendQueue& q) {
     if (window.noting()) window.note(q.index, now, q.completed());
@@ -184,7 +185,7 @@ void drain_sends(N& node, SendState& s, const RunControl& control, ThreadTally& 
   }
 }
 
-// Receives until the conductor says that nothing more will come. What was sent is complete.
+// Receives until the controller says that nothing more will come. What was sent is complete.
 template <Node N>
 void receive_on(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
   IdleWait wait(s.cq, s.channel, tally);
@@ -206,7 +207,7 @@ void receive_on(N& node, SendState& s, const RunControl& control, ThreadTally& t
 template <SendTraits traits, Node N>
 void send_loop(N& node, SendState& s, const RunControl& control, ThreadTally& tally) {
   const std::uint64_t step = traits.each_signaled ? 1 : s.signal_every;
-  QueueWindow window(tally, s.goal, s.windows);
+  QueueIntervals window(tally, s.goal, s.windows);
   IdleWait wait(s.cq, s.channel, tally);
   std::uint64_t ops = 0;
   for (;;) {

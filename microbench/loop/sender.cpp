@@ -170,7 +170,7 @@ class Sender final : public WorkloadOn<Sender> {
   std::deque<SendRing> rings_;
   std::deque<RemoteWalk> walks_;
   std::vector<SendQueue> queues_;
-  std::vector<WindowBounds> windows_;  // of each queue, or none
+  std::vector<IntervalBounds> windows_;  // of each queue, or none
   SendState state_;
   std::optional<RecvQueues> arrivals_;
   bool builder_ = false;

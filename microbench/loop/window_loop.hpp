@@ -35,8 +35,8 @@ struct WindowState {
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
   Choice turn{1, false, 0, 0};
-  std::uint64_t goal = MeasuredWindow::kNoGoal;  // operations to measure
-  ibv_comp_channel* channel = nullptr;           // sleep there when nothing completes
+  std::uint64_t goal = MeasuredInterval::kNoGoal;  // operations to measure
+  ibv_comp_channel* channel = nullptr;             // sleep there when nothing completes
   // READs land here, a place of the ring each `stride` bytes. With `by_memory` they are back when the last of their
   // `payload` bytes is not 0, which the thread then makes it; if all are signaled, their completion must be there too.
   std::span<std::byte> landing;
@@ -235,7 +235,7 @@ class WindowLoop {
   WindowState& s_;
   const RunControl& control_;
   ThreadTally& tally_;
-  MeasuredWindow window_;
+  MeasuredInterval window_;
   IdleWait wait_;
   std::uint64_t oldest_;  // the place of the ring that head, or tail, has come to
   std::uint64_t next_;

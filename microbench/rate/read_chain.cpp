@@ -72,7 +72,7 @@ class LookupClient final : public WorkloadOn<LookupClient> {
 
   template <Node N>
   void step(N& node, const RunControl& control, ThreadTally& tally) {
-    MeasuredWindow window(tally, goal_);
+    MeasuredInterval window(tally, goal_);
     IdleWait wait(cq_, channel_, tally);
     bool running = true;
     std::uint64_t ops = 0;

@@ -21,8 +21,8 @@ class ClientLink final : public HostLink {
 
   void gather() override {
     side_.collector.measure_background();
-    conductor_.tell(server_, "ready", Json::object());
-    conductor_.await(server_, "go");
+    threads_.tell(server_, "ready", Json::object());
+    threads_.await(server_, "go");
   }
 
   void turn_peers(Phase) override {}  // it is the server that turns them
@@ -38,8 +38,8 @@ class ClientLink final : public HostLink {
     PointReports reports{.own = own_report(failure), .clients = {}};
     NodeReport told = reports.own;
     told.delivery.crosses = true;
-    conductor_.tell(server_, "result", fields_to_json(told));
-    conductor_.await(server_, "bye");
+    threads_.tell(server_, "result", fields_to_json(told));
+    threads_.await(server_, "bye");
     return reports;
   }
 
@@ -58,19 +58,19 @@ class ClientLink final : public HostLink {
       case Step::second_half:
         if (!side_.plan.schedule.threads_end_it) return await_phase_after(Phase::halved);
         // The server takes the first message of the phase that it waits for: as a sign of life it must not come twice.
-        conductor_.each_second([this] { tell_progress(Phase::halved); });
+        threads_.each_second([this] { tell_progress(Phase::halved); });
         await_own(Phase::closed, "--iters");
-        conductor_.each_second(nullptr);
+        threads_.each_second(nullptr);
         return await_phase_after(Phase::measure);
       case Step::close:
         return await_own(Phase::closed, "the first completions after the window");
       case Step::end:
-        return conductor_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
+        return threads_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
       case Step::drain: {
-        conductor_.tell(server_, "sent", Json{{"messages", node.threads().sent_to(0)}});
-        const Json sent = conductor_.await(server_, "sent");
+        threads_.tell(server_, "sent", Json{{"messages", node.threads().sent_to(0)}});
+        const Json sent = threads_.await(server_, "sent");
         expected_ = JsonFields(sent, "message sent").require<std::uint64_t>("messages");
-        return conductor_.await_messages(expected_);
+        return threads_.await_messages(expected_);
       }
     }
   }
@@ -79,7 +79,7 @@ class ClientLink final : public HostLink {
   // window is closed says that the point had all the time that it may take.
   void await_phase_after(Phase now) {
     while (said_ == now) {
-      const Json body = conductor_.await(server_, "phase");
+      const Json body = threads_.await(server_, "phase");
       const auto name = JsonFields(body, "message phase").require<std::string>("phase");
       const auto* const found = std::ranges::find(kPhaseNames, name);
       if (found == kPhaseNames.end()) fail("message phase: there is no phase \"{}\"", name);
@@ -105,7 +105,7 @@ class ClientLink final : public HostLink {
       noted = static_cast<Phase>(static_cast<std::uint32_t>(noted) - 1);
     }
     const WindowRates rates = noted == Phase::closed ? threads.window_rates() : WindowRates{};
-    conductor_.tell(
+    threads_.tell(
         server_, "progress",
         Json{{"noted", to_string(noted)}, {"gave_up", steadiness_.gave_up()}, {"rates", fields_to_json(rates)}});
   }

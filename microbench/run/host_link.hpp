@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "microbench/run/conductor.hpp"
 #include "microbench/run/host_window.hpp"
 #include "microbench/run/steadiness.hpp"
 #include "microbench/run/tcp_link.hpp"
+#include "microbench/run/thread_group.hpp"
 
 namespace verbscope {
 
@@ -14,14 +14,14 @@ class HostLink : public Link {
  public:
   explicit HostLink(const HostSide& side)
       : side_(side),
-        conductor_(side.node, side.peers, side.cores, side.plan.schedule.timeout),
+        threads_(side.node, side.peers, side.cores, side.plan.schedule.timeout),
         steadiness_(side.plan.schedule),
         window_(side.node, side.collector) {}
 
   void start() override {
     start_ = TscClock::now();
-    conductor_.start();
-    side_.collector.attach(conductor_.thread_ids());
+    threads_.start();
+    side_.collector.attach(threads_.thread_ids());
   }
   void await(Step step, std::function<void()> then) override {
     wait(step);
@@ -32,8 +32,8 @@ class HostLink : public Link {
     window_.begin();
   }
   void end_window() override { window_.end(); }
-  void turn(Phase phase) override { conductor_.turn(phase); }
-  void end_threads() override { conductor_.end_threads(); }
+  void turn(Phase phase) override { threads_.turn(phase); }
+  void end_threads() override { threads_.end_threads(); }
 
  protected:
   virtual void wait(Step step) = 0;
@@ -46,7 +46,7 @@ class HostLink : public Link {
     const Schedule& schedule = side_.plan.schedule;
     const bool limited = !schedule.threads_end_it;
     const auto late = [&] { return limited && steadiness_.late(time()); };
-    conductor_.wait_until(
+    threads_.wait_until(
         what, silent, [&] { return threads.windows_noted(phase) || late(); },
         limited ? start_ + std::min(schedule.longest, Picos::max() - start_) : Picos::max());
     if (!threads.windows_noted(phase)) steadiness_.give_up();
@@ -57,7 +57,7 @@ class HostLink : public Link {
   }
 
   HostSide side_;
-  Conductor conductor_;
+  ThreadGroup threads_;
   Steadiness steadiness_;
   std::uint64_t expected_ = 0;  // messages that the peers have sent to this node
 

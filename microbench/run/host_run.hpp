@@ -1,5 +1,5 @@
 // The driver for this machine: one process runs one node on a libibverbs device, or the server alone on the null
-// device. Threads are pinned; the exchange goes over TCP (tcp_link.hpp); the calling thread is the conductor.
+// device. Threads are pinned; the exchange goes over TCP (tcp_link.hpp); the calling thread is the controller.
 #pragma once
 
 #include "exchange/terms.hpp"

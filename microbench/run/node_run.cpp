@@ -41,7 +41,7 @@ void NodeRun::build_workloads() {
     std::vector<Lane> lanes = qps_.lanes(t);
     if (members > 1 && t % members == 0) shared_.emplace_back(members, lanes.size());
     const std::uint64_t goal =
-        exact ? *plan.schedule.iters * (own ? 1 : lanes.size()) / sharing : std::uint64_t{MeasuredWindow::kNoGoal};
+        exact ? *plan.schedule.iters * (own ? 1 : lanes.size()) / sharing : std::uint64_t{MeasuredInterval::kNoGoal};
     threads_.add(part_.benchmark.setup(
         {plan.operation, plan.topology, part_.side, part_.client, static_cast<std::uint32_t>(t), goal, device(),
          device_.pd(), qps_.cq(t), qps_.channel(t), qps_.srq(t), qps_.rd_atomic(), device_.region(), std::move(lanes),

@@ -28,7 +28,7 @@ double mops_between(Picos begin, Picos end, std::uint64_t ops) {
   return begin < end ? to_mops(Ops(ops), end - begin) : 0;
 }
 
-WindowRates rates_of(const WindowBounds& w) {
+WindowRates rates_of(const IntervalBounds& w) {
   return {.ops = w.end_ops - w.begin_ops,
           .mops = mops_between(w.begin, w.end, w.end_ops - w.begin_ops),
           .first_half_mops = mops_between(w.begin, w.half, w.half_ops - w.begin_ops),
@@ -41,7 +41,7 @@ WindowRates rates_of(const ThreadTally& tally) {
   if (!tally.closed()) return {};
   if (tally.queue_windows.empty()) return rates_of(tally.window);
   WindowRates sum;
-  for (const WindowBounds& queue : tally.queue_windows) sum += rates_of(queue);
+  for (const IntervalBounds& queue : tally.queue_windows) sum += rates_of(queue);
   return sum;
 }
 

@@ -32,7 +32,7 @@ struct ThreadReport {
   }
 };
 
-// The rates that a node's threads, or those of several nodes, found in one window of a conductor.
+// The rates that a node's threads, or those of several nodes, found in one window of a controller.
 struct WindowRates {
   std::uint64_t ops = 0;
   double mops = 0;

@@ -19,7 +19,7 @@ RunCores::RunCores(const std::vector<int>& named, std::size_t threads, CoreClaim
   }
   threads_ = std::move(choice.cores);
   const auto end = threads_.begin() + static_cast<std::ptrdiff_t>(std::min(threads, threads_.size()));
-  std::ranges::copy_if(allowed, std::back_inserter(conductor_),
+  std::ranges::copy_if(allowed, std::back_inserter(controller_),
                        [&](int core) { return std::find(threads_.begin(), end, core) == end; });
 }
 

@@ -1,5 +1,5 @@
 // The cores of one run on this machine: those of its threads, which another run on this machine does not take by
-// itself, and those of the conductor, which none of its threads measures on, where there are more.
+// itself, and those of the controller, which none of its threads measures on, where there are more.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ class RunCores {
 
   const std::vector<int>& threads() const { return threads_; }  // thread i has threads()[i]
   // Empty: whatever cores this process may run on.
-  const std::vector<int>& conductor() const { return conductor_; }
+  const std::vector<int>& controller() const { return controller_; }
 
  private:
   CoreClaims claims_;
   std::vector<int> threads_;
-  std::vector<int> conductor_;
+  std::vector<int> controller_;
 };
 
 }  // namespace verbscope

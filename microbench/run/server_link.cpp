@@ -12,7 +12,7 @@ namespace {
 class ServerLink final : public HostLink {
  public:
   ServerLink(const HostSide& side, bool clients_may_leave) : HostLink(side) {
-    if (clients_may_leave) conductor_.let_peers_leave();
+    if (clients_may_leave) threads_.let_peers_leave();
   }
 
   void connect() override {
@@ -28,20 +28,20 @@ class ServerLink final : public HostLink {
 
   void gather() override {
     side_.collector.measure_background();
-    for (Channel& peer : side_.peers) conductor_.hear(peer, "ready");
-    for (Channel& peer : side_.peers) conductor_.tell(peer, "go", Json::object());
+    for (Channel& peer : side_.peers) threads_.hear(peer, "ready");
+    for (Channel& peer : side_.peers) threads_.tell(peer, "go", Json::object());
   }
 
   void start() override {
     if (no_warmup()) turn(Phase::measure);
     HostLink::start();
-    conductor_.each_second([this] { tell_phase(Phase::warmup); });
+    threads_.each_second([this] { tell_phase(Phase::warmup); });
   }
 
   void turn_peers(Phase phase) override {
     tell_phase(phase);
-    if (phase == Phase::stop) return conductor_.each_second(nullptr);
-    conductor_.each_second([this, phase] { tell_phase(phase); });
+    if (phase == Phase::stop) return threads_.each_second(nullptr);
+    threads_.each_second([this, phase] { tell_phase(phase); });
   }
 
   bool goes_on() override {
@@ -65,14 +65,14 @@ class ServerLink final : public HostLink {
     if (!side_.plan.schedule.threads_end_it) reports.own.steadiness = steadiness_.report();
     std::vector<NodeReport> clients;
     for (Channel& peer : side_.peers) {
-      const std::optional<Json> result = conductor_.hear(peer, "result");
+      const std::optional<Json> result = threads_.hear(peer, "result");
       if (!result) continue;
       clients.push_back(fields_from_json<NodeReport>(*result, "message result"));
       clients.back().node = fmt::format("client{}", peer.index());
     }
-    if (conductor_.peers_left() > 0) reports.own.clients_gone = conductor_.peers_left();
+    if (threads_.peers_left() > 0) reports.own.clients_gone = threads_.peers_left();
     if (!side_.peers.empty()) reports.clients = std::move(clients);
-    for (Channel& peer : side_.peers) conductor_.tell(peer, "bye", Json::object());
+    for (Channel& peer : side_.peers) threads_.tell(peer, "bye", Json::object());
     return reports;
   }
 
@@ -80,7 +80,7 @@ class ServerLink final : public HostLink {
   bool no_warmup() const { return side_.plan.schedule.warmup == Picos(0); }
 
   void tell_phase(Phase phase) {
-    for (Channel& peer : side_.peers) conductor_.tell(peer, "phase", Json{{"phase", to_string(phase)}});
+    for (Channel& peer : side_.peers) threads_.tell(peer, "phase", Json{{"phase", to_string(phase)}});
   }
 
   void wait(Step step) override {
@@ -88,24 +88,24 @@ class ServerLink final : public HostLink {
     const Schedule& schedule = side_.plan.schedule;
     switch (step) {
       case Step::warm_up:
-        if (!no_warmup()) conductor_.wait_for(schedule.warmup, "the end of the warm-up");
+        if (!no_warmup()) threads_.wait_for(schedule.warmup, "the end of the warm-up");
         return;
       case Step::open:  // a thread that gets no core for a while must not miss the window
         return await_all_noted(Phase::measure, "the first completions in the window");
       case Step::first_half:
-        return conductor_.wait_for(steadiness_.duration() / 2, "the middle of the measurement");
+        return threads_.wait_for(steadiness_.duration() / 2, "the middle of the measurement");
       case Step::halve:
         return await_all_noted(Phase::halved, "completions in the second half of the window");
       case Step::second_half:
         if (schedule.threads_end_it) return await_all_noted(Phase::closed, "--iters");
-        return conductor_.wait_for(steadiness_.duration() / 2, "the end of the measurement");
+        return threads_.wait_for(steadiness_.duration() / 2, "the end of the measurement");
       case Step::close:
         return await_all_noted(Phase::closed, "the first completions after the window");
       case Step::end:
-        return conductor_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
+        return threads_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
       case Step::drain:
         trade_sent();
-        return conductor_.await_messages(expected_);
+        return threads_.await_messages(expected_);
     }
   }
 
@@ -118,7 +118,7 @@ class ServerLink final : public HostLink {
     bool gave_up = false;
     for (Channel& peer : side_.peers) {
       for (bool reached = false; !reached;) {
-        const std::optional<Json> progress = conductor_.hear(peer, "progress");
+        const std::optional<Json> progress = threads_.hear(peer, "progress");
         if (!progress) break;
         JsonFields fields(*progress, "message progress");
         if (fields.require<bool>("gave_up")) {
@@ -137,8 +137,8 @@ class ServerLink final : public HostLink {
   void trade_sent() {
     for (std::size_t c = 0; c < side_.peers.size(); ++c) {
       Channel& peer = side_.peers[c];
-      conductor_.tell(peer, "sent", Json{{"messages", side_.node.threads().sent_to(static_cast<std::uint32_t>(c))}});
-      const std::optional<Json> sent = conductor_.hear(peer, "sent");
+      threads_.tell(peer, "sent", Json{{"messages", side_.node.threads().sent_to(static_cast<std::uint32_t>(c))}});
+      const std::optional<Json> sent = threads_.hear(peer, "sent");
       if (sent) expected_ += JsonFields(*sent, "message sent").require<std::uint64_t>("messages");
     }
   }

@@ -46,7 +46,7 @@ struct VisibilityWriter {
   std::byte* told = nullptr;  // the version that `tell` carries
   VersionRecv answers;
   std::array<Histogram, kCheckedKinds> latency;  // time from the post to the completion
-  std::uint64_t goal = MeasuredWindow::kNoGoal;
+  std::uint64_t goal = MeasuredInterval::kNoGoal;
   std::uint64_t version = 0;  // written
 };
 
@@ -60,7 +60,7 @@ inline bool post_signaled_list(SendQueue& q, ibv_send_wr* list, RunEnd& end) {
 
 template <Node N>
 void write_versions(N& node, VisibilityWriter& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, s.goal);
+  MeasuredInterval window(tally, s.goal);
   IdleWait wait(s.cq, nullptr, tally);
   const auto on_recv = [&](const ibv_wc&) { return s.answers.take(tally.end); };
   do {

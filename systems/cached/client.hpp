@@ -69,7 +69,7 @@ class Asker : public StoreAsker<Asker, ClientState, ServerLane> {
       close_one();
       finish(*place, item, wc.byte_len - static_cast<std::uint32_t>(kGrh.value), now, measured);
     } else {
-      ++state->book->counts.surplus;
+      ++state->oracle->counts.surplus;
     }
     return cover(end);
   }
@@ -83,7 +83,7 @@ class Asker : public StoreAsker<Asker, ClientState, ServerLane> {
         Open& place = lane.slots[(lane.sent + i) % lane.slots.size()];
         if (!place.open || now - place.last < state->retry_after) continue;
         place.last = now;
-        ++state->book->counts.retries;
+        ++state->oracle->counts.retries;
         if (!cover(end, ++again) || !send(lane, place, end)) return false;
       }
     }
@@ -95,8 +95,8 @@ class Asker : public StoreAsker<Asker, ClientState, ServerLane> {
     place.kept = kept->keeps(key);
     write_request(place.end, key, place.request.put ? value : 0);
     if (place.request.put) {
-      state->book->fill(place.request, item_of(place));
-      const std::uint64_t version = StoreVersion(state->book->client(), place.request.number).word();
+      state->oracle->fill(place.request, item_of(place));
+      const std::uint64_t version = StoreVersion(state->oracle->client(), place.request.number).word();
       std::memcpy(item_of(place) + value, &version, sizeof version);
       place.bytes = put_bytes(value);
     } else {
@@ -113,7 +113,7 @@ class Asker : public StoreAsker<Asker, ClientState, ServerLane> {
     if (small_keys) {
       request->imm_data = htobe32(row_of(place.request.key));
     } else {
-      request->imm_data = htobe32(tag_of(state->book->client(), place.number));
+      request->imm_data = htobe32(tag_of(state->oracle->client(), place.number));
       request->sg_list->addr = reinterpret_cast<std::uint64_t>(place.end - place.bytes);
       request->sg_list->length = place.bytes;
       request->send_flags = place.bytes <= inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
@@ -129,7 +129,7 @@ class Asker : public StoreAsker<Asker, ClientState, ServerLane> {
     return lanes[server].tagged_with(immediate);
   }
   Open* oldest_of(std::uint64_t key) {
-    const KeyHash hash = state->book->workload().hash(key);
+    const KeyHash hash = state->oracle->workload().hash(key);
     Open* oldest = nullptr;
     for (Open& place : lanes[owner_of(hash, static_cast<std::uint32_t>(lanes.size()))].slots) {
       if (!place.open || place.request.key != key) continue;
@@ -140,21 +140,21 @@ class Asker : public StoreAsker<Asker, ClientState, ServerLane> {
 
   // The response to a request is there, with so many bytes at `item`.
   void finish(const Open& place, const std::byte* item, std::uint32_t bytes, Picos now, bool measured) {
-    StoreBook& book = *state->book;
+    ClientOracle& oracle = *state->oracle;
     if (place.request.put) {
-      book.put_done(place.request, now, measured);
-      if (bytes != 0) ++book.counts.wrong;
+      oracle.put_done(place.request, now, measured);
+      if (bytes != 0) ++oracle.counts.wrong;
       if (place.kept) kept->keep(place.request.key, item_of(place));
       return;
     }
     const bool known = place.kept, confirmed = known && bytes == 0;
     count(known, confirmed, measured);
-    if (bytes == kStatusBytes) return book.missed(place.request, now, measured);
+    if (bytes == kStatusBytes) return oracle.missed(place.request, now, measured);
     const std::byte* const got = confirmed ? item_of(place) : item;
     const bool whole = confirmed || bytes == item_bytes(value);
-    book.hit(place.request, got, whole ? value : 0, now, measured);
+    oracle.hit(place.request, got, whole ? value : 0, now, measured);
     if (!whole) return;
-    if (!of_its_version(place.request.key, got)) ++book.counts.wrong;
+    if (!of_its_version(place.request.key, got)) ++oracle.counts.wrong;
     if (known && !confirmed) kept->keep(place.request.key, got);
   }
 
@@ -167,7 +167,7 @@ class Asker : public StoreAsker<Asker, ClientState, ServerLane> {
   bool of_its_version(std::uint64_t key, const std::byte* item) const {
     std::uint64_t version = 0;
     std::memcpy(&version, item + value, sizeof version);
-    return state->book->values().begins(item, key, StoreVersion::of_word(version));
+    return state->oracle->values().begins(item, key, StoreVersion::of_word(version));
   }
 };
 

@@ -12,7 +12,7 @@ class ClientEnd final : public StoreClientEnd<Asker, ClientState>, public Cached
  public:
   ClientEnd(const ThreadSetup& setup, const CachedOptions& options)
       : StoreClientEnd(setup, options.store),
-        kept_(parts_.book.values(), options.store.keys, options.store.cached_share),
+        kept_(parts_.oracle.values(), options.store.keys, options.store.cached_share),
         recvs_(setup, 1, datagram_recvs(response_recvs(options.store.window), item_bytes(setup.operation.payload))),
         open_(std::size_t{setup.topology.threads} * options.store.window),
         stride_(round_up(put_bytes(setup.operation.payload), kCacheLine.value)),

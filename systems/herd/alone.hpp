@@ -32,7 +32,7 @@ struct Feed {
 
 template <ServerPolicy kPolicy, Node N>
 void alone_loop(N& node, Server& s, Feed& feed, std::uint64_t goal, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, goal);
+  MeasuredInterval window(tally, goal);
   for (;;) {
     feed_slots(s, feed);
     begin_pass(s, control);

@@ -59,17 +59,17 @@ class Asker : public StoreAsker<Asker, StoreClientState, ServerLane> {
 
   bool take(const ibv_wc& wc, Picos now, bool measured, RunEnd& end) {
     if (is_send_id(wc.wr_id)) return true;
-    StoreBook& book = *state->book;
+    ClientOracle& oracle = *state->oracle;
     const std::byte* const value = recvs.take_body(wc);
     const std::uint32_t tag = be32toh(wc.imm_data);
     const std::uint32_t server = tagged(tag);
     if (server >= lanes.size() || (wc.wc_flags & IBV_WC_WITH_IMM) == 0) [[unlikely]] {
-      ++book.counts.wrong;  // no response at all
+      ++oracle.counts.wrong;  // no response at all
       return true;
     }
     Open* const answered = lanes[server].tagged_with(tag);
     if (answered == nullptr) {
-      ++book.counts.surplus;
+      ++oracle.counts.surplus;
       return cover(end);
     }
     Open& place = *answered;
@@ -79,13 +79,13 @@ class Asker : public StoreAsker<Asker, StoreClientState, ServerLane> {
     if (echo) {
       const std::byte* const sent = place.end - put_bytes(places.value);
       const bool right = bytes == places.value && is_echo(*echo, place.key, sent, value, bytes);
-      book.echoed(place.request, right, now, measured);
+      oracle.echoed(place.request, right, now, measured);
     } else if (place.request.put) {
-      book.put_done(place.request, now, measured);
+      oracle.put_done(place.request, now, measured);
     } else if (bytes == kStatusBytes) {
-      book.missed(place.request, now, measured);
+      oracle.missed(place.request, now, measured);
     } else {
-      book.hit(place.request, value, bytes, now, measured);
+      oracle.hit(place.request, value, bytes, now, measured);
     }
     return cover(end);
   }
@@ -104,7 +104,7 @@ class Asker : public StoreAsker<Asker, StoreClientState, ServerLane> {
   bool send(const ServerLane& lane, const Open& place, RunEnd& end) {
     const std::byte* begin = nullptr;
     if (has_value(place)) {
-      const auto fill = [&](std::byte* value) { state->book->fill(place.request, value); };
+      const auto fill = [&](std::byte* value) { state->oracle->fill(place.request, value); };
       begin = write_put(place.end, place.key, places.value, fill);
     } else {
       begin = write_get(place.end, place.key);
@@ -125,7 +125,7 @@ class Asker : public StoreAsker<Asker, StoreClientState, ServerLane> {
     wr.send_flags = bytes <= posts->inline_bytes ? unsigned{IBV_SEND_INLINE} : 0u;
     if (by_send) {
       wr.wr.ud = lane.to;
-      wr.imm_data = htobe32(tag_of(state->book->client(), place.number));
+      wr.imm_data = htobe32(tag_of(state->oracle->client(), place.number));
     } else {
       wr.wr.rdma.remote_addr = slot - bytes;
     }
@@ -136,7 +136,7 @@ class Asker : public StoreAsker<Asker, StoreClientState, ServerLane> {
     Open* const oldest = lane.oldest();
     if (oldest == nullptr || now - oldest->last < state->retry_after || state->queues[0].room == 0) return true;
     oldest->last = now;
-    ++state->book->counts.retries;
+    ++state->oracle->counts.retries;
     if (!cover(end, 1)) return false;
     if (by_send) return send(lane, *oldest, end);
     lane.ring = true;
@@ -151,7 +151,7 @@ class Asker : public StoreAsker<Asker, StoreClientState, ServerLane> {
   bool ring(ServerLane& lane, RunEnd& end) {
     if (state->queues[0].room == 0) return true;
     lane.ring = false;
-    *posts->bell_word = (std::uint64_t{state->book->client()} + 1) << kRingBits | ++rings_;
+    *posts->bell_word = (std::uint64_t{state->oracle->client()} + 1) << kRingBits | ++rings_;
     posts->ring.wr.rdma.remote_addr = lane.bell;
     return post_one(state->queues[0], posts->ring, end);
   }

@@ -75,7 +75,7 @@ struct KvState {
   std::uint32_t put_percent = 0;
   bool emulate = false;
   Picos lease{0};
-  std::uint64_t goal = MeasuredWindow::kNoGoal;
+  std::uint64_t goal = MeasuredInterval::kNoGoal;
   KvCounts counts;
   Histogram get_latency, put_latency;  // in the measured window
   std::uint32_t under_way = 0;
@@ -202,7 +202,7 @@ inline void forget_window(KvState& s) {
 // leaves a lock taken.
 template <Node N>
 void kv_loop(N& node, KvState& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, s.goal);
+  MeasuredInterval window(tally, s.goal);
   IdleWait wait(s.cq, s.channel, tally);
   for (; s.under_way < s.operations.size(); ++s.under_way) {
     if (!start_kv(s, s.under_way, node.now(), tally.end)) return;

@@ -51,13 +51,13 @@ struct OneSidedClientState {
   std::uint32_t free = 0;                     // of these
   std::span<OneSidedPut> puts;
   const Access* access = nullptr;
-  StoreBook* book = nullptr;
+  ClientOracle* oracle = nullptr;
   PutLayout layout;
   std::uint64_t base = 0;       // the server's address of the store
   std::byte* answer = nullptr;  // answers by WRITE: the number of the last PUT that was executed
   RecvLane recvs;               // answers by SEND
   Picos retry_after{0};
-  std::uint64_t goal = MeasuredWindow::kNoGoal;
+  std::uint64_t goal = MeasuredInterval::kNoGoal;
   std::array<GetCounts, 2> counts;  // outside of the measured window, and within it
 
   bool has_next = false;  // a request was drawn and could not go yet
@@ -89,16 +89,16 @@ inline bool send_put(OneSidedClientState<Access>& s, std::uint64_t number, RunEn
 template <class Access>
 inline bool ask(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
   while (s.under_way() < s.gets.size()) {
-    if (!s.has_next) s.next = s.book->draw();
+    if (!s.has_next) s.next = s.oracle->draw();
     s.has_next = s.queues[s.next.put ? kPutQueue : kReadQueue].room == 0;
     if (s.has_next) return true;
-    s.book->ask(s.next, now);
-    const KeyHash hash = s.book->workload().hash(s.next.key);
+    s.oracle->ask(s.next, now);
+    const KeyHash hash = s.oracle->workload().hash(s.next.key);
     if (s.next.put) {
       if (s.put == s.answered) s.waiting_since = now;
       OneSidedPut& put = s.puts[s.put % s.puts.size()];
       put.request = s.next;
-      s.book->fill(s.next, put.end - s.layout.message_bytes());
+      s.oracle->fill(s.next, put.end - s.layout.message_bytes());
       set_put_key(s.layout, put.end, hash);
       if (!send_put(s, ++s.put, end)) return false;
     } else {
@@ -116,7 +116,7 @@ template <class Access>
 inline std::uint64_t take_answer(OneSidedClientState<Access>& s, std::uint64_t number, Picos now, bool measured) {
   std::uint64_t count = 0;
   for (; s.answered < number && s.answered < s.put; ++count) {
-    s.book->put_done(s.puts[s.answered++ % s.puts.size()].request, now, measured);
+    s.oracle->put_done(s.puts[s.answered++ % s.puts.size()].request, now, measured);
   }
   if (count > 0) s.waiting_since = now;
   return count;
@@ -131,13 +131,13 @@ inline bool take_read(OneSidedClientState<Access>& s, std::uint32_t index, Picos
     case GetStep::Kind::read_on:
       return read_piece(s, get, end);
     case GetStep::Kind::found:
-      s.book->hit(get.request, step.value, s.layout.value_bytes, now, measured);
+      s.oracle->hit(get.request, step.value, s.layout.value_bytes, now, measured);
       break;
     case GetStep::Kind::unchecked:
-      s.book->got_unchecked(get.request, now, measured);
+      s.oracle->got_unchecked(get.request, now, measured);
       break;
     case GetStep::Kind::missing:
-      s.book->missed(get.request, now, measured);
+      s.oracle->missed(get.request, now, measured);
       break;
   }
   s.free_gets[s.free++] = &get;
@@ -151,7 +151,7 @@ inline int take_completed(OneSidedClientState<Access>& s, std::uint64_t most, Pi
     if (!is_send_id(wc.wr_id)) {
       std::uint64_t number;
       std::memcpy(&number, s.recvs.payloads + recv_place(wc.wr_id) * s.recvs.stride, sizeof number);
-      if (take_answer(s, number, now, measured) == 0) ++s.book->counts.surplus;
+      if (take_answer(s, number, now, measured) == 0) ++s.oracle->counts.surplus;
       return post_succeeded(post_next_recvs(s.recvs), kPutQueue, end);
     }
     const std::uint32_t queue = sent_queue(wc.wr_id);
@@ -167,7 +167,7 @@ inline bool ask_again(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
   s.waiting_since = now;
   ++s.attempts;
   for (std::uint64_t number = s.answered + 1; number <= s.put && s.queues[kPutQueue].room > 0; ++number) {
-    ++s.book->counts.retries;
+    ++s.oracle->counts.retries;
     if (!send_put(s, number, end)) return false;
   }
   return true;
@@ -176,12 +176,12 @@ inline bool ask_again(OneSidedClientState<Access>& s, Picos now, RunEnd& end) {
 // Asks until the stop or the goal, then waits for what is under way.
 template <Node N, class Access>
 void one_sided_client_loop(N& node, OneSidedClientState<Access>& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, s.goal);
+  MeasuredInterval window(tally, s.goal);
   if (s.answer != nullptr) node.watch(s.answer, kPutTagBytes);
   bool running = true, measuring = false;
   while (running || s.under_way() > 0) {
     if (running && !ask(s, node.now(), tally.end)) return;
-    const std::uint64_t before = s.book->done();
+    const std::uint64_t before = s.oracle->done();
     bool moved = false;
     if (s.answer != nullptr && s.put != s.answered) {
       node.look();
@@ -189,12 +189,12 @@ void one_sided_client_loop(N& node, OneSidedClientState<Access>& s, const RunCon
     }
     const int count = take_completed(s, kCompletionBatch, node.now(), measuring, tally.end);
     if (count < 0) return;
-    const std::uint64_t done = s.book->done();
+    const std::uint64_t done = s.oracle->done();
     if (done != before) {
       tally.done_ops.store(done, std::memory_order_relaxed);
       if (window.see(node, control.phase.load(std::memory_order_relaxed), done)) running = false;
       if (window.measuring() && !measuring) {
-        s.book->begin_window();
+        s.oracle->begin_window();
         s.counts[0].add(s.counts[1]);
         s.counts[1] = {};
       }

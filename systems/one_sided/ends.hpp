@@ -49,7 +49,7 @@ constexpr std::uint32_t put_signal_every(std::uint32_t depth) {
   return std::clamp(depth / 4, 1u, 64u);
 }
 
-// What a client's thread tells of its GETs beside its book, and a server's of its PUTs.
+// What a client's thread tells of its GETs beside its oracle, and a server's of its PUTs.
 struct OneSidedAccount {
   virtual ~OneSidedAccount() = default;
   virtual const PutCounts* puts() const { return nullptr; }
@@ -92,7 +92,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
                                .depth = depth,
                                .signal_every = put_signal_every(depth)}};
     state_.access = &access_;
-    state_.book = &parts_.book;
+    state_.oracle = &parts_.oracle;
     state_.layout = paths.layout;
     state_.base = region.address;
     state_.retry_after = options.retry_after;
@@ -115,10 +115,10 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
   }
 
   bool active() const override { return true; }
-  std::uint64_t checked() const override { return parts_.book.counts.gets; }
-  std::uint64_t wrong() const override { return parts_.book.counts.wrong; }
+  std::uint64_t checked() const override { return parts_.oracle.counts.gets; }
+  std::uint64_t wrong() const override { return parts_.oracle.counts.wrong; }
   std::string memory() const override { return buffer_.describe(); }
-  const StoreBook& book() const override { return parts_.book; }
+  const ClientOracle& oracle() const override { return parts_.oracle; }
   Picos window() const override { return window_; }
   const std::array<GetCounts, 2>* gets() const override { return &state_.counts; }
 
@@ -157,7 +157,7 @@ class OneSidedClient final : public WorkloadOn<OneSidedClient<Access>>,
 
   Access access_;
   PutPaths paths_;
-  StoreBookParts parts_;
+  ClientOracleParts parts_;
   std::uint64_t stride_;  // bytes from where a READ lands to the next
   Buffer buffer_;         // READs, then messages, then answers by SEND
   Mr mr_;

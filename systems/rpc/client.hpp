@@ -90,7 +90,7 @@ struct RequestClientState {
   ibv_cq* cq = nullptr;
   std::span<SendQueue> queues;
   Picos retry_after{0};  // a request without a response is sent again after it; 0: never
-  std::uint64_t goal = MeasuredWindow::kNoGoal;
+  std::uint64_t goal = MeasuredInterval::kNoGoal;
 };
 
 // The requests that a client keeps outstanding. Systems add `state`, and what client_loop() calls: `ask(now, end)`,
@@ -133,7 +133,7 @@ inline int take_responses(Asker& asker, State& s, std::uint64_t most, Picos now,
 // moments that the thread's window notes.
 template <Node N, class Asker, class State>
 void client_loop(N& node, Asker& asker, State& s, const RunControl& control, ThreadTally& tally) {
-  MeasuredWindow window(tally, s.goal);
+  MeasuredInterval window(tally, s.goal);
   std::uint64_t ops = 0;
   bool running = true, measuring = false;
   Picos check_at = node.now() + s.retry_after;

@@ -48,7 +48,7 @@ struct RequestServer {
 // Notes whether this pass is measured, and forgets the counts of a window before.
 template <class Server>
 inline void begin_pass(Server& s, const RunControl& control) {
-  const bool measured = in_window(control.phase.load(std::memory_order_relaxed));
+  const bool measured = in_interval(control.phase.load(std::memory_order_relaxed));
   if (measured && !s.measured) [[unlikely]]
     s.counts = {};
   s.measured = measured;

@@ -16,7 +16,7 @@ struct StoreRequestSlot : RequestSlot {
   StoreRequest request;
 };
 
-// Asks each request of the book at the thread of the server that owns its key. Derived has `send_new(lane, slot, key,
+// Asks each request of the oracle at the thread of the server that owns its key. Derived has `send_new(lane, slot, key,
 // end)`. Lane is a RequestLane of StoreRequestSlots.
 template <class Derived, class State, class Lane>
 class StoreAsker : public RequestAsker {
@@ -27,15 +27,15 @@ class StoreAsker : public RequestAsker {
   bool ask(Picos now, RunEnd& end) {
     while (may_ask(state->queues[0])) {
       if (!drawn_) {
-        next_ = state->book->draw();
-        key_ = state->book->workload().hash(next_.key);
+        next_ = state->oracle->draw();
+        key_ = state->oracle->workload().hash(next_.key);
         drawn_ = true;
       }
       Lane& lane = lanes[owner_of(key_, static_cast<std::uint32_t>(lanes.size()))];
       if (lane.next().open) return true;  // its response was lost
       drawn_ = false;
       if (!open_one(end)) return false;
-      state->book->ask(next_, now);
+      state->oracle->ask(next_, now);
       auto& slot = lane.begin(now);
       slot.request = next_;
       if (!static_cast<Derived&>(*this).send_new(lane, slot, key_, end)) return false;
@@ -52,19 +52,21 @@ class StoreAsker : public RequestAsker {
 template <class Asker, class State>
 class StoreClientEnd : public RequestClientEnd<Asker, State>, public StoreClientAccount {
  public:
-  std::uint64_t sent_to(std::uint32_t) const override { return parts_.book.counts.asked + parts_.book.counts.retries; }
-  std::uint64_t received() const override { return parts_.book.done() + parts_.book.counts.surplus; }
-  const StoreBook& book() const override { return parts_.book; }
+  std::uint64_t sent_to(std::uint32_t) const override {
+    return parts_.oracle.counts.asked + parts_.oracle.counts.retries;
+  }
+  std::uint64_t received() const override { return parts_.oracle.done() + parts_.oracle.counts.surplus; }
+  const ClientOracle& oracle() const override { return parts_.oracle; }
   Picos window() const override { return this->window_; }
 
  protected:
   StoreClientEnd(const ThreadSetup& setup, const StoreOptions& options)
       : RequestClientEnd<Asker, State>(setup, {}, options.retry_after), parts_(setup, options) {
-    this->state_.book = &parts_.book;
+    this->state_.oracle = &parts_.oracle;
     this->asker_.outstanding = options.window;
   }
 
-  StoreBookParts parts_;
+  ClientOracleParts parts_;
 };
 
 }  // namespace verbscope

@@ -73,13 +73,13 @@ Json store_client_json(const std::vector<const Workload*>& threads) {
     const auto* client = dynamic_cast<const StoreClientAccount*>(thread);
     if (client == nullptr) continue;
     some = true;
-    const StoreBook& book = client->book();
-    for (const Key& key : kCounted) sums.*key.count += book.counts.*key.count;
-    latency[0].merge(book.get_latency);
-    latency[1].merge(book.put_latency);
+    const ClientOracle& oracle = client->oracle();
+    for (const Key& key : kCounted) sums.*key.count += oracle.counts.*key.count;
+    latency[0].merge(oracle.get_latency);
+    latency[1].merge(oracle.put_latency);
     if (client->window() <= Picos(0)) continue;
-    mops[0] += to_mops(Ops(book.counts.window_gets), client->window());
-    mops[1] += to_mops(Ops(book.counts.window_puts), client->window());
+    mops[0] += to_mops(Ops(oracle.counts.window_gets), client->window());
+    mops[1] += to_mops(Ops(oracle.counts.window_puts), client->window());
   }
   Json json = Json::object();
   if (!some) return json;

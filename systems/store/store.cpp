@@ -50,11 +50,11 @@ StoreMix store_mix(const StoreOptions& options, const Json& result) {
   return {.gets = (all_gets - all_misses) / all, .misses = all_misses / all, .puts = all_puts / all};
 }
 
-StoreBookParts::StoreBookParts(const ThreadSetup& setup, const StoreOptions& options)
+ClientOracleParts::ClientOracleParts(const ThreadSetup& setup, const StoreOptions& options)
     : workload(options, setup.operation.seed),
-      book(workload, StoreValues(setup.operation.seed, setup.operation.payload), number_of_client(setup),
-           setup.topology.all_client_threads(),
-           book_places(options.keys,
-                       options.one_process ? setup.topology.all_client_threads() : setup.topology.client_threads)) {}
+      oracle(workload, StoreValues(setup.operation.seed, setup.operation.payload), number_of_client(setup),
+             setup.topology.all_client_threads(),
+             oracle_places(options.keys, options.one_process ? setup.topology.all_client_threads()
+                                                             : setup.topology.client_threads)) {}
 
 }  // namespace verbscope

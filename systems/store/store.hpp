@@ -11,7 +11,7 @@
 
 #include "microbench/bench/benchmark.hpp"
 #include "systems/rpc/client.hpp"
-#include "systems/store/book.hpp"
+#include "systems/store/client_oracle.hpp"
 #include "systems/store/options.hpp"
 
 namespace verbscope {
@@ -19,7 +19,7 @@ namespace verbscope {
 // The account that a client's thread of any store gives after the run; a Workload of a client derives from it.
 struct StoreClientAccount {
   virtual ~StoreClientAccount() = default;
-  virtual const StoreBook& book() const = 0;
+  virtual const ClientOracle& oracle() const = 0;
   virtual Picos window() const = 0;  // how long its measured window was
 };
 
@@ -80,22 +80,22 @@ struct StoreMix {
 };
 StoreMix store_mix(const StoreOptions& options, const Json& result);
 
-// A client thread's book, and the workload that it refers to.
-struct StoreBookParts {
-  StoreBookParts(const ThreadSetup& setup, const StoreOptions& options);
-  StoreBookParts(const StoreBookParts&) = delete;
-  StoreBookParts& operator=(const StoreBookParts&) = delete;
+// A client thread's oracle, and the workload that it refers to.
+struct ClientOracleParts {
+  ClientOracleParts(const ThreadSetup& setup, const StoreOptions& options);
+  ClientOracleParts(const ClientOracleParts&) = delete;
+  ClientOracleParts& operator=(const ClientOracleParts&) = delete;
 
   StoreWorkload workload;
-  StoreBook book;
+  ClientOracle oracle;
 };
 
 // The state of a store's client.
 struct StoreClientState : RequestClientState {
-  StoreBook* book = nullptr;
+  ClientOracle* oracle = nullptr;
 
-  std::uint64_t done() const { return book->done(); }
-  void begin_window() { book->begin_window(); }
+  std::uint64_t done() const { return oracle->done(); }
+  void begin_window() { oracle->begin_window(); }
 };
 
 }  // namespace verbscope

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (hosts.empty() || hosts.size() > verbscope::kMaxHosts) {
       verbscope::fuzz::report("a hosts file names hosts, but not too many", std::to_string(hosts.size()));
     }
-    verbscope::cast_roles(hosts, "hosts");
+    verbscope::assign_roles(hosts, "hosts");
   });
   verbscope::fuzz::expect_value_or_error([&] {
     const std::string list(verbscope::fuzz::as_text(data, size));

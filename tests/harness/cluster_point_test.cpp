@@ -20,7 +20,7 @@ class ClusterPoint {
         launcher_("echo 'motd'; export HOME=" + shell_quote({home_.file("")})) {
     std::filesystem::copy_file(kHolder, fake_.file("verbscope"));
     target_.fabric = "verbs";
-    target_.cast = cast_roles(parse_hosts("n1 role=server address=10.0.0.1\nn2 role=client cores=0\n", "h"), "h");
+    target_.cast = assign_roles(parse_hosts("n1 role=server address=10.0.0.1\nn2 role=client cores=0\n", "h"), "h");
     target_.launcher = &launcher_;
     target_.deployment = &deployment_;
     const auto programs = hash_programs(fake_.folder(), {"send_rate", "verbscope"});

@@ -191,7 +191,7 @@ TEST(Hosts, NamesThatCouldBeAnOptionOrACommandAreRefused) {
 }
 
 TEST(Hosts, RolesAreGivenOut) {
-  const Cast cast = cast_roles(parse_hosts("a\nb\nc role=server\nd role=client", "h"), "h");
+  const RoleAssignment cast = assign_roles(parse_hosts("a\nb\nc role=server\nd role=client", "h"), "h");
   EXPECT_EQ(cast.server.name, "c");
   ASSERT_EQ(cast.clients.size(), 3u);
   EXPECT_EQ(cast.clients[0].name, "a");
@@ -199,16 +199,16 @@ TEST(Hosts, RolesAreGivenOut) {
 }
 
 TEST(Hosts, ALoneHostServesItself) {
-  const Cast cast = cast_roles(parse_hosts("localhost", "h"), "h");
+  const RoleAssignment cast = assign_roles(parse_hosts("localhost", "h"), "h");
   EXPECT_EQ(cast.server.name, "localhost");
   ASSERT_EQ(cast.clients.size(), 1u);
   EXPECT_EQ(cast.clients[0].name, "localhost");
 }
 
 TEST(Hosts, ARoleThatNobodyMayPlayIsAnError) {
-  EXPECT_EQ(error_of([] { cast_roles(parse_hosts("a role=client", "h"), "h"); }),
+  EXPECT_EQ(error_of([] { assign_roles(parse_hosts("a role=client", "h"), "h"); }),
             "h: no host may be the server: one needs role=server or role=any");
-  EXPECT_EQ(error_of([] { cast_roles(parse_hosts("a role=server", "h"), "h"); }),
+  EXPECT_EQ(error_of([] { assign_roles(parse_hosts("a role=server", "h"), "h"); }),
             "h: no host may be the client: one needs role=client or role=any");
 }
 

@@ -37,10 +37,10 @@ std::string failure(const std::string& body, milliseconds timeout = milliseconds
 
 RunTarget two_hosts() {
   return {.fabric = "verbs",
-          .cast = cast_roles(parse_hosts("localhost role=server device=dev0:2 address=127.0.0.1\n"
-                                         "127.0.0.1 role=client device=dev1 gid_index=3\n",
-                                         "h"),
-                             "h")};
+          .cast = assign_roles(parse_hosts("localhost role=server device=dev0:2 address=127.0.0.1\n"
+                                           "127.0.0.1 role=client device=dev1 gid_index=3\n",
+                                           "h"),
+                               "h")};
 }
 
 TEST(PointRunner, PassesTheRecordOnAndNamesThePoint) {

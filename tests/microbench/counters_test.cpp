@@ -20,7 +20,7 @@ Record record_of(const Ran& ran) {
 
 TEST(CountersRun, PcmPcieCountsTheWindowLessTheBackground) {
   // Two sockets with 700 lines each in a quiet interval of 84 ms, ten times that under load: while the program has a
-  // thread beside the conductor and the reader of the tool.
+  // thread beside the controller and the reader of the tool.
   const FakeTools tools("FAKE_PCM_QUIET_THREADS=2");
   const Ran ran = run_program(
       "send_rate --fabric null --counter_sources pcm-pcie --require_counters -D 1s --warmup 200ms --out_json_file -");
@@ -30,7 +30,7 @@ TEST(CountersRun, PcmPcieCountsTheWindowLessTheBackground) {
   const CounterReport& report = record.counters[0];
   EXPECT_EQ(report.source, "pcm-pcie");
   EXPECT_EQ(report.node, "server");
-  // The counters' window is the conductor's, but for the time between two statements.
+  // The counters' window is the controller's, but for the time between two statements.
   const double window_s = record.result.at("window_s");
   EXPECT_NEAR(report.window_s, window_s, 0.02);
   const double quiet_per_s = 1400 / 0.084;
@@ -112,7 +112,7 @@ TEST(CountersRun, TheDriverSourceCountsTheBenchmarksOwnRequests) {
   EXPECT_EQ(record.counters[0].source, "driver");
   EXPECT_TRUE(extra.at("computed").get<bool>());
   const auto sends = extra.at("by_opcode").at("SEND").get<double>();
-  // Threads note the window by themselves, a little later than the conductor: a list of 16 has one doorbell.
+  // Threads note the window by themselves, a little later than the controller: a list of 16 has one doorbell.
   EXPECT_NEAR(sends, record.result.at("window_ops").get<double>(), 0.2 * sends);
   EXPECT_NEAR(extra.at("doorbells").get<double>(), sends / 16, 2);
 }

@@ -143,7 +143,7 @@ TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
     if (++seen == 100) thread.control.phase = Phase::stop;
   };
   thread.device.completions_per_poll = 1;
-  thread.run(MeasuredWindow::kNoGoal);
+  thread.run(MeasuredInterval::kNoGoal);
   EXPECT_EQ(thread.tally.window.begin_ops, 1u);
   EXPECT_EQ(thread.tally.window.end_ops, 100u);
 }
@@ -152,7 +152,7 @@ TEST(SendLoop, ClosesTheWindowAtTheFirstCompletionAfterTheStop) {
 // Between the turns at 1000, 3000 and 4500 each queue completes at 1600, 2400, 3200, 4000 and 4800.
 TEST(SendLoop, EachQueueHasAWindowOfItsOwnWhereCompletionsComeInBursts) {
   SendThread thread(2, 1, 8, 8);
-  std::vector<WindowBounds> windows(2);
+  std::vector<IntervalBounds> windows(2);
   thread.state.windows = windows;
   thread.device.completions_per_poll = 0;
   thread.control.phase = Phase::warmup;
@@ -167,9 +167,9 @@ TEST(SendLoop, EachQueueHasAWindowOfItsOwnWhereCompletionsComeInBursts) {
     if (idle == 4500) thread.control.phase = Phase::closed;
     if (thread.tally.closed()) thread.control.phase = Phase::stop;
   };
-  thread.run(MeasuredWindow::kNoGoal);
+  thread.run(MeasuredInterval::kNoGoal);
   ASSERT_EQ(thread.tally.queue_windows.size(), 2u);
-  for (const WindowBounds& window : thread.tally.queue_windows) {
+  for (const IntervalBounds& window : thread.tally.queue_windows) {
     EXPECT_EQ(window.half_ops - window.begin_ops, 16u);  // at 2400 and 3200
     EXPECT_EQ(window.end_ops - window.half_ops, 16u);    // at 4000 and 4800
     EXPECT_LT(window.begin, window.half);
@@ -180,10 +180,10 @@ TEST(SendLoop, EachQueueHasAWindowOfItsOwnWhereCompletionsComeInBursts) {
 // Each queue completes its share, and the thread's window holds all.
 TEST(SendLoop, EachQueueDoesItsShareOfTheGoal) {
   SendThread thread(2, 1, 1, 8);
-  std::vector<WindowBounds> windows(2);
+  std::vector<IntervalBounds> windows(2);
   thread.state.windows = windows;
   thread.run(2 * 50);
-  for (const WindowBounds& window : windows) EXPECT_EQ(window.end_ops - window.begin_ops, 50u);
+  for (const IntervalBounds& window : windows) EXPECT_EQ(window.end_ops - window.begin_ops, 50u);
   EXPECT_TRUE(thread.tally.closed());
   EXPECT_EQ(thread.tally.window.end_ops - thread.tally.window.begin_ops, 100u);
   EXPECT_EQ(thread.tally.end.kind, EndKind::finished);

@@ -207,7 +207,7 @@ TEST(Relax, AThreadWithoutAnythingToPollSleepsUntilTheConductorActs) {
 }
 
 TEST(Relax, TheConductorIsNotMissedInTheMiddleOfAPass) {
-  // The conductor changes the word after the thread has read it and while the thread polls (15 ns).
+  // The controller changes the word after the thread has read it and while the thread polls (15 ns).
   TwoNodes nodes;
   bool stop = false;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {

@@ -181,7 +181,7 @@ StoreOptions options_of(std::uint32_t puts) {
 struct ClientEnd {
   ExecutingDevice device;
   StoreWorkload workload;
-  StoreBook book;
+  ClientOracle oracle;
   KeptValues kept;
   std::vector<std::byte> buffer = std::vector<std::byte>(put_bytes(kValue));
   std::vector<Open> open = std::vector<Open>(1);
@@ -198,13 +198,13 @@ struct ClientEnd {
 
   explicit ClientEnd(std::uint32_t puts, std::uint32_t share = 100)
       : workload(options_of(puts), 1),
-        book(workload, StoreValues(1, kValue), 1, 4, 64),
-        kept(book.values(), 1, share),
+        oracle(workload, StoreValues(1, kValue), 1, 4, 64),
+        kept(oracle.values(), 1, share),
         queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}} {
     state.cq = device.cq();
     state.queues = queues;
     state.retry_after = Picos(50'000);
-    state.book = &book;
+    state.oracle = &oracle;
     open[0].end = buffer.data() + buffer.size();
     lanes.emplace_back().slots = open;
     for (std::uint32_t j = 0; j < recvs.size(); ++j) {
@@ -240,7 +240,7 @@ struct ClientEnd {
   void send(StoreVersion version) { send(version, version); }
   void send(StoreVersion version, StoreVersion called) {
     std::vector<std::byte> item(item_bytes(kValue));
-    book.values().fill(item.data(), 0, version);
+    oracle.values().fill(item.data(), 0, version);
     const std::uint64_t word = called.word();
     std::memcpy(item.data() + kValue, &word, sizeof word);
     answer(item);
@@ -271,8 +271,8 @@ TEST(CachedClient, NamesTheVersionThatItKeeps) {
   EXPECT_EQ(client.ask(), kKnownGetBytes);
   EXPECT_TRUE(client.asked_with().initial());
   client.confirm();
-  EXPECT_EQ(client.book.counts.checked, 1u);
-  EXPECT_EQ(client.book.counts.wrong, 0u);
+  EXPECT_EQ(client.oracle.counts.checked, 1u);
+  EXPECT_EQ(client.oracle.counts.wrong, 0u);
   EXPECT_EQ(client.state.window.confirmed, 1u);
 }
 
@@ -283,7 +283,7 @@ TEST(CachedClient, KeepsTheValueThatComesBack) {
   while (!client.workload.op(0, number).put) ++number;
   client.ask();
   client.send(StoreVersion(0, number));
-  EXPECT_EQ(client.book.counts.wrong, 0u);
+  EXPECT_EQ(client.oracle.counts.wrong, 0u);
   EXPECT_EQ(client.state.window.confirmed, 0u);
   client.ask();
   EXPECT_EQ(client.asked_with(), StoreVersion(0, number));
@@ -300,22 +300,22 @@ TEST(CachedClient, KeepsItsOwnPut) {
   client.ask();
   EXPECT_EQ(client.asked_with(), StoreVersion(1, number));
   client.confirm();
-  EXPECT_GT(client.book.counts.own_checked, 0u);
-  EXPECT_EQ(client.book.counts.wrong + client.book.counts.stale, 0u);
+  EXPECT_GT(client.oracle.counts.own_checked, 0u);
+  EXPECT_EQ(client.oracle.counts.wrong + client.oracle.counts.stale, 0u);
 }
 
 TEST(CachedClient, AConfirmationOfNothingIsWrong) {
   ClientEnd client(0, 0);
   EXPECT_EQ(client.ask(), kGetBytes);
   client.confirm();
-  EXPECT_EQ(client.book.counts.wrong, 1u);
+  EXPECT_EQ(client.oracle.counts.wrong, 1u);
 }
 
 TEST(CachedClient, AValueOfAnotherVersionIsWrong) {
   ClientEnd client(0);
   client.ask();
   client.send(StoreVersion(), StoreVersion(0, 5));
-  EXPECT_EQ(client.book.counts.wrong, 1u);
+  EXPECT_EQ(client.oracle.counts.wrong, 1u);
 }
 
 // Two clients, half PUTs: of the operations since, each is the client's own GET or PUT, the other's GET or its PUT.

@@ -36,7 +36,7 @@ struct ClientEnd {
   std::vector<std::byte> region;
   ExecutingDevice device;
   StoreWorkload workload;
-  StoreBook book;
+  ClientOracle oracle;
   Posts posts;
   std::uint64_t bell_word = 0;
   std::vector<std::byte> buffer;
@@ -54,11 +54,11 @@ struct ClientEnd {
       : places{.servers = 2, .clients = 4, .window = kClientWindow, .value = value},
         region(places.bytes()),
         workload(options_of(puts), 1),
-        book(workload, StoreValues(1, value), 1, 4, 64),
+        oracle(workload, StoreValues(1, value), 1, 4, 64),
         buffer(4 * places.retry_bytes()),
         bodies(8 * (40 + value)),
         queues{{{.qp = device.add_qp(), .depth = 16, .room = 16, .signal_every = 4}}},
-        state{{.cq = device.cq(), .queues = queues, .retry_after = Picos(50'000)}, &book} {
+        state{{.cq = device.cq(), .queues = queues, .retry_after = Picos(50'000)}, &oracle} {
     posts.request.sg_list = &posts.segment;
     posts.ring_segment = {reinterpret_cast<std::uint64_t>(&bell_word), 8, 0};
     posts.ring.sg_list = &posts.ring_segment;
@@ -157,7 +157,7 @@ TEST(HerdClient, APutOfAThousandBytesEndsWithItsHash) {
   const std::byte* const end =
       client.region.data() + client.places.slot_end(i / kClientWindow, 1, client.open[i].number);
   EXPECT_EQ(length_before(end), 1000);
-  const StoreReading reading = client.book.values().read(end - 1018, client.open[i].request.key);
+  const StoreReading reading = client.oracle.values().read(end - 1018, client.open[i].request.key);
   EXPECT_TRUE(reading.whole);
   EXPECT_EQ(reading.first, StoreVersion(1, client.open[i].request.number));
 }
@@ -168,16 +168,16 @@ TEST(HerdClient, KeepsItsWindowFullAndTakesEachResponseOnce) {
   EXPECT_EQ(client.asker.open(), kClientWindow);
   const std::size_t i = client.waiting().front();
   std::vector<std::byte> value(32);
-  client.book.values().fill(value.data(), client.open[i].request.key, StoreVersion());
+  client.oracle.values().fill(value.data(), client.open[i].request.key, StoreVersion());
   const std::uint32_t tag = client.tag_at(i);
   client.answer(tag, value);
-  EXPECT_EQ(client.book.done(), 1u);
-  EXPECT_EQ(client.book.counts.wrong, 0u);
+  EXPECT_EQ(client.oracle.done(), 1u);
+  EXPECT_EQ(client.oracle.counts.wrong, 0u);
   EXPECT_EQ(client.asker.open(), kClientWindow - 1);
   client.answer(tag, value);
-  EXPECT_EQ(client.book.counts.surplus, 1u);
+  EXPECT_EQ(client.oracle.counts.surplus, 1u);
   client.answer(client.tag_at(client.waiting().front()), {std::byte{0}});  // a status alone
-  EXPECT_EQ(client.book.counts.misses, 1u);
+  EXPECT_EQ(client.oracle.counts.misses, 1u);
 }
 
 TEST(HerdClient, AsksAgainForTheOldestAndRings) {
@@ -186,13 +186,13 @@ TEST(HerdClient, AsksAgainForTheOldestAndRings) {
   const std::size_t i = client.waiting().front();
   const std::uint64_t t = i / kClientWindow, number = client.open[i].number;
   ASSERT_TRUE(client.asker.ask_again(Picos(49'000), client.end));
-  EXPECT_EQ(client.book.counts.retries, 0u);
+  EXPECT_EQ(client.oracle.counts.retries, 0u);
   ASSERT_TRUE(client.asker.ask_again(Picos(50'000), client.end));
-  EXPECT_GE(client.book.counts.retries, 1u);
+  EXPECT_GE(client.oracle.counts.retries, 1u);
   std::byte* const word = client.region.data() + client.places.retry_word(t, 1, number);
   EXPECT_EQ(load_word<std::uint64_t>(word), retry_word(number));
   EXPECT_EQ(hash_before(word), client.open[i].key);
-  EXPECT_EQ(client.book.values().read(word - 18 - 32, client.open[i].request.key).first,
+  EXPECT_EQ(client.oracle.values().read(word - 18 - 32, client.open[i].request.key).first,
             StoreVersion(1, client.open[i].request.number));
   EXPECT_NE(load_word<std::uint64_t>(client.region.data() + client.places.bell(t)), 0u);
 }

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "systems/store/book.hpp"
 #include "systems/store/cache.hpp"
+#include "systems/store/client_oracle.hpp"
 #include "systems/store/values.hpp"
 #include "systems/store/workload.hpp"
 #include "systems/store/zipf.hpp"
@@ -101,30 +101,30 @@ TEST(StoreValues, SayWhichPutWroteThem) {
 struct BookEnd {
   StoreWorkload workload;
   StoreValues values;
-  StoreBook book;
+  ClientOracle oracle;
   std::vector<std::byte> bytes;
 
   explicit BookEnd(std::size_t size = 32, std::uint64_t keys = 4, std::uint32_t puts = 50)
-      : workload(options_of(keys, puts), 1), values(1, size), book(workload, values, 1, 3, 64), bytes(size) {}
+      : workload(options_of(keys, puts), 1), values(1, size), oracle(workload, values, 1, 3, 64), bytes(size) {}
 
   // The next operation of the client that is a PUT, or a GET, of `key`.
   StoreRequest next(bool put, std::uint64_t key) {
     for (;;) {
-      StoreRequest request = book.draw();
+      StoreRequest request = oracle.draw();
       if (request.put != put || request.key != key) continue;
-      book.ask(request, Picos(0));
+      oracle.ask(request, Picos(0));
       return request;
     }
   }
   StoreRequest put(std::uint64_t key) {
     const StoreRequest request = next(true, key);
-    book.put_done(request, Picos(10), true);
+    oracle.put_done(request, Picos(10), true);
     return request;
   }
   void get(std::uint64_t key, StoreVersion version) { got(next(false, key), version); }
   void got(const StoreRequest& request, StoreVersion version) {
     values.fill(bytes.data(), request.key, version);
-    book.hit(request, bytes.data(), bytes.size(), Picos(10), true);
+    oracle.hit(request, bytes.data(), bytes.size(), Picos(10), true);
   }
   // The `nth` PUT of `key` of another client.
   StoreVersion other(std::uint64_t key, int nth) const {
@@ -135,41 +135,41 @@ struct BookEnd {
   StoreVersion of(const StoreRequest& request) const { return {1, request.number}; }
 };
 
-TEST(StoreBook, TakesForRightWhatAPutOfTheKeyWrote) {
+TEST(ClientOracle, TakesForRightWhatAPutOfTheKeyWrote) {
   for (const std::size_t size : {4u, 8u, 32u, 1000u}) {
     BookEnd end(size);
     end.get(0, StoreVersion());
     end.get(0, end.other(0, 0));
-    EXPECT_EQ(end.book.counts.wrong, 0u) << size;
-    EXPECT_EQ(end.book.counts.checked, 2u);
-    EXPECT_EQ(end.book.get_latency.count(), 2u);
+    EXPECT_EQ(end.oracle.counts.wrong, 0u) << size;
+    EXPECT_EQ(end.oracle.counts.checked, 2u);
+    EXPECT_EQ(end.oracle.get_latency.count(), 2u);
   }
 }
 
-TEST(StoreBook, RefusesWhatNoPutOfTheKeyWrote) {
+TEST(ClientOracle, RefusesWhatNoPutOfTheKeyWrote) {
   BookEnd end;
   end.get(0, end.other(1, 0));     // a PUT of another key
   end.get(0, StoreVersion(3, 0));  // there is no such client
   const StoreRequest request = end.next(false, 0);
   end.values.fill(end.bytes.data(), 1, StoreVersion());  // the value of another key
-  end.book.hit(request, end.bytes.data(), 32, Picos(0), true);
-  end.book.hit(end.next(false, 0), end.bytes.data(), 31, Picos(0), true);
-  EXPECT_EQ(end.book.counts.wrong, 4u);
+  end.oracle.hit(request, end.bytes.data(), 32, Picos(0), true);
+  end.oracle.hit(end.next(false, 0), end.bytes.data(), 31, Picos(0), true);
+  EXPECT_EQ(end.oracle.counts.wrong, 4u);
 }
 
-TEST(StoreBook, KnowsATornValue) {
+TEST(ClientOracle, KnowsATornValue) {
   BookEnd end;
   const StoreRequest request = end.next(false, 0);
   std::vector<std::byte> newer(32);
   end.values.fill(end.bytes.data(), 0, StoreVersion());
   end.values.fill(newer.data(), 0, end.other(0, 0));
   std::copy_n(newer.begin(), 16, end.bytes.begin());
-  end.book.hit(request, end.bytes.data(), 32, Picos(0), true);
-  EXPECT_EQ(end.book.counts.torn, 1u);
-  EXPECT_EQ(end.book.counts.wrong, 0u);
+  end.oracle.hit(request, end.bytes.data(), 32, Picos(0), true);
+  EXPECT_EQ(end.oracle.counts.torn, 1u);
+  EXPECT_EQ(end.oracle.counts.wrong, 0u);
 }
 
-TEST(StoreBook, AnAcknowledgedPutIsTheOldestThatMayCome) {
+TEST(ClientOracle, AnAcknowledgedPutIsTheOldestThatMayCome) {
   for (const std::size_t size : {4u, 32u}) {
     BookEnd end(size);
     const StoreRequest first = end.put(0);
@@ -177,36 +177,36 @@ TEST(StoreBook, AnAcknowledgedPutIsTheOldestThatMayCome) {
     const StoreRequest second = end.put(0);
     end.get(0, end.of(second));
     end.get(0, end.other(0, 1));  // may be newer
-    EXPECT_EQ(end.book.counts.stale, 0u);
-    EXPECT_EQ(end.book.counts.own_checked, 3u);
+    EXPECT_EQ(end.oracle.counts.stale, 0u);
+    EXPECT_EQ(end.oracle.counts.own_checked, 3u);
     end.get(0, StoreVersion());
-    EXPECT_EQ(end.book.counts.stale, 1u);
+    EXPECT_EQ(end.oracle.counts.stale, 1u);
     end.get(0, end.of(first));
-    EXPECT_EQ(end.book.counts.stale, 2u);
+    EXPECT_EQ(end.oracle.counts.stale, 2u);
     end.get(0, end.other(0, 0));  // was seen before the PUT was asked for
-    EXPECT_EQ(end.book.counts.stale, 3u) << size;
-    EXPECT_EQ(end.book.counts.wrong, 0u);
+    EXPECT_EQ(end.oracle.counts.stale, 3u) << size;
+    EXPECT_EQ(end.oracle.counts.wrong, 0u);
   }
 }
 
-TEST(StoreBook, AGetThatWasAskedBeforeThePutWasDoneMayMissIt) {
+TEST(ClientOracle, AGetThatWasAskedBeforeThePutWasDoneMayMissIt) {
   BookEnd end;
   StoreRequest put = end.next(true, 0);
   const StoreRequest get = end.next(false, 0);
-  end.book.put_done(put, Picos(5), true);
+  end.oracle.put_done(put, Picos(5), true);
   end.got(get, StoreVersion());
-  EXPECT_EQ(end.book.counts.stale, 0u);
+  EXPECT_EQ(end.oracle.counts.stale, 0u);
 }
 
-TEST(StoreBook, CountsTheWindowAnew) {
+TEST(ClientOracle, CountsTheWindowAnew) {
   BookEnd end;
   end.put(0);
-  end.book.missed(end.next(false, 0), Picos(5), true);
-  EXPECT_EQ(end.book.counts.window_gets + end.book.counts.window_puts + end.book.counts.window_misses, 3u);
-  end.book.begin_window();
-  EXPECT_EQ(end.book.counts.window_gets + end.book.counts.window_puts + end.book.counts.window_misses, 0u);
-  EXPECT_EQ(end.book.put_latency.count(), 0u);
-  EXPECT_EQ(end.book.done(), 2u);
+  end.oracle.missed(end.next(false, 0), Picos(5), true);
+  EXPECT_EQ(end.oracle.counts.window_gets + end.oracle.counts.window_puts + end.oracle.counts.window_misses, 3u);
+  end.oracle.begin_window();
+  EXPECT_EQ(end.oracle.counts.window_gets + end.oracle.counts.window_puts + end.oracle.counts.window_misses, 0u);
+  EXPECT_EQ(end.oracle.put_latency.count(), 0u);
+  EXPECT_EQ(end.oracle.done(), 2u);
 }
 
 Json found_nothing(std::uint64_t clients, std::uint64_t no_slot, std::uint64_t never_lost) {

@@ -5,15 +5,15 @@
 
 namespace verbscope {
 
-class Bell {
+class EventFd {
  public:
-  Bell();  // throws Error if no file descriptor is left
+  EventFd();  // throws Error if no file descriptor is left
 
   // Thread-safe. The woken thread sees all earlier writes of the caller.
-  void ring() const noexcept;
-  // Readable after ring(), until silence().
+  void signal() const noexcept;
+  // Readable after signal(), until clear().
   int fd() const { return fd_.get(); }
-  void silence() const noexcept;
+  void clear() const noexcept;
 
  private:
   Fd fd_;

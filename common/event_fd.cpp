@@ -1,4 +1,4 @@
-#include "common/bell.hpp"
+#include "common/event_fd.hpp"
 
 #include <sys/eventfd.h>
 
@@ -6,13 +6,13 @@
 
 namespace verbscope {
 
-Bell::Bell() : fd_(check("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {}
+EventFd::EventFd() : fd_(check("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {}
 
-void Bell::ring() const noexcept {
+void EventFd::signal() const noexcept {
   eventfd_write(fd_.get(), 1);  // fails only after 2^64 calls
 }
 
-void Bell::silence() const noexcept {
+void EventFd::clear() const noexcept {
   eventfd_t rings = 0;
   eventfd_read(fd_.get(), &rings);  // fails if ring() was not called
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/awaited.hpp"
-#include "common/bell.hpp"
+#include "common/event_fd.hpp"
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/node_run.hpp"
@@ -21,15 +21,15 @@
 
 namespace verbscope {
 
-class Conductor {
+class ThreadGroup {
  public:
-  // Each thread of the node will be pinned to its core. All that is given must outlive the conductor.
-  Conductor(NodeRun& node, std::vector<Channel>& peers, const RunCores& cores, Picos timeout);
-  Conductor(const Conductor&) = delete;
-  Conductor& operator=(const Conductor&) = delete;
-  ~Conductor();  // ends the threads
+  // Each thread of the node will be pinned to its core. All that is given must outlive the controller.
+  ThreadGroup(NodeRun& node, std::vector<Channel>& peers, const RunCores& cores, Picos timeout);
+  ThreadGroup(const ThreadGroup&) = delete;
+  ThreadGroup& operator=(const ThreadGroup&) = delete;
+  ~ThreadGroup();  // ends the threads
 
-  // The threads begin to run, and the calling thread keeps to the conductor's cores until end_threads.
+  // The threads begin to run, and the calling thread keeps to the controller's cores until end_threads.
   void start();
   // After start: the numbers of the threads, as gettid yields them.
   std::vector<int> thread_ids() const;
@@ -72,7 +72,7 @@ class Conductor {
   bool may_leave_ = false;
   std::vector<bool> gone_;
   RunControl control_;
-  Bell bell_;                   // rung by the threads
+  EventFd wake_;                // rung by the threads
   std::vector<pollfd> polled_;  // by sleep(), kept for its memory
   std::function<void()> each_second_;
   std::vector<Awaited<int>> ids_;  // 0 until the thread has told its own

@@ -1,4 +1,4 @@
-#include "microbench/run/conductor.hpp"
+#include "microbench/run/thread_group.hpp"
 
 #include <poll.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long the conductor sleeps when no thread rings and no peer sends or leaves. It takes the time of its looks from a
-// core, which may be one that measures: looks each 1 to 32 ms cost an emulated machine 3 to 10 % of its rates
+// How long the controller sleeps when no thread rings and no peer sends or leaves. It takes the time of its looks from
+// a core, which may be one that measures: looks each 1 to 32 ms cost an emulated machine 3 to 10 % of its rates
 // (docs/benchmarks.md).
 constexpr Picos kLongestSleep = 250ms;
 // That nothing moves for the timeout is noticed late by no more than this part of it.
@@ -27,16 +27,16 @@ constexpr Picos kQuiet = 500ms;          // when nothing has arrived for so long
 
 }  // namespace
 
-Conductor::Conductor(NodeRun& node, std::vector<Channel>& peers, const RunCores& cores, Picos timeout)
+ThreadGroup::ThreadGroup(NodeRun& node, std::vector<Channel>& peers, const RunCores& cores, Picos timeout)
     : node_(node), peers_(peers), cores_(cores), timeout_(timeout), gone_(peers.size()), ids_(node.threads().size()) {}
 
-Conductor::~Conductor() {
+ThreadGroup::~ThreadGroup() {
   end_threads();
 }
 
-void Conductor::start() {
+void ThreadGroup::start() {
   for (std::size_t t = 0; t < node_.threads().size(); ++t) {
-    node_.threads().tally(t).conductor = &bell_;
+    node_.threads().tally(t).controller = &wake_;
     threads_.emplace_back(cores_.threads().at(t), [this, t](std::stop_token) {
       ids_[t] = gettid();
       HostNode node;
@@ -46,10 +46,10 @@ void Conductor::start() {
       tally.tell_ended();
     });
   }
-  kept_.emplace(cores_.conductor());
+  kept_.emplace(cores_.controller());
 }
 
-std::vector<int> Conductor::thread_ids() const {
+std::vector<int> ThreadGroup::thread_ids() const {
   std::vector<int> ids;
   for (const Awaited<int>& id : ids_) {
     id.wait(0);
@@ -58,15 +58,15 @@ std::vector<int> Conductor::thread_ids() const {
   return ids;
 }
 
-void Conductor::end_threads() {
+void ThreadGroup::end_threads() {
   turn(Phase::stop);
   control_.quit = true;
   threads_.clear();
   kept_.reset();
 }
 
-bool Conductor::sleep(Picos end, const Channel* awaited, bool silent) {
-  polled_.assign({{bell_.fd(), POLLIN, 0}, {awaited == nullptr ? -1 : awaited->fd(), POLLIN, 0}});
+bool ThreadGroup::sleep(Picos end, const Channel* awaited, bool silent) {
+  polled_.assign({{wake_.fd(), POLLIN, 0}, {awaited == nullptr ? -1 : awaited->fd(), POLLIN, 0}});
   const auto events = static_cast<short>(silent ? POLLIN | POLLRDHUP : POLLRDHUP);
   for (const Channel& peer : peers_) {
     if (&peer != awaited && !gone(peer)) polled_.push_back({peer.fd(), events, 0});
@@ -75,18 +75,18 @@ bool Conductor::sleep(Picos end, const Channel* awaited, bool silent) {
   const Picos time = std::clamp(end - TscClock::now(), Picos(0), longest);
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
   if (::poll(polled_.data(), polled_.size(), static_cast<int>(ms)) < 0 && errno != EINTR) throw_errno("poll", errno);
-  bell_.silence();
+  wake_.clear();
   return polled_[1].revents != 0;
 }
 
-void Conductor::check_all(const Channel* awaited, bool silent) {
+void ThreadGroup::check_all(const Channel* awaited, bool silent) {
   if (const std::string failure = node_.failure(); !failure.empty()) throw Error(failure);
   for (Channel& peer : peers_) {
     if (&peer != awaited && !gone(peer)) check_peer(peer, silent);
   }
 }
 
-void Conductor::check_peer(Channel& peer, bool silent) {
+void ThreadGroup::check_peer(Channel& peer, bool silent) {
   pollfd entry{peer.fd(), POLLIN, 0};
   const bool heard = silent && ::poll(&entry, 1, 0) != 0;
   const bool left = peer.peer_gone();  // looked at behind what was heard, which may be just that
@@ -100,14 +100,14 @@ void Conductor::check_peer(Channel& peer, bool silent) {
   }
 }
 
-bool Conductor::let_go(const Channel& peer) {
+bool ThreadGroup::let_go(const Channel& peer) {
   if (!may_leave_) return false;
   gone_[static_cast<std::size_t>(&peer - peers_.data())] = true;
   if (peers_left() == peers_.size()) fail("every client has left; the last was {}", peer.peer());
   return true;
 }
 
-std::optional<Json> Conductor::hear(Channel& peer, const char* type) {
+std::optional<Json> ThreadGroup::hear(Channel& peer, const char* type) {
   if (gone(peer)) return std::nullopt;
   try {
     return await(peer, type);
@@ -117,7 +117,7 @@ std::optional<Json> Conductor::hear(Channel& peer, const char* type) {
   }
 }
 
-void Conductor::tell(Channel& peer, const char* type, const Json& body) {
+void ThreadGroup::tell(Channel& peer, const char* type, const Json& body) {
   if (gone(peer)) return;
   try {
     peer.send(type, body, timeout_);
@@ -126,7 +126,7 @@ void Conductor::tell(Channel& peer, const char* type, const Json& body) {
   }
 }
 
-void Conductor::wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end) {
+void ThreadGroup::wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end) {
   Picos moved_at = TscClock::now();
   Picos told_at = moved_at;
   std::uint64_t seen = node_.threads().completed();
@@ -147,13 +147,13 @@ void Conductor::wait_until(const std::string& what, bool silent, const std::func
   }
 }
 
-void Conductor::wait_for(Picos time, const std::string& what) {
+void ThreadGroup::wait_for(Picos time, const std::string& what) {
   const Picos end = TscClock::now() + time;
   wait_until(
       what, true, [end] { return TscClock::now() >= end; }, end);
 }
 
-Json Conductor::await(Channel& peer, const char* type) {
+Json ThreadGroup::await(Channel& peer, const char* type) {
   Picos moved_at = TscClock::now();
   std::uint64_t seen = node_.threads().completed();
   while (!sleep(Picos::max(), &peer, false)) {
@@ -169,7 +169,7 @@ Json Conductor::await(Channel& peer, const char* type) {
   return peer.receive(type, timeout_);
 }
 
-void Conductor::await_messages(std::uint64_t expected) {
+void ThreadGroup::await_messages(std::uint64_t expected) {
   Picos moved_at = TscClock::now();
   std::uint64_t seen = node_.threads().received();
   while (seen < expected && TscClock::now() - moved_at < kQuiet) {

@@ -4,8 +4,8 @@
 // is an operation of a client that was a PUT of this key. It must not be older than the client's own PUTs that were
 // acknowledged before the GET was asked: neither one of its own PUTs before, nor the value before the run, nor a
 // version that the client had seen under the key before it asked for its PUT. A PUT that a server executes a second
-// time, after others, is caught so. A book remembers the PUTs of a part of the keys, the last that went to each of its
-// places.
+// time, after others, is caught so. A oracle remembers the PUTs of a part of the keys, the last that went to each of
+// its places.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct StoreRequest {
   Picos first{0};           // when it was asked
   std::uint64_t acked = 0;  // GET: one more than the number of its client's last acknowledged PUT of the key; 0: none
   StoreVersion before;      // what the client had seen under the key before it asked for its own (last) PUT
-  bool remembered = false;  // the book knows the key
+  bool remembered = false;  // the oracle knows the key
 };
 
 // Counts of the whole run, but for those called window_*, which are of the measured window.
@@ -42,14 +42,14 @@ struct StoreCounts {
   std::uint64_t torn = 0;         // values that were of two versions
   std::uint64_t wrong = 0;        // values of no version of the key
   std::uint64_t stale = 0;        // values older than a PUT of the client that was acknowledged before
-  std::uint64_t own_checked = 0;  // GETs of a key with such a PUT that the book remembered
+  std::uint64_t own_checked = 0;  // GETs of a key with such a PUT that the oracle remembered
 };
 
-class StoreBook {
+class ClientOracle {
  public:
   // `client`: number of the thread among the `clients` of all machines; `places`: of PUTs to remember, a power of two.
-  StoreBook(const StoreWorkload& workload, const StoreValues& values, std::uint32_t client, std::uint32_t clients,
-            std::uint64_t places)
+  ClientOracle(const StoreWorkload& workload, const StoreValues& values, std::uint32_t client, std::uint32_t clients,
+               std::uint64_t places)
       : workload_(&workload), values_(values), client_(client), clients_(clients), places_(places), mask_(places - 1) {}
 
   const StoreWorkload& workload() const { return *workload_; }
@@ -106,7 +106,7 @@ class StoreBook {
   std::uint64_t mask_;
 };
 
-// Places of a book, where the process has books for so many client threads.
-std::uint64_t book_places(std::uint64_t keys, std::uint32_t client_threads);
+// Places of a oracle, where the process has oracles for so many client threads.
+std::uint64_t oracle_places(std::uint64_t keys, std::uint32_t client_threads);
 
 }  // namespace verbscope

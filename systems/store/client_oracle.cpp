@@ -1,4 +1,4 @@
-#include "systems/store/book.hpp"
+#include "systems/store/client_oracle.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,18 +7,18 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint64_t kAllPlaces = std::uint64_t{1} << 20;  // of all books of a process: 32 MB
+constexpr std::uint64_t kAllPlaces = std::uint64_t{1} << 20;  // of all oracles of a process: 32 MB
 constexpr std::uint64_t kFewestPlaces = 64;
 constexpr std::uint64_t kMostWraps = 1024;  // of the number in a short version
 
 }  // namespace
 
-std::uint64_t book_places(std::uint64_t keys, std::uint32_t client_threads) {
+std::uint64_t oracle_places(std::uint64_t keys, std::uint32_t client_threads) {
   const std::uint64_t share = std::bit_floor(std::max(kFewestPlaces, kAllPlaces / std::max(1u, client_threads)));
   return std::min(share, std::max(kFewestPlaces, std::bit_ceil(2 * keys)));
 }
 
-StoreRequest StoreBook::draw() {
+StoreRequest ClientOracle::draw() {
   StoreRequest request;
   request.number = counts.asked++;
   const StoreOp op = workload_->op(client_, request.number);
@@ -27,7 +27,7 @@ StoreRequest StoreBook::draw() {
   return request;
 }
 
-void StoreBook::ask(StoreRequest& request, Picos now) {
+void ClientOracle::ask(StoreRequest& request, Picos now) {
   request.first = now;
   Place& place = place_of(request.key);
   if (request.put) {
@@ -42,7 +42,7 @@ void StoreBook::ask(StoreRequest& request, Picos now) {
 }
 
 // Whether some client's operation wrote the version under the key; or it was there before the run.
-bool StoreBook::written(std::uint64_t key, StoreVersion version) const {
+bool ClientOracle::written(std::uint64_t key, StoreVersion version) const {
   if (version.initial()) return true;
   if (version.writer() >= clients_) return false;
   if (!values_.short_versions()) return workload_->op(version.writer(), version.number()) == StoreOp{key, true};
@@ -54,14 +54,15 @@ bool StoreBook::written(std::uint64_t key, StoreVersion version) const {
 }
 
 // Whether an own version is older than the one that was acknowledged. The number of a short version wraps.
-bool StoreBook::before_acked(StoreVersion own, const StoreRequest& request) const {
+bool ClientOracle::before_acked(StoreVersion own, const StoreRequest& request) const {
   const std::uint64_t behind = request.acked - 1 - own.number();
   if (!values_.short_versions()) return static_cast<std::int64_t>(behind) > 0;
   constexpr std::uint64_t kNumbers = std::uint64_t{1} << StoreValues::kShortNumberBits;
   return behind % kNumbers != 0 && behind % kNumbers < kNumbers / 2;
 }
 
-void StoreBook::hit(const StoreRequest& request, const std::byte* value, std::size_t length, Picos now, bool measured) {
+void ClientOracle::hit(const StoreRequest& request, const std::byte* value, std::size_t length, Picos now,
+                       bool measured) {
   end_get(request, now, measured);
   ++counts.checked;
   if (length != values_.bytes()) {
@@ -87,20 +88,20 @@ void StoreBook::hit(const StoreRequest& request, const std::byte* value, std::si
   if (!own && place.key == request.key) place.seen = version;
 }
 
-void StoreBook::missed(const StoreRequest& request, Picos now, bool measured) {
+void ClientOracle::missed(const StoreRequest& request, Picos now, bool measured) {
   end_get(request, now, measured);
   ++counts.misses;
   if (measured) ++counts.window_misses;
 }
 
-void StoreBook::end_get(const StoreRequest& request, Picos now, bool measured) {
+void ClientOracle::end_get(const StoreRequest& request, Picos now, bool measured) {
   ++counts.gets;
   if (!measured) return;
   ++counts.window_gets;
   get_latency.record(now - request.first);
 }
 
-void StoreBook::put_done(const StoreRequest& request, Picos now, bool measured) {
+void ClientOracle::put_done(const StoreRequest& request, Picos now, bool measured) {
   ++counts.puts;
   if (measured) {
     ++counts.window_puts;
@@ -112,7 +113,7 @@ void StoreBook::put_done(const StoreRequest& request, Picos now, bool measured) 
   place.before = request.before;
 }
 
-void StoreBook::begin_window() {
+void ClientOracle::begin_window() {
   counts.window_gets = counts.window_puts = counts.window_misses = 0;
   for (Histogram* latency : {&get_latency, &put_latency}) {
     if (latency->count() > 0) latency->clear();

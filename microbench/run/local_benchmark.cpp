@@ -1,4 +1,4 @@
-#include "microbench/run/alone.hpp"
+#include "microbench/run/local_benchmark.hpp"
 
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ namespace {
 constexpr std::uint32_t kMostThreads = 4096;
 constexpr double kSteadyWithin = 0.25;  // as other points on hosts: the machine has other things to do
 
-void add_options(OptionTable& table, AloneOptions& o) {
+void add_options(OptionTable& table, LocalOptions& o) {
   table.integer("--threads", o.threads, 1u, kMostThreads, "threads, each pinned to a core");
   table.duration("-D,--duration", o.duration, "measure for this long (default 1 s)");
   table.duration("--warmup", o.warmup, "warm up for this long (default 200 ms)", OptionTable::Zero::allowed);
@@ -45,7 +45,7 @@ void add_options(OptionTable& table, AloneOptions& o) {
              false);
 }
 
-std::vector<int> cores_of(const AloneOptions& options) {
+std::vector<int> cores_of(const LocalOptions& options) {
   const std::vector<int> given = parse_cores(options.cores);
   for (const int core : given) check_core(core);
   const std::vector<int> cores = given.empty() ? allowed_cores() : given;
@@ -55,7 +55,7 @@ std::vector<int> cores_of(const AloneOptions& options) {
   return cores;
 }
 
-Schedule schedule_of(const AloneOptions& options) {
+Schedule schedule_of(const LocalOptions& options) {
   Schedule schedule;
   schedule.duration = options.duration.value_or(std::chrono::seconds(1));
   schedule.warmup = options.warmup.value_or(std::chrono::milliseconds(200));
@@ -65,7 +65,7 @@ Schedule schedule_of(const AloneOptions& options) {
   return schedule;
 }
 
-void check(const AloneOptions& options) {
+void check(const LocalOptions& options) {
   if (options.fabric != kHostFabric) {
     fail_usage("--fabric {}: this benchmark has no peers, its fabric is host", options.fabric);
   }
@@ -82,14 +82,14 @@ void check(const AloneOptions& options) {
 // The threads of a run, from their start to their end.
 class Crew {
  public:
-  Crew(AloneBenchmark& benchmark, const AloneOptions& options, const std::vector<int>& cores)
+  Crew(LocalBenchmark& benchmark, const LocalOptions& options, const std::vector<int>& cores)
       : tallies_(options.threads), ids_(options.threads) {
     for (std::uint32_t i = 0; i < options.threads; ++i) works_.push_back(benchmark.work(i));
     for (std::uint32_t i = 0; i < options.threads; ++i) {
       threads_.emplace_back(cores[i], [this, i](std::stop_token stop) {
         ids_[i].store(::gettid());
         HostNode node;
-        MeasuredWindow window(tallies_[i], MeasuredWindow::kNoGoal);
+        MeasuredInterval window(tallies_[i], MeasuredInterval::kNoGoal);
         std::uint64_t ops = 0;
         while (!stop.stop_requested() && !window.see(node, control_.phase.load(std::memory_order_relaxed), ops)) {
           ops += works_[i]->step();
@@ -129,7 +129,7 @@ class Crew {
   WindowRates rates() const {
     WindowRates rates;
     for (const ThreadTally& tally : tallies_) {
-      const WindowBounds& w = tally.window;
+      const IntervalBounds& w = tally.window;
       rates += {.ops = w.end_ops - w.begin_ops,
                 .mops = to_mops(Ops(w.end_ops - w.begin_ops), w.end - w.begin),
                 .first_half_mops = to_mops(Ops(w.half_ops - w.begin_ops), w.half - w.begin),
@@ -140,7 +140,7 @@ class Crew {
   std::vector<ThreadReport> reports(const std::vector<int>& cores) const {
     std::vector<ThreadReport> out;
     for (std::size_t i = 0; i < tallies_.size(); ++i) {
-      const WindowBounds& w = tallies_[i].window;
+      const IntervalBounds& w = tallies_[i].window;
       const std::uint64_t ops = w.end_ops - w.begin_ops;
       out.push_back({.core = cores[i],
                      .rate_mops = to_mops(Ops(ops), w.end - w.begin),
@@ -154,7 +154,7 @@ class Crew {
   RunControl control_;
   std::vector<ThreadTally> tallies_;
   std::vector<std::atomic<int>> ids_;  // 0 until the thread has told its own
-  std::vector<std::unique_ptr<AloneWork>> works_;
+  std::vector<std::unique_ptr<LocalWork>> works_;
   std::list<PinnedThread> threads_;
 };
 
@@ -182,7 +182,7 @@ WindowUse measure_window(Crew& crew, Collector& collector, Picos duration) {
   return use;
 }
 
-NodeReport measure(AloneBenchmark& benchmark, const AloneOptions& options, const std::vector<int>& cores,
+NodeReport measure(LocalBenchmark& benchmark, const LocalOptions& options, const std::vector<int>& cores,
                    Collector& collector, std::string& failure) {
   const Schedule schedule = schedule_of(options);
   Steadiness steadiness(schedule);
@@ -210,7 +210,7 @@ NodeReport measure(AloneBenchmark& benchmark, const AloneOptions& options, const
   return report;
 }
 
-void run_point(AloneBenchmark& benchmark, const AloneOptions& options, Outcome& outcome) {
+void run_point(LocalBenchmark& benchmark, const LocalOptions& options, Outcome& outcome) {
   const std::vector<int> cores = cores_of(options);
   const auto on_first_core = [&](const std::function<void()>& body) {
     PinnedThread(cores.front(), [&](std::stop_token) { body(); }).join();
@@ -233,7 +233,7 @@ void run_point(AloneBenchmark& benchmark, const AloneOptions& options, Outcome& 
   on_first_core([&] { benchmark.finish(options, report.rate_mops, outcome); });
 }
 
-Record make_record(const AloneBenchmark& benchmark, const AloneOptions& options, const OptionTable& table,
+Record make_record(const LocalBenchmark& benchmark, const LocalOptions& options, const OptionTable& table,
                    const std::vector<std::string>& command_line, const Outcome& outcome) {
   Record record;
   record.benchmark = benchmark.describe().name;
@@ -241,11 +241,11 @@ Record make_record(const AloneBenchmark& benchmark, const AloneOptions& options,
   return record;
 }
 
-int run_with_arguments(AloneBenchmark& benchmark, int argc, char** argv) {
+int run_with_arguments(LocalBenchmark& benchmark, int argc, char** argv) {
   const std::vector<std::string> command_line(argv, argv + argc);
   const Description description = benchmark.describe();
   CLI::App app(description.summary);
-  AloneOptions options;
+  LocalOptions options;
   OptionTable table(app);
   add_options(table, options);
   table.group("Options of this benchmark");
@@ -280,7 +280,7 @@ int run_with_arguments(AloneBenchmark& benchmark, int argc, char** argv) {
 
 }  // namespace
 
-int alone_main(AloneBenchmark& benchmark, int argc, char** argv) {
+int local_main(LocalBenchmark& benchmark, int argc, char** argv) {
   return run_main(benchmark.describe().name.c_str(), argc, argv, [&benchmark](int count, char** arguments) {
     return run_with_arguments(benchmark, count, arguments);
   });

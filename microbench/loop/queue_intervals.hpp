@@ -15,16 +15,16 @@
 
 namespace verbscope {
 
-class QueueWindow {
+class QueueIntervals {
  public:
   // `queues` has a place for each queue of the thread, or none: then the thread's own window tells.
-  QueueWindow(ThreadTally& tally, std::uint64_t goal, std::span<WindowBounds> queues)
+  QueueIntervals(ThreadTally& tally, std::uint64_t goal, std::span<IntervalBounds> queues)
       : tally_(tally),
-        window_(tally, queues.empty() ? goal : MeasuredWindow::kNoGoal),
+        window_(tally, queues.empty() ? goal : MeasuredInterval::kNoGoal),
         queues_(queues),
-        goal_(queues.empty() || goal == MeasuredWindow::kNoGoal ? MeasuredWindow::kNoGoal : goal / queues.size()) {}
+        goal_(queues.empty() || goal == MeasuredInterval::kNoGoal ? MeasuredInterval::kNoGoal : goal / queues.size()) {}
 
-  // As MeasuredWindow::see. After a turn of the phase the queues are noted, by note().
+  // As MeasuredInterval::see. After a turn of the phase the queues are noted, by note().
   template <Node N>
   bool see(N& node, Phase phase, std::uint64_t ops) {
     if (!window_.due(phase, ops)) [[likely]]
@@ -49,8 +49,8 @@ class QueueWindow {
   bool noting() const { return pending_ > 0 || open_ > 0; }
   // While noting: a completion of queue `queue` came at `now`, of which `ops` operations are done.
   void note(std::size_t queue, Picos now, std::uint64_t ops) {
-    WindowBounds& window = queues_[queue];
-    if (window.noted == Phase::closed && goal_ != MeasuredWindow::kNoGoal) return;
+    IntervalBounds& window = queues_[queue];
+    if (window.noted == Phase::closed && goal_ != MeasuredInterval::kNoGoal) return;
     if (window.noted != window_.noted()) {
       window.note(window_.noted(), now, ops);
       if (--pending_ == 0) tally_.tell_noted(window_.noted());
@@ -67,21 +67,21 @@ class QueueWindow {
  private:
   void begin_noting() {
     if (window_.noted() == Phase::measure) {
-      for (WindowBounds& window : queues_) window = {};
+      for (IntervalBounds& window : queues_) window = {};
       tally_.queue_windows = queues_;
     } else if (noting()) {
       tally_.queue_windows = {};  // nobody waited for a queue that was late
     }
     pending_ = queues_.size();
-    if (goal_ != MeasuredWindow::kNoGoal && window_.noted() == Phase::measure) open_ = queues_.size();
+    if (goal_ != MeasuredInterval::kNoGoal && window_.noted() == Phase::measure) open_ = queues_.size();
   }
 
   // The thread's window holds the operations of all its queues, and lasts as long as these take at the sum of their
   // rates: each was measured while all others were at work.
   void close_at_goal() {
     double mops = 0;
-    WindowBounds all;
-    for (const WindowBounds& queue : queues_) {
+    IntervalBounds all;
+    for (const IntervalBounds& queue : queues_) {
       const std::uint64_t ops = queue.end_ops - queue.begin_ops;
       mops += queue.begin < queue.end ? to_mops(Ops(ops), queue.end - queue.begin) : 0;
       all.end = std::max(all.end, queue.end);
@@ -102,8 +102,8 @@ class QueueWindow {
   }
 
   ThreadTally& tally_;
-  MeasuredWindow window_;
-  std::span<WindowBounds> queues_;
+  MeasuredInterval window_;
+  std::span<IntervalBounds> queues_;
   std::uint64_t goal_;  // of each queue
   std::size_t pending_ = 0;
   std::size_t open_ = 0;  // queues that have not reached their goal
