@@ -19,8 +19,6 @@ struct Advice {
   std::string command{};  // complete command line with the change; empty if there is none
 };
 
-// Upper limit for the payloads that an immediate or a shorter WQE might carry in another form: one cache line.
-constexpr double kSmallPayload = 64;
 // Payload of an immediate, in bytes.
 constexpr double kImmediateBytes = 4;
 
