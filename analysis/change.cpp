@@ -106,8 +106,8 @@ std::optional<int> repetitions_to_decide(const LogDifference& difference, double
   const double variance = difference.first_variance + difference.second_variance;
   const bool change = size > margin;
   const double distance = std::abs(size - margin);
-  // A change is tested on both sides, so each test gets half of alpha. Equivalence must pass two tests, each of which
-  // may fail; at a difference of 0 both fail equally often.
+  // A change is tested on both sides, so each test gets half of alpha. Equivalence must pass two tests. If the
+  // difference is 0, both tests fail equally often.
   const double level = change ? each / 2 : each, power = change ? kPower : (1 + kPower) / 2;
   const auto decides = [&](int n) {
     if (variance == 0) return distance > 0;

@@ -32,7 +32,7 @@ struct SimulatedAnswer {
   std::size_t runs = 0;              // distinct points simulated, now or for an earlier answer
   double seconds = 0;                // time that the runs took now
   std::vector<TriedTwice> tried;
-  std::vector<std::string> failed;  // runs that failed: what was tried, and the error
+  std::vector<std::string> failed;  // failed runs: the tried options and the error
   // Changes of a single option that the program accepts, and how many of them were simulated.
   std::size_t neighbours = 0, neighbours_run = 0;
   std::optional<TargetAnswer> target{};

@@ -67,7 +67,7 @@ struct PublishedPoint {
   Comparison comparison = Comparison::equals;
   std::optional<double> tolerance_percent;  // the row's own limit
   bool calibration = false;                 // a simulator parameter may be calibrated on it; else only for checks
-  std::string needs;                        // what is missing to reproduce it; empty: nothing
+  std::string needs;                        // why it cannot be reproduced; empty if it can
   PublishedRun run;
   // A second run. The row's figure is then the figure of `run` divided by this one's (`over`), or minus it (`minus`).
   std::optional<PublishedRun> over, minus;

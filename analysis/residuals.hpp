@@ -18,7 +18,7 @@ struct Residual {
 };
 
 // The records of a comparison, indexed so that each can be compared with those that differ in one kind of option only.
-// The option with which the extra reads grow shows what is read.
+// Finds the option with which the extra reads grow. It indicates what the adapter reads.
 class Residuals {
  public:
   explicit Residuals(const std::vector<const Record*>& records);

@@ -19,7 +19,7 @@ std::string on_one_line(std::string_view text);
 // replaces the omitted part.
 std::string with_short_values(std::string_view text);
 
-// One line for the user: names the option or operation, the value, and what is allowed. The text may contain parts of
+// One line for the user. It names the option or operation, the value, and the allowed values. It may contain parts of
 // files or peers' messages: control characters are escaped ("\n", "\x1b"), so that it stays one line.
 class Error : public std::runtime_error {
  public:

@@ -12,7 +12,7 @@
 
 namespace verbscope {
 
-// PCIe events of one CPU family. They are counted per uncore box, of which a CPU has many.
+// PCIe events of one CPU family. A CPU has several uncore boxes, and each box counts them.
 struct UncoreEvents {
   std::string cpus;
   std::string box;                                           // "{}" is the number of the box: "hswep_unc_cbo{}"

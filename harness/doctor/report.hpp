@@ -8,7 +8,8 @@
 
 namespace verbscope {
 
-// Lines of facts; then, for each finding, a line "  ! WHAT" and a line "      TODO". Ends with a newline.
+// Lines of facts, then two lines for each finding: the problem after "  ! ", and its remedy, indented. Ends with a
+// newline.
 std::string host_report(const std::string& host, const Json& facts, const std::vector<Finding>& findings);
 
 }  // namespace verbscope

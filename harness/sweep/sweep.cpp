@@ -10,6 +10,7 @@
 #include "common/record.hpp"
 #include "common/words.hpp"
 #include "harness/sweep/formula.hpp"
+#include "harness/sweep/point_options.hpp"
 
 namespace verbscope {
 namespace {
@@ -142,15 +143,6 @@ void check_count(const Sweep& sweep) {
   if (count > kMaxPoints) fail("{}: points, vary, repetitions: they make more than {} points", sweep.where, kMaxPoints);
 }
 
-bool takes_formulas(const OptionSpec& option) {
-  return option.type == OptionType::integer || option.type == OptionType::bytes;
-}
-
-// True if the value is a formula for this option.
-bool holds_formula(const OptionSpec& option, const Json& value) {
-  return takes_formulas(option) && value.is_string() && is_formula(value.get<std::string>());
-}
-
 // Checks that the formula names integer options of the same benchmark.
 void check_formula(const OptionSpec& option, const std::string& text, const BenchmarkSpec& spec,
                    const std::string& where) {
@@ -183,50 +175,6 @@ void check_seeds(const Sweep& sweep, const BenchmarkSpec& spec) {
   fail("{}: seed {}, repetitions {}: the largest seed of {} is {}", sweep.where, sweep.seed, sweep.repetitions,
        spec.name, largest);
 }
-
-// Computes the formulas of one point's options.
-class PointOptions {
- public:
-  PointOptions(const Sweep& sweep, const BenchmarkSpec& spec, Json params)
-      : sweep_(sweep), spec_(spec), params_(std::move(params)) {}
-
-  Json resolved() {
-    const Json given = params_;
-    for (const auto& [key, value] : given.items()) {
-      const OptionSpec* option = spec_.find(key);
-      if (option != nullptr && holds_formula(*option, value)) resolve(*option);
-    }
-    return params_;
-  }
-
- private:
-  std::int64_t resolve(const OptionSpec& option) {
-    const std::string text = params_.at(option.name).get<std::string>();
-    const std::string what = fmt::format("{}: \"{}\"", sweep_.where, option.name);
-    if (!open_.insert(option.name).second) fail("{}: \"{}\" depends on itself", what, text);
-    const std::int64_t value = formula_value(
-        text, what, [&](const std::string& name) { return value_of(name, fmt::format("{}: \"{}\"", what, text)); });
-    open_.erase(option.name);
-    params_[option.name] = checked_value(option, value, fmt::format("{}: {}", sweep_.where, text));
-    return value;
-  }
-
-  std::int64_t value_of(const std::string& name, const std::string& what) {
-    const OptionSpec& option = spec_.require(name, what);
-    const auto found = params_.find(name);
-    if (found != params_.end() && holds_formula(option, *found)) return resolve(option);
-    const Json& value = found != params_.end() ? *found : option.default_value;
-    if (!value.is_number_integer()) {
-      fail("{}: \"{}\" has no value{}", what, name, name == "clients" ? "; on hardware the hosts are the clients" : "");
-    }
-    return value.get<std::int64_t>();
-  }
-
-  const Sweep& sweep_;
-  const BenchmarkSpec& spec_;
-  Json params_;
-  std::set<std::string> open_;  // options whose formulas are being computed
-};
 
 Json sorted(const Json& params) {
   std::vector<std::string> keys;
@@ -261,7 +209,7 @@ void remove_key(Sweep& sweep, const std::string& key) {
 Json options_of(const Sweep& sweep, const std::string& benchmark, Json params, const std::string& fabric) {
   if (fabric == "verbs") params.erase("clients");
   const auto spec = sweep.specs.find(benchmark);
-  return spec == sweep.specs.end() ? params : PointOptions(sweep, spec->second, std::move(params)).resolved();
+  return spec == sweep.specs.end() ? params : with_formulas_computed(spec->second, std::move(params), sweep.where);
 }
 
 // The numbers below `count` in an order that is equal on all machines (Fisher and Yates).
