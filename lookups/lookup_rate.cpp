@@ -8,7 +8,9 @@
 #include "common/error.hpp"
 #include "lookups/host_probe.hpp"
 #include "lookups/subject.hpp"
-#include "microbench/run/local_benchmark.hpp"
+#include "machine/threads.hpp"
+#include "microbench/bench/workload.hpp"
+#include "microbench/run/runner.hpp"
 
 namespace verbscope::lookups {
 namespace {
@@ -46,11 +48,22 @@ class Pieces {
   std::unique_ptr<Walker> walker_;
 };
 
-class Work final : public LocalWork {
+class Work final : public WorkloadOn<Work> {
  public:
   Work(const Subject& subject, Variant variant, std::size_t batch, std::uint64_t start)
       : pieces_(subject, start), variant_(variant), batch_(batch) {}
-  std::uint64_t step() override { return pieces_.step(variant_, batch_); }
+
+  template <Node N>
+  void step(N& node, const RunControl& control, ThreadTally& tally) {
+    MeasuredInterval interval(tally, MeasuredInterval::kNoGoal);
+    std::uint64_t ops = 0;
+    while (!interval.see(node, control.phase.load(std::memory_order_relaxed), ops)) {
+      ops += pieces_.step(variant_, batch_);
+      tally.done_ops.store(ops, std::memory_order_relaxed);
+    }
+  }
+
+  bool active() const override { return true; }
 
  private:
   Pieces pieces_;
@@ -97,7 +110,7 @@ std::vector<double> in_turns(const Subject& subject, std::size_t batch, Picos ti
   return medians;
 }
 
-class LookupRate final : public LocalBenchmark {
+class LookupRate final : public Benchmark {
  public:
   Description describe() const override {
     return {.name = "lookup_rate",
@@ -106,12 +119,7 @@ class LookupRate final : public LocalBenchmark {
   }
 
   void options(OptionTable& table) override {
-    table.choice<Kind>("--structure", choice_.kind,
-                       {{"cuckoo", Kind::cuckoo},
-                        {"chain", Kind::chain},
-                        {"lpm4", Kind::lpm4},
-                        {"lpm6", Kind::lpm6},
-                        {"mica", Kind::mica}},
+    table.choice<Kind>("--structure", choice_.kind, kind_names(),
                        "data structure: a cuckoo table 2-8, a pointer chain, IPv4 prefixes (DIR-24-8), IPv6 prefixes, "
                        "or MICA's store");
     table.choice<Variant>(
@@ -131,35 +139,47 @@ class LookupRate final : public LocalBenchmark {
                   "and Zen 2 224, Zen 3 256, Zen 4 320, Zen 5 448)");
   }
 
-  void check(const LocalOptions& options) const override {
+  bool local() const override { return true; }
+  bool moves_payloads() const override { return false; }
+
+  void adjust(Options& options) override {
     if (size_) check_bytes(choice_.kind, *size_);
     if (choice_.depth != 1 && choice_.kind != Kind::chain) {
       fail_usage("--depth {}: only a chain has a depth", choice_.depth);
     }
-    static_cast<void>(options);
-  }
-
-  void prepare(const LocalOptions& options) override {
     choice_.bytes = size_.value_or(default_bytes(choice_.kind));
     choice_.seed = options.seed;
-    host_ = probe_host(Bytes(choice_.bytes), choice_.pages, batch_, window_);
-    // A GET updates counters of its store, which belongs to one thread. Other structures are read-only and shared.
-    const std::uint32_t copies = choice_.kind == Kind::mica ? options.threads : 1;
-    for (std::uint32_t i = 0; i < copies; ++i) subjects_.push_back(make_subject(choice_));
-    compare_results();
-    measure_hot();
+    threads_ = options.threads;
   }
 
-  std::unique_ptr<LocalWork> work(std::uint32_t thread) override {
-    return std::make_unique<Work>(subject(thread), variant_, batch_, thread * (subject(thread).keys() / 7));
+  Plan draft() const override { return {}; }
+  QueueNeeds needs(const Operation&, Side) const override { return {}; }
+
+  void prepare(const Plan& plan, int core) override {
+    duration_ = plan.schedule.duration;
+    core_ = core;
+    on_core([this] {
+      host_ = probe_host(Bytes(choice_.bytes), choice_.pages, batch_, window_);
+      // A GET updates counters of its store, which belongs to one thread. Other structures are read-only and shared.
+      const std::uint32_t copies = choice_.kind == Kind::mica ? threads_ : 1;
+      for (std::uint32_t i = 0; i < copies; ++i) subjects_.push_back(make_subject(choice_));
+      compare_results();
+      measure_hot();
+    });
+    prediction_ = predict_threads();
   }
 
-  void finish(const LocalOptions& options, double rate_mops, Outcome& outcome) override {
-    const Picos time = options.duration.value_or(std::chrono::seconds(1));
-    const std::vector<double> took = in_turns(subject(0), batch_, time);
+  std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override {
+    const Subject& own = subject(setup.thread);
+    return std::make_unique<Work>(own, variant_, batch_, setup.thread * (own.keys() / 7));
+  }
+
+  void finish(Outcome& outcome) const override {
+    std::vector<double> took;
+    on_core([&] { took = in_turns(subject(0), batch_, duration_); });
     Json& result = outcome.result;
     outcome.config["size"] = choice_.bytes;
-    result["lookup_ns"] = 1e3 * options.threads / rate_mops;
+    result["lookup_ns"] = 1e3 * threads_ / result.at("rate_mops").get<double>();
     result["accesses_per_lookup"] = subject(0).accesses();
     result["structure"] = subject(0).facts();
     result["results_compared"] = compared_;
@@ -170,11 +190,10 @@ class LookupRate final : public LocalBenchmark {
     turns["interleaved_over_baseline"] = took[0] / took[2];
     turns["group_over_baseline"] = took[0] / took[1];
     turns["group_over_interleaved"] = took[2] / took[1];
-    predict(options, outcome);
+    outcome.prediction = prediction_;
   }
 
-  std::string report(const Record& record) const override {
-    const Json& r = record.result;
+  std::string report(const Json& r) const override {
     const Json& turns = r.at("in_turns");
     const auto number = [](const Json& json, const char* key) { return with_digits(json.at(key), 1); };
     std::string text = fmt::format(
@@ -182,13 +201,13 @@ class LookupRate final : public LocalBenchmark {
         "  {} Mops, {} ns a look-up over {:g} s\n"
         "  host: {} ns a dependent access, {} ns an independent one: at most {} times faster\n"
         "  in turns: baseline {} ns, group {} ns, interleaved {} ns: interleaved {} times as fast, group {}\n",
-        record.config.at("structure").get<std::string>(), to_string(variant_), batch_, choice_.bytes,
-        record.config.value("threads", 0), number(r, "accesses_per_lookup"), with_digits(r.at("rate_mops"), 3),
-        number(r, "lookup_ns"), r.at("window_s").get<double>(), with_digits(host_.latency_ns, 1),
-        with_digits(host_.parallel_ns, 1), with_digits(host_.at_once(), 1), number(turns, "baseline_ns"),
-        number(turns, "group_ns"), number(turns, "interleaved_ns"),
-        with_digits(turns.at("interleaved_over_baseline"), 2), with_digits(turns.at("group_over_baseline"), 2));
-    const Json& p = record.prediction;
+        kind_names().at(static_cast<std::size_t>(choice_.kind)).first, to_string(variant_), batch_, choice_.bytes,
+        threads_, number(r, "accesses_per_lookup"), with_digits(r.at("rate_mops"), 3), number(r, "lookup_ns"),
+        r.at("window_s").get<double>(), with_digits(host_.latency_ns, 1), with_digits(host_.parallel_ns, 1),
+        with_digits(host_.at_once(), 1), number(turns, "baseline_ns"), number(turns, "group_ns"),
+        number(turns, "interleaved_ns"), with_digits(turns.at("interleaved_over_baseline"), 2),
+        with_digits(turns.at("group_over_baseline"), 2));
+    const Json& p = prediction_;
     text += fmt::format("  model: baseline {} ns, group {} ns, interleaved {} ns, limited by {}; {}\n",
                         number(p, "baseline_ns"), number(p, "group_ns"), number(p, "interleaved_ns"),
                         p.at("binding").get<std::string>(), break_even_text(p));
@@ -196,6 +215,20 @@ class LookupRate final : public LocalBenchmark {
   }
 
  private:
+  // As the words of --structure, in the order of Kind.
+  static std::vector<std::pair<std::string, Kind>> kind_names() {
+    return {{"cuckoo", Kind::cuckoo},
+            {"chain", Kind::chain},
+            {"lpm4", Kind::lpm4},
+            {"lpm6", Kind::lpm6},
+            {"mica", Kind::mica}};
+  }
+
+  // Measurements run on the core of the first thread.
+  void on_core(const std::function<void()>& body) const {
+    PinnedThread(core_, [&body](std::stop_token) { body(); }).join();
+  }
+
   const Subject& subject(std::uint32_t thread) const {
     return *subjects_[std::min<std::size_t>(thread, subjects_.size() - 1)];
   }
@@ -230,7 +263,7 @@ class LookupRate final : public LocalBenchmark {
   }
 
   // The bound of one thread, times the threads. The model does not include the memory bandwidth that cores share.
-  void predict(const LocalOptions& options, Outcome& outcome) const {
+  Json predict_threads() const {
     const Subject& s = subject(0);
     const bool looks_ahead = s.access_instructions() > 0;
     MemoryWalk walk{.accesses = s.accesses(), .compute_ns = compute_ns_};
@@ -239,15 +272,18 @@ class LookupRate final : public LocalBenchmark {
     const double ns = variant_ == Variant::baseline ? times.baseline_ns
                       : variant_ == Variant::group  ? times.group_ns
                                                     : times.interleaved_ns;
-    Json prediction{{"model", "memory_walk"}, {"bound_mops", 1e3 * options.threads / ns}};
+    Json prediction{{"model", "memory_walk"}, {"bound_mops", 1e3 * threads_ / ns}};
     prediction.update(to_json(times));
     prediction["compute_ns"] = compute_ns_;
     prediction["stage_ns"] = own_.stage_ns;
     prediction["switch_ns"] = own_.switch_ns;
     walk.instructions = looks_ahead ? s.fixed_instructions() : 0;
     prediction["break_even_accesses"] = break_even_accesses(own_, walk, s.access_instructions(), batch_);
-    outcome.prediction = prediction;
+    return prediction;
   }
+
+  // The model of verbs does not apply.
+  Prediction predict(const ClusterWire&, const Operation&, int) const override { return {}; }
 
   SubjectChoice choice_;
   std::optional<std::uint64_t> size_;
@@ -257,6 +293,10 @@ class LookupRate final : public LocalBenchmark {
   HostMemory host_;
   HostMemory own_;  // with the stage and switch costs of this structure
   std::vector<std::unique_ptr<Subject>> subjects_;
+  std::uint32_t threads_ = 1;
+  int core_ = 0;
+  Picos duration_{0};
+  Json prediction_;
   double compute_ns_ = 0;
   double found_share_ = 0;
   std::size_t compared_ = 0;
@@ -267,5 +307,5 @@ class LookupRate final : public LocalBenchmark {
 
 int main(int argc, char** argv) {
   verbscope::lookups::LookupRate benchmark;
-  return verbscope::local_main(benchmark, argc, argv);
+  return verbscope::benchmark_main(benchmark, argc, argv);
 }

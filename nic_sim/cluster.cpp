@@ -9,6 +9,7 @@
 #include "nic_sim/host/partition.hpp"
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/nic.hpp"
+#include "nic_sim/time/fiber.hpp"
 #include "nic_sim/time/mailbox.hpp"
 #include "nic_sim/time/quanta.hpp"
 
@@ -106,6 +107,7 @@ struct SimCluster::Impl {
   std::unique_ptr<sim::Fabric> fabric;
   std::deque<Machine> machines;
   std::deque<sim::SimThread> threads;
+  std::optional<sim::Fiber> controller;
 };
 
 SimCluster::SimCluster(const Profile& profile, int nodes, std::uint64_t seed, const SimWork& work) {
@@ -154,6 +156,17 @@ void SimCluster::at(Picos when, std::function<void()> action) {
 
 void SimCluster::run() {
   impl_->quanta.run();
+}
+
+void SimCluster::run(std::function<void()> controller) {
+  impl_->controller.emplace(impl_->partitions.front().engine, std::move(controller)).resume();
+  run();
+}
+
+void SimCluster::wait_until(Picos when) {
+  sim::Fiber& controller = *impl_->controller;
+  at(when, [&controller] { controller.resume(); });
+  controller.park();
 }
 
 void SimCluster::settle(Picos most) {

@@ -56,6 +56,11 @@ class SimCluster {
   // Runs until every thread has ended, with several partitions for up to one packet's way longer; rethrows what one
   // threw. Throws Error when all threads wait and nothing can happen any more.
   void run();
+  // The same beside `controller`, a fiber that runs while no thread does. It starts first and waits with wait_until. If
+  // the threads end before it does, it goes on in settle(), or is unwound with the cluster.
+  void run(std::function<void()> controller);
+  // From the controller: returns at virtual time `when`, as an action of at() would run then.
+  void wait_until(Picos when);
 
   // After run(): what is still on its way arrives, in the time `most` at most.
   void settle(Picos most);

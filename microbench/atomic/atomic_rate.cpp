@@ -3,7 +3,7 @@
 
 #include "microbench/atomic/client.hpp"
 #include "microbench/atomic/lock_slots.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 
 namespace verbscope {
@@ -67,13 +67,13 @@ class AtomicRate final : public Benchmark {
     o.warmup = Picos(0);
   }
 
-  Traffic traffic() const override {
-    return {.verb = atomics_.verb,
-            .driver = Side::client,
-            .counted = Side::client,
-            .most_outstanding = atomics_.most_outstanding,
-            .label = atomics_.verb == Verb::fetch_add ? "fetch-and-adds in" : "compare-and-swaps in",
-            .threads_end_window = atomics_.probe_slots};
+  Plan draft() const override {
+    return {.operation = {.verb = atomics_.verb,
+                          .driver = Side::client,
+                          .counted = Side::client,
+                          .most_outstanding = atomics_.most_outstanding,
+                          .label = atomics_.verb == Verb::fetch_add ? "fetch-and-adds in" : "compare-and-swaps in"},
+            .schedule = {.threads_end_it = atomics_.probe_slots}};
   }
 
   std::optional<OperationCount> operation_count() const override {

@@ -6,7 +6,6 @@
 #include "machine/memory.hpp"
 #include "microbench/atomic/loop.hpp"
 #include "microbench/atomic/slot_probe.hpp"
-#include "microbench/bench/idle.hpp"
 #include "microbench/bench/workload.hpp"
 #include "verbs/ibv_codes.hpp"
 

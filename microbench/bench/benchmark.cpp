@@ -5,9 +5,9 @@
 namespace verbscope {
 
 std::optional<OperationCount> Benchmark::operation_count() const {
-  const Traffic used = traffic();
-  if (used.both_ways) return OperationCount{std::nullopt, "messages_sent"};
-  return OperationCount{used.counted, used.counted == used.driver ? "messages_sent" : "messages_received"};
+  const Operation op = draft().operation;
+  if (op.both_ways) return OperationCount{std::nullopt, "messages_sent"};
+  return OperationCount{op.counted, op.counted == op.driver ? "messages_sent" : "messages_received"};
 }
 
 Json Benchmark::results(const std::vector<const Workload*>& /*threads*/) const {

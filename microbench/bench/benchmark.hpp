@@ -1,5 +1,5 @@
-// The frame that a benchmark fills in: options, setup, step, describe. Everything else (flags, devices, connections,
-// memory regions, exchange, warm-up, timing, counters, output) is the runner's.
+// The hooks of a benchmark: description, options, draft of the plan, workloads, results, model. Everything else
+// (devices, connections, memory regions, exchange, warm-up, timing, counters, output) is the runner's.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,6 @@
 #include "microbench/bench/option_table.hpp"
 #include "microbench/bench/plan.hpp"
 #include "microbench/bench/region.hpp"
-#include "microbench/bench/shared_completions.hpp"
 #include "pcie_model/predict.hpp"
 #include "verbs/resources.hpp"
 
@@ -39,7 +38,7 @@ struct LanePeer {
   std::uint32_t index = 0;  // the QP's number among that node's
   std::uint32_t count = 1;  // QPs of that node
   PeerQp qp;
-  PeerQp companion;     // the companion of `qp`, when the benchmark asked for companions
+  PeerQp companion;     // of `qp`, if the benchmark has companions
   RemoteRegion region;  // that node's
   Slice slice() const { return slice_of(region.bytes, count, index); }
 };
@@ -52,19 +51,19 @@ struct Lane {
   std::uint32_t port = 0;  // index among the ports in use
   ibv_qp* qp = nullptr;
   ibv_qp_ex* builder = nullptr;  // the builder of `qp`, with Operation::builder
-  ibv_qp* companion = nullptr;   // it stands beside `qp`, when the benchmark asked for companions
+  ibv_qp* companion = nullptr;   // of `qp`, if the benchmark has companions
   ibv_qp_ex* companion_builder = nullptr;
   std::vector<LanePeer> peers;  // one, or on UD at the server one for every client
 };
 
-// A thread's part of a run, from which it builds its data path.
+// What a thread gets to build its data path.
 struct ThreadSetup {
   const Operation& operation;
   const Topology& topology;
   Side side;
   std::uint32_t node;    // which client; 0 for the server
   std::uint32_t thread;  // the thread's number on the node
-  std::uint64_t goal;    // operations to measure in this thread; MeasuredInterval::kNoGoal: as many as the time allows
+  std::uint64_t goal;    // operations to measure in this thread; MeasuredInterval::kNoGoal: the time ends the interval
   const Device& device;
   const Pd& pd;
   ibv_cq* cq;                 // with Operation::cq_per_qp that of the first lane
@@ -74,8 +73,8 @@ struct ThreadSetup {
   LocalRegion region;
   std::vector<Lane> lanes;
   bool huge_pages;
-  // Of the threads that have the same QPs: the completions that they take for each other, and which of them this is.
-  SharedCompletions* shared = nullptr;  // null: the QPs are the thread's own
+  // Threads that share QPs: the completions that they take for each other, and the number of this thread among them.
+  SharedCompletions* shared = nullptr;  // null: the thread has its own QPs
   std::uint32_t member = 0;
 };
 
@@ -88,23 +87,23 @@ class Workload {
   virtual void run(HostNode& node, const RunControl& control, ThreadTally& tally) = 0;
   virtual void run(SimNode& node, const RunControl& control, ThreadTally& tally) = 0;
 
-  // Whether it drives the traffic: it then ends by itself after the stop. Others wait for what is still to come.
+  // True if it drives the traffic: it ends by itself after the stop. Others wait for outstanding messages.
   virtual bool active() const = 0;
-  // Whether it counts operations at all; one that does not has no window.
+  // True if it counts operations. Otherwise it has no interval.
   virtual bool counts() const { return true; }
-  // After the run. Messages that a node of the other side must have counted in its `received`; messages received; those
-  // that validation refused.
+  // After the run: messages sent to a node of the other side, which must count them as received; messages received;
+  // messages that failed validation.
   virtual std::uint64_t sent_to(std::uint32_t /*node*/) const { return 0; }
   virtual std::uint64_t received() const { return 0; }
   virtual std::uint64_t wrong() const { return 0; }
-  // Operations that are counted while each of its queues completes once, where completions stand for many operations of
-  // one of several queues; 0: they are counted one by one, or all of one queue.
+  // Operations counted while each of its queues completes once, if a completion stands for many operations of one of
+  // several queues. 0: operations are counted one by one, or belong to one queue.
   virtual std::uint64_t round() const { return 0; }
-  // Messages that validation looked at.
+  // Messages that were validated.
   virtual std::uint64_t checked() const { return received(); }
-  // The memory that the payloads lie in, as a line for the person; empty: nothing to say.
+  // The memory of the payloads as a line of text, or empty.
   virtual std::string memory() const { return ""; }
-  // Whether that memory is registered with relaxed ordering.
+  // True if that memory is registered with relaxed ordering.
   virtual bool relaxed() const { return false; }
 };
 
@@ -115,11 +114,11 @@ struct QueueNeeds {
   std::uint32_t send_sge = 1;
   std::uint32_t recv_sge = 1;
   std::uint32_t inline_bytes = 0;
-  // Most that a QP, or a shared receive queue, can have waiting in the CQ while all goes well.
+  // Most completions in the CQ of a QP, or of a shared receive queue, without errors.
   std::uint32_t completions = 1;
 };
 
-// Rights of memory that no thread polls, and whose order nobody looks at: writes to it may pass each other on PCIe.
+// Access rights of memory that no thread polls: writes to it may pass each other on PCIe.
 constexpr int unwatched(const Operation& op, int access = IBV_ACCESS_LOCAL_WRITE) {
   return op.relaxed_ordering ? access | int{IBV_ACCESS_RELAXED_ORDERING} : access;
 }
@@ -127,20 +126,20 @@ constexpr int unwatched(const Operation& op, int access = IBV_ACCESS_LOCAL_WRITE
 // The memory region of one node.
 struct RegionNeeds {
   std::uint64_t bytes = 0;  // 0: none
-  // Rights of the region and of the node's QPs. IBV_ACCESS_REMOTE_ATOMIC is refused on a device that has no atomics.
+  // Rights of the region and of the node's QPs. A device without atomics refuses IBV_ACCESS_REMOTE_ATOMIC.
   int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   bool huge_pages = false;  // 2 MB
 };
 
-// The counter of a simulated adapter (docs/records.md, extra) that, summed over the adapters of a side, counts
-// each operation of the rate once; without a side, over all adapters.
+// A counter of simulated adapters (docs/records.md, extra) that counts each operation of the rate once, summed over the
+// adapters of a side, or over all.
 struct OperationCount {
   std::optional<Side> side = Side::server;
   std::string name;
 };
 
 struct Description {
-  std::string name;       // the binary has it, and the record
+  std::string name;       // of the binary, and in the record
   std::string summary;    // one sentence, for --help
   std::string example{};  // options of a run on a simulated cluster, for --help: "-c UD -s 32 -l 16"
 };
@@ -150,19 +149,25 @@ class Benchmark {
   virtual ~Benchmark() = default;
 
   virtual Description describe() const = 0;
+  // True if it has no peers: threads of one machine, on the fabric host.
+  virtual bool local() const { return false; }
   // Registers options of its own; they become part of the record and of what both sides must agree on.
   virtual void options(OptionTable&) {}
-  // Called once when the options are read, before they are checked: may set common options that its own imply. Throws
-  // UsageError.
+  // Called for each point, with the options read and not checked yet: checks its own options, and may set common
+  // options that these imply. Throws UsageError.
   virtual void adjust(Options&) {}
-  // The payloads, in bytes, of which each is a point of its own, one after the other; empty: the one point that the
-  // options say. Throws UsageError.
+  // The payloads, in bytes, of several points that follow each other; empty: one point, from the options. Throws
+  // UsageError.
   virtual std::vector<std::uint32_t> points(const Options&) const { return {}; }
-  virtual Traffic traffic() const = 0;
-  // Nothing: no counter does, as where an operation is several messages, or one message several operations. By default
-  // the messages of those who post, or the SENDs that those have who receive, where these make the rate.
+  // The part of the plan that the benchmark decides; make_plan completes it.
+  virtual Plan draft() const = 0;
+  // At the server, before the threads are set up. `core`: of the first thread.
+  virtual void prepare(const Plan&, int /*core*/) {}
+  // The counter of simulated adapters that counts the operations; nothing: none does, as an operation is several
+  // messages or a part of one. Default: messages sent by the side that posts, or received by a side that makes the
+  // rate.
   virtual std::optional<OperationCount> operation_count() const;
-  // The key of the result that the model's bound is a bound of, Mops.
+  // The key of the result, in Mops, that the model bounds.
   virtual std::string bounded_rate() const { return "rate_mops"; }
   // Whether each operation of the rate moves one payload of --size, so that their product is a bandwidth.
   virtual bool moves_payloads() const { return true; }
@@ -171,27 +176,26 @@ class Benchmark {
   virtual QueueNeeds datagram_needs(const Operation& operation, Side side) const { return needs(operation, side); }
   // The region of each node of `side`, which has `qps` QPs; with ClientQps, connected ones.
   virtual RegionNeeds region(const Operation&, Side, std::uint32_t /*qps*/) const { return {}; }
-  // Every QP gets a second one of this transport, connected like the first (on UD to the same partners), with the same
-  // needs and the same CQ.
+  // Every QP gets a second one of this transport, with the same partners, needs and CQ.
   virtual std::optional<Transport> companion(const Operation&) const { return std::nullopt; }
   // Fills the region before peers learn of it; it is zeroed otherwise.
   virtual void fill(const Operation&, Side, std::span<std::byte> /*region*/) const {}
   virtual std::unique_ptr<Workload> setup(const ThreadSetup& setup) const = 0;
 
-  // After the run, what one node's threads found beside their rates: goes into the node's result, of a client into
-  // result.clients[i].result (a client sends it to the server: at most a few kilobytes).
+  // After the run: keys that one node's threads add to the node's result, a client's to result.clients[i].result. A
+  // client sends them to the server: a few kilobytes at most.
   virtual Json results(const std::vector<const Workload*>& threads) const;
-  // At the server, with every node's result, the counters and the prediction in place.
+  // At the server, after results, counters and prediction.
   virtual void finish(Outcome&) const {}
   // Lines for the console, each ending in a newline.
   virtual std::string report(const Json& /*result*/) const { return ""; }
-  // Of several points the console has a table, a line each, which begins with the payload: its heading and its line
-  // behind that. Empty: the rate and what it moves.
+  // The console prints several points as a table: the heading and the line of a point after its payload. Empty: rate
+  // and bandwidth.
   virtual std::string row_heading(const Json& /*result*/) const { return ""; }
   virtual std::string row(const Json& /*result*/) const { return ""; }
   // The closed-form model of the machine under test. Throws Error where it has none.
   virtual Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const = 0;
-  // The model after the run, where it must know what the run found, such as the sizes of its batches.
+  // The model after the run, if it depends on the result, such as the sizes of batches.
   virtual Prediction predict_run(const ClusterWire& cluster, const Operation& operation, int ports,
                                  const Json& /*result*/) const {
     return predict(cluster, operation, ports);
@@ -201,9 +205,8 @@ class Benchmark {
 // The operation as the model names it.
 VerbShape verb_shape(const Operation& operation, int ports);
 
-// The model of a receiver fetches whole groups of RECVs. Throws Error when a receive queue of `posted` RECVs has no
-// whole group left while `in_use` of them are used and not posted again: how many are fetched at once then depends on
-// the moment.
+// The model of a receiver fetches whole groups of RECVs. Throws Error if a receive queue of `posted` RECVs has no whole
+// group left while `in_use` of them are used and not posted again: the number fetched at once then varies.
 void check_recv_groups(const ClusterWire& cluster, const Operation& operation, std::uint64_t posted,
                        std::uint64_t in_use);
 

@@ -6,8 +6,10 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 
 #include "common/awaited.hpp"
@@ -85,6 +87,34 @@ struct alignas(64) ThreadTally {
     what.store(value, std::memory_order_release);
     if (controller != nullptr) controller->signal();
   }
+};
+
+// The completions that threads which share QPs and their completion queue take for each other: a thread that polls
+// counts each completion here for the thread that posted it. Data path.
+class SharedCompletions {
+ public:
+  // `members`: the threads; `queues`: the QPs that they share.
+  SharedCompletions(std::size_t members, std::size_t queues)
+      : stride_(queues + kApart), counts_(std::make_unique<std::atomic<std::uint64_t>[]>(members * stride_)) {}
+
+  // Another thread took `completions` of requests that `member` posted to `queue`.
+  void credit(std::size_t member, std::size_t queue, std::uint64_t completions) {
+    count(member, queue).fetch_add(completions, std::memory_order_release);
+  }
+
+  // Completions of requests that `member` posted to `queue`, taken by others since the last call.
+  std::uint64_t collect(std::size_t member, std::size_t queue) {
+    std::atomic<std::uint64_t>& own = count(member, queue);
+    return own.load(std::memory_order_relaxed) == 0 ? 0 : own.exchange(0, std::memory_order_acquire);
+  }
+
+ private:
+  static constexpr std::size_t kApart = 16;  // words, so that no two members have counts in one pair of cache lines
+
+  std::atomic<std::uint64_t>& count(std::size_t member, std::size_t queue) { return counts_[member * stride_ + queue]; }
+
+  std::size_t stride_;
+  std::unique_ptr<std::atomic<std::uint64_t>[]> counts_;
 };
 
 // The measured window of one thread: follows the phase and notes where the window begins, is half over and ends. `goal`

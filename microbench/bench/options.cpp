@@ -173,6 +173,26 @@ void add_common_options(OptionTable& table, Options& options) {
   add_idle_options(table, options);
 }
 
+void add_local_options(OptionTable& table, Options& o) {
+  o.fabric = kHostFabric;
+  o.counter_sources = "papi";
+  table.integer("--threads", o.threads, 1u, kMaxThreads, "threads, each pinned to a core");
+  table.duration("-D,--duration", o.duration, "measure for this long (default 1 s)");
+  table.duration("--warmup", o.warmup, "warm up for this long (default 200 ms)", OptionTable::Zero::allowed);
+  table.duration("--longest", o.longest,
+                 "if the rate is not steady, repeat with twice the duration, up to this total (default 10 times "
+                 "--warmup plus --duration, at least 30 s)");
+  table.integer("--seed", o.seed, std::uint64_t{0}, std::uint64_t{1} << 53, "seed of the random numbers");
+  table.text("--fabric", o.fabric, "host", "this machine; the benchmark has no peers");
+  table.text("--cores", o.cores, "a list such as 0-3,8",
+             "cores of the threads, in this order (default: the allowed cores)");
+  table.text("--counter_sources", o.counter_sources, "none, or papi",
+             "count the threads' instructions and cycles during the measurement, if this machine allows it");
+  table.flag("--require_counters", o.require_counters, "fail if one of --counter_sources cannot count");
+  table.text("--out_json_file", o.out_json_file, "a file, or - for standard output", "append the record to this file",
+             false);
+}
+
 void offer_transports(OptionTable& table, const std::vector<Verb>& verbs) {
   std::vector<std::string> names;
   for (const auto& [name, transport] : names_and_values(kTransports)) {
@@ -184,19 +204,19 @@ void offer_transports(OptionTable& table, const std::vector<Verb>& verbs) {
 
 namespace {
 
-// Refuses what only a transport that sends again can follow, and what a fabric does not have.
+// Refuses settings that the transport or the fabric does not have.
 void check_qp_settings(const Options& o) {
   if (o.qps.rdma_cm && o.fabric != "verbs") fail_usage("--rdma_cm: --fabric {} has no librdmacm", o.fabric);
   if (o.qps.rdma_cm && o.connection != Transport::rc) {
     fail_usage("--rdma_cm: it connects QPs of RC, not of {}", to_string(o.connection));
   }
-  if (o.qps.tos != 0 && o.qps.traffic_class != 0) fail_usage("--tos and --tclass are two words for one field");
+  if (o.qps.tos != 0 && o.qps.traffic_class != 0) fail_usage("--tos and --tclass set the same field: give one of them");
   if (o.qps.rdma_cm && (o.qps.rnr_timer || o.qps.rnr_retry)) {
     fail_usage("--rdma_cm: librdmacm has its own RNR timer and retries; leave out --rnr_timer and --rnr_retry");
   }
   if (facts(o.connection).reliable) return;
   const auto refuse = [&o](const char* option, const std::optional<std::uint32_t>& value) {
-    if (value) fail_usage("{} {}: {} sends nothing again", option, *value, to_string(o.connection));
+    if (value) fail_usage("{} {}: {} does not retransmit", option, *value, to_string(o.connection));
   };
   refuse("--qp_timeout", o.qps.qp_timeout);
   refuse("--retry_count", o.qps.retry_count);
@@ -214,7 +234,20 @@ const char* network_option(const Options& o) {
   return o.congestion_control ? "--congestion_control" : nullptr;
 }
 
-void check_options(const Options& o) {
+namespace {
+
+void check_local_options(const Options& o) {
+  if (o.fabric != kHostFabric) fail_usage("--fabric {}: this benchmark has no peers, its fabric is host", o.fabric);
+  for (const std::string& name : parse_counters(o.counter_sources, "--counter_sources", false)) {
+    if (name != "papi") fail_usage("--counter_sources {}: without a NIC only papi counts", name);
+  }
+  parse_cores(o.cores);
+}
+
+}  // namespace
+
+void check_options(const Options& o, bool local) {
+  if (local) return check_local_options(o);
   if (o.header_only && o.size.value_or(0) != 0) {
     fail_usage("--header_only sends no payload: leave out --size {}", *o.size);
   }
@@ -229,26 +262,26 @@ void check_options(const Options& o) {
   }
   if (o.run_infinitely && o.iters) fail_usage("--run_infinitely and --iters exclude each other");
   if (o.run_infinitely && !o.out_json_file.empty()) {
-    fail_usage("--run_infinitely: a run without an end has no record for --out_json_file {}", o.out_json_file);
+    fail_usage("--run_infinitely: a run without an end writes no record to --out_json_file {}", o.out_json_file);
   }
   if (o.run_infinitely && (o.longest || o.limit_bw || o.limit_msgrate)) {
-    fail_usage("--run_infinitely: --longest, --limit_bw and --limit_msgrate are of a run that ends");
+    fail_usage("--run_infinitely: --longest, --limit_bw and --limit_msgrate need a run that ends");
   }
   if (o.iters && o.duration) fail_usage("--iters and --duration exclude each other");
   if (!is_fabric(o.fabric) || o.fabric == kHostFabric) {
     fail_usage("--fabric: expected verbs, sim:NAME or null, got \"{}\"", o.fabric);
   }
   if (o.sim_threads && !o.fabric.starts_with("sim:")) {
-    fail_usage("--sim_threads {}: --fabric {} simulates nothing", *o.sim_threads, o.fabric);
+    fail_usage("--sim_threads {}: --fabric {} is not simulated", *o.sim_threads, o.fabric);
   }
   if (const char* option = network_option(o); option != nullptr && !is_simulated(o.fabric)) {
-    fail_usage("{}: --fabric {} simulates no network", option, o.fabric);
+    fail_usage("{}: --fabric {} is not a simulated network", option, o.fabric);
   }
   if (o.fabric != "verbs" && !o.host.empty()) {
-    fail_usage("a host argument ({}) makes no sense with --fabric {}: one process plays every role", o.host, o.fabric);
+    fail_usage("a host argument ({}) has no effect with --fabric {}: one process has all roles", o.host, o.fabric);
   }
   if (!o.listen.empty() && (o.fabric != "verbs" || !o.host.empty())) {
-    fail_usage("--listen {}: {} listens for nobody", o.listen, o.host.empty() ? "--fabric " + o.fabric : "a client");
+    fail_usage("--listen {}: {} does not listen", o.listen, o.host.empty() ? "--fabric " + o.fabric : "a client");
   }
   if (o.mtu && std::ranges::count(std::array{256u, 512u, 1024u, 2048u, 4096u}, *o.mtu) == 0) {
     fail_usage("--mtu: expected 256, 512, 1024, 2048 or 4096, got {}", *o.mtu);
@@ -260,7 +293,8 @@ void check_options(const Options& o) {
   const std::vector<std::string> counters = parse_counters(o.counter_sources, "--counter_sources", o.fabric == "verbs");
   if (is_simulated(o.fabric) && !counters.empty() && counters != std::vector<std::string>{"driver"}) {
     fail_usage(
-        "--counter_sources {} makes no sense with --fabric {}: the simulator counts itself, beside it only driver",
+        "--counter_sources {} has no effect with --fabric {}: the simulator counts itself; only driver can count "
+        "beside it",
         o.counter_sources, o.fabric);
   }
 }
@@ -292,6 +326,27 @@ UarChoice parse_uars(const std::string& text) {
 
 int parse_ib_port(const std::string& text) {
   return text == "all" ? 0 : parse_int(text, "--ib_port", 1, 255);
+}
+
+void add_all_sizes(OptionTable& table, bool& all, const std::string& last) {
+  table.flag("-a,--all", all,
+             fmt::format("run payloads of 2, 4, 8 ... bytes up to --size (default {}), with one record each", last));
+}
+
+std::vector<std::uint32_t> all_sizes(const Options& o, std::uint32_t last) {
+  if (o.header_only) fail_usage("--all: with --header_only there is one size, 0");
+  if (o.run_infinitely) fail_usage("--all: with --run_infinitely the first size would never end");
+  if (!o.size && facts(o.connection).one_packet) {
+    fail_usage("--all: over {} give the largest --size, at most the MTU", to_string(o.connection));
+  }
+  last = o.size.value_or(last);
+  if (last < 2) fail_usage("--size {}: --all begins with 2 bytes", last);
+  if (o.fabric == "verbs" && o.port == 0)
+    fail_usage("--port 0: with --all the two sides connect again for each size, and need a fixed port");
+  std::vector<std::uint32_t> sizes;
+  for (std::uint32_t size = 2; size < last; size *= 2) sizes.push_back(size);
+  sizes.push_back(last);
+  return sizes;
 }
 
 }  // namespace verbscope

@@ -1,5 +1,4 @@
-// The options that every benchmark of this folder has, as the person gave them. Names and meanings are perftest's where
-// perftest has the option.
+// The options that all benchmarks share. Names and meanings are perftest's if perftest has the option.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@ namespace verbscope {
 inline constexpr std::uint32_t kDefaultSize = 64;  // bytes: one cache line
 inline constexpr std::uint32_t kUsualRxDepth = 512;
 
-// What QPs and the paths of their packets are given beside what the operation needs.
+// Settings of QPs and of the paths of their packets.
 struct QpSettings {
   std::uint32_t service_level = 0;
   std::uint32_t traffic_class = 0;           // of the GRH
@@ -28,11 +27,11 @@ struct QpSettings {
   std::optional<std::uint32_t> outstanding;  // READs and atomics of an RC QP; none: as many as both devices allow
   std::optional<std::uint32_t> rnr_timer;    // RC: the encoding of IBTA's RNR NAK timer field; none: QpReceive's
   std::optional<std::uint32_t> rnr_retry;    // RC: 7 for ever; none: QpSend's
-  std::uint32_t tos = 0;                     // perftest's word for traffic_class, where packets have a GRH
+  std::uint32_t tos = 0;                     // perftest's name of traffic_class, for packets with a GRH
   bool rdma_cm = false;                      // librdmacm connects them
 };
 
-// The one figure that --output prints, as perftest does: MiB/s or Gb/s, Mops, us.
+// The figure that --output prints, as perftest does: MiB/s or Gb/s, Mops, us.
 enum class Figure { bandwidth, message_rate, latency };
 
 struct Options {
@@ -45,7 +44,7 @@ struct Options {
   std::optional<std::uint32_t> cq_mod;  // signal every this many
   std::uint32_t qp = 1;                 // per thread
   std::uint32_t tx_depth = 128;
-  std::optional<std::uint32_t> rx_depth;  // none: as the plan reckons
+  std::optional<std::uint32_t> rx_depth;  // none: the plan decides
   std::uint32_t threads = 1;              // on the machine under test
   std::uint32_t inline_recv = 0;          // bytes
   bool wr_api = false;
@@ -78,14 +77,14 @@ struct Options {
   std::string secret;
   bool any_build = false;
   std::string cores;
-  // What the rate must reach.
+  // Limits of the rate.
   std::optional<double> limit_bw;       // MiB/s (2^20 bytes), or with report_gbits Gb/s (10^9 bits)
   std::optional<double> limit_msgrate;  // Mops
   bool report_gbits = false;
   // Counters beside the benchmark.
   std::string counter_sources = "auto";
   bool require_counters = false;
-  // Options of perftest that have nothing to do here.
+  // Options of perftest without effect.
   bool cpu_freq = false;
   bool no_peak = false;
   bool perform_warm_up = false;
@@ -94,20 +93,22 @@ struct Options {
   std::string out_json_file;
   bool out_json = false;  // to out_json_file, or perftest's own name
   std::optional<Figure> output;
-  std::string host;  // the server's; empty: this is the server
+  std::string host;  // of the server; empty: this process is the server
 };
 
 // Registers them all; `options` must outlive the table.
 void add_common_options(OptionTable& table, Options& options);
+// Registers the options of a benchmark without peers (Benchmark::local), and sets their defaults.
+void add_local_options(OptionTable& table, Options& options);
 
 // Offers in --help the transports that have one of the verbs.
 void offer_transports(OptionTable& table, const std::vector<Verb>& verbs);
 
-// The option that was given of those for a simulated Ethernet network; null: none was.
+// The name of a given option for a simulated Ethernet network, or null.
 const char* network_option(const Options& options);
 
-// Refuses options that are wrong by themselves. Throws UsageError with one line.
-void check_options(const Options& options);
+// Refuses options that are wrong by themselves; `local` as above. Throws UsageError with one line.
+void check_options(const Options& options, bool local = false);
 
 // "0-3,8" as {0, 1, 2, 3, 8}; throws UsageError.
 std::vector<int> parse_cores(const std::string& text);
@@ -123,5 +124,14 @@ UarChoice parse_uars(const std::string& text);
 
 // 0 for "all", else the port's number; throws UsageError.
 int parse_ib_port(const std::string& text);
+
+// --all: a point for each of many payloads.
+inline constexpr std::uint32_t kLastOfAll = 1u << 23;  // bytes: the last of perftest's rates
+
+// Registers the option.
+void add_all_sizes(OptionTable& table, bool& all, const std::string& last = "2^23");
+
+// 2, 4, 8 ... bytes up to --size, by default to `last`. Throws UsageError.
+std::vector<std::uint32_t> all_sizes(const Options& options, std::uint32_t last = kLastOfAll);
 
 }  // namespace verbscope

@@ -14,23 +14,22 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kUsualSignalEvery = 64;
 constexpr Picos kWarmup = 500ms;
+constexpr Picos kLocalWarmup = 200ms;
 constexpr Picos kDuration = 3s;
 constexpr Picos kNullDuration = 1s;
 constexpr Picos kSimWarmup = 1ms;  // until buffers between a fast sender and a slow receiver are full
 constexpr Picos kSimDuration = 1ms;
 constexpr Picos kTimeout = 10s;
-// The longest time, warm-up and all, that a point whose rate is not steady gets: so much at least, and so many times
-// what was asked for.
+// The default of --longest: at least this time, and this many times --warmup plus --duration.
 constexpr Picos kLongest = 30s;
 constexpr int kLongestTimes = 10;
 constexpr Picos kSimLongest = 20ms;
 constexpr int kSimLongestTimes = 100;
 constexpr Picos kSimStuck = 200ms;
-// Halves of a window differ by chance on a machine that has other things to do, too; a simulated one has not.
+// On a machine with other load the halves of an interval differ by chance.
 constexpr double kSteadyWithin = 0.25;
 constexpr double kSimSteadyWithin = 0.02;
-// A simulated core takes more messages than its share of what one machine sends; more cores would idle, and that takes
-// time.
+// One simulated core receives more messages than its share of what one machine sends. Idle cores would only cost time.
 constexpr std::uint32_t kSimReceivingThreads = 1;
 
 std::uint32_t largest_divisor(std::uint64_t of, std::uint32_t at_most) {
@@ -40,7 +39,7 @@ std::uint32_t largest_divisor(std::uint64_t of, std::uint32_t at_most) {
   return 1;
 }
 
-// Refuses what the options alone do not show: it depends on the benchmark's verb and on what may be outstanding.
+// Refuses options that do not fit the benchmark's verb or its outstanding operations.
 void check_operation(const Operation& op) {
   const TransportFacts& transport = facts(op.transport);
   if (!transport.verbs.has(op.verb)) {
@@ -64,31 +63,20 @@ void check_operation(const Operation& op) {
   if (op.inlined && op.verb == Verb::read) fail_usage("--inline_size {}: a READ sends no payload", op.inline_limit);
 }
 
-Operation plan_operation(const Options& o, const FabricFacts& fabric, const Traffic& traffic,
-                         std::optional<std::uint64_t> goal) {
-  Operation op;
-  op.verb = traffic.verb;
+Operation plan_operation(const Options& o, const FabricFacts& fabric, Operation op, std::optional<std::uint64_t> goal) {
   op.transport = o.connection;
   op.header_only = o.header_only;
   op.payload = o.header_only ? 0 : o.size.value_or(kDefaultSize);
-  const std::uint32_t limit =
-      traffic.inline_up_to > 0 ? std::min(traffic.inline_up_to, fabric.max_inline) : o.inline_size;
+  const std::uint32_t limit = op.inline_up_to > 0 ? std::min(op.inline_up_to, fabric.max_inline) : o.inline_size;
   op.inlined = op.payload > 0 && op.payload <= limit;
   op.inline_limit = o.header_only ? 0 : limit;
   op.post_list = o.post_list;
   op.tx_depth = o.tx_depth;
-  op.most_outstanding = traffic.most_outstanding;
   op.signal_every = o.cq_mod ? *o.cq_mod : default_signal_every(o.post_list, op.outstanding(), goal);
-  op.recv_list = traffic.recv_list;
-  op.shared_recv_queue = traffic.shared_recv_queue;
-  op.cq_per_qp = traffic.cq_per_qp;
   op.inline_recv = o.inline_recv;
   op.builder = o.wr_api;
   op.events = o.events;
   op.validate = o.validate;
-  op.datagrams_beside = traffic.datagrams_beside;
-  op.immediate = traffic.immediate;
-  op.both_ways = traffic.both_ways;
   op.seed = o.seed;
   if (goal && *goal % op.signal_every != 0) {
     fail_usage("--iters {} is not a multiple of --cq_mod {}: completions of a QP come in steps of cq_mod", *goal,
@@ -98,15 +86,12 @@ Operation plan_operation(const Options& o, const FabricFacts& fabric, const Traf
   return op;
 }
 
-Topology plan_topology(const Options& o, const FabricFacts& fabric, const Traffic& traffic) {
-  Topology t;
+Topology plan_topology(const Options& o, const FabricFacts& fabric, Side driver, Topology t) {
+  t.local = fabric.local;
   t.transport = o.connection;
   t.threads = o.threads;
   t.qps_per_thread = o.qp;
   t.ports = fabric.ports;
-  t.client_qps = traffic.client_qps;
-  t.qps_per_pair = traffic.qps_per_pair;
-  t.threads_per_qp = traffic.threads_per_qp;
   const std::uint32_t cores = o.host.empty() ? fabric.server_cores : fabric.client_cores;
   if (o.host.empty() && o.threads > cores) {
     fail_usage("--threads {} is more than the {} cores there are to pin them to", o.threads, cores);
@@ -116,12 +101,12 @@ Topology plan_topology(const Options& o, const FabricFacts& fabric, const Traffi
                fabric.client_cores);
   }
   const std::uint32_t simulated_threads =
-      traffic.driver == Side::server ? std::min(kSimReceivingThreads, fabric.client_cores) : fabric.client_cores;
+      driver == Side::server ? std::min(kSimReceivingThreads, fabric.client_cores) : fabric.client_cores;
   t.client_threads = o.client_threads.value_or(fabric.simulated ? simulated_threads : 1);
   t.clients = fabric.alone ? 1 : o.clients.value_or(fabric.default_clients);
   if (t.qps_per_pair > 0) t.qps_per_thread = t.qps_per_pair * (facts(t.transport).connected ? t.clients : 1);
   if (fabric.alone) return t;
-  const bool one_client_a_qp = facts(o.connection).connected && !traffic.client_qps;
+  const bool one_client_a_qp = facts(o.connection).connected && !t.client_qps;
   if (one_client_a_qp && t.clients > t.server_qps()) {
     if (o.clients) {
       fail_usage(
@@ -143,37 +128,38 @@ std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth,
 
 namespace {
 
-// RECVs with which no request of a client finds none, as far as a queue may hold them: beside those under way, those of
-// a pass that has not given its RECVs back.
+// A RECV for each outstanding request of the clients, and for those of a polling pass that are not posted again yet.
 std::uint32_t default_rx_depth(std::uint64_t messages_at_once) {
   constexpr std::uint64_t kOfAPass = 128;
-  constexpr std::uint64_t kMost = 8192;  // ConnectX-3 offers 16,351 work requests a queue
+  constexpr std::uint64_t kMax = 8192;  // ConnectX-3 offers 16,351 work requests per queue
   if (messages_at_once == 0) return kUsualRxDepth;
   const std::uint64_t wanted = round_up(messages_at_once + kOfAPass, 64);
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, kUsualRxDepth, kMost));
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, kUsualRxDepth, kMax));
 }
 
 }  // namespace
 
-Plan make_plan(const Options& o, const FabricFacts& facts, const Traffic& traffic) {
-  if (facts.alone && traffic.counted == Side::client) {
+Plan make_plan(const Options& o, const FabricFacts& facts, const Plan& draft) {
+  if (facts.alone && draft.operation.counted == Side::client) {
     fail_usage("--fabric null: it has no clients, and they would be the ones to post");
   }
   Plan plan;
   std::optional<std::uint64_t> goal;
   // Senders count the completions of each QP in steps of cq_mod, receivers one by one.
-  if (o.iters && traffic.driver == traffic.counted) goal = *o.iters;
-  plan.operation = plan_operation(o, facts, traffic, goal);
-  plan.operation.relaxed_ordering = !o.disable_pcie_relaxed && !facts.simulated && !facts.alone;
-  plan.topology = plan_topology(o, facts, traffic);
-  plan.operation.messages_at_once = std::uint64_t{plan.topology.all_client_threads()} * traffic.messages_at_once;
-  plan.operation.rx_depth = o.rx_depth.value_or(default_rx_depth(plan.operation.messages_at_once));
+  if (o.iters && draft.operation.driver == draft.operation.counted) goal = *o.iters;
+  plan.operation = plan_operation(o, facts, draft.operation, goal);
+  Operation& op = plan.operation;
+  op.relaxed_ordering = !o.disable_pcie_relaxed && !facts.simulated && !facts.alone;
+  plan.topology = plan_topology(o, facts, op.driver, draft.topology);
+  op.messages_at_once = std::uint64_t{plan.topology.all_client_threads()} * op.requests_per_client_thread;
+  op.rx_depth = o.rx_depth.value_or(default_rx_depth(op.messages_at_once));
+  const Picos warmup = facts.local ? kLocalWarmup : kWarmup;
   plan.schedule.iters = o.iters;
-  plan.schedule.warmup = o.warmup.value_or(facts.simulated ? kSimWarmup : kWarmup);
+  plan.schedule.warmup = o.warmup.value_or(facts.simulated ? kSimWarmup : warmup);
   plan.schedule.duration = o.duration.value_or(facts.simulated ? kSimDuration
                                                : facts.alone   ? kNullDuration
                                                                : kDuration);
-  plan.schedule.threads_end_it = o.iters.has_value() || traffic.threads_end_window;
+  plan.schedule.threads_end_it = o.iters.has_value() || draft.schedule.threads_end_it;
   plan.schedule.timeout = o.timeout.value_or(kTimeout);
   const Picos asked = plan.schedule.warmup + plan.schedule.duration;
   plan.schedule.longest = o.longest.value_or(
@@ -225,7 +211,7 @@ std::vector<QpPlan> client_ends(const Topology& t, std::uint32_t client) {
   return qps;
 }
 
-// By thread, then pair by pair the QPs to each other machine in turn; a datagram's QP is for all of them.
+// By thread, then for each of its QPs per pair one to each other machine. On UD one QP serves all machines.
 std::vector<QpPlan> paired_ends(const Topology& t, std::uint32_t machine) {
   std::vector<QpPlan> qps;
   const std::uint32_t others = t.machines() - 1;
@@ -248,7 +234,39 @@ std::vector<QpPlan> paired_ends(const Topology& t, std::uint32_t machine) {
 
 }  // namespace
 
+namespace {
+
+// Threads of the first client, which has the most: no more than its QPs.
+std::uint32_t client_threads(const Topology& t) {
+  if (t.client_qps || t.qps_per_pair > 0) return t.client_threads;
+  const bool dealt = facts(t.transport).connected;
+  const std::uint32_t qps = dealt ? (t.server_qps() + t.clients - 1) / t.clients : t.server_qps();
+  return std::min(t.client_threads, qps);
+}
+
+}  // namespace
+
+Json plan_json(const Plan& plan) {
+  const Json duration = plan.schedule.iters ? Json() : Json(to_seconds(plan.schedule.duration));
+  const double warmup_s = to_seconds(plan.schedule.warmup), longest_s = to_seconds(plan.schedule.longest);
+  if (plan.topology.local) return Json{{"duration_s", duration}, {"warmup_s", warmup_s}, {"longest_s", longest_s}};
+  return Json{{"size", plan.operation.payload},
+              {"inline_size", plan.operation.inline_limit},
+              {"inlined", plan.operation.inlined},
+              {"cq_mod", plan.operation.signal_every},
+              {"rx_depth", plan.operation.rx_depth},
+              {"qp", plan.topology.qps_per_thread},
+              {"clients", plan.topology.clients},
+              {"client_threads", client_threads(plan.topology)},
+              {"ports", plan.topology.ports},
+              {"duration_s", duration},
+              {"warmup_s", warmup_s},
+              {"longest_s", longest_s},
+              {"timeout_s", to_seconds(plan.schedule.timeout)}};
+}
+
 std::vector<QpPlan> plan_qps(const Topology& t, Side side, std::uint32_t client) {
+  if (t.local) return {};
   if (t.qps_per_pair > 0) return paired_ends(t, side == Side::server ? 0 : client + 1);
   if (t.client_qps) return side == Side::server ? server_ends(t) : client_ends(t, client);
   const bool datagram = !facts(t.transport).connected;

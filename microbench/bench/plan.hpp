@@ -1,5 +1,5 @@
-// The plan of a point, decided from the options and the fabric before any device is opened: the operation, who is
-// connected to whom, and how long. Pure functions: every side computes the same plan.
+// The plan of a point: the operation, the machines with their QPs, and the times. The benchmark drafts it; options and
+// fabric complete it before any device is opened. Pure functions: every side computes the same plan.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/json.hpp"
 #include "common/units.hpp"
 #include "microbench/bench/options.hpp"
 #include "wire/wqe.hpp"
@@ -15,8 +16,26 @@ namespace verbscope {
 
 enum class Side { server, client };
 
+// The operation of a point.
 struct Operation {
+  // Decided by the benchmark (Benchmark::draft).
   Verb verb = Verb::send;
+  Side driver = Side::server;          // posts the operations
+  Side counted = Side::server;         // its threads' intervals make the rate
+  std::uint32_t most_outstanding = 0;  // operations of a QP at a time; 0: as many as the queue holds
+  std::uint32_t recv_list = 0;         // RECVs per post; 0: recv_list(rx_depth)
+  // Outstanding requests by message of a client thread at one QP of the server. Without --rx_depth the server has RECVs
+  // for those of all threads.
+  std::uint32_t requests_per_client_thread = 0;
+  bool shared_recv_queue = false;   // one per thread
+  bool cq_per_qp = false;           // a completion queue per QP, instead of one per thread
+  std::string label = "SENDs out";  // of the rate, for the console
+  bool datagrams_beside = false;    // some messages go over UD, whatever the transport of the run
+  std::uint32_t inline_up_to = 0;   // bytes: inline payloads up to this size, or the device's limit, not --inline_size
+  bool immediate = false;           // WRITEs bring 4 bytes into the completion of a RECV
+  bool both_ways = false;           // both sides post, and the rate is that of both
+
+  // Decided by make_plan.
   Transport transport = Transport::rc;
   std::uint32_t payload = 0;  // bytes
   bool header_only = false;   // 4-byte immediate
@@ -25,19 +44,12 @@ struct Operation {
   std::uint32_t post_list = 1;
   std::uint32_t signal_every = 1;
   std::uint32_t tx_depth = 128;
-  std::uint32_t most_outstanding = 0;  // operations of a QP at a time; 0: as many as the queue holds
   std::uint32_t rx_depth = kUsualRxDepth;
-  std::uint64_t messages_at_once = 0;  // that may come to a QP of the server; 0: not known
-  std::uint32_t recv_list = 0;         // RECVs per post; 0: recv_list(rx_depth)
-  bool shared_recv_queue = false;      // one a thread
+  std::uint64_t messages_at_once = 0;  // outstanding requests at a QP of the server; 0: unknown
   std::uint32_t inline_recv = 0;       // bytes; 0: off
-  bool cq_per_qp = false;              // a completion queue a QP, instead of one a thread
   bool builder = false;                // ibv_wr_* instead of ibv_post_send
   bool events = false;                 // sleep on completion events instead of polling
   bool validate = false;
-  bool datagrams_beside = false;  // see Traffic
-  bool immediate = false;         // see Traffic
-  bool both_ways = false;         // see Traffic
   bool relaxed_ordering = false;  // of memory that no thread polls
   std::uint64_t seed = 1;
 
@@ -47,55 +59,37 @@ struct Operation {
   }
 };
 
-// QPs that each thread of each client has of its own, instead of sharing those of the server's threads.
+// QPs that each thread of each client has for itself, instead of sharing those of the server's threads.
 struct ClientQps {
   bool connected = false;  // one to the server, of the run's transport
   bool datagram = false;   // one on UD; the server's threads have --qp on each port, which all clients of that port use
 };
 
-// The use that a benchmark makes of the two sides, decided by its options.
-struct Traffic {
-  Verb verb = Verb::send;
-  Side driver = Side::server;          // posts the operations
-  Side counted = Side::server;         // the side whose threads' windows make the rate
-  std::uint32_t most_outstanding = 0;  // see Operation
-  std::uint32_t recv_list = 0;         // see Operation
-  // Requests by message that a client thread may have under way at one QP of the server, which without --rx_depth has
-  // RECVs for those of all.
-  std::uint32_t messages_at_once = 0;
-  bool shared_recv_queue = false;   // see Operation
-  bool cq_per_qp = false;           // see Operation
-  std::string label = "SENDs out";  // the console names the rate so
-  std::optional<ClientQps> client_qps{};
-  bool datagrams_beside = false;   // messages go over UD, too, whatever the transport of the run
-  std::uint32_t inline_up_to = 0;  // bytes: inlines payloads of this size, or the device's limit, and not --inline_size
-  bool immediate = false;          // WRITEs bring 4 bytes into the completion of a RECV
-  bool both_ways = false;          // both sides post, and the rate is that of both
-  std::uint32_t qps_per_pair = 0;  // see Topology
-  std::uint32_t threads_per_qp = 1;  // see Topology
-  bool clients_may_leave = false;    // a client that dies is counted, and the others go on
-  bool threads_end_window = false;   // they have what they want then, whatever the --duration
-};
-
+// The machines of a point, their threads and QPs.
 struct Topology {
+  // Decided by make_plan.
+  bool local = false;  // threads of one machine without any QP (fabric host)
   Transport transport = Transport::rc;
-  std::uint32_t threads = 1;         // the server has
+  std::uint32_t threads = 1;         // of the server
   std::uint32_t qps_per_thread = 1;  // at the server
   std::uint32_t clients = 1;
   std::uint32_t client_threads = 1;
-  std::uint32_t ports = 1;  // that each side uses
+  std::uint32_t ports = 1;  // of each side
+
+  // Decided by the benchmark.
   std::optional<ClientQps> client_qps{};
-  // Not 0: each thread of each machine, server and clients alike, has so many connected QPs to the thread of the same
+  // Not 0: each thread of each machine, server and clients alike, has this many connected QPs to the thread of the same
   // number of each other machine.
   std::uint32_t qps_per_pair = 0;
-  // So many threads of the server in turn share the QPs of the first of them, and its completion queue.
+  // This many consecutive threads of the server share the QPs and the completion queue of the first of them.
   std::uint32_t threads_per_qp = 1;
+  bool clients_may_leave = false;  // a client that dies is counted, and the others go on
 
   std::uint32_t machines() const { return clients + 1; }
-  // Groups of the server's threads that have QPs together; the last may have fewer threads.
+  // Groups of the server's threads that share QPs; the last may have fewer threads.
   std::uint32_t groups() const { return (threads + threads_per_qp - 1) / threads_per_qp; }
   std::uint32_t server_qps() const { return groups() * qps_per_thread; }
-  // Threads of all clients; with client_qps they are numbered: thread t of client c is c * client_threads + t.
+  // Threads of all clients; with client_qps thread t of client c has the number c * client_threads + t.
   std::uint32_t all_client_threads() const { return clients * client_threads; }
 };
 
@@ -105,40 +99,47 @@ inline constexpr int kRetransmissions = 3;
 struct Schedule {
   Picos warmup{0};
   Picos duration{0};
-  std::optional<std::uint64_t> iters;  // per QP, with client_qps per thread: ends the window instead of the duration
-  bool forever = false;                // a window follows the other, each told as it ends
-  bool threads_end_it = false;  // they end the window by themselves: by `iters`, or when they have what they want
+  std::optional<std::uint64_t>
+      iters{};                  // per QP, with client_qps per thread: ends the interval instead of the duration
+  bool forever = false;         // intervals follow each other without end, and each prints its rate
+  bool threads_end_it = false;  // the threads end the interval: decided by the benchmark, or by --iters
   Picos timeout{0};
-  // From the start of the threads: no window ends later than that, but for one that threads end.
+  // From the start of the threads: no interval ends later, unless the threads end it.
   Picos longest{0};
-  // Simulated: when nothing has completed for so long, nothing will.
+  // Simulated: if nothing has completed for this long, the run is stuck.
   Picos stuck{0};
-  // The two halves of a window may differ by this share of the rate; by more, another one, twice as long, follows.
+  // Largest accepted difference between the rates of the two halves of an interval, as a share. If it is larger,
+  // another interval follows, twice as long.
   double steady_within = 0;
 };
 
 struct Plan {
-  Operation operation;
-  Topology topology;
-  Schedule schedule;
+  Operation operation{};
+  Topology topology{};
+  Schedule schedule{};
 };
 
 // The facts of the fabric that the plan depends on.
 struct FabricFacts {
   bool simulated = false;
-  bool alone = false;                 // null: there are no clients
+  bool local = false;                 // host: there are no QPs
+  bool alone = false;                 // null and host: there are no clients
   std::uint32_t server_cores = 1;     // threads that fit
   std::uint32_t client_cores = 1;     // threads that fit
   std::uint32_t ports = 1;            // that --ib_port selects
-  std::uint32_t default_clients = 1;  // enough not to be the limit
-  std::uint32_t max_inline = 0;       // bytes that the device inlines, where Traffic::inline_up_to asks
+  std::uint32_t default_clients = 1;  // enough that they are not the limit
+  std::uint32_t max_inline = 0;       // bytes that the device inlines, if Operation::inline_up_to is set
 };
 
-// Throws UsageError: more threads than cores, clients that would have no QP, a verb that the transport does not have.
-Plan make_plan(const Options& options, const FabricFacts& facts, const Traffic& traffic);
+// Completes the draft of a benchmark. Throws UsageError: more threads than cores, clients that would have no QP, a verb
+// that the transport does not have.
+Plan make_plan(const Options& options, const FabricFacts& facts, const Plan& draft);
 
-// The --cq_mod that is chosen: at most 64 and half the queue, never one that can wait for ever; a multiple or a divisor
-// of the post list, so that the ring stays short. With `goal` (operations of a QP to measure exactly), a divisor of it.
+// The plan as it overrides options in the record's config.
+Json plan_json(const Plan& plan);
+
+// The default of --cq_mod: at most 64 and half the queue, and never one that can wait for ever. It is a multiple or a
+// divisor of the post list, so that the ring stays short, and divides `goal` (operations of a QP to measure exactly).
 std::uint32_t default_signal_every(std::uint32_t post_list, std::uint32_t depth, std::optional<std::uint64_t> goal);
 
 // The far end of a QP.

@@ -1,5 +1,8 @@
-// A thread's data path on both kinds of node: the host and the simulator.
+// A thread's data path on both kinds of node: the host and the simulator; and the wait for the end of a run.
 #pragma once
+
+#include <memory>
+#include <type_traits>
 
 #include "microbench/bench/benchmark.hpp"
 #include "nic_sim/host/sim_node.hpp"
@@ -18,5 +21,27 @@ class WorkloadOn : public Workload {
  private:
   Derived& self() { return static_cast<Derived&>(*this); }
 };
+
+// Waits for the end of the run.
+template <Node N>
+void wait_for_quit(N& node, const RunControl& control) {
+  if constexpr (std::is_same_v<N, HostNode>) {
+    control.quit.wait(false);
+  } else {
+    while (!control.quit.load(std::memory_order_relaxed)) node.relax();
+  }
+}
+
+// The end of a thread if both sides post (Operation::both_ways): its requests are complete, and it waits until all
+// other threads are done. A thread that failed does not wait.
+template <Node N>
+void stay_drained(N& node, const RunControl& control, ThreadTally& tally) {
+  if (tally.end.kind != EndKind::finished) return;
+  tally.tell_drained();
+  wait_for_quit(node, control);
+}
+
+// The workload of a thread whose machine is only a target: it waits for the end of the run and costs no CPU time.
+std::unique_ptr<Workload> make_idle();
 
 }  // namespace verbscope

@@ -9,7 +9,7 @@
 #include "microbench/loop/batch_counts.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/run/console.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"
 
@@ -87,12 +87,12 @@ class EchoRate final : public Benchmark {
         (is_simulated(o.fabric) && !facts(o.connection).reliable ? kSimGiveUp : kGiveUp) + 2 * before * echo_.work;
   }
 
-  Traffic traffic() const override {
-    return {.verb = echo_.requests_written() ? Verb::write : Verb::send,
-            .driver = Side::client,
-            .counted = Side::client,
-            .label = "echoes",
-            .datagrams_beside = echo_.mode == EchoMode::write_send};
+  Plan draft() const override {
+    return {.operation = {.verb = echo_.requests_written() ? Verb::write : Verb::send,
+                          .driver = Side::client,
+                          .counted = Side::client,
+                          .label = "echoes",
+                          .datagrams_beside = echo_.mode == EchoMode::write_send}};
   }
 
   std::optional<OperationCount> operation_count() const override {

@@ -9,7 +9,7 @@
 #include "microbench/echo/places.hpp"
 #include "microbench/incast/flow_loop.hpp"
 #include "microbench/loop/payload.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "verbs/ibv_codes.hpp"
 
 namespace verbscope {

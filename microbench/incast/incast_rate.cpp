@@ -8,7 +8,7 @@
 #include "microbench/loop/receiver.hpp"
 #include "microbench/loop/target.hpp"
 #include "microbench/run/console.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 
 namespace verbscope {
@@ -67,16 +67,15 @@ class IncastRate final : public Benchmark {
     flow_.give_up = is_simulated(o.fabric) ? kSimGiveUp : kGiveUp;
   }
 
-  Traffic traffic() const override {
+  Plan draft() const override {
     const Side driver = verb_ == Verb::read ? Side::server : Side::client;
-    return {.verb = verb_,
-            .driver = driver,
-            .counted = driver,
-            .messages_at_once = verb_ == Verb::send ? flow_.window : 0,
-            .label = verb_ == Verb::read    ? "READs of all"
-                     : verb_ == Verb::write ? "WRITEs to one"
-                                            : "SENDs to one",
-            .immediate = false};
+    return {.operation = {.verb = verb_,
+                          .driver = driver,
+                          .counted = driver,
+                          .requests_per_client_thread = verb_ == Verb::send ? flow_.window : 0,
+                          .label = verb_ == Verb::read    ? "READs of all"
+                                   : verb_ == Verb::write ? "WRITEs to one"
+                                                          : "SENDs to one"}};
   }
 
   // A lost or repeated message is counted as often as it comes.

@@ -2,12 +2,12 @@
 #include <algorithm>
 
 #include "common/environment.hpp"
-#include "microbench/bench/all_sizes.hpp"
-#include "microbench/bench/idle.hpp"
+#include "microbench/bench/options.hpp"
+#include "microbench/bench/workload.hpp"
 #include "microbench/latency/end.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/run/console.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"
 #include "wire/wqe.hpp"
@@ -72,15 +72,13 @@ class VerbLatency final : public Benchmark {
   }
 
   bool moves_payloads() const override { return false; }
-  Traffic traffic() const override {
-    Traffic traffic;
-    traffic.verb = posted_verb(verb_);
+  Plan draft() const override {
     const bool sends = verb_ == LatencyVerb::write || verb_ == LatencyVerb::send;
-    if (sends && !table_->given("--inline_size")) traffic.inline_up_to = kInlineUpTo;
-    traffic.label = reports_half(verb_)          ? "half round trips of ping-pongs"
-                    : verb_ == LatencyVerb::echo ? "echoes"
-                                                 : "operations";
-    return traffic;
+    return {.operation = {.verb = posted_verb(verb_),
+                          .label = reports_half(verb_)          ? "half round trips of ping-pongs"
+                                   : verb_ == LatencyVerb::echo ? "echoes"
+                                                                : "operations",
+                          .inline_up_to = sends && !table_->given("--inline_size") ? kInlineUpTo : 0}};
   }
 
   QueueNeeds needs(const Operation& op, Side) const override {

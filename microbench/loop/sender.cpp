@@ -6,7 +6,6 @@
 
 #include "common/error.hpp"
 #include "machine/memory.hpp"
-#include "microbench/bench/idle.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/receiver.hpp"

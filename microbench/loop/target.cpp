@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "microbench/bench/idle.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/receiver.hpp"

@@ -11,7 +11,6 @@
 
 #include "microbench/bench/control.hpp"
 #include "microbench/bench/region.hpp"
-#include "microbench/bench/shared_completions.hpp"
 #include "microbench/loop/choice.hpp"
 #include "microbench/loop/completions.hpp"
 #include "microbench/loop/idle_wait.hpp"

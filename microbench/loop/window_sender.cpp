@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "machine/memory.hpp"
-#include "microbench/bench/idle.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/window_loop.hpp"

@@ -10,7 +10,7 @@
 #include "microbench/loop/datagrams.hpp"
 #include "microbench/loop/receiver.hpp"
 #include "microbench/rate/one_sided.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"
 
@@ -72,15 +72,16 @@ class AllToAll final : public OneSided {
     OneSided::adjust(options);
   }
 
-  Traffic traffic() const override {
-    Traffic traffic = OneSided::traffic();
-    traffic.qps_per_pair = vms_;
-    traffic.label = fmt::format("{} among all", verb_ == Verb::read ? "READ" : verb_ == Verb::write ? "WRITE" : "SEND");
+  Plan draft() const override {
+    Plan plan = OneSided::draft();
+    plan.topology.qps_per_pair = vms_;
+    Operation& op = plan.operation;
+    op.label = fmt::format("{} among all", verb_ == Verb::read ? "READ" : verb_ == Verb::write ? "WRITE" : "SEND");
     if (verb_ == Verb::send) {
-      traffic.counted = driver_;
-      traffic.cq_per_qp = false;
+      op.counted = driver_;
+      op.cq_per_qp = false;
     }
-    return traffic;
+    return plan;
   }
 
   QueueNeeds needs(const Operation& op, Side side) const override {

@@ -176,18 +176,17 @@ void OneSided::check_sharing(const Options& options) const {
   }
 }
 
-Traffic OneSided::traffic() const {
-  Traffic traffic;
-  traffic.verb = verb_;
-  traffic.driver = traffic.counted = driver_;
-  if (verb_ == Verb::send) traffic.counted = Side::server;  // inbound SENDs count where they are received
-  if (wait_ == WaitFor::any) traffic.most_outstanding = outstanding_;
-  traffic.cq_per_qp = cq_per_qp_;
-  traffic.threads_per_qp = threads_per_qp_;
-  traffic.immediate = immediate_;
-  traffic.both_ways = both_ways_;
-  traffic.label = verb_name(verb_) + (both_ways_ ? " both ways" : driver_ == Side::server ? " out" : " in");
-  return traffic;
+Plan OneSided::draft() const {
+  const char* direction = both_ways_ ? " both ways" : driver_ == Side::server ? " out" : " in";
+  return {.operation = {.verb = verb_,
+                        .driver = driver_,
+                        .counted = verb_ == Verb::send ? Side::server : driver_,  // SENDs count where they arrive
+                        .most_outstanding = wait_ == WaitFor::any ? outstanding_ : 0,
+                        .cq_per_qp = cq_per_qp_,
+                        .label = verb_name(verb_) + direction,
+                        .immediate = immediate_,
+                        .both_ways = both_ways_},
+          .topology = {.threads_per_qp = threads_per_qp_}};
 }
 
 QueueNeeds OneSided::needs(const Operation& op, Side side) const {

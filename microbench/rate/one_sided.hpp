@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "microbench/bench/all_sizes.hpp"
 #include "microbench/bench/benchmark.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/bench/region.hpp"
@@ -20,7 +19,7 @@ class OneSided : public Benchmark {
   // Refuses a validation that would check nothing, and windows that cannot be kept. Classes that have an adjust of
   // their own call it.
   void adjust(Options& options) override;
-  Traffic traffic() const override;
+  Plan draft() const override;
   QueueNeeds needs(const Operation& operation, Side side) const override;
   RegionNeeds region(const Operation& operation, Side side, std::uint32_t qps) const override;
   void fill(const Operation& operation, Side side, std::span<std::byte> region) const override;

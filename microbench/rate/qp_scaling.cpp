@@ -7,7 +7,7 @@
 #include "common/error.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/rate/one_sided.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 
 namespace verbscope {

@@ -6,12 +6,11 @@
 #include "common/histogram.hpp"
 #include "common/mix.hpp"
 #include "machine/memory.hpp"
-#include "microbench/bench/idle.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/payload.hpp"
 #include "microbench/loop/send_queue.hpp"
 #include "microbench/run/console.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 #include "pcie_model/together.hpp"
 
@@ -154,9 +153,12 @@ class LookupRate final : public Benchmark {
     }
   }
 
-  Traffic traffic() const override {
-    return {
-        .verb = Verb::read, .driver = Side::client, .counted = Side::client, .most_outstanding = 1, .label = "lookups"};
+  Plan draft() const override {
+    return {.operation = {.verb = Verb::read,
+                          .driver = Side::client,
+                          .counted = Side::client,
+                          .most_outstanding = 1,
+                          .label = "lookups"}};
   }
   // A lookup is several READs.
   std::optional<OperationCount> operation_count() const override { return std::nullopt; }

@@ -1,7 +1,7 @@
 #include "microbench/rate/sends.hpp"
 
 #include "common/error.hpp"
-#include "microbench/bench/all_sizes.hpp"
+#include "microbench/bench/options.hpp"
 #include "microbench/loop/receiver.hpp"
 #include "microbench/loop/sender.hpp"
 #include "microbench/rate/both_ways.hpp"
@@ -44,14 +44,14 @@ std::vector<std::uint32_t> Sends::points(const Options& options) const {
   return all_ ? all_sizes(options) : std::vector<std::uint32_t>();
 }
 
-Traffic Sends::traffic() const {
-  Traffic traffic;
-  traffic.driver = driver_;
-  traffic.both_ways = both_ways_;
-  traffic.recv_list = recv_list_.value_or(0);
-  traffic.shared_recv_queue = shared_;
-  traffic.label = both_ways_ ? "SEND both ways" : inbound() ? "SEND in" : "SEND out";
-  return traffic;
+Plan Sends::draft() const {
+  return {.operation = {.driver = driver_,
+                        .recv_list = recv_list_.value_or(0),
+                        .shared_recv_queue = shared_,
+                        .label = both_ways_  ? "SEND both ways"
+                                 : inbound() ? "SEND in"
+                                             : "SEND out",
+                        .both_ways = both_ways_}};
 }
 
 QueueNeeds Sends::needs(const Operation& operation, Side side) const {

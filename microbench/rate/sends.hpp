@@ -21,7 +21,7 @@ class Sends final : public Benchmark {
   void options(OptionTable& table) override;
   void adjust(Options& options) override;
   std::vector<std::uint32_t> points(const Options& options) const override;
-  Traffic traffic() const override;
+  Plan draft() const override;
   QueueNeeds needs(const Operation& operation, Side side) const override;
   std::unique_ptr<Workload> setup(const ThreadSetup& setup) const override;
   Prediction predict(const ClusterWire& cluster, const Operation& operation, int ports) const override;

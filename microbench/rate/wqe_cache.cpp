@@ -5,7 +5,7 @@
 #include "common/pcie_events.hpp"
 #include "microbench/bench/options.hpp"
 #include "microbench/rate/one_sided.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 
 namespace verbscope {

@@ -15,11 +15,11 @@ std::string counted_noun(std::uint32_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string point_line(const Traffic& traffic, const Record& record, const std::string& what) {
+std::string point_line(const Operation& operation, const Record& record, const std::string& what) {
   const Json& c = record.config;
   const auto number = [&c](const char* key) { return c.value(key, 0u); };
   std::string text = fmt::format("{} on {}: {} {}, {}", record.benchmark, record.environment.value("fabric", ""),
-                                 c.value("connection", ""), traffic.label, what);
+                                 c.value("connection", ""), operation.label, what);
   if (number("window") > 0) text += fmt::format(", window {}", number("window"));
   text +=
       fmt::format("; server: {}, {} each", counted_noun(number("threads"), "thread"), counted_noun(number("qp"), "QP"));
@@ -31,13 +31,13 @@ std::string point_line(const Traffic& traffic, const Record& record, const std::
   return text + "\n";
 }
 
-std::string point_line(const Traffic& traffic, const Record& record) {
+std::string point_line(const Operation& operation, const Record& record) {
   const Json& c = record.config;
   const std::string payload = c.value("header_only", false) ? "header-only"
                                                             : fmt::format("{} B{}", c.value("size", 0),
                                                                           c.value("inlined", false) ? " inline" : "");
   return point_line(
-      traffic, record,
+      operation, record,
       fmt::format("{}, post list {}, signal every {}", payload, c.value("post_list", 0), c.value("cq_mod", 0)));
 }
 
@@ -45,7 +45,7 @@ bool labelled(const Record& record) {
   return record.environment.value("simulated", false);
 }
 
-// The rate of a point in the table, what it moves, and what it is bounded by.
+// The rate of a point in the table, its bandwidth, and its bound.
 std::string rate_cells(const Record& record) {
   const Json& result = record.result;
   if (!result.at("rate_mops").is_number()) return fmt::format("  not counted: {}", result.value("not_counted", ""));
@@ -66,35 +66,35 @@ std::string thread_range(const Json& threads) {
     low = std::min(low, thread.at("rate_mops").get<double>());
     high = std::max(high, thread.at("rate_mops").get<double>());
   }
-  return threads.size() == 1 ? "" : fmt::format(" ({} to {} a thread)", with_digits(low, 3), with_digits(high, 3));
+  return threads.size() == 1 ? "" : fmt::format(" ({} to {} per thread)", with_digits(low, 3), with_digits(high, 3));
 }
 
-// Where both sides post: the share of each in the rate.
+// If both sides post: the share of each in the rate.
 std::string directions_line(const Json& result) {
   if (!result.contains("rate_out_mops")) return "";
   return fmt::format("  both ways: {} Mops out, {} Mops in\n", with_digits(result.at("rate_out_mops"), 3),
                      with_digits(result.at("rate_in_mops"), 3));
 }
 
-// The rate and what it moves, or that another side has it.
+// The rate and the bandwidth, or that another side has them.
 std::string rate_line(const Json& result, const char* label) {
   const double window_s = result.at("window_s");
   if (!result.at("rate_mops").is_number()) {
     return fmt::format("  not counted: {}; {:g} {}s\n", result.value("not_counted", ""), window_s, label);
   }
   const double rate = result.at("rate_mops");
-  if (result.value("ops", 0ull) == 1) return "  one operation is no rate\n";
+  if (result.value("ops", 0ull) == 1) return "  one operation has no rate\n";
   const double payload = rate > 0 ? result.value("bandwidth_mb_per_s", 0.0) / rate : 0;
   return fmt::format("  {} over {:g} {}s\n", rate_text(rate, thread_range(result.at("threads")), payload, label),
                      window_s, label) +
          directions_line(result);
 }
 
-// Tells of a rate that was not steady in the first window, and for how long the point was lengthened.
+// A rate that was not steady in the first interval, and how long the point was extended.
 std::string steadiness_note(const Record& record, const char* label) {
   const auto found = record.result.find("steadiness");
   if (found == record.result.end() || found->value("windows", 1) < 2) return "";
-  return fmt::format("  not steady at once: this is window {}, after {:g} {}s (--longest {:g})\n",
+  return fmt::format("  not steady at first: this is interval {}, after {:g} {}s (--longest {:g})\n",
                      found->value("windows", 0), found->value("before_s", 0.0), label,
                      record.config.value("longest_s", 0.0));
 }
@@ -120,7 +120,7 @@ std::string table_head(const Benchmark& benchmark, const Record& record) {
   if (const auto limit = record.config.value("inline_size", 0u); limit > 0) {
     what += fmt::format(", inline up to {} B", limit);
   }
-  return point_line(benchmark.traffic(), record, what) + (labelled(record) ? "  simulated time\n" : "") +
+  return point_line(benchmark.draft().operation, record, what) + (labelled(record) ? "  simulated time\n" : "") +
          table_line("bytes", columns.empty() ? fmt::format(" {:>10} {:>10} {:>11}", "Mops", "Gb/s", "MB/s") : columns);
 }
 
@@ -131,17 +131,17 @@ std::string table_row(const Benchmark& benchmark, const Record& record) {
 
 namespace {
 
-// Receivers that had no RECV posted: the sender waits each time, and sends again.
+// Receivers that had no RECV posted: the sender waits each time and sends again.
 std::string rnr_line(const Record& record) {
   std::uint64_t naks = 0;
   for (const CounterReport& report : record.counters) naks += report.extra.value("rnr_naks_sent", std::uint64_t{0});
   if (naks == 0) return "";
   return fmt::format(
-      "  {} RNR NAKs: messages found none of the --rx_depth {} RECVs posted, and their QPs waited to send again\n",
+      "  {} RNR NAKs: messages found no RECV posted (--rx_depth {}), and their QPs waited before they sent again\n",
       naks, record.config.value("rx_depth", 0));
 }
 
-// What a simulated Ethernet network did to the packets of the measured interval; empty where it did nothing.
+// Drops, pauses and marks of a simulated Ethernet network in the measured interval; empty if none.
 std::string network_line(const Record& record) {
   double paused = 0, deepest = 0;
   const auto sum = [&record](const char* key) {
@@ -154,22 +154,22 @@ std::string network_line(const Record& record) {
     deepest = std::max(deepest, report.extra.value("deepest_queue_bytes", 0.0));
   }
   std::vector<std::string> parts;
-  const auto tell = [&parts, &sum](const char* key, const char* what) {
+  const auto add = [&parts, &sum](const char* key, const char* what) {
     if (const std::uint64_t count = sum(key); count > 0) parts.push_back(fmt::format("{} {}", count, what));
   };
   if (deepest == 0) return "";  // not Ethernet
-  tell("dropped_full_buffer", "packets dropped for want of buffer");
-  tell("packets_resent", "sent again");
+  add("dropped_full_buffer", "packets dropped by full buffers");
+  add("packets_resent", "sent again");
   if (const std::uint64_t pauses = sum("rx_pauses"); pauses > 0) {
     parts.push_back(fmt::format("{} pauses, up to {:.0f} % of a node's time", pauses, 100 * paused));
   }
-  tell("np_ecn_marked_roce_packets", "packets marked");
-  tell("np_cnp_sent", "CNPs");
+  add("np_ecn_marked_roce_packets", "packets marked");
+  add("np_cnp_sent", "CNPs");
   if (parts.empty()) return "";
   return fmt::format("  network: {}; deepest queue {:.0f} KB\n", fmt::join(parts, ", "), deepest / 1000);
 }
 
-// Of simulated cluster `name`: what of the result no documentation and no measurement stands behind.
+// The assumed parameters of the simulated cluster that the result depends on.
 std::string assumed_line(const Record& record) {
   const Json assumed = record.environment.value("assumed", Json::object());
   std::vector<std::string> parts;
@@ -179,15 +179,15 @@ std::string assumed_line(const Record& record) {
                                 : fmt::format("{} ({} of {})", mechanism, count, of));
   }
   if (parts.empty()) return "";
-  return fmt::format("  rests on parameters of {} that are assumed, neither documented nor measured: {}\n",
+  return fmt::format("  depends on assumed parameters of {}, neither documented nor measured: {}\n",
                      record.environment.value("fabric", ""), fmt::join(parts, ", "));
 }
 
 }  // namespace
 
-std::string summary(const Traffic& traffic, const Record& record) {
+std::string summary(const Operation& operation, const Record& record) {
   const char* label = labelled(record) ? kSimulatedLabel : "";
-  std::string text = point_line(traffic, record);
+  std::string text = point_line(operation, record);
   text += rate_line(record.result, label);
   text += steadiness_note(record, label);
   if (record.prediction.is_object()) {
@@ -200,7 +200,7 @@ std::string summary(const Traffic& traffic, const Record& record) {
   if (record.result.value("messages_expected", 0ull) > 0) {
     const auto lost = record.result.value("lost", 0ull);
     text += lost == 0 ? "  no message was lost\n"
-                      : fmt::format("  {} of {} messages were lost, those of the warm-up among them\n", lost,
+                      : fmt::format("  {} of {} messages were lost, including the warm-up\n", lost,
                                     record.result.value("messages_expected", 0ull));
   }
   text += rnr_line(record);
@@ -208,7 +208,7 @@ std::string summary(const Traffic& traffic, const Record& record) {
   text += assumed_line(record);
   if (record.result.contains("validation") && record.result.at("validation").is_object()) {
     text += fmt::format("  validated: {} {}, {} wrong\n", record.result.at("validation").value("checked", 0ull),
-                        traffic.verb == Verb::write ? "places written to" : "messages",
+                        operation.verb == Verb::write ? "places written to" : "messages",
                         record.result.at("validation").value("wrong", 0ull));
   }
   return text;
@@ -224,7 +224,7 @@ std::string latency_line(const Json& result) {
 std::string batches_line(const Json& result) {
   const auto batches = result.find("answers_per_post");
   if (batches == result.end() || !batches->is_object()) return "";
-  return fmt::format("  answers a post: mean {:.2f}, p50 {}, p99 {}\n", batches->value("mean", 0.0),
+  return fmt::format("  responses per post: mean {:.2f}, p50 {}, p99 {}\n", batches->value("mean", 0.0),
                      batches->value("p50", 0ull), batches->value("p99", 0ull));
 }
 

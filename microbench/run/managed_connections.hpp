@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/json.hpp"
-#include "microbench/run/node_ports.hpp"
+#include "microbench/run/node_device.hpp"
 #include "verbs/connection_manager.hpp"
 
 namespace verbscope {

@@ -18,7 +18,7 @@ std::uint32_t psn_of(std::uint64_t seed, Side side, std::size_t index) {
   return static_cast<std::uint32_t>(key * 2654435761u >> 8) & kPsnMask;
 }
 
-// The count that a device says it takes; some say 0 and take one.
+// The count that a device reports; some report 0 and support one.
 std::uint32_t at_least_one(int offered) {
   return static_cast<std::uint32_t>(std::clamp(offered, 1, 255));
 }
@@ -45,13 +45,13 @@ int checked_count(std::uint64_t count, const char* what) {
 
 }  // namespace
 
-// A node of the other side, as its endpoints say.
+// A node of the other side, parsed from its endpoints.
 struct NodeQps::PeerNode {
-  std::vector<Endpoint> ports;                               // numbers of a QP left out
+  std::vector<Endpoint> ports;                               // without the numbers of a QP
   std::vector<std::pair<std::uint32_t, std::uint32_t>> qps;  // number, first PSN; companions follow
   RemoteRegion region;
-  std::uint32_t initiator_depth = 1;  // READs and atomics that its device can have outstanding on a QP
-  std::uint32_t target_depth = 1;     // and those that it takes
+  std::uint32_t initiator_depth = 1;  // outstanding READs and atomics per QP as requester
+  std::uint32_t target_depth = 1;     // as responder
   CmOffer offer;                      // with --rdma_cm
 
   PeerNode(const Json& json, const std::string& where) {
@@ -78,8 +78,10 @@ struct NodeQps::PeerNode {
 
   Endpoint endpoint(std::uint32_t port, std::uint32_t qp, const std::string& who) const {
     if (port >= ports.size() || qp >= qps.size()) {
-      fail("{} has {} ports and {} QPs, this side counts on more: are --ib_port, --threads and --qp the same?", who,
-           ports.size(), qps.size());
+      fail(
+          "{} has {} ports and {} QPs, fewer than this side expects: give both sides the same --ib_port, --threads and "
+          "--qp",
+          who, ports.size(), qps.size());
     }
     Endpoint endpoint = ports[port];
     endpoint.qpn = qps[qp].first;
@@ -98,10 +100,10 @@ void NodeQps::create_queues() {
   const Operation& op = part_.plan.operation;
   const std::optional<Transport> companion = part_.benchmark.companion(op);
   const std::uint64_t per_lane = companion ? 2 : 1;
-  set_inline_recv(device_.device(), op.transport, op.verb, op.inline_recv);  // with 0 too: an adapter may do it unasked
+  set_inline_recv(device_.device(), op.transport, op.verb, op.inline_recv);  // 0 too: an adapter may do it by default
   const auto offered = static_cast<std::uint64_t>(std::max(device_.device().attributes().max_cqe, 1));
   for (const std::vector<std::size_t>& of_cq : qps_by_cq(group_qps_, part_.qps.size(), op.cq_per_qp)) {
-    // Room for every request to fail, where the device has it; never less than a good run needs.
+    // Room for every request to fail, if the device has it; at least what a good run needs.
     std::uint64_t wanted = 0, needed = 0;
     QueueNeeds needs;
     for (const std::size_t qp : of_cq) {
@@ -113,9 +115,8 @@ void NodeQps::create_queues() {
     }
     if (needed > offered) {
       fail(
-          "{} QPs may have {} completions waiting in one completion queue, and {} offers {}: give fewer QPs per "
-          "thread, "
-          "or a smaller --rx_depth, --tx_depth or --window",
+          "{} QPs need {} entries in one completion queue, and {} offers {}: give fewer QPs per thread, or a smaller "
+          "--rx_depth, --tx_depth or --window",
           of_cq.size(), needed, device_.device().name(), offered);
     }
     if (op.events) channels_.emplace_back(device_.device());
@@ -185,7 +186,7 @@ void NodeQps::connect(const std::vector<Json>& peers) {
   std::vector<PeerNode> nodes;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const auto node = static_cast<std::uint32_t>(i);
-    nodes.emplace_back(peers[i], "endpoints of " + spoken_peer(node));
+    nodes.emplace_back(peers[i], "endpoints of " + peer_text(node));
     if (nodes.back().ports.size() != device_.ports().size()) {
       fail("{} uses {} ports and {} of its peer {}: choose with --ib_port", part_.name(), device_.ports().size(),
            nodes.back().ports.size(), part_.peer(node));
@@ -211,8 +212,8 @@ void NodeQps::connect_managed() {
   const CmDepths depths{static_cast<std::uint8_t>(rd_atomic_), static_cast<std::uint8_t>(taken_rd_atomic_)};
   managed_->connect(depths, [this](std::size_t qp, const CmConnection& it) {
     device_.ports().limit_mtu(static_cast<std::uint32_t>(mtu_bytes(it.mtu)));
-    receives(qp, as_set(it.path), it.peer_qpn, it.peer_psn);
-    sends(qp, it.psn);
+    to_rtr(qp, with_settings(it.path), it.peer_qpn, it.peer_psn);
+    to_rts(qp, it.psn);
   });
 }
 
@@ -237,8 +238,8 @@ void NodeQps::connect_lane(std::size_t index, const std::vector<PeerNode>& nodes
     const PeerNode& node = nodes[partner.node];
     const auto count = static_cast<std::uint32_t>(paired ? node.qps.size() / 2 : node.qps.size());
     LanePeer peer{partner.node, partner.qp, count, {}, {}, node.region};
-    peer.qp = face(index, plan.port, partner.node, node, partner.qp);
-    if (paired) peer.companion = face(companion, plan.port, partner.node, node, count + partner.qp);
+    peer.qp = connect_to(index, plan.port, partner.node, node, partner.qp);
+    if (paired) peer.companion = connect_to(companion, plan.port, partner.node, node, count + partner.qp);
     lane_peers_[index].push_back(peer);
   }
   make_ready(index);
@@ -248,29 +249,29 @@ void NodeQps::connect_lane(std::size_t index, const std::vector<PeerNode>& nodes
 void NodeQps::make_ready(std::size_t qp) {
   if (is_managed(qp)) return;
   if (!facts(qps_[qp].transport()).connected) qps_[qp].to_rtr({});
-  sends(qp, psn_of(part_.plan.operation.seed, part_.side, qp));
+  to_rts(qp, psn_of(part_.plan.operation.seed, part_.side, qp));
 }
 
-// Learns of QP `theirs` of a peer; a connected QP goes to RTR with it, unless librdmacm is to connect it.
-PeerQp NodeQps::face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node,
-                     std::uint32_t theirs) {
+// Connects `qp` to QP `theirs` of a peer. A connected QP goes to RTR, unless librdmacm connects it.
+PeerQp NodeQps::connect_to(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node,
+                           std::uint32_t theirs) {
   const Endpoint local = device_.ports().endpoint(port, qps_[qp]);
-  const Endpoint peer = node.endpoint(port, theirs, spoken_peer(node_index));
+  const Endpoint peer = node.endpoint(port, theirs, peer_text(node_index));
   device_.ports().limit_mtu(static_cast<std::uint32_t>(mtu_bytes(check_compatible(local, peer))));
   if (!facts(qps_[qp].transport()).connected) {
     return {peer.qpn, peer.qkey, address_handle(port, node_index, local, peer), peer.lid};
   }
   if (is_managed(qp)) {
-    if (port >= node.offer.listening.size()) fail("{} takes no requests of librdmacm", spoken_peer(node_index));
+    if (port >= node.offer.listening.size()) fail("{} takes no requests of librdmacm", peer_text(node_index));
     const CmAddress at{gid_from_text(peer.gid), node.offer.listening[port]};
     managed_->add({qp, qps_[qp].number(), port, node_index, theirs, at, node.offer.token});
   } else {
-    receives(qp, as_set(path_to(local, peer)), peer.qpn, peer.psn);
+    to_rtr(qp, with_settings(path_to(local, peer)), peer.qpn, peer.psn);
   }
   return {peer.qpn, peer.qkey, nullptr, peer.lid};
 }
 
-void NodeQps::receives(std::size_t qp, const PathAddress& path, std::uint32_t peer_qpn, std::uint32_t peer_psn) {
+void NodeQps::to_rtr(std::size_t qp, const PathAddress& path, std::uint32_t peer_qpn, std::uint32_t peer_psn) {
   QpReceive receive;
   receive.path = path;
   receive.mtu = mtu_from_bytes(static_cast<int>(device_.ports().mtu()));
@@ -281,7 +282,7 @@ void NodeQps::receives(std::size_t qp, const PathAddress& path, std::uint32_t pe
   qps_[qp].to_rtr(receive);
 }
 
-void NodeQps::sends(std::size_t qp, std::uint32_t psn) {
+void NodeQps::to_rts(std::size_t qp, std::uint32_t psn) {
   QpSend send;
   send.psn = psn;
   send.max_rd_atomic = static_cast<std::uint8_t>(rd_atomic_);
@@ -291,7 +292,7 @@ void NodeQps::sends(std::size_t qp, std::uint32_t psn) {
   qps_[qp].to_rts(send);
 }
 
-// The peer's delay is taken to be that of the own device.
+// Assumes that the peer's device has the same delay.
 std::uint8_t NodeQps::timeout() const {
   const std::uint8_t usual = ack_timeout(device_.device().attributes().local_ca_ack_delay);
   return static_cast<std::uint8_t>(part_.settings.qp_timeout.value_or(usual));
@@ -309,8 +310,8 @@ Json NodeQps::settled() const {
               {"rnr_retry", part_.settings.rnr_retry.value_or(QpSend{}.rnr_retry)}};
 }
 
-// The path with what the person set of it.
-PathAddress NodeQps::as_set(PathAddress path) const {
+// The path with the settings that were given as options.
+PathAddress NodeQps::with_settings(PathAddress path) const {
   const QpSettings& asked = part_.settings;
   if (asked.service_level != 0) path.service_level = static_cast<std::uint8_t>(asked.service_level);
   if (asked.traffic_class != 0) path.traffic_class = static_cast<std::uint8_t>(asked.traffic_class);
@@ -319,14 +320,14 @@ PathAddress NodeQps::as_set(PathAddress path) const {
   return path;
 }
 
-std::string NodeQps::spoken_peer(std::uint32_t node) const {
+std::string NodeQps::peer_text(std::uint32_t node) const {
   const std::string peer = part_.peer(node);
   return peer == "server" ? "the server" : peer;
 }
 
 ibv_ah* NodeQps::address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer) {
   std::optional<Ah>& handle = handles_[port][node];
-  if (!handle) handle.emplace(device_.pd(), as_set(path_to(local, peer)));
+  if (!handle) handle.emplace(device_.pd(), with_settings(path_to(local, peer)));
   return handle->get();
 }
 
@@ -347,10 +348,14 @@ Lane NodeQps::make_lane(std::size_t index) const {
   return lane;
 }
 
-std::vector<Lane> NodeQps::lanes(std::size_t thread) const {
-  std::vector<Lane> lanes;
-  for (const std::size_t qp : group_qps_[part_.group_of(thread)]) lanes.push_back(make_lane(qp));
-  return lanes;
+ThreadQueues NodeQps::queues(std::size_t thread) const {
+  const std::vector<std::size_t>& qps = group_qps_[part_.group_of(thread)];
+  ThreadQueues queues;
+  for (const std::size_t qp : qps) queues.lanes.push_back(make_lane(qp));
+  queues.cq = cqs_[cq_of(qps.front())].get();
+  if (!channels_.empty()) queues.channel = channels_[thread].get();
+  if (!srqs_.empty()) queues.srq = srqs_[thread].get();
+  return queues;
 }
 
 std::string NodeQps::lane_name(std::size_t thread, std::uint32_t queue) const {

@@ -1,5 +1,5 @@
-// The QPs of one node in a run, with their CQs and SRQs: created, connected to those of the peers, given to the threads
-// as lanes.
+// The QPs of one node in a run with their CQs and SRQs: created, connected to those of the peers, and given to the
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,14 @@
 
 namespace verbscope {
 
+// The queues of one thread; see ThreadSetup.
+struct ThreadQueues {
+  std::vector<Lane> lanes;
+  ibv_cq* cq = nullptr;
+  ibv_comp_channel* channel = nullptr;
+  ibv_srq* srq = nullptr;
+};
+
 class NodeQps {
  public:
   // Creates CQs and QPs. Throws Error. `part` and `device` must outlive the QPs.
@@ -28,12 +36,9 @@ class NodeQps {
   // Connects without a peer: every partner is the QP itself (null device).
   void connect_alone();
 
-  // After the connection: the queues of each thread.
-  std::vector<Lane> lanes(std::size_t thread) const;
-  ibv_cq* cq(std::size_t thread) const { return cqs_[cq_of(group_qps_[part_.group_of(thread)].front())].get(); }
-  ibv_comp_channel* channel(std::size_t thread) const { return channels_.empty() ? nullptr : channels_[thread].get(); }
-  ibv_srq* srq(std::size_t thread) const { return srqs_.empty() ? nullptr : srqs_[thread].get(); }
-  // Of RC QPs: the settings that the program chose where nobody did, as options.
+  // After the connection.
+  ThreadQueues queues(std::size_t thread) const;
+  // The settings of RC QPs, chosen by the program if not given, as options.
   Json settled() const;
   std::uint32_t rd_atomic() const { return rd_atomic_; }  // READs and atomics that a QP may have outstanding
   // A lane for an error message: "RC QP 0x11, peer client0 QP 0x12". `queue` counts among the thread's lanes.
@@ -49,17 +54,17 @@ class NodeQps {
   void connect_nodes(const std::vector<PeerNode>& nodes);
   void agree_on_rd_atomic(const std::vector<PeerNode>& nodes);
   void connect_lane(std::size_t index, const std::vector<PeerNode>& nodes);
-  PeerQp face(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node, std::uint32_t theirs);
+  PeerQp connect_to(std::size_t qp, std::uint32_t port, std::uint32_t node_index, const PeerNode& node,
+                    std::uint32_t theirs);
   void make_ready(std::size_t qp);
-  // Brings a QP to RTR with what it receives, and to RTS, from where it sends from `psn` on.
-  void receives(std::size_t qp, const PathAddress& path, std::uint32_t peer_qpn, std::uint32_t peer_psn);
-  void sends(std::size_t qp, std::uint32_t psn);
+  void to_rtr(std::size_t qp, const PathAddress& path, std::uint32_t peer_qpn, std::uint32_t peer_psn);
+  void to_rts(std::size_t qp, std::uint32_t psn);
   void connect_managed();
   bool is_managed(std::size_t qp) const { return managed_ && qps_[qp].transport() == Transport::rc; }
   std::uint8_t timeout() const;
   std::uint8_t retry_count() const;
-  PathAddress as_set(PathAddress path) const;
-  std::string spoken_peer(std::uint32_t node) const;
+  PathAddress with_settings(PathAddress path) const;
+  std::string peer_text(std::uint32_t node) const;
   Lane make_lane(std::size_t index) const;
   ibv_ah* address_handle(std::uint32_t port, std::uint32_t node, const Endpoint& local, const Endpoint& peer);
 
@@ -67,17 +72,17 @@ class NodeQps {
   NodeDevice& device_;
   std::vector<std::vector<std::size_t>> group_qps_;  // by thread, or group of threads: its QPs in order
   std::uint32_t rd_atomic_ = 1;
-  std::uint32_t taken_rd_atomic_ = 1;              // READs and atomics that a QP takes from its peer at a time
+  std::uint32_t taken_rd_atomic_ = 1;              // outstanding READs and atomics that a QP accepts from its peer
   std::vector<std::vector<LanePeer>> lane_peers_;  // by QP of the plan
   std::optional<ManagedConnections> managed_;      // with --rdma_cm
   // In the order of dependence: destroyed from the last.
-  std::vector<CompChannel> channels_;                    // one a thread, with events
-  std::vector<Cq> cqs_;                                  // one a thread, or group of them, or a QP of the plan
-  std::vector<Srq> srqs_;                                // one a thread, when shared
+  std::vector<CompChannel> channels_;                    // one per thread, with events
+  std::vector<Cq> cqs_;                                  // one per thread, group of threads, or QP of the plan
+  std::vector<Srq> srqs_;                                // one per thread, if shared
   std::vector<std::vector<std::optional<Ah>>> handles_;  // by port, then node
-  std::vector<ThreadDomain> thread_domains_;  // one a thread, where they have doorbell registers of their own
-  std::vector<Pd> domains_;                   // for the QPs of each
-  std::vector<Qp> qps_;                       // those of the plan, then their companions
+  std::vector<ThreadDomain> thread_domains_;             // one per thread with its own doorbell register
+  std::vector<Pd> domains_;                              // for the QPs of each
+  std::vector<Qp> qps_;                                  // those of the plan, then their companions
 };
 
 }  // namespace verbscope

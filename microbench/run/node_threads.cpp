@@ -28,7 +28,7 @@ double mops_between(Picos begin, Picos end, std::uint64_t ops) {
   return begin < end ? to_mops(Ops(ops), end - begin) : 0;
 }
 
-WindowRates rates_of(const IntervalBounds& w) {
+IntervalRates rates_of(const IntervalBounds& w) {
   return {.ops = w.end_ops - w.begin_ops,
           .mops = mops_between(w.begin, w.end, w.end_ops - w.begin_ops),
           .first_half_mops = mops_between(w.begin, w.half, w.half_ops - w.begin_ops),
@@ -37,10 +37,10 @@ WindowRates rates_of(const IntervalBounds& w) {
 
 // The rate of a thread is the sum of those of its queues, each over a window of its own. Nothing while the window is
 // not closed.
-WindowRates rates_of(const ThreadTally& tally) {
+IntervalRates rates_of(const ThreadTally& tally) {
   if (!tally.closed()) return {};
   if (tally.queue_windows.empty()) return rates_of(tally.window);
-  WindowRates sum;
+  IntervalRates sum;
   for (const IntervalBounds& queue : tally.queue_windows) sum += rates_of(queue);
   return sum;
 }
@@ -64,19 +64,19 @@ bool NodeThreads::active_ended() const {
   return true;
 }
 
-bool NodeThreads::windows_noted(Phase phase) const {
+bool NodeThreads::intervals_noted(Phase phase) const {
   for (std::size_t t = 0; t < workloads_.size(); ++t) {
     if (workloads_[t]->counts() && tallies_[t].noted.load(std::memory_order_acquire) < phase) return false;
   }
   return true;
 }
 
-void NodeThreads::forget_windows() {
+void NodeThreads::forget_intervals() {
   for (ThreadTally& tally : tallies_) tally.noted.store(Phase::warmup, std::memory_order_release);
 }
 
-WindowRates NodeThreads::window_rates() const {
-  WindowRates sum;
+IntervalRates NodeThreads::interval_rates() const {
+  IntervalRates sum;
   for (const ThreadTally& tally : tallies_) sum += rates_of(tally);
   return sum;
 }
@@ -119,7 +119,7 @@ std::uint64_t NodeThreads::sent_to(std::uint32_t node) const {
 
 ThreadReport NodeThreads::report(std::size_t thread, int core) const {
   ThreadReport report{.core = core};
-  const WindowRates rates = rates_of(tallies_[thread]);
+  const IntervalRates rates = rates_of(tallies_[thread]);
   report.ops = rates.ops;
   report.rate_mops = rates.mops;
   report.window_s = rates.mops > 0 ? static_cast<double>(rates.ops) / rates.mops * 1e-6 : 0;

@@ -36,11 +36,11 @@ class NodeThreads {
   // While the threads run.
   bool active_ended() const;  // every thread that drives traffic has ended
   // Every thread that counts has noted the turn to `phase` (measure, halved or closed) of this window.
-  bool windows_noted(Phase phase) const;
+  bool intervals_noted(Phase phase) const;
   // Before another window: what was noted is of the one before.
-  void forget_windows();
+  void forget_intervals();
   // When every thread that counts has noted the end of its window: what they counted.
-  WindowRates window_rates() const;
+  IntervalRates interval_rates() const;
   std::uint64_t received() const;
   std::uint64_t completed() const;  // operations of all threads so far: to see that something moves
   std::uint64_t armed() const;      // times that all threads have armed their completion queues so far

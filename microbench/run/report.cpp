@@ -40,7 +40,7 @@ void add_rate_of_clients(NodeReport& own, const std::vector<NodeReport>& clients
   if (by_count) own.window_ops = ops;
 }
 
-void judge_delivery(const Delivery& delivery, const Operation& op, std::string& failure) {
+void check_delivery(const Delivery& delivery, const Operation& op, std::string& failure) {
   if (!failure.empty()) return;
   if (delivery.validation.wrong > 0) {
     failure = fmt::format("validation: {} of {} messages had a wrong length, immediate or byte",
@@ -55,7 +55,7 @@ void judge_delivery(const Delivery& delivery, const Operation& op, std::string& 
 
 }  // namespace
 
-CpuReport cpu_report(const WindowUse& use) {
+CpuReport cpu_report(const IntervalUse& use) {
   return {use.cpu.user_s, use.cpu.system_s, (use.cpu.user_s + use.cpu.system_s) / to_seconds(use.time)};
 }
 
@@ -67,17 +67,17 @@ void set_rate(NodeReport& report, double rate, std::uint64_t ops, std::optional<
   report.ops = ops;
 }
 
-PointReports make_result(PointReports reports, const Plan& plan, Side counted, std::string& failure) {
+PointReports make_result(PointReports reports, const Plan& plan, std::string& failure) {
   if (reports.clients) {
     for (const NodeReport& client : *reports.clients) reports.own.delivery += client.delivery;
     const bool by_count = plan.schedule.iters.has_value();
     if (plan.operation.both_ways) {
       add_rate_of_clients(reports.own, *reports.clients, by_count);
-    } else if (counted == Side::client) {
+    } else if (plan.operation.counted == Side::client) {
       take_rate_of_clients(reports.own, *reports.clients, by_count);
     }
   }
-  judge_delivery(reports.own.delivery, plan.operation, failure);
+  check_delivery(reports.own.delivery, plan.operation, failure);
   return reports;
 }
 
@@ -89,6 +89,31 @@ Json result_json(const PointReports& result) {
     clients.push_back(Json{{"node", client.node}, {"result", fields_to_json(client)}});
   }
   return json;
+}
+
+void fill_record(Record& record, const Outcome& outcome, const OptionTable& table, Json environment) {
+  record.status = outcome.failure.empty() ? RecordStatus::ok : RecordStatus::failed;
+  record.reason = outcome.failure;
+  record.config = table.values();
+  record.config.update(outcome.config);
+  record.result = outcome.result;
+  record.counters = outcome.counters;
+  record.prediction = outcome.prediction;
+  if (!outcome.no_prediction.empty()) record.result["no_prediction"] = outcome.no_prediction;
+  record.environment = std::move(environment);
+  record.environment["options_set"] = table.changed();
+  record.environment.update(outcome.environment);
+}
+
+Histogram take_client_histograms(Json& result, const std::string& key) {
+  Histogram all;
+  for (Json& client : result.at("clients")) {
+    Json& theirs = client.at("result");
+    const std::string where = "result of " + client.value("node", "");
+    all.merge(Histogram::unpack(JsonFields(theirs, where).at(key), where + ": " + key));
+    theirs.erase(key);
+  }
+  return all;
 }
 
 }  // namespace verbscope

@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "common/histogram.hpp"
 #include "common/json.hpp"
+#include "common/record.hpp"
 #include "machine/cpu_usage.hpp"
+#include "microbench/bench/option_table.hpp"
 #include "microbench/bench/plan.hpp"
 
 namespace verbscope {
@@ -33,13 +36,13 @@ struct ThreadReport {
 };
 
 // The rates that a node's threads, or those of several nodes, found in one window of a controller.
-struct WindowRates {
+struct IntervalRates {
   std::uint64_t ops = 0;
   double mops = 0;
   double first_half_mops = 0;
   double second_half_mops = 0;
 
-  WindowRates& operator+=(const WindowRates& other) {
+  IntervalRates& operator+=(const IntervalRates& other) {
     ops += other.ops;
     mops += other.mops;
     first_half_mops += other.first_half_mops;
@@ -169,13 +172,13 @@ struct PointReports {
 };
 
 // The clock and the counters of a node between the beginning and the end of the window.
-struct WindowUse {
+struct IntervalUse {
   Picos time{0};
   CpuSeconds cpu;
   std::uint64_t armed = 0;  // times that completion queues were armed
 };
 
-CpuReport cpu_report(const WindowUse& use);
+CpuReport cpu_report(const IntervalUse& use);
 
 // Makes rate and operations of `report` those of a time and a count. By time: each thread's rate, of which `rate` is
 // the sum, holds for the whole window. By --iters, where `span_s` is given and not 0: threads end one after the other,
@@ -185,9 +188,26 @@ void set_rate(NodeReport& report, double rate, std::uint64_t ops, std::optional<
 // Makes the result of a point of what its nodes report: messages are added up, and where the clients' windows make the
 // rate (`counted` is theirs), rate, operations and threads are those of the clients; where both sides post, of all.
 // Sets `failure`, when it is empty, if messages were wrong, or lost on a reliable transport.
-PointReports make_result(PointReports reports, const Plan& plan, Side counted, std::string& failure);
+PointReports make_result(PointReports reports, const Plan& plan, std::string& failure);
 
 // The record's `result`.
 Json result_json(const PointReports& result);
+
+struct Outcome {
+  Json config = Json::object();  // overrides of the options: what was chosen
+  Json result = Json::object();
+  std::vector<CounterReport> counters;
+  Json prediction;                    // null: none
+  std::string no_prediction;          // why there is none
+  Json environment = Json::object();  // beside the usual facts
+  std::string failure;                // one line; empty: the point is good
+};
+
+// Puts the outcome into a record, whose options are those of `table` and whose host is `environment`.
+void fill_record(Record& record, const Outcome& outcome, const OptionTable& table, Json environment);
+
+// Takes the histogram (Histogram::pack) that each client's result has under `key` out of it, and returns all of them as
+// one. Throws Error naming the client when there is none.
+Histogram take_client_histograms(Json& result, const std::string& key);
 
 }  // namespace verbscope

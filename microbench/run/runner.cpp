@@ -11,23 +11,46 @@
 #include "common/error.hpp"
 #include "common/terminal.hpp"
 #include "microbench/run/console.hpp"
-#include "microbench/run/host_run.hpp"
-#include "microbench/run/record_sink.hpp"
-#include "microbench/run/sim_run.hpp"
+#include "microbench/run/counted_provider.hpp"
+#include "microbench/run/host_fabric.hpp"
+#include "microbench/run/sim_fabric.hpp"
+#include "verbs/host_provider.hpp"
+#include "verbs/null/provider.hpp"
 
 namespace verbscope {
 
 namespace {
 
-// With --all each request of larger payloads is signaled, as perftest does: else the largest, of milliseconds each,
-// would be told of 64 at a time.
-constexpr std::uint32_t kLargestInSteps = 8192;
+// With --all each request with a larger payload is signaled, as in perftest. Otherwise the largest, which take
+// milliseconds each, would complete 64 at a time.
+constexpr std::uint32_t kMaxUnsignaledPayload = 8192;
 
-// Makes of the rate what it moves; of the side that does not make the rate nothing is said but that.
+constexpr double kMib = 1 << 20;
+
+// The file of the record, or standard output. A file is opened, or refused, before the measurement.
+class RecordSink {
+ public:
+  explicit RecordSink(const std::string& path) : to_stdout_(path == "-") {
+    if (!path.empty() && !to_stdout_) writer_.emplace(path, "--out_json_file");
+  }
+
+  bool to_stdout() const { return to_stdout_; }
+
+  void write(const Record& record) {
+    if (writer_) writer_->append(record);
+    if (to_stdout_) print_text(stdout, dump_json(to_json(record)) + "\n");
+  }
+
+ private:
+  bool to_stdout_;
+  std::optional<ResultsWriter> writer_;
+};
+
+// Derives the bandwidth from the rate. The side that does not make the rate reports none.
 void complete_rate(const Benchmark& benchmark, const Options& options, Record& record) {
   const auto rate = record.result.find("rate_mops");
   if (rate == record.result.end()) return;
-  if (!options.host.empty() && benchmark.traffic().counted == Side::server && *rate == 0) {
+  if (!options.host.empty() && benchmark.draft().operation.counted == Side::server && *rate == 0) {
     *rate = nullptr;
     record.result["not_counted"] = "the server counts, its record has the rate";
     return;
@@ -48,15 +71,13 @@ Record make_record(const Benchmark& benchmark, const Options& options, const Opt
   return record;
 }
 
-constexpr double kMib = 1 << 20;
-
-// One line about a rate of a single operation; empty where there are more, or where one is a result.
+// One line if the rate is that of a single operation, or empty.
 std::string no_rate(const Benchmark& benchmark, const Options& options, const Record& record) {
   const bool single = options.iters && benchmark.moves_payloads() && record.result.value("ops", 0ull) == 1;
-  return single ? fmt::format("--iters {}: one operation is no rate", *options.iters) : "";
+  return single ? fmt::format("--iters {}: one operation has no rate", *options.iters) : "";
 }
 
-// One line about a rate that misses what it must reach; empty when it does not, or this side has none.
+// One line if the rate is below a limit, or empty.
 std::string missed_limit(const Options& options, const Record& record) {
   const auto rate = record.result.find("rate_mops");
   if (rate == record.result.end() || !rate->is_number()) return "";
@@ -72,7 +93,7 @@ std::string missed_limit(const Options& options, const Record& record) {
                      options.report_gbits ? "Gb/s" : "MiB/s", *options.limit_bw);
 }
 
-// Refuses a limit of what the point does not have.
+// Refuses a limit for a figure that the point does not have.
 void check_limits(const Benchmark& benchmark, const Options& options) {
   if (!options.limit_bw) return;
   if (!benchmark.moves_payloads()) {
@@ -83,7 +104,7 @@ void check_limits(const Benchmark& benchmark, const Options& options) {
   }
 }
 
-// The figure that --output names, as perftest prints it; none where the point has none.
+// The figure that --output names, as perftest prints it, if the point has it.
 std::optional<double> figure_of(const Options& options, const Record& record) {
   const auto at = [&record](const char* key) {
     const auto found = record.result.find(key);
@@ -103,12 +124,27 @@ std::optional<double> figure_of(const Options& options, const Record& record) {
   return std::nullopt;
 }
 
-// What a point is for the console: the only one, or the first or another line of a table.
+// The role of a point on the console: the only point, or the first or a further line of a table.
 enum class Shown { alone, first, next };
 
 std::string shown_text(const Benchmark& benchmark, const Record& record, Shown shown) {
-  if (shown == Shown::alone) return summary(benchmark.traffic(), record) + benchmark.report(record.result);
-  return (shown == Shown::first ? table_head(benchmark, record) : "") + table_row(benchmark, record);
+  if (shown != Shown::alone) {
+    return (shown == Shown::first ? table_head(benchmark, record) : "") + table_row(benchmark, record);
+  }
+  return (benchmark.local() ? "" : summary(benchmark.draft().operation, record)) + benchmark.report(record.result);
+}
+
+Outcome run_on_devices(Benchmark& benchmark, const Options& options, const OptionTable& table, Provider& provider) {
+  if (options.host.empty()) return ServerFabric(benchmark, options, table, provider).run();
+  return ClientFabric(benchmark, options, table, provider).run();
+}
+
+// Runs `body` with the provider, or with one that counts its calls if --counter_sources names driver.
+Outcome with_counting(Provider& provider, const Options& options, const std::optional<driver::WireFacts>& wire,
+                      const auto& body) {
+  if (!asks_for_driver(options.counter_sources)) return body(provider);
+  CountedProvider counted(provider, wire, true);
+  return body(counted);
 }
 
 int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
@@ -117,13 +153,12 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
   Outcome outcome;
   try {
     benchmark.adjust(options);
-    check_options(options);
+    check_options(options, benchmark.local());
     check_limits(benchmark, options);
-    outcome =
-        is_simulated(options.fabric) ? run_on_simulator(benchmark, options) : run_on_host(benchmark, options, table);
+    outcome = run_on_fabric(benchmark, options, table);
   } catch (const std::exception& error) {
     outcome.failure = error.what();
-    // A fabric that does not exist cannot stand in a record.
+    // The schema of records allows existing fabrics only.
     if (is_fabric(options.fabric)) sink.write(make_record(benchmark, options, table, command_line, outcome));
     throw;
   }
@@ -144,18 +179,22 @@ int run_point(Benchmark& benchmark, Options& options, const OptionTable& table,
   return 0;
 }
 
-std::string examples(const Description& it) {
+constexpr const char* kUnits =
+    "BYTES: 64, 4k, 2M, 1G (k is 1024). TIME: 500us, 2ms, 3 (seconds). WORD: upper or lower case.";
+
+std::string examples(const Description& it, bool local) {
+  if (local) return fmt::format("Example:\n  {} {}\n{}", it.name, it.example, kUnits);
   return fmt::format(
       "Examples:\n"
       "  {0} --fabric sim:cib {1}\n"
       "  {0} -d mlx5_0 {1}\n"
       "  {0} -d mlx5_0 {1} HOST\n"
       "The first command simulates. For devices, run the second on HOST, the server, then the third on the client.\n"
-      "BYTES: 64, 4k, 2M, 1G (k is 1024). TIME: 500us, 2ms, 3 (seconds). WORD: upper or lower case.",
-      it.name, it.example);
+      "{2}",
+      it.name, it.example, kUnits);
 }
 
-// The points of --all, each with a record of its own; or the one that the options say.
+// Runs the points of --all, with a record each, or the only point.
 int run_points(Benchmark& benchmark, Options& options, const OptionTable& table,
                const std::vector<std::string>& command_line) {
   const std::vector<std::uint32_t> sizes = benchmark.points(options);
@@ -165,7 +204,7 @@ int run_points(Benchmark& benchmark, Options& options, const OptionTable& table,
   for (const std::uint32_t size : sizes) {
     options = given;
     options.size = size;
-    if (!options.cq_mod && size > kLargestInSteps) options.cq_mod = 1;
+    if (!options.cq_mod && size > kMaxUnsignaledPayload) options.cq_mod = 1;
     run_point(benchmark, options, table, command_line, std::exchange(shown, Shown::next));
   }
   return 0;
@@ -174,19 +213,26 @@ int run_points(Benchmark& benchmark, Options& options, const OptionTable& table,
 int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
   const std::vector<std::string> command_line(argv, argv + argc);
   const Description description = benchmark.describe();
+  const bool local = benchmark.local();
   CLI::App app(description.summary);
   Options options;
   OptionTable table(app);
-  add_common_options(table, options);
+  if (local) {
+    add_local_options(table, options);
+  } else {
+    add_common_options(table, options);
+  }
   table.group("Options of this benchmark");
   benchmark.options(table);
   bool describe = false;
   app.add_flag("--describe", describe, "print the options as JSON and end")->group("Help");
-  app.add_option("host", options.host, "name or address of the server; without it, this process is the server")
-      ->check([](const std::string& host) {
-        return host.empty() ? std::string("expected the server's name or address, got nothing") : std::string();
-      });
-  app.footer(examples(description));
+  if (!local) {
+    app.add_option("host", options.host, "name or address of the server; without it, this process is the server")
+        ->check([](const std::string& host) {
+          return host.empty() ? std::string("expected the server's name or address, got nothing") : std::string();
+        });
+  }
+  app.footer(examples(description, local));
   parse_args(app, argc, argv);
   if (describe) {
     print_format(stdout, "{}\n", dump_json(table.describe(description.name, description.summary, description.example)));
@@ -198,6 +244,18 @@ int run_with_arguments(Benchmark& benchmark, int argc, char** argv) {
 }
 
 }  // namespace
+
+Outcome run_on_fabric(Benchmark& benchmark, const Options& options, const OptionTable& table) {
+  if (is_simulated(options.fabric)) return SimFabric(benchmark, options).run();
+  const auto run = [&](Provider& provider) { return run_on_devices(benchmark, options, table, provider); };
+  if (options.fabric == "verbs") {
+    HostProvider provider;
+    return with_counting(provider, options, std::nullopt, run);
+  }
+  if (options.validate) fail_usage("--validate: the null device moves no bytes");
+  NullProvider provider;
+  return with_counting(provider, options, driver::usual_facts(NicFamily::mlx5, true), run);
+}
 
 int benchmark_main(Benchmark& benchmark, int argc, char** argv) {
   return run_main(benchmark.describe().name.c_str(), argc, argv, [&benchmark](int count, char** arguments) {

@@ -11,8 +11,8 @@ namespace {
 
 class ServerLink final : public HostLink {
  public:
-  ServerLink(const HostSide& side, bool clients_may_leave) : HostLink(side) {
-    if (clients_may_leave) threads_.let_peers_leave();
+  explicit ServerLink(const HostSide& side) : HostLink(side) {
+    if (side.plan.topology.clients_may_leave) threads_.let_peers_leave();
   }
 
   void connect() override {
@@ -21,8 +21,8 @@ class ServerLink final : public HostLink {
     std::vector<Json> nodes{side_.node.endpoints()};
     for (Channel& peer : side_.peers) nodes.push_back(peer.receive("endpoints", timeout));
     const bool pairs = side_.plan.topology.qps_per_pair > 0;
-    const Json told{{"nodes", pairs ? Json(nodes) : Json::array({nodes.front()})}};
-    for (Channel& peer : side_.peers) peer.send("endpoints", told, timeout);
+    const Json answer{{"nodes", pairs ? Json(nodes) : Json::array({nodes.front()})}};
+    for (Channel& peer : side_.peers) peer.send("endpoints", answer, timeout);
     side_.node.connect(nodes);
   }
 
@@ -33,31 +33,36 @@ class ServerLink final : public HostLink {
   }
 
   void start() override {
-    if (no_warmup()) turn(Phase::measure);
+    if (no_warmup()) threads_.turn(Phase::measure);
     HostLink::start();
     threads_.each_second([this] { tell_phase(Phase::warmup); });
   }
 
-  void turn_peers(Phase phase) override {
+  void turn(Phase phase) override {
+    HostLink::turn(phase);
     tell_phase(phase);
     if (phase == Phase::stop) return threads_.each_second(nullptr);
     threads_.each_second([this, phase] { tell_phase(phase); });
   }
 
+  bool wait(Step step) override {
+    pass(step);
+    return !steadiness_.gave_up();
+  }
+
   bool goes_on() override {
-    WindowRates rates;
-    if (side_.node.counted()) rates += side_.node.threads().window_rates();
+    IntervalRates rates;
+    if (side_.node.counted()) rates += side_.node.threads().interval_rates();
     if (side_.node.peers_count()) rates += rates_of_peers_;
     if (side_.plan.schedule.forever) {
-      print_text(stdout, side_.node.window_line(rates, ""));
-      side_.node.threads().forget_windows();
+      print_text(stdout, side_.node.interval_line(rates, ""));
+      side_.node.threads().forget_intervals();
       return true;
     }
     const bool again = steadiness_.goes_on(rates, std::nullopt, true, time());
-    if (again) side_.node.threads().forget_windows();
+    if (again) side_.node.threads().forget_intervals();
     return again;
   }
-  bool gave_up() const override { return steadiness_.gave_up(); }
 
   PointReports collect(std::string& failure) override {
     if (failure.empty() && side_.node.failure().empty()) failure = steadiness_.failure(side_.node.why_missing());
@@ -83,24 +88,24 @@ class ServerLink final : public HostLink {
     for (Channel& peer : side_.peers) threads_.tell(peer, "phase", Json{{"phase", to_string(phase)}});
   }
 
-  void wait(Step step) override {
+  void pass(Step step) {
     const NodeRun& node = side_.node;
     const Schedule& schedule = side_.plan.schedule;
     switch (step) {
       case Step::warm_up:
         if (!no_warmup()) threads_.wait_for(schedule.warmup, "the end of the warm-up");
         return;
-      case Step::open:  // a thread that gets no core for a while must not miss the window
-        return await_all_noted(Phase::measure, "the first completions in the window");
+      case Step::open:  // a thread that gets no core for a while must not miss the interval
+        return wait_all_noted(Phase::measure, "the first completions in the interval");
       case Step::first_half:
         return threads_.wait_for(steadiness_.duration() / 2, "the middle of the measurement");
       case Step::halve:
-        return await_all_noted(Phase::halved, "completions in the second half of the window");
+        return wait_all_noted(Phase::halved, "completions in the second half of the interval");
       case Step::second_half:
-        if (schedule.threads_end_it) return await_all_noted(Phase::closed, "--iters");
+        if (schedule.threads_end_it) return wait_all_noted(Phase::closed, "--iters");
         return threads_.wait_for(steadiness_.duration() / 2, "the end of the measurement");
       case Step::close:
-        return await_all_noted(Phase::closed, "the first completions after the window");
+        return wait_all_noted(Phase::closed, "the first completions after the interval");
       case Step::end:
         return threads_.wait_until("the last completions", false, [&node] { return node.threads().active_ended(); });
       case Step::drain:
@@ -109,10 +114,10 @@ class ServerLink final : public HostLink {
     }
   }
 
-  // Until the threads whose windows make the rate have noted the turn to `phase`, here or at every client. Where one
-  // gives up, the others are heard out all the same: what they say of this phase must not be taken for a later message.
-  void await_all_noted(Phase phase, const std::string& what) {
-    if (side_.node.counted()) await_noted(phase, what, !side_.node.peers_count());
+  // Waits until the threads that make the rate have noted `phase`, here or at every client. If one client gives up, the
+  // messages of the others are still read: their progress must not be taken for a later message.
+  void wait_all_noted(Phase phase, const std::string& what) {
+    if (side_.node.counted()) wait_noted(phase, what, !side_.node.peers_count());
     if (!side_.node.peers_count()) return;
     rates_of_peers_ = {};
     bool gave_up = false;
@@ -128,7 +133,7 @@ class ServerLink final : public HostLink {
         const auto noted = fields.require<std::string>("noted");
         reached = std::ranges::find(kPhaseNames, noted) - kPhaseNames.begin() >= static_cast<std::ptrdiff_t>(phase);
         if (!reached || phase != Phase::closed) continue;
-        rates_of_peers_ += fields_from_json<WindowRates>(fields.at("rates"), "message progress: rates");
+        rates_of_peers_ += fields_from_json<IntervalRates>(fields.at("rates"), "message progress: rates");
       }
     }
     if (gave_up) steadiness_.give_up();
@@ -143,13 +148,13 @@ class ServerLink final : public HostLink {
     }
   }
 
-  WindowRates rates_of_peers_;
+  IntervalRates rates_of_peers_;
 };
 
 }  // namespace
 
-std::unique_ptr<Link> make_server_link(const HostSide& side, bool clients_may_leave) {
-  return std::make_unique<ServerLink>(side, clients_may_leave);
+std::unique_ptr<Link> make_server_link(const HostSide& side) {
+  return std::make_unique<ServerLink>(side);
 }
 
 }  // namespace verbscope

@@ -1,13 +1,16 @@
 #include "microbench/run/thread_group.hpp"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 
 #include "common/clock.hpp"
 #include "common/error.hpp"
+#include "common/terminal.hpp"
 
 namespace verbscope {
 
@@ -15,17 +18,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long the controller sleeps when no thread rings and no peer sends or leaves. It takes the time of its looks from
-// a core, which may be one that measures: looks each 1 to 32 ms cost an emulated machine 3 to 10 % of its rates
+// The longest sleep of the controller if no thread signals and no peer sends or leaves. Each wake-up costs time on a
+// core, perhaps one that measures: a wake-up every 1 to 32 ms cost an emulated machine 3 to 10 % of its rates
 // (docs/benchmarks.md).
 constexpr Picos kLongestSleep = 250ms;
-// That nothing moves for the timeout is noticed late by no more than this part of it.
-constexpr int kLooksInTimeout = 16;
+// A timeout without progress is detected late by at most this fraction of it.
+constexpr int kChecksPerTimeout = 16;
 constexpr Picos kSignOfLife = 1s;
-constexpr Picos kLookForMessages = 1ms;  // receivers tell of none
-constexpr Picos kQuiet = 500ms;          // when nothing has arrived for so long, what is missing is lost
+constexpr Picos kMessageCheck = 1ms;  // receivers signal no messages
+constexpr Picos kQuiet = 500ms;       // messages that have not arrived after this time are lost
 
 }  // namespace
+
+RunCores::RunCores(const std::vector<int>& named, std::size_t threads, CoreClaims claims) : claims_(std::move(claims)) {
+  const std::vector<int> allowed = allowed_cores();
+  CoreChoice choice = named.empty() ? claims_.choose(allowed, threads) : claims_.take(named, threads);
+  if (!choice.contested.empty()) {
+    warn(fmt::format("{} core {}, which another run holds: each slows the other",
+                     named.empty() ? "no other core is free than" : "--cores names", core_list(choice.contested)));
+  }
+  threads_ = std::move(choice.cores);
+  const auto end = threads_.begin() + static_cast<std::ptrdiff_t>(std::min(threads, threads_.size()));
+  std::ranges::copy_if(allowed, std::back_inserter(controller_),
+                       [&](int core) { return std::find(threads_.begin(), end, core) == end; });
+}
 
 ThreadGroup::ThreadGroup(NodeRun& node, std::vector<Channel>& peers, const RunCores& cores, Picos timeout)
     : node_(node), peers_(peers), cores_(cores), timeout_(timeout), gone_(peers.size()), ids_(node.threads().size()) {}
@@ -46,7 +62,7 @@ void ThreadGroup::start() {
       tally.tell_ended();
     });
   }
-  kept_.emplace(cores_.controller());
+  controller_cores_.emplace(cores_.controller());
 }
 
 std::vector<int> ThreadGroup::thread_ids() const {
@@ -62,21 +78,21 @@ void ThreadGroup::end_threads() {
   turn(Phase::stop);
   control_.quit = true;
   threads_.clear();
-  kept_.reset();
+  controller_cores_.reset();
 }
 
 bool ThreadGroup::sleep(Picos end, const Channel* awaited, bool silent) {
-  polled_.assign({{wake_.fd(), POLLIN, 0}, {awaited == nullptr ? -1 : awaited->fd(), POLLIN, 0}});
+  fds_.assign({{wake_.fd(), POLLIN, 0}, {awaited == nullptr ? -1 : awaited->fd(), POLLIN, 0}});
   const auto events = static_cast<short>(silent ? POLLIN | POLLRDHUP : POLLRDHUP);
   for (const Channel& peer : peers_) {
-    if (&peer != awaited && !gone(peer)) polled_.push_back({peer.fd(), events, 0});
+    if (&peer != awaited && !gone(peer)) fds_.push_back({peer.fd(), events, 0});
   }
-  const Picos longest = std::min(kLongestSleep, timeout_ / kLooksInTimeout);
+  const Picos longest = std::min(kLongestSleep, timeout_ / kChecksPerTimeout);
   const Picos time = std::clamp(end - TscClock::now(), Picos(0), longest);
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
-  if (::poll(polled_.data(), polled_.size(), static_cast<int>(ms)) < 0 && errno != EINTR) throw_errno("poll", errno);
+  if (::poll(fds_.data(), fds_.size(), static_cast<int>(ms)) < 0 && errno != EINTR) throw_errno("poll", errno);
   wake_.clear();
-  return polled_[1].revents != 0;
+  return fds_[1].revents != 0;
 }
 
 void ThreadGroup::check_all(const Channel* awaited, bool silent) {
@@ -89,7 +105,7 @@ void ThreadGroup::check_all(const Channel* awaited, bool silent) {
 void ThreadGroup::check_peer(Channel& peer, bool silent) {
   pollfd entry{peer.fd(), POLLIN, 0};
   const bool heard = silent && ::poll(&entry, 1, 0) != 0;
-  const bool left = peer.peer_gone();  // looked at behind what was heard, which may be just that
+  const bool left = peer.peer_gone();  // after the poll, whose event may be this
   if (!heard && !left) return;
   if (left && let_go(peer)) return;
   if (left) peer.hear_out();
@@ -128,13 +144,13 @@ void ThreadGroup::tell(Channel& peer, const char* type, const Json& body) {
 
 void ThreadGroup::wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end) {
   Picos moved_at = TscClock::now();
-  Picos told_at = moved_at;
+  Picos signaled_at = moved_at;
   std::uint64_t seen = node_.threads().completed();
   while (!done()) {
     check_all(nullptr, silent);
-    sleep(std::min(end, each_second_ ? told_at + kSignOfLife : Picos::max()), nullptr, silent);
-    if (each_second_ && TscClock::now() - told_at >= kSignOfLife) {
-      told_at = TscClock::now();
+    sleep(std::min(end, each_second_ ? signaled_at + kSignOfLife : Picos::max()), nullptr, silent);
+    if (each_second_ && TscClock::now() - signaled_at >= kSignOfLife) {
+      signaled_at = TscClock::now();
       each_second_();
     }
     const std::uint64_t completed = node_.threads().completed();
@@ -174,7 +190,7 @@ void ThreadGroup::await_messages(std::uint64_t expected) {
   std::uint64_t seen = node_.threads().received();
   while (seen < expected && TscClock::now() - moved_at < kQuiet) {
     check_all(nullptr, false);
-    sleep(TscClock::now() + kLookForMessages, nullptr, false);
+    sleep(TscClock::now() + kMessageCheck, nullptr, false);
     if (node_.threads().received() == seen) continue;
     seen = node_.threads().received();
     moved_at = TscClock::now();

@@ -1,5 +1,5 @@
-// Runs the threads of one node on this machine and waits, watching threads and peers, so that no wait outlasts a
-// failure.
+// The threads of one node on this machine, their cores, and the waits of the controller: each wait watches threads and
+// peers and ends with their failure.
 #pragma once
 
 #include <poll.h>
@@ -15,50 +15,66 @@
 #include "common/awaited.hpp"
 #include "common/event_fd.hpp"
 #include "exchange/exchange.hpp"
+#include "machine/core_claims.hpp"
 #include "machine/threads.hpp"
 #include "microbench/run/node_run.hpp"
-#include "microbench/run/run_cores.hpp"
 
 namespace verbscope {
 
+// The cores of one run. Other runs on this machine avoid the cores of its threads. The controller has the other cores,
+// if there are any.
+class RunCores {
+ public:
+  // `named`: the cores of --cores; empty: the allowed cores. Warns of cores that another run holds.
+  RunCores(const std::vector<int>& named, std::size_t threads, CoreClaims claims = CoreClaims());
+
+  const std::vector<int>& threads() const { return threads_; }  // thread i has threads()[i]
+  // Empty: all allowed cores.
+  const std::vector<int>& controller() const { return controller_; }
+
+ private:
+  CoreClaims claims_;
+  std::vector<int> threads_;
+  std::vector<int> controller_;
+};
+
 class ThreadGroup {
  public:
-  // Each thread of the node will be pinned to its core. All that is given must outlive the controller.
+  // Each thread of the node will be pinned to its core. All arguments must outlive the group.
   ThreadGroup(NodeRun& node, std::vector<Channel>& peers, const RunCores& cores, Picos timeout);
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
   ~ThreadGroup();  // ends the threads
 
-  // The threads begin to run, and the calling thread keeps to the controller's cores until end_threads.
+  // Starts the threads. The calling thread runs on the controller's cores until end_threads.
   void start();
-  // After start: the numbers of the threads, as gettid yields them.
+  // After start: the thread IDs (gettid).
   std::vector<int> thread_ids() const;
   void turn(Phase phase) { control_.phase.store(phase, std::memory_order_relaxed); }
 
-  // Waits until `done`, which a thread tells (ThreadTally) or the clock at `end` makes true. `silent`: peers have
-  // nothing to say meanwhile, so that a message is a failure. Throws Error when a thread fails, a peer closes, or no
-  // operation completes for the timeout; threads that count nothing are not expected to.
+  // Waits until `done`, which becomes true by a thread (ThreadTally) or at the time `end`. `silent`: peers send nothing
+  // meanwhile, so that a message is a failure. Throws Error if a thread fails, a peer closes, or no operation completes
+  // for the timeout, unless the threads count none.
   void wait_until(const std::string& what, bool silent, const std::function<bool()>& done, Picos end = Picos::max());
-  // Sets an action for each second of these waits, a sign of life for a peer that sees nothing move; null: none.
+  // Sets an action for each second of these waits, a sign of life for waiting peers; null: none.
   void each_second(std::function<void()> action) { each_second_ = std::move(action); }
   void wait_for(Picos time, const std::string& what);
-  // From now on a peer may leave: it is passed over, while there are others.
+  // From now on a peer may leave: it is skipped, unless it is the last.
   void let_peers_leave() { may_leave_ = true; }
   std::size_t peers_left() const { return static_cast<std::size_t>(std::ranges::count(gone_, true)); }
-  // The body of the next message of a peer; nothing when it has left.
+  // Receives the body of the next message of a peer; nothing if it has left.
   std::optional<Json> hear(Channel& peer, const char* type);
-  // The body of the next message of a peer that may not leave.
+  // Receives the body of the next message of a peer that may not leave.
   Json await(Channel& peer, const char* type);
   void tell(Channel& peer, const char* type, const Json& body);
 
-  // Waits until `expected` messages have come, or none has come for a while.
+  // Waits until `expected` messages have arrived, or none has arrived for a while.
   void await_messages(std::uint64_t expected);
   void end_threads();
 
  private:
-  // Until `end` of the clock, or sooner: a thread tells something, `awaited` (null: nobody) has sent or left, another
-  // peer leaves or, if all are to be `silent`, sends, or it is time to look whether anything moves. Whether `awaited`
-  // did.
+  // Sleeps until `end` at most. Ends earlier if a thread signals, `awaited` (null: none) has sent or left, another peer
+  // leaves or, if all must be `silent`, sends, or progress must be checked. Returns true if `awaited` has sent or left.
   bool sleep(Picos end, const Channel* awaited, bool silent);
   void check_all(const Channel* awaited, bool silent);
   void check_peer(Channel& peer, bool silent);
@@ -72,12 +88,12 @@ class ThreadGroup {
   bool may_leave_ = false;
   std::vector<bool> gone_;
   RunControl control_;
-  EventFd wake_;                // rung by the threads
-  std::vector<pollfd> polled_;  // by sleep(), kept for its memory
+  EventFd wake_;             // signaled by the threads
+  std::vector<pollfd> fds_;  // of sleep(), a member to reuse its memory
   std::function<void()> each_second_;
-  std::vector<Awaited<int>> ids_;  // 0 until the thread has told its own
+  std::vector<Awaited<int>> ids_;  // 0 until the thread has set its own
   std::list<PinnedThread> threads_;
-  std::optional<ThreadKeptTo> kept_;
+  std::optional<ThreadKeptTo> controller_cores_;
 };
 
 }  // namespace verbscope

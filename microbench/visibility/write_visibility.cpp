@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/environment.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "microbench/run/runner.hpp"
 #include "microbench/visibility/ends.hpp"
 #include "pcie_model/together.hpp"
@@ -49,8 +49,8 @@ class WriteVisibility final : public Benchmark {
   }
 
   bool moves_payloads() const override { return false; }
-  Traffic traffic() const override {
-    return {.verb = Verb::write, .driver = Side::client, .counted = Side::client, .label = "WRITEs in"};
+  Plan draft() const override {
+    return {.operation = {.verb = Verb::write, .driver = Side::client, .counted = Side::client, .label = "WRITEs in"}};
   }
 
   std::optional<OperationCount> operation_count() const override {

@@ -49,14 +49,13 @@ class CachedStore final : public Store {
     retry_given_ = table.given("--retry_after");
   }
 
-  Traffic traffic() const override {
-    return {.verb = Verb::send,
-            .driver = Side::client,
-            .counted = Side::client,
-            .messages_at_once = cached_.store.window,
-            .label = "GETs and PUTs",
-            .client_qps = ClientQps{.connected = false, .datagram = true},
-            .clients_may_leave = true};
+  Plan draft() const override {
+    return {.operation = {.verb = Verb::send,
+                          .driver = Side::client,
+                          .counted = Side::client,
+                          .requests_per_client_thread = cached_.store.window,
+                          .label = "GETs and PUTs"},
+            .topology = {.client_qps = ClientQps{.datagram = true}, .clients_may_leave = true}};
   }
 
   std::optional<OperationCount> operation_count() const override {

@@ -50,16 +50,15 @@ class HerdStore final : public Store {
     retry_given_ = table.given("--retry_after");
   }
 
-  Traffic traffic() const override {
-    if (herd_.alone) return {.verb = Verb::send, .label = "responses"};
+  Plan draft() const override {
+    if (herd_.alone) return {.operation = {.verb = Verb::send, .label = "responses"}};
     const bool send = herd_.store.requests_by_send;
-    return {.verb = send ? Verb::send : Verb::write,
-            .driver = Side::client,
-            .counted = Side::client,
-            .messages_at_once = send ? herd_.store.window : 0,
-            .label = herd_.store.accesses ? "echoes" : "GETs and PUTs",
-            .client_qps = ClientQps{.connected = !send, .datagram = true},
-            .clients_may_leave = true};
+    return {.operation = {.verb = send ? Verb::send : Verb::write,
+                          .driver = Side::client,
+                          .counted = Side::client,
+                          .requests_per_client_thread = send ? herd_.store.window : 0,
+                          .label = herd_.store.accesses ? "echoes" : "GETs and PUTs"},
+            .topology = {.client_qps = ClientQps{.connected = !send, .datagram = true}, .clients_may_leave = true}};
   }
 
   std::optional<OperationCount> operation_count() const override {

@@ -6,7 +6,6 @@
 
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "microbench/bench/idle.hpp"
 #include "microbench/bench/workload.hpp"
 #include "systems/kv_atomic/loop.hpp"
 

@@ -67,13 +67,13 @@ class KvAtomic final : public Benchmark {
   }
 
   bool moves_payloads() const override { return false; }
-  Traffic traffic() const override {
-    return {.verb = Verb::fetch_add,
-            .driver = Side::client,
-            .counted = Side::client,
-            .most_outstanding = kv_.outstanding.value(),
-            .label = "GETs and PUTs",
-            .clients_may_leave = true};
+  Plan draft() const override {
+    return {.operation = {.verb = Verb::fetch_add,
+                          .driver = Side::client,
+                          .counted = Side::client,
+                          .most_outstanding = kv_.outstanding.value(),
+                          .label = "GETs and PUTs"},
+            .topology = {.clients_may_leave = true}};
   }
 
   // A GET may be several READs, a PUT is several requests.

@@ -7,7 +7,7 @@
 
 #include "common/json.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 
 namespace verbscope {
 

@@ -123,7 +123,7 @@ class KvRate final : public Benchmark {
   }
 
   bool moves_payloads() const override { return false; }
-  Traffic traffic() const override { return store_->traffic(); }
+  Plan draft() const override { return store_->draft(); }
   std::optional<OperationCount> operation_count() const override { return store_->operation_count(); }
   QueueNeeds needs(const Operation& op, Side side) const override { return store_->needs(op, side); }
   QueueNeeds datagram_needs(const Operation& op, Side side) const override { return store_->datagram_needs(op, side); }

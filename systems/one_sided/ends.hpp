@@ -8,7 +8,6 @@
 
 #include "machine/memory.hpp"
 #include "microbench/bench/benchmark.hpp"
-#include "microbench/bench/idle.hpp"
 #include "microbench/bench/workload.hpp"
 #include "microbench/loop/recv_ring.hpp"
 #include "systems/one_sided/client.hpp"

@@ -7,7 +7,7 @@
 
 #include "common/digits.hpp"
 #include "common/error.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "systems/one_sided/emulated.hpp"
 #include "systems/one_sided/ends.hpp"
 #include "systems/one_sided/farm_table.hpp"
@@ -112,14 +112,13 @@ class OneSidedStore final : public Store {
     o.inline_size = std::max(o.inline_size, kPutTagBytes);
   }
 
-  Traffic traffic() const override {
-    return {.verb = Verb::write,
-            .driver = Side::client,
-            .counted = Side::client,
-            .most_outstanding = options_->window,
-            .label = "GETs and PUTs",
-            .client_qps = ClientQps{.connected = true},
-            .clients_may_leave = true};
+  Plan draft() const override {
+    return {.operation = {.verb = Verb::write,
+                          .driver = Side::client,
+                          .counted = Side::client,
+                          .most_outstanding = options_->window,
+                          .label = "GETs and PUTs"},
+            .topology = {.client_qps = ClientQps{.connected = true}, .clients_may_leave = true}};
   }
 
   std::optional<Transport> companion(const Operation&) const override { return Transport::uc; }

@@ -1,6 +1,5 @@
 // The sequencer without a program at the server: clients fetch-and-add one counter.
 #include "machine/memory.hpp"
-#include "microbench/bench/idle.hpp"
 #include "microbench/bench/workload.hpp"
 #include "systems/sequencer/bases.hpp"
 

@@ -81,19 +81,18 @@ class Sequencer final : public Benchmark {
   }
 
   bool moves_payloads() const override { return false; }
-  Traffic traffic() const override {
+  Plan draft() const override {
     const bool spec = sequencer_.design == SequencerDesign::spec;
     const bool atomic = sequencer_.design == SequencerDesign::atomic;
-    return {.verb = spec     ? Verb::send
-                    : atomic ? Verb::fetch_add
-                             : Verb::write,
-            .driver = Side::client,
-            .counted = Side::client,
-            .most_outstanding = atomic ? sequencer_.outstanding : 0,
-            .messages_at_once = spec ? sequencer_.outstanding : 0,
-            .label = "numbers",
-            .client_qps = ClientQps{.connected = !spec, .datagram = !atomic},
-            .clients_may_leave = true};
+    return {.operation = {.verb = spec     ? Verb::send
+                                  : atomic ? Verb::fetch_add
+                                           : Verb::write,
+                          .driver = Side::client,
+                          .counted = Side::client,
+                          .most_outstanding = atomic ? sequencer_.outstanding : 0,
+                          .requests_per_client_thread = spec ? sequencer_.outstanding : 0,
+                          .label = "numbers"},
+            .topology = {.client_qps = ClientQps{.connected = !spec, .datagram = !atomic}, .clients_may_leave = true}};
   }
 
   std::optional<OperationCount> operation_count() const override {

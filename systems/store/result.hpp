@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "microbench/bench/benchmark.hpp"
-#include "microbench/run/outcome.hpp"
+#include "microbench/run/report.hpp"
 #include "systems/store/store.hpp"
 
 namespace verbscope {

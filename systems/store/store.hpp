@@ -33,7 +33,7 @@ class Store {
   virtual void adjust(Options& common, StoreOptions& options, const OptionTable& table) = 0;
 
   // As in Benchmark (microbench/bench/benchmark.hpp).
-  virtual Traffic traffic() const = 0;
+  virtual Plan draft() const = 0;
   virtual std::optional<OperationCount> operation_count() const { return std::nullopt; }
   virtual QueueNeeds needs(const Operation& op, Side side) const = 0;
   virtual QueueNeeds datagram_needs(const Operation& op, Side side) const { return needs(op, side); }

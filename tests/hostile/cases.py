@@ -351,7 +351,7 @@ def as_asked():
     yield Case("both_ways_checked", ("write_rate", *SIM, "-b", "--validate"), 2, says="nobody is left")
     yield Case("immediate_both_ways", ("write_rate", *SIM, "-b", "--write_with_imm"), 2, says="not with --bidirectional")
     yield Case("immediate_window", ("write_rate", *SIM, "--write_with_imm", "--wait", "all", "--window", "4"), 2, says="not with --wait all")
-    yield Case("all_over_ud", ("recv_rate", *SIM, "-c", "UD", "-a"), 2, says="give the last --size")
+    yield Case("all_over_ud", ("recv_rate", *SIM, "-c", "UD", "-a"), 2, says="--size, at most the MTU")
     yield Case("all_for_ever", ("recv_rate", *SIM, "--run_infinitely", "-a"), 2, says="would never end")
     yield Case("for_ever_counted", ("send_rate", *SIM[:2], "--run_infinitely", "-n", "64"), 2, says="exclude each other")
     yield Case("for_ever_recorded", ("send_rate", *SIM, "--run_infinitely", "--out_json_file", "-"), 2, says="has no record")

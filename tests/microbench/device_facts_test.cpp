@@ -1,11 +1,10 @@
 // The facts of a device are read from a made-up sysfs.
-#include "microbench/run/device_facts.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
+#include "microbench/run/prediction.hpp"
 #include "tests/common/temp_dir.hpp"
 
 namespace verbscope {

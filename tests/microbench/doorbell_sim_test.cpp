@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/error.hpp"
-#include "microbench/run/sim_run.hpp"
+#include "microbench/run/sim_fabric.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "tests/verbs/mock_provider.hpp"
 
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 double writes_of(const std::string& line) {
   OneSidedBenchmark benchmark;
   const OptionSet set("--verb write -s 16 -I 16 -Q 1 --warmup 50us -D 100us --clients 1 " + line, &benchmark);
-  const Outcome outcome = run_on_simulator(benchmark, set.options);
+  const Outcome outcome = SimFabric(benchmark, set.options).run();
   EXPECT_EQ(outcome.failure, "");
   return outcome.result.at("rate_mops");
 }
@@ -61,14 +61,14 @@ TEST(SharedQps, CountWhatEachThreadPosted) {
   const OptionSet set(
       "--fabric sim:cib --verb read --clients 1 --threads 3 --threads_per_qp 2 -q 2 --wait oldest --window 4",
       &benchmark);
-  const Outcome outcome = run_on_simulator(benchmark, set.options);
+  const Outcome outcome = SimFabric(benchmark, set.options).run();
   EXPECT_EQ(outcome.failure, "");
   EXPECT_EQ(outcome.result.at("threads").size(), 3u);
   const OptionSet exact(
       "--fabric sim:cib --verb read --clients 1 --threads 4 --threads_per_qp 2 -q 3 --wait all "
       "--window 4 -n 200 --warmup 20us",
       &benchmark);
-  EXPECT_EQ(run_on_simulator(benchmark, exact.options).result.at("ops"), 2 * 3 * 200);
+  EXPECT_EQ(SimFabric(benchmark, exact.options).run().result.at("ops"), 2 * 3 * 200);
 }
 
 TEST(Doorbells, OfMlx4AreLockedForBlueFlameAlone) {

@@ -11,7 +11,7 @@
 #include "common/error.hpp"
 #include "exchange/exchange.hpp"
 #include "machine/threads.hpp"
-#include "microbench/run/host_run.hpp"
+#include "microbench/run/host_fabric.hpp"
 #include "microbench/run/node_run.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "verbs/null/provider.hpp"
@@ -42,12 +42,12 @@ struct Pair {
   std::future<Outcome> serve(const std::string& line) {
     return std::async(std::launch::async, [this, line] {
       const OptionSet set(line + " -p " + port + " --cores " + cores[0] + kNoCounters);
-      return run_server(benchmark, set.options, set.table, server_device);
+      return ServerFabric(benchmark, set.options, set.table, server_device).run();
     });
   }
   Outcome join(const std::string& line) {
     const OptionSet set(line + " -p " + port + " --cores " + cores[1] + kNoCounters + " 127.0.0.1");
-    return run_client(benchmark, set.options, set.table, client_device);
+    return ClientFabric(benchmark, set.options, set.table, client_device).run();
   }
 };
 
@@ -97,11 +97,11 @@ struct OneSidedRun {
     auto serving = std::async(std::launch::async, [&] {
       test::OneSidedBenchmark benchmark;
       const OptionSet set(line + port + " --cores " + std::to_string(allowed_cores().front()), &benchmark);
-      return run_server(benchmark, set.options, set.table, server_device);
+      return ServerFabric(benchmark, set.options, set.table, server_device).run();
     });
     test::OneSidedBenchmark benchmark;
     const OptionSet set(line + port + " --cores " + std::to_string(allowed_cores().back()) + " 127.0.0.1", &benchmark);
-    client = run_client(benchmark, set.options, set.table, client_device);
+    client = ClientFabric(benchmark, set.options, set.table, client_device).run();
     server = serving.get();
   }
 };
@@ -215,7 +215,7 @@ class Deserter {
     NullProvider device;
     const OptionSet set(line + " host");
     const SendBenchmark benchmark(true);
-    const Plan plan = make_plan(set.options, FabricFacts{}, benchmark.traffic());
+    const Plan plan = make_plan(set.options, FabricFacts{}, benchmark.draft());
     NodeRun node(benchmark, plan, Side::client, 0, {&device, "null0", {1}, -1, {}, false});
     channel_.send("endpoints", node.endpoints(), 10s);
     channel_.receive("endpoints", 10s);
@@ -295,7 +295,8 @@ TEST(ExchangeRun, WhateverAClientThrowsTheServerLearns) {
   Pair pair(true);
   auto server = pair.serve("-c UD -D 60");
   const OptionSet set("-c UD -D 60 -p " + pair.port + kNoCounters + " 127.0.0.1");
-  EXPECT_THROW(run_client(NoMemory(), set.options, set.table, pair.client_device), std::bad_alloc);
+  NoMemory benchmark;
+  EXPECT_THROW(ClientFabric(benchmark, set.options, set.table, pair.client_device).run(), std::bad_alloc);
   ASSERT_EQ(server.wait_for(20s), std::future_status::ready) << "the server hangs";
   EXPECT_THAT(failure_of([&] { server.get(); }), HasSubstr("gave up: std::bad_alloc"));
 }
@@ -312,15 +313,15 @@ TEST(ExchangeRun, AClientLooksAtItsDeviceBeforeItLooksForTheServer) {
   }
 }
 
-TEST(ExchangeRun, TheConductorSleepsWhileItsThreadsMeasure) {
-  const SendBenchmark benchmark(true);
+TEST(ExchangeRun, TheControllerSleepsWhileItsThreadsMeasure) {
+  SendBenchmark benchmark(true);
   NullProvider device;
   const OptionSet set("--fabric null -D 2s --warmup 0" + kNoCounters);
   const std::vector<int> cores = allowed_cores();
   rusage before{}, after{};
   getrusage(RUSAGE_THREAD, &before);
   const auto began = std::chrono::steady_clock::now();
-  run_server(benchmark, set.options, set.table, device);
+  ServerFabric(benchmark, set.options, set.table, device).run();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   getrusage(RUSAGE_THREAD, &after);
   // Four looks a second whether anything moves; the rest is for turns of the phase, the start and the end.

@@ -123,7 +123,7 @@ TEST(Latency, MeasuresExactlyTheItersOfEachThread) {
 TEST(Latency, OfOneTripHasNoRate) {
   const test::Ran ran = test::run_program("verb_latency --fabric sim:cib --verb read -n 1");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("one operation is no rate"));
+  EXPECT_THAT(ran.out, HasSubstr("one operation has no rate"));
   EXPECT_THAT(ran.out, testing::Not(HasSubstr("Mops over")));
 }
 
@@ -184,7 +184,7 @@ TEST(Latency, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal_of(program + "--verb write -s 0"), HasSubstr("--size 0"));
   EXPECT_THAT(refusal_of(program + "--verb fetch_add -s 16"), HasSubstr("an atomic has 8 bytes"));
   EXPECT_THAT(refusal_of(program + "--verb fetch_add -a"), HasSubstr("an atomic has 8 bytes"));
-  EXPECT_THAT(refusal_of(program + "--verb send -c UD -a"), HasSubstr("give the last --size"));
+  EXPECT_THAT(refusal_of(program + "--verb send -c UD -a"), HasSubstr("--size, at most the MTU"));
   EXPECT_THAT(refusal_of(program + "--verb read -c UC"), HasSubstr("--connection UC"));
   EXPECT_THAT(refusal_of(program + "--verb echo -e"), HasSubstr("--events"));
   EXPECT_THAT(refusal_of("verb_latency --fabric null --verb send"), HasSubstr("nobody answers"));

@@ -62,7 +62,7 @@ TEST(Limits, OneOperationIsNoRate) {
   for (const char* fabric : {"null", "sim:cib"}) {
     const Ran ran = run_program(fmt::format("write_rate --fabric {} -n 1", fabric));
     EXPECT_EQ(ran.exit_code, 1) << fabric;
-    EXPECT_THAT(ran.err, testing::AnyOf(HasSubstr("one operation is no rate"), HasSubstr("1 operations are")))
+    EXPECT_THAT(ran.err, testing::AnyOf(HasSubstr("one operation has no rate"), HasSubstr("1 operations are")))
         << fabric;
   }
 }

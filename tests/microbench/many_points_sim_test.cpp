@@ -42,7 +42,7 @@ TEST(AllSizesOnNull, GoToTheLastOfPerftest) {
 }
 
 TEST(AllSizesAre, RefusedWhereTheyHaveNoEndOrNoBeginning) {
-  for (const auto& [line, says] : {std::pair("-c UD", "give the last --size"),
+  for (const auto& [line, says] : {std::pair("-c UD", "--size, at most the MTU"),
                                    {"--header_only", "there is one size"},
                                    {"-s 1", "begins with 2 bytes"},
                                    {"--run_infinitely", "would never end"}}) {
@@ -83,7 +83,7 @@ TEST(RunInfinitely, GoesOnInRealTimeToo) {
 TEST(RunInfinitely, IsRefusedWithWhatEnds) {
   for (const auto& [line, says] : {std::pair("-n 64", "exclude each other"),
                                    {"--out_json_file -", "has no record"},
-                                   {"-y 1", "of a run that ends"}}) {
+                                   {"-y 1", "--limit_msgrate"}}) {
     EXPECT_THAT(refusal_of(std::string("send_rate --run_infinitely --fabric sim:cib ") + line), HasSubstr(says));
   }
 }

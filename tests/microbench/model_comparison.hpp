@@ -10,7 +10,7 @@
 
 #include "common/paths.hpp"
 #include "common/pcie_events.hpp"
-#include "microbench/run/sim_run.hpp"
+#include "microbench/run/sim_fabric.hpp"
 #include "pcie_model/render.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
@@ -34,7 +34,7 @@ struct Comparison {
 inline Comparison compare(Benchmark& benchmark, const std::string& line) {
   const OptionSet set(line, &benchmark);
   Comparison c;
-  c.outcome = run_on_simulator(benchmark, set.options);
+  c.outcome = SimFabric(benchmark, set.options).run();
   EXPECT_EQ(c.outcome.failure, "") << line;
   c.modelled = prediction_from_json(c.outcome.prediction, "prediction").pcie;
   const double ops = c.outcome.result.at("window_ops").get<double>();

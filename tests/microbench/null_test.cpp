@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "common/error.hpp"
-#include "microbench/run/host_run.hpp"
 #include "microbench/run/node_run.hpp"
+#include "microbench/run/runner.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "verbs/null/provider.hpp"
 
@@ -34,9 +34,9 @@ using test::SendBenchmark;
 using testing::HasSubstr;
 
 TEST(Null, SendRateReportsEveryThreadAndExactCounts) {
-  const SendBenchmark benchmark(true);
+  SendBenchmark benchmark(true);
   const OptionSet set("--fabric null -c UD -s 60 -I 60 -l 16 -n 6400 --warmup 0");
-  const Outcome outcome = run_on_host(benchmark, set.options, set.table);
+  const Outcome outcome = run_on_fabric(benchmark, set.options, set.table);
   EXPECT_EQ(outcome.failure, "");
   EXPECT_EQ(outcome.result.at("ops"), 6400);
   EXPECT_GT(outcome.result.at("rate_mops").get<double>(), 0);
@@ -48,23 +48,23 @@ TEST(Null, SendRateReportsEveryThreadAndExactCounts) {
 }
 
 TEST(Null, CountsItersPerQp) {
-  const SendBenchmark benchmark(true);
+  SendBenchmark benchmark(true);
   const OptionSet set("--fabric null -q 3 -n 640 --warmup 0");
-  EXPECT_EQ(run_on_host(benchmark, set.options, set.table).result.at("ops"), 1920);
+  EXPECT_EQ(run_on_fabric(benchmark, set.options, set.table).result.at("ops"), 1920);
 }
 
 TEST(Null, ReceivesToo) {
-  const SendBenchmark benchmark(false);
+  SendBenchmark benchmark(false);
   const OptionSet set("--fabric null -c UD -D 5ms --warmup 1ms");
-  const Outcome outcome = run_on_host(benchmark, set.options, set.table);
+  const Outcome outcome = run_on_fabric(benchmark, set.options, set.table);
   EXPECT_EQ(outcome.failure, "");
   EXPECT_GT(outcome.result.at("ops").get<std::uint64_t>(), 0u);
 }
 
 TEST(Null, RatesComeFromTheSteadyWindow) {
-  const SendBenchmark benchmark(true);
+  SendBenchmark benchmark(true);
   const OptionSet set("--fabric null -D 20ms --warmup 5ms");
-  const Outcome outcome = run_on_host(benchmark, set.options, set.table);
+  const Outcome outcome = run_on_fabric(benchmark, set.options, set.table);
   const Json& result = outcome.result;
   EXPECT_GE(result.at("window_s").get<double>(), 0.02);
   const double rate = result.at("rate_mops");
@@ -78,7 +78,7 @@ TEST(Null, WritesAndReadsCountExactly) {
         "--verb read --window 8 --addresses random --region_size 100000", "--verb write -q 4 --order random"}) {
     test::OneSidedBenchmark benchmark;
     const OptionSet set(std::string("--fabric null -n 6400 --warmup 0 ") + line, &benchmark);
-    const Outcome outcome = run_on_host(benchmark, set.options, set.table);
+    const Outcome outcome = run_on_fabric(benchmark, set.options, set.table);
     EXPECT_EQ(outcome.failure, "") << line;
     EXPECT_EQ(outcome.result.at("ops"), 6400 * set.options.qp) << line;
   }
@@ -87,16 +87,16 @@ TEST(Null, WritesAndReadsCountExactly) {
 TEST(Null, HasNoClientsThatCouldPost) {
   test::OneSidedBenchmark benchmark;
   const OptionSet set("--fabric null --direction in", &benchmark);
-  EXPECT_THROW(run_on_host(benchmark, set.options, set.table), UsageError);
+  EXPECT_THROW(run_on_fabric(benchmark, set.options, set.table), UsageError);
 }
 
 TEST(Null, SaysWhatItDoesNotSupport) {
   for (const auto& [line, feature] :
        {std::pair{"-e", "completion events"}, std::pair{"--inline_recv 32", "inline receive of RC send"}}) {
-    const SendBenchmark benchmark(true);
+    SendBenchmark benchmark(true);
     const OptionSet set(std::string("--fabric null ") + line);
     try {
-      run_on_host(benchmark, set.options, set.table);
+      run_on_fabric(benchmark, set.options, set.table);
       FAIL() << "accepted " << line;
     } catch (const Error& error) {
       EXPECT_EQ(error.what(), std::string("not supported by null0: ") + feature);
@@ -105,16 +105,16 @@ TEST(Null, SaysWhatItDoesNotSupport) {
 }
 
 TEST(Null, RefusesToValidateWhatNeverMoves) {
-  const SendBenchmark benchmark(true);
+  SendBenchmark benchmark(true);
   const OptionSet set("--fabric null --validate");
-  EXPECT_THROW(run_on_host(benchmark, set.options, set.table), UsageError);
+  EXPECT_THROW(run_on_fabric(benchmark, set.options, set.table), UsageError);
 }
 
 TEST(Null, SaysWhatTheDeviceOffersInline) {
-  const SendBenchmark benchmark(true);
+  SendBenchmark benchmark(true);
   const OptionSet set("--fabric null -I 4096");
   try {
-    run_on_host(benchmark, set.options, set.table);
+    run_on_fabric(benchmark, set.options, set.table);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("4096"));
@@ -123,10 +123,10 @@ TEST(Null, SaysWhatTheDeviceOffersInline) {
 }
 
 TEST(Null, RefusesDatagramsOverTheMtu) {
-  const SendBenchmark benchmark(true);
+  SendBenchmark benchmark(true);
   const OptionSet set("--fabric null -c UD -s 5000");
   try {
-    run_on_host(benchmark, set.options, set.table);
+    run_on_fabric(benchmark, set.options, set.table);
     FAIL() << "accepted";
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("--size 5000 is over the MTU of 4096"));
@@ -139,13 +139,13 @@ std::uint64_t allocations_of(const Benchmark& benchmark, const OptionSet& set) {
   NullProvider provider;
   FabricFacts facts;
   facts.alone = true;
-  const Plan plan = make_plan(set.options, facts, benchmark.traffic());
+  const Plan plan = make_plan(set.options, facts, benchmark.draft());
   NodeRun run(benchmark, plan, Side::server, 0, {&provider, "null0", {1}, -1, {}, false, true});
   run.connect_alone();
   HostNode node;
   RunControl control;
   control.phase = Phase::stop;
-  control.quit = benchmark.traffic().driver == Side::client;
+  control.quit = benchmark.draft().operation.driver == Side::client;
   allocations = 0;
   counting = true;
   run.threads().workload(0).run(node, control, run.threads().tally(0));
@@ -156,7 +156,7 @@ std::uint64_t allocations_of(const Benchmark& benchmark, const OptionSet& set) {
 
 TEST(Null, TheDataPathAllocatesNothing) {
   for (const bool sends : {true, false}) {
-    const SendBenchmark benchmark(sends);
+    SendBenchmark benchmark(sends);
     const OptionSet set("--fabric null -c UD -s 32 -l 4 -q 2");
     EXPECT_EQ(allocations_of(benchmark, set), 0u) << (sends ? "sender" : "receiver");
   }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/error.hpp"
-#include "microbench/run/sim_run.hpp"
+#include "microbench/run/sim_fabric.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 
@@ -17,14 +17,14 @@ using testing::HasSubstr;
 Outcome simulate(const std::string& line) {
   OneSidedBenchmark benchmark;
   const OptionSet set("--fabric sim:cib --warmup 50us -D 100us " + line, &benchmark);
-  return run_on_simulator(benchmark, set.options);
+  return SimFabric(benchmark, set.options).run();
 }
 
 // As many operations as the line says, instead of a time.
 Outcome simulate_for(const std::string& line) {
   OneSidedBenchmark benchmark;
   const OptionSet set("--fabric sim:cib --warmup 50us " + line, &benchmark);
-  return run_on_simulator(benchmark, set.options);
+  return SimFabric(benchmark, set.options).run();
 }
 
 class OneSidedTest : public testing::TestWithParam<std::string> {};
@@ -71,7 +71,7 @@ TEST(OneSided, AServerThatOnlyServesSpendsNoCpu) {
 TEST(OneSided, ClientsThatCountMeasureExactlyTheirIters) {
   OneSidedBenchmark benchmark;
   const OptionSet set("--fabric sim:cib --warmup 50us --direction in -q 6 --clients 3 -n 640", &benchmark);
-  const Outcome outcome = run_on_simulator(benchmark, set.options);
+  const Outcome outcome = SimFabric(benchmark, set.options).run();
   EXPECT_EQ(outcome.failure, "");
   EXPECT_EQ(outcome.result.at("ops"), 640 * 6);
 }

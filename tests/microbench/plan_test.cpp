@@ -14,12 +14,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const Traffic kOut;
-const Traffic kIn{.driver = Side::client};
+const Plan kOut;
+const Plan kIn{.operation = {.driver = Side::client}};
 
-std::string refusal(const Options& options, const FabricFacts& facts, const Traffic& traffic = kOut) {
+std::string refusal(const Options& options, const FabricFacts& facts, const Plan& draft = kOut) {
   try {
-    make_plan(options, facts, traffic);
+    make_plan(options, facts, draft);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -193,7 +193,8 @@ TEST(MakePlan, TheServerHasRecvsForTheRequestsOfAllClients) {
   options.client_threads = 3;
   const auto depth_of = [&](std::uint32_t clients, std::uint32_t at_once) {
     options.clients = clients;
-    return make_plan(options, sim, {.driver = Side::client, .messages_at_once = at_once}).operation.rx_depth;
+    return make_plan(options, sim, {.operation = {.driver = Side::client, .requests_per_client_thread = at_once}})
+        .operation.rx_depth;
   };
   EXPECT_EQ(depth_of(17, 0), 512u);
   EXPECT_EQ(depth_of(17, 4), 512u);
@@ -243,44 +244,46 @@ TEST(MakePlan, RefusesACountThatCompletionsCannotHit) {
 TEST(MakePlan, RefusesAVerbThatTheTransportHasNot) {
   Options options;
   options.connection = Transport::uc;
-  EXPECT_EQ(refusal(options, {}, {.verb = Verb::read}), "--connection UC: it has no read");
-  EXPECT_EQ(refusal(options, {}, {.verb = Verb::write}), "accepted");
+  EXPECT_EQ(refusal(options, {}, {.operation = {.verb = Verb::read}}), "--connection UC: it has no read");
+  EXPECT_EQ(refusal(options, {}, {.operation = {.verb = Verb::write}}), "accepted");
   options.connection = Transport::ud;
-  EXPECT_EQ(refusal(options, {}, {.verb = Verb::write}), "--connection UD: it has no write");
+  EXPECT_EQ(refusal(options, {}, {.operation = {.verb = Verb::write}}), "--connection UD: it has no write");
 }
 
 TEST(MakePlan, AWindowTakesThePlaceOfTheQueueDepth) {
   Options options;
-  EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 8}).operation.outstanding(), 8u);
-  EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 8}).operation.signal_every,
+  EXPECT_EQ(make_plan(options, {}, {.operation = {.most_outstanding = 8}}).operation.outstanding(), 8u);
+  EXPECT_EQ(make_plan(options, {}, {.operation = {.most_outstanding = 8}}).operation.signal_every,
             4u);  // half of what may be outstanding
-  EXPECT_EQ(make_plan(options, {}, {.most_outstanding = 128}).operation.outstanding(), 128u);
-  EXPECT_THAT(refusal(options, {}, {.most_outstanding = 129}),
+  EXPECT_EQ(make_plan(options, {}, {.operation = {.most_outstanding = 128}}).operation.outstanding(), 128u);
+  EXPECT_THAT(refusal(options, {}, {.operation = {.most_outstanding = 129}}),
               HasSubstr("--window 129 is more than the send queue holds (--tx_depth 128)"));
   options.post_list = 16;
-  EXPECT_THAT(refusal(options, {}, {.most_outstanding = 8}), HasSubstr("--post_list 16 is more than --window 8"));
+  EXPECT_THAT(refusal(options, {}, {.operation = {.most_outstanding = 8}}),
+              HasSubstr("--post_list 16 is more than --window 8"));
   options.post_list = 4;
   options.cq_mod = 8;
-  EXPECT_THAT(refusal(options, {}, {.most_outstanding = 8}),
+  EXPECT_THAT(refusal(options, {}, {.operation = {.most_outstanding = 8}}),
               HasSubstr("--cq_mod 8 with --post_list 4 can wait for ever"));
 }
 
 TEST(MakePlan, RefusesWhatHasNoMeaningOneSided) {
   Options options;
   options.header_only = true;
-  EXPECT_THAT(refusal(options, {}, {.verb = Verb::write}), HasSubstr("--header_only"));
+  EXPECT_THAT(refusal(options, {}, {.operation = {.verb = Verb::write}}), HasSubstr("--header_only"));
   Options inlined;
   inlined.inline_size = 64;
-  EXPECT_THAT(refusal(inlined, {}, {.verb = Verb::read}), HasSubstr("a READ sends no payload"));
-  EXPECT_THAT(refusal({}, {.alone = true}, {.driver = Side::client, .counted = Side::client}), HasSubstr("no clients"));
+  EXPECT_THAT(refusal(inlined, {}, {.operation = {.verb = Verb::read}}), HasSubstr("a READ sends no payload"));
+  EXPECT_THAT(refusal({}, {.alone = true}, {.operation = {.driver = Side::client, .counted = Side::client}}),
+              HasSubstr("no clients"));
 }
 
 TEST(MakePlan, ClientsThatCountMeasureWholeStepsOnEachQp) {
-  const Traffic traffic{.verb = Verb::write, .driver = Side::client, .counted = Side::client};
+  const Plan draft{.operation = {.verb = Verb::write, .driver = Side::client, .counted = Side::client}};
   Options options;
   options.iters = 100;
   options.qp = 3;
-  EXPECT_EQ(100 % make_plan(options, {}, traffic).operation.signal_every, 0u);  // not only 300: QPs are dealt out
+  EXPECT_EQ(100 % make_plan(options, {}, draft).operation.signal_every, 0u);  // not only 300: QPs are dealt out
 }
 
 }  // namespace

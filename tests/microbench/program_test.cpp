@@ -69,7 +69,7 @@ TEST(Program, LengthensARunUntilEachQpHasCompletedAndSaysSo) {
   const std::string line = "send_rate --fabric sim:cx3 -c UC -s 4096 -l 32 --threads 8 -q 8";
   const Ran lengthened = run_program(line);
   EXPECT_EQ(lengthened.exit_code, 0) << lengthened.err;
-  EXPECT_THAT(lengthened.out, HasSubstr("not steady at once: this is window "));
+  EXPECT_THAT(lengthened.out, HasSubstr("not steady at first: this is interval "));
   const Record record =
       record_from_json(parse_json_text(run_program(line + " --out_json_file -").out, "record"), "record");
   const double rate = record.result.at("rate_mops");

@@ -58,7 +58,7 @@ TEST(RateCheck, ARateOfTooFewItersIsRefused) {
   };
   EXPECT_EQ(failure(11'700, 10'000), "");
   EXPECT_EQ(failure(8'700, 10'000), "");
-  EXPECT_THAT(failure(11'900, 10'000), HasSubstr("too few --iters to tell a rate"));
+  EXPECT_THAT(failure(11'900, 10'000), HasSubstr("too few --iters for a rate"));
   EXPECT_THAT(failure(8'600, 10'000), HasSubstr("10 Mops by the threads, and the adapters' messages_sent were 8.6"));
   EXPECT_EQ(failure(11'900, 10'000, false), "");  // requests of a system, of which the adapters have counted all
 }
@@ -89,7 +89,7 @@ std::string failure_by_ports(Outcome outcome, Transport transport, std::uint32_t
   Plan plan;
   plan.operation.transport = transport;
   plan.operation.payload = payload;
-  check_against_ports(plan, Traffic{}, 2048, outcome);
+  check_against_ports(plan, 2048, outcome);
   return outcome.failure;
 }
 

@@ -76,8 +76,9 @@ PointReports point() {
 TEST(Report, TheRateOfAPointIsOfTheSideThatCounts) {
   Plan plan;
   std::string failure;
-  EXPECT_EQ(make_result(point(), plan, Side::server, failure).own.rate_mops, 100);
-  const PointReports of_clients = make_result(point(), plan, Side::client, failure);
+  EXPECT_EQ(make_result(point(), plan, failure).own.rate_mops, 100);
+  plan.operation.counted = Side::client;
+  const PointReports of_clients = make_result(point(), plan, failure);
   EXPECT_EQ(of_clients.own.rate_mops, 2);
   EXPECT_EQ(of_clients.own.threads.at(0).node, "client0");
 }
@@ -85,7 +86,7 @@ TEST(Report, TheRateOfAPointIsOfTheSideThatCounts) {
 TEST(Report, APointAddsUpItsMessagesAndIsJudgedByThem) {
   Plan plan;
   std::string failure;
-  const PointReports result = make_result(point(), plan, Side::server, failure);
+  const PointReports result = make_result(point(), plan, failure);
   EXPECT_EQ(result.own.delivery.lost(), 4u);
   EXPECT_THAT(failure, HasSubstr("2 of 16 messages had a wrong length"));
   EXPECT_EQ(result_json(result).at("clients")[0].at("node"), "client0");

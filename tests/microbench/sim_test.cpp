@@ -5,7 +5,7 @@
 
 #include "common/error.hpp"
 #include "common/record.hpp"
-#include "microbench/run/sim_run.hpp"
+#include "microbench/run/sim_fabric.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/microbench/changed_cluster.hpp"
 #include "tests/microbench/run_program.hpp"
@@ -19,9 +19,9 @@ using test::SendBenchmark;
 using testing::HasSubstr;
 
 Outcome simulate(bool server_sends, const std::string& line, const std::string& duration = "100us") {
-  const SendBenchmark benchmark(server_sends);
+  SendBenchmark benchmark(server_sends);
   const OptionSet set("--fabric sim:cib --warmup 50us -D " + duration + " " + line);
-  return run_on_simulator(benchmark, set.options);
+  return SimFabric(benchmark, set.options).run();
 }
 
 struct Shape {
@@ -67,9 +67,9 @@ TEST(SimRun, CountsOnEveryNodeOverTheWindow) {
 }
 
 TEST(SimRun, MeasuresExactlyTheItersOfEachQp) {
-  const SendBenchmark benchmark(true);
+  SendBenchmark benchmark(true);
   const OptionSet set("--fabric sim:cib --warmup 50us -c UD -s 8 -q 2 --threads 3 -n 640");
-  const Outcome outcome = run_on_simulator(benchmark, set.options);
+  const Outcome outcome = SimFabric(benchmark, set.options).run();
   EXPECT_EQ(outcome.failure, "");
   EXPECT_EQ(outcome.result.at("ops"), 640 * 2 * 3);
   EXPECT_EQ(outcome.result.at("window_ops"), 640 * 2 * 3);
@@ -83,10 +83,10 @@ TEST(SimRun, MeasuresExactlyTheItersOfEachQp) {
 
 // A window of few operations: its rate is near the one of 1 ms, or refused.
 TEST(SimRun, ARateOfFewItersIsRightOrRefused) {
-  const SendBenchmark benchmark(true);
+  SendBenchmark benchmark(true);
   const auto run = [&benchmark](const std::string& line) {
     const OptionSet set("--fabric sim:cib -s 32 -I 32 " + line);
-    return run_on_simulator(benchmark, set.options);
+    return SimFabric(benchmark, set.options).run();
   };
   int right = 0, refused = 0;
   for (const std::string qps : {"-q 1", "-q 4 --clients 4", "-q 16 --clients 4", "-q 2 --threads 3", "-c UD -q 4"}) {
@@ -111,10 +111,10 @@ TEST(SimRun, ARateOfFewItersIsRightOrRefused) {
 }
 
 TEST(SimRun, ItsRecordHasTheThreadsThatClientsHad) {
-  const SendBenchmark benchmark(true);
+  SendBenchmark benchmark(true);
   const auto threads = [&benchmark](const std::string& line) {
     const OptionSet set("--fabric sim:cib -D 50us --warmup 20us --client_threads 8 " + line);
-    return run_on_simulator(benchmark, set.options).config.at("client_threads").get<int>();
+    return SimFabric(benchmark, set.options).run().config.at("client_threads").get<int>();
   };
   EXPECT_EQ(threads("-q 3 --clients 1"), 3);
   EXPECT_EQ(threads("-q 3 --clients 2"), 2);

@@ -1,8 +1,8 @@
 // When a rate is steady, when another window follows, and when the point is out of time.
-#include "microbench/run/steadiness.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "microbench/run/rate_check.hpp"
 
 namespace verbscope {
 namespace {
@@ -18,7 +18,7 @@ Schedule schedule() {
   return s;
 }
 
-WindowRates halves(double first, double second) {
+IntervalRates halves(double first, double second) {
   return {.ops = 1000, .mops = (first + second) / 2, .first_half_mops = first, .second_half_mops = second};
 }
 

@@ -15,11 +15,9 @@ class SendBenchmark : public Benchmark {
  public:
   explicit SendBenchmark(bool server_sends) : server_sends_(server_sends) {}
   Description describe() const override { return {"test_rate", "For tests."}; }
-  Traffic traffic() const override {
-    Traffic traffic;
-    traffic.driver = server_sends_ ? Side::server : Side::client;
-    traffic.clients_may_leave = clients_may_leave;
-    return traffic;
+  Plan draft() const override {
+    return {.operation = {.driver = server_sends_ ? Side::server : Side::client},
+            .topology = {.clients_may_leave = clients_may_leave}};
   }
   QueueNeeds needs(const Operation& operation, Side side) const override {
     return sends(side) ? sender_needs(operation) : receiver_needs(operation);

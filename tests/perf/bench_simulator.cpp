@@ -6,7 +6,7 @@
 
 #include "common/error.hpp"
 #include "microbench/atomic/client.hpp"
-#include "microbench/run/sim_run.hpp"
+#include "microbench/run/sim_fabric.hpp"
 #include "tests/microbench/test_benchmarks.hpp"
 #include "tests/perf/all_active.hpp"
 
@@ -17,11 +17,11 @@ class AtomicBenchmark final : public Benchmark {
  public:
   AtomicBenchmark() { atomics_.counters = 1 << 16; }
   Description describe() const override { return {"test_atomics", "For tests."}; }
-  Traffic traffic() const override {
-    return {.verb = atomics_.verb,
-            .driver = Side::client,
-            .counted = Side::client,
-            .most_outstanding = atomics_.most_outstanding};
+  Plan draft() const override {
+    return {.operation = {.verb = atomics_.verb,
+                          .driver = Side::client,
+                          .counted = Side::client,
+                          .most_outstanding = atomics_.most_outstanding}};
   }
   QueueNeeds needs(const Operation& op, Side) const override {
     return {.send_depth = op.tx_depth, .completions = op.tx_depth};
@@ -52,10 +52,10 @@ std::uint64_t served(const Outcome& outcome) {
   return sum;
 }
 
-void simulate(benchmark::State& state, const Benchmark& load, const Options& options) {
+void simulate(benchmark::State& state, Benchmark& load, const Options& options) {
   std::uint64_t operations = 0;
   for (auto _ : state) {
-    const Outcome outcome = run_on_simulator(load, options);
+    const Outcome outcome = SimFabric(load, options).run();
     if (!outcome.failure.empty()) fail("{}", outcome.failure);
     operations += served(outcome);
   }
@@ -65,10 +65,12 @@ void simulate(benchmark::State& state, const Benchmark& load, const Options& opt
 constexpr const char* kRun = "--fabric sim:cib --warmup 0us -D 10ms ";
 
 void send(benchmark::State& state, const std::string& line) {
-  simulate(state, test::SendBenchmark(true), test::OptionSet(kRun + line).options);
+  test::SendBenchmark load(true);
+  simulate(state, load, test::OptionSet(kRun + line).options);
 }
 void receive(benchmark::State& state, const std::string& line) {
-  simulate(state, test::SendBenchmark(false), test::OptionSet(kRun + line).options);
+  test::SendBenchmark load(false);
+  simulate(state, load, test::OptionSet(kRun + line).options);
 }
 void one_sided(benchmark::State& state, const std::string& line) {
   test::OneSidedBenchmark load;
@@ -76,7 +78,8 @@ void one_sided(benchmark::State& state, const std::string& line) {
   simulate(state, load, set.options);
 }
 void fetch_and_add(benchmark::State& state, const std::string& line) {
-  simulate(state, AtomicBenchmark(), test::OptionSet(kRun + line).options);
+  AtomicBenchmark load;
+  simulate(state, load, test::OptionSet(kRun + line).options);
 }
 
 #define LOAD(function, name, line) BENCHMARK_CAPTURE(function, name, line)->Unit(benchmark::kMillisecond)

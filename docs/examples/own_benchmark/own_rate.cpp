@@ -14,12 +14,8 @@ class OwnRate final : public Benchmark {
     return {"own_rate", "Rate of SENDs to a machine, measured at those who post them.", "-c UC -s 32 -I 32"};
   }
 
-  Traffic traffic() const override {
-    Traffic traffic;
-    traffic.driver = Side::client;
-    traffic.counted = Side::client;
-    traffic.label = "SEND in";
-    return traffic;
+  Plan draft() const override {
+    return {.operation = {.driver = Side::client, .counted = Side::client, .label = "SEND in"}};
   }
 
   QueueNeeds needs(const Operation& operation, Side side) const override {

@@ -1,5 +1,3 @@
-#include "microbench/bench/idle.hpp"
-
 #include "microbench/bench/workload.hpp"
 
 namespace verbscope {

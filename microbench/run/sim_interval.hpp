@@ -1,4 +1,4 @@
-// The measured window of a simulated cluster: one for all its nodes, whose counts are read at the same virtual moments.
+// The measured interval of a simulated cluster: the counts of all its nodes, read at the same virtual times.
 #pragma once
 
 #include <deque>
@@ -14,32 +14,31 @@
 
 namespace verbscope {
 
-class SimWindow {
+class SimInterval {
  public:
-  // Node i of the cluster runs nodes[i]. Both must outlive the window.
-  SimWindow(const SimCluster& cluster, const std::deque<NodeRun>& nodes) : cluster_(cluster), nodes_(nodes) {}
+  // Node i of the cluster runs nodes[i]. Both must outlive the interval.
+  SimInterval(const SimCluster& cluster, const std::deque<NodeRun>& nodes) : cluster_(cluster), nodes_(nodes) {}
 
   void begin() { begin_ = counts(); }
   void end() { end_ = counts(); }
-  // Where the run failed before it began or ended: now.
+  // Reads a missing begin or end now: the run failed before it.
   void close() {
     if (begin_.nodes.empty()) begin();
     if (end_.nodes.empty() || end_.time < begin_.time) end();
   }
 
   // After the end.
-  // Operations in a second, by a counter of the adapters of one side.
+  // Million operations per second, by a counter of the adapters of one side.
   double counted_mops(const OperationCount& counter) const;
-  // Whether the rate is that of adapters whose caches of address translations miss as often as they will after a long
-  // time: they hardly ever miss, or seldom and no unit that waits for it is short of time; or they were filled, and
-  // what they held then has left for others.
+  // True if misses of the adapters' caches of address translations will not change the rate any more: they are rare, or
+  // no busy unit waits for them, or the entries of the filled caches have been replaced.
   bool translations_settled() const;
-  // Reasons for a rate that is not steady or not there: the RNR NAKs of the window, and the packets that the run had to
-  // send again; empty where there were none.
+  // Reasons for a rate that is not steady or missing: RNR NAKs of the interval, packets that the run had to send again;
+  // empty if there are none.
   std::string disturbances() const;
-  WindowUse use(std::size_t node) const;
+  IntervalUse use(std::size_t node) const;
   CounterReport counters(std::size_t node, const Profile& profile) const;
-  // The same of what the node's program posted and polled; the cluster has come to rest.
+  // The same for the calls of the node's program. The cluster must be idle.
   CounterReport driver_counters(std::size_t node, const CountedProvider& provider) const;
 
  private:
@@ -55,7 +54,7 @@ class SimWindow {
   struct Moment {
     Picos time{0};
     std::vector<NodeCounts> nodes;
-    driver::Summary driver{};  // where it counts
+    driver::Summary driver{};  // if it counts
   };
 
   Moment counts() const;

@@ -1,0 +1,212 @@
+#include "microbench/run/sim_fabric.hpp"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <vector>
+
+#include "common/hash.hpp"
+#include "common/json.hpp"
+#include "common/memory_share.hpp"
+#include "common/paths.hpp"
+#include "drivers_patch/counter_report.hpp"
+#include "microbench/run/prediction.hpp"
+#include "microbench/run/rate_check.hpp"
+
+namespace verbscope {
+
+namespace {
+
+constexpr std::string_view kPrefix = "sim:";
+// Schedule::steady_within if packets are lost: the rate is 0 until a lost packet is detected.
+constexpr double kLossySteadyWithin = 0.25;
+
+FabricFacts sim_facts(const Options& options, const Profile& profile) {
+  FabricFacts facts;
+  facts.simulated = true;
+  facts.server_cores = facts.client_cores = static_cast<std::uint32_t>(profile.host.cores);
+  const int port = parse_ib_port(options.ib_port);
+  facts.ports = port == 0 ? static_cast<std::uint32_t>(profile.wire.ports) : 1;
+  facts.max_inline = static_cast<std::uint32_t>(profile.wire.max_inline.value);
+  facts.default_clients = static_cast<std::uint32_t>(receivers_needed(profile));
+  return facts;
+}
+
+// Packets can be lost, by chance or because a buffer is full.
+bool may_lose(const Profile& profile) {
+  return profile.fabric.loss_probability > 0 || profile.fabric.flow_control == FlowControl::tail_drop;
+}
+
+// Virtual time in which all outstanding packets arrive, except those that wait for a retransmission.
+constexpr Picos kSettled = std::chrono::microseconds(500);
+
+// The checksum of the content of a profile, independent of the layout of its text.
+std::string profile_checksum(const std::string& name) {
+  return fmt::format("{:016x}", text_hash(dump_json(read_json_file(find_config("clusters", name)))));
+}
+
+// Clusters of at least this many machines are simulated by two threads, if this machine has two processors. For smaller
+// ones the work between two barriers is too short to gain.
+constexpr std::size_t kManyNodes = 16;
+
+// On Ethernet a quantum is a third as long as on InfiniBand: a second thread gains little there. The server does about
+// as much as all clients together, so one thread of this machine simulates it, and the others the clients. Machines
+// that are all `alike` are dealt evenly.
+SimWork shared_out(std::size_t nodes, bool alike, bool ethernet, std::optional<std::uint32_t> asked) {
+  const std::size_t usual = nodes >= kManyNodes && !ethernet && std::thread::hardware_concurrency() > 1 ? 2 : 1;
+  const std::size_t threads = std::min<std::size_t>(asked.value_or(usual), nodes);
+  SimWork work{.partitions = std::vector<std::size_t>(nodes), .threads = threads};
+  for (std::size_t c = 1; c < nodes && threads > 1; ++c)
+    work.partitions[c] = alike ? c % threads : 1 + (c - 1) % (threads - 1);
+  return work;
+}
+
+// Clients must not limit a benchmark that measures the server: each of their threads has its own doorbell register,
+// unless --uars gives a number. If all machines are alike, the clients have the server's choice.
+UarChoice client_uars(const UarChoice& asked, const Plan& plan) {
+  const bool alike = plan.operation.both_ways || plan.topology.qps_per_pair > 0;
+  return alike || asked.shared > 0 ? asked : UarChoice{.exclusive = true};
+}
+
+// Memory of this machine per simulated QP, and per entry of its queues, in bytes; measured.
+constexpr double kQpBytes = 6e3;
+constexpr double kPlaceBytes = 150;
+
+// Warns if the QPs and regions of all machines take much memory of this one, and refuses more than it has
+// (MemoryShare); likewise for outstanding payloads: the simulator holds at least one list for each QP.
+void require_memory(const Benchmark& benchmark, const Plan& plan) {
+  double all = 0;
+  for (const Side side : {Side::server, Side::client}) {
+    const auto own = static_cast<std::uint32_t>(plan_qps(plan.topology, side, 0).size());
+    const double nodes = side == Side::server ? 1 : plan.topology.clients;
+    const QueueNeeds needs = benchmark.needs(plan.operation, side);
+    const double each = kQpBytes + kPlaceBytes * (double{1} * needs.send_depth + needs.recv_depth);
+    all += nodes * (own * each + static_cast<double>(benchmark.region(plan.operation, side, own).bytes));
+  }
+  MemoryShare().add(static_cast<std::size_t>(std::min(all, 1e18)), "the QPs and the memory of the simulated machines");
+  const double bytes =
+      static_cast<double>(plan.operation.payload) * plan.operation.post_list * plan.topology.server_qps();
+  MemoryShare().add(static_cast<std::size_t>(std::min(bytes, 1e18)), "one list of payloads on each QP");
+}
+
+// Applies the options for an Ethernet network to the profile.
+void choose_network(const Options& options, Profile& profile) {
+  if (const char* option = network_option(options); option != nullptr && !facts(profile.wire.link_type).ethernet) {
+    fail_usage("{}: the network of {} is {}, whose ports have credits and no choice", option, options.fabric,
+               to_string(profile.wire.link_type));
+  }
+  profile.fabric.flow_control = options.flow_control.value_or(profile.fabric.flow_control);
+  profile.nic.congestion_control = options.congestion_control.value_or(profile.nic.congestion_control);
+}
+
+// A mechanism took part if it was counted for more than this share of the operations.
+constexpr double kTookPart = 0.01;
+
+struct Mechanism {
+  const char* name;
+  const char* counter;  // of CounterReport::extra
+  const char* section;  // of the profile
+  std::vector<const char*> parameters;
+};
+
+const std::array kMechanisms = {
+    Mechanism{
+        "QP contexts",
+        "qp_context_misses",
+        "nic",
+        {"qp_context_bytes", "qp_responder_context_bytes", "qp_context_cache_bytes", "qp_responder_context_cache_bytes",
+         "near_qp_contexts", "far_qp_context_ns", "qp_context_miss_ns", "qp_context_reads"}},
+    Mechanism{"WQE cache",
+              "wqe_cache_misses",
+              "nic",
+              {"wqe_cache_bytes", "sent_wqe_cache_bytes", "sent_wqe_replacement", "reread_wqe_ns"}},
+    Mechanism{"address translations", "translation_misses", "nic", {"translation_cache_bytes"}},
+    Mechanism{"atomics",
+              "atomics_served",
+              "nic",
+              {"atomic_packet_ns", "atomic_operation_ns", "atomic_slots", "atomic_slot_lowest_bit"}},
+};
+
+}  // namespace
+
+SimFabric::SimFabric(Benchmark& benchmark, const Options& options)
+    : Fabric(benchmark), options_(options), name_(options.fabric.substr(kPrefix.size())) {
+  const std::filesystem::path file = find_config("clusters", name_);
+  parameters_ = read_json_file(file);
+  profile_ = read_profile(parameters_, file.string());
+  choose_network(options, profile_);
+}
+
+Plan SimFabric::make_plan() {
+  Plan plan = verbscope::make_plan(options_, sim_facts(options_, profile_), benchmark().draft());
+  require_memory(benchmark(), plan);
+  if (may_lose(profile_)) plan.schedule.steady_within = kLossySteadyWithin;
+  const int timeout = static_cast<int>(options_.qps.qp_timeout.value_or(kAckTimeout));
+  plan.schedule.stuck = std::max(plan.schedule.stuck, kRetransmissions * profile_.nic.ack_wait(timeout));
+  return plan;
+}
+
+NodePlace SimFabric::place_of(std::size_t node, const Plan& plan) {
+  Provider& own = cluster_->provider(static_cast<int>(node));
+  const bool counts = asks_for_driver(options_.counter_sources);
+  if (counts) counted_.emplace_back(own, driver::facts_of(profile_.wire), false);
+  Provider& provider = counts ? counted_.back() : own;
+  const DevicePorts ports = choose_ports(provider, options_.ib_dev, parse_ib_port(options_.ib_port));
+  const UarChoice uars = parse_uars(options_.uars);
+  return {&provider,    ports.device, ports.ports, options_.gid_index,
+          options_.mtu, false,        false,       node == 0 ? uars : client_uars(uars, plan),
+          options_.qps};
+}
+
+Link& SimFabric::open(const Plan& plan, Outcome& outcome) {
+  const bool ethernet = facts(profile_.wire.link_type).ethernet;
+  outcome.environment["cluster_profile"] = profile_checksum(name_);
+  if (ethernet) {
+    outcome.config["flow_control"] = row_of(kFlowControls, profile_.fabric.flow_control).name;
+    outcome.config["congestion_control"] = row_of(kCongestionControls, profile_.nic.congestion_control).name;
+  }
+  const std::size_t machines = plan.topology.machines();
+  notice_.emplace(fmt::format("making the QPs and the memory of {} machines", machines));
+  cluster_.emplace(profile_, static_cast<int>(machines), options_.seed,
+                   shared_out(machines, plan.topology.qps_per_pair > 0, ethernet, options_.sim_threads));
+  for (std::size_t n = 0; n < machines; ++n) {
+    const Side side = n == 0 ? Side::server : Side::client;
+    nodes_.emplace_back(benchmark(), plan, side, static_cast<std::uint32_t>(n == 0 ? 0 : n - 1), place_of(n, plan));
+  }
+  return link_.emplace(*cluster_, nodes_, plan.schedule, benchmark().operation_count(), *notice_);
+}
+
+void SimFabric::complete(const Plan& plan, const NodeReport& own, Outcome& outcome) {
+  const SimInterval& interval = link_->interval();
+  for (std::size_t n = 0; n < nodes_.size(); ++n) outcome.counters.push_back(interval.counters(n, profile_));
+  if (!counted_.empty()) cluster_->settle(kSettled);
+  for (std::size_t n = 0; n < counted_.size(); ++n) {
+    outcome.counters.push_back(interval.driver_counters(n, counted_[n]));
+  }
+  outcome.environment["assumed"] =
+      assumed_parameters(parameters_, outcome.counters, static_cast<double>(own.window_ops));
+  outcome.config.update(nodes_.front().settled());
+  const bool failed = !outcome.failure.empty();
+  check_against_counters(benchmark().operation_count(), plan.schedule, benchmark().moves_payloads(), outcome);
+  if (!failed && !outcome.failure.empty()) outcome.failure += interval.disturbances();
+  ClusterWire wire = profile_.wire;
+  wire.mtu = Bytes(nodes_.front().mtu());  // the MTU of the paths in use, as on a device
+  predict_point(benchmark(), plan, wire, own, outcome);
+}
+
+Json assumed_parameters(const Json& profile, const std::vector<CounterReport>& counters, double operations) {
+  Json found = Json::object();
+  for (const Mechanism& each : kMechanisms) {
+    double largest = 0;
+    for (const CounterReport& report : counters) largest = std::max(largest, report.extra.value(each.counter, 0.0));
+    if (largest <= kTookPart * operations) continue;
+    Json assumed = Json::array();
+    for (const char* parameter : each.parameters) {
+      if (profile.at(each.section).at(parameter).at("source") == "assumed") assumed.push_back(parameter);
+    }
+    if (!assumed.empty()) found[each.name] = {{"assumed", assumed}, {"of", each.parameters.size()}};
+  }
+  return found;
+}
+
+}  // namespace verbscope

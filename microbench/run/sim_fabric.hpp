@@ -1,0 +1,47 @@
+// A simulated cluster: one process runs every node, in virtual time (sim_link.hpp).
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "microbench/bench/options.hpp"
+#include "microbench/run/counted_provider.hpp"
+#include "microbench/run/fabric.hpp"
+#include "microbench/run/sim_link.hpp"
+#include "nic_sim/cluster.hpp"
+#include "nic_sim/profile/profile.hpp"
+
+namespace verbscope {
+
+class SimFabric final : public Fabric {
+ public:
+  // The cluster that options.fabric names. Throws Error. Both arguments must outlive the fabric.
+  SimFabric(Benchmark& benchmark, const Options& options);
+
+ private:
+  Plan make_plan() override;
+  Link& open(const Plan& plan, Outcome& outcome) override;
+  NodeRun& own_node() override { return nodes_.front(); }
+  void complete(const Plan& plan, const NodeReport& own, Outcome& outcome) override;
+  bool has_model_hardware() const override { return true; }
+
+  NodePlace place_of(std::size_t node, const Plan& plan);
+
+  const Options& options_;
+  std::string name_;  // of the profile
+  Json parameters_;   // the profile as its file has it
+  Profile profile_;
+  std::optional<SlowRunNotice> notice_;
+  std::optional<SimCluster> cluster_;
+  std::deque<CountedProvider> counted_;  // one per node, if --counter_sources names driver
+  std::deque<NodeRun> nodes_;
+  std::optional<SimLink> link_;
+};
+
+// The parameters in `profile` (the JSON of configs/clusters) that are assumed and that a run depended on:
+// {"QP contexts": {"assumed": ["qp_context_bytes", ...], "of": 8}, ...}. A mechanism is listed if the counters show
+// that it took part and at least one of its parameters is assumed. `operations`: those of the interval.
+Json assumed_parameters(const Json& profile, const std::vector<CounterReport>& counters, double operations);
+
+}  // namespace verbscope
