@@ -197,9 +197,9 @@ class LookupRate final : public Benchmark {
     const Json& turns = r.at("in_turns");
     const auto number = [](const Json& json, const char* key) { return with_digits(json.at(key), 1); };
     std::string text = fmt::format(
-        "lookup_rate on host: {} {}, batch {}, {} bytes, {} threads, {} accesses a look-up\n"
-        "  {} Mops, {} ns a look-up over {:g} s\n"
-        "  host: {} ns a dependent access, {} ns an independent one: at most {} times faster\n"
+        "lookup_rate on host: {} {}, batch {}, {} bytes, {} threads, {} accesses per look-up\n"
+        "  {} Mops, {} ns per look-up over {:g} s\n"
+        "  host: {} ns per dependent access, {} ns an independent one: at most {} times faster\n"
         "  in turns: baseline {} ns, group {} ns, interleaved {} ns: interleaved {} times as fast, group {}\n",
         kind_names().at(static_cast<std::size_t>(choice_.kind)).first, to_string(variant_), batch_, choice_.bytes,
         threads_, number(r, "accesses_per_lookup"), with_digits(r.at("rate_mops"), 3), number(r, "lookup_ns"),

@@ -37,8 +37,8 @@ VerbShape verb_shape(const Operation& op, int ports) {
 void check_recv_groups(const ClusterWire& cluster, const Operation& op, std::uint64_t posted, std::uint64_t in_use) {
   const std::uint64_t group = recv_group(cluster, verb_shape(op, 1));
   if (posted >= in_use + group) return;
-  fail("{} RECVs are too few to be fetched in groups of {} beside {} that may be in use (--rx_depth)", posted, group,
-       in_use);
+  fail("{} RECVs are too few: the adapter fetches groups of {}, and up to {} are in use; raise --rx_depth to {}",
+       posted, group, in_use, in_use + group);
 }
 
 }  // namespace verbscope

@@ -76,7 +76,7 @@ OptionTable::Entry& OptionTable::add_choice(const std::string& names, const std:
 void OptionTable::unsupported(const std::string& option, const std::vector<std::string>& words) {
   const auto refuse = [option, words](std::string& text) {
     const auto same = [&text](const std::string& word) { return same_word(word, text); };
-    if (std::ranges::any_of(words, same)) fail_usage("{} {}: {} is not supported", option, text, text);
+    if (std::ranges::any_of(words, same)) fail_usage("{} {}: not supported", option, text);
     return std::string();
   };
   app_.get_option(option)->transform(CLI::Validator(refuse, ""));
@@ -130,7 +130,7 @@ void OptionTable::duration(const std::string& names, std::optional<Picos>& value
   const std::string option = names.substr(names.find("--"));
   const auto set = [&value, option, zero](const std::string& text) {
     value = parse_duration(text, option);
-    if (zero == Zero::refused && *value == Picos(0)) fail_usage("{}: expected more than 0", option);
+    if (zero == Zero::refused && *value == Picos(0)) fail_usage("{} {}: expected a time above 0", option, text);
   };
   add(app_.add_option_function<std::string>(names, set, help), "duration", Json{{"zero", zero == Zero::allowed}}, help,
       [&value] { return value ? Json(to_seconds(*value)) : Json(); });

@@ -54,8 +54,10 @@ Collector make_collector(const NodeRun& node, const Options& options, const Sche
                            .window = schedule.iters ? Picos(0) : schedule.duration,
                            // The peer waits this long.
                            .patience = schedule.timeout * 4 / 5};
+  // Without peers the default names papi, which few machines allow.
+  const std::string& named = options.fabric == kHostFabric ? "auto" : options.counter_sources;
   return {node.name(), make_sources(parse_counters(options.counter_sources, "--counter_sources", device), place),
-          counters_needed(options.counter_sources, options.require_counters, node.name())};
+          counters_needed(named, options.require_counters, node.name())};
 }
 
 }  // namespace
@@ -118,7 +120,7 @@ void HostFabric::add_counters(const NodeReport& own, Outcome& outcome) {
   if (outcome.failure.empty()) outcome.failure = collected.failure;
 }
 
-void HostFabric::tell_failure(const std::string& reason) {
+void HostFabric::send_failure(const std::string& reason) {
   for (Channel& peer : peers_) peer.send_failure(reason);
 }
 

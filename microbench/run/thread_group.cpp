@@ -107,38 +107,38 @@ void ThreadGroup::check_peer(Channel& peer, bool silent) {
   const bool heard = silent && ::poll(&entry, 1, 0) != 0;
   const bool left = peer.peer_gone();  // after the poll, whose event may be this
   if (!heard && !left) return;
-  if (left && let_go(peer)) return;
+  if (left && mark_gone(peer)) return;
   if (left) peer.hear_out();
   try {
     peer.receive("nothing", timeout_);  // throws with the peer's reason
   } catch (const Error&) {
-    if (!let_go(peer)) throw;
+    if (!mark_gone(peer)) throw;
   }
 }
 
-bool ThreadGroup::let_go(const Channel& peer) {
+bool ThreadGroup::mark_gone(const Channel& peer) {
   if (!may_leave_) return false;
   gone_[static_cast<std::size_t>(&peer - peers_.data())] = true;
-  if (peers_left() == peers_.size()) fail("every client has left; the last was {}", peer.peer());
+  if (peers_gone() == peers_.size()) fail("every client has left; the last was {}", peer.peer());
   return true;
 }
 
-std::optional<Json> ThreadGroup::hear(Channel& peer, const char* type) {
+std::optional<Json> ThreadGroup::receive_from(Channel& peer, const char* type) {
   if (gone(peer)) return std::nullopt;
   try {
     return await(peer, type);
   } catch (const Error&) {
-    if (!node_.failure().empty() || !peer.peer_gone() || !let_go(peer)) throw;
+    if (!node_.failure().empty() || !peer.peer_gone() || !mark_gone(peer)) throw;
     return std::nullopt;
   }
 }
 
-void ThreadGroup::tell(Channel& peer, const char* type, const Json& body) {
+void ThreadGroup::send_to(Channel& peer, const char* type, const Json& body) {
   if (gone(peer)) return;
   try {
     peer.send(type, body, timeout_);
   } catch (const Error&) {
-    if (!let_go(peer)) throw;
+    if (!mark_gone(peer)) throw;
   }
 }
 
