@@ -62,7 +62,7 @@ TEST(Console, NamesRnrNaksAndAssumedParameters) {
   const std::string text = summary({}, record);
   EXPECT_THAT(text, testing::HasSubstr("  7 RNR NAKs: messages found no RECV posted (--rx_depth 41)"));
   EXPECT_THAT(text,
-              testing::HasSubstr("assumed, neither documented nor measured: QP contexts (all 2), WQE cache (1 of 4)"));
+              testing::HasSubstr("neither documented nor measured: QP contexts (all 2), WQE cache (1 of 4)"));
 }
 
 }  // namespace
