@@ -7,7 +7,7 @@
 
 #include "analysis/loads.hpp"
 #include "analysis/points.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "pcie_model/together.hpp"
-#include "wire/inline_receive.hpp"
+#include "pcie_model/predict.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope {
 namespace {

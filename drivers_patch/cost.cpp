@@ -4,9 +4,8 @@
 #include <array>
 #include <bit>
 
-#include "wire/blueflame.hpp"
-#include "wire/event.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/doorbell.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope::driver {
 namespace {

@@ -11,7 +11,7 @@
 #include "drivers_patch/arena.hpp"
 #include "drivers_patch/lookup.hpp"
 #include "drivers_patch/queue_memory/direct_verbs.hpp"
-#include "wire/doorbell_registers.hpp"
+#include "wire/doorbell.hpp"
 
 namespace verbscope::driver {
 

@@ -1,7 +1,7 @@
 #include "pcie_model/rates.hpp"
 
 #include "common/error.hpp"
-#include "pcie_model/dma.hpp"
+#include "pcie_model/costs.hpp"
 
 namespace verbscope {
 

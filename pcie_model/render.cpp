@@ -5,7 +5,7 @@
 
 #include "common/enum_table.hpp"
 #include "common/error.hpp"
-#include "wire/wire_json.hpp"
+#include "wire/cluster_wire.hpp"
 
 namespace verbscope {
 namespace {

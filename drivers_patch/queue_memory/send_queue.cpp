@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "wire/wqe_segments.hpp"
+#include "wire/nic_family.hpp"
 
 namespace verbscope::driver {
 namespace {

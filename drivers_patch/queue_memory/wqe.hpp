@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "common/enum_table.hpp"
-#include "wire/wqe_segments.hpp"
+#include "wire/nic_family.hpp"
 
 namespace verbscope::driver {
 

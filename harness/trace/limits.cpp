@@ -6,7 +6,7 @@
 #include <set>
 
 #include "drivers_patch/counter_report.hpp"
-#include "pcie_model/packet_bytes.hpp"
+#include "pcie_model/costs.hpp"
 #include "wire/verb.hpp"
 
 namespace verbscope {

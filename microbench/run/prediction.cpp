@@ -2,8 +2,8 @@
 
 #include "common/error.hpp"
 #include "microbench/run/device_facts.hpp"
+#include "pcie_model/predict.hpp"
 #include "pcie_model/render.hpp"
-#include "pcie_model/together.hpp"
 
 namespace verbscope {
 

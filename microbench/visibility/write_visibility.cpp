@@ -6,7 +6,7 @@
 #include "microbench/run/outcome.hpp"
 #include "microbench/run/runner.hpp"
 #include "microbench/visibility/ends.hpp"
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 
 namespace verbscope {
 

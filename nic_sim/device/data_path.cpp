@@ -10,7 +10,7 @@
 #include "nic_sim/nic/send_layout.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/sge_walk.hpp"
-#include "wire/blueflame.hpp"
+#include "wire/doorbell.hpp"
 
 namespace verbscope::sim {
 namespace {

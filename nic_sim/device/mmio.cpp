@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "nic_sim/nic/nic.hpp"
-#include "wire/event.hpp"
+#include "wire/doorbell.hpp"
 
 namespace verbscope::sim {
 namespace {

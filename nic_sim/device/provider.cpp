@@ -9,7 +9,7 @@
 #include "nic_sim/device/provider_limits.hpp"
 #include "nic_sim/host/event_channel.hpp"
 #include "nic_sim/link/addresses.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope::sim {
 namespace {

@@ -11,7 +11,7 @@
 #include "verbs/endpoint.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/qp_states.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope::sim {
 namespace {

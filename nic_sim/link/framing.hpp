@@ -6,7 +6,6 @@
 
 #include "common/units.hpp"
 #include "nic_sim/link/packet.hpp"
-#include "wire/link_type.hpp"
 #include "wire/packet.hpp"
 
 namespace verbscope::sim {

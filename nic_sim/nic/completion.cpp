@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "nic_sim/host/event_channel.hpp"
-#include "wire/event.hpp"
+#include "wire/doorbell.hpp"
 
 namespace verbscope::sim {
 namespace {

@@ -18,7 +18,7 @@
 #include "nic_sim/link/packet.hpp"
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/qp_state.hpp"
-#include "wire/doorbell_registers.hpp"
+#include "wire/doorbell.hpp"
 #include "wire/wqe.hpp"
 
 namespace verbscope::sim {

@@ -2,7 +2,7 @@
 // DrTM-KV as Kalia et al., ATC 2016, section 4.3.2, emulate it.
 #include "common/environment.hpp"
 #include "microbench/run/runner.hpp"
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 #include "systems/kv_atomic/ends.hpp"
 #include "systems/kv_atomic/report.hpp"
 

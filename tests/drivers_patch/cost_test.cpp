@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "drivers_patch/counter_report.hpp"
-#include "pcie_model/dma.hpp"
+#include "pcie_model/costs.hpp"
 #include "tests/pcie_model/clusters.hpp"
-#include "wire/inline_receive.hpp"
+#include "wire/wqe.hpp"
 
 namespace verbscope::driver {
 namespace {

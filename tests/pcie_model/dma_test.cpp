@@ -1,8 +1,7 @@
 // DMA transfers: counts by hand, and the mean over a ring against a walk over every byte of every read.
-#include "pcie_model/dma.hpp"
-
 #include <gtest/gtest.h>
 
+#include "pcie_model/costs.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {

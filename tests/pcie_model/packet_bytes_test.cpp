@@ -1,7 +1,7 @@
 // Bytes on the wire, added up header by header: InfiniBand Architecture Specification 1.3, volume 1, chapter 9.
-#include "pcie_model/packet_bytes.hpp"
-
 #include <gtest/gtest.h>
+
+#include "pcie_model/costs.hpp"
 
 namespace verbscope {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/json.hpp"
-#include "pcie_model/packet_bytes.hpp"
+#include "pcie_model/costs.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pcie_model/together.hpp"
+#include "pcie_model/predict.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {

@@ -2,7 +2,7 @@
 // queues, counted by hand.
 #include <gtest/gtest.h>
 
-#include "pcie_model/wqe_size.hpp"
+#include "pcie_model/costs.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {

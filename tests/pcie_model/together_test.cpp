@@ -1,11 +1,10 @@
 // Predictions of one machine that does several things for an operation, added up by hand.
-#include "pcie_model/together.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "common/error.hpp"
+#include "pcie_model/predict.hpp"
 #include "tests/pcie_model/clusters.hpp"
 
 namespace verbscope {

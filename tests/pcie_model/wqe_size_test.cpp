@@ -1,11 +1,10 @@
 // Sizes of WQEs against the tables of rdma-core 44 and of Kalia et al., ATC 2016 (Table 1), and the layout of send
 // queues.
-#include "pcie_model/wqe_size.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/error.hpp"
+#include "pcie_model/costs.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,7 +1,7 @@
 // The driver's choice between BlueFlame and a doorbell.
-#include "wire/blueflame.hpp"
-
 #include <gtest/gtest.h>
+
+#include "wire/doorbell.hpp"
 
 namespace verbscope {
 namespace {

@@ -1,9 +1,9 @@
 // The assignment of doorbell registers to QPs, as rdma-core's mlx5 provider has it.
-#include "wire/doorbell_registers.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
+
+#include "wire/doorbell.hpp"
 
 namespace verbscope {
 namespace {
