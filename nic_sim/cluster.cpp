@@ -6,10 +6,10 @@
 
 #include "common/error.hpp"
 #include "nic_sim/device/provider.hpp"
-#include "nic_sim/host/partition.hpp"
+#include "nic_sim/host/thread.hpp"
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/nic.hpp"
-#include "nic_sim/time/mailbox.hpp"
+#include "nic_sim/time/logical_process.hpp"
 #include "nic_sim/time/quanta.hpp"
 
 namespace verbscope {
@@ -132,8 +132,8 @@ void SimCluster::add_thread(int node, int core, std::function<void(SimNode&)> bo
   machine.core_used[static_cast<std::size_t>(core)] = true;
   sim::SimThread& thread = impl_->threads.emplace_back(
       machine.home, impl_->profile.host, core,
-      [&machine, look_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
-        SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), look_cost);
+      [&machine, poll_cost = impl_->profile.host.poll_memory, body = std::move(body)](sim::SimThread& self) {
+        SimNode sim_node(self, machine.nic.payload_writer().watch(), machine.nic.shared_lines(), poll_cost);
         body(sim_node);
       });
   machine.own_threads.push_back(&thread);
@@ -148,7 +148,7 @@ std::uint64_t SimCluster::translation_places() const {
 void SimCluster::at(Picos when, std::function<void()> action) {
   impl_->quanta.at(when, [impl = impl_.get(), action = std::move(action)] {
     action();
-    for (sim::SimThread& thread : impl->threads) thread.nudge();
+    for (sim::SimThread& thread : impl->threads) thread.recheck();
   });
 }
 
@@ -199,8 +199,8 @@ UsageTimes SimCluster::usage_times(int node) const {
   times.shared_lines = machine.nic.shared_lines().busy();
   times.locks = machine.nic.lock_times().busy();
   for (const sim::SimThread* thread : machine.own_threads) {
-    times.threads.push_back(thread->worked());
-    times.threads_polling.push_back(thread->polled());
+    times.threads.push_back(thread->work_time());
+    times.threads_polling.push_back(thread->polling_time());
   }
   return times;
 }

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "nic_sim/device/data_path.hpp"
-#include "nic_sim/device/provider_limits.hpp"
 #include "nic_sim/host/event_channel.hpp"
 #include "nic_sim/link/addresses.hpp"
 #include "wire/wqe.hpp"
@@ -187,6 +186,22 @@ int SimProvider::dereg_mr(ibv_mr* mr) {
   nic_.memory().remove(*static_cast<SimMr*>(mr));
   --as_sim(mr->pd).users;
   delete static_cast<SimMr*>(mr);
+  return 0;
+}
+
+ibv_comp_channel* SimProvider::create_comp_channel(ibv_context* context) {
+  auto* channel = new SimChannel{};
+  channel->context = context;
+  channel->fd = -1;
+  channel->wakeup = nic_.profile().host.event_wakeup;
+  ++as_sim(context).open_objects;
+  return channel;
+}
+
+int SimProvider::destroy_comp_channel(ibv_comp_channel* channel) {
+  if (channel->refcnt > 0) return EBUSY;
+  --as_sim(channel->context).open_objects;
+  delete static_cast<SimChannel*>(channel);
   return 0;
 }
 

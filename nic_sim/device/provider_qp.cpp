@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "nic_sim/device/provider.hpp"
-#include "nic_sim/device/provider_limits.hpp"
+#include "nic_sim/link/addresses.hpp"
 #include "nic_sim/nic/send_layout.hpp"
 #include "verbs/endpoint.hpp"
 #include "verbs/ibv_codes.hpp"

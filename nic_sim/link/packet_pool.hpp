@@ -1,17 +1,97 @@
-// Pools of free packets. Their memory grows with the packets in flight, not with simulated time.
+// The memory of packets, queues of packets, and pools of free packets.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "common/error.hpp"
 #include "common/memory_share.hpp"
+#include "common/units.hpp"
 #include "nic_sim/link/packet.hpp"
 
 namespace verbscope::sim {
 
-// Each partition of a cluster has one. A packet may be given back to another pool than its own; that pool keeps it
+// The memory of the packets of all pools of a cluster, in blocks.
+class PacketMemory {
+ public:
+  static constexpr std::size_t kMostPools = 256;
+
+  PacketMemory(Bytes mtu, std::size_t pools) : mtu_(mtu.value), blocks_(pools << kBlockBits) {}
+
+  Packet& at(PacketId id) const { return block(id)[id & (kBlock - 1)]; }
+  static std::size_t pool_of(PacketId id) { return id >> (kPlaceBits + kBlockBits); }
+  // Memory of a packet with the largest payload.
+  std::size_t most_bytes() const { return sizeof(Packet) + mtu_; }
+
+  // Creates packet `number` of a pool, the first that it does not have. Other threads may call at() meanwhile. Throws
+  // Error if the pool is full, and std::bad_alloc.
+  Packet& add(std::size_t pool, std::size_t number);
+
+ private:
+  static constexpr unsigned kPlaceBits = 12, kBlockBits = 12;
+  // Packets of a block, which holds their large payloads behind them.
+  static constexpr std::size_t kBlock = std::size_t{1} << kPlaceBits;
+
+  struct Free {
+    void operator()(std::byte* block) const { std::free(block); }
+  };
+
+  Packet* block(PacketId id) const { return reinterpret_cast<Packet*>(blocks_[id >> kPlaceBits].get()); }
+
+  std::size_t mtu_;
+  std::vector<std::unique_ptr<std::byte, Free>> blocks_;  // 2^kBlockBits per pool
+};
+
+// A block is allocated at once; the operating system backs only the pages that are used.
+[[gnu::noinline]] inline Packet& PacketMemory::add(std::size_t pool, std::size_t number) {
+  constexpr std::size_t kMost = kBlock << kBlockBits;
+  if (number >= kMost) fail("{} packets are under way: the simulator can have no more", kMost);
+  const PacketId id = static_cast<PacketId>(pool * kMost + number);
+  auto& block = blocks_[id >> kPlaceBits];
+  if (block == nullptr) {
+    block.reset(static_cast<std::byte*>(std::aligned_alloc(alignof(Packet), kBlock * most_bytes())));
+    if (block == nullptr) throw std::bad_alloc();
+  }
+  const std::size_t place = number % kBlock;
+  Packet* packet = new (block.get() + place * sizeof(Packet)) Packet;
+  packet->id = id;
+  packet->large_ = static_cast<std::uint32_t>((kBlock - place) * sizeof(Packet) + place * mtu_);
+  return *packet;
+}
+
+// First in, first out, through Packet::next.
+class PacketQueue {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  Packet& front() const { return *first_; }
+  void push(Packet& packet) {
+    packet.next = kNoPacket;
+    if (first_ == nullptr) {
+      first_ = &packet;
+    } else {
+      last_->next = packet.id;
+    }
+    last_ = &packet;
+  }
+  // `memory` holds the packets of the queue.
+  Packet& pop(const PacketMemory& memory) {
+    Packet& packet = *first_;
+    first_ = packet.next == kNoPacket ? nullptr : &memory.at(packet.next);
+    return packet;
+  }
+
+ private:
+  Packet* first_ = nullptr;
+  Packet* last_ = nullptr;
+};
+
+// A pool of free packets: its memory grows with the packets in flight, not with simulated time. Each partition of a
+// cluster has one. A packet may be given back to another pool than its own; that pool keeps it
 // until its own pool collects it.
 class PacketPool {
  public:

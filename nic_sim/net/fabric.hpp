@@ -10,7 +10,7 @@
 #include "nic_sim/net/counts.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/engine.hpp"
-#include "nic_sim/time/mailbox.hpp"
+#include "nic_sim/time/logical_process.hpp"
 
 namespace verbscope::sim {
 

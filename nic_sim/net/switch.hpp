@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "nic_sim/net/fabric.hpp"
-#include "nic_sim/net/ingress.hpp"
-#include "nic_sim/net/out_port.hpp"
-#include "nic_sim/net/wiring.hpp"
+#include "nic_sim/net/port.hpp"
+#include "nic_sim/net/topology.hpp"
 #include "nic_sim/profile/random.hpp"
 
 namespace verbscope::sim {

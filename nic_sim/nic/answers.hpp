@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "nic_sim/link/framing.hpp"
-#include "nic_sim/link/packet.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/net/fabric.hpp"
@@ -15,7 +13,6 @@
 #include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/nic/units.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/profile/random.hpp"

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "nic_sim/link/sequence.hpp"
+#include "nic_sim/link/packet.hpp"
 #include "verbs/ibv_codes.hpp"
 #include "verbs/sge_walk.hpp"
 

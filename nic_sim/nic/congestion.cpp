@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nic_sim/nic/events.hpp"
+
 namespace verbscope::sim {
 namespace {
 

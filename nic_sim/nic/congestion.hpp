@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include "nic_sim/link/framing.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/net/fabric.hpp"
 #include "nic_sim/nic/objects.hpp"

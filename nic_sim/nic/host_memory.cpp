@@ -4,7 +4,7 @@
 
 #include "nic_sim/host/thread.hpp"
 #include "nic_sim/nic/objects.hpp"
-#include "nic_sim/time/prefetch.hpp"
+#include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "nic_sim/host/memory_watch.hpp"
+#include "nic_sim/host/polling.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/counts.hpp"

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "nic_sim/host/lock_times.hpp"
-#include "nic_sim/host/partition.hpp"
 #include "nic_sim/host/shared_lines.hpp"
 #include "nic_sim/host/thread.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
@@ -13,10 +11,10 @@
 #include "nic_sim/nic/completion.hpp"
 #include "nic_sim/nic/congestion.hpp"
 #include "nic_sim/nic/counts.hpp"
+#include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/host_memory.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
-#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/nic/requester.hpp"
 #include "nic_sim/nic/responder.hpp"
 #include "nic_sim/profile/profile.hpp"

@@ -12,9 +12,8 @@
 
 #include "common/ring.hpp"
 #include "common/units.hpp"
-#include "nic_sim/host/driver_lock.hpp"
-#include "nic_sim/host/pollable.hpp"
-#include "nic_sim/host/spin_lock.hpp"
+#include "nic_sim/host/polling.hpp"
+#include "nic_sim/host/shared_lines.hpp"
 #include "nic_sim/link/packet.hpp"
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/qp_state.hpp"
@@ -231,43 +230,6 @@ inline SimPd& as_sim(ibv_pd* pd) {
 }
 inline SimQp& as_sim(ibv_qp* qp) {
   return *static_cast<SimQp*>(qp);
-}
-
-// Events carry the part that handles them as their object, and as their argument a QP or a packet, or a QpWord.
-inline SimQp& as_qp(std::uint64_t argument) {
-  return *reinterpret_cast<SimQp*>(argument);
-}
-inline std::uint64_t as_argument(SimQp& qp) {
-  return reinterpret_cast<std::uint64_t>(&qp);
-}
-
-// A QP's number, the generation for which an event was scheduled, and the low bits of a count, of a WQE for example.
-// QPs are found again by QpTable::current, counts by SendQueue::whole.
-struct QpWord {
-  static constexpr unsigned kGenerationBits = 16, kCountBits = 24;
-  static std::uint64_t make(std::uint32_t number, std::uint16_t generation, std::uint64_t count = 0) {
-    constexpr std::uint64_t kMask = (std::uint64_t{1} << kCountBits) - 1;
-    return std::uint64_t{number} << (kGenerationBits + kCountBits) | (count & kMask) << kGenerationBits | generation;
-  }
-  static std::uint64_t make(const SimQp& qp, std::uint64_t count = 0) { return make(qp.qp_num, qp.generation, count); }
-  static std::uint32_t number(std::uint64_t word) {
-    return static_cast<std::uint32_t>(word >> (kGenerationBits + kCountBits));
-  }
-  static std::uint16_t generation(std::uint64_t word) { return static_cast<std::uint16_t>(word); }
-  static std::uint32_t count(std::uint64_t word) {
-    return static_cast<std::uint32_t>(word >> kGenerationBits & ((1u << kCountBits) - 1));
-  }
-};
-
-// A value that only matters as long as its QP is of the generation in which it was made.
-inline std::uint64_t with_generation(std::uint16_t generation, std::uint64_t value) {
-  return value << 16 | generation;
-}
-inline bool of_this_generation(const SimQp& qp, std::uint64_t argument) {
-  return static_cast<std::uint16_t>(argument) == qp.generation;
-}
-inline std::uint64_t without_generation(std::uint64_t argument) {
-  return argument >> 16;
 }
 
 }  // namespace verbscope::sim

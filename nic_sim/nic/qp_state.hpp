@@ -13,7 +13,7 @@
 
 #include "common/ring.hpp"
 #include "common/units.hpp"
-#include "nic_sim/link/packet.hpp"
+#include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/nic/caches.hpp"
 #include "nic_sim/nic/counts.hpp"
 #include "nic_sim/nic/send_layout.hpp"

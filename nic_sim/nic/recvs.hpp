@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 
-#include "nic_sim/link/packet.hpp"
 #include "nic_sim/link/packet_pool.hpp"
 #include "nic_sim/link/pcie_bus.hpp"
 #include "nic_sim/nic/completion.hpp"

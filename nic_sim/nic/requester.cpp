@@ -1,6 +1,212 @@
 #include "nic_sim/nic/requester.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "nic_sim/link/packet.hpp"
+#include "nic_sim/time/engine.hpp"
+#include "verbs/sge_walk.hpp"
+#include "wire/packet.hpp"
+
 namespace verbscope::sim {
+
+namespace {
+
+// True if the request carries the bytes of the message (SEND, WRITE); false if the response does.
+bool carries_payload(const SendWqe& wqe) {
+  return facts(wqe.verb).carries_payload;
+}
+
+// Size of a request's headers behind its BTH.
+Bytes extensions(const Packet& packet) {
+  Bytes bytes = facts(packet.transport).packet_header;
+  if (packet.has_immediate) bytes += kImmDt;
+  if (packet.first) bytes += facts(packet.verb).request_header;
+  return bytes;
+}
+
+}  // namespace
+
+void PacketBuilder::send_next(SimQp& qp, const SendWqe& wqe) {
+  Packet& packet = make(qp, wqe);
+  count(qp, wqe, packet);
+  if (wqe.inlined) {
+    if (packet.payload > 0) {
+      std::memcpy(packet.data(), qp.send.inline_data_of(wqe.index) + packet.offset, packet.payload);
+    }
+  } else if (packet.payload > 0 && !read_payload(qp, wqe, packet)) {
+    packets_.give_back(packet);
+    return completer_.fail_at(qp, wqe, IBV_WC_LOC_PROT_ERR);
+  }
+  qp.requester.unsent.push(packet);
+  send_ready(qp);
+}
+
+Packet& PacketBuilder::make(const SimQp& qp, const SendWqe& wqe) {
+  const std::uint32_t number = qp.requester.packet_of_next;
+  const std::uint32_t offset = number * qp.path_mtu;
+  Packet& packet = packets_.take(carries_payload(wqe) ? std::min(wqe.length - offset, qp.path_mtu) : 0);
+  packet.kind = Packet::Kind::request;
+  packet.verb = wqe.verb;
+  packet.transport = qp.transport;
+  packet.first = number == 0;
+  packet.last = number + 1 == wqe.packets;
+  packet.has_immediate = wqe.has_immediate && packet.last;
+  packet.has_grh = wqe.has_grh;
+  packet.solicited = wqe.solicited && packet.last;
+  packet.completes = packet.last && wqe.signaled && !facts(qp.transport).reliable;
+  packet.port = qp.port;
+  packet.source_node = node_;
+  packet.target_node = wqe.target_node;
+  packet.source_qp = qp.qp_num;
+  packet.target_qp = wqe.target_qp;
+  packet.sequence = wqe.sequence + number;
+  packet.immediate = wqe.immediate;
+  packet.qkey = wqe.qkey;
+  packet.reads_left = 0;
+  packet.offset = offset;
+  packet.cookie = with_generation(qp.generation, wqe.index);
+  packet.remote_address = wqe.remote_address;
+  packet.rkey = wqe.rkey;
+  packet.length = wqe.length;
+  packet.operand = wqe.operand;
+  packet.compare = wqe.compare;
+  packet.wire_bytes = framing_.bytes(packet.payload, extensions(packet), packet.has_grh);
+  packet.priority = wqe.priority;
+  return packet;
+}
+
+void PacketBuilder::count(SimQp& qp, const SendWqe& wqe, Packet& packet) {
+  ++counts_.packets_sent;
+  packet.counted = false;
+  if (sequence_before(packet.sequence, qp.requester.sequence_unsent)) {
+    ++counts_.packets_resent;
+  } else {
+    qp.requester.sequence_unsent = packet.sequence + (carries_payload(wqe) ? 1 : wqe.sequences);
+    packet.counted = packet.last;
+  }
+}
+
+// Starts the DMA reads of a payload that is not inline; the unit does not wait for them. Returns false if the program
+// has no access to the memory.
+bool PacketBuilder::read_payload(SimQp& qp, const SendWqe& wqe, Packet& packet) {
+  const bool granted = walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, packet.offset, packet.payload,
+                                 [this, &qp](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                                   pieces_.push_back({address, bytes});
+                                   return memory_.grants(*qp.pd, lkey, address, bytes, 0);
+                                 });
+  packet.reads_left = static_cast<std::uint32_t>(pieces_.size());
+  if (granted) {
+    for (const Piece& piece : pieces_) {
+      bus_.dma_read(piece.address, piece.bytes, events_.payload_read, events_.requester, as_argument(packet));
+    }
+  }
+  pieces_.clear();
+  return granted;
+}
+
+void PacketBuilder::payload_read(SimQp& qp, Packet& packet) {
+  if (--packet.reads_left > 0) return;
+  // This may be a repeated packet whose first copy was acknowledged meanwhile. Then the work request is done and its
+  // place may be reused; the receiver drops the copy, whatever is in it.
+  const std::uint64_t wqe = without_generation(packet.cookie);
+  const bool stale = qp.state != IBV_QPS_RTS || !of_this_generation(qp, packet.cookie) || wqe < qp.send.done;
+  if (!stale && !gather(qp, packet)) completer_.fail_at(qp, qp.send.at(wqe), IBV_WC_LOC_PROT_ERR);
+  send_ready(qp);
+}
+
+// Copies the payload into the packet. Returns false if a region was deregistered during the read.
+bool PacketBuilder::gather(SimQp& qp, Packet& packet) const {
+  std::byte* out = packet.data();
+  return walk_sges({qp.send.sges_of(without_generation(packet.cookie)), qp.send.max_sge}, packet.offset, packet.payload,
+                   [this, &out](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                     if (memory_.find(lkey, address, bytes) == nullptr) return false;
+                     memory_.read(address, out, bytes);
+                     out += bytes;
+                     return true;
+                   });
+}
+
+// Packets leave in order, each when its payload was read and the rate of the QP allows it.
+void PacketBuilder::send_ready(SimQp& qp) {
+  PacketQueue& unsent = qp.requester.unsent;
+  while (!unsent.empty() && unsent.front().reads_left == 0 && !qp.requester.waits_for_rate) {
+    Packet& packet = unsent.front();
+    const bool wanted = qp.state == IBV_QPS_RTS && of_this_generation(qp, packet.cookie);
+    if (wanted && !congestion_.may_send(qp, packet, events_.rate_allows, events_.requester)) {
+      qp.requester.waits_for_rate = true;
+      return;
+    }
+    unsent.pop(packets_.memory());
+    if (wanted) {
+      fabric_.send(packet);
+    } else {
+      packets_.give_back(packet);
+    }
+  }
+}
+
+void PacketBuilder::rate_allows(SimQp& qp) {
+  qp.requester.waits_for_rate = false;
+  send_ready(qp);
+  scheduler_.activate(qp);
+}
+
+std::uint64_t WqeProcessor::missing_translations(SimQp& qp) {
+  const SendWqe& wqe = qp.send.at(qp.send.next);
+  std::uint64_t missing = 0;
+  if (!wqe.inlined && wqe.length > 0 && qp.state == IBV_QPS_RTS && qp.send.has_work()) {
+    const std::uint64_t begin = qp.requester.packet_of_next * std::uint64_t{qp.path_mtu};
+    const std::uint64_t most = wqe.wants_response() ? wqe.length : qp.path_mtu;
+    walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, begin, std::min(wqe.length - begin, most),
+              [this, &missing](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
+                missing += memory_.missing_translations(lkey, address, bytes);
+                return true;
+              });
+  }
+  if (wqe.inlined && wqe.length > 0) prefetch(qp.send.inline_data_of(wqe.index), wqe.length);
+  return missing;
+}
+
+Picos WqeProcessor::begin_work(SimQp& qp) {
+  SendWqe& wqe = qp.send.at(qp.send.next);
+  Picos time = profile_.next_packet;
+  if (qp.requester.packet_of_next == 0) {
+    const auto blocks = static_cast<std::int64_t>(wqe.bytes / kWqeBlock.value);
+    time = (wqe.by_blueflame ? profile_.blueflame_wqe : profile_.doorbell_wqe) + profile_.wqe_block * blocks;
+    if (std::exchange(wqe.led_reread, false)) {
+      time += profile_.reread_wqe;
+      scheduler_.note_reread(qp, profile_.reread_wqe);
+    }
+  }
+  if (!wqe.inlined && wqe.length > 0 && facts(wqe.verb).carries_payload) time += profile_.gather;
+  fetcher_.taken_up(qp, wqe);
+  return scheduler_.begin_work(qp, time);
+}
+
+void WqeProcessor::send_packet(SimQp& qp) {
+  if (qp.state != IBV_QPS_RTS || qp.requester.must_wait() || !qp.send.has_work()) return;
+  SendWqe& wqe = qp.send.at(qp.send.next);
+  if (facts(qp.transport).one_packet && wqe.packets > 1) {
+    return completer_.fail_at(qp, wqe, IBV_WC_LOC_LEN_ERR);  // a datagram is one packet
+  }
+  packets_.send_next(qp, wqe);
+  if (qp.state != IBV_QPS_RTS) return;
+  if (wqe.wants_response()) qp.reads.begin(wqe.index);
+  if (++qp.requester.packet_of_next == wqe.packets) wqe_sent(qp, wqe);
+}
+
+void WqeProcessor::wqe_sent(SimQp& qp, SendWqe& wqe) {
+  SendQueue& queue = qp.send;
+  ++queue.next;
+  qp.requester.packet_of_next = 0;
+  fetcher_.is_sent(wqe);
+  if (facts(qp.transport).reliable) {
+    if (queue.done + 1 == queue.next) qp.requester.progress_at = engine_.now();
+    retransmitter_.start_timer(qp);
+  }
+}
 
 // The steps of a WQE's life in their order, then the steps that few WQEs take.
 enum class Requester::Step {

@@ -15,7 +15,6 @@
 #include "nic_sim/nic/events.hpp"
 #include "nic_sim/nic/objects.hpp"
 #include "nic_sim/nic/qp_contexts.hpp"
-#include "nic_sim/nic/qp_table.hpp"
 #include "nic_sim/time/engine.hpp"
 
 namespace verbscope::sim {

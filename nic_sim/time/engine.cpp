@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "nic_sim/time/prefetch.hpp"
-
 namespace verbscope::sim {
 
 namespace {

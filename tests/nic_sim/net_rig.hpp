@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "nic_sim/host/partition.hpp"
+#include "nic_sim/host/thread.hpp"
 #include "nic_sim/net/ethernet.hpp"
 #include "nic_sim/profile/profile.hpp"
 #include "nic_sim/time/quanta.hpp"

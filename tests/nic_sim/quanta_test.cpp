@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "common/error.hpp"
-#include "nic_sim/time/barrier.hpp"
 #include "tests/common/temp_dir.hpp"
 #include "tests/nic_sim/two_nodes.hpp"
 

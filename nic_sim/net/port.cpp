@@ -1,4 +1,4 @@
-#include "nic_sim/net/out_port.hpp"
+#include "nic_sim/net/port.hpp"
 
 #include <algorithm>
 #include <bit>
