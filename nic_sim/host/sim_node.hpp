@@ -17,11 +17,11 @@ class SimNode {
   SimNode(sim::SimThread& thread, sim::MemoryWatch& memory, sim::SharedLines& lines, Picos poll_cost)
       : thread_(&thread), memory_(&memory), lines_(&lines), poll_cost_(poll_cost) {}
   Picos now() const { return thread_->clock(); }
-  void relax() const { thread_->idle(); }
-  void relax_until(Picos when) const { thread_->idle(when); }
+  void idle() const { thread_->idle(); }
+  void idle_until(Picos when) const { thread_->idle(when); }
   void work(Nanos cost) const { thread_->spend(cost); }
   void watch(const void* memory, std::size_t bytes) const { memory_->add(memory, bytes, *thread_); }
-  void look(std::size_t lines = 1) const { thread_->poll_memory(poll_cost_ * static_cast<std::int64_t>(lines)); }
+  void poll_memory(std::size_t lines = 1) const { thread_->poll_memory(poll_cost_ * static_cast<std::int64_t>(lines)); }
   std::uint64_t fetch_add(std::uint64_t& word, std::uint64_t amount) const {
     lines_->change(&word, *thread_);
     return std::exchange(word, word + amount);
