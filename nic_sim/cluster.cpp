@@ -36,8 +36,8 @@ struct SimCluster::Impl {
   };
 
   static std::deque<sim::Partition> make_partitions(sim::PacketMemory& packets, std::size_t all) {
-    if (all > SimWork::kMostPartitions) fail("partition {}: up to {}", all - 1, SimWork::kMostPartitions - 1);
-    static_assert(SimWork::kMostPartitions <= sim::PacketMemory::kMostPools);
+    if (all > SimWork::kMaxPartitions) fail("partition {}: up to {}", all - 1, SimWork::kMaxPartitions - 1);
+    static_assert(SimWork::kMaxPartitions <= sim::PacketMemory::kMaxPools);
     std::deque<sim::Partition> partitions;
     for (std::size_t i = 0; i < all; ++i) partitions.emplace_back(packets, i, all);
     return partitions;

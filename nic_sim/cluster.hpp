@@ -18,8 +18,8 @@ namespace verbscope {
 
 // How the work of a simulation is shared out.
 struct SimWork {
-  static constexpr std::uint32_t kMostPartitions = 256;
-  // By node: those with one number, from 0 to kMostPartitions - 1, are simulated together, a short while at a time.
+  static constexpr std::uint32_t kMaxPartitions = 256;
+  // By node: those with one number, from 0 to kMaxPartitions - 1, are simulated together, a short while at a time.
   // None: all are.
   std::vector<std::size_t> partitions{};
   // Threads of this machine; they take the partitions in turn.

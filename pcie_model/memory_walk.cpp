@@ -8,7 +8,7 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::size_t kMostAccesses = 1000;
+constexpr std::size_t kMaxAccesses = 1000;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ WalkTimes predict_walk(const HostMemory& host, const MemoryWalk& walk, std::size
 std::size_t break_even_accesses(const HostMemory& host, MemoryWalk walk, double instructions_an_access,
                                 std::size_t batch) {
   const double fixed = walk.instructions;
-  for (std::size_t k = 1; k <= kMostAccesses; ++k) {
+  for (std::size_t k = 1; k <= kMaxAccesses; ++k) {
     walk.accesses = static_cast<double>(k);
     if (fixed > 0) walk.instructions = fixed + walk.accesses * instructions_an_access;
     const WalkTimes times = predict_walk(host, walk, batch);

@@ -33,13 +33,13 @@ constexpr bool goes_by_blueflame(NicFamily family, Bytes largest, const Post& po
 // 16, at most 12 are shared (rdma-core 44, providers/mlx5/mlx5.c: MLX5_MED_BFREGS_TSHOLD).
 struct DoorbellRegisters {
   static constexpr std::uint32_t kDefault = 16;
-  static constexpr std::uint32_t kFewestExclusive = 4;
-  static constexpr std::uint32_t kMostShared = 12;
+  static constexpr std::uint32_t kMinExclusive = 4;
+  static constexpr std::uint32_t kMaxShared = 12;
 
-  std::uint32_t total = kDefault;  // more than kFewestExclusive
+  std::uint32_t total = kDefault;  // more than kMinExclusive
 
   constexpr std::uint32_t exclusive() const {
-    return total > kFewestExclusive + kMostShared ? total - kMostShared : kFewestExclusive;
+    return total > kMinExclusive + kMaxShared ? total - kMaxShared : kMinExclusive;
   }
   constexpr std::uint32_t shared() const { return total - exclusive(); }
 };

@@ -26,7 +26,7 @@ inline constexpr Bytes kEthernetHeader{14};  // every Ethernet frame, without a 
 inline constexpr Bytes kIpv4Header{20};      // every packet of RoCE v2 over IPv4
 inline constexpr Bytes kUdpHeader{8};        // every packet of RoCE v2
 inline constexpr Bytes kFcs{4};              // every Ethernet frame
-inline constexpr Bytes kLeastFrame{64};      // including the FCS
+inline constexpr Bytes kMinFrame{64};        // including the FCS
 inline constexpr Bytes kPreamble{8};         // before a frame, including its delimiter
 inline constexpr Bytes kInterpacketGap{12};  // after a frame
 inline constexpr Bytes kPayloadPad{4};       // the payload of a packet is padded to this (BTH PadCnt, section 9.2)
@@ -53,7 +53,7 @@ inline constexpr EnumTable<LinkType, LinkFacts> kLinkTypes{{
      .name = "roce_v2",
      .ethernet = true,
      .around = kEthernetHeader + kIpv4Header + kUdpHeader + kBth + kIcrc + kFcs,
-     .least_frame = kLeastFrame,
+     .least_frame = kMinFrame,
      .between = kPreamble + kInterpacketGap},
 }};
 static_assert(in_order(kLinkTypes));

@@ -28,7 +28,7 @@ struct VerbFacts {
 };
 
 // Maximum of outstanding READs and atomics per QP on mlx4 and mlx5 devices (max_qp_rd_atom of ibv_query_device).
-inline constexpr std::uint32_t kMostReads = 16;
+inline constexpr std::uint32_t kMaxReads = 16;
 
 inline constexpr EnumTable<Verb, VerbFacts> kVerbs{{
     {.value = Verb::send,

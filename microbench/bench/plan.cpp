@@ -147,10 +147,10 @@ namespace {
 // a pass that has not given its RECVs back.
 std::uint32_t default_rx_depth(std::uint64_t messages_at_once) {
   constexpr std::uint64_t kOfAPass = 128;
-  constexpr std::uint64_t kMost = 8192;  // ConnectX-3 offers 16,351 work requests a queue
+  constexpr std::uint64_t kMax = 8192;  // ConnectX-3 offers 16,351 work requests a queue
   if (messages_at_once == 0) return kUsualRxDepth;
   const std::uint64_t wanted = round_up(messages_at_once + kOfAPass, 64);
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, kUsualRxDepth, kMost));
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, kUsualRxDepth, kMax));
 }
 
 }  // namespace

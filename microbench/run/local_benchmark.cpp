@@ -24,11 +24,11 @@ namespace verbscope {
 
 namespace {
 
-constexpr std::uint32_t kMostThreads = 4096;
+constexpr std::uint32_t kMaxThreads = 4096;
 constexpr double kSteadyWithin = 0.25;  // as other points on hosts: the machine has other things to do
 
 void add_options(OptionTable& table, LocalOptions& o) {
-  table.integer("--threads", o.threads, 1u, kMostThreads, "threads, each pinned to a core");
+  table.integer("--threads", o.threads, 1u, kMaxThreads, "threads, each pinned to a core");
   table.duration("-D,--duration", o.duration, "measure for this long (default 1 s)");
   table.duration("--warmup", o.warmup, "warm up for this long (default 200 ms)", OptionTable::Zero::allowed);
   table.duration("--longest", o.longest,

@@ -52,7 +52,7 @@ double SimWindow::counted_mops(const OperationCount& counter) const {
 bool SimWindow::translations_settled() const {
   constexpr double kHardly = 0.01;     // of the look-ups
   constexpr double kFew = 0.033;       // delay an operation by a hundredth: a miss takes three tenths of its way
-  constexpr double kMostUsed = 0.7;    // of units that have time to wait for it
+  constexpr double kMaxUsed = 0.7;     // of units that have time to wait for it
   constexpr std::uint64_t kTurns = 3;  // once to fill; then entries leave at random: of the first, 14 % are left
   const std::uint64_t turned_over = kTurns * cluster_.translation_places();
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
@@ -61,7 +61,7 @@ bool SimWindow::translations_settled() const {
     const double looks = misses + static_cast<double>(end.translation_hits - begin.translation_hits);
     if (misses <= kHardly * looks || end.translation_misses >= turned_over) continue;
     if (misses > kFew * looks) return false;
-    if (use_of_units(begin_.nodes[node].usage, end_.nodes[node].usage, end_.time - begin_.time) > kMostUsed)
+    if (use_of_units(begin_.nodes[node].usage, end_.nodes[node].usage, end_.time - begin_.time) > kMaxUsed)
       return false;
   }
   return true;

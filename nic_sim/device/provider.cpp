@@ -84,7 +84,7 @@ int SimProvider::query_device(ibv_context*, ibv_device_attr* attr) {
   attr->max_mr = 1 << 20;
   attr->max_pd = 1 << 16;
   attr->max_ah = 1 << 20;
-  attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = kMostReads;
+  attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = kMaxReads;
   attr->atomic_cap = IBV_ATOMIC_HCA;
   attr->max_srq = kMaxQps;
   attr->max_srq_wr = kMaxQueueDepth;

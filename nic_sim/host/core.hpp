@@ -66,7 +66,7 @@ class WcBuffers {
   std::uint64_t drained_ = 0;  // of begun_, which is cleared when all have drained
   Picos last_departure_{0};
   boost::container::small_vector<MmioWrite, 1> begun_;
-  std::array<Picos, HostProfile::kMostWcBuffers>
+  std::array<Picos, HostProfile::kMaxWcBuffers>
       departures_{};  // departure times of the last lines; a ring of buffers_ entries
 };
 

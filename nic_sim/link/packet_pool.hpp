@@ -19,7 +19,7 @@ namespace verbscope::sim {
 // The memory of the packets of all pools of a cluster, in blocks.
 class PacketMemory {
  public:
-  static constexpr std::size_t kMostPools = 256;
+  static constexpr std::size_t kMaxPools = 256;
 
   PacketMemory(Bytes mtu, std::size_t pools) : mtu_(mtu.value), blocks_(pools << kBlockBits) {}
 
@@ -49,9 +49,9 @@ class PacketMemory {
 
 // A block is allocated at once; the operating system backs only the pages that are used.
 [[gnu::noinline]] inline Packet& PacketMemory::add(std::size_t pool, std::size_t number) {
-  constexpr std::size_t kMost = kBlock << kBlockBits;
-  if (number >= kMost) fail("{} packets are under way: the simulator can have no more", kMost);
-  const PacketId id = static_cast<PacketId>(pool * kMost + number);
+  constexpr std::size_t kMax = kBlock << kBlockBits;
+  if (number >= kMax) fail("{} packets are under way: the simulator can have no more", kMax);
+  const PacketId id = static_cast<PacketId>(pool * kMax + number);
   auto& block = blocks_[id >> kPlaceBits];
   if (block == nullptr) {
     block.reset(static_cast<std::byte*>(std::aligned_alloc(alignof(Packet), kBlock * most_bytes())));

@@ -60,7 +60,7 @@ struct Wiring {
   BytesPerSecond rate_of(SwitchPort port) const { return topology.is_uplink(port) ? uplink_rate : port_rate; }
   // Time from a decision to pause until the neighbour has received the pause frame.
   Picos pause_way(BytesPerSecond rate, Picos inside) const {
-    return inside + cable + TransferTime(rate)(kLeastFrame + kPreamble + kInterpacketGap);
+    return inside + cable + TransferTime(rate)(kMinFrame + kPreamble + kInterpacketGap);
   }
 
   Mailbox& mailbox;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kKeyTagBits = 8;
 
 // So many bytes of a message are asked for ahead; those of a long one the processor fetches by itself.
-constexpr std::uint64_t kMostAhead = 256;
+constexpr std::uint64_t kMaxAhead = 256;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ SimMr* HostMemory::find(std::uint32_t key, std::uint64_t address, std::uint64_t 
 std::uint64_t HostMemory::missing_translations(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) {
   SimMr* mr = find(key, address, bytes);
   if (mr == nullptr || bytes == 0) return 0;
-  prefetch(address, std::min(bytes, kMostAhead));  // the program's memory, which the NIC will read or write soon
+  prefetch(address, std::min(bytes, kMaxAhead));  // the program's memory, which the NIC will read or write soon
   const std::uint64_t first_page = reinterpret_cast<std::uint64_t>(mr->addr) >> mr->page_bits;
   const std::uint64_t begin = (address >> mr->page_bits) - first_page;
   const std::uint64_t end = ((address + bytes - 1) >> mr->page_bits) - first_page + 1;

@@ -144,14 +144,14 @@ struct RecvQueue {
 struct ReadsUnderWay {
   std::uint64_t begun = 0;
   std::uint64_t ended = 0;
-  std::array<std::uint64_t, kMostReads> wqes{};
+  std::array<std::uint64_t, kMaxReads> wqes{};
 
   std::uint64_t count() const { return begun - ended; }
-  std::uint64_t oldest() const { return wqes[ended % kMostReads]; }
-  std::uint64_t newest() const { return wqes[(begun - 1) % kMostReads]; }
+  std::uint64_t oldest() const { return wqes[ended % kMaxReads]; }
+  std::uint64_t newest() const { return wqes[(begun - 1) % kMaxReads]; }
   void begin(std::uint64_t wqe) {
     if (count() == 0) begun = ended = 0;  // a few outstanding ones stay in one cache line
-    wqes[begun++ % kMostReads] = wqe;
+    wqes[begun++ % kMaxReads] = wqe;
   }
   // Forgets those from work request `wqe` on, which will be sent again.
   void forget_from(std::uint64_t wqe) {
@@ -207,12 +207,12 @@ struct AtomicResults {
     std::uint64_t value;
   };
   std::uint64_t kept = 0;
-  std::array<Result, kMostReads> results{};
+  std::array<Result, kMaxReads> results{};
 
-  void keep(std::uint32_t sequence, std::uint64_t value) { results[kept++ % kMostReads] = {sequence, value}; }
+  void keep(std::uint32_t sequence, std::uint64_t value) { results[kept++ % kMaxReads] = {sequence, value}; }
   // Null if the result is no longer kept.
   const Result* find(std::uint32_t sequence) const {
-    const auto* end = results.data() + std::min<std::uint64_t>(kept, kMostReads);
+    const auto* end = results.data() + std::min<std::uint64_t>(kept, kMaxReads);
     const auto* result = std::find_if(results.data(), end, [=](const Result& r) { return r.sequence == sequence; });
     return result == end ? nullptr : result;
   }

@@ -11,7 +11,7 @@ bool waits_for_reads(SimQp& qp) {
   if (qp.requester.packet_of_next > 0) return false;
   const SendWqe& wqe = qp.send.at(qp.send.next);
   const std::uint64_t under_way = qp.reads.count();
-  const std::uint32_t limit = std::clamp<std::uint32_t>(qp.settings.max_rd_atomic, 1, kMostReads);
+  const std::uint32_t limit = std::clamp<std::uint32_t>(qp.settings.max_rd_atomic, 1, kMaxReads);
   return (wqe.fenced && under_way > 0) || (wqe.wants_response() && under_way >= limit);
 }
 

@@ -68,10 +68,10 @@ class Section {
   JsonFields fields_;
 };
 
-constexpr double kLeastInterval = 100;  // ns; timers of congestion control are simulated interval by interval
+constexpr double kMinInterval = 100;  // ns; timers of congestion control are simulated interval by interval
 
 // A tenth of a cycle: a thread whose polls take no time would poll forever.
-constexpr double kLeastPoll = 0.03;  // ns
+constexpr double kMinPoll = 0.03;  // ns
 
 HostProfile read_host(JsonFields& file) {
   Section s(file, "host");
@@ -80,9 +80,9 @@ HostProfile read_host(JsonFields& file) {
                    .post_wqe = s.time("post_wqe_ns"),
                    .wc_line = s.time("wc_line_ns"),
                    .doorbell = s.time("doorbell_ns"),
-                   .poll_call = s.time("poll_call_ns", kLeastPoll),
+                   .poll_call = s.time("poll_call_ns", kMinPoll),
                    .poll_cqe = s.time("poll_cqe_ns"),
-                   .poll_memory = s.time("poll_memory_ns", kLeastPoll),
+                   .poll_memory = s.time("poll_memory_ns", kMinPoll),
                    .atomic_add = s.time("atomic_add_ns"),
                    .line_transfer = s.time("line_transfer_ns"),
                    .spinners_at_once = static_cast<std::uint32_t>(s.count("spinners_at_once", 1024)),
@@ -93,7 +93,7 @@ HostProfile read_host(JsonFields& file) {
                    .post_recv_wqe = s.time("post_recv_wqe_ns"),
                    .register_call = s.time("register_call_ns"),
                    .register_page = s.time("register_page_ns"),
-                   .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", HostProfile::kMostWcBuffers)),
+                   .wc_buffers = static_cast<std::uint64_t>(s.count("wc_buffers_lines", HostProfile::kMaxWcBuffers)),
                    .memory_read = s.time("memory_read_ns"),
                    .memory_read_jitter = s.time("memory_read_jitter_ns"),
                    .dram = s.time("dram_ns"),
@@ -121,7 +121,7 @@ LinkProfile read_link(JsonFields& file) {
 DcqcnProfile read_dcqcn(Section& s) {
   DcqcnProfile dcqcn;
   const auto time = [&s](const std::string& key, Picos& value) {
-    if (s.has(key)) value = s.time(key, kLeastInterval);
+    if (s.has(key)) value = s.time(key, kMinInterval);
   };
   time("dcqcn_cnp_interval_ns", dcqcn.cnp_interval);
   time("dcqcn_alpha_timer_ns", dcqcn.alpha_timer);
@@ -255,8 +255,8 @@ int receivers_needed(const Profile& profile) {
   const double sends = nic.requester_units / std::max(quickest_send, 1.0);
   const double receives = nic.responder_units / std::max(slowest_receive, 1.0);
   constexpr double kToSpare = 1.1;  // QPs are not divided evenly among units
-  return std::clamp(static_cast<int>(std::ceil(std::min(kToSpare * sends / receives, 1.0 * kMostReceivers))), 1,
-                    kMostReceivers);
+  return std::clamp(static_cast<int>(std::ceil(std::min(kToSpare * sends / receives, 1.0 * kMaxReceivers))), 1,
+                    kMaxReceivers);
 }
 
 }  // namespace verbscope

@@ -38,7 +38,7 @@ struct HostProfile {
   Picos post_recv_wqe;        // each WQE in it
   Picos register_call;        // one ibv_reg_mr; ibv_dereg_mr is not charged
   Picos register_page;        // each page of 4 KB in it
-  static constexpr std::size_t kMostWcBuffers = 64;
+  static constexpr std::size_t kMaxWcBuffers = 64;
   std::uint64_t wc_buffers;          // lines that a core may have in flight to the link before it stalls
   Picos memory_read;                 // latency: root complex and last-level cache, for a read by the NIC
   Picos memory_read_jitter;          // uniform extra time, from 0 to this
@@ -187,8 +187,8 @@ Profile read_profile(const Json& json, const std::string& where);
 Profile load_profile(const std::string& name);
 
 // The number of nodes that can together receive more than one node sends, for any payload: the worst ratio of the unit
-// capacities of a sender (header-only request) and a receiver (request with payload), at most kMostReceivers.
-inline constexpr int kMostReceivers = 64;
+// capacities of a sender (header-only request) and a receiver (request with payload), at most kMaxReceivers.
+inline constexpr int kMaxReceivers = 64;
 int receivers_needed(const Profile& profile);
 
 }  // namespace verbscope

@@ -43,16 +43,16 @@ void Quanta::run_quantum(std::size_t process) {
   LogicalProcess& own = *processes_[process];
   try {
     // If events take no time, they may trigger each other forever.
-    constexpr std::uint64_t kMostAtOnce = 1 << 24;
+    constexpr std::uint64_t kMaxAtOnce = 1 << 24;
     std::uint64_t events = 0;
     do {
       const Picos before = own.engine.now();
-      events = own.engine.run(kMostAtOnce);
-      if (events == kMostAtOnce && own.engine.now() == before) {
+      events = own.engine.run(kMaxAtOnce);
+      if (events == kMaxAtOnce && own.engine.now() == before) {
         fail("the simulated time stands still at {:.0f} ns: the cluster profile gives no time to what happens then",
              static_cast<double>(before.count()) / 1000);
       }
-    } while (events == kMostAtOnce);
+    } while (events == kMaxAtOnce);
   } catch (...) {
     own.error = std::current_exception();
   }

@@ -26,7 +26,7 @@ QpOptions deep() {
 // holds 7, and 1 is in service. A port stops when the switch holds what the port sends in 2 * 275 ns at 6.8 GB/s: 4.
 // The port is informed 275 ns late, plus the time of an eighth of the 4 (less than a packet); packets that arrive until
 // then left 275 ns before: 4. Its time is given away for 275 ns: 2. One is leaving.
-constexpr int kMostUnderWay = 7 + 1 + 4 + 4 + 2 + 1;
+constexpr int kMaxUnderWay = 7 + 1 + 4 + 4 + 2 + 1;
 
 class CreditsOf : public testing::TestWithParam<ibv_qp_type> {};
 INSTANTIATE_TEST_SUITE_P(, CreditsOf, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),
@@ -38,9 +38,9 @@ TEST_P(CreditsOf, ASlowReceiverHoldsTheSenderBackWithoutLoss) {
   for (int i = 0; i < 20; ++i) ASSERT_EQ(pair.send_list({.length = 1024}, 15), 0);
   Picos when{0};
   ASSERT_THAT(pair.await(pair.a.send_cq(), 300, std::chrono::milliseconds(1), &when), SizeIs(300));
-  // The last packet may leave when at most kMostUnderWay packets are not done: after 280 us. Without credits all would
+  // The last packet may leave when at most kMaxUnderWay packets are not done: after 280 us. Without credits all would
   // have left after 300 * 1058 B at 6.8 GB/s, 47 us.
-  EXPECT_GT(to_seconds(when) * 1e6, 300.0 - kMostUnderWay);
+  EXPECT_GT(to_seconds(when) * 1e6, 300.0 - kMaxUnderWay);
   pair.pass(std::chrono::microseconds(50));
   const NicCounts counts = pair.cluster.nic_counts(1);
   EXPECT_THAT(pair.b.poll_recvs(), SizeIs(300));
@@ -68,7 +68,7 @@ TEST(Credits, NoMoreIsUnderWayThanTheBuffersHold) {
   for (std::size_t i = 0; i < done.size(); ++i) {
     under_way.push_back(static_cast<std::uint64_t>(port_used[i] / packet) - done[i]);
   }
-  EXPECT_THAT(under_way, testing::Each(testing::Le(kMostUnderWay)));
+  EXPECT_THAT(under_way, testing::Each(testing::Le(kMaxUnderWay)));
   // After the first packets the receiver never waits for packets.
   EXPECT_THAT(std::vector<std::uint64_t>(under_way.begin() + 10, under_way.end()), testing::Each(testing::Ge(7 + 1)));
 }
@@ -97,7 +97,7 @@ TEST(Credits, WhatCannotLeaveHoldsUpWhatIsBehindIt) {
   });
   cluster.run();
   // 120 packets are before it; all of them must be done except those under way.
-  EXPECT_GT(to_seconds(arrived) * 1e6, 120.0 - kMostUnderWay);
+  EXPECT_GT(to_seconds(arrived) * 1e6, 120.0 - kMaxUnderWay);
 }
 
 // Long and short packets alternate. A short one must not overtake if there is room only for it.
