@@ -131,7 +131,7 @@ Residual writes_residual(const Prediction& prediction, double per_op) {
   const VerbShape& shape = prediction.shape;
   const InlineReceiveRoom room =
       inline_receive_room(prediction.wire.family, shape.transport, shape.verb, prediction.wire.cqe_bytes);
-  const bool in_cqe = room.place == InlineReceive::in_cqe && shape.payload <= room.most;
+  const bool in_cqe = room.place == InlineReceive::in_cqe && shape.payload <= room.max_payload;
   const bool fits = payload_lines > 0 && in_cqe && prediction.role != "responder";
   if (per_op < 0 && fits && std::abs(-per_op - payload_lines) < 0.1 * payload_lines) {
     out.meaning = fmt::format(

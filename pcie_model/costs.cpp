@@ -29,9 +29,10 @@ std::uint64_t inline_chunks(std::uint64_t fixed, std::uint64_t payload, std::uin
 
 WqeSize wqe_size(NicFamily family, Verb verb, Transport transport, Bytes payload, bool inlined) {
   if (!facts(transport).verbs.has(verb)) {
-    fail("{} is no verb of transport {}", to_string(verb), to_string(transport));
+    fail("transport {} does not support {}", to_string(transport), to_string(verb));
   }
-  if (inlined && !facts(verb).may_inline) fail("{} takes no inline payload", to_string(verb));
+  if (inlined && !facts(verb).may_inline)
+    fail("{} cannot have an inline payload; only send and write can", to_string(verb));
   std::uint64_t used = fixed_bytes(wqe_layout(transport, verb));
   if (payload.value > 0) {
     if (inlined) {
@@ -72,9 +73,9 @@ std::uint64_t padded(Bytes payload) {
 // Bytes of `packets` packets with `content` bytes in total, plus what the link adds to each. Only a single packet can
 // be shorter than the smallest frame: a last packet has at least 4 bytes of content.
 Bytes occupied(LinkType link, std::uint64_t packets, std::uint64_t content) {
-  const LinkFacts& around = facts(link);
-  const std::uint64_t frames = packets * around.around.value + content;
-  return Bytes(std::max(frames, around.least_frame.value) + packets * around.between.value);
+  const LinkFacts& added = facts(link);
+  const std::uint64_t frames = packets * added.overhead.value + content;
+  return Bytes(std::max(frames, added.min_frame.value) + packets * added.gap.value);
 }
 
 }  // namespace

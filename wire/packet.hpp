@@ -37,24 +37,24 @@ struct LinkFacts {
   LinkType value;
   std::string_view name;  // in profiles and records
   bool ethernet;
-  Bytes around;       // per packet: headers up to and including the BTH, and CRCs after the payload
-  Bytes least_frame;  // shorter packets are padded to this; 0: no padding
-  Bytes between;      // time for which the port is in use between packets, in bytes
+  Bytes overhead;   // per packet: headers up to and including the BTH, and CRCs after the payload
+  Bytes min_frame;  // shorter packets are padded to this; 0: no padding
+  Bytes gap;        // time for which the port is in use between packets, in bytes
 };
 
 inline constexpr EnumTable<LinkType, LinkFacts> kLinkTypes{{
     {.value = LinkType::infiniband,
      .name = "infiniband",
      .ethernet = false,
-     .around = kLrh + kBth + kIcrc + kVcrc,
-     .least_frame = Bytes(0),
-     .between = Bytes(0)},
+     .overhead = kLrh + kBth + kIcrc + kVcrc,
+     .min_frame = Bytes(0),
+     .gap = Bytes(0)},
     {.value = LinkType::roce_v2,
      .name = "roce_v2",
      .ethernet = true,
-     .around = kEthernetHeader + kIpv4Header + kUdpHeader + kBth + kIcrc + kFcs,
-     .least_frame = kMinFrame,
-     .between = kPreamble + kInterpacketGap},
+     .overhead = kEthernetHeader + kIpv4Header + kUdpHeader + kBth + kIcrc + kFcs,
+     .min_frame = kMinFrame,
+     .gap = kPreamble + kInterpacketGap},
 }};
 static_assert(in_order(kLinkTypes));
 

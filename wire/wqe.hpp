@@ -33,7 +33,7 @@ constexpr WqeLayout wqe_layout(Transport transport, Verb verb) {
 
 struct InlineReceiveRoom {
   InlineReceive place = InlineReceive::nowhere;
-  Bytes most{};  // the longest payload
+  Bytes max_payload{};
 };
 
 // mlx5: a SEND on RC and UC, and at the requester the result of a READ or an atomic. 32 bytes in a CQE, or 64 in one of

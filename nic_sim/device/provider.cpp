@@ -61,7 +61,7 @@ int SimProvider::set_inline_recv(ibv_context* context, Transport transport, Verb
   const ClusterWire& wire = nic_.profile().wire;
   const InlineReceiveRoom room = inline_receive_room(wire.family, transport, verb, wire.cqe_bytes);
   if (room.place == InlineReceive::nowhere && bytes > 0) return EOPNOTSUPP;
-  if (bytes > room.most.value) return EINVAL;
+  if (bytes > room.max_payload.value) return EINVAL;
   as_sim(context).inline_recv = bytes;
   return 0;
 }
@@ -232,14 +232,15 @@ int SimProvider::destroy_cq(ibv_cq* cq) {
 }
 
 ibv_srq* SimProvider::create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
-  const ibv_srq_attr& asked = attr->attr;
-  if (asked.max_wr < 1 || asked.max_wr > kMaxQueueDepth || asked.max_sge > kMaxSge) return fail_with<ibv_srq>(EINVAL);
+  const ibv_srq_attr& requested = attr->attr;
+  if (requested.max_wr < 1 || requested.max_wr > kMaxQueueDepth || requested.max_sge > kMaxSge)
+    return fail_with<ibv_srq>(EINVAL);
   SimSrq* srq = srqs_.emplace_back(std::make_unique<SimSrq>()).get();
   srq->context = pd->context;
   srq->pd = pd;
   srq->srq_context = attr->srq_context;
   srq->nic = &nic_;
-  srq->queue.resize(asked.max_wr, asked.max_sge, asked.max_wr + 1, kSrqNextSegment);
+  srq->queue.resize(requested.max_wr, requested.max_sge, requested.max_wr + 1, kSrqNextSegment);
   ++as_sim(pd).users;
   return srq;
 }

@@ -36,7 +36,7 @@ class MemoryWatch {
     places_.push_back({address, address + bytes, &thread});
   }
   // True if a thread polls a part of [address, address + bytes).
-  bool polled(std::uint64_t address, std::uint64_t bytes) const {
+  bool is_polled(std::uint64_t address, std::uint64_t bytes) const {
     return std::ranges::any_of(places_, [=](const Place& p) { return p.begin < address + bytes && address < p.end; });
   }
   // Calls `wake` for each thread that polls a part of [address, address + bytes).

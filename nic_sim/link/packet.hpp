@@ -40,12 +40,12 @@ struct alignas(64) Packet {
   bool has_immediate = false;
   bool has_grh = false;
   bool solicited = false;
-  bool kept = false;          // PayloadWriter frees it when its payload has been written
-  bool counted = false;       // response: ends one of the responder's reads; request: ends a message, sent first
-  bool completes = false;     // when it leaves the port, its signaled work request completes
-  std::uint8_t port = 0;      // index from 0; the same on both sides
-  std::uint8_t priority = 0;  // on Ethernet
-  bool marked = false;        // a switch has marked it for congestion (ECN)
+  bool freed_by_writer = false;  // PayloadWriter frees it when its payload has been written
+  bool counted = false;          // response: ends one of the responder's reads; request: ends a message, sent first
+  bool completes = false;        // when it leaves the port, its signaled work request completes
+  std::uint8_t port = 0;         // index from 0; the same on both sides
+  std::uint8_t priority = 0;     // on Ethernet
+  bool marked = false;           // a switch has marked it for congestion (ECN)
   std::uint32_t source_node = 0;
   std::uint32_t target_node = 0;
   std::uint32_t source_qp = 0;
@@ -104,16 +104,16 @@ constexpr bool sequence_before(std::uint32_t a, std::uint32_t b) {
 // The size of a packet on the wire, header by header.
 class Framing {
  public:
-  explicit Framing(LinkType type) : around_(facts(type).around), facts_(&facts(type)) {}
+  explicit Framing(LinkType type) : overhead_(facts(type).overhead), facts_(&facts(type)) {}
 
   bool ethernet() const { return facts_->ethernet; }
 
   // `extensions`: transport headers after the BTH. `global`: with InfiniBand's GRH; on RoCE every packet has an IP
   // header.
   std::uint32_t bytes(std::uint32_t payload, Bytes extensions, bool global) const {
-    Bytes bytes = around_ + extensions + Bytes(round_up(payload, kPayloadPad.value));
+    Bytes bytes = overhead_ + extensions + Bytes(round_up(payload, kPayloadPad.value));
     if (ethernet()) {
-      bytes = std::max(bytes, facts_->least_frame) + facts_->between;
+      bytes = std::max(bytes, facts_->min_frame) + facts_->gap;
     } else if (global) {
       bytes += kGrh;
     }
@@ -121,7 +121,7 @@ class Framing {
   }
 
  private:
-  Bytes around_;
+  Bytes overhead_;
   const LinkFacts* facts_;
 };
 

@@ -26,7 +26,7 @@ class PacketMemory {
   Packet& at(PacketId id) const { return block(id)[id & (kBlock - 1)]; }
   static std::size_t pool_of(PacketId id) { return id >> (kPlaceBits + kBlockBits); }
   // Memory of a packet with the largest payload.
-  std::size_t most_bytes() const { return sizeof(Packet) + mtu_; }
+  std::size_t max_bytes() const { return sizeof(Packet) + mtu_; }
 
   // Creates packet `number` of a pool, the first that it does not have. Other threads may call at() meanwhile. Throws
   // Error if the pool is full, and std::bad_alloc.
@@ -50,11 +50,11 @@ class PacketMemory {
 // A block is allocated at once; the operating system backs only the pages that are used.
 [[gnu::noinline]] inline Packet& PacketMemory::add(std::size_t pool, std::size_t number) {
   constexpr std::size_t kMax = kBlock << kBlockBits;
-  if (number >= kMax) fail("{} packets are under way: the simulator can have no more", kMax);
+  if (number >= kMax) fail("more than {} packets in flight in a partition; reduce the outstanding operations", kMax);
   const PacketId id = static_cast<PacketId>(pool * kMax + number);
   auto& block = blocks_[id >> kPlaceBits];
   if (block == nullptr) {
-    block.reset(static_cast<std::byte*>(std::aligned_alloc(alignof(Packet), kBlock * most_bytes())));
+    block.reset(static_cast<std::byte*>(std::aligned_alloc(alignof(Packet), kBlock * max_bytes())));
     if (block == nullptr) throw std::bad_alloc();
   }
   const std::size_t place = number % kBlock;
@@ -97,7 +97,7 @@ class PacketPool {
  public:
   // `number`: of this pool, among `pools` pools in `memory`.
   PacketPool(PacketMemory& memory, std::size_t number, std::size_t pools)
-      : memory_(memory), number_(number), of_others_(pools, kNoPacket) {}
+      : memory_(memory), number_(number), foreign_(pools, kNoPacket) {}
 
   const PacketMemory& memory() const { return memory_; }
 
@@ -107,20 +107,20 @@ class PacketPool {
       free_ = add();
     Packet& packet = memory_.at(free_);
     free_ = packet.next;
-    packet.kept = false;
+    packet.freed_by_writer = false;
     packet.payload = payload;
     return packet;
   }
 
   void give_back(Packet& packet) {
     const std::size_t pool = PacketMemory::pool_of(packet.id);
-    PacketId& first = pool == number_ ? free_ : of_others_[pool];
+    PacketId& first = pool == number_ ? free_ : foreign_[pool];
     packet.next = std::exchange(first, packet.id);
   }
 
   // Collects the packets of this pool that were given back to `other`. No thread may use either pool meanwhile.
-  void take_back_from(PacketPool& other) {
-    for (PacketId id = std::exchange(other.of_others_[number_], kNoPacket); id != kNoPacket;) {
+  void collect_from(PacketPool& other) {
+    for (PacketId id = std::exchange(other.foreign_[number_], kNoPacket); id != kNoPacket;) {
       Packet& packet = memory_.at(id);
       id = std::exchange(packet.next, free_);
       free_ = packet.id;
@@ -134,9 +134,9 @@ class PacketPool {
 
   // Creates a packet, counted with room for a large payload. Throws Error if the machine has no memory left.
   [[gnu::noinline]] PacketId add() {
-    const std::size_t bytes = memory_.most_bytes();
+    const std::size_t bytes = memory_.max_bytes();
     if (room_ < bytes) {
-      share_.add(kStep, "packets under way");
+      share_.add(kStep, "packets in flight");
       room_ += kStep;
     }
     room_ -= bytes;
@@ -148,8 +148,8 @@ class PacketPool {
   std::size_t size_ = 0;
   std::size_t room_ = 0;
   MemoryShare share_;
-  PacketId free_ = kNoPacket;        // head of a list
-  std::vector<PacketId> of_others_;  // heads of lists of other pools' packets, by pool
+  PacketId free_ = kNoPacket;      // head of a list
+  std::vector<PacketId> foreign_;  // heads of lists of other pools' packets, by pool
 };
 
 }  // namespace verbscope::sim

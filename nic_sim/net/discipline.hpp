@@ -37,19 +37,19 @@ std::unique_ptr<Discipline> make_discipline(FlowControl kind, const BufferLimits
 class Marking {
  public:
   explicit Marking(const SwitchProfile& profile)
-      : least_(profile.ecn_least.value), most_(profile.ecn_most.value), probability_(profile.ecn_probability) {}
+      : min_(profile.ecn_min.value), max_(profile.ecn_max.value), probability_(profile.ecn_probability) {}
 
   // True if a packet that leaves a queue of `queue` bytes is to be marked.
   bool marks(std::uint64_t queue, Random& random) const {
-    if (most_ == 0 || queue < least_) return false;
-    if (queue >= most_) return true;
-    const double share = static_cast<double>(queue - least_) / static_cast<double>(most_ - least_);
+    if (max_ == 0 || queue < min_) return false;
+    if (queue >= max_) return true;
+    const double share = static_cast<double>(queue - min_) / static_cast<double>(max_ - min_);
     return random.uniform() < probability_ * share;
   }
 
  private:
-  std::uint64_t least_;
-  std::uint64_t most_;
+  std::uint64_t min_;
+  std::uint64_t max_;
   double probability_;
 };
 

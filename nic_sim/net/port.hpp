@@ -49,8 +49,8 @@ class OutPort {
 
  protected:
   // The packet is sent from `begin` to `end`. It belongs to the far end from now on.
-  virtual void begins(Packet& packet, Picos begin, Picos end) = 0;
-  virtual void ended(const Sent&) {}
+  virtual void send_begins(Packet& packet, Picos begin, Picos end) = 0;
+  virtual void send_ended(const Sent&) {}
 
   Engine& engine_;
 
@@ -76,31 +76,37 @@ class OutPort {
 // The receiving side: bytes of its sender in the buffer, by priority, and pauses of that sender.
 class Ingress {
  public:
-  // `self` and `sender`: numbers in the mailbox. `way`: time from the decision to pause until the sender acts on it.
+  // `self` and `sender`: numbers in the mailbox. `latency`: time from the decision to pause until the sender acts on
+  // it.
   Ingress(Mailbox& mailbox, const Discipline& discipline, std::uint32_t self, std::uint32_t sender, OutPort& far_end,
-          Picos way)
-      : mailbox_(&mailbox), discipline_(&discipline), self_(self), sender_(sender), far_end_(&far_end), way_(way) {}
+          Picos latency)
+      : mailbox_(&mailbox),
+        discipline_(&discipline),
+        self_(self),
+        sender_(sender),
+        far_end_(&far_end),
+        latency_(latency) {}
 
   // A packet of `bytes` enters the buffer, or leaves it, at `now`.
-  void took(std::size_t priority, std::uint32_t bytes, Picos now) {
+  void entered(std::size_t priority, std::uint32_t bytes, Picos now) {
     held_[priority] += bytes;
-    tell(priority, now);
+    update_pause(priority, now);
   }
-  void gave(std::size_t priority, std::uint32_t bytes, Picos now) {
+  void left(std::size_t priority, std::uint32_t bytes, Picos now) {
     held_[priority] -= bytes;
-    tell(priority, now);
+    update_pause(priority, now);
   }
   // Pauses sent so far.
   std::uint64_t pauses() const { return pauses_; }
 
  private:
-  void tell(std::size_t priority, Picos now) {
+  void update_pause(std::size_t priority, Picos now) {
     const unsigned bit = 1u << priority;
-    const bool told = (told_ & bit) != 0;
-    if (discipline_->pauses(held_[priority], told) == told) return;
-    told_ ^= bit;
-    pauses_ += told ? 0 : 1;
-    mailbox_->send(self_, sender_, now + way_, told ? &OutPort::resume : &OutPort::pause, far_end_, priority);
+    const bool paused = (paused_ & bit) != 0;
+    if (discipline_->pauses(held_[priority], paused) == paused) return;
+    paused_ ^= bit;
+    pauses_ += paused ? 0 : 1;
+    mailbox_->send(self_, sender_, now + latency_, paused ? &OutPort::resume : &OutPort::pause, far_end_, priority);
   }
 
   Mailbox* mailbox_;
@@ -108,9 +114,9 @@ class Ingress {
   std::uint32_t self_;
   std::uint32_t sender_;
   OutPort* far_end_;
-  Picos way_;
+  Picos latency_;
   std::array<std::uint64_t, kPriorities> held_{};
-  unsigned told_ = 0;  // paused priorities, one bit each
+  unsigned paused_ = 0;  // paused priorities, one bit each
   std::uint64_t pauses_ = 0;
 };
 

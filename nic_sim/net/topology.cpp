@@ -33,7 +33,7 @@ FarEnd Topology::far_end(SwitchPort port) const {
 
 // A hash of the flow selects the cable, as ECMP does by addresses and the UDP source port, which identifies the two
 // QPs.
-std::uint32_t Topology::way_out(std::uint32_t number, const Packet& packet) const {
+std::uint32_t Topology::route(std::uint32_t number, const Packet& packet) const {
   const std::uint32_t rack = packet.target_node / rack_nodes_;
   if (!is_spine(number) && number % per_plane_ == rack) return packet.target_node % rack_nodes_;
   const std::uint64_t nodes = std::uint64_t{packet.source_node} << 32 | packet.target_node;
@@ -70,8 +70,8 @@ Wiring::Wiring(Mailbox& box, const Profile& profile, std::uint32_t count)
       cable(profile.fabric.cable),
       switch_latency(profile.fabric.switch_latency),
       loss_probability(profile.fabric.loss_probability),
-      of_switches(make_discipline(profile.fabric.flow_control, limits_of_switch(profile.fabric.switches))),
-      of_nodes(make_discipline(profile.fabric.flow_control, limits_of_node(profile))),
+      switch_discipline(make_discipline(profile.fabric.flow_control, limits_of_switch(profile.fabric.switches))),
+      node_discipline(make_discipline(profile.fabric.flow_control, limits_of_node(profile))),
       marking(profile.fabric.switches) {}
 
 }  // namespace verbscope::sim

@@ -38,7 +38,7 @@ class Topology {
   // True if the cable connects two switches.
   bool is_uplink(SwitchPort port) const { return !far_end(port).is_node; }
   // The port through which the packet leaves the switch.
-  std::uint32_t way_out(std::uint32_t number, const Packet& packet) const;
+  std::uint32_t route(std::uint32_t number, const Packet& packet) const;
 
  private:
   bool is_spine(std::uint32_t number) const { return racks_ > 1 && number % per_plane_ == racks_; }
@@ -59,7 +59,7 @@ struct Wiring {
   std::uint32_t id_of(std::uint32_t number) const { return nodes + number; }
   BytesPerSecond rate_of(SwitchPort port) const { return topology.is_uplink(port) ? uplink_rate : port_rate; }
   // Time from a decision to pause until the neighbour has received the pause frame.
-  Picos pause_way(BytesPerSecond rate, Picos inside) const {
+  Picos pause_latency(BytesPerSecond rate, Picos inside) const {
     return inside + cable + TransferTime(rate)(kMinFrame + kPreamble + kInterpacketGap);
   }
 
@@ -71,7 +71,7 @@ struct Wiring {
   Picos cable;           // one way
   Picos switch_latency;  // from port to port
   double loss_probability;
-  std::unique_ptr<Discipline> of_switches, of_nodes;
+  std::unique_ptr<Discipline> switch_discipline, node_discipline;
   Marking marking;
 };
 

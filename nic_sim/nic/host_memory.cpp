@@ -10,10 +10,10 @@ namespace verbscope::sim {
 
 namespace {
 
-// Memory keys: an index, and 8 bits that change with each registration so that a stale key is noticed.
+// A memory key is an index and 8 bits that change with each registration, so that an outdated key is detected.
 constexpr std::uint32_t kKeyTagBits = 8;
 
-// So many bytes of a message are asked for ahead; those of a long one the processor fetches by itself.
+// Bytes of a message that are prefetched; the processor's own prefetcher fetches the rest of a long one.
 constexpr std::uint64_t kMaxAhead = 256;
 
 }  // namespace
@@ -57,7 +57,7 @@ std::uint64_t HostMemory::missing_translations(std::uint32_t key, std::uint64_t 
 
 void PayloadWriter::write(std::uint64_t address, Packet& packet) {
   packet.remote_address = address;
-  packet.kept = true;
+  packet.freed_by_writer = true;
   ++under_way_;
   const Picos visible = bus_.dma_write(address, packet.payload, Ordered::yes);
   engine_.schedule(visible, &written, this, as_argument(packet));

@@ -193,7 +193,7 @@ struct RequesterState {
   SimQp* next_in_line = nullptr;
   PacketQueue unsent;               // built packets in order; the payload of some may still be being read
   PacketQueue answers;              // processed by units, and waiting for a WQE that is being read again
-  bool asked_again = false;         // a lost response was requested again, and nothing has arrived since
+  bool requested_again = false;     // a lost response was requested again, and nothing has arrived since
   bool reading_for_answer = false;  // the WQE of a response is being read again
   bool timer_runs = false;
 
@@ -206,13 +206,13 @@ struct AtomicResults {
     std::uint32_t sequence;
     std::uint64_t value;
   };
-  std::uint64_t kept = 0;
+  std::uint64_t count = 0;  // so far
   std::array<Result, kMaxReads> results{};
 
-  void keep(std::uint32_t sequence, std::uint64_t value) { results[kept++ % kMaxReads] = {sequence, value}; }
-  // Null if the result is no longer kept.
+  void add(std::uint32_t sequence, std::uint64_t value) { results[count++ % kMaxReads] = {sequence, value}; }
+  // Null if the result was overwritten.
   const Result* find(std::uint32_t sequence) const {
-    const auto* end = results.data() + std::min<std::uint64_t>(kept, kMaxReads);
+    const auto* end = results.data() + std::min<std::uint64_t>(count, kMaxReads);
     const auto* result = std::find_if(results.data(), end, [=](const Result& r) { return r.sequence == sequence; });
     return result == end ? nullptr : result;
   }

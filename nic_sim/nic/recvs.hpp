@@ -32,7 +32,7 @@ class RecvFetcher {
   void fetch(SimSrq& srq);
 
   // Handles the event shared_recvs_fetched. Returns the queue.
-  SimSrq& shared_recvs_are_here(std::uint64_t srq_and_count);
+  SimSrq& shared_recvs_fetched(std::uint64_t srq_and_count);
 
  private:
   void fetch(RecvQueue& queue, Engine::Action fetched, std::uint64_t owner, unsigned shift);

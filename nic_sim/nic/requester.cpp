@@ -158,8 +158,8 @@ std::uint64_t WqeProcessor::missing_translations(SimQp& qp) {
   std::uint64_t missing = 0;
   if (!wqe.inlined && wqe.length > 0 && qp.state == IBV_QPS_RTS && qp.send.has_work()) {
     const std::uint64_t begin = qp.requester.packet_of_next * std::uint64_t{qp.path_mtu};
-    const std::uint64_t most = wqe.wants_response() ? wqe.length : qp.path_mtu;
-    walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, begin, std::min(wqe.length - begin, most),
+    const std::uint64_t limit = wqe.wants_response() ? wqe.length : qp.path_mtu;
+    walk_sges({qp.send.sges_of(wqe.index), wqe.sges}, begin, std::min(wqe.length - begin, limit),
               [this, &missing](std::uint64_t address, std::uint64_t bytes, std::uint32_t lkey) {
                 missing += memory_.missing_translations(lkey, address, bytes);
                 return true;
@@ -181,7 +181,7 @@ Picos WqeProcessor::begin_work(SimQp& qp) {
     }
   }
   if (!wqe.inlined && wqe.length > 0 && facts(wqe.verb).carries_payload) time += profile_.gather;
-  fetcher_.taken_up(qp, wqe);
+  fetcher_.unit_starts(qp, wqe);
   return scheduler_.begin_work(qp, time);
 }
 
@@ -201,7 +201,7 @@ void WqeProcessor::wqe_sent(SimQp& qp, SendWqe& wqe) {
   SendQueue& queue = qp.send;
   ++queue.next;
   qp.requester.packet_of_next = 0;
-  fetcher_.is_sent(wqe);
+  fetcher_.mark_sent(wqe);
   if (facts(qp.transport).reliable) {
     if (queue.done + 1 == queue.next) qp.requester.progress_at = engine_.now();
     retransmitter_.start_timer(qp);
@@ -211,20 +211,20 @@ void WqeProcessor::wqe_sent(SimQp& qp, SendWqe& wqe) {
 // The steps of a WQE's life in their order, then the steps that few WQEs take.
 enum class Requester::Step {
   batch_arrives,
-  context_is_here,
+  context_ready,
   wqes_fetched,
-  unit_has_it,
+  unit_assigned,
   translations_read,
-  unit_has_worked,
+  service_done,
   payload_read,
   sent,
   answered,
 
-  wqes_read_again,
+  wqes_reread,
   rate_allows,
   wqe_read_for_answer,
   wqe_handled_for_answer,
-  receiver_wait_over,
+  rnr_wait_over,
   retry_due
 };
 
@@ -239,11 +239,11 @@ Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& p
       contexts_(contexts),
       events_{.requester = this,
               .wqes_fetched = &on<Step::wqes_fetched>,
-              .wqes_read_again = &on<Step::wqes_read_again>,
+              .wqes_reread = &on<Step::wqes_reread>,
               .sent = &on<Step::sent>,
               .wqe_read_for_answer = &on<Step::wqe_read_for_answer>,
               .wqe_handled_for_answer = &on<Step::wqe_handled_for_answer>,
-              .receiver_wait_over = &on<Step::receiver_wait_over>,
+              .rnr_wait_over = &on<Step::rnr_wait_over>,
               .retry_due = &on<Step::retry_due>,
               .payload_read = &on<Step::payload_read>,
               .rate_allows = &on<Step::rate_allows>},
@@ -260,26 +260,26 @@ Requester::Requester(Engine& engine, PcieBus& bus, Fabric& fabric, PacketPool& p
 // The life of a send WQE, from doorbell to completion. Each case runs until the NIC must wait; the event it waits for
 // starts the next case. `argument` is the argument of the event.
 template <Requester::Step step>
-inline void Requester::live(SimQp& qp, std::uint64_t argument) {
+inline void Requester::advance(SimQp& qp, std::uint64_t argument) {
   switch (step) {
     case Step::batch_arrives:  // the batch's doorbell, or the WQE itself by BlueFlame
-      if (!contexts_.at_hand(qp.requester_context, &on<Step::context_is_here>, this, argument)) return;
+      if (!contexts_.lookup(qp.requester_context, &on<Step::context_ready>, this, argument)) return;
       [[fallthrough]];
-    case Step::context_is_here:
-      fetcher_.context_is_here(qp, QpWord::count(argument));
+    case Step::context_ready:
+      fetcher_.context_ready(qp, QpWord::count(argument));
       while (fetcher_.begin_next(qp)) serve();  // doorbell: read the WQEs by DMA; BlueFlame: the QP joins the line
       return;
     case Step::wqes_fetched:
       fetcher_.fetched(qp, QpWord::count(argument));  // the QP joins the line
       break;
-    case Step::unit_has_it:
+    case Step::unit_assigned:
       if (const std::uint64_t missing = processor_.missing_translations(qp); missing > 0) {
         return bus_.dma_read(0, missing * kCacheLine.value, &on<Step::translations_read>, this, as_argument(qp));
       }
       [[fallthrough]];
     case Step::translations_read:
-      return engine_.schedule(processor_.begin_work(qp), &on<Step::unit_has_worked>, this, as_argument(qp));
-    case Step::unit_has_worked:
+      return engine_.schedule(processor_.begin_work(qp), &on<Step::service_done>, this, as_argument(qp));
+    case Step::service_done:
       processor_.send_packet(qp);  // inline payload: send it; else read the payload by DMA
       scheduler_.work_done(qp);    // the QP joins the line again for its next packet or WQE
       break;
@@ -300,22 +300,22 @@ inline void Requester::live(SimQp& qp, std::uint64_t argument) {
 
 // Steps that few WQEs take: after eviction from the WQE cache, congestion, a receiver without RECVs, and loss.
 template <Requester::Step step>
-inline void Requester::detour(SimQp& qp, std::uint64_t argument) {
+inline void Requester::advance_rare(SimQp& qp, std::uint64_t argument) {
   switch (step) {
-    case Step::wqes_read_again:
-      fetcher_.read_again_is_back(qp, QpWord::count(argument));
+    case Step::wqes_reread:
+      fetcher_.reread_done(qp, QpWord::count(argument));
       break;
     case Step::rate_allows:
       packets_.rate_allows(qp);
       break;
     case Step::wqe_read_for_answer:
-      answers_.wqe_is_back(qp, argument);
+      answers_.wqe_reread(qp, argument);
       break;
     case Step::wqe_handled_for_answer:
-      answers_.wqe_is_handled(qp, QpWord::count(argument));
+      answers_.wqe_handled(qp, QpWord::count(argument));
       break;
-    case Step::receiver_wait_over:
-      retransmitter_.receiver_wait_over(qp, QpWord::count(argument));
+    case Step::rnr_wait_over:
+      retransmitter_.rnr_wait_over(qp, QpWord::count(argument));
       break;
     case Step::retry_due:
       retransmitter_.retry_due(qp);
@@ -329,19 +329,19 @@ inline void Requester::detour(SimQp& qp, std::uint64_t argument) {
 // Gives idle units the QPs in line. A QP whose next WQE was evicted leaves the line until the WQE was read again.
 void Requester::serve_line() {
   while (SimQp* qp = scheduler_.next_in_line()) {
-    if (!fetcher_.at_hand(*qp)) continue;
+    if (!fetcher_.next_ready(*qp)) continue;
     scheduler_.give_unit(*qp);
-    live<Step::unit_has_it>(*qp, 0);
+    advance<Step::unit_assigned>(*qp, 0);
   }
 }
 
 // The QP of an event; null if it was destroyed or reset, or no longer sends.
 template <Requester::Step step>
 inline SimQp* Requester::qp_of(std::uint64_t argument) const {
-  if constexpr (step == Step::translations_read || step == Step::unit_has_worked || step == Step::rate_allows) {
+  if constexpr (step == Step::translations_read || step == Step::service_done || step == Step::rate_allows) {
     return &as_qp(argument);
   } else if constexpr (step == Step::payload_read) {
-    return &qps_.once_there(as_packet(argument).source_qp);
+    return &qps_.find_any(as_packet(argument).source_qp);
   } else {
     SimQp* const qp = qps_.current(argument);
     return qp != nullptr && qp->state == IBV_QPS_RTS ? qp : nullptr;
@@ -354,14 +354,14 @@ void Requester::on(void* object, std::uint64_t argument) {
   SimQp* const qp = self.qp_of<step>(argument);
   if (qp == nullptr) return;
   if constexpr (step <= Step::answered) {
-    self.live<step>(*qp, argument);
+    self.advance<step>(*qp, argument);
   } else {
-    self.detour<step>(*qp, argument);
+    self.advance_rare<step>(*qp, argument);
   }
 }
 
 void Requester::batch_arrives(SimQp& qp, std::uint64_t batch, Picos when) {
-  engine_.schedule(when + profile_.front_end + contexts_.distance(qp), &on<Step::batch_arrives>, this,
+  engine_.schedule(when + profile_.front_end + contexts_.delay(qp), &on<Step::batch_arrives>, this,
                    QpWord::make(qp.qp_num, static_cast<std::uint16_t>(batch), without_generation(batch)));
 }
 
@@ -371,7 +371,7 @@ void Requester::left_port(SimQp& qp, const Packet& packet, Picos when) {
 }
 
 void Requester::take_answer(SimQp& qp, Packet& answer) {
-  live<Step::answered>(qp, as_argument(answer));
+  advance<Step::answered>(qp, as_argument(answer));
 }
 
 }  // namespace verbscope::sim

@@ -146,9 +146,9 @@ class Requester {
   template <Step step>
   static void on(void* requester, std::uint64_t argument);
   template <Step step>
-  void live(SimQp& qp, std::uint64_t argument);
+  void advance(SimQp& qp, std::uint64_t argument);
   template <Step step>
-  void detour(SimQp& qp, std::uint64_t argument);
+  void advance_rare(SimQp& qp, std::uint64_t argument);
   template <Step step>
   SimQp* qp_of(std::uint64_t argument) const;
   void serve() {

@@ -29,9 +29,9 @@ RequestCheck check_access(const SimQp& qp, const Packet& packet, const HostMemor
   int access = IBV_ACCESS_REMOTE_WRITE;
   const VerbFacts& verb = facts(packet.verb);
   if (verb.wants_response) {
-    const std::uint32_t most = std::max<std::uint32_t>(qp.settings.max_dest_rd_atomic, 1);
+    const std::uint32_t limit = std::max<std::uint32_t>(qp.settings.max_dest_rd_atomic, 1);
     access = verb.atomic ? IBV_ACCESS_REMOTE_ATOMIC : IBV_ACCESS_REMOTE_READ;
-    if (qp.responder.reads >= most) return RequestCheck::invalid;
+    if (qp.responder.reads >= limit) return RequestCheck::invalid;
   }
   if ((qp.settings.qp_access_flags & static_cast<unsigned>(access)) == 0) return RequestCheck::invalid;
   if (verb.atomic && packet.remote_address % kAtomicBytes != 0) return RequestCheck::invalid;
@@ -140,15 +140,15 @@ void RequestExecutor::refuse(SimQp& qp, const Packet& packet, RequestCheck check
   }
 }
 
-void RequestProcessor::take_up(SimQp& qp, Packet& packet) {
+void RequestProcessor::start(SimQp& qp, Packet& packet) {
   if (is_answer(packet)) return take_answer(qp, packet);
-  if (contexts_.at_hand(qp.responder_context, events_.read_done, events_.responder, as_argument(qp))) begin(qp, packet);
+  if (contexts_.lookup(qp.responder_context, events_.read_done, events_.responder, as_argument(qp))) begin(qp, packet);
 }
 
 void RequestProcessor::take_answer(SimQp& qp, const Packet& answer) {
   const Picos time =
       is_response(answer) ? profile_.handle_response + further_lines(answer.payload) : profile_.handle_ack;
-  engine_.schedule(units_.occupy(qp, time), events_.answer_taken, events_.responder, as_argument(qp));
+  engine_.schedule(units_.occupy(qp, time), events_.answer_processed, events_.responder, as_argument(qp));
 }
 
 void RequestProcessor::read_done(SimQp& qp) {
@@ -222,13 +222,13 @@ Picos RequestProcessor::service_time(const SimQp& qp, const Packet& packet, Requ
 
 // The unit works on the first packet for `time`, as soon as it is free.
 void RequestProcessor::work(SimQp& qp, Picos time) {
-  engine_.schedule(units_.occupy(qp, time), events_.unit_has_worked, events_.responder, as_argument(qp));
+  engine_.schedule(units_.occupy(qp, time), events_.service_done, events_.responder, as_argument(qp));
 }
 
-bool RequestProcessor::has_worked(SimQp& qp) {
+bool RequestProcessor::service_done(SimQp& qp) {
   ReceivingUnit& unit = units_.of(qp);
   const bool wanted = receiving(qp) && unit.generation == qp.generation;
-  return (!wanted || execute(unit, qp, unit.front())) && units_.front_is_done(unit);
+  return (!wanted || execute(unit, qp, unit.front())) && units_.request_done(unit);
 }
 
 // Returns false if the packet stays in front: for more response packets, for a RECV or for a slot.
@@ -271,11 +271,11 @@ bool RequestProcessor::respond(ReceivingUnit& unit, SimQp& qp, Packet& packet) {
 
 ReceiveEvents Responder::events_of(void* responder) {
   return {.responder = responder,
-          .state_is_near = &state_is_near,
-          .unit_is_free = &unit_is_free,
+          .context_near = &context_near,
+          .unit_free = &unit_free,
           .read_done = &read_done,
-          .answer_taken = &answer_taken,
-          .unit_has_worked = &unit_has_worked,
+          .answer_processed = &answer_processed,
+          .service_done = &service_done,
           .recvs_fetched = &recvs_fetched,
           .shared_recvs_fetched = &shared_recvs_fetched,
           .atomic_done = &atomic_done};
@@ -285,36 +285,36 @@ void Responder::receive(Packet& packet) {
   if (units_.receive(packet)) serve();
 }
 
-void Responder::state_is_near(void* object, std::uint64_t packet) {
+void Responder::context_near(void* object, std::uint64_t packet) {
   Responder& self = *static_cast<Responder*>(object);
-  if (self.units_.state_is_near(as_packet(packet))) self.serve();
+  if (self.units_.context_near(as_packet(packet))) self.serve();
 }
 
 // Gives idle units the QPs in line; each unit starts with the QP's first packet.
 void Responder::serve_line() {
-  while (SimQp* qp = units_.serve_next()) processor_.take_up(*qp, units_.of(*qp).front());
+  while (SimQp* qp = units_.serve_next()) processor_.start(*qp, units_.of(*qp).front());
 }
 
 void Responder::read_done(void* object, std::uint64_t qp) {
   static_cast<Responder*>(object)->processor_.read_done(as_qp(qp));
 }
 
-void Responder::unit_has_worked(void* object, std::uint64_t qp) {
+void Responder::service_done(void* object, std::uint64_t qp) {
   Responder& self = *static_cast<Responder*>(object);
-  if (self.processor_.has_worked(as_qp(qp))) self.serve();
+  if (self.processor_.service_done(as_qp(qp))) self.serve();
 }
 
-void Responder::unit_is_free(void* object, std::uint64_t unit) {
+void Responder::unit_free(void* object, std::uint64_t unit) {
   Responder& self = *static_cast<Responder*>(object);
   self.units_.give_back(unit);
   self.serve();
 }
 
 // The unit is free for other packets; the requester handles the answer.
-void Responder::answer_taken(void* object, std::uint64_t argument) {
+void Responder::answer_processed(void* object, std::uint64_t argument) {
   Responder& self = *static_cast<Responder*>(object);
   SimQp& qp = as_qp(argument);
-  Packet& answer = self.units_.answer_is_taken(self.units_.of(qp));
+  Packet& answer = self.units_.answer_done(self.units_.of(qp));
   self.serve();
   self.requester_.take_answer(qp, answer);
 }
@@ -324,18 +324,18 @@ void Responder::recvs_fetched(void* object, std::uint64_t word) {
   SimQp* const qp = self.qps_.current(word);
   if (qp == nullptr || qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET) return;
   qp->recv.fetched += QpWord::count(word);
-  self.units_.recvs_came(*qp, self.go_on());
+  self.units_.recvs_fetched(*qp, self.resume_work());
 }
 
 void Responder::shared_recvs_fetched(void* object, std::uint64_t argument) {
   Responder& self = *static_cast<Responder*>(object);
-  self.units_.recvs_came(self.fetcher_.shared_recvs_are_here(argument), self.go_on());
+  self.units_.recvs_fetched(self.fetcher_.shared_recvs_fetched(argument), self.resume_work());
 }
 
 void Responder::atomic_done(void* object, std::uint64_t argument) {
   Responder& self = *static_cast<Responder*>(object);
   Packet& answer = as_packet(argument);
-  if (self.atomics_.done(self.qps_.once_there(answer.source_qp), answer, self.go_on())) self.serve();
+  if (self.atomics_.done(self.qps_.find_any(answer.source_qp), answer, self.resume_work())) self.serve();
 }
 
 }  // namespace verbscope::sim

@@ -29,7 +29,7 @@ enum class RequestCheck {
   take,           // execute it
   repeat,         // a READ that was answered before: answer it again
   drop,           // ignore it
-  duplicate,      // acknowledge it again; answer an atomic with the kept result
+  duplicate,      // acknowledge it again; answer an atomic with its stored result
   gap,            // a packet before it is missing
   invalid,        // the QP does not allow it
   no_access,      // the memory region does not allow it
@@ -100,14 +100,14 @@ class RequestProcessor {
   RequestProcessor& operator=(const RequestProcessor&) = delete;
 
   // Starts work on the QP, whose first packet is `packet`.
-  void take_up(SimQp& qp, Packet& packet);
+  void start(SimQp& qp, Packet& packet);
   // Continues when the context, the RECV or the earlier atomic that the packet needs is there: validates the packet and
   // starts its service time, unless it must wait for something else.
   void begin(SimQp& qp, Packet& packet);
   // The context or translations that the first packet lacked were read: continues.
   void read_done(SimQp& qp);
   // The service time of the first packet is over: executes or refuses it. Returns true if the unit is idle now.
-  bool has_worked(SimQp& qp);
+  bool service_done(SimQp& qp);
 
  private:
   void take_answer(SimQp& qp, const Packet& answer);
@@ -160,11 +160,11 @@ class Responder {
 
  private:
   // The handlers of ReceiveEvents, named after them.
-  static void state_is_near(void* responder, std::uint64_t packet);
-  static void unit_is_free(void* responder, std::uint64_t unit);
+  static void context_near(void* responder, std::uint64_t packet);
+  static void unit_free(void* responder, std::uint64_t unit);
   static void read_done(void* responder, std::uint64_t qp);
-  static void answer_taken(void* responder, std::uint64_t qp);
-  static void unit_has_worked(void* responder, std::uint64_t qp);
+  static void answer_processed(void* responder, std::uint64_t qp);
+  static void service_done(void* responder, std::uint64_t qp);
   static void recvs_fetched(void* responder, std::uint64_t word);
   static void shared_recvs_fetched(void* responder, std::uint64_t srq_and_count);
   static void atomic_done(void* responder, std::uint64_t answer);
@@ -173,7 +173,7 @@ class Responder {
   }
   void serve_line();
   // Resumes work on the packet in front of a QP.
-  auto go_on() {
+  auto resume_work() {
     return [this](SimQp& qp) { processor_.begin(qp, units_.of(qp).front()); };
   }
 

@@ -60,8 +60,8 @@ class Engine {
   // Runs the next event. Returns false if there is none before the horizon.
   bool step() { return run(1) == 1; }
 
-  // Runs up to `most` events before the horizon. Returns their number.
-  [[gnu::hot, gnu::noinline]] std::uint64_t run(std::uint64_t most);
+  // Runs up to `limit` events before the horizon. Returns their number.
+  [[gnu::hot, gnu::noinline]] std::uint64_t run(std::uint64_t limit);
 
   // Events from the horizon on must not run yet: other nodes may still affect them.
   std::int64_t horizon() const { return horizon_; }

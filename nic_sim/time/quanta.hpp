@@ -26,7 +26,7 @@ namespace verbscope::sim {
 class Barrier {
  public:
   explicit Barrier(std::uint32_t threads)
-      : threads_(threads), looks_(threads > std::thread::hardware_concurrency() ? 0 : kLooks) {}
+      : threads_(threads), spins_(threads > std::thread::hardware_concurrency() ? 0 : kSpins) {}
 
   // Returns when all threads have arrived. The last one runs `alone`, which must not throw, before any of them
   // continues.
@@ -39,7 +39,7 @@ class Barrier {
       round_ = round + 1;
       return;
     }
-    for (int look = 0; look < looks_; ++look) {
+    for (int spin = 0; spin < spins_; ++spin) {
       if (round_.load(std::memory_order_acquire) != round) return;
       cpu_relax();
     }
@@ -47,10 +47,10 @@ class Barrier {
   }
 
  private:
-  static constexpr int kLooks = 2000;  // each takes 20 to 60 ns
+  static constexpr int kSpins = 2000;  // each takes 20 to 60 ns
 
   std::uint32_t threads_;
-  int looks_;
+  int spins_;
   alignas(64) std::atomic<std::uint32_t> arrived_{0};
   alignas(64) Awaited<std::uint32_t> round_;
 };
@@ -77,8 +77,8 @@ class Quanta {
   // ended. Rethrows exceptions of threads. Throws Error if all threads wait and no event is left.
   void run();
 
-  // Continues after the threads have ended, until no event is left or `most` has passed (timers may be set for later).
-  void settle(Picos most);
+  // Continues after the threads have ended, until no event is left or `limit` has passed (timers may be set for later).
+  void settle(Picos limit);
 
   Picos now() const;
 
@@ -89,7 +89,7 @@ class Quanta {
   void begin_quantum();
   bool begin_next();
   std::int64_t next_time();
-  void keep_appointment();
+  void run_next_action();
   bool all_ended() const;
 
   std::vector<LogicalProcess*> processes_;
@@ -97,7 +97,7 @@ class Quanta {
   Picos longest_;
   std::size_t threads_;
   Collect collect_;
-  std::multimap<Picos, std::function<void()>> appointments_;
+  std::multimap<Picos, std::function<void()>> actions_;
   bool in_quantum_ = false;
   std::optional<Picos> settling_until_;
   std::exception_ptr error_;  // thrown when a quantum should have begun

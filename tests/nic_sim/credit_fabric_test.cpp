@@ -41,7 +41,7 @@ struct Net {
   static void receive(void* object, Packet& packet) {
     Node& node = *static_cast<Node*>(object);
     node.received.emplace_back(packet.sequence, node.net->engine.now());
-    node.net->fabric.done_with(packet);
+    node.net->fabric.release(packet);
   }
   static void left_port(void* object, const Packet& packet, Picos when) {
     static_cast<Node*>(object)->left.emplace_back(packet.sequence, when);

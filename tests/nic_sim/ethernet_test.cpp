@@ -128,8 +128,8 @@ TEST(Ethernet, APauseHoldsUpPacketsForOthers) {
 
 TEST(Ethernet, MarksByTheLengthOfTheQueue) {
   Profile profile = round_network();
-  profile.fabric.switches.ecn_least = Bytes(10'000);
-  profile.fabric.switches.ecn_most = Bytes(30'000);
+  profile.fabric.switches.ecn_min = Bytes(10'000);
+  profile.fabric.switches.ecn_max = Bytes(30'000);
   profile.fabric.switches.ecn_probability = 0.2;
   NetRig rig(profile, 3);
   for (int i = 0; i < 60; ++i) {
@@ -176,8 +176,8 @@ Drawn draw(Random& random) {
   s.alpha = 0.125 * static_cast<double>(1 + random.below(64));
   s.pfc_xoff = Bytes(2000 + random.below(20'000));
   s.pfc_xon = Bytes(random.below(s.pfc_xoff.value));
-  s.ecn_most = Bytes(random.below(50'000));
-  s.ecn_least = Bytes(random.below(s.ecn_most.value + 1));
+  s.ecn_max = Bytes(random.below(50'000));
+  s.ecn_min = Bytes(random.below(s.ecn_max.value + 1));
   s.ecn_probability = random.uniform();
   s.rack_nodes = static_cast<std::uint32_t>(random.below(8));
   s.uplinks = static_cast<std::uint32_t>(1 + random.below(4));

@@ -63,7 +63,7 @@ TEST(Quanta, ATimeThatStandsStillEndsTheRunWithThatReason) {
   world.engine().schedule(Picos(30'000), &Answer::now, &world);
   world.end(60'000);
   EXPECT_THAT(message_of<Error>([&] { world.quanta.run(); }),
-              testing::HasSubstr("simulated time stands still at 30 ns"));
+              testing::HasSubstr("simulated time does not advance from 30 ns"));
 }
 
 TEST(Quanta, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {
