@@ -162,7 +162,7 @@ struct Case {
 
 class SameAsPostSend : public testing::TestWithParam<Case> {};
 
-TEST_P(SameAsPostSend, EveryOperationAloneAndInAList) {
+TEST_P(SameAsPostSend, EachOperationAloneAndInAList) {
   const auto [cluster, type] = GetParam();
   std::vector<What> list = {{IBV_WR_SEND, 60, kInline},
                             {IBV_WR_SEND, 0},

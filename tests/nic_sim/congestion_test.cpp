@@ -54,7 +54,7 @@ struct Reaction {
   Packet packet;
 };
 
-TEST(Dcqcn, TheFirstNotificationHalvesTheRate) {
+TEST(Dcqcn, FirstCnpHalvesRate) {
   Reaction it;
   it.congestion.notified(it.qp);
   EXPECT_DOUBLE_EQ(it.qp.pace.rate, 2e9);
@@ -66,7 +66,7 @@ TEST(Dcqcn, TheFirstNotificationHalvesTheRate) {
   EXPECT_EQ(it.counts.rp_cnp_handled, 2u);
 }
 
-TEST(Dcqcn, ARateIsKeptPacketByPacket) {
+TEST(Dcqcn, PacketsAreSpacedByRate) {
   Reaction it;
   it.congestion.notified(it.qp);
   // 50 us at 2 GB/s: a packet of 1000 bytes per 0.5 us. The rate rises only after 55 us.
@@ -77,7 +77,7 @@ TEST(Dcqcn, ARateIsKeptPacketByPacket) {
   EXPECT_EQ(it.counts.rate_limited_ps, 500'000u);
 }
 
-TEST(Dcqcn, FiveTurnsOfTheTimerBringItBack) {
+TEST(Dcqcn, FiveTimerIncreasesRestoreTargetRate) {
   Reaction it;
   it.congestion.notified(it.qp);
   it.congestion.notified(it.qp);  // rate 1 GB/s, target 2 GB/s
@@ -90,7 +90,7 @@ TEST(Dcqcn, FiveTurnsOfTheTimerBringItBack) {
   EXPECT_NEAR(it.qp.pace.target, 2e9 + 40e6 / 8, 1);  // additive increase of 40 Mb/s
 }
 
-TEST(Dcqcn, AlphaFallsWhileNobodyComplains) {
+TEST(Dcqcn, AlphaFallsWithoutCnps) {
   Reaction it;
   it.congestion.notified(it.qp);
   it.engine.advance_to(microseconds(55 * 10 + 1));
@@ -101,7 +101,7 @@ TEST(Dcqcn, AlphaFallsWhileNobodyComplains) {
   EXPECT_NEAR(it.qp.pace.alpha, (1 - g) * fallen + g, 1e-9);
 }
 
-TEST(Dcqcn, OneNotificationAFlowInFiftyMicroseconds) {
+TEST(Dcqcn, SendsOneCnpPerFlowIn50Microseconds) {
   Reaction it;
   it.packet.source_node = 1;
   for (int i = 0; i < 10; ++i) it.congestion.marked(it.qp, it.packet);

@@ -106,11 +106,11 @@ std::vector<std::uint64_t> run_of(std::uint64_t seed, double loss) {
   return load.everything();
 }
 
-TEST(Determinism, OneSeedGivesOneRun) {
+TEST(Determinism, SameSeedGivesSameRun) {
   for (const double loss : {0.0, 0.02}) EXPECT_EQ(run_of(7, loss), run_of(7, loss));
 }
 
-TEST(Determinism, AnotherSeedGivesAnother) {
+TEST(Determinism, OtherSeedGivesOtherRun) {
   for (const double loss : {0.0, 0.02}) EXPECT_NE(run_of(7, loss), run_of(8, loss));
 }
 

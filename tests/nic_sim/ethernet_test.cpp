@@ -15,7 +15,7 @@ constexpr Picos ns(std::int64_t n) {
   return Nanos(n);
 }
 
-TEST(Ethernet, BringsAPacketToItsTarget) {
+TEST(Ethernet, DeliversPacketToItsTarget) {
   NetRig rig(round_network(), 2);
   rig.send_at(ns(0), 0, 1, 1000);
   rig.run();
@@ -26,7 +26,7 @@ TEST(Ethernet, BringsAPacketToItsTarget) {
   EXPECT_EQ(rig.net->port_times(1).front().in, ns(1000));
 }
 
-TEST(Ethernet, ASlowLineHoldsUpAQuickOneAndNotTheOtherWayRound) {
+TEST(Ethernet, SlowLineDelaysFastLineButNotReverse) {
   Profile profile = round_network();
   profile.fabric.switches.rack_nodes = 1;
   profile.fabric.switches.uplinks = 1;
@@ -39,7 +39,7 @@ TEST(Ethernet, ASlowLineHoldsUpAQuickOneAndNotTheOtherWayRound) {
   EXPECT_EQ(rig.arrivals().front().when, ns(70 + 750 + 80 + 80 + 80 + 1000));
 }
 
-TEST(Ethernet, AHigherPriorityGoesFirst) {
+TEST(Ethernet, HigherPriorityLeavesFirst) {
   NetRig rig(round_network(), 2);
   for (int i = 0; i < 3; ++i) rig.send_at(ns(0), 0, 1, 1000, 0);
   rig.send_at(ns(0), 0, 1, 100, 5);
@@ -48,7 +48,7 @@ TEST(Ethernet, AHigherPriorityGoesFirst) {
   EXPECT_EQ(in_order[1].sequence, 3u);  // after the packet that was on the line
 }
 
-TEST(Ethernet, AQueueHasNoMoreThanItsShareOfWhatIsFree) {
+TEST(Ethernet, QueueUsesAtMostItsShareOfFreeBuffer) {
   Profile profile = round_network();
   profile.fabric.switches.buffer = Bytes(10'000);
   profile.fabric.switches.alpha = 0.5;
@@ -65,7 +65,7 @@ TEST(Ethernet, AQueueHasNoMoreThanItsShareOfWhatIsFree) {
   EXPECT_EQ(rig.arrivals().size() + rig.dropped(), rig.sent());
 }
 
-TEST(Ethernet, FlowControlPausesBothSendersAndLosesNothing) {
+TEST(Ethernet, PfcPausesBothSendersWithoutLoss) {
   Profile profile = round_network();
   profile.fabric.flow_control = FlowControl::pfc;
   profile.fabric.switches.buffer = Bytes(100'000);
@@ -89,7 +89,7 @@ TEST(Ethernet, FlowControlPausesBothSendersAndLosesNothing) {
   EXPECT_LE(rig.net->deepest_queue(2), 2u * (4000 + 1000 + 164 + 1000 + 70));
 }
 
-TEST(Ethernet, AFullNodePausesTheSwitchAndThatItsSenders) {
+TEST(Ethernet, FullNodePausesSwitchWhichPausesItsSenders) {
   Profile profile = round_network();
   profile.fabric.flow_control = FlowControl::pfc;
   profile.nic.input_buffer = Bytes(8000);
@@ -107,7 +107,7 @@ TEST(Ethernet, AFullNodePausesTheSwitchAndThatItsSenders) {
 }
 
 // A victim: its path crosses a switch whose port to another node is congested.
-TEST(Ethernet, APauseHoldsUpPacketsForOthers) {
+TEST(Ethernet, PauseBlocksPacketsForOtherNodes) {
   Profile profile = round_network();
   profile.fabric.flow_control = FlowControl::pfc;
   NetRig rig(profile, 4);
@@ -126,7 +126,7 @@ TEST(Ethernet, APauseHoldsUpPacketsForOthers) {
   EXPECT_LT(beside, ns(3'500));
 }
 
-TEST(Ethernet, MarksByTheLengthOfTheQueue) {
+TEST(Ethernet, MarksByQueueLength) {
   Profile profile = round_network();
   profile.fabric.switches.ecn_min = Bytes(10'000);
   profile.fabric.switches.ecn_max = Bytes(30'000);
@@ -144,7 +144,7 @@ TEST(Ethernet, MarksByTheLengthOfTheQueue) {
   EXPECT_LE(marked, 70);
 }
 
-TEST(Ethernet, APathHasThePriorityOfItsClassOrItsServiceLevel) {
+TEST(Ethernet, PriorityFollowsTrafficClassOrServiceLevel) {
   ibv_ah_attr path{};
   path.sl = 11;
   EXPECT_EQ(priority_of(LinkType::roce_v2, path), 3);  // the three lowest bits
@@ -231,7 +231,7 @@ TEST(Ethernet, ConservesPacketsInAnyNetwork) {
 }
 
 // Nothing is dropped if the buffer has room, per port and priority, for XOFF and the bytes in flight.
-TEST(Ethernet, FlowControlNeverDropsWhereTheHeadroomIsEnough) {
+TEST(Ethernet, PfcNeverDropsWithEnoughHeadroom) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -249,7 +249,7 @@ TEST(Ethernet, FlowControlNeverDropsWhereTheHeadroomIsEnough) {
   }
 }
 
-TEST(Topology, AFlowKeepsOnePathAndFlowsUseAllCables) {
+TEST(Topology, FlowKeepsOnePathAndFlowsUseAllCables) {
   Profile profile = round_network();
   profile.fabric.switches.rack_nodes = 4;
   profile.fabric.switches.uplinks = 3;
@@ -274,7 +274,7 @@ TEST(Topology, AFlowKeepsOnePathAndFlowsUseAllCables) {
 }
 
 // Each cable connects two ports, in both directions.
-TEST(Topology, CablesHaveTwoEnds) {
+TEST(Topology, CableEndsReferToEachOther) {
   Profile profile = round_network();
   profile.wire.ports = 2;
   for (const std::uint32_t rack : {0u, 3u, 5u}) {

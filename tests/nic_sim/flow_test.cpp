@@ -32,7 +32,7 @@ class CreditsOf : public testing::TestWithParam<ibv_qp_type> {};
 INSTANTIATE_TEST_SUITE_P(, CreditsOf, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),
                          [](const auto& type) { return name_of(type.param); });
 
-TEST_P(CreditsOf, ASlowReceiverHoldsTheSenderBackWithoutLoss) {
+TEST_P(CreditsOf, SlowReceiverStopsSenderWithoutLoss) {
   Pair pair(GetParam(), deep(), slow_receiver());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 300), 0);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(pair.send_list({.length = 1024}, 15), 0);
@@ -49,7 +49,7 @@ TEST_P(CreditsOf, ASlowReceiverHoldsTheSenderBackWithoutLoss) {
   EXPECT_GT(pair.cluster.nic_counts(0).credit_waits, 200u);
 }
 
-TEST(Credits, NoMoreIsUnderWayThanTheBuffersHold) {
+TEST(Credits, PacketsInFlightFitIntoBuffers) {
   Pair pair(IBV_QPT_UD, deep(), slow_receiver());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 300), 0);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(pair.send_list({.length = 1024}, 15), 0);
@@ -74,7 +74,7 @@ TEST(Credits, NoMoreIsUnderWayThanTheBuffersHold) {
 }
 
 // A second receiver is idle, but its packet waits behind packets for which the first has no room.
-TEST(Credits, WhatCannotLeaveHoldsUpWhatIsBehindIt) {
+TEST(Credits, BlockedPacketBlocksPacketsBehindIt) {
   SimCluster cluster(slow_receiver(), 3, 1);
   TestNode from(cluster, 0), full(cluster, 1), idle(cluster, 2);
   ibv_qp* source = from.make_qp(IBV_QPT_UD, deep());
@@ -101,7 +101,7 @@ TEST(Credits, WhatCannotLeaveHoldsUpWhatIsBehindIt) {
 }
 
 // Long and short packets alternate. A short one must not overtake if there is room only for it.
-TEST(Credits, WhatTheSwitchHoldsStaysInOrder) {
+TEST(Credits, HeldPacketsStayInOrder) {
   Pair pair(IBV_QPT_UD, deep(), slow_receiver());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 200), 0);
   for (int i = 0; i < 100; ++i) {
@@ -115,7 +115,7 @@ TEST(Credits, WhatTheSwitchHoldsStaysInOrder) {
     EXPECT_EQ(received[i].byte_len, 40 + (i % 2 == 0 ? 1024u : 1u)) << i;
 }
 
-TEST(Credits, AReceiverWithRoomHoldsNobodyBack) {
+TEST(Credits, ReceiverWithRoomStopsNoSender) {
   Pair pair(IBV_QPT_UD, deep());
   ASSERT_EQ(pair.b.post_recvs(pair.qb, kIn, 1064, 100), 0);
   ASSERT_EQ(pair.send_list({.length = 1024}, 100), 0);
@@ -124,7 +124,7 @@ TEST(Credits, AReceiverWithRoomHoldsNobodyBack) {
   EXPECT_EQ(pair.cluster.nic_counts(0).credit_waits, 0u);
 }
 
-TEST(Credits, SendersTakeTurnsAtAFullReceiver) {
+TEST(Credits, SendersShareFullReceiverEvenly) {
   // Three nodes send 100 packets each to the fourth. Each has a fair share of the first 100 arrivals: turns are by
   // packet, but the packets first in the receiver's buffer (seven) may be from one node.
   SimCluster cluster(slow_receiver(), 4, 1);
@@ -172,7 +172,7 @@ struct AckCase {
 
 class AckCoalescing : public testing::TestWithParam<AckCase> {};
 
-TEST_P(AckCoalescing, AnAckCoversAtMostSoManyMessages) {
+TEST_P(AckCoalescing, AckCoversAtMostTheLimit) {
   const AckCase& c = GetParam();
   Profile profile = slow_receiver();
   profile.nic.ack_coalescing = c.coalescing;
@@ -195,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(, AckCoalescing,
                                          AckCase{64, 40}),
                          testing::PrintToStringParamName());
 
-TEST(Ack, ALoneMessageIsAcknowledgedAtOnce) {
+TEST(Ack, SingleMessageIsAcknowledgedAtOnce) {
   Profile profile = steady_profile();
   profile.nic.ack_coalescing = 64;
   Pair pair(IBV_QPT_RC, {}, profile);
@@ -205,7 +205,7 @@ TEST(Ack, ALoneMessageIsAcknowledgedAtOnce) {
   EXPECT_EQ(pair.cluster.nic_counts(1).acks_sent, 1u);
 }
 
-TEST(Ack, ComesOnlyOnReliableConnections) {
+TEST(Ack, IsSentOnlyOnReliableConnections) {
   for (const ibv_qp_type type : {IBV_QPT_UC, IBV_QPT_UD}) {
     Pair pair(type);
     pair.b.post_recvs(pair.qb, kIn, 64, 4);

@@ -36,7 +36,7 @@ struct World {
   std::vector<std::int64_t> log;
 };
 
-TEST(Quanta, AnAppointmentComesBeforeWhatElseHappensThen) {
+TEST(Quanta, ActionRunsBeforeEventsOfItsTime) {
   World world;
   std::size_t before = 9;
   world.happen(30);
@@ -52,7 +52,7 @@ TEST(Quanta, AnAppointmentComesBeforeWhatElseHappensThen) {
 }
 
 // Two parts that take no time trigger each other forever.
-TEST(Quanta, ATimeThatStandsStillEndsTheRunWithThatReason) {
+TEST(Quanta, StalledTimeEndsRunWithError) {
   World world;
   struct Answer {
     static void now(void* world, std::uint64_t) {
@@ -66,7 +66,7 @@ TEST(Quanta, ATimeThatStandsStillEndsTheRunWithThatReason) {
               testing::HasSubstr("simulated time does not advance from 30 ns"));
 }
 
-TEST(Quanta, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {
+TEST(Quanta, ActionsOfEqualTimeRunInOrderOfScheduling) {
   World world;
   std::string order;
   for (const char name : {'a', 'b', 'c'}) world.quanta.at(Picos(20), [&order, name] { order += name; });
@@ -75,8 +75,8 @@ TEST(Quanta, AppointmentsOfOneMomentAreKeptInTheOrderOfAsking) {
   EXPECT_EQ(order, "abc");
 }
 
-// The next quantum would begin at 150 and end at 250 without the event that the appointment sends for 140.
-TEST(Quanta, WhatAnAppointmentSendsArrivesInTime) {
+// The next quantum would begin at 150 and end at 250 without the event that the action sends for 140.
+TEST(Quanta, EventsSentByActionArriveInTime) {
   World world;
   world.quanta.at(Picos(40), [&] { world.mailbox.send(0, 1, Picos(140), &World::note, &world, 0); });
   world.happen(150);
@@ -85,7 +85,7 @@ TEST(Quanta, WhatAnAppointmentSendsArrivesInTime) {
   EXPECT_THAT(world.log, testing::ElementsAre(140, 150));
 }
 
-TEST(Quanta, WhatIsSentWhileAQuantumRunsComesInTheNextInTheOrderOfTheNodes) {
+TEST(Quanta, EventsOfAQuantumArriveInNextInNodeOrder) {
   struct Sender {
     static void send(void* world, std::uint64_t node) {
       World& self = *static_cast<World*>(world);
@@ -104,7 +104,7 @@ TEST(Quanta, WhatIsSentWhileAQuantumRunsComesInTheNextInTheOrderOfTheNodes) {
   EXPECT_THAT(world.log, testing::ElementsAre(0, 1));
 }
 
-TEST(Quanta, AThreadsErrorEndsTheRunOfAllHostThreads) {
+TEST(Quanta, ErrorOfThreadEndsAllHostThreads) {
   for (const SimWork& work : {SimWork{}, kByTwo}) {
     SimCluster cluster(steady_profile(), 2, 1, work);
     cluster.add_thread(0, 0, [](SimNode& node) {
@@ -119,13 +119,13 @@ TEST(Quanta, AThreadsErrorEndsTheRunOfAllHostThreads) {
   }
 }
 
-TEST(Quanta, WhereNothingCanHappenAnyMoreAllHostThreadsEnd) {
+TEST(Quanta, DeadlockEndsAllHostThreads) {
   SimCluster cluster(steady_profile(), 2, 1, kByTwo);
   for (int node = 0; node < 2; ++node) cluster.add_thread(node, 0, [](SimNode& self) { self.idle(); });
   EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<Error>(testing::HasSubstr("all threads wait")));
 }
 
-TEST(Quanta, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
+TEST(Quanta, SimulatedThreadSchedulesActionsOnlyInOnePartition) {
   for (const SimWork& work : {SimWork{}, kByTwo}) {
     SimCluster cluster(steady_profile(), 2, 1, work);
     Picos kept{0};
@@ -144,7 +144,7 @@ TEST(Quanta, ASimulatedThreadMakesAppointmentsOnlyWhereAllAreSimulatedByOne) {
 }
 
 // One node sends; another one, in a different partition, returns the packets.
-TEST(Quanta, PacketsOfAOneWayFlowComeBack) {
+TEST(Quanta, PacketsOfOneWayFlowReturnToTheirPool) {
   SimCluster cluster(steady_profile(), 2, 1, kByTwo);
   TestNode from(cluster, 0), to(cluster, 1);
   ibv_qp* source = from.make_qp(IBV_QPT_UC);
@@ -164,7 +164,7 @@ TEST(Quanta, PacketsOfAOneWayFlowComeBack) {
   EXPECT_LE(cluster.packets_allocated(), 64u);  // one at a time, and those that wait for the end of a quantum
 }
 
-TEST(Barrier, NobodyGoesOnBeforeAllAreThere) {
+TEST(Barrier, NoThreadContinuesBeforeAllArrive) {
   constexpr int kRounds = 2000;
   constexpr int kThreads = 3;
   sim::Barrier barrier(kThreads);

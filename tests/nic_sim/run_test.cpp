@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-TEST(Run, FailsWhenAllThreadsWaitForEver) {
+TEST(Run, FailsOnDeadlock) {
   TwoNodes nodes;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
     for (;;) node.idle();
@@ -24,7 +24,7 @@ TEST(Run, FailsWhenAllThreadsWaitForEver) {
   }
 }
 
-TEST(Run, HandsOnWhatAThreadThrows) {
+TEST(Run, RethrowsExceptionOfThread) {
   TwoNodes nodes;
   nodes.cluster.add_thread(0, 0, [&](SimNode& node) {
     node.work(Nanos(500));
@@ -38,7 +38,7 @@ TEST(Run, HandsOnWhatAThreadThrows) {
   EXPECT_THROW(nodes.cluster.run(), Error);
 }
 
-TEST(Run, TheDataPathWorksOutsideAfterAThreadThrew) {
+TEST(Run, DataPathWorksOutsideAfterException) {
   Pair pair(IBV_QPT_UD);
   pair.cluster.add_thread(0, 0, [&](SimNode&) { throw Error("from a thread"); });
   EXPECT_THROW(pair.cluster.run(), Error);
@@ -63,7 +63,7 @@ TEST(Run, AClusterCanBeDestroyedWhileThreadsSleep) {
   EXPECT_EQ(ended, 1);
 }
 
-TEST(Run, CanGoOnWithNewThreads) {
+TEST(Run, ContinuesWithNewThreads) {
   TwoNodes nodes;
   nodes.pass(std::chrono::microseconds(10));
   const Picos after_first = nodes.cluster.now();

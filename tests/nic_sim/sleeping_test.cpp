@@ -68,7 +68,7 @@ TEST(SleepingServer, AnswersEveryMessageAndLeavesItsCoreFree) {
   EXPECT_GT(share(played.busy_b), 0.01);
 }
 
-TEST(SleepingServer, DoesTheSameEveryTime) {
+TEST(SleepingServer, IsDeterministic) {
   const PingPong first = ping_pong(20);
   const PingPong second = ping_pong(20);
   EXPECT_EQ(first.times, second.times);

@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(ThreadClock, CallsCostWhatTheProfileSays) {
+TEST(ThreadClock, CallsCostProfileTimes) {
   const HostProfile host = steady_profile().host;
   Pair pair(IBV_QPT_UD);
   std::vector<Picos> took;
@@ -62,7 +62,7 @@ TEST(ThreadClock, StallsWhenTheWriteCombiningBuffersAreFull) {
   EXPECT_EQ(end, host.post_call + host.post_wqe + Nanos(2000) + 2 * host.wc_line);
 }
 
-TEST(ThreadClock, ALookAtMoreLinesCostsMore) {
+TEST(ThreadClock, PollingMoreLinesCostsMore) {
   Pair pair(IBV_QPT_UD);
   Picos took{0};
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
@@ -74,7 +74,7 @@ TEST(ThreadClock, ALookAtMoreLinesCostsMore) {
   EXPECT_EQ(took, 70 * steady_profile().host.poll_memory);
 }
 
-TEST(ThreadClock, AnAddToASharedWordWaitsForItsLine) {
+TEST(ThreadClock, AddToSharedWordWaitsForItsLine) {
   Pair pair(IBV_QPT_UD);
   const Picos own = steady_profile().host.atomic_add, transfer = steady_profile().host.line_transfer;
   alignas(64) std::uint64_t word = 0;
@@ -103,7 +103,7 @@ TEST(ThreadClock, AnAddToASharedWordWaitsForItsLine) {
   EXPECT_EQ(word, 40u);
 }
 
-TEST(Relax, EndsAtItsDeadlineWhenNothingComes) {
+TEST(Idle, EndsAtDeadlineWithoutEvents) {
   Pair pair(IBV_QPT_UD);
   Picos woke{0};
   pair.cluster.add_thread(0, 0, [&](SimNode& node) {
@@ -152,15 +152,15 @@ std::vector<Picos> times_seen(Way way, int queues) {
   return seen;
 }
 
-TEST(Relax, SeesCompletionsWhenASpinningThreadWould) {
+TEST(Idle, FindsCompletionsWhenSpinningThreadWould) {
   EXPECT_EQ(times_seen(Way::idle, 1), times_seen(Way::spin, 1));
 }
 
-TEST(Relax, AccountsForEveryQueueOfThePass) {
+TEST(Idle, IncludesEachQueueOfPass) {
   EXPECT_EQ(times_seen(Way::idle, 2), times_seen(Way::spin, 2));
 }
 
-TEST(Relax, LandsOnWholePasses) {
+TEST(Idle, EndsAfterWholePasses) {
   for (const int queues : {1, 2}) {
     Pair pair(IBV_QPT_UD);
     pair.b.post_recvs(pair.qb, kIn, 128, 1);
@@ -186,13 +186,13 @@ TEST(Relax, LandsOnWholePasses) {
   }
 }
 
-TEST(Relax, APassIsWhatWasPolledSinceTheQueueWasLastPolled) {
+TEST(Idle, PassBeginsWithLastPollOfQueue) {
   // 20 polls of 15 ns before: the same times as a spinning thread, not multiples of 300 ns.
   const auto seen = times_seen(Way::idle_after_other_polls, 1);
   EXPECT_EQ(seen, times_seen(Way::spin, 1));
 }
 
-TEST(Relax, AThreadWithoutAnythingToPollSleepsUntilTheConductorActs) {
+TEST(Idle, ThreadWithoutQueuesWaitsForScheduledAction) {
   TwoNodes nodes;
   bool stop = false;
   Picos woken{0};
@@ -206,7 +206,7 @@ TEST(Relax, AThreadWithoutAnythingToPollSleepsUntilTheConductorActs) {
   EXPECT_LT(woken, Picos(std::chrono::microseconds(51)));
 }
 
-TEST(Relax, TheConductorIsNotMissedInTheMiddleOfAPass) {
+TEST(Idle, ActionDuringPassIsNotMissed) {
   // The controller changes the word after the thread has read it and while the thread polls (15 ns).
   TwoNodes nodes;
   bool stop = false;
@@ -221,7 +221,7 @@ TEST(Relax, TheConductorIsNotMissedInTheMiddleOfAPass) {
   EXPECT_TRUE(stop);
 }
 
-TEST(Relax, ThreadsThatShareAQueueAreBothWoken) {
+TEST(Idle, ThreadsSharingQueueAreBothWoken) {
   Pair pair(IBV_QPT_UD);
   pair.b.post_recvs(pair.qb, kIn, 128, 2);
   int taken = 0;

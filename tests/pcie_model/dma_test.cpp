@@ -56,7 +56,7 @@ TEST(DmaWrite, UnalignedStartWritesItsFirstLineInPart) {
   EXPECT_EQ(packet.tlps_to_host, 16);
 }
 
-TEST(Dma, NothingCostsNothing) {
+TEST(Dma, EmptyTransferIsFree) {
   EXPECT_EQ(dma_read(kLink, 64, Bytes(0)).bytes_to_host, 0);
   EXPECT_EQ(dma_write(kLink, 8, Bytes(0)).bytes_to_host, 0);
   EXPECT_EQ(dma_write(kLink, 8, Bytes(0)).dma_write_partial_lines, 0);
