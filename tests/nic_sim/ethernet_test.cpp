@@ -261,14 +261,14 @@ TEST(Topology, FlowKeepsOnePathAndFlowsUseAllCables) {
     packet.source_node = 1;
     packet.target_node = 9;
     packet.source_qp = qp;
-    const std::uint32_t out = topology.way_out(0, packet);
-    EXPECT_EQ(out, topology.way_out(0, packet));
+    const std::uint32_t out = topology.route(0, packet);
+    EXPECT_EQ(out, topology.route(0, packet));
     ++used[out];
     const FarEnd spine = topology.far_end({0, out});
     EXPECT_EQ(spine.id, 3u);
-    const FarEnd rack = topology.far_end({spine.id, topology.way_out(spine.id, packet)});
+    const FarEnd rack = topology.far_end({spine.id, topology.route(spine.id, packet)});
     EXPECT_EQ(rack.id, 2u);
-    EXPECT_EQ(topology.way_out(rack.id, packet), 1u);  // the second node of that rack
+    EXPECT_EQ(topology.route(rack.id, packet), 1u);  // the second node of that rack
   }
   for (int cable : {4, 5, 6}) EXPECT_GT(used[static_cast<std::size_t>(cable)], 60);
 }

@@ -128,15 +128,15 @@ TEST(Quanta, DeadlockEndsAllHostThreads) {
 TEST(Quanta, SimulatedThreadSchedulesActionsOnlyInOnePartition) {
   for (const SimWork& work : {SimWork{}, kByTwo}) {
     SimCluster cluster(steady_profile(), 2, 1, work);
-    Picos kept{0};
+    Picos ran_at{0};
     cluster.add_thread(0, 0, [&](SimNode& node) {
       node.idle_until(Nanos(50));
-      cluster.at(Nanos(60), [&] { kept = cluster.now(); });
+      cluster.at(Nanos(60), [&] { ran_at = cluster.now(); });
       node.idle_until(Nanos(70));
     });
     if (work.threads == 1) {
       cluster.run();
-      EXPECT_EQ(kept, Picos(Nanos(60)));
+      EXPECT_EQ(ran_at, Picos(Nanos(60)));
     } else {
       EXPECT_THAT([&] { cluster.run(); }, testing::ThrowsMessage<Error>(testing::HasSubstr("one partition")));
     }
